@@ -1,0 +1,71 @@
+#pragma once
+
+// Runs the verbs in the order a question asks for: import, infer, replay the baseline, transform, simulate, report. The one
+// place where transforms are applied, and where a result is checked for "changed nothing" and "matched nothing".
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/infer.h"
+#include "foretrace/report.h"
+#include "foretrace/timeline.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+
+struct Scenario {
+  std::string trace;    ///< Path, relative to the scenario file; may be empty when given on the command line.
+  std::string machine;  ///< Name or path; empty: the trace's own.
+  std::vector<std::unique_ptr<Transform>> transforms;
+  std::vector<std::string> uses;     ///< Each transform with its settings, as text.
+  std::vector<std::string> reports;  ///< Names of reports.
+  std::vector<std::string> asserts;  ///< "step_time <= 120ms" ...
+};
+
+/// Throws Error with the place: `amp.json: transforms[1]: workers: must be at least 1, got 0`.
+Scenario read_scenario(const std::string& path);
+Scenario parse_scenario(const nlohmann::json& json);
+/// Draft-07 schema of a scenario, all transforms included.
+nlohmann::json scenario_schema();
+/// The effective settings, defaults included.
+nlohmann::json write_scenario(const Scenario& scenario);
+
+struct PredictOptions {
+  bool explain = false;
+  bool strict = false;        ///< Notes of severity warning become a TraceError.
+  std::string cache_folder;   ///< See ImportOptions.
+  std::string perfetto_path;  ///< Write the predicted timeline there.
+};
+
+/// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is the answer.
+Prediction predict(const std::string& trace_path, const Scenario& scenario,
+                   const PredictOptions& options = {});
+
+/// The same for an inferred trace; the parts that need a file (inputs) are left empty.
+Prediction predict(const Inference& inference, const Scenario& scenario,
+                   const PredictOptions& options = {});
+
+/// How well causes were found (`foretrace validate`): structure of one step, work of another.
+struct Validation {
+  Nanoseconds measured{0};               ///< Step time.
+  double replay_error = 0;
+  std::size_t tasks = 0;
+  Unexplained unexplained;
+  int alike_steps = 0;
+  std::optional<double> cross_step_error;        ///< Median over ordered pairs of alike steps; nothing with fewer than three.
+  std::optional<double> worst_cross_step_error;
+  std::optional<double> same_as_first_error;     ///< Of the guess "every step takes as long as the first".
+  bool scale_holds = false;      ///< All durations and lags doubled: the time is doubled exactly.
+  bool neutral_holds = false;    ///< A transform by factor 1 changes nothing.
+  bool shrink_holds = false;     ///< Shrinking tasks, one at a time, never made the end later.
+  bool export_holds = false;     ///< Export and re-import gave the same step time.
+  Notes notes;
+};
+Validation validate(const Inference& inference);
+nlohmann::json to_json(const Validation& validation);
+
+}  // namespace foretrace

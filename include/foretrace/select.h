@@ -1,0 +1,53 @@
+#pragma once
+
+// Which tasks a transform is for, as settings: every given condition must hold.
+
+#include <string>
+#include <vector>
+
+#include "foretrace/fields.h"
+#include "foretrace/graph.h"
+
+namespace foretrace {
+
+/// A name pattern: plain text is looked for anywhere in the name, /text/ is an ECMAScript regular expression, empty matches all.
+/// Compiled once; throws Error on a bad expression.
+class NamePattern {
+ public:
+  explicit NamePattern(std::string_view pattern);
+  ~NamePattern();
+  NamePattern(NamePattern&&) noexcept;
+  bool matches(std::string_view name) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+class Selector final : public Described {
+ public:
+  Selector() = default;
+  explicit Selector(std::string_view kind) : kind_(kind) {}
+  Selector(std::string_view kind, std::string_view phase) : kind_(kind), phase_(phase) {}
+
+  /// kind (a task kind; "any"; "device" for all that run on a device), name, layer ("3", "2-5"), module, phase, stream (a lane's name or
+  /// part of it), rank, step.
+  void describe(Fields& fields) override;
+
+  /// In order of lanes, and of the line on each. Removed tasks are never selected. Matches each distinct name once.
+  std::vector<TaskId> select(const Graph& graph) const;
+  /// As select(), but throws Error `no task matches "where" (...)` with what was asked for when there is none.
+  std::vector<TaskId> select_some(const Graph& graph) const;
+
+ private:
+  std::string kind_ = "any";
+  std::string name_;
+  std::string layer_;
+  std::string module_;
+  std::string phase_ = "any";
+  std::string stream_;
+  std::optional<std::int64_t> rank_;
+  std::optional<std::int64_t> step_;
+};
+
+}  // namespace foretrace

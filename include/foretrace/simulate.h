@@ -1,0 +1,53 @@
+#pragma once
+
+// The replay: from what must happen to when it happens. A task starts when the one in front of it on its lane
+// and everything it depends on let it. FIFO lanes need no clock: tasks are taken in topological order. Shared and priority lanes
+// bring an event queue in order of (time, id). Same graph, same bytes out.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+struct SimulateOptions {
+  bool reasons = false;
+  bool memory = true;
+};
+
+/// Throws Error naming the tasks and dependencies of a shortest circle, with their provenance, if there is one.
+Timeline simulate(const Graph& graph, const SimulateOptions& options = {});
+
+/// A graph frozen for many replays: renumbered in topological order, compressed sparse rows, at most 64 bytes a task. Only
+/// for graphs whose lanes are all FIFO (others: Error).
+class Compiled {
+ public:
+  explicit Compiled(const Graph& graph);
+  Compiled(Compiled&&) noexcept;
+  Compiled& operator=(Compiled&&) noexcept;
+  ~Compiled();
+
+  std::size_t task_count() const;
+  std::size_t bytes() const;
+  /// Position of each task of the graph in the compiled order.
+  std::span<const std::uint32_t> order() const;
+  /// Durations in compiled order, as in the graph when compiled; may be changed between replays.
+  std::span<Nanoseconds> durations();
+
+  /// The greatest finish. finish(), in compiled order, holds until the next replay.
+  Nanoseconds replay();
+  std::span<const Nanoseconds> finish() const;
+
+  /// As many replays as there are sets (each of task_count() durations in compiled order), eight at a time in one pass.
+  std::vector<Nanoseconds> replay_all(std::span<const std::span<const Nanoseconds>> sets) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace foretrace

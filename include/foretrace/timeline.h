@@ -1,0 +1,72 @@
+#pragma once
+
+// When each task of a graph runs, and who holds how much memory: what was recorded, or what simulate() finds. The same
+// questions (step time, breakdown, peak) are asked of both.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "foretrace/graph.h"
+
+namespace foretrace {
+
+/// What made a task start when it did.
+struct Reason {
+  TaskId before = kNoTask;  ///< kNoTask: nothing, it could start at 0.
+  NameId why{};             ///< "in line" for the task in front on the lane.
+  Nanoseconds lag{0};
+};
+
+struct MemoryCurve {
+  std::int32_t device = 0;
+  struct Point {
+    Nanoseconds time{};
+    Bytes allocated{};
+  };
+  std::vector<Point> points;  ///< In order of time; the level holds until the next point.
+  Bytes peak{};
+  Nanoseconds peak_time{};
+  TaskId peak_task = kNoTask;  ///< Whose allocation made the peak.
+};
+
+/// Indexed by TaskId; removed tasks have the time at which they would pass waits on.
+struct Timeline {
+  std::vector<Nanoseconds> start;
+  std::vector<Nanoseconds> finish;
+  std::vector<Reason> reasons;  ///< Empty unless asked for.
+  std::vector<MemoryCurve> memory;
+  Nanoseconds length{0};        ///< The greatest finish.
+};
+
+struct StepTimes {
+  /// Of each step but the last, or of the only one: distance to the next (first device activity launched to first device
+  /// activity launched; host markers where there is no device work).
+  std::vector<Nanoseconds> each;
+  /// Median of `each`, the first left out when three or more steps were recorded; `length` for a graph without steps.
+  Nanoseconds step_time{0};
+};
+
+StepTimes step_times(const Graph& graph, const Timeline& timeline);
+
+/// Where the time of an average steady step goes; the parts add up to the step time. Of each instant the first that
+/// holds: compute (a kernel runs), communication (only collectives run), copy, input (nothing on the device, a data-loading task runs on a host
+/// thread), host (host work), idle.
+struct Breakdown {
+  Nanoseconds compute{0}, communication{0}, copy{0}, input{0}, host{0}, idle{0};
+};
+Breakdown breakdown(const Graph& graph, const Timeline& timeline);
+
+/// From the allocations of the graph. One curve for each device that has any.
+std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timeline);
+
+/// The chain of tasks that ends last, in order of time. Needs `reasons`.
+std::vector<TaskId> critical_path(const Graph& graph, const Timeline& timeline);
+
+/// One line per lane that has tasks, one character per `tick` (each task drawn with the first letter of its name):
+///
+///     cpu    |LLMM....|
+///     stream |..AAAABB|
+std::string to_ascii(const Graph& graph, const Timeline& timeline, Nanoseconds tick = 1us);
+
+}  // namespace foretrace

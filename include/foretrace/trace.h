@@ -1,0 +1,167 @@
+#pragma once
+
+// What one process on one rank did while it was recorded: flat tables of records, in no promised order
+// but with stable numbers. A trace says when things happened, not why; infer.h finds out why.
+//
+//     hosts    ops, annotations, Python frames and CUDA calls on CPU threads
+//     devices  kernels, copies and fills on the streams of a device
+//     syncs    what a synchronizing call or event waited for, where the profiler was asked to say so
+//     memory   allocator events
+//     links    forward op -> backward op
+//
+// Times are nanoseconds since `origin` (absolute, if the format knows it), so that the smallest time is near
+// 0. Importers fill a Trace; nobody else changes one.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "foretrace/names.h"
+#include "foretrace/notes.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+enum class HostKind : std::uint8_t { op, annotation, python, runtime, driver, overhead };
+enum class DeviceKind : std::uint8_t { kernel, copy, fill, annotation };
+enum class CopyDirection : std::uint8_t { none, in, out, on_device, peer, on_host };
+enum class SyncKind : std::uint8_t { stream, event, context, stream_wait_event, unknown };
+
+constexpr std::uint32_t kNone = 0xffffffff;
+
+struct HostRecord {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  NameId name{};
+  std::uint32_t correlation = 0;  ///< Of a runtime or driver call; 0 if it has none.
+  std::uint32_t external = 0;     ///< Links an op with the calls made inside it; 0 if none.
+  std::uint32_t details = kNone;  ///< Into Trace::op_details.
+  std::uint16_t thread = 0;       ///< Into Trace::threads.
+  HostKind kind = HostKind::op;
+};
+
+/// What the profiler says about an op beyond its time. Texts as in the trace.
+struct OpDetails {
+  NameId shapes{};    ///< JSON text of "Input Dims".
+  NameId types{};     ///< JSON text of "Input type".
+  NameId values{};    ///< JSON text of "Concrete Inputs".
+  NameId stack{};     ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
+  std::int64_t sequence = -1;        ///< Links a forward op and its backward; -1 if none.
+  std::uint64_t forward_thread = 0;  ///< As the profiler numbers them; 0 if this is no backward op.
+  std::int64_t python_id = -1;       ///< Of a Python frame; its parent in `python_parent`.
+  std::int64_t python_parent = -1;
+};
+
+struct DeviceRecord {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t bytes = 0;         ///< Of a copy or fill.
+  NameId name{};
+  std::uint32_t correlation = 0;  ///< Of the call that launched it. One call may launch many.
+  std::uint32_t external = 0;
+  std::uint32_t details = kNone;  ///< Into Trace::collectives for a collective's kernel.
+  std::uint32_t graph_node = 0;   ///< Of a CUDA graph, or 0.
+  std::uint32_t grid = 0;         ///< Blocks in all; 0 if not recorded.
+  std::uint32_t block = 0;        ///< Threads a block.
+  std::uint16_t stream = 0;       ///< Into Trace::streams.
+  DeviceKind kind = DeviceKind::kernel;
+  CopyDirection direction = CopyDirection::none;
+  bool pinned_host = false;       ///< The host side of a copy is page-locked.
+};
+
+struct CollectiveDetails {
+  NameId collective{};  ///< "allreduce" ... as recorded.
+  NameId dtype{};
+  NameId group{};       ///< Process group name.
+  NameId ranks{};       ///< JSON text, "[0, 1]".
+  std::int64_t in_elements = 0;
+  std::int64_t out_elements = 0;
+  std::int32_t group_size = 0;
+  std::int64_t sequence = -1;
+};
+
+struct SyncRecord {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::uint32_t correlation = 0;         ///< Of the host call.
+  std::uint32_t stream = kNone;          ///< Into Trace::streams: the one that waits or is waited for.
+  std::uint32_t wait_on_stream = kNone;  ///< Event kinds: where the event was recorded.
+  std::uint32_t wait_on_correlation = 0; ///< Of the cudaEventRecord call; 0 if unknown.
+  std::uint32_t event = 0;
+  SyncKind kind = SyncKind::unknown;
+};
+
+struct MemoryRecord {
+  std::int64_t time_ns = 0;
+  std::uint64_t address = 0;          ///< 0 if not recorded.
+  std::int64_t bytes = 0;             ///< Negative when freed.
+  std::int64_t total_allocated = -1;  ///< After this event; -1 if not recorded.
+  std::int64_t total_reserved = -1;
+  std::uint16_t thread = 0;
+  std::int16_t device = -1;           ///< -1 is host memory.
+};
+
+/// "fwdbwd" flow: from a time on one thread to a time on another.
+struct LinkRecord {
+  std::int64_t id = 0;
+  std::int64_t time_ns = 0;
+  std::uint16_t thread = 0;
+  bool is_end = false;
+};
+
+struct Thread {
+  std::int64_t process = 0;
+  std::int64_t id = 0;
+  std::string name;  ///< May be empty.
+};
+
+struct Stream {
+  std::int32_t device = 0;
+  std::int64_t id = 0;
+};
+
+struct Device {
+  std::int32_t ordinal = 0;
+  std::string name;  ///< May be empty.
+  std::int64_t memory_bytes = 0;
+  std::int32_t multiprocessors = 0;
+  std::int32_t major = 0, minor = 0;  ///< Compute capability, 0.0 if not recorded.
+};
+
+struct Trace {
+  Names names;
+  std::vector<HostRecord> hosts;
+  std::vector<DeviceRecord> devices;
+  std::vector<SyncRecord> syncs;
+  std::vector<MemoryRecord> memory;
+  std::vector<LinkRecord> links;
+  std::vector<OpDetails> op_details;
+  std::vector<CollectiveDetails> collectives;
+  std::vector<Thread> threads;
+  std::vector<Stream> streams;
+  std::vector<Device> properties;  ///< Devices of the machine, as far as recorded.
+  std::int32_t rank = 0;
+  std::int32_t world_size = 1;
+  std::int64_t origin_ns = 0;      ///< Add to any time to get that of the recording's clock.
+  std::int64_t tick_ns = 1;        ///< Resolution of the recorded times: 1, or 1000 for whole microseconds.
+  std::string format;              ///< "kineto", "ftrace" ...
+  std::map<std::string, std::string> metadata;  ///< What else the file says of itself, as JSON text.
+  Notes notes;                     ///< What the importer found odd.
+
+  std::size_t record_count() const {
+    return hosts.size() + devices.size() + syncs.size() + memory.size() + links.size();
+  }
+};
+
+/// Our own file, described in traces/README.md. Throws TraceError with the place on anything that is not a whole,
+/// intact file of a known version; writes through a temporary file, so that a reader never sees half of one.
+Trace read_ftrace(const std::string& path);
+void write_ftrace(const Trace& trace, const std::string& path);
+
+std::string_view to_string(HostKind kind);
+std::string_view to_string(DeviceKind kind);
+std::string_view to_string(CopyDirection direction);
+std::string_view to_string(SyncKind kind);
+
+}  // namespace foretrace

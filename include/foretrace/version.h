@@ -1,0 +1,9 @@
+#pragma once
+
+#include <string_view>
+
+namespace foretrace {
+
+constexpr std::string_view kVersion = "0.1.0";
+
+}  // namespace foretrace
