@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <ostream>
+
+#include "base/setting_json.h"
+
+namespace foretrace {
+namespace {
+
+struct Row {
+  std::string name;
+  std::string value;
+  std::string help;
+};
+
+template <class Value>
+std::string shown(Value& value) {
+  const nlohmann::json json = as_json(value);
+  if (json.is_null()) return "-";
+  if (json.is_number_float()) return to_text(json.get<double>());
+  const bool is_bare = json.is_string() && !json.get_ref<const std::string&>().empty();
+  return is_bare ? json.get<std::string>() : json.dump();
+}
+
+std::string limits(const Setting& setting) {
+  if (setting.options) return " (one of " + joined(*setting.options) + ")";
+  const std::string least = to_text(setting.least), most = to_text(setting.most);
+  if (!least.empty() && !most.empty()) return " (" + least + " to " + most + ")";
+  if (!least.empty()) return " (at least " + least + ")";
+  if (!most.empty()) return " (at most " + most + ")";
+  return {};
+}
+
+class HelpWriter final : public SettingVisitor {
+ public:
+  void visit(const Setting& setting) override {
+    if (auto* const* nested = std::get_if<Described*>(&setting.value)) {
+      const std::string outer = prefix_;
+      prefix_ += std::string(setting.name) + ".";
+      (*nested)->describe(*this);
+      prefix_ = outer;
+      return;
+    }
+    rows.push_back({prefix_ + std::string(setting.name), default_text(setting),
+                    std::string(setting.help) + limits(setting)});
+  }
+  std::vector<Row> rows;
+
+ private:
+  static std::string default_text(const Setting& setting) {
+    return std::visit([](auto* value) { return shown(*value); }, setting.value);
+  }
+  std::string prefix_;
+};
+
+}  // namespace
+
+void write_help(Described& object, std::ostream& out) {
+  HelpWriter writer;
+  object.describe(writer);
+  std::size_t names = 0, values = 0;
+  for (const Row& row : writer.rows) {
+    names = std::max(names, row.name.size());
+    values = std::max(values, row.value.size());
+  }
+  for (const Row& row : writer.rows) {
+    out << "  " << row.name << std::string(names - row.name.size() + 2, ' ') << row.value
+        << std::string(values - row.value.size() + 2, ' ') << row.help << '\n';
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,145 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/settings.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+void read(const Json& json, bool& value) {
+  if (!json.is_boolean()) throw Error("must be true or false");
+  value = json.get<bool>();
+}
+
+void read(const Json& json, std::int64_t& value) {
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX) {
+    throw Error("must be at most 9223372036854775807, got " + json.dump());
+  }
+  if (json.is_number_float()) {  // JSON has only one kind of number: 2.0 is as whole as 2.
+    const double number = json.get<double>();
+    if (std::floor(number) != number || std::abs(number) > 9e15)
+      throw Error("must be a whole number");
+    value = static_cast<std::int64_t>(number);
+    return;
+  }
+  if (!json.is_number_integer()) throw Error("must be a whole number");
+  value = json.get<std::int64_t>();
+}
+
+void read(const Json& json, double& value) {
+  if (!json.is_number()) throw Error("must be a number");
+  value = json.get<double>();
+}
+
+void read(const Json& json, std::string& value) {
+  if (!json.is_string()) throw Error("must be a text");
+  value = json.get<std::string>();
+}
+
+void read(const Json& json, std::vector<std::string>& value) {
+  if (!json.is_array()) throw Error("must be a list of texts");
+  std::vector<std::string> texts(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    within("[" + std::to_string(i) + "]", [&] { read(json[i], texts[i]); });
+  }
+  value = std::move(texts);
+}
+
+const std::string& quantity_text(const Json& json, std::string_view example) {
+  if (json.is_string()) return json.get_ref<const std::string&>();
+  throw Error("must be a text with its unit, such as \"" + std::string(example) + "\", got " +
+              (json.is_number() ? json.dump() : "a value of another kind"));
+}
+
+void read(const Json& json, Nanoseconds& value) { value = parse_time(quantity_text(json, "5us")); }
+void read(const Json& json, Bytes& value) { value = parse_bytes(quantity_text(json, "25MB")); }
+void read(const Json& json, Bandwidth& value) {
+  value = parse_bandwidth(quantity_text(json, "25GB/s"));
+}
+void read(const Json& json, Throughput& value) {
+  value = parse_throughput(quantity_text(json, "312TFLOP/s"));
+}
+
+void read(const Json& json, Described& value) { read_json(json, value); }
+
+template <class Value>
+void read(const Json& json, std::optional<Value>& value) {
+  if (json.is_null()) return value.reset();
+  Value given{};
+  read(json, given);
+  value = given;
+}
+
+/// `value` is given as the type of its limits; types without limits never get here with one.
+template <class Value>
+void check_limits(const Setting& setting, const Value& value) {
+  if constexpr (std::is_constructible_v<SettingLimit, Value> && !std::is_same_v<Value, bool>) {
+    const auto* least = std::get_if<Value>(&setting.least);
+    const auto* most = std::get_if<Value>(&setting.most);
+    const auto got = [&] { return ", got " + to_text(SettingLimit{value}); };
+    if (least && value < *least) throw Error("must be at least " + to_text(setting.least) + got());
+    if (most && value > *most) throw Error("must be at most " + to_text(setting.most) + got());
+  }
+}
+
+template <class Value>
+void check_limits(const Setting& setting, const std::optional<Value>& value) {
+  if (value) check_limits(setting, *value);
+}
+
+void check_limits(const Setting& setting, const std::string& value) {
+  if (!setting.options) return;
+  for (const std::string_view option : *setting.options) {
+    if (option == value) return;
+  }
+  throw Error("must be one of " + joined(*setting.options) + ", got \"" + value + "\"" +
+              did_you_mean(value, *setting.options));
+}
+
+void check_limits(const Setting&, const Described&) {}
+
+/// Nothing is written before it was checked, so a setting never holds a value it must not have.
+template <class Value>
+void replace(const Json& json, const Setting& setting, Value& value) {
+  if constexpr (std::is_same_v<Value, Described>) {
+    read(json, value);
+  } else {
+    Value given{};
+    read(json, given);
+    check_limits(setting, given);
+    value = std::move(given);
+  }
+}
+
+class Reader final : public SettingVisitor {
+ public:
+  explicit Reader(const Json& json) : json_(json) {}
+
+  void visit(const Setting& setting) override {
+    const auto found = json_.find(setting.name);
+    if (found == json_.end()) return;
+    within(setting.name, [&] {
+      std::visit([&](auto* value) { replace(*found, setting, *value); }, setting.value);
+    });
+  }
+
+ private:
+  const Json& json_;
+};
+
+}  // namespace
+
+void read_json(const Json& json, Described& object) {
+  if (!json.is_object()) throw Error("must be an object of settings, such as {\"name\": value}");
+  const SettingNames known = setting_names(object);
+  for (const auto& [name, value] : json.items()) {
+    if (!known.contains(name)) throw Error(no_such_setting(name, known));
+  }
+  Reader reader(json);
+  object.describe(reader);
+}
+
+}  // namespace foretrace

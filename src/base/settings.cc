@@ -1,0 +1,108 @@
+#include "base/settings.h"
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+/// The extremes of a type limit nothing.
+template <class Value>
+SettingLimit limit(Value value, Value nothing) {
+  if (value == nothing) return {};
+  return value;
+}
+
+template <class Value>
+SettingLimit at_least(Value value) {
+  return limit(value, std::numeric_limits<Value>::lowest());
+}
+
+template <class Value>
+SettingLimit at_most(Value value) {
+  return limit(value, std::numeric_limits<Value>::max());
+}
+
+class NameVisitor final : public SettingVisitor {
+ public:
+  void visit(const Setting& setting) override { names.emplace(setting.name); }
+  SettingNames names;
+};
+
+}  // namespace
+
+void SettingVisitor::flag(std::string_view name, bool& value, std::string_view help) {
+  visit({name, help, &value});
+}
+void SettingVisitor::integer(std::string_view name, std::int64_t& value, std::string_view help,
+                             std::int64_t least, std::int64_t most) {
+  visit({name, help, &value, at_least(least), at_most(most)});
+}
+void SettingVisitor::number(std::string_view name, double& value, std::string_view help,
+                            double least, double most) {
+  visit({name, help, &value, at_least(least), at_most(most)});
+}
+void SettingVisitor::text(std::string_view name, std::string& value, std::string_view help) {
+  visit({name, help, &value});
+}
+void SettingVisitor::texts(std::string_view name, std::vector<std::string>& value,
+                           std::string_view help) {
+  visit({name, help, &value});
+}
+void SettingVisitor::choice(std::string_view name, std::string& value,
+                            const std::vector<std::string_view>& options, std::string_view help) {
+  visit({name, help, &value, {}, {}, &options});
+}
+void SettingVisitor::time(std::string_view name, Nanoseconds& value, std::string_view help,
+                          Nanoseconds least) {
+  visit({name, help, &value, limit(least, Nanoseconds::min())});
+}
+void SettingVisitor::bytes(std::string_view name, Bytes& value, std::string_view help,
+                           Bytes least) {
+  visit({name, help, &value, limit(least, Bytes{INT64_MIN})});
+}
+void SettingVisitor::bandwidth(std::string_view name, Bandwidth& value, std::string_view help) {
+  visit({name, help, &value});
+}
+void SettingVisitor::throughput(std::string_view name, Throughput& value, std::string_view help) {
+  visit({name, help, &value});
+}
+void SettingVisitor::optional_integer(std::string_view name, std::optional<std::int64_t>& value,
+                                      std::string_view help, std::int64_t least) {
+  visit({name, help, &value, at_least(least)});
+}
+void SettingVisitor::optional_number(std::string_view name, std::optional<double>& value,
+                                     std::string_view help, double least) {
+  visit({name, help, &value, at_least(least)});
+}
+void SettingVisitor::optional_time(std::string_view name, std::optional<Nanoseconds>& value,
+                                   std::string_view help, Nanoseconds least) {
+  visit({name, help, &value, limit(least, Nanoseconds::min())});
+}
+void SettingVisitor::object(std::string_view name, Described& value, std::string_view help) {
+  visit({name, help, &value});
+}
+
+SettingNames setting_names(Described& object) {
+  NameVisitor visitor;
+  object.describe(visitor);
+  return std::move(visitor.names);
+}
+
+std::string no_such_setting(std::string_view name, const SettingNames& known) {
+  const std::string text = "there is no setting \"" + std::string(name) + "\"; ";
+  if (known.empty()) return text + "there are no settings";
+  return text + "the settings are " + joined(known) + did_you_mean(name, known);
+}
+
+std::string to_text(const SettingLimit& limit) {
+  struct {
+    std::string operator()(std::monostate) const { return {}; }
+    std::string operator()(std::int64_t value) const { return std::to_string(value); }
+    std::string operator()(double value) const { return foretrace::to_text(value); }
+    std::string operator()(Nanoseconds value) const { return to_exact_text(value); }
+    std::string operator()(Bytes value) const { return to_exact_text(value); }
+  } const print;
+  return std::visit(print, limit);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,189 @@
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+#include "base/wide.h"
+#include "foretrace/error.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+namespace {
+
+/// `upto` is where people go on to the next unit, which is not always where that one begins: 90 s,
+/// not 1.5 min.
+struct Unit {
+  std::string_view name;
+  std::int64_t factor;
+  std::int64_t upto = INT64_MAX;
+};
+
+constexpr Unit kTimes[] = {
+    {"ns", 1, 1'000},
+    {"us", 1'000, 1'000'000},
+    {"ms", 1'000'000, 1'000'000'000},
+    {"s", 1'000'000'000, 600'000'000'000},
+    {"min", 60'000'000'000, 36'000'000'000'000},
+    {"h", 3'600'000'000'000},
+};
+
+constexpr std::int64_t kKilo = 1'000;
+constexpr Unit kSizes[] = {
+    {"B", 1, kKilo},
+    {"kB", kKilo, kKilo* kKilo},
+    {"MB", kKilo* kKilo, kKilo* kKilo* kKilo},
+    {"GB", kKilo* kKilo* kKilo, kKilo* kKilo* kKilo* kKilo},
+    {"TB", kKilo* kKilo* kKilo* kKilo, kKilo* kKilo* kKilo* kKilo* kKilo},
+    {"PB", kKilo* kKilo* kKilo* kKilo* kKilo},
+};
+
+/// Largest first, powers of two and of ten mixed: what loses nothing wins.
+constexpr Unit kExactSizes[] = {
+    {"PiB", std::int64_t{1} << 50}, {"PB", 1'000'000'000'000'000},
+    {"TiB", std::int64_t{1} << 40}, {"TB", 1'000'000'000'000},
+    {"GiB", std::int64_t{1} << 30}, {"GB", 1'000'000'000},
+    {"MiB", std::int64_t{1} << 20}, {"MB", 1'000'000},
+    {"KiB", std::int64_t{1} << 10}, {"kB", 1'000},
+};
+
+constexpr std::string_view kPrefixes[] = {"", "k", "M", "G", "T", "P"};
+
+constexpr int kSignificantDigits = 4;
+
+std::string without_trailing_zeros(std::string text) {
+  if (text.find('.') == std::string::npos) return text;
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+std::string to_chars(double value, std::chars_format format, int precision = -1) {
+  std::array<char, 400>
+      text;  // The longest double in fixed notation has 309 digits before the point.
+  const auto end = text.data() + text.size();
+  const auto result = precision < 0 ? std::to_chars(text.data(), end, value, format)
+                                    : std::to_chars(text.data(), end, value, format, precision);
+  CHECK(result.ec == std::errc{});
+  return {text.data(), result.ptr};
+}
+
+/// `value` in whole multiples of 10^-decimals of `factor`, rounded half up.
+UnsignedWide in_steps(std::uint64_t value, const Unit& unit, int decimals) {
+  UnsignedWide scaled = value;
+  for (int i = 0; i < decimals; ++i) scaled *= 10;
+  const auto factor = static_cast<UnsignedWide>(unit.factor);
+  return (scaled + factor / 2) / factor;
+}
+
+int decimals_for(std::uint64_t whole) {
+  int decimals = kSignificantDigits - 1;
+  for (; whole >= 10 && decimals > 0; whole /= 10) --decimals;
+  return decimals;
+}
+
+std::string scaled_text(std::int64_t value, std::span<const Unit> units) {
+  const auto size =
+      value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  std::size_t at = 0;
+  const auto decimals = [&] {
+    return decimals_for(size / static_cast<std::uint64_t>(units[at].factor));
+  };
+  // Rounding may reach the next unit: 999.96 us is 1 ms.
+  const auto too_large = [&] {
+    UnsignedWide limit = static_cast<UnsignedWide>(units[at].upto / units[at].factor);
+    for (int i = 0; i < decimals(); ++i) limit *= 10;
+    return in_steps(size, units[at], decimals()) >= limit;
+  };
+  while (at + 1 < units.size() && too_large()) ++at;
+  const int places = units[at].factor == 1 ? 0 : decimals();
+  const auto steps = static_cast<std::uint64_t>(in_steps(size, units[at], places));
+  std::string digits = std::to_string(steps);
+  const auto shown = static_cast<std::size_t>(places);
+  if (shown > 0) {
+    if (digits.size() <= shown) digits.insert(0, shown + 1 - digits.size(), '0');
+    digits.insert(digits.size() - shown, 1, '.');
+  }
+  return (value < 0 ? "-" : "") + without_trailing_zeros(std::move(digits)) + " " +
+         std::string(units[at].name);
+}
+
+std::string rate_text(double value, std::string_view unit) {
+  const auto shown = [](double number) {
+    const double size = std::abs(number);
+    return to_chars(number, std::chars_format::fixed,
+                    size < 10     ? 3
+                    : size < 100  ? 2
+                    : size < 1000 ? 1
+                                  : 0);
+  };
+  std::size_t at = 0;
+  while (at + 1 < std::size(kPrefixes) && std::abs(value) >= 999.95) value /= 1000, ++at;
+  return without_trailing_zeros(shown(value)) + " " + std::string(kPrefixes[at]) +
+         std::string(unit);
+}
+
+std::string exact_rate_text(double value, std::string_view unit) {
+  double factor = 1e15;
+  for (std::size_t at = std::size(kPrefixes); at-- > 1; factor /= 1000) {
+    if (value < factor) continue;
+    const double scaled = value / factor;
+    const std::string text = to_text(scaled);
+    if (scaled * factor == value && text.size() <= to_text(value).size()) {
+      return text + std::string(kPrefixes[at]) + std::string(unit);
+    }
+  }
+  return to_text(value) + std::string(unit);
+}
+
+template <std::size_t Count>
+std::string exact_text(std::int64_t value, const Unit (&largest_first)[Count],
+                       std::string_view smallest) {
+  if (value != 0) {
+    for (const Unit& unit : largest_first) {
+      if (value % unit.factor == 0)
+        return std::to_string(value / unit.factor) + std::string(unit.name);
+    }
+  }
+  return std::to_string(value) + std::string(smallest);
+}
+
+}  // namespace
+
+std::string to_text(Nanoseconds value) { return scaled_text(value.count(), kTimes); }
+std::string to_text(Bytes value) { return scaled_text(value.count, kSizes); }
+std::string to_text(Bandwidth value) { return rate_text(value.bytes_per_second, "B/s"); }
+std::string to_text(Throughput value) { return rate_text(value.flops_per_second, "FLOP/s"); }
+
+std::string to_exact_text(Nanoseconds value) {
+  static constexpr Unit kLargestFirst[] = {kTimes[5], kTimes[4], kTimes[3], kTimes[2], kTimes[1]};
+  return exact_text(value.count(), kLargestFirst, "ns");
+}
+std::string to_exact_text(Bytes value) { return exact_text(value.count, kExactSizes, "B"); }
+std::string to_exact_text(Bandwidth value) {
+  return exact_rate_text(value.bytes_per_second, "B/s");
+}
+std::string to_exact_text(Throughput value) {
+  return exact_rate_text(value.flops_per_second, "FLOP/s");
+}
+
+std::string to_text(double value) {
+  const double size = std::abs(value);
+  // The shortest form of 100000 is "1e+05", which nobody wants to read.
+  const bool readable = size == 0 || (size >= 1e-6 && size < 1e16);
+  return to_chars(value, readable ? std::chars_format::fixed : std::chars_format::scientific);
+}
+
+std::string to_fixed(double value, int decimals) {
+  std::string text = to_chars(value, std::chars_format::fixed, decimals);
+  const bool is_zero = text.find_first_not_of("-0.") == std::string::npos;
+  if (is_zero && text.front() == '-') text.erase(0, 1);
+  return text;
+}
+
+std::string to_percent(double fraction, int decimals) {
+  const std::string text = to_fixed(fraction * 100, decimals);
+  const bool is_zero = text.find_first_not_of("0.") == std::string::npos;
+  return (is_zero || text.front() == '-' ? "" : "+") + text + " %";
+}
+
+}  // namespace foretrace
