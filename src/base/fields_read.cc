@@ -99,8 +99,6 @@ void check_limits(const Setting& setting, const std::string& value) {
               did_you_mean(value, *setting.options));
 }
 
-void check_limits(const Setting&, const Described&) {}
-
 /// Nothing is written before it was checked, so a setting never holds a value it must not have.
 template <class Value>
 void replace(const Json& json, const Setting& setting, Value& value) {

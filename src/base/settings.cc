@@ -8,8 +8,9 @@ namespace {
 /// The extremes of a type limit nothing.
 template <class Value>
 SettingLimit limit(Value value, Value nothing) {
-  if (value == nothing) return {};
-  return value;
+  SettingLimit limit;
+  if (value != nothing) limit.emplace<Value>(value);
+  return limit;
 }
 
 template <class Value>
