@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Checks every #include under src/ and include/ against src/LAYERS.
+
+A module may include its own public headers and those of the modules behind its arrow, and no private
+header of another module. Every public header and every folder of src/ must be listed, and each module
+may only name modules above it in the list, so that there can be no circle.
+
+    check_layers.py [ROOT]     prints one line per violation; exit status 1 if there is any
+"""
+
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
+
+
+class Layers:
+    """What src/LAYERS says."""
+
+    def __init__(self, text):
+        self.owner = {}  # public header -> module
+        self.allowed = {}  # module -> modules it may include, itself among them
+        self.problems = []
+        for number, line in enumerate(text.splitlines(), 1):
+            line = line.split("#")[0].strip()
+            if line:
+                self._read(number, line)
+
+    def _read(self, number, line):
+        match = re.fullmatch(r"(\w+):([^<]*)(?:<-(.*))?", line)
+        if not match:
+            self.problems.append(f"src/LAYERS:{number}: must be \"module: headers <- modules\"")
+            return
+        module, headers, below = match.group(1), match.group(2).split(), (match.group(3) or "").split()
+        for other in below:
+            if other not in self.allowed:
+                self.problems.append(f"src/LAYERS:{number}: {other} is not listed above {module}")
+        self.allowed[module] = {module, *below}
+        for header in headers:
+            if header in self.owner:
+                self.problems.append(f"src/LAYERS:{number}: {header} belongs to {self.owner[header]} too")
+            self.owner[header] = module
+
+    def check_include(self, module, included):
+        """Why `module` may not include `included`, or None."""
+        folder, _, name = included.partition("/")
+        if folder == "foretrace":
+            owner = self.owner.get(name)
+            if owner is None:
+                return f"{included} is not listed in src/LAYERS"
+            if owner not in self.allowed[module]:
+                return f"{module} may not see {included}, which belongs to {owner}"
+        elif folder in self.allowed and folder != module:
+            return f"{included} is private to another module"
+        return None
+
+
+def sources(folder):
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".cc", ".h", ".def"))
+
+
+def check_file(layers, root, path, module):
+    for included in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        why = layers.check_include(module, included)
+        if why:
+            yield f"{path.relative_to(root)}: {why}"
+
+
+def check_source_tree(layers, root):
+    for folder in sorted(path for path in (root / "src").iterdir() if path.is_dir()):
+        module = folder.name
+        if module not in layers.allowed:
+            yield f"src/{module}: is not listed in src/LAYERS"
+            continue
+        for path in sources(folder):
+            yield from check_file(layers, root, path, module)
+
+
+def check_public_headers(layers, root):
+    public = root / "include" / "foretrace"
+    for path in sources(public):
+        module = layers.owner.get(path.name)
+        if module is None:
+            yield f"{path.relative_to(root)}: is not listed in src/LAYERS"
+            continue
+        yield from check_file(layers, root, path, module)
+    for header, module in layers.owner.items():
+        if not (public / header).is_file():
+            yield f"src/LAYERS: {header} of {module} does not exist"
+
+
+def check_places(root):
+    """Nothing but public headers may be reachable through include/."""
+    for path in sorted((root / "include").rglob("*")):
+        if path.is_file() and path.parent != root / "include" / "foretrace":
+            yield f"{path.relative_to(root)}: public headers live in include/foretrace"
+
+
+def check(root):
+    layers = Layers((root / "src" / "LAYERS").read_text(encoding="utf-8"))
+    yield from layers.problems
+    if layers.problems:
+        return
+    yield from check_source_tree(layers, root)
+    yield from check_public_headers(layers, root)
+    yield from check_places(root)
+
+
+def main():
+    default = pathlib.Path(__file__).resolve().parent.parent
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    violations = list(check(root))
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
