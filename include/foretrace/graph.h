@@ -195,6 +195,10 @@ class Graph {
 
 bool runs_on_device(TaskKind kind);
 
+/// A shortest circle of tasks that all wait for each other, as its waits in order ("in line" for the task in front on a
+/// FIFO lane); empty if there is none. Which one of several is always the same. Not meant for the happy path.
+std::vector<Dependency> shortest_circle(const Graph& graph);
+
 /// Reads the notation used in tests and bug reports, one tick being 1us:
 ///
 ///     cpu: launch_a 1, launch_b:launch 1     <- lane: task[:kind] ticks, ...

@@ -1,0 +1,108 @@
+// Tasks in line: putting them there, moving them, taking them out.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "foretrace/graph.h"
+#include "graph/storage.h"
+
+namespace foretrace {
+
+TaskId Graph::Impl::add_task(LaneId lane, const Task& task) {
+  CHECK(index(lane) < lanes.size());
+  CHECK(tasks.size() < index(kNoTask));
+  tasks.push_back(task);
+  places.emplace_back().lane_and_removed = index(lane);
+  return TaskId{static_cast<std::uint32_t>(tasks.size() - 1)};
+}
+
+void Graph::Impl::put_behind(TaskId task, TaskId front, LaneId lane) {
+  Place& here = place(task);
+  here.lane_and_removed = index(lane);
+  TaskId& from_front = front == kNoTask ? line(lane).first : place(front).next;
+  here.previous = front;
+  here.next = from_front;
+  TaskId& from_behind = from_front == kNoTask ? line(lane).last : place(from_front).previous;
+  from_front = task;
+  from_behind = task;
+}
+
+void Graph::Impl::take_out(TaskId task) {
+  Place& here = place(task);
+  Line& line_of_task = line(here.lane());
+  (here.previous == kNoTask ? line_of_task.first : place(here.previous).next) = here.next;
+  (here.next == kNoTask ? line_of_task.last : place(here.next).previous) = here.previous;
+  here.previous = here.next = kNoTask;
+}
+
+TaskId Graph::append(LaneId lane, const Task& task) {
+  const TaskId added = impl_->add_task(lane, task);
+  impl_->put_behind(added, impl_->line(lane).last, lane);
+  return added;
+}
+
+TaskId Graph::insert_before(TaskId task, const Task& inserted) {
+  CHECK(!removed(task));
+  const TaskId added = impl_->add_task(lane_of(task), inserted);
+  impl_->put_behind(added, previous(task), lane_of(task));
+  return added;
+}
+
+TaskId Graph::insert_behind(TaskId task, const Task& inserted) {
+  CHECK(!removed(task));
+  const TaskId added = impl_->add_task(lane_of(task), inserted);
+  impl_->put_behind(added, task, lane_of(task));
+  return added;
+}
+
+void Graph::move_to_end(TaskId task, LaneId lane) {
+  CHECK(!removed(task));
+  impl_->take_out(task);
+  impl_->put_behind(task, impl_->line(lane).last, lane);
+}
+
+void Graph::move_behind(TaskId task, TaskId target) {
+  CHECK(!removed(task) && !removed(target));
+  if (task == target) return;
+  impl_->take_out(task);
+  impl_->put_behind(task, target, lane_of(target));
+}
+
+void Graph::move_before(TaskId task, TaskId target) {
+  CHECK(!removed(task) && !removed(target));
+  if (task == target) return;
+  impl_->take_out(task);
+  impl_->put_behind(task, previous(target), lane_of(target));
+}
+
+void Graph::remove(TaskId task) {
+  if (removed(task)) return;
+  Impl& graph = *impl_;
+  const TaskId front = previous(task);
+  const TaskId behind = next(task);
+  const bool waits_for_others = graph.place(task).last_wait != kNothing;
+  graph.take_out(task);
+  graph.place(task).lane_and_removed |= Place::kRemoved;
+  graph.tasks[index(task)].duration = graph.tasks[index(task)].gap = Nanoseconds(0);
+  if (lane(lane_of(task)).discipline != Discipline::fifo) return;
+
+  // A removed task waits for one in front and is waited for by one behind, whatever was removed
+  // around it: two dependencies each, so that a chain of removed tasks stays linear.
+  const NameId in_line = graph.names.intern("in line");
+  if (front != kNoTask) add({.before = front, .after = task, .why = in_line});
+  if (behind == kNoTask) return;
+  const Nanoseconds gap = graph.tasks[index(behind)].gap;
+  const bool implied = !waits_for_others && gap >= 0ns && (front != kNoTask || gap == 0ns);
+  if (implied) return;
+  add({.before = task, .after = behind, .lag = std::max(gap, 0ns), .why = in_line});
+}
+
+bool Graph::removed(TaskId task) const { return impl_->place(task).removed(); }
+
+TaskId Graph::first(LaneId lane) const { return impl_->lines[index(lane)].first; }
+TaskId Graph::last(LaneId lane) const { return impl_->lines[index(lane)].last; }
+TaskId Graph::previous(TaskId task) const { return impl_->place(task).previous; }
+TaskId Graph::next(TaskId task) const { return impl_->place(task).next; }
+LaneId Graph::lane_of(TaskId task) const { return impl_->place(task).lane(); }
+
+}  // namespace foretrace

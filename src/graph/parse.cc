@@ -1,0 +1,269 @@
+// parse_graph(): the text notation, described in notation.md.
+
+#include <charconv>
+#include <unordered_map>
+
+#include "foretrace/error.h"
+#include "foretrace/graph.h"
+#include "graph/defaults.h"
+#include "graph/words.h"
+
+namespace foretrace {
+namespace {
+
+template <class Number>
+Number to_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range)
+    throw Error("\"" + std::string(text) + "\" is out of range");
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw Error("must be a number, got \"" + std::string(text) + "\"");
+  }
+  return number;
+}
+
+/// Takes the value of an enumeration by its name.
+template <class Find, class Options>
+auto to_choice(std::string_view text, const Find& find, const Options& options) {
+  const auto found = find(text);
+  if (!found) throw Error("\"" + std::string(text) + "\" is unknown" + did_you_mean(text, options));
+  return *found;
+}
+
+class Parser {
+ public:
+  Graph parse(std::string_view text) {
+    for (std::size_t number = 1; !text.empty(); ++number) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const std::string_view line = text.substr(0, end);
+      at_line(number, [&] { parse_line(line, number); });
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    for (const auto& [number, line] : about_tasks_) {
+      at_line(number, [&] { parse_about_tasks(line); });
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  template <class Action>
+  static void at_line(std::size_t number, const Action& action) {
+    within("line " + std::to_string(number), action);
+  }
+
+  void parse_line(std::string_view line, std::size_t number) {
+    Words words(line);
+    if (words.at_end()) return;
+    if (words.skip("@step")) {
+      graph_.steps().push_back({words.take_name("the name of a step")});
+      finish(words);
+    } else if (words.skip("@memory")) {
+      parse_initial_memory(words);
+    } else if (words.skip("@")) {
+      about_tasks_.emplace_back(number, line);
+    } else {
+      const std::string first = words.take_name("a lane or a task");
+      if (words.skip("->") || words.skip("^->")) {
+        about_tasks_.emplace_back(number, line);
+      } else {
+        parse_lane(first, words);
+      }
+    }
+  }
+
+  /// What names tasks is read when all of them are known.
+  void parse_about_tasks(std::string_view line) {
+    Words words(line);
+    if (words.skip("@alloc")) {
+      parse_allocation(words);
+    } else if (words.skip("@")) {
+      words.fail("@step, @memory or @alloc");
+    } else {
+      parse_dependency(words);
+    }
+  }
+
+  static void finish(Words& words) {
+    if (!words.at_end()) words.fail("the end of the line");
+  }
+
+  // lane = "name" [kind device=0 ...]: task, task
+  void parse_lane(const std::string& label, Words& words) {
+    const std::string name = words.skip("=") ? words.take_name("the name of a lane") : label;
+    const auto [known, is_new] = lanes_.try_emplace(label, kNoLane);
+    if (is_new) known->second = graph_.add_lane({.name = name});
+    const LaneId lane = known->second;
+    bool has_kind = !is_new, has_device = !is_new;
+    if (words.skip("[")) parse_lane_attributes(words, graph_.lane(lane), has_kind, has_device);
+    words.take(":");
+    if (!words.at_end()) {
+      do parse_task(lane, words);
+      while (words.skip(","));
+    }
+    finish(words);
+    Lane& made = graph_.lane(lane);
+    if (!has_kind) made.kind = default_kind(graph_, lane);
+    if (!has_device) made.device = default_device(made.kind);
+  }
+
+  static void parse_lane_attributes(Words& words, Lane& lane, bool& has_kind, bool& has_device) {
+    while (!words.skip("]")) {
+      const std::string word(
+          words.take_word("a kind of lane, device=, rank=, shared= or priority=", "=]"));
+      if (!words.skip("=")) {
+        lane.kind = to_choice(word, lane_kind_named, lane_kind_names());
+        has_kind = true;
+      } else if (word == "device") {
+        lane.device = to_number<std::int32_t>(words.take_word("a number", "]"));
+        has_device = true;
+      } else if (word == "rank") {
+        lane.rank = to_number<std::int32_t>(words.take_word("a number", "]"));
+      } else if (word == "shared") {
+        lane.discipline = Discipline::shared;
+        lane.capacity = parse_bandwidth(words.take_word("a bandwidth", "]"));
+      } else if (word == "priority") {
+        lane.discipline = Discipline::priority;
+        lane.slice = words.take_ticks();
+      } else {
+        throw Error("a lane has no attribute \"" + word +
+                    "\"; it has device, rank, shared, priority");
+      }
+    }
+  }
+
+  // label = "name":kind 3 {step=1 ...}
+  void parse_task(LaneId lane, Words& words) {
+    const std::string label = words.take_name("a task");
+    Task task;
+    task.name =
+        graph_.names().intern(words.skip("=") ? words.take_name("the name of a task") : label);
+    if (words.skip(":")) {
+      task.kind = to_choice(words.take_name("a kind of task"), task_kind_named, task_kind_names());
+    }
+    task.duration = words.take_ticks();
+    if (task.duration < 0ns) throw Error("a task cannot take less than no time");
+    if (words.skip("{")) parse_task_attributes(words, task);
+    const TaskId id = graph_.append(lane, task);
+    const auto [known, is_new] = tasks_.try_emplace(label, id);
+    if (!is_new) known->second = kNoTask;  // Of several with this label none can be meant.
+  }
+
+  void parse_task_attributes(Words& words, Task& task) {
+    while (!words.skip("}")) {
+      const std::string key(words.take_word("an attribute of a task", "=}"));
+      words.take("=");
+      if (key == "gap") {
+        task.gap = words.take_ticks();
+      } else if (key == "module") {
+        task.module = graph_.names().intern(words.take_name("a module"));
+      } else {
+        set_attribute(task, key, words.take_word("a value", "}"));
+      }
+    }
+  }
+
+  static void set_attribute(Task& task, const std::string& key, std::string_view value) {
+    if (key == "step") {
+      task.step = to_number<std::int32_t>(value);
+    } else if (key == "phase") {
+      task.phase = to_choice(value, phase_named, phase_names());
+    } else if (key == "layer") {
+      task.layer = to_number<std::int32_t>(value);
+    } else if (key == "priority") {
+      task.priority = to_number<std::int32_t>(value);
+    } else if (key == "bytes") {
+      task.bytes = parse_bytes(value);
+    } else if (key == "flops") {
+      task.flops = to_number<double>(value);
+    } else if (key == "record") {
+      task.record = to_number<std::uint32_t>(value);
+    } else {
+      throw Error("a task has no attribute \"" + key +
+                  "\"; it has bytes, flops, gap, layer, module, phase, priority, record, step");
+    }
+  }
+
+  // a ->+2 b [measured "launch"]
+  void parse_dependency(Words& words) {
+    Dependency wait;
+    wait.before = take_task(words);
+    if (words.skip("^")) wait.anchor = Anchor::start;
+    words.take("->");
+    if (words.skip("+")) wait.lag = words.take_ticks();
+    if (wait.lag < 0ns) throw Error("a lag cannot be negative");
+    wait.after = take_task(words);
+    if (words.skip("[")) {
+      const std::string provenance = words.take_name("a provenance");
+      wait.provenance = to_choice(provenance, provenance_named, provenance_names());
+      if (!words.skip("]")) {
+        wait.why = graph_.names().intern(words.take_name("why"));
+        words.take("]");
+      }
+    }
+    finish(words);
+    graph_.add(wait);
+  }
+
+  TaskId take_task(Words& words) {
+    const std::string label = words.take_name("a task");
+    const auto found = tasks_.find(label);
+    if (found == tasks_.end()) throw Error("there is no task " + quoted(label));
+    if (found->second == kNoTask) {
+      throw Error("several tasks are called " + quoted(label) +
+                  "; give them labels (label=\"name\")");
+    }
+    return found->second;
+  }
+
+  // @alloc 4KiB device=0 stream=s: a .. b
+  void parse_allocation(Words& words) {
+    Allocation block;
+    block.bytes = parse_bytes(words.take_word("bytes", ":"));
+    while (!words.skip(":")) {
+      if (words.skip("device=")) {
+        block.device = to_number<std::int32_t>(words.take_word("a number", ":"));
+      } else if (words.skip("stream=")) {
+        const std::string label = words.take_name("a lane");
+        const auto found = lanes_.find(label);
+        if (found == lanes_.end()) throw Error("there is no lane " + quoted(label));
+        block.stream = found->second;
+      } else {
+        words.fail("device=, stream= or \":\"");
+      }
+    }
+    if (!words.skip("..")) {
+      block.made_by = take_task(words);
+      words.take("..");
+    }
+    if (!words.at_end()) block.freed_by = take_task(words);
+    finish(words);
+    graph_.allocations().push_back(block);
+  }
+
+  // @memory 4KiB device=0
+  void parse_initial_memory(Words& words) {
+    constexpr std::size_t kMostDevices = 65536;
+    const Bytes bytes = parse_bytes(words.take_word("bytes", ""));
+    words.take("device=");
+    const auto device = to_number<std::size_t>(words.take_word("a number", ""));
+    if (device >= kMostDevices)
+      throw Error("there are at most " + std::to_string(kMostDevices) + " devices");
+    std::vector<Bytes>& memory = graph_.initial_memory();
+    if (memory.size() <= device) memory.resize(device + 1);
+    memory[device] = bytes;
+    finish(words);
+  }
+
+  Graph graph_;
+  std::unordered_map<std::string, LaneId> lanes_;
+  std::unordered_map<std::string, TaskId> tasks_;
+  std::vector<std::pair<std::size_t, std::string_view>>
+      about_tasks_;  ///< Lines with their numbers.
+};
+
+}  // namespace
+
+Graph parse_graph(std::string_view text) { return Parser().parse(text); }
+
+}  // namespace foretrace

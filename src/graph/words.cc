@@ -1,0 +1,167 @@
+#include "graph/words.h"
+
+#include <charconv>
+#include <limits>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kTick = 1000;
+constexpr std::string_view kSpace = " \t\r";
+constexpr std::string_view kHex = "0123456789abcdef";
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("_.+-*/()~%$&!?;'").find(c) != std::string_view::npos;
+}
+
+/// How much of the beginning of `text` is a plain name. "->" and ".." end one, and a "#" may only
+/// stand inside.
+std::size_t plain_length(std::string_view text) {
+  std::size_t i = 0;
+  for (; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    if (rest.starts_with("->") || rest.starts_with("..")) break;
+    if (!is_plain(rest.front()) && !(i > 0 && rest.front() == '#')) break;
+  }
+  return i;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+void Words::skip_space() {
+  left_.remove_prefix(std::min(left_.find_first_not_of(kSpace), left_.size()));
+}
+
+bool Words::at_end() {
+  skip_space();
+  return left_.empty() || left_.front() == '#';
+}
+
+bool Words::skip(std::string_view mark) {
+  skip_space();
+  if (!left_.starts_with(mark)) return false;
+  left_.remove_prefix(mark.size());
+  return true;
+}
+
+void Words::take(std::string_view mark) {
+  if (!skip(mark)) fail("\"" + std::string(mark) + "\"");
+}
+
+std::string Words::take_name(std::string_view what) {
+  skip_space();
+  if (left_.starts_with('"')) return take_quoted();
+  const std::size_t length = plain_length(left_);
+  if (length == 0) fail(what);
+  std::string name(left_.substr(0, length));
+  left_.remove_prefix(length);
+  return name;
+}
+
+std::string Words::take_quoted() {
+  std::string name;
+  left_.remove_prefix(1);
+  while (!left_.empty()) {
+    const char c = left_.front();
+    left_.remove_prefix(1);
+    if (c == '"') return name;
+    name += c == '\\' ? take_escaped() : c;
+  }
+  throw Error("a \" is missing");
+}
+
+char Words::take_escaped() {
+  const char c = left_.empty() ? ' ' : left_.front();
+  if (c == 'x' && left_.size() >= 3) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(left_.data() + 1, left_.data() + 3, value, 16);
+    if (error == std::errc() && end == left_.data() + 3) {
+      left_.remove_prefix(3);
+      return static_cast<char>(value);
+    }
+  }
+  if (!left_.empty()) left_.remove_prefix(1);
+  if (c == 'n') return '\n';
+  if (c == 't') return '\t';
+  if (c == '"' || c == '\\') return c;
+  throw Error("in quotes must follow \\ one of \" \\ n t xHH, found " + quoted({&c, 1}));
+}
+
+std::string_view Words::take_word(std::string_view what, std::string_view stops) {
+  skip_space();
+  std::size_t length = 0;
+  while (length < left_.size() && kSpace.find(left_[length]) == std::string_view::npos &&
+         stops.find(left_[length]) == std::string_view::npos) {
+    ++length;
+  }
+  if (length == 0) fail(what);
+  const std::string_view word = left_.substr(0, length);
+  left_.remove_prefix(length);
+  return word;
+}
+
+Nanoseconds Words::take_ticks() {
+  skip_space();
+  const bool negative = skip("-");
+  if (left_.empty() || !is_digit(left_.front())) fail("a number of ticks");
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;
+  std::int64_t value = 0;
+  std::int64_t unit = kTick;
+  bool fraction = false;
+  while (!left_.empty() && (is_digit(left_.front()) ||
+                            (!fraction && left_.front() == '.' && !left_.starts_with("..")))) {
+    const char c = left_.front();
+    left_.remove_prefix(1);
+    if (c == '.') {
+      fraction = true;
+      continue;
+    }
+    if (fraction && (unit /= 10) == 0) throw Error("a tick has at most three decimals");
+    if (value > kMost / kTick) throw Error("that many ticks do not fit 64-bit nanoseconds");
+    value = value * 10 + (c - '0');
+  }
+  if (value > kMost / unit) throw Error("that many ticks do not fit 64-bit nanoseconds");
+  return Nanoseconds((negative ? -value : value) * unit);
+}
+
+void Words::fail(std::string_view expected) {
+  skip_space();
+  std::string found =
+      left_.empty() ? "the end of the line" : "\"" + std::string(left_.substr(0, 20)) + "\"";
+  throw Error("expected " + std::string(expected) + ", found " + found);
+}
+
+std::string quoted(std::string_view name) {
+  if (!name.empty() && plain_length(name) == name.size()) return std::string(name);
+  std::string text = "\"";
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += {'\\', c};
+    } else if (byte < 0x20 || byte == 0x7f) {
+      text += {'\\', 'x', kHex[byte / 16], kHex[byte % 16]};
+    } else {
+      text += c;
+    }
+  }
+  return text + '"';
+}
+
+std::string to_ticks(Nanoseconds time) {
+  const std::int64_t count = time.count();
+  std::string text = count < 0 ? "-" : "";
+  const std::uint64_t size =
+      count < 0 ? 0 - static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(count);
+  text += std::to_string(size / kTick);
+  if (size % kTick == 0) return text;
+  std::string decimals = std::to_string(kTick + static_cast<std::int64_t>(size % kTick)).substr(1);
+  decimals.erase(decimals.find_last_not_of('0') + 1);
+  return text + '.' + decimals;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,36 @@
+#include "simulate/circle.h"
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kMostShown = 12;
+
+std::string described(const Graph& graph, TaskId task) {
+  return '"' + std::string(graph.name(task)) + "\" on " + graph.lane(graph.lane_of(task)).name;
+}
+
+std::string described(const Graph& graph, const Dependency& wait) {
+  std::string text =
+      " -> " + described(graph, wait.after) + " (" + std::string(to_string(wait.provenance));
+  if (wait.why != NameId{}) text += ", " + std::string(graph.names()[wait.why]);
+  return text + ")";
+}
+
+}  // namespace
+
+void throw_circle(const Graph& graph) {
+  const std::vector<Dependency> circle = shortest_circle(graph);
+  CHECK(!circle.empty());
+  std::string text = "tasks wait for each other in a circle of " + std::to_string(circle.size()) +
+                     ": " + described(graph, circle.front().before);
+  for (std::size_t i = 0; i < std::min(circle.size(), kMostShown); ++i)
+    text += described(graph, circle[i]);
+  if (circle.size() > kMostShown) text += " -> ...";
+  throw Error(text);
+}
+
+}  // namespace foretrace

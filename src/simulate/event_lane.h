@@ -1,0 +1,43 @@
+#pragma once
+
+// A lane whose tasks do not simply follow each other, so that what happens on it depends on when
+// tasks arrive. The replay tells it the time; it tells which tasks start and finish, and when it
+// wants to be woken next.
+
+#include <memory>
+#include <vector>
+
+#include "foretrace/graph.h"
+
+namespace foretrace {
+
+constexpr Nanoseconds kNever = Nanoseconds::max();
+
+/// What a wake-up brought about. `behind` is the task that `started` had to let pass, or kNoTask.
+struct Progress {
+  struct Start {
+    TaskId task;
+    TaskId behind;
+  };
+  std::vector<Start> started;
+  std::vector<TaskId> finished;
+
+  void clear() { started.clear(), finished.clear(); }
+};
+
+class EventLane {
+ public:
+  virtual ~EventLane() = default;
+
+  /// `task` may start from `now` on. It does so in wake(), which follows at the same time.
+  virtual void arrive(TaskId task, Nanoseconds now) = 0;
+
+  /// Brings the lane to `now`, which never goes back. Returns when it has to be woken if nothing
+  /// else arrives.
+  virtual Nanoseconds wake(Nanoseconds now, Progress& progress) = 0;
+};
+
+std::unique_ptr<EventLane> make_shared_lane(const Graph& graph, LaneId lane);
+std::unique_ptr<EventLane> make_priority_lane(const Graph& graph, LaneId lane);
+
+}  // namespace foretrace

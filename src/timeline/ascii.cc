@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kWidest = 100'000;  // A picture wider than this helps nobody; it is cut off.
+
+char letter_of(std::string_view name) {
+  const char first = name.empty() ? '#' : name.front();
+  return first > ' ' && first <= '~' && first != '.' && first != '|' ? first : '?';
+}
+
+class Picture {
+ public:
+  Picture(const Graph& graph, const Timeline& timeline, Nanoseconds tick)
+      : graph_(graph), timeline_(timeline), tick_(tick), width_(column(timeline.length)) {}
+
+  std::string draw() const {
+    std::size_t name_width = 0;
+    each_lane(
+        [&](LaneId lane) { name_width = std::max(name_width, graph_.lane(lane).name.size()); });
+    std::string text;
+    each_lane([&](LaneId lane) {
+      std::string name = graph_.lane(lane).name;
+      for (const std::string& row : rows_of(lane)) {
+        text += name + std::string(name_width - name.size(), ' ') + " |" + row + "|\n";
+        name.clear();
+      }
+    });
+    return text;
+  }
+
+ private:
+  template <class Visit>
+  void each_lane(const Visit& visit) const {
+    for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
+      if (graph_.first(LaneId{i}) != kNoTask) visit(LaneId{i});
+    }
+  }
+
+  /// The nearest border between two characters.
+  std::size_t column(Nanoseconds time) const {
+    const auto nearest = (time + tick_ / 2) / tick_;
+    return std::min(static_cast<std::size_t>(std::max<std::int64_t>(nearest, 0)), kWidest);
+  }
+
+  /// Tasks that run at the same time take rows of their own.
+  std::vector<std::string> rows_of(LaneId lane) const {
+    std::vector<std::string> rows(1, std::string(width_, '.'));
+    std::vector<Nanoseconds> free_from(1, Nanoseconds::min());
+    for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
+      const Nanoseconds start = timeline_.start[index(task)];
+      const Nanoseconds finish = timeline_.finish[index(task)];
+      if (start == finish) continue;
+      std::size_t row = 0;
+      while (row < rows.size() && free_from[row] > start) ++row;
+      if (row == rows.size()) {
+        rows.emplace_back(width_, '.');
+        free_from.emplace_back();
+      }
+      free_from[row] = finish;
+      const std::size_t from = column(start);
+      rows[row].replace(from, column(finish) - from, column(finish) - from,
+                        letter_of(graph_.name(task)));
+    }
+    return rows;
+  }
+
+  const Graph& graph_;
+  const Timeline& timeline_;
+  Nanoseconds tick_;
+  std::size_t width_;
+};
+
+}  // namespace
+
+std::string to_ascii(const Graph& graph, const Timeline& timeline, Nanoseconds tick) {
+  CHECK(tick > 0ns);
+  return Picture(graph, timeline, tick).draw();
+}
+
+}  // namespace foretrace

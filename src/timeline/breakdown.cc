@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <set>
+
+#include "timeline/marks.h"
+
+namespace foretrace {
+namespace {
+
+/// In the order in which they count when several happen at once.
+enum Part : std::size_t { compute, communication, copy, input, host, idle };
+using Parts = std::array<Nanoseconds, 6>;
+
+Part part_of(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kernel:
+      return compute;
+    case TaskKind::collective:
+    case TaskKind::transfer:
+      return communication;
+    case TaskKind::copy_in:
+    case TaskKind::copy_out:
+    case TaskKind::copy_on_device:
+    case TaskKind::copy_peer:
+    case TaskKind::fill:
+      return copy;
+    case TaskKind::input:
+      return input;
+    case TaskKind::host:
+    case TaskKind::launch:
+    case TaskKind::sync:
+      return host;
+    case TaskKind::marker:
+      return idle;
+  }
+  return idle;
+}
+
+struct Window {
+  Nanoseconds from{};
+  Nanoseconds to{};
+};
+
+/// The steps that the step time is taken from.
+Window steady_window(const Graph& graph, const Timeline& timeline) {
+  const std::vector<Mark> marks = step_marks(graph, timeline);
+  if (marks.empty()) return {0ns, timeline.length};
+  if (marks.size() == 1) {
+    const Nanoseconds length = step_times(graph, timeline).step_time;
+    return {marks[0].time, marks[0].time + length};
+  }
+  const Nanoseconds from = marks[marks.size() >= 3 ? 1 : 0].time;
+  return {from, std::max(from, marks.back().time)};
+}
+
+/// A change of how many tasks of a part run.
+struct Change {
+  Nanoseconds time;
+  Part part;
+  int by;
+};
+
+/// How long each part is the first that holds, on the lanes of one rank.
+Parts measure(std::vector<Change>& changes, Window window) {
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.time < b.time; });
+  Parts parts{};
+  std::array<int, 6> running{};
+  running[idle] = 1;
+  Nanoseconds since = window.from;
+  const auto pass = [&](Nanoseconds until) {
+    const auto first =
+        std::find_if(running.begin(), running.end(), [](int count) { return count > 0; });
+    parts[static_cast<std::size_t>(first - running.begin())] += until - since;
+    since = until;
+  };
+  for (const Change& change : changes) {
+    pass(change.time);
+    running[change.part] += change.by;
+  }
+  pass(window.to);
+  return parts;
+}
+
+/// The same proportions, adding up to `total` exactly: each part is rounded down, and the greatest
+/// takes the rest.
+Parts in_proportion(const Parts& parts, Nanoseconds total) {
+  const Nanoseconds sum = std::accumulate(parts.begin(), parts.end(), 0ns);
+  if (sum <= 0ns) return {0ns, 0ns, 0ns, 0ns, 0ns, total};
+  Parts result{};
+  Nanoseconds left = total;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const long double share =
+        static_cast<long double>(parts[i].count()) / static_cast<long double>(sum.count());
+    result[i] =
+        Nanoseconds(static_cast<std::int64_t>(share * static_cast<long double>(total.count())));
+    left -= result[i];
+  }
+  result[static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin())] +=
+      left;
+  return result;
+}
+
+std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std::int32_t rank,
+                               Window window) {
+  std::vector<Change> changes;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    // What a worker loads in the background is no part of the step; waiting for it is.
+    if (graph.lane(LaneId{i}).rank != rank || graph.lane(LaneId{i}).kind == LaneKind::worker)
+      continue;
+    for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {
+      const Part part = part_of(graph.task(task).kind);
+      const Nanoseconds from = std::max(timeline.start[index(task)], window.from);
+      const Nanoseconds to = std::min(timeline.finish[index(task)], window.to);
+      if (part == idle || from >= to) continue;
+      changes.push_back({from, part, 1});
+      changes.push_back({to, part, -1});
+    }
+  }
+  return changes;
+}
+
+}  // namespace
+
+Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
+  const Window window = steady_window(graph, timeline);
+  std::set<std::int32_t> ranks;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    if (graph.first(LaneId{i}) != kNoTask) ranks.insert(graph.lane(LaneId{i}).rank);
+  }
+  Parts sum{};
+  for (const std::int32_t rank : ranks) {
+    std::vector<Change> changes = changes_on(graph, timeline, rank, window);
+    const Parts parts = measure(changes, window);
+    for (std::size_t i = 0; i < parts.size(); ++i) sum[i] += parts[i];
+  }
+  const Parts step = in_proportion(sum, step_times(graph, timeline).step_time);
+  return {step[compute], step[communication], step[copy], step[input], step[host], step[idle]};
+}
+
+}  // namespace foretrace

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+/// Where a step begins: the start of the first device task launched in it. Where nothing of a step
+/// has a launch, of the device task that starts first; where a step has no device work, of its
+/// first host task.
+struct Mark {
+  std::int32_t step;
+  TaskId task;
+  Nanoseconds time;
+};
+
+/// In order of steps; those without tasks have none.
+std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline);
+
+}  // namespace foretrace

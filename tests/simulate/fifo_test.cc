@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include "support/picture.h"
+
+namespace foretrace {
+namespace {
+
+TEST(Simulate, TasksOnALaneFollowEachOther) {
+  EXPECT_EQ(picture("stream: A 2, B 3, C 1"), R"(
+stream |AABBBC|
+)");
+}
+
+TEST(Simulate, AKernelWaitsForItsLaunch) {
+  EXPECT_EQ(picture(R"(
+    cpu:    L:launch 3, M:launch 5
+    stream: A 4, B 4
+    L -> A
+    M -> B
+)"),
+            R"(
+cpu    |LLLMMMMM....|
+stream |...AAAA.BBBB|
+)");
+}
+
+TEST(Simulate, ALagDelaysFromTheFinishOrTheStart) {
+  EXPECT_EQ(picture(R"(
+    x: A 2
+    y: B 2
+    z: C 2
+    A ->+1 B
+    A ^->+1 C
+)"),
+            R"(
+x |AA...|
+y |...BB|
+z |.CC..|
+)");
+}
+
+TEST(Simulate, AGapKeepsALaneIdle) {
+  EXPECT_EQ(picture("x: A 2, B 1 {gap=2}"), R"(
+x |AA..B|
+)");
+}
+
+TEST(Simulate, ANegativeGapOverlapsTheTailButNeverStartsBefore) {
+  EXPECT_EQ(picture("x: A 4, B 4 {gap=-1}, C 1 {gap=-9}"), R"(
+x |AAAA...|
+  |...BBBB|
+  |...C...|
+)");
+}
+
+TEST(Simulate, SaysWhoWaitsInACircle) {
+  EXPECT_EQ(picture(R"(
+    cpu:    L:launch 3, S:sync 5
+    stream: A 4
+    S -> A [inferred "event wait"]
+    A -> L [measured]
+)"),
+            "tasks wait for each other in a circle of 3: \"L\" on cpu -> \"S\" on cpu (structural, "
+            "in line) -> "
+            "\"A\" on stream (inferred, event wait) -> \"L\" on cpu (measured)");
+}
+
+}  // namespace
+}  // namespace foretrace

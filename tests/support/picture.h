@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "foretrace/error.h"
+#include "foretrace/graph.h"
+#include "foretrace/simulate.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+/// What happens in a graph, drawn; or the message of the Error. As simulated(), where no transform
+/// is at hand.
+inline std::string picture(const Graph& graph) {
+  try {
+    return "\n" + to_ascii(graph, simulate(graph));
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+inline std::string picture(std::string_view graph_text) {
+  try {
+    return picture(parse_graph(graph_text));
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace foretrace
