@@ -37,7 +37,9 @@ class Picture {
   template <class Visit>
   void each_lane(const Visit& visit) const {
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
-      if (graph_.first(LaneId{i}) != kNoTask) visit(LaneId{i});
+      const LaneId lane{i};
+      if (graph_.lane(lane).kind == LaneKind::origin) continue;
+      if (graph_.first(lane) != kNoTask) visit(lane);
     }
   }
 

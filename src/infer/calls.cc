@@ -1,0 +1,188 @@
+// Where a call stops being work and starts to wait. A call that copies from pageable memory waits for its own copy; a call that
+// synchronizes waits for the last activity launched before it, on the stream the sync record names or, without one, on
+// the stream that fits the time of its return.
+//
+//     |-- host work --|-- launch --|......waits......|-- tail --|
+//     start           launch_start launch_finish     released   finish
+
+#include <algorithm>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+enum class Scope { none, stream, event, device, device_if_late };
+
+Scope scope_named(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+  if (has("DeviceSynchronize") || has("CtxSynchronize")) return Scope::device;
+  if (has("StreamSynchronize")) return Scope::stream;
+  if (has("EventSynchronize")) return Scope::event;
+  if (has("Free") || has("HostAlloc")) return Scope::device_if_late;
+  return Scope::none;
+}
+
+class Resolver {
+ public:
+  explicit Resolver(Draft& draft) : draft_(draft) {
+    fill_launch_times();
+    for (std::size_t i = 0; i < draft.trace.syncs.size(); ++i) {
+      const SyncRecord& sync = draft.trace.syncs[i];
+      if (sync.kind == SyncKind::stream_wait_event || sync.correlation == 0) continue;
+      syncs_.try_emplace(sync.correlation, static_cast<std::uint32_t>(i));
+    }
+  }
+
+  void resolve(Call& call) {
+    call.launch_start = call.start;
+    call.launch_finish = call.finish;
+    call.released = call.start;
+    const HostRecord& record = draft_.trace.hosts[call.record];
+    if (!call.launched.empty()) {
+      cut_launch(call);
+      return;
+    }
+    const auto recorded = record.correlation ? syncs_.find(record.correlation) : syncs_.end();
+    const Scope scope = scope_named(draft_.name(record));
+    if (recorded != syncs_.end()) {
+      await_recorded(call, draft_.trace.syncs[recorded->second]);
+    } else if (scope != Scope::none) {
+      await_named(call, scope);
+    }
+  }
+
+ private:
+  void fill_launch_times() {
+    std::vector<std::int64_t>& times = draft_.launch_times;
+    times.assign(draft_.events.size(), std::numeric_limits<std::int64_t>::min());
+    for (const auto& [begin, end] : draft_.streams) {
+      std::int64_t latest = std::numeric_limits<std::int64_t>::min();
+      for (std::size_t i = begin; i < end; ++i) {
+        if (const Call* call = draft_.call_of(draft_.events[i])) {
+          latest = std::max(latest, call->start);
+        }
+        times[i] = latest;
+      }
+    }
+  }
+
+  /// The last event of `stream` launched before `time`; kNone if there is none.
+  std::uint32_t last_launched(std::size_t stream, std::int64_t time) const {
+    const auto [begin, end] = draft_.streams[stream];
+    const auto first = draft_.launch_times.begin();
+    const auto behind = std::lower_bound(first + static_cast<std::ptrdiff_t>(begin),
+                                         first + static_cast<std::ptrdiff_t>(end), time);
+    const auto i = static_cast<std::size_t>(behind - first);
+    return i == begin ? kNone : static_cast<std::uint32_t>(i - 1);
+  }
+
+  void cut_launch(Call& call) {
+    const DeviceEvent& first = draft_.events[call.launched.front()];
+    const DeviceEvent& last = draft_.events[call.launched.back()];
+    const std::uint32_t i = call.launched.front();
+    const bool held =
+        i > draft_.streams[first.stream].first &&
+        draft_.events[i - 1].finish + draft_.typical.gap_fence >= first.start;
+    // A long call whose activity starts late in it, with nothing in front: the driver worked first (staging, set-up).
+    if (!held && first.start - call.start > draft_.typical.launch_fence &&
+        first.start - draft_.typical.launch <= call.finish) {
+      call.launch_start = std::max(call.start, first.start - draft_.typical.launch);
+    }
+    if (!blocks(call, last)) return;
+    call.waits = call.recorded_wait = true;
+    call.awaited.push_back(call.launched.back());
+    call.released = std::min(last.finish, call.finish);
+    call.launch_finish =
+        std::clamp(call.launch_start + draft_.typical.launch, call.launch_start,
+                   std::max(call.launch_start, std::min(first.start, call.finish)));
+  }
+
+  bool blocks(const Call& call, const DeviceEvent& last) const {
+    const DeviceRecord& device = draft_.trace.devices[last.record];
+    const std::string_view name = draft_.name(draft_.trace.hosts[call.record]);
+    const bool asynchronous = name.find("Async") != name.npos;
+    const bool across = last.kind == TaskKind::copy_in || last.kind == TaskKind::copy_out;
+    if (asynchronous && (!across || device.pinned_host)) return false;
+    if (!asynchronous && !across && last.kind != TaskKind::copy_on_device) return false;
+    return last.finish <= call.finish + draft_.tolerance && last.finish > call.start;
+  }
+
+  void await(Call& call, std::uint32_t event) {
+    if (event == kNone) return;
+    const std::int64_t finish = draft_.events[event].finish;
+    if (finish > call.finish + draft_.tolerance) return;
+    call.waits = true;
+    call.awaited.push_back(event);
+    call.released = std::max(call.released, std::min(finish, call.finish));
+  }
+
+  void await_all(Call& call, std::int64_t before) {
+    for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
+      await(call, last_launched(stream, before));
+    }
+  }
+
+  void await_recorded(Call& call, const SyncRecord& sync) {
+    call.recorded_wait = true;
+    if (sync.kind == SyncKind::context) return await_all(call, call.start);
+    if (sync.kind == SyncKind::event && sync.wait_on_stream != kNone) {
+      std::int64_t before = call.start;
+      const auto record = draft_.call_of_correlation.find(sync.wait_on_correlation);
+      if (sync.wait_on_correlation != 0 && record != draft_.call_of_correlation.end()) {
+        before = draft_.trace.hosts[record->second].start_ns;
+      }
+      return await(call, last_launched(sync.wait_on_stream, before));
+    }
+    if (sync.stream != kNone) return await(call, last_launched(sync.stream, call.start));
+    call.recorded_wait = false;
+    await_named(call, scope_named(draft_.name(draft_.trace.hosts[call.record])));
+  }
+
+  void await_named(Call& call, Scope scope) {
+    if (scope == Scope::device) return await_all(call, call.start);
+    if (scope == Scope::stream) {
+      // A thread waits for the stream it works on, unless the time of the return says otherwise.
+      const std::uint32_t own = last_launched_by_thread(call);
+      if (own != kNone && draft_.events[own].finish <= call.finish + draft_.tolerance) {
+        return await(call, own);
+      }
+    }
+    await(call, latest_done(call));
+  }
+
+  std::uint32_t last_launched_by_thread(const Call& call) const {
+    const auto behind = std::partition_point(
+        draft_.by_launch.begin(), draft_.by_launch.end(),
+        [&](std::uint32_t i) { return draft_.call_of(draft_.events[i])->start < call.start; });
+    for (auto i = behind; i != draft_.by_launch.begin();) {
+      if (draft_.call_of(draft_.events[*--i])->thread == call.thread) return *i;
+    }
+    return kNone;
+  }
+
+  /// Of the last activities of all streams the one that was done last while the call ran.
+  std::uint32_t latest_done(const Call& call) const {
+    std::uint32_t best = kNone;
+    for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
+      const std::uint32_t event = last_launched(stream, call.start);
+      if (event == kNone) continue;
+      const std::int64_t finish = draft_.events[event].finish;
+      if (finish <= call.start || finish > call.finish + draft_.tolerance) continue;
+      if (best == kNone || finish > draft_.events[best].finish) best = event;
+    }
+    return best;
+  }
+
+  Draft& draft_;
+  std::unordered_map<std::uint32_t, std::uint32_t> syncs_;
+};
+
+}  // namespace
+
+void resolve_calls(Draft& draft) {
+  Resolver resolver(draft);
+  for (Call& call : draft.calls) resolver.resolve(call);
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,57 @@
+// Collectives. One is given to a stream of its own and told to wait for what its thread launched before it; that holds for every
+// framework, and also where the wait did not bind when recorded. The update waits for the collectives in front of it.
+// How long a collective takes is arrival skew (other ranks are late) plus transfer; one rank alone cannot tell them apart, so the
+// excess over the quickest collective of the same kind and size is named as what only other ranks explain.
+
+#include <algorithm>
+#include <map>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+
+void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits) {
+  std::vector<std::uint32_t> last_work(draft.trace.threads.size(), kNone);
+  std::uint32_t last_collective = kNone;
+  std::int32_t updated_step = -2;
+  for (const std::uint32_t i : draft.by_launch) {
+    const DeviceEvent& event = draft.events[i];
+    const Call& call = *draft.call_of(event);
+    const auto add = [&](std::uint32_t before, const char* why) {
+      if (before == kNone || draft.events[before].stream == event.stream) return;
+      if (draft.events[before].finish > event.start + draft.tolerance) return;
+      waits.push_back({i, before, Provenance::inferred, why});
+    };
+    if (event.kind == TaskKind::collective) {
+      add(last_work[call.thread], "collective input");
+      last_collective = i;
+      continue;
+    }
+    last_work[call.thread] = i;
+    if (event.phase == Phase::update && event.step != updated_step) {
+      updated_step = event.step;
+      add(last_collective, "update after collectives");
+    }
+  }
+}
+
+void measure_arrival_skew(Draft& draft) {
+  std::map<std::pair<NameId, std::int64_t>, std::vector<std::int64_t>> alike;
+  for (const DeviceEvent& event : draft.events) {
+    if (event.kind != TaskKind::collective) continue;
+    const DeviceRecord& record = draft.trace.devices[event.record];
+    const std::int64_t size = record.details == kNone
+                                  ? 0
+                                  : draft.trace.collectives[record.details].in_elements;
+    alike[{record.name, size}].push_back(event.finish - event.start);
+  }
+  if (draft.trace.world_size <= 1) return;
+  std::int64_t skew = 0;
+  for (const auto& [key, durations] : alike) {
+    const std::int64_t least = *std::min_element(durations.begin(), durations.end());
+    for (const std::int64_t duration : durations) skew += duration - least;
+  }
+  draft.graph.unexplained().peers = Nanoseconds(skew);
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,143 @@
+// Why each device task started when it did. Its possible causes are the task in front of it on its stream, its launch, and
+// activities on other streams. The cause that allows the latest start is the one that bound; it carries the lag that was
+// recorded, the others what such a cause typically costs, so that they bind at the right time in another world. What
+// remains beyond the typical lag is unexplained, kept as a lag and counted.
+
+#include <algorithm>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+class Connector {
+ public:
+  explicit Connector(Draft& draft)
+      : draft_(draft), finder_(draft), launch_(rule(draft, "launch")) {
+    find_recorded_waits(draft, waits_);
+    find_collective_waits(draft, waits_);
+    std::sort(waits_.begin(), waits_.end());
+  }
+
+  void connect() {
+    std::size_t wait = 0;
+    for (std::size_t i = 0; i < draft_.events.size(); ++i) {
+      const std::size_t from = wait;
+      while (wait < waits_.size() && waits_[wait].after == i) ++wait;
+      connect(static_cast<std::uint32_t>(i), from, wait);
+    }
+    report();
+  }
+
+ private:
+  enum class Kind { line, launch, wait };
+  struct Cause {
+    Kind kind;
+    std::int64_t time;     ///< When it was done.
+    std::int64_t typical;  ///< What it usually costs from there.
+    std::int64_t fence;
+    EventWait wait{};
+    std::int64_t lag = 0;
+  };
+
+  void collect(std::uint32_t i, std::size_t from, std::size_t to) {
+    causes_.clear();
+    const DeviceEvent& event = draft_.events[i];
+    const Typical& typical = draft_.typical;
+    if (i > draft_.streams[event.stream].first) {
+      causes_.push_back({Kind::line, draft_.events[i - 1].finish, typical.gap, typical.gap_fence});
+    }
+    const Call* call = draft_.call_of(event);
+    if (call && call->launch_task != kNoTask) {
+      const std::int64_t start = draft_.recorded.start[index(call->launch_task)].count();
+      causes_.push_back({Kind::launch, start, typical.launch, typical.launch_fence});
+    }
+    for (std::size_t w = from; w < to; ++w) {
+      if (w > from && waits_[w].before == waits_[w - 1].before) continue;
+      causes_.push_back({Kind::wait, draft_.events[waits_[w].before].finish, typical.event,
+                         typical.event + 20'000 + draft_.tolerance, waits_[w]});
+    }
+  }
+
+  void connect(std::uint32_t i, std::size_t from, std::size_t to) {
+    collect(i, from, to);
+    const DeviceEvent& event = draft_.events[i];
+    if (causes_.empty()) return pin(draft_, event.task);
+    auto binding = latest();
+    if (event.start - binding->time > binding->fence) {
+      const Explanation found = finder_.explain(i, binding->time);
+      if (found.before != kNone) {
+        causes_.push_back({Kind::wait, event.start - found.lag, found.lag, found.lag,
+                           {i, found.before, Provenance::inferred, found.why}});
+        binding = std::prev(causes_.end());
+        ++searched_;
+      } else {
+        unexplained_ += event.start - binding->time - binding->typical;
+        ++unexplained_starts_;
+      }
+    }
+    for (Cause& cause : causes_) {
+      const std::int64_t slack = event.start - cause.time;
+      cause.lag = &cause == &*binding ? slack : std::min(cause.typical, slack);
+    }
+    for (const Cause& cause : causes_) add(event, cause);
+  }
+
+  std::vector<Cause>::iterator latest() {
+    return std::max_element(causes_.begin(), causes_.end(), [](const Cause& a, const Cause& b) {
+      return a.time + a.typical < b.time + b.typical;
+    });
+  }
+
+  void add(const DeviceEvent& event, const Cause& cause) {
+    if (cause.kind == Kind::line) {
+      draft_.graph.task(event.task).gap = Nanoseconds(cause.lag);
+      if (cause.lag < 0) ++overlaps_;
+      return;
+    }
+    if (cause.kind == Kind::launch) {
+      if (cause.lag < 0) ++early_;
+      draft_.graph.add({.before = draft_.call_of(event)->launch_task,
+                        .after = event.task,
+                        .lag = Nanoseconds(std::max<std::int64_t>(cause.lag, 0)),
+                        .anchor = Anchor::start,
+                        .provenance = Provenance::measured,
+                        .why = launch_});
+      return;
+    }
+    draft_.graph.add({.before = draft_.events[cause.wait.before].task,
+                      .after = event.task,
+                      .lag = Nanoseconds(cause.lag),
+                      .provenance = cause.wait.provenance,
+                      .why = rule(draft_, cause.wait.why)});
+  }
+
+  void report() {
+    draft_.graph.unexplained().lag = Nanoseconds(unexplained_);
+    const auto note = [&](std::string_view text, std::int64_t count) {
+      if (count > 0) draft_.notes.add(Severity::info, text, {}, count);
+    };
+    note("device activities that overlap the one in front on their stream", overlaps_);
+    note("device activities that start before their launch", early_);
+    note("starts explained by another stream through their time alone", searched_);
+    note("starts that no cause explains", unexplained_starts_);
+    if (searched_ > 0) {
+      draft_.assumptions.push_back(
+          "Waits between streams are inferred from times where no sync record tells of them.");
+    }
+  }
+
+  Draft& draft_;
+  WaitFinder finder_;
+  NameId launch_;
+  std::vector<EventWait> waits_;
+  std::vector<Cause> causes_;
+  std::int64_t unexplained_ = 0;
+  std::int64_t unexplained_starts_ = 0, overlaps_ = 0, early_ = 0, searched_ = 0;
+};
+
+}  // namespace
+
+void connect_devices(Draft& draft) { Connector(draft).connect(); }
+
+}  // namespace foretrace::infer_detail

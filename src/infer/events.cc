@@ -1,0 +1,99 @@
+// Waits between streams. Sync records say exactly what a stream waited for. Where the profiler was not asked for them, a start that
+// neither launch nor line explains is searched for its cause among the other streams:
+//
+//     event wait    an activity that finished just before:   ====|   ->   |====
+//     device full   one that was running all the while and is about to finish: its last blocks leave room
+
+#include <algorithm>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+/// From the end of the awaited activity to the start of the waiting one; 60us were seen on busy devices.
+constexpr std::int64_t kLongestEventLag = 100'000;
+
+/// The last event of `stream` launched before `time`.
+std::uint32_t last_launched_before(const Draft& draft, std::size_t stream, std::int64_t time) {
+  const auto [begin, end] = draft.streams[stream];
+  const auto times = draft.launch_times.begin();
+  const auto behind =
+      std::lower_bound(times + static_cast<std::ptrdiff_t>(begin),
+                       times + static_cast<std::ptrdiff_t>(end), time) - times;
+  return behind == static_cast<std::ptrdiff_t>(begin) ? kNone
+                                                      : static_cast<std::uint32_t>(behind - 1);
+}
+
+}  // namespace
+
+void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits) {
+  const auto call_start = [&](std::uint32_t correlation) -> std::int64_t {
+    const auto found = draft.call_of_correlation.find(correlation);
+    return correlation == 0 || found == draft.call_of_correlation.end()
+               ? std::numeric_limits<std::int64_t>::min()
+               : draft.trace.hosts[found->second].start_ns;
+  };
+  for (const SyncRecord& sync : draft.trace.syncs) {
+    if (sync.kind != SyncKind::stream_wait_event || sync.stream == kNone) continue;
+    if (sync.wait_on_stream == kNone || sync.wait_on_stream == sync.stream) continue;
+    const std::int64_t waited = call_start(sync.correlation);
+    if (waited == std::numeric_limits<std::int64_t>::min()) continue;
+    const std::int64_t recorded = call_start(sync.wait_on_correlation);
+    const bool exact = recorded != std::numeric_limits<std::int64_t>::min();
+    const std::uint32_t before =
+        last_launched_before(draft, sync.wait_on_stream, exact ? recorded : waited);
+    const auto [begin, end] = draft.streams[sync.stream];
+    const std::uint32_t last = last_launched_before(draft, sync.stream, waited);
+    const std::size_t after = last == kNone ? begin : last + 1;
+    if (before == kNone || after >= end) continue;
+    if (draft.events[before].finish > draft.events[after].start + draft.tolerance) continue;
+    waits.push_back({static_cast<std::uint32_t>(after), before,
+                     exact ? Provenance::measured : Provenance::inferred});
+  }
+}
+
+WaitFinder::WaitFinder(const Draft& draft) : draft_(draft), by_finish_(draft.streams.size()) {
+  for (std::size_t stream = 0; stream < draft.streams.size(); ++stream) {
+    const auto [begin, end] = draft.streams[stream];
+    std::vector<std::uint32_t>& events = by_finish_[stream];
+    for (std::size_t i = begin; i < end; ++i) events.push_back(static_cast<std::uint32_t>(i));
+    std::stable_sort(events.begin(), events.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return draft.events[a].finish < draft.events[b].finish;
+    });
+  }
+}
+
+Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
+  const DeviceEvent& waiting = draft_.events[event];
+  const std::int32_t device = draft_.trace.streams[waiting.stream].device;
+  Explanation finished, full;
+  std::int64_t nearest = kLongestEventLag + 1;
+  std::int64_t least_left = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t stream = 0; stream < by_finish_.size(); ++stream) {
+    if (stream == waiting.stream || draft_.trace.streams[stream].device != device) continue;
+    const std::vector<std::uint32_t>& events = by_finish_[stream];
+    const auto behind = std::upper_bound(
+        events.begin(), events.end(), waiting.start + draft_.tolerance,
+        [&](std::int64_t t, std::uint32_t i) { return t < draft_.events[i].finish; });
+    if (behind != events.begin()) {
+      const DeviceEvent& before = draft_.events[*std::prev(behind)];
+      const std::int64_t lag = std::max<std::int64_t>(waiting.start - before.finish, 0);
+      if (lag < nearest && before.finish > known) {
+        nearest = lag;
+        finished = {*std::prev(behind), lag, "event wait"};
+      }
+    }
+    if (behind == events.end()) continue;
+    const DeviceEvent& running = draft_.events[*behind];
+    const std::int64_t left = running.finish - waiting.start;
+    const std::int64_t tail = std::max<std::int64_t>(10'000, (running.finish - running.start) / 20);
+    if (running.start <= known + draft_.typical.launch && left <= tail && left < least_left) {
+      least_left = left;
+      full = {*behind, -left, "device full"};
+    }
+  }
+  return finished.before != kNone ? finished : full;
+}
+
+}  // namespace foretrace::infer_detail

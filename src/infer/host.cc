@@ -1,0 +1,193 @@
+// Nested records to self time: at each moment a thread's time belongs to the innermost record that is open, so nothing is
+// counted twice. Records that overlap without nesting (clock skew) are treated alike: the one that started last owns the time.
+
+#include <algorithm>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+enum class Role : std::uint8_t { plain, update, input, backward, module };
+
+Role role_of(std::string_view name) {
+  const auto starts = [&](std::string_view text) { return name.substr(0, text.size()) == text; };
+  if (starts("Optimizer.")) return Role::update;
+  if (starts("enumerate(DataLoader)")) return Role::input;
+  if (starts("autograd::engine::evaluate_function")) return Role::backward;
+  if (starts("nn.Module: ")) return Role::module;
+  return Role::plain;
+}
+
+/// Cuts one thread. `open` is the stack of records that have begun.
+class Cutter {
+ public:
+  Cutter(Draft& draft, std::vector<Segment>& out, const std::vector<Role>& roles)
+      : draft_(draft), out_(out), roles_(roles) {}
+
+  void cut(const std::vector<std::uint32_t>& records) {
+    for (const std::uint32_t record : records) {
+      const HostRecord& host = draft_.trace.hosts[record];
+      if (out_.empty() && open_.empty()) now_ = host.start_ns;
+      close_until(host.start_ns);
+      emit_until(host.start_ns);
+      open_.push_back({record, host.start_ns + std::max<std::int64_t>(host.duration_ns, 0),
+                       context_for(record, host), out_.size()});
+    }
+    close_until(std::numeric_limits<std::int64_t>::max());
+  }
+
+ private:
+  struct Open {
+    std::uint32_t record;
+    std::int64_t finish;
+    std::uint32_t context;
+    std::size_t first_segment;  ///< Those from here on may be its own.
+    bool emitted = false;
+  };
+
+  void close_until(std::int64_t time) {
+    while (!open_.empty() && open_.back().finish <= time) {
+      emit_until(open_.back().finish);
+      Open& top = open_.back();
+      if (!top.emitted && draft_.call_of_record[top.record] != kNone) emit(now_);
+      open_.pop_back();
+    }
+  }
+
+  void emit_until(std::int64_t time) {
+    if (time > now_) emit(time);
+  }
+
+  void emit(std::int64_t until) {
+    Segment segment{.start = now_, .finish = until};
+    if (!open_.empty()) {
+      Open& top = open_.back();
+      top.emitted = true;
+      segment.record = top.record;
+      segment.context = top.context;
+      segment.call = draft_.call_of_record[top.record];
+    }
+    out_.push_back(segment);
+    now_ = until;
+  }
+
+  std::uint32_t context_for(std::uint32_t record, const HostRecord& host) {
+    const std::uint32_t parent = open_.empty() ? kNone : open_.back().context;
+    const Role role = roles_[static_cast<std::size_t>(host.name)];
+    if (role == Role::plain && host.kind != HostKind::op) return parent;
+    Context context;
+    if (parent != kNone) context = draft_.contexts[parent];
+    context.parent = parent;
+    if (host.kind == HostKind::op) context.op = record;
+    switch (role) {
+      case Role::update: context.phase = Phase::update; break;
+      case Role::backward: context.phase = Phase::backward; break;
+      case Role::input: context.phase = Phase::input, context.input = true; break;
+      case Role::module: context.module = inner_module(context.module, host.name); break;
+      case Role::plain: break;
+    }
+    if (context.phase == Phase::none) context.phase = Phase::forward;
+    draft_.contexts.push_back(context);
+    return static_cast<std::uint32_t>(draft_.contexts.size() - 1);
+  }
+
+  NameId inner_module(NameId outer, NameId frame) {
+    Names& names = draft_.graph.names();
+    std::string path(names[outer]);
+    if (!path.empty()) path += '/';
+    path += names[frame].substr(std::string_view("nn.Module: ").size());
+    return names.intern(path);
+  }
+
+  Draft& draft_;
+  std::vector<Segment>& out_;
+  const std::vector<Role>& roles_;
+  std::vector<Open> open_;
+  std::int64_t now_ = 0;
+};
+
+std::vector<std::vector<std::uint32_t>> records_by_thread(const Trace& trace) {
+  std::vector<std::vector<std::uint32_t>> threads(trace.threads.size());
+  for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
+    if (trace.hosts[i].kind == HostKind::overhead) continue;
+    threads[trace.hosts[i].thread].push_back(static_cast<std::uint32_t>(i));
+  }
+  for (std::vector<std::uint32_t>& records : threads) {
+    std::sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const HostRecord& left = trace.hosts[a];
+      const HostRecord& right = trace.hosts[b];
+      if (left.start_ns != right.start_ns) return left.start_ns < right.start_ns;
+      if (left.duration_ns != right.duration_ns) return left.duration_ns > right.duration_ns;
+      // Of records with the same times the call is inside the op, the op inside the annotation.
+      const auto depth = [](HostKind kind) {
+        return kind == HostKind::annotation ? 0
+               : kind == HostKind::python   ? 1
+               : kind == HostKind::op       ? 2
+                                            : 3;
+      };
+      if (depth(left.kind) != depth(right.kind)) return depth(left.kind) < depth(right.kind);
+      return a < b;
+    });
+  }
+  return threads;
+}
+
+/// A backward op is of the module of the forward op with its sequence number; what it calls, too.
+void carry_modules_to_backward(Draft& draft) {
+  const Trace& trace = draft.trace;
+  std::unordered_map<std::int64_t, NameId> module_of;
+  const auto sequence_of = [&](const Context& context) -> std::int64_t {
+    if (context.op == kNone || trace.hosts[context.op].details == kNone) return -1;
+    return trace.op_details[trace.hosts[context.op].details].sequence;
+  };
+  for (const Context& context : draft.contexts) {
+    if (context.phase == Phase::backward || context.module == NameId{}) continue;
+    const std::int64_t sequence = sequence_of(context);
+    if (sequence >= 0) module_of.try_emplace(sequence, context.module);
+  }
+  for (Context& context : draft.contexts) {
+    if (context.phase != Phase::backward || context.module != NameId{}) continue;
+    const auto found = module_of.find(sequence_of(context));
+    if (found != module_of.end()) {
+      context.module = found->second;
+    } else if (context.parent != kNone) {
+      context.module = draft.contexts[context.parent].module;
+    }
+  }
+}
+
+/// Layers are the modules that do something, numbered in the order in which they first do.
+void number_layers(Draft& draft) {
+  std::unordered_map<std::uint32_t, std::int32_t> layers;
+  for (const bool backward : {false, true}) {
+    for (Context& context : draft.contexts) {
+      if (context.module == NameId{} || (context.phase == Phase::backward) != backward) continue;
+      if (context.op == kNone) continue;
+      context.layer = layers
+                          .try_emplace(static_cast<std::uint32_t>(context.module),
+                                       static_cast<std::int32_t>(layers.size()))
+                          .first->second;
+    }
+  }
+}
+
+}  // namespace
+
+void cut_host_time(Draft& draft) {
+  const Trace& trace = draft.trace;
+  std::vector<Role> roles(trace.names.size());
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    roles[i] = role_of(trace.names[static_cast<NameId>(i)]);
+  }
+  const std::vector<std::vector<std::uint32_t>> threads = records_by_thread(trace);
+  draft.threads.resize(threads.size());
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    draft.threads[i].reserve(threads[i].size() * 2);
+    Cutter(draft, draft.threads[i], roles).cut(threads[i]);
+  }
+  carry_modules_to_backward(draft);
+  number_layers(draft);
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,110 @@
+// The launch queue: a launch finds no place when some hundred activities are outstanding (1022 on the devices seen) and returns
+// when one of them is done. Seen as launches that take far longer than others while the number outstanding at their
+// return is always the same; that number is the depth of the queue. A host that runs ahead is then paced by the device:
+//
+//     launch n waits for the finish of the activity number n - depth
+
+#include <algorithm>
+#include <map>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+constexpr std::int64_t kLeastDepth = 100;
+constexpr std::size_t kEnough = 5;
+
+struct Counter {
+  explicit Counter(const Draft& draft) {
+    finishes.reserve(draft.events.size());
+    for (std::size_t i = 0; i < draft.events.size(); ++i) {
+      finishes.emplace_back(draft.events[i].finish, static_cast<std::uint32_t>(i));
+    }
+    std::sort(finishes.begin(), finishes.end());
+    orphans = static_cast<std::int64_t>(draft.events.size() - draft.by_launch.size());
+  }
+  std::int64_t done_at(std::int64_t time) const {
+    return std::upper_bound(finishes.begin(), finishes.end(), std::pair(time, kNone)) -
+           finishes.begin();
+  }
+  std::vector<std::pair<std::int64_t, std::uint32_t>> finishes;
+  std::int64_t orphans = 0;
+};
+
+struct Launch {
+  Call* call;
+  std::int64_t before;  ///< Activities launched before it.
+};
+
+std::vector<Launch> launches_in_order(Draft& draft) {
+  std::vector<Launch> launches;
+  for (std::size_t i = 0; i < draft.by_launch.size(); ++i) {
+    const std::uint32_t call = draft.events[draft.by_launch[i]].call;
+    if (launches.empty() || launches.back().call != &draft.calls[call]) {
+      launches.push_back({&draft.calls[call], static_cast<std::int64_t>(i)});
+    }
+  }
+  return launches;
+}
+
+/// The number of activities outstanding at the return of most of the slow launches, or 0.
+std::int64_t find_depth(const std::vector<Launch>& launches, const Counter& counter) {
+  std::vector<std::int64_t> durations;
+  for (const Launch& launch : launches) {
+    durations.push_back(launch.call->finish - launch.call->start);
+  }
+  if (durations.size() < kEnough) return 0;
+  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 4);
+  std::nth_element(durations.begin(), middle, durations.end());
+  const std::int64_t slow = std::max<std::int64_t>(50'000, 8 * *middle);
+  std::map<std::int64_t, std::size_t> outstanding;
+  std::size_t slow_ones = 0;
+  for (const Launch& launch : launches) {
+    if (launch.call->waits || launch.call->finish - launch.call->start < slow) continue;
+    const std::int64_t depth =
+        launch.before + counter.orphans - counter.done_at(launch.call->finish);
+    if (depth < kLeastDepth) continue;
+    ++slow_ones;
+    ++outstanding[depth];
+  }
+  if (slow_ones < kEnough) return 0;
+  std::int64_t best = 0;
+  std::size_t most = 0;
+  for (const auto& [depth, count] : outstanding) {
+    std::size_t near = count;
+    if (const auto next = outstanding.find(depth + 1); next != outstanding.end()) {
+      near += next->second;
+    }
+    if (near > most) most = near, best = depth;
+  }
+  return most * 10 >= slow_ones * 6 ? best : 0;
+}
+
+}  // namespace
+
+void resolve_launch_queue(Draft& draft) {
+  std::vector<Launch> launches = launches_in_order(draft);
+  const Counter counter(draft);
+  const std::int64_t depth = find_depth(launches, counter);
+  if (depth == 0) return;
+  std::int64_t bound = 0;
+  for (const Launch& launch : launches) {
+    const std::int64_t place = launch.before + counter.orphans - depth - 1;
+    if (place < 0) continue;
+    const auto& [freed, event] = counter.finishes[static_cast<std::size_t>(place)];
+    Call& call = *launch.call;
+    if (freed > call.finish + draft.tolerance || draft.events[event].call == kNone) continue;
+    call.queue_event = event;
+    if (freed <= call.start) continue;
+    ++bound;
+    call.queued = true;
+    call.launch_start = std::clamp(freed, call.launch_start, call.finish);
+    call.launch_finish = std::max(call.launch_finish, call.launch_start);
+  }
+  draft.assumptions.push_back("The launch queue holds " + std::to_string(depth) +
+                              " activities, as seen in this trace; " + std::to_string(bound) +
+                              " launches waited for a place in it.");
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,152 @@
+// Training steps: from the profiler's markers ("ProfilerStep#7"), else from Optimizer.step annotations, else from the period
+// of what was launched: the distance p at which the sequence of activities repeats itself best.
+
+#include <algorithm>
+#include <map>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+constexpr std::size_t kLeastRepeats = 3;
+/// Share of activities that equal the one a period later.
+constexpr double kLeastMatch = 0.95;
+
+bool find_markers(Draft& draft) {
+  std::map<std::string_view, MarkedStep> found;
+  for (const HostRecord& record : draft.trace.hosts) {
+    const std::string_view name = draft.name(record);
+    if (name.substr(0, 13) != "ProfilerStep#") continue;
+    const std::int64_t finish = record.start_ns + record.duration_ns;
+    const auto [step, added] =
+        found.try_emplace(name, MarkedStep{record.start_ns, finish, std::string(name)});
+    if (added) continue;
+    step->second.start = std::min(step->second.start, record.start_ns);
+    step->second.finish = std::max(step->second.finish, finish);
+  }
+  for (auto& [name, step] : found) draft.steps.push_back(std::move(step));
+  std::sort(draft.steps.begin(), draft.steps.end(),
+            [](const MarkedStep& a, const MarkedStep& b) { return a.start < b.start; });
+  return !draft.steps.empty();
+}
+
+/// A step ends where Optimizer.step ends.
+bool find_optimizer_steps(Draft& draft) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> updates;
+  for (const HostRecord& record : draft.trace.hosts) {
+    if (draft.name(record).substr(0, 15) == "Optimizer.step#") {
+      updates.emplace_back(record.start_ns, record.start_ns + record.duration_ns);
+    }
+  }
+  std::sort(updates.begin(), updates.end());
+  if (updates.size() < kLeastRepeats) return false;
+  for (std::size_t i = 0; i + 1 < updates.size(); ++i) {
+    draft.steps.push_back({updates[i].second, updates[i + 1].second,
+                           "between updates " + std::to_string(i + 1)});
+  }
+  draft.assumptions.push_back("Steps are told by Optimizer.step; the trace has no step markers.");
+  return true;
+}
+
+struct Activity {
+  std::int64_t time;
+  NameId name;
+};
+
+std::vector<Activity> activities_in_order(Draft& draft) {
+  std::vector<Activity> activities;
+  if (draft.by_launch.size() * 2 > draft.events.size()) {
+    for (const std::uint32_t i : draft.by_launch) {
+      activities.push_back({draft.call_of(draft.events[i])->start,
+                            draft.trace.devices[draft.events[i].record].name});
+    }
+    return activities;
+  }
+  draft.steps_by_device = true;
+  for (const DeviceEvent& event : draft.events) {
+    activities.push_back({event.start, draft.trace.devices[event.record].name});
+  }
+  std::stable_sort(activities.begin(), activities.end(),
+                   [](const Activity& a, const Activity& b) { return a.time < b.time; });
+  return activities;
+}
+
+/// Distances that occur often between two activities of one name.
+std::vector<std::size_t> candidate_periods(const std::vector<Activity>& activities) {
+  std::map<std::uint32_t, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < activities.size(); ++i) {
+    places[static_cast<std::uint32_t>(activities[i].name)].push_back(i);
+  }
+  std::map<std::size_t, std::size_t> votes;
+  for (const auto& [name, at] : places) {
+    if (at.size() < kLeastRepeats) continue;
+    std::map<std::size_t, std::size_t> distances;
+    for (const std::size_t hop : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
+      for (std::size_t i = 0; i + hop < at.size(); ++i) ++distances[at[i + hop] - at[i]];
+    }
+    for (const auto& [distance, count] : distances) {
+      if (count >= 2) votes[distance] += count;
+    }
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> ranked;
+  for (const auto& [distance, count] : votes) {
+    if (distance * kLeastRepeats <= activities.size() + distance / 2) {
+      ranked.emplace_back(count * distance, distance);
+    }
+  }
+  std::sort(ranked.rbegin(), ranked.rend());
+  if (ranked.size() > 40) ranked.resize(40);
+  std::vector<std::size_t> periods;
+  for (const auto& [weight, distance] : ranked) periods.push_back(distance);
+  std::sort(periods.begin(), periods.end());
+  return periods;
+}
+
+double match(const std::vector<Activity>& activities, std::size_t period) {
+  std::size_t alike = 0;
+  for (std::size_t i = 0; i + period < activities.size(); ++i) {
+    if (activities[i].name == activities[i + period].name) ++alike;
+  }
+  return static_cast<double>(alike) / static_cast<double>(activities.size() - period);
+}
+
+/// Where in the period a step begins: behind the longest pauses of the launching side.
+std::size_t find_phase(const std::vector<Activity>& activities, std::size_t period) {
+  std::vector<std::int64_t> pause(period, 0);
+  for (std::size_t i = 1; i < activities.size(); ++i) {
+    pause[i % period] += activities[i].time - activities[i - 1].time;
+  }
+  return static_cast<std::size_t>(std::max_element(pause.begin(), pause.end()) - pause.begin());
+}
+
+void find_period(Draft& draft) {
+  const std::vector<Activity> activities = activities_in_order(draft);
+  double best = 0;
+  std::size_t period = 0;
+  for (const std::size_t candidate : candidate_periods(activities)) {
+    const double share = match(activities, candidate);
+    if (share > best + 0.005) best = share, period = candidate;
+  }
+  if (best < kLeastMatch) {
+    draft.steps_by_device = false;
+    return;
+  }
+  for (std::size_t i = find_phase(activities, period); i < activities.size(); i += period) {
+    if (!draft.steps.empty()) draft.steps.back().finish = activities[i].time;
+    if (i + period > activities.size()) break;
+    draft.steps.push_back({activities[i].time, activities.back().time + 1,
+                           "repetition " + std::to_string(draft.steps.size() + 1)});
+  }
+  draft.assumptions.push_back("Steps are told by the repetition of " + std::to_string(period) +
+                              " device activities; the trace has no step markers.");
+}
+
+}  // namespace
+
+void find_steps(Draft& draft) {
+  if (find_markers(draft) || find_optimizer_steps(draft)) return;
+  if (draft.events.size() >= 2 * kLeastRepeats) find_period(draft);
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,236 @@
+// Segments of threads and device events become tasks. A call is cut where it stops being work (calls.cc); the time in which it
+// waits becomes no task at all, only the dependency that connect_hosts() adds.
+
+#include <algorithm>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(Draft& draft)
+      : draft_(draft), unrecorded_(rule(draft, "(between records)")),
+        waits_(rule(draft, "(waits for thread)")) {}
+
+  void build() {
+    std::size_t segments = 0;
+    for (const auto& thread : draft_.threads) segments += thread.size();
+    draft_.graph.reserve(segments + draft_.events.size() + draft_.calls.size() + 1,
+                         2 * draft_.events.size() + draft_.calls.size());
+    const LaneId lane = draft_.graph.add_lane({.name = "(start)", .kind = LaneKind::origin});
+    draft_.origin = append(lane, 0, 0, {.name = rule(draft_, "start of the recording"),
+                                        .kind = TaskKind::marker});
+    for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
+    draft_.thread_tasks.resize(draft_.threads.size());
+    mark_handovers();
+    for (std::size_t i = 0; i < draft_.threads.size(); ++i) {
+      if (!draft_.threads[i].empty()) build_thread(static_cast<std::uint16_t>(i));
+    }
+    link_handovers();
+    for (std::size_t i = 0; i < draft_.streams.size(); ++i) build_stream(i);
+  }
+
+ private:
+  TaskId append(LaneId lane, std::int64_t start, std::int64_t finish, Task task) {
+    task.duration = Nanoseconds(finish - start);
+    draft_.recorded.start.push_back(Nanoseconds(start));
+    draft_.recorded.finish.push_back(Nanoseconds(finish));
+    draft_.recorded.length = std::max(draft_.recorded.length, Nanoseconds(finish));
+    return draft_.graph.append(lane, task);
+  }
+
+  std::int32_t step_at(std::int64_t time) const {
+    const auto behind =
+        std::upper_bound(draft_.steps.begin(), draft_.steps.end(), time,
+                         [](std::int64_t t, const MarkedStep& step) { return t < step.start; });
+    if (behind == draft_.steps.begin()) return -1;
+    const bool over = behind == draft_.steps.end() && time >= std::prev(behind)->finish;
+    return over ? -1 : static_cast<std::int32_t>(behind - draft_.steps.begin() - 1);
+  }
+
+  void mark_handovers() {
+    waiting_.resize(draft_.threads.size());
+    idle_.resize(draft_.threads.size());
+    for (std::size_t i = 0; i < draft_.handovers.size(); ++i) {
+      const Handover& h = draft_.handovers[i];
+      waiting_[h.waiter].emplace_back(h.segment, i);
+      if (h.first > 0) idle_[h.worker].push_back(h.first - 1);
+    }
+    for (auto& segments : idle_) std::sort(segments.begin(), segments.end());
+    tasks_of_.resize(draft_.threads.size());
+  }
+
+  void build_thread(std::uint16_t thread) {
+    const Thread& known = draft_.trace.threads[thread];
+    Lane lane{.name = known.name.empty() ? "thread " + std::to_string(known.id)
+                                         : known.name + " " + std::to_string(known.id),
+              .kind = LaneKind::host_thread,
+              .rank = draft_.trace.rank};
+    lane_ = draft_.graph.add_lane(std::move(lane));
+    thread_ = thread;
+    const std::vector<Segment>& segments = draft_.threads[thread];
+    tasks_of_[thread].resize(segments.size(), {kNoTask, kNoTask});
+    std::size_t waiting = 0, idle = 0;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      first_ = last_ = kNoTask;
+      const bool is_idle = idle < idle_[thread].size() && idle_[thread][idle] == i;
+      if (is_idle) ++idle;
+      if (waiting < waiting_[thread].size() && waiting_[thread][waiting].first == i) {
+        const std::size_t from = waiting;
+        while (waiting < waiting_[thread].size() && waiting_[thread][waiting].first == i) ++waiting;
+        build_wait(segments[i], from, waiting);
+      } else if (segments[i].call != kNone) {
+        build_call(segments[i], draft_.calls[segments[i].call]);
+      } else if (!is_idle || segments[i].record != kNone) {
+        add(segments[i], segments[i].start, segments[i].finish, plain_kind(segments[i]));
+      }
+      tasks_of_[thread][i] = {first_, last_};
+    }
+  }
+
+  TaskKind plain_kind(const Segment& segment) const {
+    return segment.context != kNone && draft_.contexts[segment.context].input ? TaskKind::input
+                                                                              : TaskKind::host;
+  }
+
+  TaskId add(const Segment& segment, std::int64_t start, std::int64_t finish, TaskKind kind) {
+    Task task{.name = segment.record == kNone ? unrecorded_
+                                              : draft_.trace.hosts[segment.record].name,
+              .record = segment.record,
+              .step = step_at(start),
+              .kind = kind};
+    if (segment.context != kNone) {
+      const Context& context = draft_.contexts[segment.context];
+      task.module = context.module, task.layer = context.layer, task.phase = context.phase;
+    }
+    return add_task(start, finish, task);
+  }
+
+  TaskId add_task(std::int64_t start, std::int64_t finish, const Task& task) {
+    const TaskId id = append(lane_, start, std::max(start, finish), task);
+    draft_.thread_tasks[thread_].push_back(id);
+    if (first_ == kNoTask) first_ = id;
+    last_ = id;
+    return id;
+  }
+
+  /// The thread works until it gives work to others, and again when they are done.
+  void build_wait(const Segment& segment, std::size_t from, std::size_t to) {
+    std::int64_t given = segment.finish, taken = segment.start;
+    for (std::size_t i = from; i < to; ++i) {
+      const Handover& h = draft_.handovers[waiting_[thread_][i].second];
+      given = std::min(given, draft_.threads[h.worker][h.first].start);
+      taken = std::max(taken, draft_.threads[h.worker][h.last].finish);
+    }
+    given = std::clamp(given, segment.start, segment.finish);
+    taken = std::clamp(taken, given, segment.finish);
+    const TaskId gives = add(segment, segment.start, given, plain_kind(segment));
+    const TaskId takes = add_task(
+        taken, taken, {.name = waits_, .step = step_at(taken), .kind = TaskKind::sync});
+    if (taken < segment.finish) add(segment, taken, segment.finish, plain_kind(segment));
+    for (std::size_t i = from; i < to; ++i) {
+      Handover& h = draft_.handovers[waiting_[thread_][i].second];
+      h.gives = gives, h.takes = takes;
+    }
+  }
+
+  void build_call(const Segment& segment, Call& call) {
+    const auto within = [&](std::int64_t time) {
+      return std::clamp(time, segment.start, segment.finish);
+    };
+    if (call.launched.empty()) {
+      if (!call.waits) return void(add(segment, segment.start, segment.finish, TaskKind::host));
+      const std::int64_t from = within(call.released);
+      if (call.wait_task == kNoTask) {
+        call.wait_task = add(segment, from, segment.finish, TaskKind::sync);
+      } else {
+        add(segment, from, segment.finish, TaskKind::host);
+      }
+      return;
+    }
+    const std::int64_t launch = within(call.launch_start), done = within(call.launch_finish);
+    if (launch > segment.start && !call.queued) {
+      add(segment, segment.start, launch, TaskKind::host);
+    }
+    if (call.launch_task == kNoTask) {
+      call.launch_task = add(segment, launch, done, TaskKind::launch);
+    } else if (done > launch) {
+      add(segment, launch, done, TaskKind::host);
+    }
+    if (!call.waits) {
+      if (segment.finish > done) add(segment, done, segment.finish, TaskKind::host);
+      return;
+    }
+    if (segment.finish < call.finish) return;  // A later segment of the call has the wait.
+    call.wait_task = add(segment, std::max(done, within(call.released)), segment.finish, TaskKind::sync);
+  }
+
+  void link_handovers() {
+    for (Handover& h : draft_.handovers) {
+      for (std::size_t i = h.first; i <= h.last && h.first_task == kNoTask; ++i) {
+        h.first_task = tasks_of_[h.worker][i].first;
+      }
+      for (std::size_t i = h.last + 1; i-- > h.first && h.last_task == kNoTask;) {
+        h.last_task = tasks_of_[h.worker][i].second;
+      }
+    }
+  }
+
+  void build_stream(std::size_t number) {
+    const auto [begin, end] = draft_.streams[number];
+    if (begin == end) return;
+    const Stream& stream = draft_.trace.streams[number];
+    std::string name = "stream " + std::to_string(stream.id);
+    if (several_devices()) name = "device " + std::to_string(stream.device) + " " + name;
+    const LaneId lane = draft_.graph.add_lane({.name = std::move(name),
+                                               .kind = LaneKind::stream,
+                                               .device = stream.device,
+                                               .rank = draft_.trace.rank});
+    for (std::size_t i = begin; i < end; ++i) {
+      DeviceEvent& event = draft_.events[i];
+      event.task = append(lane, event.start, event.finish, device_task(event));
+      event.step = draft_.graph.task(event.task).step;
+      event.phase = draft_.graph.task(event.task).phase;
+    }
+  }
+
+  bool several_devices() const {
+    return std::any_of(draft_.trace.streams.begin(), draft_.trace.streams.end(),
+                       [&](const Stream& s) { return s.device != draft_.trace.streams[0].device; });
+  }
+
+  Task device_task(const DeviceEvent& event) {
+    const DeviceRecord& record = draft_.trace.devices[event.record];
+    Task task{.bytes = Bytes{record.bytes},
+              .name = record.name,
+              .record = event.record,
+              .kind = event.kind};
+    const Call* call = draft_.call_of(event);
+    if (call && call->launch_task != kNoTask) {
+      const Task& launch = draft_.graph.task(call->launch_task);
+      task.module = launch.module, task.layer = launch.layer, task.phase = launch.phase;
+      task.step = step_at(call->start);
+    } else if (draft_.steps_by_device) {
+      task.step = step_at(event.start);
+    }
+    if (task.phase == Phase::none && event.kind == TaskKind::copy_in) task.phase = Phase::input;
+    return task;
+  }
+
+  Draft& draft_;
+  NameId unrecorded_, waits_;
+  LaneId lane_ = kNoLane;
+  std::uint16_t thread_ = 0;
+  TaskId first_ = kNoTask, last_ = kNoTask;
+  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> waiting_;  ///< Segment, handover.
+  std::vector<std::vector<std::size_t>> idle_;  ///< Segments in which a worker waits for work.
+  std::vector<std::vector<std::pair<TaskId, TaskId>>> tasks_of_;
+};
+
+}  // namespace
+
+void build_tasks(Draft& draft) { Builder(draft).build(); }
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,129 @@
+// Threads that wait for threads. While the main thread is inside backward() it shows one long stretch without records, and the
+// autograd thread is busy only within it: the main thread started it and waits for it. Found by that shape alone, so it
+// holds for any pair of threads; of two threads that look alike the one with the step markers is the one that waits.
+
+#include <algorithm>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+constexpr std::int64_t kLeastWait = 50'000;
+
+bool is_busy(const Segment& segment) { return segment.record != kNone; }
+
+/// Greater is more likely to be the one that waits.
+std::int64_t standing(const Draft& draft, std::size_t thread) {
+  std::int64_t markers = 0, backward = 0, records = 0;
+  for (const Segment& segment : draft.threads[thread]) {
+    if (!is_busy(segment)) continue;
+    ++records;
+    const HostRecord& record = draft.trace.hosts[segment.record];
+    if (draft.name(record).substr(0, 13) == "ProfilerStep#") ++markers;
+    if (segment.context != kNone && draft.contexts[segment.context].phase == Phase::backward) {
+      ++backward;
+    }
+  }
+  if (markers > 0) return std::int64_t{1} << 60;
+  return backward * 2 > records ? -records : records;
+}
+
+/// The stretch [first, last] of busy segments of `worker` inside [start, finish], if it is idle at both ends.
+bool find_burst(const std::vector<Segment>& worker, std::int64_t start, std::int64_t finish,
+                std::int64_t tolerance, Handover& found) {
+  auto i = std::lower_bound(worker.begin(), worker.end(), start - tolerance,
+                            [](const Segment& s, std::int64_t t) { return s.start < t; });
+  while (i != worker.end() && !is_busy(*i)) ++i;
+  if (i == worker.end() || i->start >= finish) return false;
+  if (i != worker.begin() && is_busy(*std::prev(i))) return false;
+  auto behind = std::lower_bound(i, worker.end(), finish,
+                                 [](const Segment& s, std::int64_t t) { return s.start < t; });
+  auto last = std::prev(behind);
+  while (last > i && !is_busy(*last)) --last;
+  if (last->finish > finish + tolerance) return false;
+  if (std::next(last) != worker.end() && is_busy(*std::next(last))) return false;
+  found.first = static_cast<std::size_t>(i - worker.begin());
+  found.last = static_cast<std::size_t>(last - worker.begin());
+  const std::int64_t burst = last->finish - i->start;
+  return burst * 10 >= (finish - start) * 3 && burst >= kLeastWait / 2;
+}
+
+}  // namespace
+
+void find_handovers(Draft& draft) {
+  std::vector<std::uint16_t> order;
+  for (std::size_t i = 0; i < draft.threads.size(); ++i) {
+    if (!draft.threads[i].empty()) order.push_back(static_cast<std::uint16_t>(i));
+  }
+  std::vector<std::int64_t> standings(draft.threads.size());
+  for (const std::uint16_t thread : order) standings[thread] = standing(draft, thread);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+    return standings[a] > standings[b];
+  });
+  std::vector<std::size_t> taken(draft.threads.size(), 0);  // Segments of a worker given so far.
+  for (std::size_t a = 0; a < order.size(); ++a) {
+    const std::vector<Segment>& waiter = draft.threads[order[a]];
+    std::fill(taken.begin(), taken.end(), 0);
+    for (std::size_t i = 0; i < waiter.size(); ++i) {
+      if (waiter[i].finish - waiter[i].start < kLeastWait || waiter[i].call != kNone) continue;
+      for (std::size_t b = a + 1; b < order.size(); ++b) {
+        Handover found{.waiter = order[a], .worker = order[b], .segment = i};
+        if (!find_burst(draft.threads[order[b]], waiter[i].start, waiter[i].finish,
+                        draft.tolerance, found)) {
+          continue;
+        }
+        if (found.first < taken[order[b]]) continue;
+        taken[order[b]] = found.last + 1;
+        draft.handovers.push_back(found);
+      }
+    }
+  }
+}
+
+void pin(Draft& draft, TaskId task) {
+  const Nanoseconds start = draft.recorded.start[index(task)];
+  if (start.count() <= draft.tolerance) return;
+  draft.graph.add({.before = draft.origin,
+                   .after = task,
+                   .lag = start,
+                   .provenance = Provenance::inferred,
+                   .why = rule(draft, "recorded start")});
+  ++draft.graph.unexplained().pinned_tasks;
+}
+
+void connect_hosts(Draft& draft) {
+  const NameId handover = rule(draft, "thread hand-over"), wait = rule(draft, "wait for thread");
+  const auto start = [&](TaskId task) { return draft.recorded.start[index(task)]; };
+  const auto finish = [&](TaskId task) { return draft.recorded.finish[index(task)]; };
+  std::vector<char> started(draft.threads.size(), 0);
+  for (const Handover& h : draft.handovers) {
+    if (h.gives == kNoTask || h.first_task == kNoTask) continue;
+    const auto lag = std::max(Nanoseconds{0}, start(h.first_task) - finish(h.gives));
+    draft.graph.add({h.gives, h.first_task, lag, Anchor::finish, Provenance::inferred, handover});
+    draft.graph.add({h.last_task, h.takes, Nanoseconds{0}, Anchor::finish, Provenance::inferred, wait});
+    if (h.first_task == draft.thread_tasks[h.worker].front()) started[h.worker] = 1;
+  }
+  for (std::size_t i = 0; i < draft.threads.size(); ++i) {
+    if (!draft.thread_tasks[i].empty() && !started[i]) pin(draft, draft.thread_tasks[i].front());
+  }
+  const NameId sync = rule(draft, "device sync"), copy = rule(draft, "blocking copy");
+  const NameId queue = rule(draft, "launch queue");
+  for (const Call& call : draft.calls) {
+    for (const std::uint32_t event : call.awaited) {
+      if (call.wait_task == kNoTask) continue;
+      draft.graph.add({.before = draft.events[event].task,
+                       .after = call.wait_task,
+                       .provenance = call.recorded_wait ? Provenance::measured : Provenance::inferred,
+                       .why = call.launched.empty() ? sync : copy});
+    }
+    if (call.queue_event != kNone && call.launch_task != kNoTask) {
+      draft.graph.add({.before = draft.events[call.queue_event].task,
+                       .after = call.launch_task,
+                       .provenance = Provenance::inferred,
+                       .why = queue});
+    }
+  }
+}
+
+}  // namespace foretrace::infer_detail

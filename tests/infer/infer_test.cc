@@ -1,0 +1,254 @@
+#include <gtest/gtest.h>
+
+#include "foretrace/error.h"
+#include "infer/recording.h"
+
+namespace foretrace {
+namespace {
+
+TEST(Infer, AKernelWaitsForItsLaunchAndForTheOneInFront) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);
+  run.kernel(0, "A", 5, 6, 1).kernel(0, "B", 11, 4, 2);
+  EXPECT_EQ(waits(run), R"(
+launch_a -> A: launch 5us from start (measured)
+launch_b -> B: launch 5us from start (measured)
+)");
+  EXPECT_EQ(replayed(run), R"(
+thread 0 |llll...........|
+stream 0 |.....AAAAAABBBB|
+)");
+}
+
+TEST(Infer, TimeOfNestedRecordsIsCountedOnce) {
+  Recording run;
+  run.op(0, "outer", 0, 10).op(0, "inner", 2, 4);
+  EXPECT_EQ(replayed(run), R"(
+thread 0 |ooiiiioooo|
+)");
+}
+
+TEST(Infer, ASynchronizingCallIsItsTailAndAWait) {
+  Recording run;
+  run.call(0, "launch", 0, 2, 1).call(0, "cudaStreamSynchronize", 2, 15, 2);
+  run.kernel(0, "A", 5, 10, 1);
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(waits(inference.graph), R"(
+A -> cudaStreamSynchronize: device sync (inferred)
+launch -> A: launch 5us from start (measured)
+)");
+  EXPECT_EQ("\n" + to_ascii(inference.graph, simulate(inference.graph)), R"(
+thread 0 |ll.............cc|
+stream 0 |.....AAAAAAAAAA..|
+)");
+  // With a quicker kernel the call returns earlier: it was a wait.
+  inference.graph.task(TaskId{3}).duration = 4us;
+  EXPECT_EQ("\n" + to_ascii(inference.graph, simulate(inference.graph)), R"(
+thread 0 |ll.......cc|
+stream 0 |.....AAAA..|
+)");
+}
+
+TEST(Infer, ACopyFromPageableMemoryHoldsItsCall) {
+  Recording run;
+  run.call(0, "cudaMemcpyAsync", 0, 22, 1).op(0, "next", 22, 3);
+  run.copy(0, CopyDirection::in, "Memcpy HtoD", 5, 15, 1);
+  EXPECT_EQ(replayed(run), R"(
+thread 0 |ccccc...............ccnnn|
+stream 0 |.....MMMMMMMMMMMMMMM.....|
+)");
+}
+
+TEST(Infer, ACopyFromPinnedMemoryDoesNot) {
+  Recording run;
+  run.call(0, "cudaMemcpyAsync", 0, 22, 1).op(0, "next", 22, 3);
+  run.copy(0, CopyDirection::in, "Memcpy HtoD", 5, 15, 1);
+  run.trace().devices[0].pinned_host = true;
+  EXPECT_EQ(replayed(run), R"(
+thread 0 |ccccccccccccccccccccccnnn|
+stream 0 |.....MMMMMMMMMMMMMMM.....|
+)");
+}
+
+TEST(Infer, AThreadThatStandsStillWhileAnotherWorksWaitsForIt) {
+  Recording run;
+  run.op(0, "forward", 0, 20).op(0, "update", 180, 10);
+  run.op(1, "backward", 25, 150);
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(waits(inference.graph), R"(
+(between records) -> backward: thread hand-over (inferred)
+backward -> (waits for thread): wait for thread (inferred)
+)");
+  EXPECT_EQ(inference.graph.unexplained().pinned_tasks, 0);
+  EXPECT_EQ(simulate(inference.graph).length, 190us);
+  // Half the backward pass, and the update comes so much earlier.
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    if (inference.graph.name(TaskId{i}) == "backward") {
+      inference.graph.task(TaskId{i}).duration = 75us;
+    }
+  }
+  EXPECT_EQ(simulate(inference.graph).length, 115us);
+}
+
+TEST(Infer, ARecordedEventWaitIsMeasured) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "cudaEventRecord", 2, 1, 2);
+  run.call(0, "cudaStreamWaitEvent", 3, 1, 3).call(0, "launch_b", 4, 2, 4);
+  run.kernel(0, "A", 5, 20, 1).kernel(1, "B", 27, 4, 4);
+  run.waits_for_event(1, 0, 3, 2);
+  EXPECT_EQ(waits(run), R"(
+launch_a -> A: launch 5us from start (measured)
+launch_b -> B: launch 5us from start (measured)
+A -> B: event wait 2us (measured)
+)");
+}
+
+TEST(Infer, ALateStartIsExplainedByWhatFinishedJustBefore) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);
+  run.kernel(0, "A", 5, 90, 1).kernel(1, "B", 98, 4, 2);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(waits(inference.graph), R"(
+launch_a -> A: launch 5us from start (measured)
+launch_b -> B: launch 5us from start (measured)
+A -> B: event wait 3us (inferred)
+)");
+  EXPECT_EQ(inference.graph.unexplained().lag, 0us);
+}
+
+TEST(Infer, ALateStartWithoutACauseIsKeptAndCounted) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);
+  run.kernel(0, "A", 5, 5, 1).kernel(0, "B", 410, 4, 2);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.graph.unexplained().lag, 399us);
+  EXPECT_EQ(inference.graph.unexplained().pinned_tasks, 0);
+  EXPECT_EQ(simulate(inference.graph).length, 414us);
+}
+
+TEST(Infer, AnActivityWithoutALaunchIsPinnedOnlyAtTheHeadOfItsStream) {
+  Recording run;
+  run.op(0, "work", 0, 50);
+  run.kernel(0, "A", 5, 5, 1).kernel(0, "B", 11, 4, 2).kernel(0, "C", 16, 4, 3);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.graph.unexplained().pinned_tasks, 1);
+  EXPECT_EQ(inference.notes.count("device activities without a record of their launch"), 3);
+}
+
+TEST(Infer, OneLaunchMayOwnManyKernels) {
+  Recording run;
+  run.call(0, "cudaGraphLaunch", 0, 5, 7);
+  for (int i = 0; i < 40; ++i) run.kernel(0, "k", 10 + 3 * i, 3, 7);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.graph.unexplained().lag, 0us);
+  EXPECT_EQ(simulate(inference.graph).length, 130us);
+}
+
+TEST(Infer, KernelsOfAStreamMayOverlap) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);
+  run.kernel(0, "A", 5, 10, 1).kernel(0, "B", 13, 10, 2);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+}
+
+TEST(Infer, DeviceTimesAreShiftedBehindTheirLaunches) {
+  Recording run;
+  run.call(0, "launch_a", 10, 2, 1).call(0, "launch_b", 12, 2, 2);
+  run.kernel(0, "A", 0, 5, 1).kernel(0, "B", 5, 5, 2);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.notes.count("device times shifted to follow their launches"), 1);
+}
+
+TEST(Infer, StepsComeFromMarkersAndKernelsBelongToTheStepThatLaunchedThem) {
+  Recording run;
+  run.step(3, 0, 10).step(4, 10, 10);
+  run.call(0, "launch_a", 1, 2, 1).call(0, "launch_b", 11, 2, 2);
+  run.kernel(0, "A", 6, 30, 1).kernel(0, "B", 36, 30, 2);
+  const Inference inference = infer(run.trace());
+  ASSERT_EQ(inference.graph.steps().size(), 2u);
+  EXPECT_EQ(inference.graph.steps()[1].name, "ProfilerStep#4");
+  EXPECT_EQ(step_times(inference.graph, inference.recorded).step_time, 30us);
+}
+
+TEST(Infer, StepsWithoutMarkersAreFoundByRepetition) {
+  Recording run;
+  std::uint32_t id = 0;
+  for (int step = 0; step < 5; ++step) {
+    for (const char* name : {"a", "b", "b", "c"}) {
+      ++id;
+      const int time = step * 100 + static_cast<int>(id % 4) * 10;
+      run.call(0, "launch", time, 2, id).kernel(0, name, time + 5, 5, id);
+    }
+  }
+  const Inference inference = infer(run.trace());
+  EXPECT_GE(inference.graph.steps().size(), 4u);
+  EXPECT_EQ(inference.assumptions.size(), 1u);
+}
+
+TEST(Infer, PhasesComeFromWhatSurroundsACall) {
+  Recording run;
+  run.op(0, "aten::mm", 0, 4).call(0, "launch", 1, 1, 1);
+  run.op(0, "Optimizer.step#Adam.step", 10, 10).op(0, "aten::add_", 11, 5);
+  run.call(0, "launch", 12, 1, 2);
+  run.op(0, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 30, 10);
+  run.kernel(0, "A", 6, 2, 1).kernel(0, "B", 17, 2, 2);
+  const Inference inference = infer(run.trace());
+  Phase a{}, b{};
+  TaskKind loading{};
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    const Task& task = inference.graph.task(TaskId{i});
+    const std::string_view name = inference.graph.name(TaskId{i});
+    if (name == "A") a = task.phase;
+    if (name == "B") b = task.phase;
+    if (name.substr(0, 9) == "enumerate") loading = task.kind;
+  }
+  EXPECT_EQ(a, Phase::forward);
+  EXPECT_EQ(b, Phase::update);
+  EXPECT_EQ(loading, TaskKind::input);
+}
+
+TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
+  Recording run;
+  // Depth 100: from the 101st on, a launch returns when the one 100 before it is done.
+  std::uint32_t id = 0;
+  int host = 0;
+  std::vector<int> finish;
+  for (int i = 0; i < 160; ++i) {
+    const int start = finish.empty() ? 10 : std::max(finish.back(), host + 5);
+    const int begin = host;
+    host += 5;
+    if (i >= 101) host = std::max(host, finish[static_cast<std::size_t>(i - 101)]);
+    run.call(0, "launch", begin, host - begin, ++id).kernel(0, "k", start, 100, id);
+    finish.push_back(start + 100);
+  }
+  Inference inference = infer(run.trace());
+  EXPECT_NE(waits(inference.graph).find("launch queue"), std::string::npos);
+  // Twice as fast a device, and the host gets through twice as fast where it had to wait.
+  const Nanoseconds before = simulate(inference.graph).length;
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    Task& task = inference.graph.task(TaskId{i});
+    if (task.kind == TaskKind::kernel) task.duration /= 2;
+  }
+  EXPECT_LT(simulate(inference.graph).length, before * 52 / 100);
+}
+
+TEST(Infer, AllocationsTieMemoryToTheTasksAtTheTime) {
+  Recording run;
+  run.op(0, "make", 0, 10).op(0, "use", 10, 10).op(0, "drop", 20, 10);
+  run.memory(0, 5, 0x10, 1000).memory(0, 25, 0x10, -1000).memory(0, 12, 0x20, 500);
+  const Inference inference = infer(run.trace());
+  const std::vector<Allocation>& allocations = inference.graph.allocations();
+  ASSERT_EQ(allocations.size(), 2u);
+  EXPECT_EQ(inference.graph.name(allocations[0].made_by), "make");
+  EXPECT_EQ(inference.graph.name(allocations[0].freed_by), "drop");
+  EXPECT_EQ(allocations[1].freed_by, kNoTask);
+}
+
+TEST(Infer, ATraceWithNothingInItIsAnError) {
+  Trace empty;
+  EXPECT_THROW(infer(empty), TraceError);
+}
+
+}  // namespace
+}  // namespace foretrace
