@@ -1,0 +1,211 @@
+#include "import/json_scan.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::size_t kBlock = 16;
+
+/// One bit for each of 16 bytes.
+struct TextBits {
+  std::uint32_t stops = 0;  ///< Quotes, backslashes and control characters.
+  std::uint32_t high = 0;   ///< Bytes of no ASCII character.
+};
+
+struct BracketBits {
+  std::uint32_t stops = 0;  ///< Quotes, brackets, braces, and the 0 at the end.
+};
+
+#if defined(__SSE2__)
+
+TextBits look_at_text(const char* at) {
+  const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  const __m128i quote = _mm_cmpeq_epi8(block, _mm_set1_epi8('"'));
+  const __m128i slash = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
+  const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
+  const __m128i stops = _mm_or_si128(_mm_or_si128(quote, slash), control);
+  return {static_cast<std::uint32_t>(_mm_movemask_epi8(stops)),
+          static_cast<std::uint32_t>(_mm_movemask_epi8(block))};
+}
+
+BracketBits look_at_brackets(const char* at) {
+  const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  // '[' and '{' differ in one bit, and so do ']' and '}'.
+  const __m128i folded = _mm_or_si128(block, _mm_set1_epi8(0x20));
+  const __m128i open = _mm_cmpeq_epi8(folded, _mm_set1_epi8('{'));
+  const __m128i close = _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'));
+  const __m128i quote = _mm_cmpeq_epi8(block, _mm_set1_epi8('"'));
+  const __m128i zero = _mm_cmpeq_epi8(block, _mm_setzero_si128());
+  const __m128i stops = _mm_or_si128(_mm_or_si128(open, close), _mm_or_si128(quote, zero));
+  return {static_cast<std::uint32_t>(_mm_movemask_epi8(stops))};
+}
+
+#else
+
+TextBits look_at_text(const char* at) {
+  TextBits bits;
+  for (std::uint32_t i = 0; i < kBlock; ++i) {
+    const auto byte = static_cast<unsigned char>(at[i]);
+    if (byte == '"' || byte == '\\' || byte < 0x20) bits.stops |= 1U << i;
+    if (byte >= 0x80) bits.high |= 1U << i;
+  }
+  return bits;
+}
+
+BracketBits look_at_brackets(const char* at) {
+  BracketBits bits;
+  for (std::uint32_t i = 0; i < kBlock; ++i) {
+    const char byte = at[i];
+    const bool stop = byte == '"' || byte == '[' || byte == ']' || byte == '{' || byte == '}' || byte == 0;
+    if (stop) bits.stops |= 1U << i;
+  }
+  return bits;
+}
+
+#endif
+
+/// Ends a number or a literal.
+constexpr std::array<bool, 256> make_scalar_ends() {
+  std::array<bool, 256> ends{};
+  for (const char c : {',', '}', ']', ':', '"', '{', '[', ' ', '\n', '\r', '\t', '\0'}) {
+    ends[static_cast<unsigned char>(c)] = true;
+  }
+  return ends;
+}
+constexpr std::array<bool, 256> kScalarEnds = make_scalar_ends();
+
+}  // namespace
+
+bool JsonCursor::scan_text(JsonValue& value) {
+  const char* scan = at + 1;
+  value.begin = scan;
+  value.kind = ValueKind::text;
+  value.escaped = value.non_ascii = false;
+  for (;;) {
+    const TextBits bits = look_at_text(scan);
+    if (bits.stops == 0) {
+      if (bits.high != 0) value.non_ascii = true;
+      scan += kBlock;
+      continue;
+    }
+    const auto stop = static_cast<std::uint32_t>(std::countr_zero(bits.stops));
+    if ((bits.high & ((1U << stop) - 1)) != 0) value.non_ascii = true;
+    scan += stop;
+    if (scan >= end) {
+      ran_out = true;
+      return false;
+    }
+    if (*scan == '"') {
+      if (!lenient || ends_text(scan + 1)) break;
+      ++odd.unescaped_quotes;
+      ++scan;
+    } else if (*scan == '\\') {
+      value.escaped = true;
+      scan += 2;
+    } else {
+      ++odd.control_characters;
+      value.non_ascii = true;
+      ++scan;
+    }
+  }
+  value.size = static_cast<std::uint32_t>(scan - value.begin);
+  at = scan + 1;
+  return true;
+}
+
+bool JsonCursor::ends_text(const char* behind_quote) const {
+  JsonCursor ahead(behind_quote, end);
+  const char next = ahead.peek();
+  if (next == '}' || next == ']' || next == ':' || ahead.ran_out) return true;
+  if (next != ',') return false;
+  ++ahead.at;
+  const char after = ahead.peek();
+  if (after != '"') return after != 0 && (after < 'A' || after > 'z' || after == '[' || after == ']');
+  // A quote behind a comma opens the next key or the next text, if it closes again at once.
+  JsonValue ignored;
+  if (!ahead.scan_text(ignored)) return true;
+  const char behind = ahead.peek();
+  return behind == ':' || behind == ',' || behind == ']' || behind == '}';
+}
+
+bool JsonCursor::scan_value(JsonValue& value) {
+  switch (peek()) {
+    case '"':
+      return scan_text(value);
+    case '{':
+    case '[':
+      return scan_container(value);
+    default:
+      return scan_scalar(value);
+  }
+}
+
+bool JsonCursor::scan_container(JsonValue& value) {
+  value.begin = at;
+  value.kind = *at == '{' ? ValueKind::object : ValueKind::array;
+  value.escaped = value.non_ascii = false;
+  int depth = 0;
+  const char* scan = at;
+  for (;;) {
+    std::uint32_t stops = look_at_brackets(scan).stops;
+    const char* next = scan + kBlock;
+    for (; stops != 0; stops &= stops - 1) {
+      const char* stop = scan + std::countr_zero(stops);
+      if (*stop == '"') {
+        at = stop;
+        JsonValue text;
+        if (!scan_text(text)) return false;
+        value.escaped |= text.escaped;
+        value.non_ascii |= text.non_ascii;
+        next = at;
+        break;
+      }
+      if (stop >= end) {
+        ran_out = true;
+        return false;
+      }
+      if (*stop == 0) return false;
+      if ((*stop | 0x20) == '{') {
+        if (++depth > kDeepest) {
+          throw TraceError("values nest deeper than " + std::to_string(kDeepest) + " levels");
+        }
+      } else if (--depth == 0) {
+        at = stop + 1;
+        value.size = static_cast<std::uint32_t>(at - value.begin);
+        return true;
+      }
+    }
+    scan = next;
+  }
+}
+
+bool JsonCursor::scan_scalar(JsonValue& value) {
+  value.begin = at;
+  value.escaped = value.non_ascii = false;
+  const char* scan = at;
+  while (!kScalarEnds[static_cast<unsigned char>(*scan)]) ++scan;
+  if (scan >= end) {
+    ran_out = true;
+    return false;
+  }
+  if (scan == at) return false;
+  const char first = *at == '-' || *at == '+' ? at[1] : *at;
+  value.kind = first >= '0' && first <= '9' ? ValueKind::number : ValueKind::literal;
+  if (first == 'N' || first == 'I' || (first == 'n' && at[1] == 'a') || (first == 'i' && at[1] == 'n')) {
+    ++odd.no_numbers;
+  }
+  value.size = static_cast<std::uint32_t>(scan - at);
+  at = scan;
+  return true;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,23 @@
+#include "import/kineto.h"
+
+#include "foretrace/error.h"
+#include "import/kineto_document.h"
+#include "import/registered.h"
+#include "import/unreadable.h"
+
+namespace foretrace {
+
+bool recognizes_kineto(const Sniffed& file) {
+  const std::size_t start = file.head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (start == std::string_view::npos || (file.head[start] != '{' && file.head[start] != '[')) return false;
+  return what_else_it_is(file).empty();
+}
+
+Trace read_kineto(PeekedSource& bytes) { return KinetoDocument(bytes).read(); }
+
+Trace read_kineto(const std::string& path) {
+  const auto bytes = open_source(path);
+  return within(path, [&] { return read_kineto(*bytes); });
+}
+
+}  // namespace foretrace

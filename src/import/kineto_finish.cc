@@ -1,0 +1,118 @@
+// What can only be done when all events are there: the origin of time, names of lanes, sizes found at calls, notes.
+
+#include <algorithm>
+#include <limits>
+
+#include "import/kineto_records.h"
+
+namespace foretrace {
+
+namespace {
+
+struct OddText {
+  Severity severity;
+  std::string_view text;
+};
+
+constexpr OddText kOddTexts[] = {
+    {Severity::warning, "events without a time, left out"},
+    {Severity::warning, "events whose time is no number, left out"},
+    {Severity::warning, "events without a duration, read as 0"},
+    {Severity::warning, "events whose duration is no number, read as 0"},
+    {Severity::warning, "events with a negative duration, read as 0"},
+    {Severity::warning, "events at time 0, which were never timed, left out"},
+    {Severity::info, "events of a phase that a trace has no place for"},
+    {Severity::info, "events of an unknown category, left out"},
+    {Severity::warning, "range ends without a begin, left out"},
+    {Severity::warning, "range begins without an end, left out"},
+    {Severity::warning, "texts that are not valid UTF-8"},
+    {Severity::info, "elements of the event list that are no events"},
+};
+static_assert(std::size(kOddTexts) == static_cast<std::size_t>(Odd::count));
+
+/// Calls `visit` with every time there is.
+template <class Visit>
+void each_time(Trace& trace, Visit&& visit) {
+  for (HostRecord& record : trace.hosts) visit(record.start_ns);
+  for (DeviceRecord& record : trace.devices) visit(record.start_ns);
+  for (SyncRecord& record : trace.syncs) visit(record.start_ns);
+  for (MemoryRecord& record : trace.memory) visit(record.time_ns);
+  for (LinkRecord& record : trace.links) visit(record.time_ns);
+}
+
+}  // namespace
+
+void KinetoRecords::finish(std::int64_t base_ns) {
+  close_ranges();
+  drop_unrecorded_times();
+  make_relative(base_ns);
+  fill_copy_sizes();
+  lanes_.finish();
+  trace_.tick_ns = whole_us_ && useful_ > 0 ? 1000 : 1;
+  write_notes();
+}
+
+void KinetoRecords::close_ranges() {
+  for (std::size_t i = 0; i < open_.size(); ++i) count(Odd::unclosed_begin, offset_);
+  open_.clear();
+}
+
+void KinetoRecords::drop_unrecorded_times() {
+  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first = kNever;
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  std::int64_t zeros = 0;
+  each_time(trace_, [&](std::int64_t time) {
+    if (time == 0) {
+      ++zeros;
+      return;
+    }
+    first = std::min(first, time);
+    last = std::max(last, time);
+  });
+  // Time 0 is a time like any other, unless all others are far from it.
+  if (zeros == 0 || first == kNever || first <= 0 || first / 10 <= last - first) return;
+  const auto drop = [](auto& records) {
+    std::erase_if(records, [](const auto& record) { return record.start_ns == 0; });
+  };
+  drop(trace_.hosts);
+  drop(trace_.devices);
+  drop(trace_.syncs);
+  std::erase_if(trace_.memory, [](const MemoryRecord& record) { return record.time_ns == 0; });
+  std::erase_if(trace_.links, [](const LinkRecord& record) { return record.time_ns == 0; });
+  odd_[static_cast<std::size_t>(Odd::zero_time)] = {zeros, -1};
+}
+
+void KinetoRecords::make_relative(std::int64_t base_ns) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  each_time(trace_, [&](std::int64_t time) { first = std::min(first, time); });
+  if (first == std::numeric_limits<std::int64_t>::max()) return;
+  each_time(trace_, [&](std::int64_t& time) { time -= first; });
+  if (__builtin_add_overflow(base_ns, first, &trace_.origin_ns)) trace_.origin_ns = first;
+}
+
+void KinetoRecords::fill_copy_sizes() {
+  if (call_bytes_.empty()) return;
+  const auto before = [](const CallBytes& a, const CallBytes& b) { return a.correlation < b.correlation; };
+  std::stable_sort(call_bytes_.begin(), call_bytes_.end(), before);
+  for (DeviceRecord& record : trace_.devices) {
+    const bool moves = record.kind == DeviceKind::copy || record.kind == DeviceKind::fill;
+    if (!moves || record.bytes != 0 || record.correlation == 0) continue;
+    const CallBytes wanted{record.correlation, 0};
+    const auto call = std::lower_bound(call_bytes_.begin(), call_bytes_.end(), wanted, before);
+    if (call != call_bytes_.end() && call->correlation == record.correlation) {
+      record.bytes = std::max<std::int64_t>(0, call->bytes);
+    }
+  }
+}
+
+void KinetoRecords::write_notes() {
+  for (std::size_t i = 0; i < odd_.size(); ++i) {
+    const auto& [count, offset] = odd_[i];
+    if (count == 0) continue;
+    const std::string place = offset >= 0 ? "at byte " + std::to_string(offset) : std::string();
+    trace_.notes.add(kOddTexts[i].severity, kOddTexts[i].text, place, count);
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,240 @@
+#include "import/kineto_records.h"
+
+#include "import/word_table.h"
+
+namespace foretrace {
+
+namespace {
+
+/// Times further from 0 cannot be subtracted from each other in 64 bits.
+constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
+constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
+
+constexpr WordTable<Category> kCategories{
+    {"cpu_op", Category::op},
+    {"Operator", Category::op},
+    {"hpu_op", Category::op},
+    {"user_annotation", Category::annotation},
+    {"User Annotation", Category::annotation},
+    {"python_function", Category::python},
+    {"cuda_runtime", Category::runtime},
+    {"Runtime", Category::runtime},
+    {"hip_runtime", Category::runtime},
+    {"xpu_runtime", Category::runtime},
+    {"mtia_runtime", Category::runtime},
+    {"glow_runtime", Category::runtime},
+    {"privateuse1_runtime", Category::runtime},
+    {"cuda_driver", Category::driver},
+    {"xpu_driver", Category::driver},
+    {"privateuse1_driver", Category::driver},
+    {"overhead", Category::overhead},
+    {"kernel", Category::kernel},
+    {"Kernel", Category::kernel},
+    {"gpu_memcpy", Category::copy},
+    {"Memcpy", Category::copy},
+    {"gpu_memset", Category::fill},
+    {"Memset", Category::fill},
+    {"gpu_user_annotation", Category::device_annotation},
+    {"cuda_sync", Category::sync},
+    {"xpu_sync", Category::sync},
+    {"Trace", Category::ignored},
+    {"external_correlation", Category::ignored},
+    {"cuda_event", Category::ignored},
+    {"cuda_profiler_range", Category::ignored},
+    {"hardware_counters", Category::ignored},
+};
+
+bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+
+/// Ranges of the profiler and of PyTorch's own loops, which old traces do not tell from operators.
+bool is_old_annotation(std::string_view name) {
+  return starts_with(name, "ProfilerStep#") || starts_with(name, "Optimizer.") ||
+         starts_with(name, "enumerate(DataLoader)#");
+}
+
+bool is_link(std::string_view category) {
+  return category == "fwdbwd" || category == "fwd_bwd" || category == "forward_backward";
+}
+
+}  // namespace
+
+void KinetoRecords::count(Odd odd, std::int64_t offset) {
+  auto& [count, first] = odd_[static_cast<std::size_t>(odd)];
+  if (count++ == 0) first = offset;
+}
+
+void KinetoRecords::add(const KinetoEvent& event, std::int64_t offset) {
+  offset_ = offset;
+  if (event.empty()) return;
+  const std::string_view phase = event.text(Field::phase);
+  switch (phase.size() == 1 ? phase[0] : event.has(Field::duration) ? 'X' : '?') {
+    case 'X':
+      return add_complete(event, offset);
+    case 's':
+    case 'f':
+      if (is_link(event.text(Field::category))) add_link(event, phase[0] == 'f', offset);
+      return;
+    case 'i':
+    case 'I':
+    case 'R':
+      return add_instant(event, offset);
+    case 'M':
+      return add_metadata(event);
+    case 'B':
+      return begin_range(event, offset);
+    case 'E':
+      return end_range(event, offset);
+    case 't':
+    case 'C':
+      return;
+    default:
+      count(Odd::unknown_phase, offset);
+  }
+}
+
+void KinetoRecords::add_complete(const KinetoEvent& event, std::int64_t offset) {
+  const Category kind = category(event);
+  if (kind == Category::ignored) return;
+  if (kind == Category::unknown) return count(Odd::unknown_category, offset);
+  Times times;
+  if (!read_start(event, offset, times.start)) return;
+  times.duration = read_duration(event, offset);
+  ++useful_;
+  switch (kind) {
+    case Category::op:
+    case Category::none:
+      return add_host(event, is_old_annotation(event.text(Field::name)) ? HostKind::annotation : HostKind::op, times);
+    case Category::annotation:
+      return add_host(event, HostKind::annotation, times);
+    case Category::python:
+      return add_host(event, HostKind::python, times);
+    case Category::runtime:
+      return add_host(event, HostKind::runtime, times);
+    case Category::driver:
+      return add_host(event, HostKind::driver, times);
+    case Category::overhead:
+      return add_host(event, HostKind::overhead, times);
+    case Category::kernel:
+      return add_device(event, DeviceKind::kernel, times);
+    case Category::copy:
+      return add_device(event, DeviceKind::copy, times);
+    case Category::fill:
+      return add_device(event, DeviceKind::fill, times);
+    case Category::device_annotation:
+      return add_device(event, DeviceKind::annotation, times);
+    case Category::sync:
+      return add_sync(event, times);
+    case Category::ignored:
+    case Category::unknown:
+      return;
+  }
+}
+
+Category KinetoRecords::category(const KinetoEvent& event) const {
+  if (!event.has(Field::category) || event.text(Field::category).empty()) {
+    // The profiler before Kineto wrote no categories.
+    return event.text(Field::pid) == "CUDA functions" ? Category::kernel : Category::none;
+  }
+  return kCategories.find(event.text(Field::category));
+}
+
+bool KinetoRecords::read_start(const KinetoEvent& event, std::int64_t offset, std::int64_t& start) {
+  if (!event.has(Field::start)) return count(Odd::no_time, offset), false;
+  ExactTime time;
+  if (!to_nanoseconds(event[Field::start], kMostTime, time)) return count(Odd::bad_time, offset), false;
+  whole_us_ &= time.whole_us;
+  start = time.ns;
+  return true;
+}
+
+std::int64_t KinetoRecords::read_duration(const KinetoEvent& event, std::int64_t offset) {
+  if (!event.has(Field::duration)) return count(Odd::no_duration, offset), 0;
+  ExactTime time;
+  if (!to_nanoseconds(event[Field::duration], kMostDuration, time)) return count(Odd::bad_duration, offset), 0;
+  if (time.ns < 0) return count(Odd::negative_duration, offset), 0;
+  whole_us_ &= time.whole_us;
+  return time.ns;
+}
+
+NameId KinetoRecords::name(const JsonValue& value) {
+  if (value.kind == ValueKind::literal && value.view() == "null") return NameId{};
+  const bool decode = value.kind == ValueKind::text ? value.escaped || value.non_ascii : value.non_ascii;
+  if (!decode) return intern_.intern(value.view());
+  std::int64_t invalid = 0;
+  const std::string text = decode_text(value, invalid);
+  if (invalid > 0) count(Odd::invalid_text, offset_);
+  return intern_.intern(text);
+}
+
+std::uint16_t KinetoRecords::thread_of(const KinetoEvent& event) {
+  return lanes_.thread(event.has(Field::pid) ? lanes_.identity(event[Field::pid]) : 0,
+                       event.has(Field::tid) ? lanes_.identity(event[Field::tid]) : 0);
+}
+
+void KinetoRecords::add_link(const KinetoEvent& event, bool is_end, std::int64_t offset) {
+  LinkRecord link;
+  if (!read_start(event, offset, link.time_ns)) return;
+  link.id = event.integer(Field::flow_id, 0);
+  link.thread = thread_of(event);
+  link.is_end = is_end;
+  trace_.links.push_back(link);
+}
+
+void KinetoRecords::add_metadata(const KinetoEvent& event) {
+  if (!event.has(Field::label) || !event.has(Field::pid)) return;
+  const std::string_view what = event.text(Field::name);
+  const bool of_thread = what == "thread_name";
+  if (!of_thread && what != "process_name") return;
+  std::int64_t invalid = 0;
+  const std::string label = decode_text(event[Field::label], invalid);
+  if (invalid > 0) count(Odd::invalid_text, offset_);
+  const std::int64_t process = lanes_.identity(event[Field::pid]);
+  if (!of_thread) return lanes_.name_process(process, label);
+  lanes_.name_thread(process, event.has(Field::tid) ? lanes_.identity(event[Field::tid]) : 0, label);
+}
+
+void KinetoRecords::add_instant(const KinetoEvent& event, std::int64_t offset) {
+  if (event.text(Field::name) != "[memory]") return;
+  MemoryRecord record;
+  if (!read_start(event, offset, record.time_ns)) return;
+  ++useful_;
+  record.thread = thread_of(event);
+  record.address = static_cast<std::uint64_t>(event.integer(Field::address, 0));
+  record.bytes = event.integer(Field::memory_bytes, 0);
+  record.total_allocated = event.integer(Field::total_allocated, -1);
+  record.total_reserved = event.integer(Field::total_reserved, -1);
+  // c10::DeviceType: 0 is the CPU, 1 CUDA, 6 HIP.
+  const bool on_host = event.integer(Field::device_type, 1) <= 0;
+  record.device = static_cast<std::int16_t>(on_host ? -1 : event.integer(Field::device_id, -1));
+  trace_.memory.push_back(record);
+}
+
+void KinetoRecords::begin_range(const KinetoEvent& event, std::int64_t offset) {
+  HostRecord record;
+  if (!read_start(event, offset, record.start_ns)) return;
+  record.name = name(event, Field::name);
+  record.thread = thread_of(event);
+  open_.push_back({record.thread, record});
+}
+
+void KinetoRecords::end_range(const KinetoEvent& event, std::int64_t offset) {
+  std::int64_t end = 0;
+  if (!read_start(event, offset, end)) return;
+  const std::uint16_t thread = thread_of(event);
+  for (std::size_t i = open_.size(); i-- > 0;) {
+    if (open_[i].thread != thread) continue;
+    HostRecord record = open_[i].record;
+    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+    record.duration_ns = end - record.start_ns;
+    if (record.duration_ns < 0 || record.duration_ns > kMostDuration) {
+      count(Odd::negative_duration, offset);
+      record.duration_ns = 0;
+    }
+    ++useful_;
+    trace_.hosts.push_back(record);
+    return;
+  }
+  count(Odd::unmatched_end, offset);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,16 @@
+#pragma once
+
+// Declares recognizes_<name>() and read_<name>() for every line of importers.def. -Wmissing-declarations then rejects
+// an importer without a line, and the linker a line without an importer.
+
+#include "foretrace/import.h"
+
+namespace foretrace {
+
+#define IMPORTER(name, summary)                \
+  bool recognizes_##name(const Sniffed& file); \
+  Trace read_##name(const std::string& path);
+#include "import/importers.def"
+#undef IMPORTER
+
+}  // namespace foretrace

@@ -1,0 +1,53 @@
+#pragma once
+
+// The bytes of a trace, in order, after decompression. Nothing here holds more than a window of them.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace foretrace {
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  /// Up to `room` bytes; 0 only at the end.
+  virtual std::size_t read(char* to, std::size_t room) = 0;
+
+  /// Why the bytes stop before their proper end, as a sentence without its full stop; empty if they do not.
+  /// Known after read() has returned 0.
+  virtual std::string damage() const { return {}; }
+};
+
+/// A source whose first bytes can be looked at without taking them.
+class PeekedSource : public Source {
+ public:
+  explicit PeekedSource(std::unique_ptr<Source> rest) : rest_(std::move(rest)) {}
+
+  /// Fewer than `size` only if there are no more. Valid until the next call.
+  std::string_view peek(std::size_t size);
+
+  std::size_t read(char* to, std::size_t room) override;
+  std::string damage() const override { return rest_->damage(); }
+
+ private:
+  std::unique_ptr<Source> rest_;
+  std::string head_;
+  std::size_t taken_ = 0;
+};
+
+/// The bytes of a file as they are. Throws TraceError if it cannot be opened.
+std::unique_ptr<Source> open_file(const std::string& path);
+
+std::unique_ptr<Source> inflate_gzip(std::unique_ptr<Source> compressed);
+std::unique_ptr<Source> inflate_zstd(std::unique_ptr<Source> compressed);
+
+/// Undoes gzip or zstd, if the first bytes say so; a Git LFS pointer is a TraceError.
+std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes);
+
+/// A file, or the member of an archive as "archive.tar.gz:member", decompressed. Throws TraceError.
+std::unique_ptr<PeekedSource> open_source(const std::string& path);
+
+}  // namespace foretrace
