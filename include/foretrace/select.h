@@ -2,7 +2,10 @@
 
 // Which tasks a transform is for, as settings: every given condition must hold.
 
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foretrace/fields.h"
@@ -37,7 +40,12 @@ class Selector final : public Described {
   /// In order of lanes, and of the line on each. Removed tasks are never selected. Matches each distinct name once.
   std::vector<TaskId> select(const Graph& graph) const;
   /// As select(), but throws Error `no task matches "where" (...)` with what was asked for when there is none.
-  std::vector<TaskId> select_some(const Graph& graph) const;
+  std::vector<TaskId> select_some(const Graph& graph, std::string_view setting = "where") const;
+
+  /// Throws Error, naming the setting, on an expression or a range that cannot be read. select() does so too.
+  void check() const;
+  /// What is asked for: `kind kernel, name "gemm"`, or "any task".
+  std::string to_text() const;
 
  private:
   std::string kind_ = "any";

@@ -1,0 +1,165 @@
+#include "foretrace/select.h"
+
+#include <charconv>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+struct Layers {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+};
+
+std::optional<std::int32_t> whole_number(std::string_view text) {
+  std::int32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return {};
+  return value;
+}
+
+/// "3" or "2-5".
+Layers read_layers(const std::string& text) {
+  const std::size_t dash = text.find('-');
+  const std::string_view whole = text;
+  const auto first = whole_number(whole.substr(0, dash));
+  const auto last = dash == std::string::npos ? first : whole_number(whole.substr(dash + 1));
+  if (!first || !last || *first > *last) {
+    throw Error("layer: must be a number or a range such as \"2-5\", got \"" + text + "\"");
+  }
+  return {*first, *last};
+}
+
+NamePattern read_pattern(std::string_view setting, const std::string& text) {
+  return within(setting, [&] { return NamePattern(text); });
+}
+
+/// Remembers the answer for each distinct name, as a graph has few of them and many tasks.
+class NameCondition {
+ public:
+  NameCondition(std::string_view setting, const std::string& text, const Names& names)
+      : names_(names), pattern_(read_pattern(setting, text)), all_(text.empty()) {
+    if (!all_) known_.resize(names.size(), 0);
+  }
+
+  bool holds(NameId id) {
+    if (all_) return true;
+    char& known = known_[static_cast<std::size_t>(id)];
+    if (known == 0) known = pattern_.matches(names_[id]) ? 'y' : 'n';
+    return known == 'y';
+  }
+
+ private:
+  const Names& names_;
+  NamePattern pattern_;
+  bool all_;
+  std::vector<char> known_;
+};
+
+std::vector<std::string_view> kind_options() {
+  std::vector<std::string_view> options = {"any", "device"};
+  options.insert(options.end(), task_kind_names().begin(), task_kind_names().end());
+  return options;
+}
+
+std::vector<std::string_view> phase_options() {
+  std::vector<std::string_view> options = {"any"};
+  options.insert(options.end(), phase_names().begin(), phase_names().end());
+  return options;
+}
+
+/// What the graph says nothing about at all, as the likely reason for an empty selection.
+template <class Has>
+bool none_has(const Graph& graph, const Has& has) {
+  for (std::size_t i = 0; i < graph.task_count(); ++i) {
+    const auto id = static_cast<TaskId>(i);
+    if (!graph.removed(id) && has(graph.task(id))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Selector::describe(Fields& fields) {
+  fields.choice("kind", kind_, kind_options(), "Only tasks of this kind; device: all that run on one");
+  fields.text("name", name_, "Only tasks with this text, or /expression/, in their name");
+  fields.text("layer", layer_, "Only this layer of the model, or a range such as 2-5");
+  fields.text("module", module_, "Only tasks with this text, or /expression/, in their module");
+  fields.choice("phase", phase_, phase_options(), "Only tasks of this phase");
+  fields.text("stream", stream_, "Only on lanes with this text, or /expression/, in their name");
+  fields.optional_integer("rank", rank_, "Only tasks of this rank", 0);
+  fields.optional_integer("step", step_, "Only tasks of this step, the first being 0", 0);
+}
+
+void Selector::check() const {
+  read_pattern("name", name_);
+  read_pattern("module", module_);
+  read_pattern("stream", stream_);
+  if (!layer_.empty()) read_layers(layer_);
+}
+
+std::vector<TaskId> Selector::select(const Graph& graph) const {
+  const Layers layers = layer_.empty() ? Layers{} : read_layers(layer_);
+  const std::optional<TaskKind> kind = task_kind_named(kind_);
+  const std::optional<Phase> phase = phase_named(phase_);
+  const NamePattern stream = read_pattern("stream", stream_);
+  NameCondition name("name", name_, graph.names());
+  NameCondition module("module", module_, graph.names());
+
+  const auto wanted = [&](const Task& task) {
+    if (kind ? task.kind != *kind : kind_ == "device" && !runs_on_device(task.kind)) return false;
+    if (phase && task.phase != *phase) return false;
+    if (step_ && task.step != *step_) return false;
+    if (!layer_.empty() && (task.layer < layers.first || task.layer > layers.last)) return false;
+    return name.holds(task.name) && module.holds(task.module);
+  };
+  std::vector<TaskId> selected;
+  for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+    const auto lane = static_cast<LaneId>(i);
+    if (rank_ && graph.lane(lane).rank != *rank_) continue;
+    if (!stream.matches(graph.lane(lane).name)) continue;
+    for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
+      if (wanted(graph.task(id))) selected.push_back(id);
+    }
+  }
+  return selected;
+}
+
+std::vector<TaskId> Selector::select_some(const Graph& graph, std::string_view setting) const {
+  std::vector<TaskId> selected = select(graph);
+  if (!selected.empty()) return selected;
+  std::string message = "no task matches \"" + std::string(setting) + "\" (" + to_text() + ")";
+  if (phase_ != "any" && none_has(graph, [](const Task& t) { return t.phase != Phase::none; })) {
+    message += "; the phases of this trace are unknown";
+  }
+  if (!layer_.empty() && none_has(graph, [](const Task& t) { return t.layer >= 0; })) {
+    message += "; the layers of this trace are unknown";
+  }
+  if (!module_.empty() && none_has(graph, [](const Task& t) { return t.module != NameId{}; })) {
+    message += "; the modules of this trace are unknown";
+  }
+  if (step_ && *step_ >= static_cast<std::int64_t>(graph.steps().size())) {
+    message += "; this trace has " + std::to_string(graph.steps().size()) + " steps";
+  }
+  throw Error(message);
+}
+
+std::string Selector::to_text() const {
+  std::string text;
+  const auto say = [&](std::string_view setting, const std::string& value) {
+    if (!text.empty()) text += ", ";
+    text += std::string(setting) + " " + value;
+  };
+  if (kind_ != "any") say("kind", kind_);
+  if (!name_.empty()) say("name", '"' + name_ + '"');
+  if (!layer_.empty()) say("layer", layer_);
+  if (!module_.empty()) say("module", '"' + module_ + '"');
+  if (phase_ != "any") say("phase", phase_);
+  if (!stream_.empty()) say("stream", '"' + stream_ + '"');
+  if (rank_) say("rank", std::to_string(*rank_));
+  if (step_) say("step", std::to_string(*step_));
+  return text.empty() ? "any task" : text;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,233 @@
+// Mixed precision: t' = t / 3 for kernels bound by arithmetic, t / 2 for those bound by memory (Daydream, USENIX ATC'20, on
+// cards with tensor cores and models trained in FP32). With a device, arithmetic is bound by its peaks instead:
+//
+//     t' = max(t * peak(now) / (efficiency * peak(half)), flops / peak(half))
+//
+// Ignored: which kernels the framework would pick instead, and conversions other than those asked for.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/device_change.h"
+#include "transform/edit.h"
+#include "transform/registered.h"
+
+namespace foretrace {
+namespace {
+
+class Amp final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The kernels that run in half precision");
+    fields.number("compute_factor", compute_factor_,
+                  "Time left of kernels bound by arithmetic (1/3 in the Daydream paper)", 0);
+    fields.number("memory_factor", memory_factor_,
+                  "Time left of kernels bound by memory (1/2 in the Daydream paper)", 0);
+    fields.number("tf32_factor", tf32_factor_,
+                  "Time left of kernels that run on tensor cores in TF32 (1/2: the ratio of the peaks)",
+                  0);
+    fields.time("shortest", shortest_,
+                "No kernel gets shorter than this (recalled: an empty kernel takes about 1us)",
+                Nanoseconds(0));
+    fields.flag("optimizer", optimizer_,
+                "Also kernels of the update phase, which usually keep FP32 master weights");
+    fields.flag("device_peaks", device_peaks_,
+                "Take the factors from the peaks of the device instead");
+    fields.text("device", device_, "For device_peaks: its name; empty: as recorded");
+    fields.choice("precision", precision_, {"fp16", "bf16"}, "For device_peaks: the half precision");
+    fields.number("efficiency", efficiency_,
+                  "For device_peaks: what kernels that come onto tensor cores reach of their peak, where others "
+                  "reach all of theirs (recalled: about a half)",
+                  0.01, 1);
+    fields.time("cast_time", cast_time_,
+                "Time of the conversions of weights that each forward pass starts with",
+                Nanoseconds(0));
+    fields.time("scaler_time", scaler_time_,
+                "Time of a gradient scaler's kernels at the start of each update; with it the host waits for "
+                "their result",
+                Nanoseconds(0));
+  }
+
+  Effect apply(Graph& graph) const override {
+    Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
+    if (device_peaks_) factors = from_peaks(device_for(graph, "device", device_));
+    Tally tally;
+    KernelClasses classes(graph);
+    for (const TaskId task : where_.select_some(graph)) speed_up(graph, task, classes, factors, tally);
+    if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
+    if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
+    if (tally.compute + tally.memory + tally.tf32 + tally.half + tally.update == 0) {
+      throw Error("no kernel matches \"where\" (" + where_.to_text() + ")");
+    }
+    return effect_of(tally, factors);
+  }
+
+ private:
+  struct Factors {
+    double compute, memory, tf32;
+    Throughput half;  ///< The peak no kernel exceeds; 0: unknown.
+  };
+  struct Tally {
+    std::size_t compute = 0, memory = 0, tf32 = 0, half = 0, update = 0, changed = 0, added = 0;
+  };
+
+  Factors from_peaks(const DeviceModel& device) const {
+    const Throughput half = precision_ == "fp16" ? device.fp16 : device.bf16;
+    if (half.flops_per_second <= 0) {
+      throw Error("precision: must be one that " + device.name + " can compute in, got " +
+                  precision_);
+    }
+    const auto ratio = [&](Throughput now, double efficiency) {
+      return std::min(1.0, now.flops_per_second / (half.flops_per_second * efficiency));
+    };
+    const Throughput tf32 = device.tf32.flops_per_second > 0 ? device.tf32 : device.fp32;
+    return {ratio(device.fp32, efficiency_), memory_factor_, ratio(tf32, 1), half};
+  }
+
+  void speed_up(Graph& graph, TaskId id, KernelClasses& classes, const Factors& factors,
+                Tally& tally) const {
+    Task& task = graph.task(id);
+    if (task.kind != TaskKind::kernel) return;
+    if (task.phase == Phase::update && !optimizer_) {
+      ++tally.update;
+      return;
+    }
+    const KernelClass& kernel = classes.of(task.name);
+    if (kernel.half_precision) {
+      ++tally.half;
+      return;
+    }
+    double factor = factors.memory;
+    if (kernel.bound == Boundness::compute) {
+      factor = kernel.tensor_cores ? factors.tf32 : factors.compute;
+      ++(kernel.tensor_cores ? tally.tf32 : tally.compute);
+    } else {
+      ++tally.memory;
+    }
+    Nanoseconds wanted = scaled(task.duration, factor);
+    if (task.flops > 0 && factors.half.flops_per_second > 0) {
+      const double seconds = task.flops / factors.half.flops_per_second;
+      wanted = std::max(wanted, scaled(Nanoseconds(1'000'000'000), std::min(seconds, 1e6)));
+    }
+    if (factor < 1) wanted = std::min(task.duration, std::max(wanted, shortest_));
+    if (wanted != task.duration) ++tally.changed;
+    task.duration = wanted;
+  }
+
+  /// The first kernel of the phase in each step, in order of time.
+  static std::vector<TaskId> first_of_phase(const Graph& graph, std::string_view phase) {
+    std::vector<TaskId> kernels = Selector("kernel", phase).select(graph);
+    if (kernels.empty()) {
+      throw Error("no kernel of the " + std::string(phase) +
+                  " phase to put the additional work in front of");
+    }
+    sort_by_start(kernels, earliest_starts(graph));
+    std::vector<TaskId> first;
+    std::vector<std::int32_t> seen;
+    for (const TaskId kernel : kernels) {
+      const std::int32_t step = graph.task(kernel).step;
+      if (std::find(seen.begin(), seen.end(), step) != seen.end()) continue;
+      seen.push_back(step);
+      first.push_back(kernel);
+    }
+    return first;
+  }
+
+  static Task extra(Graph& graph, TaskId beside, std::string_view name, TaskKind kind,
+                    Nanoseconds duration) {
+    const Task& like = graph.task(beside);
+    return {.duration = duration,
+            .name = graph.names().intern(name),
+            .step = like.step,
+            .kind = kind,
+            .phase = like.phase};
+  }
+
+  std::size_t add_casts(Graph& graph) const {
+    const std::vector<TaskId> kernels = first_of_phase(graph, "forward");
+    for (const TaskId kernel : kernels) {
+      graph.insert_before(kernel, extra(graph, kernel, "amp casts", TaskKind::kernel, cast_time_));
+    }
+    return kernels.size();
+  }
+
+  /// The scaler looks for infinite gradients on the device, and the host must know before it goes on.
+  std::size_t add_scaler(Graph& graph) const {
+    const std::vector<TaskId> kernels = first_of_phase(graph, "update");
+    const Launches launches(graph);
+    for (const TaskId kernel : kernels) {
+      const TaskId unscale = graph.insert_before(
+          kernel, extra(graph, kernel, "amp unscale", TaskKind::kernel, scaler_time_));
+      const TaskId launch = launches.launch_of(kernel);
+      if (launch == kNoTask) continue;
+      const TaskId call = graph.insert_before(
+          launch, extra(graph, launch, "launch amp unscale", TaskKind::launch, kLaunch));
+      const TaskId wait = graph.insert_before(
+          launch, extra(graph, launch, "amp found_inf", TaskKind::sync, kLaunch));
+      graph.add({.before = call,
+                 .after = unscale,
+                 .provenance = Provenance::assumed,
+                 .why = graph.names().intern("launch")});
+      graph.add({.before = unscale,
+                 .after = wait,
+                 .provenance = Provenance::assumed,
+                 .why = graph.names().intern("gradient scaler")});
+    }
+    return kernels.size();
+  }
+
+  Effect effect_of(const Tally& tally, const Factors& factors) const {
+    Effect effect;
+    effect.changed = tally.changed + tally.added;
+    effect.summary = counted(tally.compute, "kernel") + " bound by arithmetic at " +
+                     to_fixed(factors.compute, 3) + ", " + std::to_string(tally.memory) +
+                     " bound by memory at " + to_fixed(factors.memory, 3);
+    if (tally.tf32 > 0) {
+      effect.summary +=
+          ", " + std::to_string(tally.tf32) + " in TF32 at " + to_fixed(factors.tf32, 3);
+    }
+    effect.summary += " of their time";
+    const auto left_alone = [&](std::size_t count, std::string_view why) {
+      if (count == 0) return;
+      effect.notes.add(Severity::info, why, {}, static_cast<std::int64_t>(count));
+    };
+    left_alone(tally.half, "kernels already in half precision, left as they are");
+    left_alone(tally.update, "kernels of the update phase, left in FP32");
+    effect.assumptions.push_back(
+        device_peaks_
+            ? "kernels gain what the peaks of the device allow; names of kernels tell what bounds them"
+            : "kernels gain as in the Daydream paper (ATC'20); names of kernels tell what bounds them");
+    effect.assumptions.push_back("gradients are exchanged and weights updated in FP32");
+    effect.assumptions.push_back("memory use stays as recorded, though activations would shrink");
+    return effect;
+  }
+
+  static constexpr Nanoseconds kLaunch = 5us;  // Recalled: the usual length of a launch call.
+
+  Selector where_{"kernel"};
+  double compute_factor_ = 1.0 / 3;
+  double memory_factor_ = 0.5;
+  double tf32_factor_ = 0.5;
+  Nanoseconds shortest_ = 1us;
+  bool optimizer_ = false;
+  bool device_peaks_ = false;
+  std::string device_;
+  std::string precision_ = "fp16";
+  double efficiency_ = 0.5;
+  Nanoseconds cast_time_{0};
+  Nanoseconds scaler_time_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_amp() { return std::make_unique<Amp>(); }
+
+std::string_view assumes_amp() {
+  return "Kernels bound by arithmetic take a third of their time and kernels bound by memory half of it, as in the "
+         "Daydream paper (USENIX ATC'20); with device_peaks the device's data sheet decides. What bounds a kernel is "
+         "told from its name. Kernels in half precision already, the update of FP32 weights, copies, collectives and "
+         "host work stay as they are. Conversions and a gradient scaler are free unless their time is given.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,158 @@
+#include "transform/edit.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace foretrace {
+
+Launches::Launches(const Graph& graph)
+    : launch_of_(graph.task_count(), kNoTask), count_(graph.task_count(), 0) {
+  graph.each_dependency([&](const Dependency& dependency) {
+    if (graph.task(dependency.before).kind != TaskKind::launch) return;
+    if (!runs_on_device(graph.task(dependency.after).kind)) return;
+    if (graph.removed(dependency.before) || graph.removed(dependency.after)) return;
+    TaskId& launch = launch_of_[index(dependency.after)];
+    if (launch != kNoTask) return;
+    launch = dependency.before;
+    ++count_[index(dependency.before)];
+  });
+}
+
+TaskId Launches::launch_of(TaskId task) const {
+  return index(task) < launch_of_.size() ? launch_of_[index(task)] : kNoTask;
+}
+
+std::size_t Launches::count(TaskId launch) const {
+  return index(launch) < count_.size() ? count_[index(launch)] : 0;
+}
+
+std::size_t remove_launches_of(Graph& graph, const Launches& launches,
+                               const std::vector<TaskId>& tasks) {
+  std::map<TaskId, std::size_t> idle;
+  for (const TaskId task : tasks) {
+    const TaskId launch = launches.launch_of(task);
+    if (launch != kNoTask) ++idle[launch];
+  }
+  std::vector<TaskId> calls;
+  for (const auto& [launch, count] : idle) {
+    if (count >= launches.count(launch) && !graph.removed(launch)) calls.push_back(launch);
+  }
+  remove_calls(graph, calls);
+  return calls.size();
+}
+
+void remove_calls(Graph& graph, const std::vector<TaskId>& calls) {
+  std::vector<char> dropped(graph.task_count(), 0);
+  for (const TaskId call : calls) dropped[index(call)] = 1;
+  graph.remove_dependencies([&](const Dependency& dependency) {
+    return dropped[index(dependency.after)] != 0 &&
+           runs_on_device(graph.task(dependency.before).kind);
+  });
+  for (const TaskId call : calls) graph.remove(call);
+}
+
+std::vector<Nanoseconds> earliest_starts(const Graph& graph) {
+  const std::size_t count = graph.task_count();
+  std::vector<Nanoseconds> starts(count, Nanoseconds(0));
+  std::vector<std::uint32_t> waits(count, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto task = static_cast<TaskId>(i);
+    if (!graph.removed(task) && graph.previous(task) != kNoTask) ++waits[i];
+  }
+  graph.each_dependency([&](const Dependency& wait) { ++waits[index(wait.after)]; });
+  std::vector<TaskId> ready;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (waits[i] == 0) ready.push_back(static_cast<TaskId>(i));
+  }
+  const auto release = [&](TaskId task, Nanoseconds earliest) {
+    starts[index(task)] = std::max(starts[index(task)], earliest);
+    if (--waits[index(task)] == 0) ready.push_back(task);
+  };
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    const TaskId task = ready[i];
+    const bool removed = graph.removed(task);
+    const Nanoseconds start = starts[index(task)];
+    const Nanoseconds finish = removed ? start : start + graph.task(task).duration;
+    const TaskId next = removed ? kNoTask : graph.next(task);
+    if (next != kNoTask) release(next, std::max(start, finish + graph.task(next).gap));
+    graph.each_dependent(task, [&](const Dependency& wait) {
+      release(wait.after, (wait.anchor == Anchor::start ? start : finish) + wait.lag);
+    });
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (waits[i] > 0) starts[i] = Nanoseconds::max();
+  }
+  return starts;
+}
+
+void sort_by_start(std::vector<TaskId>& tasks, const std::vector<Nanoseconds>& starts) {
+  std::sort(tasks.begin(), tasks.end(), [&](TaskId a, TaskId b) {
+    return std::tuple(starts[index(a)], a) < std::tuple(starts[index(b)], b);
+  });
+}
+
+LaneId lane_named(Graph& graph, std::string_view name, LaneId like) {
+  const Lane wanted = graph.lane(like);
+  for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+    const Lane& lane = graph.lane(static_cast<LaneId>(i));
+    if (lane.name == name && lane.rank == wanted.rank && lane.device == wanted.device) {
+      return static_cast<LaneId>(i);
+    }
+  }
+  return graph.add_lane({.name = std::string(name),
+                         .kind = wanted.kind,
+                         .device = wanted.device,
+                         .rank = wanted.rank});
+}
+
+std::vector<Group> grouped(const Graph& graph, const std::vector<TaskId>& tasks,
+                           std::string_view by) {
+  std::vector<Group> groups;
+  if (by == "each" || by == "run") {
+    for (const TaskId task : tasks) {
+      const bool follows = by == "run" && !groups.empty() &&
+                           graph.previous(task) == groups.back().back();
+      if (!follows) groups.emplace_back();
+      groups.back().push_back(task);
+    }
+    return groups;
+  }
+  std::map<std::tuple<LaneId, std::int32_t, Phase, std::int32_t>, std::size_t> known;
+  for (const TaskId id : tasks) {
+    const Task& task = graph.task(id);
+    const bool by_layer = by == "layer";
+    const auto [at, added] =
+        known.try_emplace({graph.lane_of(id), by == "all" ? -1 : task.step,
+                           by_layer ? task.phase : Phase::none, by_layer ? task.layer : -1},
+                          groups.size());
+    if (added) groups.emplace_back();
+    groups[at->second].push_back(id);
+  }
+  return groups;
+}
+
+void drop_dependencies_of(Graph& graph, const std::vector<TaskId>& tasks) {
+  std::vector<char> dropped(graph.task_count(), 0);
+  for (const TaskId task : tasks) dropped[index(task)] = 1;
+  graph.remove_dependencies([&](const Dependency& dependency) {
+    return dropped[index(dependency.before)] != 0 || dropped[index(dependency.after)] != 0;
+  });
+}
+
+Nanoseconds total_duration(const Graph& graph, const std::vector<TaskId>& tasks) {
+  Nanoseconds total(0);
+  for (const TaskId task : tasks) total += graph.task(task).duration;
+  return total;
+}
+
+bool runs_on_host(TaskKind kind) {
+  return kind == TaskKind::host || kind == TaskKind::input || kind == TaskKind::launch ||
+         kind == TaskKind::sync;
+}
+
+std::string counted(std::size_t count, std::string_view thing) {
+  return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+}
+
+}  // namespace foretrace

@@ -1,0 +1,138 @@
+#include <map>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit.h"
+#include "transform/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Gives input copies a lane of their own, as a data loader with pinned memory and a second stream
+/// does. A copy then waits for a free buffer instead of for the kernels in front of it:
+///
+///     stream  |iiAAAAjjBBBB|      stream           |..AAAABBBB|
+///                             ->  stream+prefetch  |iijj......|
+///
+/// A copy still waits for the call that issued it; the host no longer waits for the copy.
+class Prefetch final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The copies to run ahead");
+    fields.integer("buffers", buffers_, "Inputs that fit on the device at once; 1 hides nothing",
+                   1, 1'000'000);
+  }
+
+  Effect apply(Graph& graph) const override {
+    std::map<LaneId, std::vector<Input>> inputs = find_inputs(graph);
+    Effect effect;
+    std::size_t count = 0;
+    Bytes memory{};
+    for (const auto& [lane, of_lane] : inputs) {
+      count += of_lane.size();
+      memory += add_buffers(graph, lane, of_lane);
+      effect.changed += run_ahead(graph, lane, of_lane);
+    }
+    const std::size_t waits = let_host_go(graph, inputs);
+    effect.changed += waits;
+    effect.summary = counted(count, "input") + " copied ahead, " + std::to_string(buffers_) +
+                     " at once on the device" +
+                     (memory.count > 0 ? ": " + to_text(memory) + " more memory" : "");
+    effect.assumptions.push_back(
+        "inputs are copied from pinned memory on a stream of their own, beside kernels and at the same speed");
+    if (waits > 0) {
+      effect.notes.add(Severity::info, "waits of the host for input copies dropped", {},
+                       static_cast<std::int64_t>(waits));
+    }
+    return effect;
+  }
+
+ private:
+  /// What one iteration consumes: copies that directly follow each other fill one buffer.
+  struct Input {
+    Group copies;
+    TaskId last_user = kNoTask;  ///< In front of the next input. The last input has none.
+  };
+
+  std::map<LaneId, std::vector<Input>> find_inputs(const Graph& graph) const {
+    std::map<LaneId, std::vector<Input>> inputs;
+    for (Group& copies : grouped(graph, where_.select_some(graph), "run")) {
+      std::vector<Input>& of_lane = inputs[graph.lane_of(copies.front())];
+      if (!of_lane.empty()) of_lane.back().last_user = graph.previous(copies.front());
+      of_lane.push_back({.copies = std::move(copies)});
+    }
+    return inputs;
+  }
+
+  /// All but one of the buffers are new; each is as large as the largest input.
+  Bytes add_buffers(Graph& graph, LaneId lane, const std::vector<Input>& inputs) const {
+    Bytes largest{};
+    for (const Input& input : inputs) {
+      Bytes size{};
+      for (const TaskId copy : input.copies) size += graph.task(copy).bytes;
+      largest = std::max(largest, size);
+    }
+    const Bytes added{largest.count * (buffers_ - 1)};
+    if (added.count > 0) {
+      graph.allocations().push_back({.bytes = added,
+                                     .device = std::max(graph.lane(lane).device, 0),
+                                     .stream = lane});
+    }
+    return added;
+  }
+
+  std::size_t run_ahead(Graph& graph, LaneId lane, const std::vector<Input>& inputs) const {
+    const auto buffers = static_cast<std::size_t>(buffers_);
+    const NameId ready = graph.names().intern("input copied");
+    const NameId free = graph.names().intern("free buffer");
+    Lane ahead = graph.lane(lane);
+    ahead.name += "+prefetch";
+    const LaneId to = graph.add_lane(std::move(ahead));
+    std::size_t changed = 0;
+    const auto wait = [&](TaskId before, TaskId after, NameId why) {
+      graph.add(
+          {.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
+      ++changed;
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Group& copies = inputs[i].copies;
+      const TaskId first_user = graph.next(copies.back());
+      if (first_user != kNoTask) wait(copies.back(), first_user, ready);
+      if (i >= buffers) wait(inputs[i - buffers].last_user, copies.front(), free);
+      for (const TaskId copy : copies) {
+        graph.task(copy).gap = Nanoseconds(0);
+        graph.move_to_end(copy, to);
+      }
+      changed += copies.size();
+    }
+    return changed;
+  }
+
+  /// A copy from pinned memory returns at once.
+  static std::size_t let_host_go(Graph& graph, const std::map<LaneId, std::vector<Input>>& inputs) {
+    std::vector<char> copied(graph.task_count(), 0);
+    for (const auto& [lane, of_lane] : inputs) {
+      for (const Input& input : of_lane) {
+        for (const TaskId copy : input.copies) copied[index(copy)] = 1;
+      }
+    }
+    return graph.remove_dependencies([&](const Dependency& wait) {
+      return copied[index(wait.before)] != 0 && runs_on_host(graph.task(wait.after).kind);
+    });
+  }
+
+  Selector where_{"copy_in"};
+  std::int64_t buffers_ = 2;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_prefetch() { return std::make_unique<Prefetch>(); }
+
+std::string_view assumes_prefetch() {
+  return "Input copies run on a stream of their own from pinned memory, beside kernels and without slowing them. Each "
+         "waits for the call that issued it and for a free buffer; the first task behind it waits for it. Loading the data "
+         "itself is not moved: see \"loader\".";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,44 @@
+#include "foretrace/select.h"
+#include "transform/edit.h"
+#include "transform/registered.h"
+
+namespace foretrace {
+namespace {
+
+class SetDuration final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The tasks to change");
+    fields.optional_time("duration", duration_, "How long each takes; left out: as recorded",
+                         Nanoseconds(0));
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> tasks = where_.select_some(graph);
+    const Nanoseconds before = total_duration(graph, tasks);
+    Effect effect;
+    for (const TaskId id : tasks) {
+      Nanoseconds& duration = graph.task(id).duration;
+      const Nanoseconds wanted = duration_.value_or(duration);
+      if (wanted != duration) ++effect.changed;
+      duration = wanted;
+    }
+    effect.summary = counted(tasks.size(), "task") + " from " + to_text(before) + " to " +
+                     to_text(total_duration(graph, tasks)) + " in all";
+    return effect;
+  }
+
+ private:
+  Selector where_;
+  std::optional<Nanoseconds> duration_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_set_duration() { return std::make_unique<SetDuration>(); }
+
+std::string_view assumes_set_duration() {
+  return "Only the work of the tasks changes: who waits for whom, bytes and memory stay.";
+}
+
+}  // namespace foretrace

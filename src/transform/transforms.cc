@@ -1,0 +1,91 @@
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/registered.h"
+
+namespace foretrace {
+namespace {
+
+const TransformEntry& entry_named(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const TransformEntry& entry : transforms()) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  throw Error("there is no transform \"" + std::string(name) + "\"" + did_you_mean(name, names) +
+              "; `foretrace list transforms` shows all");
+}
+
+/// Finds the selectors among the settings and checks their expressions, so that a bad one is
+/// reported before a trace is read.
+class SelectorCheck final : public Fields {
+ public:
+  void object(std::string_view name, Described& value, std::string_view) override {
+    within(name, [&] {
+      if (const auto* selector = dynamic_cast<const Selector*>(&value)) selector->check();
+      else value.describe(*this);
+    });
+  }
+  void flag(std::string_view, bool&, std::string_view) override {}
+  void integer(std::string_view, std::int64_t&, std::string_view, std::int64_t,
+               std::int64_t) override {}
+  void number(std::string_view, double&, std::string_view, double, double) override {}
+  void text(std::string_view, std::string&, std::string_view) override {}
+  void texts(std::string_view, std::vector<std::string>&, std::string_view) override {}
+  void choice(std::string_view, std::string&, const std::vector<std::string_view>&,
+              std::string_view) override {}
+  void time(std::string_view, Nanoseconds&, std::string_view, Nanoseconds) override {}
+  void bytes(std::string_view, Bytes&, std::string_view, Bytes) override {}
+  void bandwidth(std::string_view, Bandwidth&, std::string_view) override {}
+  void throughput(std::string_view, Throughput&, std::string_view) override {}
+  void optional_integer(std::string_view, std::optional<std::int64_t>&, std::string_view,
+                        std::int64_t) override {}
+  void optional_number(std::string_view, std::optional<double>&, std::string_view,
+                       double) override {}
+  void optional_time(std::string_view, std::optional<Nanoseconds>&, std::string_view,
+                     Nanoseconds) override {}
+};
+
+std::unique_ptr<Transform> configured(const TransformEntry& entry, const nlohmann::json& settings) {
+  std::unique_ptr<Transform> transform = entry.make();
+  read_json(settings, *transform);
+  SelectorCheck check;
+  transform->describe(check);
+  return transform;
+}
+
+}  // namespace
+
+const std::vector<TransformEntry>& transforms() {
+  static const std::vector<TransformEntry> entries = {
+#define TRANSFORM(name, summary) {#name, summary, assumes_##name(), make_##name},
+#include "transform/transforms.def"
+#undef TRANSFORM
+  };
+  return entries;
+}
+
+std::unique_ptr<Transform> read_transform(const nlohmann::json& step) {
+  if (!step.is_object()) throw Error("must be an object such as {\"use\": \"amp\"}");
+  const auto use = step.find("use");
+  if (use == step.end()) throw Error("use: must be given, such as {\"use\": \"amp\"}");
+  if (!use->is_string()) throw Error("use: must be the name of a transform");
+  const TransformEntry& entry = entry_named(use->get_ref<const std::string&>());
+  nlohmann::json settings = step;
+  settings.erase("use");
+  settings.erase("$comment");
+  return configured(entry, settings);
+}
+
+std::unique_ptr<Transform> read_transform_text(std::string_view step) {
+  const std::size_t colon = step.find(':');
+  const TransformEntry& entry = entry_named(step.substr(0, colon));
+  return within(entry.name, [&] {
+    if (colon == std::string_view::npos) return configured(entry, nlohmann::json::object());
+    const std::unique_ptr<Transform> kinds = entry.make();
+    return configured(entry, read_assignments(step.substr(colon + 1), *kinds));
+  });
+}
+
+}  // namespace foretrace
