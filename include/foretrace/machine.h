@@ -2,6 +2,7 @@
 
 // What a run runs on, and what work costs there.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,36 +12,40 @@
 
 namespace foretrace {
 
-/// One accelerator, as settings: the same list reads a machine file and prints one. Peaks are those of the data sheet, dense.
+/// One accelerator, as settings: the same list reads a machine file and prints one. Peaks are those
+/// of the data sheet, dense.
 class DeviceModel final : public Described {
  public:
   void describe(Fields& fields) override;
 
-  std::string name;                 ///< "H100-SXM5-80GB"
+  std::string name;                               ///< "H100-SXM5-80GB"
   Throughput fp64, fp32, tf32, fp16, bf16, int8;  ///< 0 where the device cannot.
   Bandwidth memory_bandwidth{};
   Bytes memory{};
-  Bandwidth host_link{};            ///< Each way, pinned memory.
-  Nanoseconds launch_latency{0};    ///< From the end of a launch call to the start of the kernel on an idle stream.
-  std::string source;               ///< Where the figures are from, or that they are recalled.
+  Bandwidth host_link{};  ///< Each way, pinned memory.
+  Nanoseconds launch_latency{
+      0};  ///< From the end of a launch call to the start of the kernel on an idle stream.
+  std::string source;  ///< Where the figures are from, or that they are recalled.
 };
 
 /// Names of built-in devices, sorted.
 std::vector<std::string_view> device_names();
 
-/// A built-in name ("a100-sxm4-40gb"; case and punctuation do not matter), or the path of a JSON file with the settings above. Throws Error with
-/// the nearest names.
+/// A built-in name ("a100-sxm4-40gb"; case and punctuation do not matter), or the path of a JSON
+/// file with the settings above. Throws Error with the nearest names.
 DeviceModel find_device(std::string_view name_or_path);
 
-/// The built-in that a trace's device name ("NVIDIA A100-SXM4-40GB", "Tesla V100-SXM2-32GB") means; nullptr if none.
+/// The built-in that a trace's device name ("NVIDIA A100-SXM4-40GB", "Tesla V100-SXM2-32GB") means;
+/// nullptr if none.
 const DeviceModel* device_recorded_as(std::string_view recorded_name);
 
-/// What kind of work a kernel is, from its name alone; used for roofline and AMP.
+/// What kind of work a kernel is, from its name alone; used for roofline and AMP. `latency` is what
+/// neither a faster device nor faster memory speeds up: messages between devices, tiny bookkeeping.
 enum class Boundness : std::uint8_t { compute, memory, latency };
 struct KernelClass {
   Boundness bound = Boundness::memory;
   bool tensor_cores = false;    ///< Already runs on them (its name says so).
-  bool half_precision = false;  ///< Already computes in fp16/bf16.
+  bool half_precision = false;  ///< Already computes in fp16, bf16 or narrower types.
 };
 KernelClass classify_kernel(std::string_view name);
 

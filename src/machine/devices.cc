@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+
+namespace foretrace {
+namespace {
+
+struct BuiltIn {
+  std::string_view key;
+  std::vector<std::string_view> recorded_names;  ///< Plain; a last * stands for any rest.
+  DeviceModel model;
+};
+
+/// A line of devices.def.
+struct Figures {
+  double fp64, fp32, tf32, fp16, bf16, int8;  ///< TFLOP/s
+  double memory_gb_per_second;
+  std::int64_t memory_gib;
+  double host_gb_per_second;
+  std::int64_t launch_ns;
+};
+
+DeviceModel model_of(std::string_view name, const Figures& figures, std::string_view source) {
+  const auto tera = [](double flops) { return parse_throughput(to_text(flops) + "TFLOP/s"); };
+  const auto giga = [](double bytes) { return parse_bandwidth(to_text(bytes) + "GB/s"); };
+  DeviceModel model;
+  model.name = name;
+  model.fp64 = tera(figures.fp64);
+  model.fp32 = tera(figures.fp32);
+  model.tf32 = tera(figures.tf32);
+  model.fp16 = tera(figures.fp16);
+  model.bf16 = tera(figures.bf16);
+  model.int8 = tera(figures.int8);
+  model.memory_bandwidth = giga(figures.memory_gb_per_second);
+  model.memory = Bytes{figures.memory_gib << 30};
+  model.host_link = giga(figures.host_gb_per_second);
+  model.launch_latency = Nanoseconds{figures.launch_ns};
+  model.source = "recalled: " + std::string(source);
+  return model;
+}
+
+const std::vector<BuiltIn>& built_in() {
+  static const std::vector<BuiltIn> devices = {
+#define DEVICE(name, fp64, fp32, tf32, fp16, bf16, int8, memory_rate, memory, link, launch, \
+               source, ...)                                                                 \
+  {name, __VA_ARGS__,                                                                       \
+   model_of(name, {fp64, fp32, tf32, fp16, bf16, int8, memory_rate, memory, link, launch},  \
+            source)},
+#include "machine/devices.def"
+#undef DEVICE
+  };
+  return devices;
+}
+
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Words that say who made a device, or in which series, but not which it is.
+bool says_nothing(std::string_view word) {
+  static constexpr std::array<std::string_view, 12> kWords = {
+      "nvidia", "tesla",    "geforce", "quadro", "amd",      "ati",
+      "radeon", "instinct", "r",       "tm",     "graphics", "vf"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+/// "NVIDIA A100-SXM4-40GB" -> "a100sxm440gb"
+std::string plain(std::string_view name) {
+  std::string all, word;
+  const auto end_word = [&] {
+    if (!says_nothing(word)) all += word;
+    word.clear();
+  };
+  for (const char c : name) {
+    if (is_letter_or_digit(c)) {
+      word += lower(c);
+    } else {
+      end_word();
+    }
+  }
+  end_word();
+  return all;
+}
+
+bool stands_for(std::string_view recorded, std::string_view name) {
+  if (!recorded.ends_with('*')) return recorded == name;
+  // What follows must not turn it into a part of the device.
+  recorded.remove_suffix(1);
+  return name.starts_with(recorded) && name.find("mig") == std::string_view::npos;
+}
+
+const BuiltIn* find_built_in(std::string_view plain_name) {
+  if (plain_name.empty()) return nullptr;
+  for (const BuiltIn& device : built_in()) {
+    if (plain(device.key) == plain_name) return &device;
+    for (const std::string_view recorded : device.recorded_names) {
+      if (stands_for(recorded, plain_name)) return &device;
+    }
+  }
+  return nullptr;
+}
+
+bool looks_like_a_path(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".json");
+}
+
+DeviceModel read_device(const std::string& path) {
+  constexpr std::size_t kLargest = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kLargest + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty()) throw Error("must be a file of settings that can be read");
+  if (text.size() > kLargest) throw Error("must be a file of settings, at most 1 MiB long");
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw Error("must be JSON, and is not");
+  DeviceModel model;
+  read_json(json, model);
+  if (model.name.empty()) throw Error("name: must not be empty");
+  return model;
+}
+
+/// For a name that is no device: those it is the beginning of, or else the nearest.
+std::string alternatives(std::string_view name) {
+  const std::string wanted = plain(name);
+  std::vector<std::string_view> longer;
+  for (const std::string_view key : device_names()) {
+    if (!wanted.empty() && plain(key).find(wanted) != std::string::npos) longer.push_back(key);
+  }
+  if (longer.empty()) return did_you_mean(name, device_names());
+  std::string text = " (did you mean ";
+  for (std::size_t i = 0; i < longer.size(); ++i) {
+    if (i > 0) text += i + 1 == longer.size() ? " or " : ", ";
+    text += "\"" + std::string(longer[i]) + "\"";
+  }
+  return text + "?)";
+}
+
+}  // namespace
+
+std::vector<std::string_view> device_names() {
+  std::vector<std::string_view> names;
+  for (const BuiltIn& device : built_in()) names.push_back(device.key);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+DeviceModel find_device(std::string_view name_or_path) {
+  if (const BuiltIn* found = find_built_in(plain(name_or_path))) return found->model;
+  if (looks_like_a_path(name_or_path)) {
+    return within(name_or_path, [&] { return read_device(std::string(name_or_path)); });
+  }
+  throw Error("must be a built-in device or a JSON file with one, got \"" +
+              std::string(name_or_path) + "\"" + alternatives(name_or_path));
+}
+
+const DeviceModel* device_recorded_as(std::string_view recorded_name) {
+  const BuiltIn* found = find_built_in(plain(recorded_name));
+  return found ? &found->model : nullptr;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "foretrace/machine.h"
+
+namespace foretrace {
+namespace {
+
+// Kernels have no declared kind, but the libraries that write them name them by habit. The lists
+// hold fragments of lower-case names; the first list with a match decides.
+
+/// Messages between devices, and bookkeeping too small for its work to matter.
+constexpr std::string_view kLatency[] = {
+    "nccl",
+    "rccl",
+    "offsetskernel",
+    "kern_precompute",
+    "num_blocks_kernel",
+    "devicescaninit",
+    "devicecompactinit",
+    "nvshmem",
+    "deep_ep::",
+    "spin_kernel",
+    "getrsbatched",
+};
+
+/// Certainly bound by memory, whatever else the name contains: what surrounds a fused kernel is
+/// named in it too (triton_poi_fused_mm_relu is the relu behind a matrix product).
+constexpr std::string_view kMemory[] = {
+    "elementwise_kernel",
+    "reduce_kernel",
+    "multi_tensor_apply",
+    "triton_poi_",
+    "triton_red_",
+    "triton_per_",
+    "triton_for_",
+    "splitkreduce",
+    "splitk_reduce",
+    "reduce_wgrad",
+    "reducesplitk",
+    "softmax_warp",
+    "cunn_softmax",
+    "bn_fw_",
+    "bn_bw_",
+    "batch_norm",
+    "batchnorm",
+    "bnorm",
+    "layer_norm",
+    "layernorm",
+    "rmsnorm",
+    "rms_norm",
+    "group_norm",
+    "groupnorm",
+    "bwd_dot_do_o",
+    "bwd_convert",
+    "bwdpreprocess",
+    "bwdpostprocess",
+    "splitkv_combine",
+    "fwdcombine",
+    "im2col",
+    "col2im",
+    "nchwtonhwc",
+    "nhwctonchw",
+    "winogradforward",
+    "winogradwgrad",
+    "winogradinverse",
+    "generatewinograd",
+    "winograd_filter",
+    "winogradfilter",
+    "gemv",
+    "gemmk1_kernel",
+    "scalepackedtensor",
+    "addpackedtensor",
+    "op_generic_tensor",
+    "optensor",
+    "tensortransform",
+    "subtensorop",
+    "depthwise",
+    "embedding",
+    "pool_",
+    "pooling",
+    "fft",
+    "cat_batched_copy",
+    "catarraybatchedcopy",
+    "memset",
+    "memcpy",
+    "fillbuffer",
+    "copybuffer",
+    "elementwise_",
+    "dot_kernel",
+    "nrm2",
+    "quantize",
+    "transpose_read",
+    "batchedtranspose",
+    "rotary",
+    "tensor_transform",
+};
+
+/// Products of matrices: dense layers, convolutions, attention.
+constexpr std::string_view kCompute[] = {
+    "gemm",        "cijk_",     "nvjet",
+    "matmul",      "_mm_",      "bmm",
+    "triton_tem_", "triton_mm", "triton_convolution",
+    "conv",        "scudnn",    "hcudnn",
+    "884cudnn",    "1688cudnn", "16816cudnn",
+    "dgrad",       "wgrad",     "fprop",
+    "winograd",    "igemm",     "gridwise",
+    "fmha",        "flash",     "attention",
+    "mha_",        "attn_fwd",  "attn_bwd",
+    "_mma_",       "mfma",      "hmma",
+    "imma",        "wgmma",     "tensorop",
+    "xdlops",      "marlin",    "cudnn_ampere",
+    "sm80_xmma",   "sm90_xmma", "grouped_mm",
+    "syrk",        "trsm",      "miopensp3",
+};
+
+/// Instructions that only tensor units have, as they are written in names.
+constexpr std::string_view kTensor[] = {
+    "884",
+    "1688",
+    "16816",
+    "16832",
+    "16864",
+    "tensorop",
+    "hmma",
+    "imma",
+    "wgmma",
+    "gmma",
+    "nvjet",
+    "mfma",
+    "xdlops",
+    "_mi16x16",
+    "_mi32x32",
+    "_mi4x4",
+    "tf32",
+    "xmma",
+    "flash_",
+    "flashattn",
+    "gtcx",
+    "xdl_",
+    "fmha_cutlassf_bf16",
+    "fmha_cutlassf_f16",
+    "fmha_cutlassb_bf16",
+    "fmha_cutlassb_f16",
+    "flash_attn",
+    "triton_tem_",
+    "aiter::fmha",
+};
+
+/// Vector units, although a name of the list above may be part of the tile.
+constexpr std::string_view kVector[] = {"simt"};
+
+/// Sixteen bits or fewer.
+constexpr std::string_view kHalf[] = {
+    "bf16",  "fp16",  "_f16",   "f16_",      "f16f",      "half",      "h884",  "s884", "h1688",
+    "16816", "16832", "16864",  "hgemm",     "hcudnn",    "e4m3",      "e5m2",  "fp8",  "float8",
+    "int8",  "_i8",   "bfloat", "flash_fwd", "flash_bwd", "flashattn", "df16b",
+};
+
+bool has_any(std::string_view name, std::span<const std::string_view> fragments) {
+  return std::any_of(fragments.begin(), fragments.end(), [&](std::string_view fragment) {
+    return name.find(fragment) != std::string_view::npos;
+  });
+}
+
+/// In lower case, and without the name of a library that contains the name of an operation.
+std::string prepared(std::string_view text) {
+  constexpr std::string_view kLibrary = "fbgemm";
+  std::string lower;
+  lower.reserve(text.size());
+  for (const char c : text) {
+    lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (lower.ends_with(kLibrary)) lower.resize(lower.size() - kLibrary.size());
+  }
+  return lower;
+}
+
+/// ROCm's matrix products spell their types in the fourth part: Cijk_Ailk_Bljk_HHS_BH_MT128x128x32.
+bool is_half_cijk(std::string_view name) {
+  if (!name.starts_with("cijk_")) return false;
+  for (int part = 0; part < 3; ++part) {
+    const std::size_t end = name.find('_');
+    if (end == std::string_view::npos) return false;
+    name.remove_prefix(end + 1);
+  }
+  return name.starts_with("h") || name.starts_with("b") || name.starts_with("f8") ||
+         name.starts_with("i8");
+}
+
+/// NVIDIA's nvjet kernels begin with the types of their inputs and output: h and t are halves, q, r
+/// and o are narrower, s is single.
+bool is_half_nvjet(std::string_view name) {
+  constexpr std::string_view kMark = "nvjet_";
+  const std::size_t at = name.find(kMark);
+  if (at == std::string_view::npos || at + kMark.size() >= name.size()) return false;
+  return std::string_view("htqro").find(name[at + kMark.size()]) != std::string_view::npos;
+}
+
+Boundness boundness(std::string_view name) {
+  if (has_any(name, kLatency)) return Boundness::latency;
+  if (has_any(name, kMemory)) return Boundness::memory;
+  if (has_any(name, kCompute)) return Boundness::compute;
+  return Boundness::memory;
+}
+
+}  // namespace
+
+KernelClass classify_kernel(std::string_view name) {
+  const std::string lower = prepared(name);
+  KernelClass kind;
+  kind.bound = boundness(lower);
+  kind.half_precision = has_any(lower, kHalf) || is_half_cijk(lower) || is_half_nvjet(lower);
+  kind.tensor_cores =
+      kind.bound == Boundness::compute && has_any(lower, kTensor) && !has_any(lower, kVector);
+  return kind;
+}
+
+}  // namespace foretrace
