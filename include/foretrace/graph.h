@@ -182,6 +182,10 @@ class Graph {
   std::vector<Bytes>& initial_memory();
   const std::vector<Bytes>& initial_memory() const;
 
+  /// Of each device (index = device), as the trace names it ("NVIDIA A100-SXM4-40GB"); empty where it does not.
+  std::vector<std::string>& device_names();
+  const std::vector<std::string>& device_names() const;
+
   std::vector<Step>& steps();
   const std::vector<Step>& steps() const;
 

@@ -24,6 +24,7 @@ Graph Graph::clone() const {
   to.dependencies = impl_->dependencies;
   to.allocations = impl_->allocations;
   to.initial_memory = impl_->initial_memory;
+  to.device_names = impl_->device_names;
   to.steps = impl_->steps;
   to.unexplained = impl_->unexplained;
   return copy;
@@ -57,6 +58,8 @@ std::vector<Allocation>& Graph::allocations() { return impl_->allocations; }
 const std::vector<Allocation>& Graph::allocations() const { return impl_->allocations; }
 std::vector<Bytes>& Graph::initial_memory() { return impl_->initial_memory; }
 const std::vector<Bytes>& Graph::initial_memory() const { return impl_->initial_memory; }
+std::vector<std::string>& Graph::device_names() { return impl_->device_names; }
+const std::vector<std::string>& Graph::device_names() const { return impl_->device_names; }
 std::vector<Step>& Graph::steps() { return impl_->steps; }
 const std::vector<Step>& Graph::steps() const { return impl_->steps; }
 Unexplained& Graph::unexplained() { return impl_->unexplained; }

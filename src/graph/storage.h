@@ -57,6 +57,7 @@ struct Graph::Impl {
   std::vector<Linked> dependencies;
   std::vector<Allocation> allocations;
   std::vector<Bytes> initial_memory;
+  std::vector<std::string> device_names;
   std::vector<Step> steps;
   Unexplained unexplained;
 

@@ -5,10 +5,26 @@
 
 namespace foretrace {
 
+namespace {
+
+void name_devices(const Trace& trace, Graph& graph) {
+  constexpr std::int32_t kMost = 1024;
+  for (const Device& device : trace.properties) {
+    if (device.ordinal < 0 || device.ordinal >= kMost) continue;
+    std::vector<std::string>& names = graph.device_names();
+    const auto at = static_cast<std::size_t>(device.ordinal);
+    if (names.size() <= at) names.resize(at + 1);
+    names[at] = device.name;
+  }
+}
+
+}  // namespace
+
 Inference infer(const Trace& trace) {
   using namespace infer_detail;
   Draft draft(trace);
   draft.graph.names() = trace.names.clone();
+  name_devices(trace, draft.graph);
   order_records(draft);
   if (draft.events.empty() && trace.hosts.empty()) {
     throw TraceError("there is nothing that takes time: no host record and no device activity");
