@@ -28,8 +28,11 @@ Throughput peak_of(const DeviceModel& device, const KernelClass& kernel) {
 DeviceModel device_for(const Graph& graph, std::string_view setting, const std::string& name) {
   if (!name.empty()) return within(setting, [&] { return find_device(name); });
   for (const std::string& recorded : graph.device_names()) {
+    if (recorded.empty()) continue;
     if (const DeviceModel* known = device_recorded_as(recorded)) return *known;
-    if (!recorded.empty()) {
+    try {
+      return find_device(recorded);
+    } catch (const Error&) {
       throw Error(std::string(setting) + ": must be given, as the trace was recorded on \"" +
                   recorded + "\", which is not a known device");
     }

@@ -1,0 +1,18 @@
+#pragma once
+
+// Reads a JSON text the way a person who wrote it by hand wants it read: errors have a line and a column, and a key that
+// is given twice is an error.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace foretrace {
+
+/// Throws Error: `line 3, column 7: expected ...`. At most 64 levels deep.
+nlohmann::json parse_json_text(std::string_view text);
+
+/// Of at most 16 MB. Throws Error with the path in front.
+nlohmann::json read_json_file(const std::string& path);
+
+}  // namespace foretrace

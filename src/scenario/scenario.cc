@@ -1,0 +1,171 @@
+#include "foretrace/scenario.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "scenario/asserts.h"
+#include "scenario/json_file.h"
+#include "scenario/sweep.h"
+#include "scenario/use_text.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kKeys[] = {"$comment", "$schema", "assert",     "extends", "machine",
+                                      "reports",  "sweep",   "transforms", "trace",   "version"};
+constexpr int kMostBases = 16;
+
+std::string joined_keys() {
+  std::string text;
+  for (const std::string_view key : kKeys) {
+    if (key.front() != '$') text += (text.empty() ? "" : ", ") + std::string(key);
+  }
+  return text;
+}
+
+void check_keys(const Json& json) {
+  if (!json.is_object()) {
+    throw Error("must be an object such as {\"version\": 1, \"transforms\": [{\"use\": \"amp\"}]}");
+  }
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys)) continue;
+    throw Error("there is no key \"" + key + "\" in a scenario; the keys are " + joined_keys() +
+                did_you_mean(key, kKeys));
+  }
+  const auto version = json.find("version");
+  if (version == json.end()) return;
+  if (!version->is_number_integer()) throw Error("version: must be a whole number");
+  if (*version != 1) throw Error("version: must be 1, got " + version->dump());
+}
+
+std::string read_text(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) return {};
+  if (!found->is_string()) throw Error(std::string(key) + ": must be a text");
+  return found->get<std::string>();
+}
+
+/// Calls `read` for each element, with its place around errors. Nothing where the key is missing.
+template <class Read>
+void each_of(const Json& json, const char* key, const Read& read) {
+  const auto found = json.find(key);
+  if (found == json.end()) return;
+  if (!found->is_array()) throw Error(std::string(key) + ": must be a list");
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    within(std::string(key) + "[" + std::to_string(i) + "]", [&] { read((*found)[i]); });
+  }
+}
+
+std::string report_named(const Json& json) {
+  if (!json.is_string()) throw Error("must be the name of a report");
+  std::vector<std::string_view> names;
+  for (const ReportEntry& entry : reports()) names.push_back(entry.name);
+  const auto& name = json.get_ref<const std::string&>();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+  throw Error("there is no report \"" + name + "\"" + did_you_mean(name, names));
+}
+
+/// Paths in a file are relative to it; those of a base file become relative to the one that extends it.
+std::string relative_to(const std::string& folder, const std::string& path) {
+  const std::filesystem::path given(path);
+  if (path.empty() || given.is_absolute() || folder.empty()) return path;
+  return (std::filesystem::path(folder) / given).lexically_normal().string();
+}
+
+/// What `json` does not say is as in the base; its transforms and assertions come behind those of the base.
+Json extended(const Json& base, const Json& json) {
+  Json whole = base;
+  for (const auto& [key, value] : json.items()) {
+    const bool appends = (key == "transforms" || key == "assert") && whole.contains(key) &&
+                         whole[key].is_array() && value.is_array();
+    if (!appends) {
+      whole[key] = value;
+      continue;
+    }
+    for (const Json& element : value) whole[key].push_back(element);
+  }
+  return whole;
+}
+
+Json read_extended(const std::string& path, int bases) {
+  Json json = read_json_file(path);
+  return within(path, [&] {
+    check_keys(json);
+    const std::string base_path = read_text(json, "extends");
+    if (base_path.empty()) return json;
+    if (bases == 0) {
+      throw Error("extends: must end after " + std::to_string(kMostBases) +
+                  " files; do they extend each other?");
+    }
+    json.erase("extends");
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    Json base = within("extends", [&] {
+      Json read = read_extended(relative_to(folder, base_path), bases - 1);
+      parse_scenario(read);  // A mistake in the base is reported in the base.
+      return read;
+    });
+    const std::string base_folder = std::filesystem::path(base_path).parent_path().string();
+    if (const std::string trace = read_text(base, "trace"); !trace.empty()) {
+      base["trace"] = relative_to(base_folder, trace);
+    }
+    return extended(base, json);
+  });
+}
+
+}  // namespace
+
+Scenario parse_scenario(const Json& json) {
+  check_keys(json);
+  if (json.contains("extends")) {
+    throw Error("extends: is for scenario files, which are relative to each other");
+  }
+  Scenario scenario;
+  scenario.trace = read_text(json, "trace");
+  scenario.machine = read_text(json, "machine");
+  each_of(json, "transforms", [&](const Json& step) {
+    std::unique_ptr<Transform> transform = read_transform(step);
+    scenario.uses.push_back(use_text(step.at("use").get<std::string>(), *transform));
+    scenario.transforms.push_back(std::move(transform));
+  });
+  each_of(json, "reports",
+          [&](const Json& name) { scenario.reports.push_back(report_named(name)); });
+  each_of(json, "assert", [&](const Json& assertion) {
+    for (std::string& text : read_assert(assertion)) scenario.asserts.push_back(std::move(text));
+  });
+  if (const auto sweep = json.find("sweep"); sweep != json.end()) {
+    within("sweep", [&] { check_sweep(*sweep, json); });
+  }
+  return scenario;
+}
+
+Scenario read_scenario(const std::string& path) {
+  const Json json = read_extended(path, kMostBases);
+  return within(path, [&] {
+    if (const auto sweep = json.find("sweep"); sweep != json.end() && !sweep->empty()) {
+      parse_scenario(json);
+      throw Error("sweep: is run by `foretrace sweep`, which this version does not have");
+    }
+    return parse_scenario(json);
+  });
+}
+
+Json write_scenario(const Scenario& scenario) {
+  Json json = {{"version", 1}, {"transforms", Json::array()}};
+  if (!scenario.trace.empty()) json["trace"] = scenario.trace;
+  if (!scenario.machine.empty()) json["machine"] = scenario.machine;
+  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
+    Json step = write_json(*scenario.transforms[i]);
+    const std::string use = i < scenario.uses.size() ? scenario.uses[i] : std::string();
+    step["use"] = use.substr(0, use.find(':'));
+    json["transforms"].push_back(std::move(step));
+  }
+  if (!scenario.reports.empty()) json["reports"] = scenario.reports;
+  for (const std::string& text : scenario.asserts) json["assert"].push_back(write_assert(text));
+  return json;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,42 @@
+#include "scenario/use_text.h"
+
+#include <nlohmann/json.hpp>
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string value_text(const Json& value) {
+  if (!value.is_string()) return value.dump();
+  const auto& text = value.get_ref<const std::string&>();
+  const bool plain = text.find_first_of(",\"") == std::string::npos &&
+                     (text.empty() || (text.front() != '[' && text.front() != '{'));
+  return plain ? text : value.dump();
+}
+
+void add_settings(const Json& settings, const Json& defaults, const std::string& prefix,
+                  std::string& text) {
+  for (const auto& [name, value] : settings.items()) {
+    const Json& usual = defaults.at(name);
+    if (value == usual) continue;
+    if (value.is_object()) {
+      add_settings(value, usual, prefix + name + ".", text);
+    } else {
+      text += (text.empty() ? ":" : ",") + prefix + name + "=" + value_text(value);
+    }
+  }
+}
+
+}  // namespace
+
+std::string use_text(std::string_view name, Transform& transform) {
+  std::string settings;
+  for (const TransformEntry& entry : transforms()) {
+    if (entry.name != name) continue;
+    add_settings(write_json(transform), write_json(*entry.make()), "", settings);
+  }
+  return std::string(name) + settings;
+}
+
+}  // namespace foretrace
