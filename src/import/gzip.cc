@@ -1,4 +1,5 @@
-// gzip, several members in a row included, through ISA-L where it is installed and zlib where it is not.
+// gzip, several members in a row included, through ISA-L where it is installed and zlib where it is
+// not.
 
 #include <cstdint>
 #include <cstring>
@@ -101,7 +102,8 @@ Inflater::Result Inflater::run(const std::uint8_t*& in, std::size_t& in_size, ch
 
 class Gzip : public Source {
  public:
-  explicit Gzip(std::unique_ptr<Source> compressed) : compressed_(std::move(compressed)), chunk_(kChunk) {}
+  explicit Gzip(std::unique_ptr<Source> compressed)
+      : compressed_(std::move(compressed)), chunk_(kChunk) {}
 
   std::size_t read(char* to, std::size_t room) override {
     char* out = to;

@@ -3,26 +3,57 @@
 #include <filesystem>
 
 #include "foretrace/error.h"
-#include "import/source.h"
+#include "import/cache.h"
+#include "import/rank_name.h"
+#include "import/sniff.h"
 #include "import/tar.h"
-#include "import/unreadable.h"
 
 namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kHead = 64 * 1024;
+namespace fs = std::filesystem;
+
+/// The one member of an archive that is a trace.
+std::string only_trace_in(const std::string& archive) {
+  const std::vector<std::string> members = traces_in_archive(archive);
+  if (members.empty())
+    throw TraceError(archive + ": must hold a trace, but none of its members is one");
+  if (members.size() > 1) {
+    throw TraceError(archive + ": must hold one trace, but holds " +
+                     std::to_string(members.size()) + ", such as \"" + archive + ":" + members[0] +
+                     "\"");
+  }
+  return archive + ":" + members[0];
+}
+
+/// The importer's name, or a TraceError that says what the file is instead.
+const ImporterEntry& importer_of(const std::string& path, const std::string& head) {
+  const Sniffed file{path, head};
+  for (const ImporterEntry& importer : importers()) {
+    if (importer.recognizes(file)) return importer;
+  }
+  throw TraceError(path + ": must be a trace, but is " + what_it_is(file));
+}
 
 }  // namespace
 
-Trace import_trace(const std::string& path, const ImportOptions&) {
-  const auto bytes = open_source(path);
-  const std::string head(bytes->peek(kHead));
-  const Sniffed file{path, head};
-  for (const ImporterEntry& importer : importers()) {
-    if (importer.recognizes(file)) return importer.read(path);
+Trace import_trace(const std::string& path, const ImportOptions& options) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    throw TraceError(path + ": must be one trace, but is a folder");
+  if (auto cached = read_cached(path, options.cache_folder)) return std::move(*cached);
+  const std::string head = sniff(path);
+  if (is_tar(head)) return import_trace(only_trace_in(path), options);
+  const ImporterEntry& importer = importer_of(path, head);
+  Trace trace = importer.read(path);
+  const auto rank = rank_in_name(path);
+  if (rank && trace.metadata.count("distributedInfo") == 0 && trace.rank == 0) {
+    trace.rank = *rank;
+    trace.world_size = std::max(trace.world_size, *rank + 1);
   }
-  throw TraceError(path + ": must be a trace of a known format, but is " + what_else_it_is(file));
+  if (importer.name != "native") write_cached(trace, path, options.cache_folder);
+  return trace;
 }
 
 }  // namespace foretrace

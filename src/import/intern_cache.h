@@ -1,7 +1,8 @@
 #pragma once
 
-// Names in front of which most texts are recognized by comparing them with one candidate, which is faster than hashing
-// all of a long text: kernel names and call stacks have hundreds of bytes, and the same few come again and again.
+// Names in front of which most texts are recognized by comparing them with one candidate, which is
+// faster than hashing all of a long text: kernel names and call stacks have hundreds of bytes, and
+// the same few come again and again.
 
 #include <array>
 #include <cstdint>
@@ -52,7 +53,8 @@ class InternCache {
       mixed *= 0xc2b2ae3d27d4eb4fU;
       mixed ^= load(text.data() + (size - 8) / 4) + (mixed >> 31U);
     } else {
-      for (const char c : text) mixed = (mixed ^ static_cast<unsigned char>(c)) * 0xc2b2ae3d27d4eb4fU;
+      for (const char c : text)
+        mixed = (mixed ^ static_cast<unsigned char>(c)) * 0xc2b2ae3d27d4eb4fU;
     }
     mixed *= 0x9e3779b97f4a7c15U;
     return static_cast<std::size_t>(mixed >> 52U) % kSlots;

@@ -85,7 +85,12 @@ void append_escape(std::string& out, const char*& at, const char* end) {
 int character_size(const char* at, const char* end) {
   const auto byte = [&](int i) { return static_cast<unsigned char>(at[i]); };
   const unsigned first = byte(0);
-  const int size = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  const int size = first < 0x80   ? 1
+                   : first < 0xc2 ? 0
+                   : first < 0xe0 ? 2
+                   : first < 0xf0 ? 3
+                   : first < 0xf5 ? 4
+                                  : 0;
   if (size == 0 || end - at < size) return 0;
   for (int i = 1; i < size; ++i) {
     if ((byte(i) & 0xc0U) != 0x80) return 0;

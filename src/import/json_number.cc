@@ -87,7 +87,8 @@ std::int64_t to_integer(const JsonValue& value) {
   const bool negative = at < end && *at == '-';
   if (negative || (at < end && *at == '+')) ++at;
   std::uint64_t number = 0;
-  for (; at < end && is_digit(*at); ++at) number = number * 10 + static_cast<std::uint64_t>(*at - '0');
+  for (; at < end && is_digit(*at); ++at)
+    number = number * 10 + static_cast<std::uint64_t>(*at - '0');
   return static_cast<std::int64_t>(negative ? 0 - number : number);
 }
 

@@ -65,7 +65,8 @@ BracketBits look_at_brackets(const char* at) {
   BracketBits bits;
   for (std::uint32_t i = 0; i < kBlock; ++i) {
     const char byte = at[i];
-    const bool stop = byte == '"' || byte == '[' || byte == ']' || byte == '{' || byte == '}' || byte == 0;
+    const bool stop =
+        byte == '"' || byte == '[' || byte == ']' || byte == '{' || byte == '}' || byte == 0;
     if (stop) bits.stops |= 1U << i;
   }
   return bits;
@@ -129,7 +130,8 @@ bool JsonCursor::ends_text(const char* behind_quote) const {
   if (next != ',') return false;
   ++ahead.at;
   const char after = ahead.peek();
-  if (after != '"') return after != 0 && (after < 'A' || after > 'z' || after == '[' || after == ']');
+  if (after != '"')
+    return after != 0 && (after < 'A' || after > 'z' || after == '[' || after == ']');
   // A quote behind a comma opens the next key or the next text, if it closes again at once.
   JsonValue ignored;
   if (!ahead.scan_text(ignored)) return true;
@@ -200,7 +202,8 @@ bool JsonCursor::scan_scalar(JsonValue& value) {
   if (scan == at) return false;
   const char first = *at == '-' || *at == '+' ? at[1] : *at;
   value.kind = first >= '0' && first <= '9' ? ValueKind::number : ValueKind::literal;
-  if (first == 'N' || first == 'I' || (first == 'n' && at[1] == 'a') || (first == 'i' && at[1] == 'n')) {
+  if (first == 'N' || first == 'I' || (first == 'n' && at[1] == 'a') ||
+      (first == 'i' && at[1] == 'n')) {
     ++odd.no_numbers;
   }
   value.size = static_cast<std::uint32_t>(scan - at);

@@ -1,7 +1,8 @@
 #pragma once
 
-// Finding where the values of a JSON text begin and end, without building anything: a value is a span of the text,
-// read only by whoever wants it. The text must be followed by TextWindow::kPadding bytes of 0.
+// Finding where the values of a JSON text begin and end, without building anything: a value is a
+// span of the text, read only by whoever wants it. The text must be followed by
+// TextWindow::kPadding bytes of 0.
 
 #include <cstdint>
 #include <string>
@@ -16,7 +17,7 @@ struct JsonValue {
   const char* begin = nullptr;
   std::uint32_t size = 0;
   ValueKind kind = ValueKind::none;
-  bool escaped = false;    ///< Has a backslash.
+  bool escaped = false;  ///< Has a backslash.
   bool non_ascii = false;
 
   std::string_view view() const { return {begin, size}; }
@@ -30,8 +31,8 @@ struct JsonOddities {
   std::int64_t no_numbers = 0;  ///< NaN, Infinity.
 };
 
-/// A position in the text. Every member that returns a bool says whether it found what it looked for; if not,
-/// `ran_out` tells whether that was only because the text in the window ended.
+/// A position in the text. Every member that returns a bool says whether it found what it looked
+/// for; if not, `ran_out` tells whether that was only because the text in the window ended.
 class JsonCursor {
  public:
   static constexpr int kDeepest = 256;
@@ -57,7 +58,8 @@ class JsonCursor {
   const char* at;
   const char* end;
   bool ran_out = false;
-  /// A quote ends a text only where the text may end: for names with quotes that are not escaped. Slow.
+  /// A quote ends a text only where the text may end: for names with quotes that are not escaped.
+  /// Slow.
   bool lenient = false;
   JsonOddities odd;
 
@@ -68,16 +70,18 @@ class JsonCursor {
   bool scan_scalar(JsonValue& value);
 };
 
-/// The text without escapes and with every invalid UTF-8 byte replaced by U+FFFD; adds to `invalid` if there was one.
+/// The text without escapes and with every invalid UTF-8 byte replaced by U+FFFD; adds to `invalid`
+/// if there was one.
 std::string decode_text(const JsonValue& value, std::int64_t& invalid);
 
-/// Modulo 2^64; 0 if there are no digits. Signs and what follows the digits are accepted, so that "12", "-3" and
-/// 7.0 all work.
+/// Modulo 2^64; 0 if there are no digits. Signs and what follows the digits are accepted, so that
+/// "12", "-3" and 7.0 all work.
 std::int64_t to_integer(const JsonValue& value);
 /// Whether to_integer() would use any digit.
 bool is_integer(const JsonValue& value);
 
-/// A decimal number of microseconds, exactly, as nanoseconds. False if it is no finite number of at most `most`.
+/// A decimal number of microseconds, exactly, as nanoseconds. False if it is no finite number of at
+/// most `most`.
 struct ExactTime {
   std::int64_t ns = 0;
   bool whole_us = true;

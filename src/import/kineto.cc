@@ -9,7 +9,8 @@ namespace foretrace {
 
 bool recognizes_kineto(const Sniffed& file) {
   const std::size_t start = file.head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  if (start == std::string_view::npos || (file.head[start] != '{' && file.head[start] != '[')) return false;
+  if (start == std::string_view::npos || (file.head[start] != '{' && file.head[start] != '['))
+    return false;
   return what_else_it_is(file).empty();
 }
 

@@ -9,7 +9,9 @@ namespace foretrace {
 
 namespace {
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 /// The product of the numbers in "[128, 2, 1]", at most 2^32 - 1; 0 if it is no such list.
 std::uint32_t volume(const KinetoEvent& event, Field field) {
@@ -35,14 +37,15 @@ std::uint32_t volume(const KinetoEvent& event, Field field) {
 SyncKind sync_kind(std::string_view text) {
   if (text == "Stream Sync" || text == "Stream Synchronize") return SyncKind::stream;
   if (text == "Event Sync" || text == "Event Synchronize") return SyncKind::event;
-  if (text == "Context Sync" || text == "Context Synchronize" || text == "Device Sync") return SyncKind::context;
+  if (text == "Context Sync" || text == "Context Synchronize" || text == "Device Sync")
+    return SyncKind::context;
   if (text == "Stream Wait Event") return SyncKind::stream_wait_event;
   return SyncKind::unknown;
 }
 
 std::int32_t to_int32(std::int64_t value) {
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(value, std::numeric_limits<std::int32_t>::min(),
-                                                            std::numeric_limits<std::int32_t>::max()));
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(
+      value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
 }
 
 }  // namespace
@@ -53,17 +56,28 @@ CopyDirection copy_direction(std::string_view name) {
     CopyDirection direction;
   };
   static constexpr Spelling kSpellings[] = {
-      {"HtoD", CopyDirection::in},          {"DtoH", CopyDirection::out},
-      {"DtoD", CopyDirection::on_device},   {"PtoP", CopyDirection::peer},
-      {"HtoH", CopyDirection::on_host},     {"HtoA", CopyDirection::in},
-      {"AtoH", CopyDirection::out},         {"AtoA", CopyDirection::on_device},
-      {"AtoD", CopyDirection::on_device},   {"DtoA", CopyDirection::on_device},
-      {"HostToDevice", CopyDirection::in},  {"DeviceToHost", CopyDirection::out},
-      {"DeviceToDevice", CopyDirection::on_device}, {"HostToHost", CopyDirection::on_host},
-      {"PeerToPeer", CopyDirection::peer},  {"Host -> Device", CopyDirection::in},
-      {"Device -> Host", CopyDirection::out}, {"H2D", CopyDirection::in},
-      {"D2H", CopyDirection::out},          {"D2D", CopyDirection::on_device},
-      {"M2D", CopyDirection::in},           {"D2M", CopyDirection::out},
+      {"HtoD", CopyDirection::in},
+      {"DtoH", CopyDirection::out},
+      {"DtoD", CopyDirection::on_device},
+      {"PtoP", CopyDirection::peer},
+      {"HtoH", CopyDirection::on_host},
+      {"HtoA", CopyDirection::in},
+      {"AtoH", CopyDirection::out},
+      {"AtoA", CopyDirection::on_device},
+      {"AtoD", CopyDirection::on_device},
+      {"DtoA", CopyDirection::on_device},
+      {"HostToDevice", CopyDirection::in},
+      {"DeviceToHost", CopyDirection::out},
+      {"DeviceToDevice", CopyDirection::on_device},
+      {"HostToHost", CopyDirection::on_host},
+      {"PeerToPeer", CopyDirection::peer},
+      {"Host -> Device", CopyDirection::in},
+      {"Device -> Host", CopyDirection::out},
+      {"H2D", CopyDirection::in},
+      {"D2H", CopyDirection::out},
+      {"D2D", CopyDirection::on_device},
+      {"M2D", CopyDirection::in},
+      {"D2M", CopyDirection::out},
       {"P2P", CopyDirection::peer},
   };
   for (const Spelling& spelling : kSpellings) {
@@ -73,7 +87,8 @@ CopyDirection copy_direction(std::string_view name) {
 }
 
 std::int64_t KinetoRecords::device_of(const KinetoEvent& event) {
-  if (event.has(Field::device) && is_integer(event[Field::device])) return to_integer(event[Field::device]);
+  if (event.has(Field::device) && is_integer(event[Field::device]))
+    return to_integer(event[Field::device]);
   return event.has(Field::pid) ? lanes_.identity(event[Field::pid]) : 0;
 }
 
@@ -103,14 +118,18 @@ void KinetoRecords::add_device(const KinetoEvent& event, DeviceKind kind, Times 
 }
 
 void KinetoRecords::describe_copy(const KinetoEvent& event, DeviceRecord& record) {
-  record.bytes = std::max<std::int64_t>(0, event.integer(Field::bytes, event.integer(Field::size, 0)));
+  record.bytes =
+      std::max<std::int64_t>(0, event.integer(Field::bytes, event.integer(Field::size, 0)));
   if (record.kind != DeviceKind::copy) return;
   const std::string_view text = event.text(Field::name);
   record.direction = copy_direction(text);
-  if (record.direction == CopyDirection::none) record.direction = copy_direction(event.text(Field::kind));
-  const bool two_devices = event.has(Field::from_device) && event.has(Field::to_device) &&
-                           event.integer(Field::from_device, 0) != event.integer(Field::to_device, 0);
-  if (record.direction == CopyDirection::on_device && two_devices) record.direction = CopyDirection::peer;
+  if (record.direction == CopyDirection::none)
+    record.direction = copy_direction(event.text(Field::kind));
+  const bool two_devices =
+      event.has(Field::from_device) && event.has(Field::to_device) &&
+      event.integer(Field::from_device, 0) != event.integer(Field::to_device, 0);
+  if (record.direction == CopyDirection::on_device && two_devices)
+    record.direction = CopyDirection::peer;
   record.pinned_host = contains(text, "Pinned");
 }
 

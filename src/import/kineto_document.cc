@@ -22,7 +22,8 @@ Trace KinetoDocument::read() {
     is_list_ = true;
     read_events();
   } else {
-    throw TraceError(first == 0 ? "must be a trace, but is empty" : "must be JSON, but starts with other bytes");
+    throw TraceError(first == 0 ? "must be a trace, but is empty"
+                                : "must be JSON, but starts with other bytes");
   }
   if (!cut_) note_rest();
   if (records_.useful() == 0) refuse();
@@ -74,7 +75,8 @@ bool KinetoDocument::read_member() {
   }
   const bool wanted = key == "deviceProperties" || key == "distributedInfo";
   if ((next == '{' || next == '[') && !wanted && key.size() > 0) {
-    // A container as long as the whole file may be somebody else's: only one that is in the window is kept.
+    // A container as long as the whole file may be somebody else's: only one that is in the window
+    // is kept.
     JsonCursor ahead = cursor();
     if (!ahead.scan_value(value)) return skip_value();
     note_metadata(key, value);
@@ -116,7 +118,8 @@ bool KinetoDocument::skip_value() {
     if (next == '{' || next == '[') ++depth;
     if (next == '}' || next == ']') --depth;
     if (depth > JsonCursor::kDeepest) {
-      throw TraceError("values nest deeper than " + std::to_string(JsonCursor::kDeepest) + " levels");
+      throw TraceError("values nest deeper than " + std::to_string(JsonCursor::kDeepest) +
+                       " levels");
     }
     ++at_;
   } while (depth > 0);
@@ -136,7 +139,8 @@ void KinetoDocument::note_metadata(const std::string& key, const JsonValue& valu
   if (key == "baseTimeNanoseconds" && is_integer(value)) base_ns_ = to_integer(value);
   if (key == "deviceProperties") read_device_properties(text, trace_);
   if (key == "distributedInfo") read_distributed_info(text, trace_);
-  if (text.size() <= kLongestMetadata && trace_.metadata.size() < kMostKeys) trace_.metadata[key] = std::move(text);
+  if (text.size() <= kLongestMetadata && trace_.metadata.size() < kMostKeys)
+    trace_.metadata[key] = std::move(text);
 }
 
 void KinetoDocument::note_rest() {
@@ -159,16 +163,20 @@ void KinetoDocument::note_cut(std::string_view where) {
 }
 
 void KinetoDocument::write_notes() {
-  const auto note = [&](Severity severity, std::string_view text, std::int64_t count, std::string_view example) {
+  const auto note = [&](Severity severity, std::string_view text, std::int64_t count,
+                        std::string_view example) {
     if (count > 0) trace_.notes.add(severity, text, example, count);
   };
   note(Severity::warning, "events that are no JSON, left out", damaged_, damaged_example_);
-  note(Severity::warning, "quotes inside a text that are not escaped", odd_.unescaped_quotes, odd_example_);
-  note(Severity::warning, "control characters inside a text", odd_.control_characters, odd_example_);
+  note(Severity::warning, "quotes inside a text that are not escaped", odd_.unescaped_quotes,
+       odd_example_);
+  note(Severity::warning, "control characters inside a text", odd_.control_characters,
+       odd_example_);
   note(Severity::info, "commas in front of a closing bracket", odd_.trailing_commas, odd_example_);
   note(Severity::info, "numbers that are NaN or Infinity", odd_.no_numbers, odd_example_);
   note(Severity::warning, "commas missing between events", commas_missing_, odd_example_);
-  note(Severity::warning, "keys that occur twice in an event, the last one used", event_.duplicate_keys, odd_example_);
+  note(Severity::warning, "keys that occur twice in an event, the last one used",
+       event_.duplicate_keys, odd_example_);
 }
 
 void KinetoDocument::refuse() const {
@@ -181,7 +189,8 @@ void KinetoDocument::refuse() const {
                      std::to_string(elements_) + " elements is one");
   }
   std::string found;
-  for (std::size_t i = 0; i < keys_.size() && i < 8; ++i) found += (i == 0 ? "" : ", ") + keys_[i].substr(0, 60);
+  for (std::size_t i = 0; i < keys_.size() && i < 8; ++i)
+    found += (i == 0 ? "" : ", ") + keys_[i].substr(0, 60);
   throw TraceError("must have \"traceEvents\" or be a list of events, but is an object " +
                    (found.empty() ? std::string("without keys") : "with " + found));
 }

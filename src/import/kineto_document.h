@@ -1,7 +1,7 @@
 #pragma once
 
-// The text around the events: an object with "traceEvents" and what the profiler says about the machine, in any order,
-// or a bare list of events.
+// The text around the events: an object with "traceEvents" and what the profiler says about the
+// machine, in any order, or a bare list of events.
 
 #include <string>
 #include <vector>

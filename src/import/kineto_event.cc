@@ -7,8 +7,9 @@ namespace foretrace {
 namespace {
 
 constexpr WordTable<Field, 64> kEventKeys{
-    {"ph", Field::phase}, {"cat", Field::category}, {"name", Field::name},    {"pid", Field::pid},
-    {"tid", Field::tid},  {"ts", Field::start},     {"dur", Field::duration}, {"id", Field::flow_id},
+    {"ph", Field::phase},     {"cat", Field::category}, {"name", Field::name},
+    {"pid", Field::pid},      {"tid", Field::tid},      {"ts", Field::start},
+    {"dur", Field::duration}, {"id", Field::flow_id},
 };
 
 constexpr WordTable<Field> kArgKeys{

@@ -5,7 +5,8 @@
 //     {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10.5, "dur": 3,
 //      "args": {"correlation": 12, "stream": 7, ...}}
 //
-// Here it is only cut into pieces. Nothing is copied or converted: most events need few of their fields.
+// Here it is only cut into pieces. Nothing is copied or converted: most events need few of their
+// fields.
 
 #include <array>
 #include <cstdint>
@@ -18,14 +19,55 @@ namespace foretrace {
 enum class Field : std::uint8_t {
   none,
   // Of the event.
-  phase, category, name, pid, tid, start, duration, flow_id,
+  phase,
+  category,
+  name,
+  pid,
+  tid,
+  start,
+  duration,
+  flow_id,
   // Of its args.
-  external, correlation, sequence, forward_thread, shapes, types, values, stack, module,
-  python_id, python_parent, device, stream, bytes, size, grid, block, graph_node, kind, label,
-  from_device, to_device,
-  sync_kind, wait_on_stream, wait_on_correlation, wait_on_event,
-  address, memory_bytes, total_allocated, total_reserved, device_id, device_type,
-  collective, in_elements, out_elements, group_size, dtype, group, ranks, collective_sequence,
+  external,
+  correlation,
+  sequence,
+  forward_thread,
+  shapes,
+  types,
+  values,
+  stack,
+  module,
+  python_id,
+  python_parent,
+  device,
+  stream,
+  bytes,
+  size,
+  grid,
+  block,
+  graph_node,
+  kind,
+  label,
+  from_device,
+  to_device,
+  sync_kind,
+  wait_on_stream,
+  wait_on_correlation,
+  wait_on_event,
+  address,
+  memory_bytes,
+  total_allocated,
+  total_reserved,
+  device_id,
+  device_type,
+  collective,
+  in_elements,
+  out_elements,
+  group_size,
+  dtype,
+  group,
+  ranks,
+  collective_sequence,
   count
 };
 constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::count);
@@ -35,7 +77,9 @@ class KinetoEvent {
  public:
   bool has(Field field) const { return (present_ >> static_cast<unsigned>(field) & 1U) != 0; }
   /// Only if has(field).
-  const JsonValue& operator[](Field field) const { return values_[static_cast<std::size_t>(field)]; }
+  const JsonValue& operator[](Field field) const {
+    return values_[static_cast<std::size_t>(field)];
+  }
   bool empty() const { return keys_ == 0; }
 
   std::int64_t integer(Field field, std::int64_t otherwise) const {
@@ -45,7 +89,8 @@ class KinetoEvent {
   }
   std::string_view text(Field field) const { return has(field) ? (*this)[field].view() : ""; }
 
-  /// Reads the object that `cursor` is at. False if it is not whole or not JSON; then the cursor is anywhere in it.
+  /// Reads the object that `cursor` is at. False if it is not whole or not JSON; then the cursor is
+  /// anywhere in it.
   bool parse(JsonCursor& cursor);
 
   std::int64_t duplicate_keys = 0;  ///< Of all events parsed so far.

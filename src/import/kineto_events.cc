@@ -77,10 +77,11 @@ bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
     }
   }
   const JsonOddities& odd = cursor.odd;
-  const std::int64_t any = odd.control_characters | odd.unescaped_quotes | odd.trailing_commas | odd.no_numbers |
-                           (event_.duplicate_keys - duplicates);
+  const std::int64_t any = odd.control_characters | odd.unescaped_quotes | odd.trailing_commas |
+                           odd.no_numbers | (event_.duplicate_keys - duplicates);
   if (any != 0) [[unlikely]] {
-    if (odd_example_.empty()) odd_example_ = "in the event at byte " + std::to_string(window_.offset(start));
+    if (odd_example_.empty())
+      odd_example_ = "in the event at byte " + std::to_string(window_.offset(start));
     odd_.control_characters += odd.control_characters;
     odd_.unescaped_quotes += odd.unescaped_quotes;
     odd_.trailing_commas += odd.trailing_commas;

@@ -1,4 +1,5 @@
-// What can only be done when all events are there: the origin of time, names of lanes, sizes found at calls, notes.
+// What can only be done when all events are there: the origin of time, names of lanes, sizes found
+// at calls, notes.
 
 #include <algorithm>
 #include <limits>
@@ -93,7 +94,9 @@ void KinetoRecords::make_relative(std::int64_t base_ns) {
 
 void KinetoRecords::fill_copy_sizes() {
   if (call_bytes_.empty()) return;
-  const auto before = [](const CallBytes& a, const CallBytes& b) { return a.correlation < b.correlation; };
+  const auto before = [](const CallBytes& a, const CallBytes& b) {
+    return a.correlation < b.correlation;
+  };
   std::stable_sort(call_bytes_.begin(), call_bytes_.end(), before);
   for (DeviceRecord& record : trace_.devices) {
     const bool moves = record.kind == DeviceKind::copy || record.kind == DeviceKind::fill;

@@ -20,11 +20,13 @@ std::int32_t clamp32(std::int64_t value) {
 }  // namespace
 
 PairTable::Slot& PairTable::slot(std::int64_t a, std::int64_t b) {
-  const std::uint64_t mixed = (static_cast<std::uint64_t>(a) * 0x9e3779b97f4a7c15U ^
-                               static_cast<std::uint64_t>(b)) * 0xc2b2ae3d27d4eb4fU;
+  const std::uint64_t mixed =
+      (static_cast<std::uint64_t>(a) * 0x9e3779b97f4a7c15U ^ static_cast<std::uint64_t>(b)) *
+      0xc2b2ae3d27d4eb4fU;
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = static_cast<std::size_t>(mixed >> 32U) & mask;
-  while (slots_[at].number != kNone && (slots_[at].a != a || slots_[at].b != b)) at = (at + 1) & mask;
+  while (slots_[at].number != kNone && (slots_[at].a != a || slots_[at].b != b))
+    at = (at + 1) & mask;
   return slots_[at];
 }
 
@@ -102,14 +104,16 @@ void KinetoLanes::finish() {
   for (LaneName& known : thread_names_) {
     const std::uint32_t count = threads_.size();
     const std::uint32_t number = threads_.number(known.process, known.id, is_new);
-    if (number < count && number < trace_.threads.size()) trace_.threads[number].name = std::move(known.name);
+    if (number < count && number < trace_.threads.size())
+      trace_.threads[number].name = std::move(known.name);
   }
   for (Thread& thread : trace_.threads) {
     if (!thread.name.empty()) continue;
     const auto place = static_cast<std::size_t>(kFirstText - thread.id);
     if (thread.id <= kFirstText && place < texts_.size()) thread.name = texts_[place];
   }
-  // Where every thread is a process of its own, as in timelines of tensors, the name of the process says more.
+  // Where every thread is a process of its own, as in timelines of tensors, the name of the process
+  // says more.
   for (LaneName& known : process_names_) {
     const std::uint32_t count = threads_.size();
     const std::uint32_t number = threads_.number(known.process, 0, is_new);
@@ -117,7 +121,8 @@ void KinetoLanes::finish() {
     if (trace_.threads[number].name.empty()) trace_.threads[number].name = std::move(known.name);
   }
   if (too_many_ > 0) {
-    trace_.notes.add(Severity::warning, "records of more than 65535 threads or streams, counted to the last", {},
+    trace_.notes.add(Severity::warning,
+                     "records of more than 65535 threads or streams, counted to the last", {},
                      too_many_);
   }
 }

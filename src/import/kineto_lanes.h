@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers for the threads and streams of a trace. Profilers name them by numbers, by numbers in quotes, by
-// "stream 7", or by any text.
+// Numbers for the threads and streams of a trace. Profilers name them by numbers, by numbers in
+// quotes, by "stream 7", or by any text.
 
 #include <cstdint>
 #include <string>

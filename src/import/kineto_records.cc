@@ -44,7 +44,9 @@ constexpr WordTable<Category> kCategories{
     {"hardware_counters", Category::ignored},
 };
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool starts_with(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
 
 /// Ranges of the profiler and of PyTorch's own loops, which old traces do not tell from operators.
 bool is_old_annotation(std::string_view name) {
@@ -103,7 +105,9 @@ void KinetoRecords::add_complete(const KinetoEvent& event, std::int64_t offset) 
   switch (kind) {
     case Category::op:
     case Category::none:
-      return add_host(event, is_old_annotation(event.text(Field::name)) ? HostKind::annotation : HostKind::op, times);
+      return add_host(
+          event, is_old_annotation(event.text(Field::name)) ? HostKind::annotation : HostKind::op,
+          times);
     case Category::annotation:
       return add_host(event, HostKind::annotation, times);
     case Category::python:
@@ -141,7 +145,8 @@ Category KinetoRecords::category(const KinetoEvent& event) const {
 bool KinetoRecords::read_start(const KinetoEvent& event, std::int64_t offset, std::int64_t& start) {
   if (!event.has(Field::start)) return count(Odd::no_time, offset), false;
   ExactTime time;
-  if (!to_nanoseconds(event[Field::start], kMostTime, time)) return count(Odd::bad_time, offset), false;
+  if (!to_nanoseconds(event[Field::start], kMostTime, time))
+    return count(Odd::bad_time, offset), false;
   whole_us_ &= time.whole_us;
   start = time.ns;
   return true;
@@ -150,7 +155,8 @@ bool KinetoRecords::read_start(const KinetoEvent& event, std::int64_t offset, st
 std::int64_t KinetoRecords::read_duration(const KinetoEvent& event, std::int64_t offset) {
   if (!event.has(Field::duration)) return count(Odd::no_duration, offset), 0;
   ExactTime time;
-  if (!to_nanoseconds(event[Field::duration], kMostDuration, time)) return count(Odd::bad_duration, offset), 0;
+  if (!to_nanoseconds(event[Field::duration], kMostDuration, time))
+    return count(Odd::bad_duration, offset), 0;
   if (time.ns < 0) return count(Odd::negative_duration, offset), 0;
   whole_us_ &= time.whole_us;
   return time.ns;
@@ -158,7 +164,8 @@ std::int64_t KinetoRecords::read_duration(const KinetoEvent& event, std::int64_t
 
 NameId KinetoRecords::name(const JsonValue& value) {
   if (value.kind == ValueKind::literal && value.view() == "null") return NameId{};
-  const bool decode = value.kind == ValueKind::text ? value.escaped || value.non_ascii : value.non_ascii;
+  const bool decode =
+      value.kind == ValueKind::text ? value.escaped || value.non_ascii : value.non_ascii;
   if (!decode) return intern_.intern(value.view());
   std::int64_t invalid = 0;
   const std::string text = decode_text(value, invalid);
@@ -190,7 +197,8 @@ void KinetoRecords::add_metadata(const KinetoEvent& event) {
   if (invalid > 0) count(Odd::invalid_text, offset_);
   const std::int64_t process = lanes_.identity(event[Field::pid]);
   if (!of_thread) return lanes_.name_process(process, label);
-  lanes_.name_thread(process, event.has(Field::tid) ? lanes_.identity(event[Field::tid]) : 0, label);
+  lanes_.name_thread(process, event.has(Field::tid) ? lanes_.identity(event[Field::tid]) : 0,
+                     label);
 }
 
 void KinetoRecords::add_instant(const KinetoEvent& event, std::int64_t offset) {

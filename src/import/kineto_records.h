@@ -1,6 +1,7 @@
 #pragma once
 
-// Turns events into records. Times stay as recorded until finish(), which makes them relative to the smallest.
+// Turns events into records. Times stay as recorded until finish(), which makes them relative to
+// the smallest.
 
 #include <array>
 #include <cstdint>
@@ -18,13 +19,38 @@ namespace foretrace {
 
 /// What is odd about events. One line in kOddTexts each.
 enum class Odd : std::uint8_t {
-  no_time, bad_time, no_duration, bad_duration, negative_duration, zero_time, unknown_phase, unknown_category,
-  unmatched_end, unclosed_begin, invalid_text, not_an_object, count
+  no_time,
+  bad_time,
+  no_duration,
+  bad_duration,
+  negative_duration,
+  zero_time,
+  unknown_phase,
+  unknown_category,
+  unmatched_end,
+  unclosed_begin,
+  invalid_text,
+  not_an_object,
+  count
 };
 
-/// What a category says about its events; both generations of names, and those of ROCm, XPU and others.
+/// What a category says about its events; both generations of names, and those of ROCm, XPU and
+/// others.
 enum class Category : std::uint8_t {
-  unknown, none, op, annotation, python, runtime, driver, overhead, kernel, copy, fill, device_annotation, sync, ignored
+  unknown,
+  none,
+  op,
+  annotation,
+  python,
+  runtime,
+  driver,
+  overhead,
+  kernel,
+  copy,
+  fill,
+  device_annotation,
+  sync,
+  ignored
 };
 
 class KinetoRecords {
@@ -73,7 +99,9 @@ class KinetoRecords {
   bool read_start(const KinetoEvent& event, std::int64_t offset, std::int64_t& start);
   std::int64_t read_duration(const KinetoEvent& event, std::int64_t offset);
   NameId name(const JsonValue& value);
-  NameId name(const KinetoEvent& event, Field field) { return event.has(field) ? name(event[field]) : NameId{}; }
+  NameId name(const KinetoEvent& event, Field field) {
+    return event.has(field) ? name(event[field]) : NameId{};
+  }
   std::uint16_t thread_of(const KinetoEvent& event);
   std::uint16_t stream_of(const KinetoEvent& event);
   std::int64_t device_of(const KinetoEvent& event);
@@ -92,10 +120,12 @@ class KinetoRecords {
   std::vector<OpenRange> open_;
   std::vector<CallBytes> call_bytes_;
   std::int64_t offset_ = 0;  ///< Of the current event.
-  std::array<std::pair<std::int64_t, std::int64_t>, static_cast<std::size_t>(Odd::count)> odd_{};  ///< Count, first offset.
+  std::array<std::pair<std::int64_t, std::int64_t>, static_cast<std::size_t>(Odd::count)>
+      odd_{};  ///< Count, first offset.
 };
 
-/// Which way a copy goes, from a name such as "Memcpy HtoD (Pageable -> Device)" or "CopyHostToDevice".
+/// Which way a copy goes, from a name such as "Memcpy HtoD (Pageable -> Device)" or
+/// "CopyHostToDevice".
 CopyDirection copy_direction(std::string_view name);
 
 }  // namespace foretrace

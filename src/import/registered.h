@@ -1,7 +1,8 @@
 #pragma once
 
-// Declares recognizes_<name>() and read_<name>() for every line of importers.def. -Wmissing-declarations then rejects
-// an importer without a line, and the linker a line without an importer.
+// Declares recognizes_<name>() and read_<name>() for every line of importers.def.
+// -Wmissing-declarations then rejects an importer without a line, and the linker a line without an
+// importer.
 
 #include "foretrace/import.h"
 

@@ -69,7 +69,8 @@ std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes) {
   }
   if (head == std::string_view("version https://git-lfs.github.com/spec/v1").substr(0, 32)) {
     throw TraceError(
-        "must be a trace, but is a Git LFS pointer to one; \"git lfs pull\" fetches the file itself");
+        "must be a trace, but is a Git LFS pointer to one; \"git lfs pull\" fetches the file "
+        "itself");
   }
   return peeked;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-// The bytes of a trace, in order, after decompression. Nothing here holds more than a window of them.
+// The bytes of a trace, in order, after decompression. Nothing here holds more than a window of
+// them.
 
 #include <cstddef>
 #include <memory>
@@ -16,8 +17,8 @@ class Source {
   /// Up to `room` bytes; 0 only at the end.
   virtual std::size_t read(char* to, std::size_t room) = 0;
 
-  /// Why the bytes stop before their proper end, as a sentence without its full stop; empty if they do not.
-  /// Known after read() has returned 0.
+  /// Why the bytes stop before their proper end, as a sentence without its full stop; empty if they
+  /// do not. Known after read() has returned 0.
   virtual std::string damage() const { return {}; }
 };
 

@@ -24,7 +24,8 @@ std::uint64_t number(const char* field, std::size_t size) {
     return value & 0x7fffffffffffffffU;
   }
   for (std::size_t i = 0; i < size; ++i) {
-    if (field[i] >= '0' && field[i] <= '7') value = value * 8 + static_cast<std::uint64_t>(field[i] - '0');
+    if (field[i] >= '0' && field[i] <= '7')
+      value = value * 8 + static_cast<std::uint64_t>(field[i] - '0');
   }
   return value;
 }
@@ -77,7 +78,8 @@ ArchivePath split_archive_path(const std::string& path) {
   for (std::size_t colon = path.find(':'); colon != std::string::npos;
        colon = path.find(':', colon + 1)) {
     const std::string archive = path.substr(0, colon);
-    if (std::filesystem::is_regular_file(archive, ignored)) return {archive, path.substr(colon + 1)};
+    if (std::filesystem::is_regular_file(archive, ignored))
+      return {archive, path.substr(colon + 1)};
   }
   return {path, {}};
 }

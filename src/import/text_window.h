@@ -1,8 +1,8 @@
 #pragma once
 
-// A sliding window over a long text. A parser works on what is there; where something is unfinished at the end of
-// the window, it asks for more and starts that thing again. So a text of any length is read in the memory of its
-// longest event.
+// A sliding window over a long text. A parser works on what is there; where something is unfinished
+// at the end of the window, it asks for more and starts that thing again. So a text of any length
+// is read in the memory of its longest event.
 
 #include <cstdint>
 #include <memory>
@@ -23,8 +23,9 @@ class TextWindow {
   const char* begin() const { return buffer_.get(); }
   const char* end() const { return buffer_.get() + filled_; }
 
-  /// Forgets what is in front of `from` and reads on behind what is left; `from` then points at the same text. False
-  /// if there is no more text. Throws TraceError if what must be kept is longer than kLargest.
+  /// Forgets what is in front of `from` and reads on behind what is left; `from` then points at the
+  /// same text. False if there is no more text. Throws TraceError if what must be kept is longer
+  /// than kLargest.
   bool slide(const char*& from);
 
   /// Of a position in the whole text.

@@ -4,8 +4,12 @@ namespace foretrace {
 
 namespace {
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+bool starts_with(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
 
 std::string what_json_it_is(std::string_view head) {
   const bool has_events = contains(head, "\"traceEvents\"");
@@ -15,21 +19,31 @@ std::string what_json_it_is(std::string_view head) {
     return "a PyTorch execution trace, which has no times";
   }
   if (contains(head, "\"communicators\"")) return "a list of communicators";
-  if (contains(head, "\"segments\"") && contains(head, "\"device_traces\"")) return "a PyTorch memory snapshot as JSON";
-  if (starts_with(head, "[[") && !contains(head, "{")) return "a PyTorch memory timeline, which has no tasks";
+  if (contains(head, "\"segments\"") && contains(head, "\"device_traces\""))
+    return "a PyTorch memory snapshot as JSON";
+  if (starts_with(head, "[[") && !contains(head, "{"))
+    return "a PyTorch memory timeline, which has no tasks";
   return {};
 }
 
 std::string what_binary_it_is(std::string_view head) {
-  if (starts_with(head, "SQLite format 3")) return "a SQLite database, as Nsight Systems exports one";
+  if (starts_with(head, "SQLite format 3"))
+    return "a SQLite database, as Nsight Systems exports one";
   if (starts_with(head, "PK\x03\x04")) return "a zip archive; unpack it first";
   if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
     return "a Python pickle, as PyTorch's memory snapshots are";
   }
   if (starts_with(head, "BZh")) return "bzip2 data; unpack it first";
-  if (starts_with(head, "\xfd" "7zXZ")) return "xz data; unpack it first";
-  if (starts_with(head, "\x7f" "ELF")) return "a program";
-  if (starts_with(head, "NVTX") || starts_with(head, "NSYS")) return "an Nsight Systems report; export it to SQLite";
+  if (starts_with(head,
+                  "\xfd"
+                  "7zXZ"))
+    return "xz data; unpack it first";
+  if (starts_with(head,
+                  "\x7f"
+                  "ELF"))
+    return "a program";
+  if (starts_with(head, "NVTX") || starts_with(head, "NSYS"))
+    return "an Nsight Systems report; export it to SQLite";
   return {};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which of a few dozen known words a text is. Built by the compiler, looked up for every key of every event: two
-// multiplications and one comparison. The text must be readable for 8 bytes.
+// Which of a few dozen known words a text is. Built by the compiler, looked up for every key of
+// every event: two multiplications and one comparison. The text must be readable for 8 bytes.
 
 #include <array>
 #include <bit>

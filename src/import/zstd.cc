@@ -18,7 +18,9 @@ struct FreeStream {
 class Zstd : public Source {
  public:
   explicit Zstd(std::unique_ptr<Source> compressed)
-      : compressed_(std::move(compressed)), chunk_(ZSTD_DStreamInSize()), stream_(ZSTD_createDStream()) {
+      : compressed_(std::move(compressed)),
+        chunk_(ZSTD_DStreamInSize()),
+        stream_(ZSTD_createDStream()) {
     if (!stream_) throw TraceError("zstd cannot start");
   }
 

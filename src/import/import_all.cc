@@ -1,0 +1,115 @@
+// Several traces at once: the ranks of one job.
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "import/rank_name.h"
+#include "import/sniff.h"
+#include "import/tar.h"
+
+namespace foretrace {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Traces, and what was found beside them.
+struct Found {
+  std::vector<Trace> traces;
+  std::int64_t others = 0;
+  std::string first_other;  ///< Why the first of them is no trace.
+
+  void leave_out(std::string why) {
+    if (others++ == 0) first_other = std::move(why);
+  }
+};
+
+std::vector<std::string> entries_of(const std::string& folder, bool folders) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    const bool wanted = folders ? entry->is_directory(ignored) : entry->is_regular_file(ignored);
+    if (wanted && entry->path().filename().string()[0] != '.')
+      names.push_back(entry->path().string());
+  }
+  if (error) throw TraceError(folder + ": cannot be read: " + error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void read_one(const std::string& path, const ImportOptions& options, Found& found) {
+  try {
+    found.traces.push_back(import_trace(path, options));
+  } catch (const TraceError& error) {
+    found.leave_out(error.what());
+  }
+}
+
+void read_file(const std::string& path, const ImportOptions& options, Found& found) {
+  bool archive = false;
+  try {
+    archive = is_tar(sniff(path));
+  } catch (const TraceError& error) {
+    return found.leave_out(error.what());
+  }
+  if (!archive) return read_one(path, options, found);
+  for (const std::string& member : traces_in_archive(path))
+    read_one(path + ":" + member, options, found);
+}
+
+void read_folder(const std::string& folder, const ImportOptions& options, Found& found) {
+  for (const std::string& file : entries_of(folder, false)) read_file(file, options, found);
+  if (!found.traces.empty()) return;
+  for (const std::string& sub : entries_of(folder, true)) {
+    for (const std::string& file : entries_of(sub, false)) read_file(file, options, found);
+  }
+}
+
+/// Where only the names of the files tell the ranks, their number tells the size of the job.
+void complete_world_size(std::vector<Trace>& traces) {
+  std::set<std::int32_t> ranks;
+  for (const Trace& trace : traces) {
+    if (trace.metadata.count("distributedInfo") != 0) return;
+    ranks.insert(trace.rank);
+  }
+  if (ranks.size() != traces.size()) return;
+  const auto size = static_cast<std::int32_t>(traces.size());
+  for (Trace& trace : traces)
+    trace.world_size = std::max({trace.world_size, size, *ranks.rbegin() + 1});
+}
+
+}  // namespace
+
+std::vector<Trace> import_all(const std::string& path, const ImportOptions& options) {
+  std::error_code ignored;
+  Found found;
+  const bool folder = fs::is_directory(path, ignored);
+  if (folder) {
+    read_folder(path, options, found);
+  } else if (is_tar(sniff(path))) {
+    read_file(path, options, found);
+  } else {
+    found.traces.push_back(import_trace(path, options));
+  }
+  if (found.traces.empty()) {
+    const std::string looked =
+        std::to_string(found.others) + (found.others == 1 ? " file" : " files");
+    throw TraceError(path + ": must hold a trace, but none of its " + looked + " is one" +
+                     (found.first_other.empty() ? "" : " (" + found.first_other + ")"));
+  }
+  if (found.others > 0) {
+    found.traces[0].notes.add(Severity::info, "files beside the traces that are no traces",
+                              found.first_other, found.others);
+  }
+  std::stable_sort(found.traces.begin(), found.traces.end(),
+                   [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
+  if (found.traces.size() > 1) complete_world_size(found.traces);
+  return std::move(found.traces);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "trace/ftrace_layout.h"
+
+namespace foretrace::ftrace {
+
+/// The index of a whole file. After this, every section lies inside the file, and rows and sizes
+/// are within what the size of the file allows. Throws TraceError.
+std::vector<Table> read_index(std::string_view file);
+
+}  // namespace foretrace::ftrace

@@ -1,0 +1,85 @@
+#pragma once
+
+// The layout of a .ftrace file; traces/README.md explains it with an example.
+//
+//     header   magic, version
+//     sections one for each column that is not constant, raw or as a zstd frame
+//     padding  zeros, see kMostRowsPerByte
+//     index    tables, their columns and where the sections are
+//     trailer  where the index is, and its checksum
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "foretrace/names.h"
+
+namespace foretrace::ftrace {
+
+constexpr std::string_view kMagic(
+    "\x89"
+    "FTRC\r\n\x1a",
+    8);
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kHeaderSize = 16;
+constexpr std::size_t kTrailerSize = 40;
+
+/// A file with more rows or more unpacked bytes than these allow is refused before anything is
+/// allocated; a writer pads a file that compresses too well.
+constexpr std::uint64_t kMostRowsPerByte = 16;
+constexpr std::uint64_t kMostUnpackedPerByte = 1024;
+
+enum class Encoding : std::uint8_t {
+  constant,  ///< All rows have the value that the index has. No section.
+  plain,     ///< Each row as a varint.
+  delta,     ///< Each row as a varint of its difference to the row before (to 0 for the first).
+  text,      ///< The lengths of all rows as varints, then the bytes of all rows.
+};
+
+struct Column {
+  std::string name;
+  Encoding encoding = Encoding::constant;
+  std::int64_t constant = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t stored_size = 0;  ///< Equal to raw_size: not compressed.
+  std::uint64_t raw_size = 0;
+  std::uint64_t hash = 0;  ///< XXH64 of the raw bytes.
+};
+
+struct Table {
+  std::string name;
+  std::uint64_t rows = 0;
+  std::vector<Column> columns;
+};
+
+/// What a value is in the file: a 64-bit integer.
+template <class Value>
+std::int64_t to_wire(Value value) {
+  if constexpr (std::is_enum_v<Value>) {
+    return static_cast<std::int64_t>(static_cast<std::underlying_type_t<Value>>(value));
+  } else {
+    return static_cast<std::int64_t>(value);
+  }
+}
+
+/// False if the value does not fit.
+template <class Value>
+bool from_wire(std::int64_t wire, Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    value = wire != 0;
+    return wire == 0 || wire == 1;
+  } else if constexpr (std::is_enum_v<Value>) {
+    using Number = std::underlying_type_t<Value>;
+    value = static_cast<Value>(static_cast<Number>(wire));
+    return std::in_range<Number>(wire);
+  } else {
+    value = static_cast<Value>(wire);
+    return std::is_same_v<Value, std::uint64_t> || std::in_range<Value>(wire);
+  }
+}
+
+}  // namespace foretrace::ftrace

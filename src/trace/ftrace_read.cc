@@ -1,0 +1,157 @@
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "foretrace/error.h"
+#include "foretrace/trace.h"
+#include "trace/ftrace_index.h"
+#include "trace/ftrace_section.h"
+#include "trace/ftrace_tables.h"
+#include "trace/validate.h"
+#include "trace/varint.h"
+
+namespace foretrace {
+
+namespace ftrace {
+
+namespace {
+
+/// Fills the tables of a trace. Columns that the file does not have keep their defaults; those that
+/// nobody asks for are not looked at.
+class Reader {
+ public:
+  explicit Reader(std::string_view file) : file_(file), tables_(read_index(file)) {}
+
+  template <class Row, class Columns>
+  void table(std::string_view name, std::vector<Row>& rows, Columns&& columns) {
+    for (const Table& table : tables_) {
+      if (table.name != name) continue;
+      rows.resize(static_cast<std::size_t>(table.rows));
+      columns([&](std::string_view wanted, auto member) {
+        for (const Column& column : table.columns) {
+          if (column.name == wanted)
+            within(place(table, column), [&] { fill(rows, member, column); });
+        }
+      });
+    }
+  }
+
+ private:
+  static std::string place(const Table& table, const Column& column) {
+    return table.name + "." + column.name + " at byte " + std::to_string(column.offset);
+  }
+
+  std::string section(const Column& column) const {
+    return unpack(file_.substr(static_cast<std::size_t>(column.offset),
+                               static_cast<std::size_t>(column.stored_size)),
+                  column.raw_size, column.hash);
+  }
+
+  template <class Row>
+  void fill(std::vector<Row>& rows, std::string Row::*member, const Column& column) {
+    if (column.encoding != Encoding::text) throw TraceError("must be text");
+    const std::string raw = section(column);
+    const char* at = raw.data();
+    const char* const end = at + raw.size();
+    std::vector<std::size_t> sizes(rows.size());
+    for (std::size_t& size : sizes) {
+      std::uint64_t value = 0;
+      if (!take_varint(at, end, value) || value > raw.size()) throw TraceError("a length is wrong");
+      size = static_cast<std::size_t>(value);
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (sizes[i] > static_cast<std::size_t>(end - at))
+        throw TraceError("the texts end too early");
+      (rows[i].*member).assign(at, sizes[i]);
+      at += sizes[i];
+    }
+    if (at != end) throw TraceError("bytes behind the last text");
+  }
+
+  template <class Row, class Value>
+  void fill(std::vector<Row>& rows, Value Row::*member, const Column& column) {
+    if (column.encoding == Encoding::text) throw TraceError("must be numbers");
+    if (column.encoding == Encoding::constant) {
+      for (Row& row : rows) set(row.*member, column.constant);
+      return;
+    }
+    const std::string raw = section(column);
+    const char* at = raw.data();
+    const char* const end = at + raw.size();
+    const bool delta = column.encoding == Encoding::delta;
+    std::int64_t value = 0;
+    for (Row& row : rows) {
+      std::uint64_t folded = 0;
+      if (!take_varint(at, end, folded)) throw TraceError("the numbers end too early");
+      value = delta ? wrapped_sum(value, unfold(folded)) : unfold(folded);
+      set(row.*member, value);
+    }
+    if (at != end) throw TraceError("bytes behind the last number");
+  }
+
+  template <class Value>
+  static void set(Value& value, std::int64_t wire) {
+    if (!from_wire(wire, value))
+      throw TraceError("a number is out of range: " + std::to_string(wire));
+  }
+
+  std::string_view file_;
+  std::vector<Table> tables_;
+};
+
+void take_loose_rows(LooseRows& loose, Trace& trace) {
+  if (loose.trace.size() != 1) throw TraceError("trace: must have one row");
+  TraceRow& row = loose.trace[0];
+  trace.rank = row.rank;
+  trace.world_size = row.world_size;
+  trace.origin_ns = row.origin_ns;
+  trace.tick_ns = row.tick_ns;
+  trace.format = std::move(row.format);
+  for (std::size_t i = 0; i < loose.names.size(); ++i) {
+    if (static_cast<std::size_t>(trace.names.intern(loose.names[i].text)) != i) {
+      throw TraceError("names.text: a name occurs twice, in row " + std::to_string(i));
+    }
+  }
+  for (MetadataRow& entry : loose.metadata)
+    trace.metadata[std::move(entry.key)] = std::move(entry.value);
+  for (const Note& note : loose.notes)
+    trace.notes.add(note.severity, note.text, note.example, note.count);
+}
+
+std::string read_whole(const std::string& path) {
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
+  if (!file) throw TraceError(std::string("cannot be opened: ") + std::strerror(errno));
+  std::string bytes;
+  std::fseek(file.get(), 0, SEEK_END);
+  const long size = std::ftell(file.get());
+  if (size > 0) bytes.resize(static_cast<std::size_t>(size));
+  std::rewind(file.get());
+  const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file.get());
+  if (std::ferror(file.get()) != 0)
+    throw TraceError(std::string("cannot be read: ") + std::strerror(errno));
+  bytes.resize(got);
+  return bytes;
+}
+
+}  // namespace
+
+}  // namespace ftrace
+
+Trace read_ftrace(const std::string& path) {
+  return within(path, [&] {
+    const std::string file = ftrace::read_whole(path);
+    ftrace::Reader reader(file);
+    Trace trace;
+    ftrace::LooseRows loose;
+    ftrace::each_table(trace, loose, reader);
+    ftrace::take_loose_rows(loose, trace);
+    validate(trace);
+    return trace;
+  });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,189 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "foretrace/error.h"
+#include "foretrace/trace.h"
+#include "trace/ftrace_layout.h"
+#include "trace/ftrace_section.h"
+#include "trace/ftrace_tables.h"
+#include "trace/varint.h"
+#include "trace/xxh64.h"
+
+namespace foretrace {
+
+namespace ftrace {
+
+namespace {
+
+void put_fixed(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+}
+
+void put_text(std::string& out, std::string_view text) {
+  put_varint(out, text.size());
+  out += text;
+}
+
+/// Builds the file in memory, column by column.
+class Writer {
+ public:
+  template <class Row, class Columns>
+  void table(std::string_view name, const std::vector<Row>& rows, Columns&& columns) {
+    tables_.push_back({std::string(name), rows.size(), {}});
+    rows_ += rows.size();
+    columns([&](std::string_view column, auto member) { add(column, rows, member); });
+  }
+
+  std::string finish() {
+    const std::string index = write_index();
+    std::string packed = pack(index);
+    pad(index.size());
+    const std::size_t offset = file_.size();
+    file_ += packed;
+    put_fixed(file_, offset, 8);
+    put_fixed(file_, packed.size(), 8);
+    put_fixed(file_, index.size(), 8);
+    put_fixed(file_, xxh64(index), 8);
+    file_ += kMagic;
+    return std::move(file_);
+  }
+
+  Writer() {
+    file_ = kMagic;
+    put_fixed(file_, kVersion, 4);
+    put_fixed(file_, 0, 4);
+  }
+
+ private:
+  template <class Row>
+  void add(std::string_view name, const std::vector<Row>& rows, std::string Row::*member) {
+    raw_.clear();
+    for (const Row& row : rows) put_varint(raw_, (row.*member).size());
+    for (const Row& row : rows) raw_ += row.*member;
+    add_section(name, Encoding::text);
+  }
+
+  template <class Row, class Value>
+  void add(std::string_view name, const std::vector<Row>& rows, Value Row::*member) {
+    const std::int64_t first = rows.empty() ? 0 : to_wire(rows[0].*member);
+    std::size_t plain = 0;
+    std::size_t delta = 0;
+    bool constant = true;
+    std::int64_t previous = 0;
+    for (const Row& row : rows) {
+      const std::int64_t value = to_wire(row.*member);
+      constant &= value == first;
+      plain += varint_size(fold(value));
+      delta += varint_size(fold(wrapped_difference(value, previous)));
+      previous = value;
+    }
+    if (constant) {
+      tables_.back().columns.push_back({.name = std::string(name), .constant = first});
+      return;
+    }
+    raw_.clear();
+    previous = 0;
+    for (const Row& row : rows) {
+      const std::int64_t value = to_wire(row.*member);
+      put_varint(raw_, fold(delta < plain ? wrapped_difference(value, previous) : value));
+      previous = value;
+    }
+    add_section(name, delta < plain ? Encoding::delta : Encoding::plain);
+  }
+
+  void add_section(std::string_view name, Encoding encoding) {
+    const std::string stored = pack(raw_);
+    tables_.back().columns.push_back({.name = std::string(name),
+                                      .encoding = encoding,
+                                      .offset = file_.size(),
+                                      .stored_size = stored.size(),
+                                      .raw_size = raw_.size(),
+                                      .hash = xxh64(raw_)});
+    unpacked_ += raw_.size();
+    file_ += stored;
+  }
+
+  std::string write_index() const {
+    std::string index;
+    put_varint(index, tables_.size());
+    for (const Table& table : tables_) {
+      put_text(index, table.name);
+      put_varint(index, table.rows);
+      put_varint(index, table.columns.size());
+      for (const Column& column : table.columns) {
+        put_text(index, column.name);
+        index += static_cast<char>(column.encoding);
+        if (column.encoding == Encoding::constant) {
+          put_varint(index, fold(column.constant));
+          continue;
+        }
+        put_varint(index, column.offset);
+        put_varint(index, column.stored_size);
+        put_varint(index, column.raw_size);
+        put_fixed(index, column.hash, 8);
+      }
+    }
+    return index;
+  }
+
+  /// So that the file is as long as its contents demand of it.
+  void pad(std::size_t index_size) {
+    const std::uint64_t least =
+        std::max((unpacked_ + index_size) / kMostUnpackedPerByte, rows_ / kMostRowsPerByte) + 1;
+    if (file_.size() < least) file_.resize(static_cast<std::size_t>(least), '\0');
+  }
+
+  std::string file_;
+  std::string raw_;
+  std::vector<Table> tables_;
+  std::uint64_t rows_ = 0;
+  std::uint64_t unpacked_ = 0;
+};
+
+LooseRows loose_rows(const Trace& trace) {
+  LooseRows loose;
+  loose.trace.push_back(
+      {trace.rank, trace.world_size, trace.origin_ns, trace.tick_ns, trace.format});
+  for (std::uint32_t i = 0; i < trace.names.size(); ++i)
+    loose.names.push_back({std::string(trace.names[NameId{i}])});
+  for (const auto& [key, value] : trace.metadata) loose.metadata.push_back({key, value});
+  loose.notes = trace.notes.all();
+  return loose;
+}
+
+/// Writes next to `path` and renames, so that nobody ever sees half of a file.
+void write_whole(const std::string& bytes, const std::string& path) {
+  std::string temporary = path + ".XXXXXX";
+  const int handle = ::mkstemp(temporary.data());
+  if (handle < 0) throw TraceError(path + ": cannot be written: " + std::strerror(errno));
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t wrote = ::write(handle, bytes.data() + done, bytes.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) break;
+    done += static_cast<std::size_t>(wrote);
+  }
+  const bool closed = ::close(handle) == 0;
+  if (done == bytes.size() && closed && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  const std::string why = std::strerror(errno);
+  ::unlink(temporary.c_str());
+  throw TraceError(path + ": cannot be written: " + why);
+}
+
+}  // namespace
+
+}  // namespace ftrace
+
+void write_ftrace(const Trace& trace, const std::string& path) {
+  ftrace::LooseRows loose = ftrace::loose_rows(trace);
+  ftrace::Writer writer;
+  // The list of tables serves reading too and so wants a trace that may change; writing only looks.
+  ftrace::each_table(const_cast<Trace&>(trace), loose, writer);
+  ftrace::write_whole(writer.finish(), path);
+}
+
+}  // namespace foretrace
