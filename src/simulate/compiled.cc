@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "foretrace/simulate.h"
+#include "simulate/rows.h"
+#include "simulate/sweep.h"
+
+namespace foretrace {
+
+struct Compiled::Impl {
+  Rows rows;
+  std::vector<Nanoseconds> finish;
+};
+
+Compiled::Compiled(const Graph& graph) : impl_(std::make_unique<Impl>()) {
+  impl_->rows = make_rows(graph);
+  impl_->finish.resize(impl_->rows.task_count());
+}
+
+Compiled::Compiled(Compiled&&) noexcept = default;
+Compiled& Compiled::operator=(Compiled&&) noexcept = default;
+Compiled::~Compiled() = default;
+
+std::size_t Compiled::task_count() const { return impl_->rows.task_count(); }
+
+std::size_t Compiled::bytes() const {
+  return impl_->rows.bytes() + impl_->finish.capacity() * sizeof(Nanoseconds);
+}
+
+std::span<const std::uint32_t> Compiled::order() const { return impl_->rows.position; }
+
+std::span<Nanoseconds> Compiled::durations() { return impl_->rows.duration; }
+
+Nanoseconds Compiled::replay() { return sweep(impl_->rows, impl_->finish); }
+
+std::span<const Nanoseconds> Compiled::finish() const { return impl_->finish; }
+
+std::vector<Nanoseconds> Compiled::replay_all(
+    std::span<const std::span<const Nanoseconds>> sets) const {
+  std::vector<Nanoseconds> lengths;
+  lengths.reserve(sets.size());
+  for (std::size_t begin = 0; begin < sets.size(); begin += kSetsAtOnce) {
+    const std::size_t count = std::min(kSetsAtOnce, sets.size() - begin);
+    const std::int64_t* durations[kSetsAtOnce];
+    for (std::size_t i = 0; i < kSetsAtOnce; ++i) {
+      const std::span<const Nanoseconds> set =
+          sets[begin + std::min(i, count - 1)];  // The last one fills up.
+      CHECK(set.size() == task_count());
+      durations[i] = as_counts(set);
+    }
+    std::int64_t greatest[kSetsAtOnce];
+    sweep_eight(impl_->rows, durations, greatest);
+    for (std::size_t i = 0; i < count; ++i) lengths.emplace_back(greatest[i]);
+  }
+  return lengths;
+}
+
+}  // namespace foretrace

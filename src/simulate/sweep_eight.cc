@@ -1,0 +1,124 @@
+// Eight replays of one structure in one pass. The finishes of a task in all eight stand side by
+// side, so that one vector instruction takes the latest of all of them, and what a replay spends on
+// finding its way through the structure is spent once. A task looks back at most `reach` tasks:
+// only that many finishes are kept, in a ring that mostly fits the cache.
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "simulate/sweep.h"
+
+namespace foretrace {
+namespace {
+
+/// Eight numbers; the compiler splits them over the registers there are.
+using Eight [[gnu::vector_size(64)]] = std::int64_t;
+
+constexpr std::size_t kBlock = 8;  ///< Tasks whose durations are gathered side by side at a time.
+
+struct Ring {
+  Eight* finish;
+  Eight* duration;  ///< Kept only where a wait counts from a start.
+  std::uint32_t mask;
+};
+
+template <bool with_lags>
+[[gnu::always_inline]] inline void sweep_block(const Rows& rows, const Ring& ring,
+                                               const Eight* durations, std::size_t begin,
+                                               std::size_t end, Eight& greatest) {
+  const std::uint32_t* const before = rows.before.data();
+  for (std::size_t task = begin; task < end; ++task) {
+    Eight start = {};
+    for (std::uint32_t wait = rows.first[task]; wait < rows.first[task + 1]; ++wait) {
+      Eight earliest = ring.finish[before[wait] & ring.mask];
+      if constexpr (with_lags) {
+        if (before[wait] & Rows::kFromStart) earliest -= ring.duration[before[wait] & ring.mask];
+        earliest += rows.lag[wait];
+      }
+      start = start > earliest ? start : earliest;
+    }
+    const Eight duration = durations[task - begin];
+    const Eight finish = start + duration;
+    ring.finish[task & ring.mask] = finish;
+    if constexpr (with_lags) ring.duration[task & ring.mask] = duration;
+    greatest = greatest > finish ? greatest : finish;
+  }
+}
+
+template <bool with_lags>
+[[gnu::always_inline]] inline void sweep_all(const Rows& rows, const Ring& ring,
+                                             const std::int64_t* const (&durations)[kSetsAtOnce],
+                                             std::int64_t (&greatest)[kSetsAtOnce]) {
+  alignas(64) std::int64_t gathered[kBlock][kSetsAtOnce];
+  Eight best = {};
+  for (std::size_t begin = 0; begin < rows.task_count(); begin += kBlock) {
+    const std::size_t end = std::min(begin + kBlock, rows.task_count());
+    for (std::size_t task = begin; task < end; ++task) {
+      for (std::size_t set = 0; set < kSetsAtOnce; ++set)
+        gathered[task - begin][set] = durations[set][task];
+    }
+    sweep_block<with_lags>(rows, ring, reinterpret_cast<const Eight*>(gathered), begin, end, best);
+  }
+  std::memcpy(greatest, &best, sizeof greatest);
+}
+
+[[gnu::always_inline]] inline void sweep_either(const Rows& rows, const Ring& ring,
+                                                const std::int64_t* const (&durations)[kSetsAtOnce],
+                                                std::int64_t (&greatest)[kSetsAtOnce]) {
+  if (rows.lag.empty()) {
+    sweep_all<false>(rows, ring, durations, greatest);
+  } else {
+    sweep_all<true>(rows, ring, durations, greatest);
+  }
+}
+
+using Sweep = void (*)(const Rows&, const Ring&, const std::int64_t* const (&)[kSetsAtOnce],
+                       std::int64_t (&)[kSetsAtOnce]);
+
+void sweep_plain(const Rows& rows, const Ring& ring,
+                 const std::int64_t* const (&durations)[kSetsAtOnce],
+                 std::int64_t (&greatest)[kSetsAtOnce]) {
+  sweep_either(rows, ring, durations, greatest);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void sweep_avx2(const Rows& rows, const Ring& ring,
+                                        const std::int64_t* const (&durations)[kSetsAtOnce],
+                                        std::int64_t (&greatest)[kSetsAtOnce]) {
+  sweep_either(rows, ring, durations, greatest);
+}
+
+[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void sweep_avx512(
+    const Rows& rows, const Ring& ring, const std::int64_t* const (&durations)[kSetsAtOnce],
+    std::int64_t (&greatest)[kSetsAtOnce]) {
+  sweep_either(rows, ring, durations, greatest);
+}
+
+Sweep best_sweep() {
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return sweep_avx512;
+  }
+  return __builtin_cpu_supports("avx2") ? sweep_avx2 : sweep_plain;
+}
+#else
+Sweep best_sweep() { return sweep_plain; }
+#endif
+
+/// Memory for the ring, aligned for the vectors; zeroed, so that none is read before it is written.
+std::unique_ptr<Eight[]> make_ring(std::size_t size) { return std::make_unique<Eight[]>(size); }
+
+}  // namespace
+
+void sweep_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsAtOnce],
+                 std::int64_t (&greatest)[kSetsAtOnce]) {
+  const std::uint32_t size = std::bit_ceil(rows.reach + 1);
+  const auto finish = make_ring(size);
+  const auto duration = make_ring(rows.lag.empty() ? 1 : size);
+  const Ring ring{finish.get(), duration.get(), size - 1};
+  best_sweep()(rows, ring, durations, greatest);
+}
+
+}  // namespace foretrace
