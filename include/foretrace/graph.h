@@ -81,7 +81,8 @@ struct Lane {
 
 enum class Anchor : std::uint8_t { finish, start };
 
-/// `after` starts no earlier than `lag` past the anchor (finish or start) of `before`. The lag is never negative.
+/// `after` starts no earlier than `lag` past the anchor (finish or start) of `before`. A negative lag lets it overlap the tail of
+/// `before`, but not start before it; behind a task on a shared or priority lane, whose finish is not known ahead, it counts as 0.
 struct Dependency {
   TaskId before = kNoTask;
   TaskId after = kNoTask;

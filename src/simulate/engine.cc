@@ -27,9 +27,12 @@ class Replay {
 
   Timeline run() {
     count_waits();
+    // All that are ready now, before settling one makes others ready.
+    std::vector<TaskId> ready;
     for (std::size_t i = 0; i < waits_.size(); ++i) {
-      if (waits_[i] == 0) settle_all(TaskId{static_cast<std::uint32_t>(i)});
+      if (waits_[i] == 0) ready.push_back(TaskId{static_cast<std::uint32_t>(i)});
     }
+    for (const TaskId task : ready) settle_all(task);
     while (!events_.empty()) advance();
     if (settled_ < graph_.task_count()) throw_circle(graph_);
     return std::move(timeline_);
@@ -98,7 +101,7 @@ class Replay {
     }
     graph_.each_dependent(task, [&](const Dependency& wait) {
       const Nanoseconds anchor = wait.anchor == Anchor::start ? start : finish;
-      release(wait.after, anchor + wait.lag, {task, wait.why, wait.lag});
+      release(wait.after, std::max(anchor + wait.lag, start), {task, wait.why, wait.lag});
     });
   }
 
@@ -170,7 +173,8 @@ class Replay {
   /// Releases those who wait for this moment of a task on an event-driven lane.
   void happened(TaskId task, Anchor anchor, Nanoseconds now) {
     graph_.each_dependent(task, [&](const Dependency& wait) {
-      if (wait.anchor == anchor) release(wait.after, now + wait.lag, {task, wait.why, wait.lag});
+      if (wait.anchor != anchor) return;
+      release(wait.after, now + std::max(wait.lag, 0ns), {task, wait.why, wait.lag});
     });
     while (!worklist_.empty()) {
       const TaskId ready = worklist_.back();
