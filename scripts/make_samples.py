@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Writes the sample traces in traces/: synthetic recordings of training loops.
+
+Nothing here was measured. Each file comes from simulating a loop on a host thread, an autograd thread, loader
+processes and a GPU whose streams, copy engines, launch queue and synchronizing calls behave as real ones do, with
+times from a seeded generator. So the causes of every wait are in the file, and the same seed makes the same file.
+
+    scripts/make_samples.py [FOLDER]      writes into FOLDER, by default traces/
+"""
+
+import pathlib
+import sys
+
+from samples.gpt import GEMM, TENSOR_GEMM, gpt, parameter_count
+from samples.model import A100, V100
+from samples.resnet import PARAMETERS, resnet18
+from samples.training import ADAMW, SGD, Settings, Training
+
+IMAGES = 32 * 3 * 224 * 224 * 4
+
+
+def image_training(workers):
+    how = f"{workers} loader processes" if workers else "data loading inside the training process"
+    return Settings(
+        description=f"ResNet-18, batch 32 from pageable memory, one V100, {how}",
+        seed=11, device=V100, model=resnet18(V100, 32), parameters=PARAMETERS, optimizer=SGD,
+        input_bytes=IMAGES, label_bytes=256, load_us=74_000, workers=workers, host_slowdown=1.6)
+
+
+def launch_bound():
+    return Settings(
+        description="a 4-layer language model of width 256, batch 4, one A100: the host cannot launch fast enough",
+        seed=12, device=A100, model=gpt(A100, 4, 4, 128, 256, 8192, GEMM),
+        parameters=parameter_count(4, 256, 8192), optimizer=ADAMW, input_bytes=4096, label_bytes=4096, load_us=900,
+        workers=2, reads_loss=True, module_frames=True, steps=6)
+
+
+def gpu_bound():
+    return Settings(
+        description="a 4-layer language model of width 1024, batch 16, one A100: the host waits for "
+                    "the loss; the next batch is copied from pinned memory on a stream of its own",
+        seed=13, device=A100, model=gpt(A100, 4, 16, 1024, 1024, 32000, TENSOR_GEMM),
+        parameters=parameter_count(4, 1024, 32000), optimizer=ADAMW, input_bytes=16 * 1024 * 8, label_bytes=16 * 1024 * 8,
+        load_us=2_500, workers=2, pinned_prefetch=True, reads_loss=True, memory_events=True, sync_records=True, steps=6)
+
+
+SAMPLES = {
+    "resnet18-v100-loader0.pt.trace.json.gz": lambda: image_training(0),
+    "resnet18-v100-loader4.pt.trace.json.gz": lambda: image_training(4),
+    "gpt-a100-launch-bound.pt.trace.json.gz": launch_bound,
+    "gpt-a100-gpu-bound.pt.trace.json.gz": gpu_bound,
+}
+
+
+def main():
+    default = pathlib.Path(__file__).resolve().parent.parent / "traces"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, settings in SAMPLES.items():
+        Training(settings()).run().write(folder / name)
+        print(f"{folder / name}: {(folder / name).stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
