@@ -22,9 +22,12 @@ std::string described(const Graph& graph, const Dependency& wait) {
 
 }  // namespace
 
-void throw_circle(const Graph& graph) {
+void throw_stuck(const Graph& graph) {
   const std::vector<Dependency> circle = shortest_circle(graph);
-  CHECK(!circle.empty());
+  if (circle.empty()) {
+    throw Error(
+        "some tasks never finish: the capacity of a shared lane must be more than 0, and enough");
+  }
   std::string text = "tasks wait for each other in a circle of " + std::to_string(circle.size()) +
                      ": " + described(graph, circle.front().before);
   for (std::size_t i = 0; i < std::min(circle.size(), kMostShown); ++i)

@@ -4,7 +4,7 @@
 
 namespace foretrace {
 
-/// Throws the Error that names a shortest circle of `graph`, which has one.
-[[noreturn]] void throw_circle(const Graph& graph);
+/// Throws the Error that says why tasks of `graph` can never run: it names a shortest circle.
+[[noreturn]] void throw_stuck(const Graph& graph);
 
 }  // namespace foretrace

@@ -4,6 +4,7 @@
 #include "foretrace/simulate.h"
 #include "simulate/rows.h"
 #include "simulate/sweep.h"
+#include "simulate/waits.h"
 
 namespace foretrace {
 
@@ -13,6 +14,11 @@ struct Compiled::Impl {
 };
 
 Compiled::Compiled(const Graph& graph) : impl_(std::make_unique<Impl>()) {
+  const LaneId lane = lane_not_in_line(graph);
+  if (lane != kNoLane) {
+    throw Error("all lanes must run their tasks in line, but \"" + graph.lane(lane).name +
+                "\" does not");
+  }
   impl_->rows = make_rows(graph);
   impl_->finish.resize(impl_->rows.task_count());
 }

@@ -13,11 +13,11 @@ namespace foretrace {
 
 constexpr Nanoseconds kNever = Nanoseconds::max();
 
-/// What a wake-up brought about. `behind` is the task that `started` had to let pass, or kNoTask.
+/// What a wake-up brought about, in order.
 struct Progress {
   struct Start {
     TaskId task;
-    TaskId behind;
+    TaskId behind;  ///< Whom it had to let pass, or kNoTask.
   };
   std::vector<Start> started;
   std::vector<TaskId> finished;
@@ -29,7 +29,8 @@ class EventLane {
  public:
   virtual ~EventLane() = default;
 
-  /// `task` may start from `now` on. It does so in wake(), which follows at the same time.
+  /// `task` may start from `now` on. It does so in wake(), which follows at the same time. Tasks
+  /// that arrive at the same time do so in order of their ids.
   virtual void arrive(TaskId task, Nanoseconds now) = 0;
 
   /// Brings the lane to `now`, which never goes back. Returns when it has to be woken if nothing

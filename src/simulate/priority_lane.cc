@@ -1,5 +1,6 @@
-#include <queue>
-#include <tuple>
+#include <algorithm>
+#include <deque>
+#include <map>
 
 #include "simulate/event_lane.h"
 
@@ -17,9 +18,9 @@ class PriorityLane final : public EventLane {
  public:
   PriorityLane(const Graph& graph, LaneId lane) : graph_(graph), slice_(graph.lane(lane).slice) {}
 
-  void arrive(TaskId task, Nanoseconds now) override {
-    const Task& arrived = graph_.task(task);
-    ready_.push({arrived.priority, now, task, arrived.duration, false});
+  void arrive(TaskId id, Nanoseconds now) override {
+    const Task& task = graph_.task(id);
+    queue_of(task.priority).push_back({id, task.priority, false, now, task.duration});
   }
 
   Nanoseconds wake(Nanoseconds now, Progress& progress) override {
@@ -31,27 +32,33 @@ class PriorityLane final : public EventLane {
       }
       if (running_ && must_yield() && end_of_slice(now) <= now) set_aside(now);
       if (running_) return must_yield() ? std::min(finish_, end_of_slice(now)) : finish_;
-      if (ready_.empty()) return kNever;
+      if (most_urgent_ == nullptr) return kNever;
       run_next(now, progress);
     }
   }
 
  private:
   struct Waiting {
-    std::int32_t priority;
-    Nanoseconds arrival;
     TaskId task;
-    Nanoseconds left;
+    std::int32_t priority;
     bool started;
-
-    /// The greatest comes out of the queue first.
-    bool operator<(const Waiting& other) const {
-      return std::tie(priority, other.arrival, other.task) <
-             std::tie(other.priority, arrival, task);
-    }
+    Nanoseconds arrival;
+    Nanoseconds left;
   };
+  /// Equally urgent ones in order of arrival. One that was set aside goes back to the front, as it
+  /// had been there.
+  using Queue = std::deque<Waiting>;
 
-  bool must_yield() const { return !ready_.empty() && ready_.top().priority > current_.priority; }
+  Queue& queue_of(std::int32_t priority) {
+    Queue& queue = ready_[priority];
+    if (most_urgent_ == nullptr || priority > greatest_) {
+      most_urgent_ = &queue;
+      greatest_ = priority;
+    }
+    return queue;
+  }
+
+  bool must_yield() const { return most_urgent_ != nullptr && greatest_ > current_.priority; }
 
   Nanoseconds end_of_slice(Nanoseconds now) const {
     if (slice_ <= 0ns) return now;
@@ -62,13 +69,29 @@ class PriorityLane final : public EventLane {
   void set_aside(Nanoseconds now) {
     current_.left = finish_ - now;
     last_ = current_.task;
-    ready_.push(current_);
+    queue_of(current_.priority).push_front(current_);
     running_ = false;
   }
 
+  Waiting take_most_urgent() {
+    const Waiting taken = most_urgent_->front();
+    most_urgent_->pop_front();
+    if (!most_urgent_->empty()) return taken;
+    // An empty queue is kept for those to come, unless there would be too many of them.
+    constexpr std::size_t kMostEmpty = 8;
+    if (ready_.size() > kMostEmpty) ready_.erase(greatest_);
+    most_urgent_ = nullptr;
+    for (auto& [priority, queue] : ready_) {
+      if (queue.empty()) continue;
+      most_urgent_ = &queue;
+      greatest_ = priority;
+      break;
+    }
+    return taken;
+  }
+
   void run_next(Nanoseconds now, Progress& progress) {
-    current_ = ready_.top();
-    ready_.pop();
+    current_ = take_most_urgent();
     running_ = true;
     began_ = now;
     finish_ = now + current_.left;
@@ -79,7 +102,9 @@ class PriorityLane final : public EventLane {
 
   const Graph& graph_;
   Nanoseconds slice_;
-  std::priority_queue<Waiting> ready_;
+  std::map<std::int32_t, Queue, std::greater<>> ready_;
+  Queue* most_urgent_ = nullptr;  ///< The first in `ready_` that is not empty, if any.
+  std::int32_t greatest_ = 0;     ///< Its priority.
   Waiting current_{};
   bool running_ = false;
   Nanoseconds began_{0};

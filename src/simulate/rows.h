@@ -47,7 +47,7 @@ struct Rows {
   std::size_t bytes() const;
 };
 
-/// Throws Error for a graph with a circle, or with tasks on a lane that is not FIFO. Tasks keep
+/// For a graph whose tasks all stand on FIFO lanes. Throws Error if it has a circle. Tasks keep
 /// their order if they already stand in a topological one.
 Rows make_rows(const Graph& graph);
 

@@ -1,0 +1,30 @@
+#include "simulate/reasons.h"
+
+#include "simulate/waits.h"
+
+namespace foretrace {
+
+std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
+                                 std::span<const LetPass> let_pass) {
+  std::vector<Reason> reasons(graph.task_count());
+  const auto offer = [&](TaskId after, Nanoseconds ends, const Reason& reason) {
+    const Nanoseconds start = timeline.start[index(after)];
+    if (start != ends || start == 0ns) return;
+    Reason& kept = reasons[index(after)];
+    if (kept.before == kNoTask || reason.before < kept.before) kept = reason;
+  };
+  const NameId in_line = graph.names().find("in line");
+  each_wait_in_line(graph, [&](const Wait& wait) {
+    const auto& anchor = wait.from_start ? timeline.start : timeline.finish;
+    const Nanoseconds lag(wait.lag);
+    offer(TaskId{wait.after}, anchor[wait.before] + lag, {TaskId{wait.before}, in_line, lag});
+  });
+  graph.each_dependency([&](const Dependency& wait) {
+    const auto& anchor = wait.anchor == Anchor::start ? timeline.start : timeline.finish;
+    offer(wait.after, anchor[index(wait.before)] + wait.lag, {wait.before, wait.why, wait.lag});
+  });
+  for (const auto& [task, passed] : let_pass) reasons[index(task)] = {passed, in_line, 0ns};
+  return reasons;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,62 @@
+#pragma once
+
+// What tasks wait for, places in line and dependencies alike, as both forms of the replay read it.
+
+#include <cstdint>
+#include <vector>
+
+#include "foretrace/graph.h"
+
+namespace foretrace {
+
+/// `after` starts no earlier than `lag` past the finish of `before`, or past its start.
+struct Wait {
+  std::uint32_t before;
+  std::uint32_t after;
+  std::int64_t lag;
+  bool from_start;
+};
+
+/// Whether tasks wait for the one in front, by LaneId.
+inline std::vector<char> lanes_in_line(const Graph& graph) {
+  std::vector<char> in_line(graph.lane_count());
+  for (std::uint32_t i = 0; i < in_line.size(); ++i) {
+    in_line[i] = graph.lane(LaneId{i}).discipline == Discipline::fifo;
+  }
+  return in_line;
+}
+
+/// A shared or priority lane that has tasks, or kNoLane.
+inline LaneId lane_not_in_line(const Graph& graph) {
+  const std::vector<char> in_line = lanes_in_line(graph);
+  for (std::uint32_t i = 0; i < in_line.size(); ++i) {
+    if (!in_line[i] && graph.first(LaneId{i}) != kNoTask) return LaneId{i};
+  }
+  return kNoLane;
+}
+
+/// Calls `visit` with the waits of all places in line, by task. Linear.
+template <class Visit>
+void each_wait_in_line(const Graph& graph, const Visit& visit) {
+  const std::vector<char> in_line = lanes_in_line(graph);
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId front = graph.previous(TaskId{i});
+    if (front == kNoTask || !in_line[index(graph.lane_of(TaskId{i}))]) continue;
+    const std::int64_t gap = graph.task(TaskId{i}).gap.count();
+    visit(Wait{index(front), i, gap, false});
+    // A negative gap counts back from the finish, but not to before the start.
+    if (gap < 0) visit(Wait{index(front), i, 0, true});
+  }
+}
+
+/// ... and then with those of all dependencies, in their order.
+template <class Visit>
+void each_wait(const Graph& graph, const Visit& visit) {
+  each_wait_in_line(graph, visit);
+  graph.each_dependency([&](const Dependency& wait) {
+    const bool from_start = wait.anchor == Anchor::start;
+    visit(Wait{index(wait.before), index(wait.after), wait.lag.count(), from_start});
+  });
+}
+
+}  // namespace foretrace
