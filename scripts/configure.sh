@@ -1,0 +1,10 @@
+#!/bin/sh
+# Configures build/ for the scripts beside this one: scripts/configure.sh [CMAKE OPTION]...
+set -eu
+cd "$(dirname "$0")/.."
+# A folder that was configured before keeps its generator, which CMake does not let one change.
+if [ -f build/CMakeCache.txt ]; then
+  cmake -S . -B build "$@" >/dev/null
+else
+  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release "$@" >/dev/null
+fi

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Installs what Foretrace is built from, on Debian 12 or Ubuntu 22.04 and later. Does nothing, quickly, when all is there.
+#     scripts/setup.sh            to build the product
+#     scripts/setup.sh tests      to build and run the tests as well
+#     scripts/setup.sh develop    for all presets: sanitizers, fuzzing, clang-tidy, clang-format
+set -eu
+
+packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libboost-graph-dev zlib1g-dev libzstd-dev libisal-dev"
+case "${1:-product}" in
+  product) ;;
+  tests) packages="$packages python3 libgtest-dev libbenchmark-dev" ;;
+  develop) packages="$packages python3 libgtest-dev libbenchmark-dev clang clang-tidy clang-format ccache git" ;;
+  *)
+    echo "usage: scripts/setup.sh [product|tests|develop]" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "setup.sh: no apt-get here; install what these Debian packages hold, then go on: $packages" >&2
+  exit 0
+fi
+
+missing=""
+for package in $packages; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup.sh: must be root, or have sudo, to install:$missing" >&2
+    exit 1
+  fi
+  as_root="sudo"
+fi
+echo "setup.sh: installing$missing" >&2
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+# shellcheck disable=SC2086
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >&2
