@@ -105,7 +105,9 @@ class Resolver {
     const bool across = last.kind == TaskKind::copy_in || last.kind == TaskKind::copy_out;
     if (asynchronous && (!across || device.pinned_host)) return false;
     if (!asynchronous && !across && last.kind != TaskKind::copy_on_device) return false;
-    return last.finish <= call.finish + draft_.tolerance && last.finish > call.start;
+    if (last.finish <= call.finish + draft_.tolerance) return last.finish > call.start;
+    // Returns when the last piece is staged, while that piece is still on its way.
+    return call.finish - last.start > (last.finish - last.start) / 2;
   }
 
   void await(Call& call, std::uint32_t event) {

@@ -1,6 +1,6 @@
-// The clocks of host and device. A profiler converts device times to the host's clock, and is off by up to some tens of
-// microseconds: kernels then start before the call that launched them. Found from the launches themselves: the
-// shift is the smallest that makes all but a few of them start after their call began.
+// The clocks of host and device. A profiler converts device times to the host's clock, and is off by up to some tens of microseconds:
+// kernels then start before the call that launched them. Found from the launches themselves: the shift is the
+// smallest that makes all but a few of them start after their call began.
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ void align_clocks(Draft& draft) {
   if (*straggler >= 0) return;
   draft.shift = std::min(-*straggler, kGreatestShift);
   for (DeviceEvent& event : draft.events) event.start += draft.shift, event.finish += draft.shift;
-  draft.notes.add(Severity::info, "device times shifted to follow their launches",
+  draft.notes.add(Severity::info, "device times shifted to the host's clock by their launches",
                   to_text(Nanoseconds(draft.shift)));
 }
 

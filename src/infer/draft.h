@@ -174,6 +174,8 @@ class WaitFinder {
   Explanation explain(std::uint32_t event, std::int64_t known) const;
 
  private:
+  bool fills_device(const DeviceEvent& event) const;
+
   const Draft& draft_;
   std::vector<std::vector<std::uint32_t>> by_finish_;  ///< Events of each stream.
 };

@@ -1,8 +1,8 @@
 // Waits between streams. Sync records say exactly what a stream waited for. Where the profiler was not asked for them, a start that
-// neither launch nor line explains is searched for its cause among the other streams:
+// neither launch nor line explains is searched for its cause among the other streams of the device:
 //
-//     event wait    an activity that finished just before:   ====|   ->   |====
-//     device full   one that was running all the while and is about to finish: its last blocks leave room
+//     event wait    an activity that finished just before:             ====|   ->   |====
+//     device full   a kernel of many blocks that ran all the while; its last blocks leave room as they end
 
 #include <algorithm>
 
@@ -64,12 +64,24 @@ WaitFinder::WaitFinder(const Draft& draft) : draft_(draft), by_finish_(draft.str
   }
 }
 
+bool WaitFinder::fills_device(const DeviceEvent& event) const {
+  if (event.kind != TaskKind::kernel) return false;
+  const std::uint32_t blocks = draft_.trace.devices[event.record].grid;
+  std::uint32_t places = 16;
+  for (const Device& device : draft_.trace.properties) {
+    if (device.ordinal != draft_.trace.streams[event.stream].device) continue;
+    if (device.multiprocessors > 0) places = static_cast<std::uint32_t>(device.multiprocessors);
+  }
+  return blocks == 0 || blocks >= places;
+}
+
 Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
   const DeviceEvent& waiting = draft_.events[event];
   const std::int32_t device = draft_.trace.streams[waiting.stream].device;
   Explanation finished, full;
-  std::int64_t nearest = kLongestEventLag + 1;
+  std::int64_t latest = known;  // When the last of those that finished before did so.
   std::int64_t least_left = std::numeric_limits<std::int64_t>::max();
+  std::int64_t full_since = 0;
   for (std::size_t stream = 0; stream < by_finish_.size(); ++stream) {
     if (stream == waiting.stream || draft_.trace.streams[stream].device != device) continue;
     const std::vector<std::uint32_t>& events = by_finish_[stream];
@@ -78,22 +90,24 @@ Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
         [&](std::int64_t t, std::uint32_t i) { return t < draft_.events[i].finish; });
     if (behind != events.begin()) {
       const DeviceEvent& before = draft_.events[*std::prev(behind)];
-      const std::int64_t lag = std::max<std::int64_t>(waiting.start - before.finish, 0);
-      if (lag < nearest && before.finish > known) {
-        nearest = lag;
-        finished = {*std::prev(behind), lag, "event wait"};
+      if (before.finish > latest) {
+        latest = before.finish;
+        finished = {*std::prev(behind), std::max<std::int64_t>(waiting.start - latest, 0), "event wait"};
       }
     }
     if (behind == events.end()) continue;
     const DeviceEvent& running = draft_.events[*behind];
     const std::int64_t left = running.finish - waiting.start;
-    const std::int64_t tail = std::max<std::int64_t>(10'000, (running.finish - running.start) / 20);
-    if (running.start <= known + draft_.typical.launch && left <= tail && left < least_left) {
+    if (running.start < waiting.start && left < least_left && fills_device(running)) {
       least_left = left;
+      full_since = running.start;
       full = {*behind, -left, "device full"};
     }
   }
-  return finished.before != kNone ? finished : full;
+  if (finished.before != kNone && finished.lag <= kLongestEventLag) return finished;
+  // Full from when it could have started at the latest.
+  if (full.before != kNone && full_since <= latest + draft_.typical.launch_fence) return full;
+  return {};
 }
 
 }  // namespace foretrace::infer_detail

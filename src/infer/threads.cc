@@ -1,6 +1,7 @@
 // Threads that wait for threads. While the main thread is inside backward() it shows one long stretch without records, and the
 // autograd thread is busy only within it: the main thread started it and waits for it. Found by that shape alone, so it
-// holds for any pair of threads; of two threads that look alike the one with the step markers is the one that waits.
+// holds for any pair of threads; of two threads that look alike the one with the step markers is the one that waits. A thread that
+// only sleeps (a watchdog) does not fit: what others do begins and ends at any time of its sleep.
 
 #include <algorithm>
 
@@ -29,9 +30,17 @@ std::int64_t standing(const Draft& draft, std::size_t thread) {
   return backward * 2 > records ? -records : records;
 }
 
+/// Of the waiting stretch, the part before and behind the worker's burst may be work of the waiter: any for the thread of the
+/// steps, little for others.
+bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
+  if (main) return burst * 10 >= stretch * 3;
+  return stretch - burst <= std::max<std::int64_t>(stretch / 5, 200'000) && burst * 2 >= stretch;
+}
+
 /// The stretch [first, last] of busy segments of `worker` inside [start, finish], if it is idle at both ends.
-bool find_burst(const std::vector<Segment>& worker, std::int64_t start, std::int64_t finish,
+bool find_burst(const std::vector<Segment>& worker, const Segment& waiting, bool main,
                 std::int64_t tolerance, Handover& found) {
+  const auto [start, finish] = std::pair(waiting.start, waiting.finish);
   auto i = std::lower_bound(worker.begin(), worker.end(), start - tolerance,
                             [](const Segment& s, std::int64_t t) { return s.start < t; });
   while (i != worker.end() && !is_busy(*i)) ++i;
@@ -46,7 +55,7 @@ bool find_burst(const std::vector<Segment>& worker, std::int64_t start, std::int
   found.first = static_cast<std::size_t>(i - worker.begin());
   found.last = static_cast<std::size_t>(last - worker.begin());
   const std::int64_t burst = last->finish - i->start;
-  return burst * 10 >= (finish - start) * 3 && burst >= kLeastWait / 2;
+  return fits(main, burst, finish - start) && burst >= kLeastWait / 2;
 }
 
 }  // namespace
@@ -61,20 +70,20 @@ void find_handovers(Draft& draft) {
   std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
     return standings[a] > standings[b];
   });
-  std::vector<std::size_t> taken(draft.threads.size(), 0);  // Segments of a worker given so far.
+  // Segments of each worker that were given to a waiter.
+  std::vector<std::vector<char>> taken(draft.threads.size());
+  for (std::size_t i = 0; i < taken.size(); ++i) taken[i].assign(draft.threads[i].size(), 0);
   for (std::size_t a = 0; a < order.size(); ++a) {
     const std::vector<Segment>& waiter = draft.threads[order[a]];
-    std::fill(taken.begin(), taken.end(), 0);
     for (std::size_t i = 0; i < waiter.size(); ++i) {
       if (waiter[i].finish - waiter[i].start < kLeastWait || waiter[i].call != kNone) continue;
       for (std::size_t b = a + 1; b < order.size(); ++b) {
         Handover found{.waiter = order[a], .worker = order[b], .segment = i};
-        if (!find_burst(draft.threads[order[b]], waiter[i].start, waiter[i].finish,
-                        draft.tolerance, found)) {
-          continue;
-        }
-        if (found.first < taken[order[b]]) continue;
-        taken[order[b]] = found.last + 1;
+        if (!find_burst(draft.threads[order[b]], waiter[i], a == 0, draft.tolerance, found)) continue;
+        std::vector<char>& given = taken[order[b]];
+        if (given[found.first] || given[found.last]) continue;
+        std::fill(given.begin() + static_cast<std::ptrdiff_t>(found.first),
+                  given.begin() + static_cast<std::ptrdiff_t>(found.last) + 1, 1);
         draft.handovers.push_back(found);
       }
     }
@@ -112,8 +121,12 @@ void connect_hosts(Draft& draft) {
   for (const Call& call : draft.calls) {
     for (const std::uint32_t event : call.awaited) {
       if (call.wait_task == kNoTask) continue;
-      draft.graph.add({.before = draft.events[event].task,
+      const DeviceEvent& awaited = draft.events[event];
+      const TaskId done = awaited.task;
+      const std::int64_t overlap = start(call.wait_task).count() - awaited.finish;
+      draft.graph.add({.before = done,
                        .after = call.wait_task,
+                       .lag = Nanoseconds(call.launched.empty() ? 0 : std::min<std::int64_t>(overlap, 0)),
                        .provenance = call.recorded_wait ? Provenance::measured : Provenance::inferred,
                        .why = call.launched.empty() ? sync : copy});
     }

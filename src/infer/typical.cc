@@ -3,6 +3,7 @@
 // costs that did not bind when it was recorded.
 
 #include <algorithm>
+#include <numeric>
 
 #include "infer/draft.h"
 
@@ -11,53 +12,69 @@ namespace {
 
 struct Spread {
   std::int64_t median = 0;
-  std::int64_t fence = 0;  ///< Tukey's: upper quartile + 1.5 x the distance of the quartiles.
+  /// The greater of Tukey's fence (upper quartile + 1.5 x the distance of the quartiles) and the 95th percentile.
+  std::int64_t fence = 0;
 };
 
 Spread spread_of(std::vector<std::int64_t>& samples) {
-  const auto at = [&](std::size_t i) {
-    std::nth_element(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(i),
-                     samples.end());
-    return samples[i];
-  };
-  const std::int64_t low = at(samples.size() / 4);
-  const std::int64_t median = at(samples.size() / 2);
-  const std::int64_t high = at(samples.size() * 3 / 4);
-  return {median, high + (high - low) * 3 / 2};
+  std::sort(samples.begin(), samples.end());
+  const auto at = [&](std::size_t percent) { return samples[samples.size() * percent / 100]; };
+  return {at(50), std::max(at(75) + (at(75) - at(25)) * 3 / 2, at(95))};
 }
 
 constexpr std::size_t kEnough = 8;
 
+struct Samples {
+  std::vector<std::int64_t> idle_device;  ///< Launch to start, nothing else running on the device.
+  std::vector<std::int64_t> idle_stream;  ///< Launch to start, nothing else running on the stream.
+  std::vector<std::int64_t> gaps;         ///< Finish to start of kernels in line, launched long before.
+};
+
+Samples take_samples(const Draft& draft) {
+  Samples samples;
+  std::vector<std::uint32_t> order(draft.events.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(draft.events[a].start, a) < std::pair(draft.events[b].start, b);
+  });
+  std::int64_t busy = 0;  // Until when any stream is.
+  for (const std::uint32_t i : order) {
+    const DeviceEvent& event = draft.events[i];
+    const Call* call = draft.call_of(event);
+    const bool first = i == draft.streams[event.stream].first;
+    const std::int64_t ready = first ? 0 : draft.events[i - 1].finish;
+    if (call && event.start >= call->start && ready <= call->start) {
+      samples.idle_stream.push_back(event.start - call->start);
+      if (busy <= call->start) samples.idle_device.push_back(event.start - call->start);
+    }
+    if (call && !first && call->finish + 10'000 < ready && event.start >= ready) {
+      samples.gaps.push_back(event.start - ready);
+    }
+    busy = std::max(busy, event.finish);
+  }
+  return samples;
+}
+
 }  // namespace
 
 void measure_typical_delays(Draft& draft) {
-  std::vector<std::int64_t> launches, gaps;
-  for (const auto& [begin, end] : draft.streams) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const DeviceEvent& event = draft.events[i];
-      const Call* call = draft.call_of(event);
-      const bool idle = i == begin || (call && draft.events[i - 1].finish <= call->start);
-      if (call && idle && event.start >= call->start) launches.push_back(event.start - call->start);
-      if (i == begin) continue;
-      const std::int64_t ready = draft.events[i - 1].finish;
-      // The launch was done long before: only the one in front held it.
-      if (call && call->finish + 10'000 < ready && event.start >= ready) {
-        gaps.push_back(event.start - ready);
-      }
-    }
-  }
+  Samples samples = take_samples(draft);
   Typical& typical = draft.typical;
   const std::int64_t tick = draft.trace.tick_ns;
+  // Only an idle device shows a long latency to be one; on an idle stream it may be a wait for another.
+  const bool idle = samples.idle_device.size() >= kEnough;
+  std::vector<std::int64_t>& launches = idle ? samples.idle_device : samples.idle_stream;
   if (launches.size() >= kEnough) {
     const Spread spread = spread_of(launches);
-    typical.launch = std::clamp<std::int64_t>(spread.median, 1000, 50'000);
+    typical.launch = std::clamp<std::int64_t>(spread.median, 1000, idle ? 10'000'000 : 50'000);
     typical.launch_fence =
-        std::clamp(spread.fence, typical.launch + 5000 + tick, std::int64_t{100'000});
+        std::clamp(spread.fence, typical.launch + 5000 + tick,
+                   std::max(2 * typical.launch, std::int64_t{idle ? 50'000 : 100'000}));
   }
-  if (gaps.size() >= kEnough) {
-    const Spread spread = spread_of(gaps);
+  if (samples.gaps.size() >= kEnough) {
+    const Spread spread = spread_of(samples.gaps);
     typical.gap = std::clamp<std::int64_t>(spread.median, 0, 20'000);
-    typical.gap_fence = std::clamp(spread.fence, typical.gap + 2000 + tick, std::int64_t{50'000});
+    typical.gap_fence = std::clamp(spread.fence, typical.gap + 2000 + tick, std::int64_t{20'000} + tick);
   }
 }
 

@@ -157,7 +157,7 @@ TEST(Infer, DeviceTimesAreShiftedBehindTheirLaunches) {
   run.call(0, "launch_a", 10, 2, 1).call(0, "launch_b", 12, 2, 2);
   run.kernel(0, "A", 0, 5, 1).kernel(0, "B", 5, 5, 2);
   const Inference inference = infer(run.trace());
-  EXPECT_EQ(inference.notes.count("device times shifted to follow their launches"), 1);
+  EXPECT_EQ(inference.notes.count("device times shifted to the host's clock by their launches"), 1);
 }
 
 TEST(Infer, StepsComeFromMarkersAndKernelsBelongToTheStepThatLaunchedThem) {
