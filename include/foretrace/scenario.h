@@ -19,7 +19,7 @@ namespace foretrace {
 
 struct Scenario {
   std::string trace;    ///< Path, relative to the scenario file; may be empty when given on the command line.
-  std::string machine;  ///< Name or path; empty: the trace's own.
+  std::string machine;  ///< Name or path of the device to predict for; empty: the trace's own.
   std::vector<std::unique_ptr<Transform>> transforms;
   std::vector<std::string> uses;     ///< Each transform with its settings, as text.
   std::vector<std::string> reports;  ///< Names of reports.
@@ -49,6 +49,18 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options = {});
 
+/// undecided: the interval of the prediction straddles the threshold.
+enum class Verdict { holds, fails, undecided };
+
+struct CheckedAssert {
+  std::string text;   ///< As written: "step_time <= 120ms".
+  Verdict verdict = Verdict::holds;
+  std::string found;  ///< "131.2 ms (125.0 ms to 138.1 ms)".
+};
+
+/// Those assertions of the scenario that do not hold.
+std::vector<CheckedAssert> check_asserts(const Scenario& scenario, const Prediction& prediction);
+
 /// How well causes were found (`foretrace validate`): structure of one step, work of another.
 struct Validation {
   Nanoseconds measured{0};               ///< Step time.
@@ -66,6 +78,9 @@ struct Validation {
   Notes notes;
 };
 Validation validate(const Inference& inference);
+/// Dependencies and lags of steps of one recording, the work of steps of another of the same job (two repeats): only the
+/// errors are filled in, and what describes `structure`. Throws Error if no steps are alike.
+Validation validate_against(const Inference& structure, const Inference& work);
 nlohmann::json to_json(const Validation& validation);
 
 }  // namespace foretrace

@@ -1,0 +1,91 @@
+#include <memory>
+#include <sstream>
+
+#include "cli/options.h"
+#include "foretrace/error.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kTextWidth = 96;
+
+/// `text` in lines of at most kTextWidth, each begun with two spaces.
+void write_wrapped(std::string_view text, std::ostream& out) {
+  std::istringstream words{std::string(text)};
+  std::string word, line;
+  while (words >> word) {
+    if (!line.empty() && line.size() + 1 + word.size() > kTextWidth) {
+      out << "  " << line << '\n';
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  if (!line.empty()) out << "  " << line << '\n';
+}
+
+void write_transform_help(const TransformEntry& entry, std::ostream& out) {
+  out << entry.name << '\n';
+  write_wrapped(std::string(entry.summary) + ".", out);
+  out << '\n';
+  if (!entry.assumes.empty()) {
+    write_wrapped(entry.assumes, out);
+    out << '\n';
+  }
+  std::ostringstream settings;
+  write_help(*entry.make(), settings);
+  std::istringstream lines(settings.str());
+  for (std::string line; std::getline(lines, line);) {
+    const bool indented = line.starts_with("  ") || line.empty();
+    out << (indented ? "" : "  ") << line << '\n';
+  }
+}
+
+void help_transform(const std::string& name, Session& session) {
+  std::vector<std::string_view> names;
+  for (const TransformEntry& entry : transforms()) {
+    if (entry.name == name) return write_transform_help(entry, session.out);
+    names.push_back(entry.name);
+  }
+  throw Error("there is no transform '" + name + "'" + did_you_mean(name, names) +
+              "; `foretrace list transforms` shows all");
+}
+
+/// A command, or else a transform.
+void help_any(const std::string& name, Session& session) {
+  std::vector<std::string_view> names;
+  for (const CommandEntry& entry : commands()) {
+    if (entry.name == name) {
+      session.out << session.app.get_subcommand(name)->help("foretrace");
+      return;
+    }
+    names.push_back(entry.name);
+  }
+  for (const TransformEntry& entry : transforms()) {
+    if (entry.name == name) return write_transform_help(entry, session.out);
+    names.push_back(entry.name);
+  }
+  throw Error("there is no command or transform '" + name + "'" + did_you_mean(name, names));
+}
+
+void run(const std::vector<std::string>& topic, Session& session) {
+  if (topic.empty()) {
+    session.out << session.app.help();
+  } else if (topic.size() == 1 && topic[0] != "transform") {
+    help_any(topic[0], session);
+  } else if (topic.size() == 2 && topic[0] == "transform") {
+    help_transform(topic[1], session);
+  } else {
+    throw Error("help: must be `help`, `help COMMAND` or `help transform NAME`");
+  }
+}
+
+}  // namespace
+
+void add_help(CLI::App& command, Session& session) {
+  const auto topic = std::make_shared<std::vector<std::string>>();
+  command.add_option("TOPIC", *topic, "A command, or: transform NAME");
+  command.callback([topic, &session] { run(*topic, session); });
+}
+
+}  // namespace foretrace

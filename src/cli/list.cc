@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <memory>
+
+#include "cli/options.h"
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+#include "foretrace/report.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+template <class Entries>
+Rows rows_of(const Entries& entries) {
+  Rows rows;
+  for (const auto& entry : entries) rows.emplace_back(entry.name, entry.summary);
+  return rows;
+}
+
+Rows device_rows() {
+  Rows rows;
+  for (const std::string_view name : device_names()) {
+    const DeviceModel device = find_device(name);
+    rows.emplace_back(name, to_text(device.bf16) + " bf16, " + to_text(device.fp32) + " fp32, " +
+                                to_text(device.memory_bandwidth) + ", " + to_text(device.memory));
+  }
+  return rows;
+}
+
+struct List {
+  std::string_view name;
+  Rows (*rows)();
+};
+
+constexpr List kLists[] = {
+    {"commands", [] { return rows_of(commands()); }},   {"devices", device_rows},
+    {"importers", [] { return rows_of(importers()); }}, {"reports", [] { return rows_of(reports()); }},
+    {"transforms", [] { return rows_of(transforms()); }},
+};
+
+void print(const List& list, std::ostream& out) {
+  const Rows rows = list.rows();
+  std::size_t width = 0;
+  for (const auto& [name, summary] : rows) width = std::max(width, name.size());
+  for (const auto& [name, summary] : rows) {
+    out << name << std::string(width - name.size() + 2, ' ') << summary << '\n';
+  }
+}
+
+void run(const std::string& what, Session& session) {
+  std::vector<std::string_view> names;
+  for (const List& list : kLists) {
+    if (list.name == what) return print(list, session.out);
+    names.push_back(list.name);
+    if (!what.empty()) continue;
+    session.out << (names.size() == 1 ? "" : "\n") << list.name << ":\n";
+    print(list, session.out);
+  }
+  if (what.empty()) return;
+  std::string all;
+  for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+  throw Error("list: must be one of " + all + ", got '" + what + "'" + did_you_mean(what, names));
+}
+
+}  // namespace
+
+void add_list(CLI::App& command, Session& session) {
+  const auto what = std::make_shared<std::string>();
+  command.add_option("WHAT", *what, "commands, devices, importers, reports or transforms; all if left out");
+  command.callback([what, &session] { run(*what, session); });
+}
+
+}  // namespace foretrace

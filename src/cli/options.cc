@@ -1,0 +1,52 @@
+#include "cli/options.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+void CacheOptions::add_to(CLI::App& command) {
+  command.add_flag("--no-cache", off, "Neither use nor keep copies of traces that are slow to read");
+  command.add_option("--cache-dir", folder, "Where to keep such copies instead of " + default_cache_folder())
+      ->type_name("FOLDER");
+}
+
+std::string CacheOptions::chosen() const {
+  if (off) return {};
+  return folder.empty() ? default_cache_folder() : folder;
+}
+
+void OutputOption::add_to(CLI::App& command) {
+  command.add_option("--output,-o", path, "Write the result to this file instead of standard output")->type_name("FILE");
+}
+
+void OutputOption::write(Session& session, const std::function<void(std::ostream&)>& answer) const {
+  if (path.empty()) return answer(session.out);
+  std::ofstream file(path, std::ios::binary);
+  if (file) answer(file);
+  file.close();
+  if (!file) throw Error("cannot write '" + path + "'");
+}
+
+void FormatOption::add_to(CLI::App& command) {
+  std::string help = "How to show the result: ";
+  for (std::size_t i = 0; i < names.size(); ++i) help += (i == 0 ? "" : ", ") + std::string(names[i]);
+  command.add_option("--format", chosen, help)->type_name("NAME");
+}
+
+void FormatOption::check() const {
+  std::string all;
+  for (const std::string_view name : names) {
+    if (name == chosen) return;
+    all += (all.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error("--format: must be one of " + all + ", got '" + chosen + "'" + did_you_mean(chosen, names));
+}
+
+void print_json(const nlohmann::json& value, std::ostream& out) {
+  out << value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace foretrace

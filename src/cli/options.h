@@ -1,0 +1,46 @@
+#pragma once
+
+// Options that several commands have.
+
+#include <functional>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "foretrace/import.h"
+
+namespace foretrace {
+
+/// --no-cache and --cache-dir.
+struct CacheOptions {
+  bool off = false;
+  std::string folder;
+  void add_to(CLI::App& command);
+  /// Where to keep copies of slow traces; empty: nowhere.
+  std::string chosen() const;
+};
+
+/// --output: results go to a file instead of standard output.
+struct OutputOption {
+  std::string path;
+  void add_to(CLI::App& command);
+  /// Throws Error if the file cannot be written.
+  void write(Session& session, const std::function<void(std::ostream&)>& answer) const;
+};
+
+/// --format of a command that has these.
+struct FormatOption {
+  std::vector<std::string_view> names;
+  std::string chosen;
+  void add_to(CLI::App& command);
+  /// Throws Error, with the nearest, if the chosen one is not among the names.
+  void check() const;
+};
+
+/// Indented, with a line break at the end.
+void print_json(const nlohmann::json& value, std::ostream& out);
+
+}  // namespace foretrace

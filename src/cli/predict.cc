@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "foretrace/error.h"
+#include "foretrace/scenario.h"
+
+namespace foretrace {
+namespace {
+
+struct PredictCommand {
+  std::string trace, scenario_path, machine, perfetto;
+  std::vector<std::string> steps;
+  bool explain = false, strict = false, quiet = false;
+  FormatOption format;
+  CacheOptions cache;
+  OutputOption output;
+
+  void add_to(CLI::App& command) {
+    command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks");
+    command.add_option("--with", steps, "What to change: a transform with its settings, prefetch:buffers=2; may be repeated")
+        ->type_name("STEP")
+        ->allow_extra_args(false);
+    command.add_option("--scenario", scenario_path, "Read what to change from this JSON file")->type_name("FILE");
+    command.add_option("--machine", machine, "Predict for this device: a built-in name or a JSON file")->type_name("NAME|FILE");
+    for (const ReportEntry& report : reports()) format.names.push_back(report.name);
+    format.add_to(command);
+    command.add_option("--perfetto", perfetto, "Write the predicted timeline there, as JSON for ui.perfetto.dev (.gz packs it)")
+        ->type_name("FILE");
+    command.add_flag("--explain", explain, "Show what the critical path works on and waits for");
+    command.add_flag("--strict", strict, "Refuse a trace that gives rise to warnings");
+    command.add_flag("--quiet", quiet, "Show no progress");
+    output.add_to(command);
+    cache.add_to(command);
+  }
+
+  Scenario scenario() const {
+    Scenario scenario;
+    if (!scenario_path.empty()) scenario = read_scenario(scenario_path);
+    for (const std::string& step : steps) {
+      scenario.transforms.push_back(within("--with " + step, [&] { return read_transform_text(step); }));
+      scenario.uses.push_back(step);
+    }
+    if (!trace.empty()) scenario.trace = trace;
+    if (!machine.empty()) scenario.machine = machine;
+    if (scenario.trace.empty()) throw Error("predict: which TRACE? Give it on the command line, or in the scenario");
+    return scenario;
+  }
+
+  /// What to show: what was asked for here, else what the scenario asks for, else text.
+  std::vector<std::string> chosen_reports(const Scenario& scenario) const {
+    if (!format.chosen.empty()) return {format.chosen};
+    if (!scenario.reports.empty()) return scenario.reports;
+    return {"text"};
+  }
+
+  void run(Session& session) {
+    if (!format.chosen.empty()) format.check();
+    const Scenario question = scenario();
+    const Prediction prediction = [&] {
+      const Progress progress("predicting " + question.trace, quiet);
+      return predict(question.trace, question,
+                     {.explain = explain, .strict = strict, .cache_folder = cache.chosen(), .perfetto_path = perfetto});
+    }();
+    output.write(session, [&](std::ostream& out) {
+      for (const std::string& name : chosen_reports(question)) write_report(name, prediction, out);
+    });
+    session.exit_code = check(question, prediction);
+  }
+
+  static void write_report(const std::string& name, const Prediction& prediction, std::ostream& out) {
+    const auto& all = reports();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const ReportEntry& entry) { return entry.name == name; });
+    if (found == all.end()) throw Error("reports: there is no report '" + name + "'");
+    found->write(prediction, out);
+  }
+
+  /// What the scenario demands; those demands that do not hold are named on stderr.
+  static int check(const Scenario& question, const Prediction& prediction) {
+    int code = kAnswered;
+    for (const CheckedAssert& one : check_asserts(question, prediction)) {
+      const bool fails = one.verdict == Verdict::fails;
+      std::cerr << "foretrace: assert " << (fails ? "fails" : "is undecided") << ": " << one.text << ", found "
+                << one.found << '\n';
+      if (fails) code = kCheckFailed;
+      if (!fails && code == kAnswered) code = kUndecided;
+    }
+    return code;
+  }
+};
+
+}  // namespace
+
+void add_predict(CLI::App& command, Session& session) {
+  const auto predict = std::make_shared<PredictCommand>();
+  predict->add_to(command);
+  command.callback([predict, &session] { predict->run(session); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,113 @@
+#include "cli/prediction_schema.h"
+
+#include <nlohmann/json.hpp>
+
+namespace foretrace {
+namespace {
+
+using nlohmann::json;
+
+json time(const char* description) { return {{"type", "integer"}, {"description", description}}; }
+
+json number(const char* description) { return {{"type", "number"}, {"description", description}}; }
+
+json text(const char* description) { return {{"type", "string"}, {"description", description}}; }
+
+json list(json items, const char* description) {
+  return {{"type", "array"}, {"items", std::move(items)}, {"description", description}};
+}
+
+/// All properties are required; more may come.
+json object(json properties, const char* description) {
+  json required = json::array();
+  for (const auto& [key, value] : properties.items()) required.push_back(key);
+  return {{"type", "object"},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)},
+          {"description", description}};
+}
+
+json breakdown() {
+  return object({{"compute", time("A kernel runs")},
+                 {"communication", time("Of the rest: a collective runs")},
+                 {"copy", time("Of the rest: a copy or fill runs")},
+                 {"input", time("Of the rest: a host thread loads data")},
+                 {"host", time("Of the rest: a host thread works")},
+                 {"idle", time("Nothing runs")}},
+                "Where the time of an average steady step goes; the parts add up to the step time");
+}
+
+json memory() {
+  json peak = object({{"device", {{"type", "integer"}}},
+                      {"peak_allocated_bytes", {{"type", "integer"}}},
+                      {"peak_reserved_bytes", {{"type", json::array({"integer", "null"})}}}},
+                     "Of one device");
+  return list(std::move(peak), "Empty where the trace has no memory events");
+}
+
+json baseline() {
+  return object({{"step_time_ns", time("Of the unmodified graph, replayed")},
+                 {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
+                 {"replay_error", number("|baseline - measured| / measured")},
+                 {"pinned_tasks", time("Tasks that start at their recorded time for want of a cause")},
+                 {"unexplained_ns", time("Delays on device lanes kept without a known cause")},
+                 {"peers_ns", time("Time in collectives that only other ranks explain")},
+                 {"tasks", time("In the graph")},
+                 {"dependencies", object({{"measured", {{"type", "integer"}}},
+                                          {"structural", {{"type", "integer"}}},
+                                          {"inferred", {{"type", "integer"}}},
+                                          {"assumed", {{"type", "integer"}}}},
+                                         "How many, by what they rest on")},
+                 {"breakdown_ns", breakdown()},
+                 {"memory", memory()}},
+                "The replay of the unmodified job");
+}
+
+json predicted() {
+  return object({{"step_time_ns", time("The prediction")},
+                 {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
+                 {"lower_ns", time("Of the interval")},
+                 {"upper_ns", time("Of the interval")},
+                 {"interval_source", text("Where the interval comes from")},
+                 {"breakdown_ns", breakdown()},
+                 {"memory", memory()},
+                 {"assumptions", list({{"type", "string"}}, "What must hold for the prediction to be true")}},
+                "The replay of the job as the scenario changes it");
+}
+
+}  // namespace
+
+json prediction_schema() {
+  json input = object({{"path", text("As given")}, {"format", text("As recognized")}, {"sha256", text("Of the file")}},
+                      "A file that was read");
+  json step = object({{"use", text("As could be given to --with")},
+                      {"summary", text("What it did")},
+                      {"changed_nothing", {{"type", "boolean"}}}},
+                     "A transform that was applied");
+  json note = object({{"severity", {{"enum", json::array({"info", "warning"})}}},
+                      {"text", text("What was found")},
+                      {"count", {{"type", "integer"}}},
+                      {"example", text("The first one, or empty")}},
+                     "Something odd in the data");
+  json measured = object({{"step_time_ns", time("Median of the steady steps")},
+                          {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
+                          {"has_steps", {{"type", "boolean"}}},
+                          {"window_ns", time("Length of the recording")}},
+                         "What was recorded");
+  json schema = object({{"schema", {{"const", "foretrace.prediction/1"}}},
+                        {"tool", object({{"version", text("Of foretrace")}}, "What made this")},
+                        {"inputs", list(std::move(input), "In order of paths")},
+                        {"scenario", {{"type", "object"}, {"description", "Effective settings, defaults included"}}},
+                        {"measured", std::move(measured)},
+                        {"baseline", baseline()},
+                        {"predicted", predicted()},
+                        {"speedup", number("Baseline step time / predicted step time")},
+                        {"steps", list(std::move(step), "In order of application")},
+                        {"notes", list(std::move(note), "In order of appearance")}},
+                       "The answer of `foretrace predict --format json`");
+  schema["$schema"] = "http://json-schema.org/draft-07/schema#";
+  schema["title"] = "foretrace.prediction/1";
+  return schema;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace foretrace {
+
+/// Draft-07 schema of what `predict --format json` prints. Keys may be added to it, but are never renamed.
+nlohmann::json prediction_schema();
+
+}  // namespace foretrace

@@ -1,0 +1,35 @@
+#include "cli/progress.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace foretrace {
+
+Progress::Progress(std::string what, bool quiet) : what_(std::move(what)) {
+  if (!quiet && isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { show(); });
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  done_changed_.notify_one();
+  thread_.join();
+}
+
+void Progress::show() {
+  using namespace std::chrono_literals;
+  std::unique_lock lock(mutex_);
+  bool shown = false;
+  for (int seconds = 2; !done_changed_.wait_for(lock, seconds == 2 ? 2s : 1s, [this] { return done_; }); ++seconds) {
+    std::fprintf(stderr, "\r%s ... %d s", what_.c_str(), seconds);
+    shown = true;
+  }
+  if (shown) std::fprintf(stderr, "\r%*s\r", static_cast<int>(what_.size()) + 12, "");
+}
+
+}  // namespace foretrace

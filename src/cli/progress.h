@@ -1,0 +1,29 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace foretrace {
+
+/// Says on stderr what the program is at, and since when, as long as the object lives: only on a terminal, and only once it has
+/// taken two seconds.
+class Progress {
+ public:
+  Progress(std::string what, bool quiet);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  void show();
+
+  std::string what_;
+  std::mutex mutex_;
+  std::condition_variable done_changed_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,89 @@
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "cli/command.h"
+#include "foretrace/error.h"
+#include "foretrace/version.h"
+
+namespace foretrace {
+namespace {
+
+/// Errors of the standard library quote values with line breaks.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return text;
+}
+
+void check_command(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string_view> names;
+  for (const CommandEntry& command : commands()) {
+    if (command.name == argv[1]) return;
+    names.push_back(command.name);
+  }
+  throw Error("there is no command '" + std::string(argv[1]) + "'" + did_you_mean(argv[1], names) +
+              "; `foretrace list commands` shows all");
+}
+
+int parse_and_call(int argc, const char* const* argv, Session& session) {
+  check_command(argc, argv);
+  try {
+    session.app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = session.app.get_subcommands();
+    session.out << (chosen.empty() ? session.app.help() : chosen.front()->help());
+  } catch (const CLI::CallForAllHelp&) {
+    session.out << session.app.help("", CLI::AppFormatMode::All);
+  } catch (const CLI::CallForVersion&) {
+    session.out << "foretrace " << kVersion << '\n';
+  } catch (const CLI::ParseError& error) {
+    throw Error(error.what());
+  }
+  session.out.flush();
+  if (!session.out) throw Error("cannot write the result to standard output");
+  return session.exit_code;
+}
+
+}  // namespace
+
+const std::vector<CommandEntry>& commands() {
+  static const std::vector<CommandEntry> entries = {
+#define COMMAND(name, summary) {#name, summary, add_##name},
+#include "cli/commands.def"
+#undef COMMAND
+  };
+  return entries;
+}
+
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  CLI::App app("Foretrace predicts how long a training job would take if it were changed, from one trace of it.",
+               "foretrace");
+  app.set_version_flag("--version", std::string(kVersion));
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  Session session{app, out};
+  for (const CommandEntry& entry : commands()) {
+    CLI::App* command = app.add_subcommand(std::string(entry.name), std::string(entry.summary));
+    entry.add(*command, session);
+  }
+  try {
+    return parse_and_call(argc, argv, session);
+  } catch (const TraceError& error) {
+    err << "foretrace: " << one_line(error.what()) << '\n';
+    return kUnusableTrace;
+  } catch (const Error& error) {
+    err << "foretrace: " << one_line(error.what()) << '\n';
+    return kWrongUse;
+  } catch (const std::bad_alloc&) {
+    err << "foretrace: out of memory\n";
+    return kBug;
+  } catch (const std::exception& error) {
+    err << "foretrace: a bug, please report it: " << one_line(error.what()) << '\n';
+    return kBug;
+  }
+}
+
+}  // namespace foretrace

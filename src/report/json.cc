@@ -1,0 +1,132 @@
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/version.h"
+#include "report/json_text.h"
+#include "report/registered.h"
+
+namespace foretrace {
+namespace {
+
+using nlohmann::json;
+
+json nanoseconds(const std::vector<Nanoseconds>& times) {
+  json all = json::array();
+  for (const Nanoseconds time : times) all.push_back(time.count());
+  return all;
+}
+
+json to_json(const Breakdown& breakdown) {
+  return {{"compute", breakdown.compute.count()}, {"communication", breakdown.communication.count()},
+          {"copy", breakdown.copy.count()},       {"input", breakdown.input.count()},
+          {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
+}
+
+json to_json(const std::vector<MemoryPeak>& peaks) {
+  json all = json::array();
+  for (const MemoryPeak& peak : peaks) {
+    all.push_back({{"device", peak.device},
+                   {"peak_allocated_bytes", peak.peak_allocated.count},
+                   {"peak_reserved_bytes", peak.peak_reserved ? json(peak.peak_reserved->count) : json(nullptr)}});
+  }
+  return all;
+}
+
+json baseline_json(const Prediction& prediction) {
+  const auto count = [&](Provenance provenance) { return prediction.dependencies[static_cast<int>(provenance)]; };
+  return {{"step_time_ns", prediction.baseline.step_time.count()},
+          {"steps", nanoseconds(prediction.baseline.each)},
+          {"replay_error", prediction.replay_error},
+          {"pinned_tasks", prediction.unexplained.pinned_tasks},
+          {"unexplained_ns", prediction.unexplained.lag.count()},
+          {"peers_ns", prediction.unexplained.peers.count()},
+          {"tasks", prediction.tasks},
+          {"dependencies",
+           {{"measured", count(Provenance::measured)},
+            {"structural", count(Provenance::structural)},
+            {"inferred", count(Provenance::inferred)},
+            {"assumed", count(Provenance::assumed)}}},
+          {"breakdown_ns", to_json(prediction.baseline_breakdown)},
+          {"memory", to_json(prediction.baseline_memory)}};
+}
+
+json predicted_json(const Prediction& prediction) {
+  return {{"step_time_ns", prediction.predicted.step_time.count()},
+          {"steps", nanoseconds(prediction.predicted.each)},
+          {"lower_ns", prediction.lower.count()},
+          {"upper_ns", prediction.upper.count()},
+          {"interval_source", prediction.interval_source},
+          {"breakdown_ns", to_json(prediction.predicted_breakdown)},
+          {"memory", to_json(prediction.predicted_memory)},
+          {"assumptions", prediction.assumptions}};
+}
+
+json inputs_json(const Prediction& prediction) {
+  json all = json::array();
+  for (const InputFile& input : prediction.inputs) {
+    all.push_back({{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
+  }
+  return all;
+}
+
+json steps_json(const Prediction& prediction) {
+  json all = json::array();
+  for (const AppliedStep& step : prediction.steps) {
+    all.push_back({{"use", step.use}, {"summary", step.summary}, {"changed_nothing", step.changed_nothing}});
+  }
+  return all;
+}
+
+json explained_json(const Prediction& prediction) {
+  json all = json::array();
+  for (const Explained& line : prediction.explained) {
+    all.push_back({{"task", line.task},
+                   {"lane", line.lane},
+                   {"reason", line.reason},
+                   {"start_ns", line.start.count()},
+                   {"duration_ns", line.duration.count()},
+                   {"waited_ns", line.waited.count()}});
+  }
+  return all;
+}
+
+}  // namespace
+
+json notes_json(const Notes& notes) {
+  json all = json::array();
+  for (const Note& note : notes.all()) {
+    all.push_back({{"severity", to_string(note.severity)},
+                   {"text", note.text},
+                   {"count", note.count},
+                   {"example", note.example}});
+  }
+  return all;
+}
+
+json to_json(const Prediction& prediction) {
+  json object = {
+      {"schema", "foretrace.prediction/1"},
+      {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
+      {"inputs", inputs_json(prediction)},
+      {"scenario", prediction.scenario_json.empty() ? json::object() : json::parse(prediction.scenario_json)},
+      {"measured",
+       {{"step_time_ns", prediction.measured.step_time.count()},
+        {"steps", nanoseconds(prediction.measured.each)},
+        {"has_steps", prediction.has_steps},
+        {"window_ns", prediction.window.count()}}},
+      {"baseline", baseline_json(prediction)},
+      {"predicted", predicted_json(prediction)},
+      {"speedup", prediction.speedup},
+      {"steps", steps_json(prediction)},
+      {"notes", notes_json(prediction.notes)}};
+  if (!prediction.explained.empty()) object["critical_path"] = explained_json(prediction);
+  return object;
+}
+
+std::string json_text(const json& value) {
+  return value.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+void write_json(const Prediction& prediction, std::ostream& out) { out << json_text(to_json(prediction)) << '\n'; }
+
+}  // namespace foretrace

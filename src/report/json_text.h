@@ -1,0 +1,15 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "foretrace/notes.h"
+
+namespace foretrace {
+
+/// Indented; bytes that are not UTF-8 (names in traces may hold any) are shown as replacement characters.
+std::string json_text(const nlohmann::json& value);
+
+nlohmann::json notes_json(const Notes& notes);
+
+}  // namespace foretrace

@@ -1,0 +1,37 @@
+#pragma once
+
+// Host lanes as events on threads. Tasks become calls and ops in line; around them the annotations that say which step and
+// phase they belong to, and of which module they are. A call that hands over work and then waits is two tasks but one call:
+//
+//     tasks    |cudaMemcpy|..........|cudaMemcpy|
+//     written  |cudaMemcpy......................|
+//
+// Tasks with names in parentheses, "(between records)", stand for time of which nothing was recorded; nor is it written.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+struct HostSlice {
+  Nanoseconds start{0}, finish{0};
+  std::string_view category;
+  std::string name;         ///< Of an annotation or a call; otherwise that of `task`.
+  TaskId task = kNoTask;    ///< kNoTask for an annotation.
+  TaskId launch = kNoTask;  ///< The task that device tasks of this call depend on.
+  bool waits = false;       ///< For device tasks; `task` is the one that does.
+  bool correlated() const { return launch != kNoTask || waits; }
+};
+
+/// By lane, outer slices in front of those inside them; empty for lanes of devices.
+using HostSlices = std::vector<std::vector<HostSlice>>;
+HostSlices host_slices(const Graph& graph, const Timeline& timeline);
+
+/// The device lanes that `task` waits for, each once, in order.
+std::vector<LaneId> awaited_lanes(const Graph& graph, TaskId task);
+
+}  // namespace foretrace

@@ -1,0 +1,69 @@
+#include <ostream>
+
+#include "report/registered.h"
+#include "report/tables.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+/// Text as markdown shows it, angle brackets of C++ names included.
+std::string literal(std::string_view text) {
+  std::string all;
+  for (const char c : text) {
+    if (c == '<') {
+      all += "&lt;";
+      continue;
+    }
+    if (c == '*' || c == '_' || c == '`' || c == '\\') all += '\\';
+    all += c;
+  }
+  return all;
+}
+
+void write_list(std::ostream& out, std::string_view heading, const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  out << "\n**" << heading << "**\n\n";
+  for (const std::string& line : lines) out << "- " << literal(line) << '\n';
+}
+
+void write_table(std::ostream& out, Table table) {
+  for (auto& row : table.rows) {
+    for (std::string& cell : row) cell = literal(cell);
+  }
+  out << '\n';
+  write_markdown_table(table, out);
+}
+
+void write_titled(std::ostream& out, std::string_view title, Table table) {
+  if (table.rows.empty()) return;
+  out << "\n**" << title << "**\n";
+  write_table(out, std::move(table));
+}
+
+}  // namespace
+
+void write_markdown(const Prediction& prediction, std::ostream& out) {
+  const VerdictLines lines = verdict(prediction);
+  out << "### " << literal(lines.what) << "\n\n";
+  out << "**" << literal(lines.how_much) << "**, " << literal(lines.how_sure) << "\n";
+  write_table(out, time_table(prediction));
+  if (Table memory = memory_table(prediction); !memory.rows.empty()) write_table(out, std::move(memory));
+
+  std::vector<std::string> steps;
+  for (const AppliedStep& step : prediction.steps) steps.push_back(step.use + ": " + step.summary);
+  write_list(out, "Changed", steps);
+  std::vector<std::string> rests;
+  for (const Ground& ground : grounds(prediction)) {
+    rests.push_back(std::string(ground.heading) + ": " + ground.sentence);
+  }
+  write_list(out, "Rests on", rests);
+  write_list(out, "Assumes", prediction.assumptions);
+  write_titled(out, "On the critical path, what waited longest", wait_table(prediction));
+  write_titled(out, "On the critical path, what worked longest", work_table(prediction));
+  std::vector<std::string> notes;
+  for (const Note& note : prediction.notes.all()) notes.push_back(note_text(note));
+  write_list(out, "Notes", notes);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,21 @@
+#pragma once
+
+// Rows of cells as aligned text or as markdown. The first column is left-aligned, the others right unless said otherwise.
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace foretrace {
+
+struct Table {
+  std::vector<std::string> heading;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::size_t> left = {0};  ///< Columns that are left-aligned.
+};
+
+/// Each line begins with `indent`, and none ends in spaces. An empty heading is left out.
+void write_aligned(const Table& table, std::ostream& out, const std::string& indent = "");
+void write_markdown_table(const Table& table, std::ostream& out);
+
+}  // namespace foretrace

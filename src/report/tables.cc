@@ -1,0 +1,106 @@
+#include "report/tables.h"
+
+#include <algorithm>
+
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kMostExplained = 12;
+
+std::string percent_of(Nanoseconds part, Nanoseconds whole) {
+  if (whole.count() == 0) return "-";
+  return to_fixed(100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()), 1) + " %";
+}
+
+std::string change_text(Nanoseconds before, Nanoseconds after) {
+  return foretrace::change_text(static_cast<double>(before.count()), static_cast<double>(after.count()));
+}
+
+const MemoryPeak* peak_of(const std::vector<MemoryPeak>& peaks, std::int32_t device) {
+  for (const MemoryPeak& peak : peaks) {
+    if (peak.device == device) return &peak;
+  }
+  return nullptr;
+}
+
+std::string device_text(std::int32_t device) { return device < 0 ? "host" : "device " + std::to_string(device); }
+
+/// The lines of the explanation with any, the greatest first.
+std::vector<const Explained*> sorted_by(const Prediction& prediction, Nanoseconds Explained::*part) {
+  std::vector<const Explained*> lines;
+  for (const Explained& line : prediction.explained) {
+    if (line.*part > 0ns) lines.push_back(&line);
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [&](const Explained* a, const Explained* b) { return a->*part > b->*part; });
+  if (lines.size() > kMostExplained) lines.resize(kMostExplained);
+  return lines;
+}
+
+}  // namespace
+
+Table time_table(const Prediction& prediction) {
+  Table table;
+  const bool what_if = is_what_if(prediction);
+  table.heading = {"", "now", "share"};
+  if (what_if) table.heading.insert(table.heading.end(), {"predicted", "share", "change"});
+  const Nanoseconds before = prediction.baseline.step_time;
+  const Nanoseconds after = prediction.predicted.step_time;
+  const auto add = [&](std::string name, Nanoseconds from, Nanoseconds to) {
+    std::vector<std::string> row = {std::move(name), to_text(from), percent_of(from, before)};
+    if (what_if) row.insert(row.end(), {to_text(to), percent_of(to, after), change_text(from, to)});
+    table.rows.push_back(std::move(row));
+  };
+  add(prediction.has_steps ? "step" : "recording", before, after);
+  for (const Share& share : shares(prediction)) {
+    if (share.baseline == 0ns && share.predicted == 0ns) continue;
+    add("  " + std::string(share.name), share.baseline, share.predicted);
+  }
+  return table;
+}
+
+Table memory_table(const Prediction& prediction) {
+  Table table;
+  const bool what_if = is_what_if(prediction);
+  table.heading = {"peak memory", "now"};
+  if (what_if) table.heading.insert(table.heading.end(), {"predicted", "change"});
+  for (const MemoryPeak& peak : prediction.baseline_memory) {
+    std::vector<std::string> row = {"  " + device_text(peak.device) + ", allocated", to_text(peak.peak_allocated)};
+    const MemoryPeak* after = peak_of(prediction.predicted_memory, peak.device);
+    if (what_if && after != nullptr) {
+      row.push_back(to_text(after->peak_allocated));
+      row.push_back(foretrace::change_text(static_cast<double>(peak.peak_allocated.count),
+                                           static_cast<double>(after->peak_allocated.count)));
+    }
+    table.rows.push_back(std::move(row));
+    if (!peak.peak_reserved) continue;
+    std::vector<std::string> reserved = {"  " + device_text(peak.device) + ", reserved", to_text(*peak.peak_reserved)};
+    if (what_if) reserved.insert(reserved.end(), {"not known", ""});
+    table.rows.push_back(std::move(reserved));
+  }
+  return table;
+}
+
+Table wait_table(const Prediction& prediction) {
+  Table table;
+  table.heading = {"waited", "first at", "task", "lane", "because"};
+  table.left = {2, 3, 4};
+  for (const Explained* line : sorted_by(prediction, &Explained::waited)) {
+    table.rows.push_back({to_text(line->waited), to_text(line->start), line->task, line->lane, line->reason});
+  }
+  return table;
+}
+
+Table work_table(const Prediction& prediction) {
+  Table table;
+  table.heading = {"worked", "first at", "task", "lane"};
+  table.left = {2, 3};
+  for (const Explained* line : sorted_by(prediction, &Explained::duration)) {
+    table.rows.push_back({to_text(line->duration), to_text(line->start), line->task, line->lane});
+  }
+  return table;
+}
+
+}  // namespace foretrace

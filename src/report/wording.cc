@@ -1,0 +1,131 @@
+#include "report/wording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace foretrace {
+namespace {
+
+double part(Nanoseconds part, Nanoseconds whole) {
+  return whole.count() == 0 ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
+  return to_text(time) + ", " + to_fixed(100 * part(time, prediction.unexplained.window), 2) +
+         " % of the recording";
+}
+
+std::string unit(const Prediction& prediction) { return prediction.has_steps ? "step" : "recording"; }
+
+std::string applied(const Prediction& prediction) {
+  std::string all;
+  for (const AppliedStep& step : prediction.steps) {
+    if (!all.empty()) all += ", then ";
+    all += step.use;
+    if (step.changed_nothing) all += " (changed nothing)";
+  }
+  return all;
+}
+
+std::string span(const Prediction& prediction) {
+  return "between " + to_text(prediction.lower) + " and " + to_text(prediction.upper);
+}
+
+std::string how_much(const Prediction& prediction) {
+  const std::string after = to_text(prediction.predicted.step_time);
+  if (!is_what_if(prediction)) return after + " a " + unit(prediction);
+  const std::string times = to_text(prediction.baseline.step_time) + " -> " + after + " a " + unit(prediction);
+  if (prediction.baseline.step_time == prediction.predicted.step_time) return times + ": no change";
+  return times + " (" +
+         change_text(static_cast<double>(prediction.baseline.step_time.count()),
+                     static_cast<double>(prediction.predicted.step_time.count())) +
+         "), " + to_fixed(prediction.speedup, 3) + " times as fast";
+}
+
+}  // namespace
+
+std::string grouped(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  const std::size_t front = value < 0 ? 1 : 0;
+  for (std::size_t at = digits.size(); at > front + 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
+std::string change_text(double before, double after) {
+  if (before == 0) return "-";
+  return to_percent((after - before) / before);
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::array<Share, 6> shares(const Prediction& prediction) {
+  const Breakdown& before = prediction.baseline_breakdown;
+  const Breakdown& after = prediction.predicted_breakdown;
+  return {{{"compute", before.compute, after.compute},
+           {"communication", before.communication, after.communication},
+           {"copy", before.copy, after.copy},
+           {"input", before.input, after.input},
+           {"host", before.host, after.host},
+           {"idle", before.idle, after.idle}}};
+}
+
+bool is_what_if(const Prediction& prediction) { return !prediction.steps.empty(); }
+
+VerdictLines verdict(const Prediction& prediction) {
+  VerdictLines verdict;
+  verdict.what = is_what_if(prediction) ? applied(prediction) : "the job as it was recorded";
+  verdict.how_much = how_much(prediction);
+  verdict.how_sure = span(prediction);
+  const std::string error = to_fixed(100 * prediction.replay_error, 3) + " %";
+  verdict.how_sure += prediction.replay_error <= kTrustedReplayError
+                          ? "; the unmodified replay is " + error + " off"
+                          : "; NOT TO BE TRUSTED: the unmodified replay is " + error + " off";
+  return verdict;
+}
+
+std::vector<Ground> grounds(const Prediction& prediction) {
+  const auto count = [&](Provenance provenance) {
+    return grouped(static_cast<std::int64_t>(prediction.dependencies[static_cast<int>(provenance)])) + " " +
+           std::string(to_string(provenance));
+  };
+  const std::size_t steps = prediction.measured.each.size();
+  std::vector<Ground> all;
+  all.push_back({"replay", to_text(prediction.measured.step_time) + " measured, " +
+                               to_text(prediction.baseline.step_time) + " replayed over " +
+                               (prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
+                                                     : "the whole recording (no steps in it)")});
+  all.push_back({"pinned", grouped(prediction.unexplained.pinned_tasks) + " of " +
+                               counted(static_cast<std::int64_t>(prediction.tasks), "task") +
+                               " held at their recorded start"});
+  all.push_back({"unexplained", share_of_window(prediction, prediction.unexplained.lag) +
+                                    ", kept as delays without a known cause"});
+  if (prediction.unexplained.peers != 0ns) {
+    all.push_back({"other ranks", share_of_window(prediction, prediction.unexplained.peers) +
+                                      " of collectives, which only their traces explain"});
+  }
+  all.push_back({"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
+                                     count(Provenance::inferred) + ", " + count(Provenance::assumed)});
+  all.push_back({"interval", prediction.interval_source});
+  return all;
+}
+
+std::string note_text(const Note& note) {
+  return std::string(to_string(note.severity)) + ": " + note_text_without_severity(note);
+}
+
+std::string note_text_without_severity(const Note& note) {
+  std::string text = note.text;
+  if (note.count > 1 || !note.example.empty()) {
+    text += " (";
+    if (note.count > 1) text += counted(note.count, "time");
+    if (note.count > 1 && !note.example.empty()) text += ", ";
+    if (!note.example.empty()) text += (note.count > 1 ? "first: " : "") + note.example;
+    text += ")";
+  }
+  return text;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,55 @@
+#pragma once
+
+// The sentences and figures that more than one report shows, so that text, markdown and csv cannot disagree.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/report.h"
+
+namespace foretrace {
+
+/// 53021 -> "53,021"
+std::string grouped(std::int64_t value);
+
+/// (after - before) / before as "-12.3 %"; "-" where there is nothing to compare with.
+std::string change_text(double before, double after);
+
+/// "1 task", "2 tasks"
+std::string counted(std::int64_t count, std::string_view noun);
+
+struct Share {
+  std::string_view name;
+  Nanoseconds baseline{0};
+  Nanoseconds predicted{0};
+};
+
+/// The parts of a step in the order of Breakdown.
+std::array<Share, 6> shares(const Prediction& prediction);
+
+/// The three lines every report for people begins with.
+struct VerdictLines {
+  std::string what, how_much, how_sure;
+};
+VerdictLines verdict(const Prediction& prediction);
+
+/// What the prediction rests on, as pairs of a heading and a sentence.
+struct Ground {
+  std::string_view heading;
+  std::string sentence;
+};
+std::vector<Ground> grounds(const Prediction& prediction);
+
+/// "warning: kernels without a launch record (733 times, first: ampere_sgemm at 1.2 ms)"
+std::string note_text(const Note& note);
+std::string note_text_without_severity(const Note& note);
+
+bool is_what_if(const Prediction& prediction);
+
+/// A baseline whose replay is further off than this is marked: what-ifs on it are not to be trusted.
+constexpr double kTrustedReplayError = 0.01;
+
+}  // namespace foretrace

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "foretrace/report.h"
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+/// The files that an answer was made from: `path` itself, or all files of a folder, in order of their paths.
+std::vector<InputFile> input_files(const std::string& path, const std::vector<Trace>& traces);
+
+}  // namespace foretrace

@@ -1,0 +1,72 @@
+#include "scenario/interval.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+namespace foretrace {
+namespace {
+
+/// Of sorted times, by linear interpolation.
+double quantile(const std::vector<Nanoseconds>& sorted, double at) {
+  const double place = at * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  const double part = place - static_cast<double>(low);
+  return static_cast<double>(sorted[low].count()) * (1 - part) + static_cast<double>(sorted[high].count()) * part;
+}
+
+/// Taken where the recording does not show how much its steps vary; assumed.
+constexpr double kAssumedSpread = 0.05;
+
+/// How far fast and slow steps are from the median one, as factors around 1. The first step is warm-up where there are more.
+struct Spread {
+  double fast = 1 - kAssumedSpread, slow = 1 + kAssumedSpread;
+  bool measured = false;
+};
+
+Spread spread_of(const StepTimes& measured) {
+  std::vector<Nanoseconds> steps = measured.each;
+  if (steps.size() >= 2) steps.erase(steps.begin());
+  if (steps.size() < 2 || measured.step_time <= 0ns) return {};
+  std::sort(steps.begin(), steps.end());
+  const auto median = static_cast<double>(measured.step_time.count());
+  return {.fast = std::min(1.0, quantile(steps, 0.1) / median),
+          .slow = std::max(1.0, quantile(steps, 0.9) / median),
+          .measured = true};
+}
+
+double share(Nanoseconds part, Nanoseconds whole) {
+  return whole <= 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+std::string percent(double fraction) { return to_fixed(100 * fraction, 1) + " %"; }
+
+std::string source_text(const IntervalInputs& inputs, const Spread& spread, double unexplained) {
+  std::string text = spread.measured
+                         ? "steps in the trace vary by -" + percent(1 - spread.fast) + " to +" + percent(spread.slow - 1)
+                         : "too few steps in the trace to know how much they vary: " + percent(kAssumedSpread) +
+                               " either way are assumed";
+  if (inputs.predicted == inputs.baseline) return text;
+  text += "; " + percent(unexplained) + " of the time has no known cause and " + percent(inputs.inferred_share) +
+          " of the critical path waits for what was inferred, so as much of the change is open";
+  return text;
+}
+
+}  // namespace
+
+Interval interval_of(const IntervalInputs& inputs) {
+  const Spread spread = spread_of(inputs.measured);
+  const double unexplained =
+      std::min(1.0, share(inputs.unexplained.lag + inputs.unexplained.peers, inputs.unexplained.window));
+  const double open = std::min(1.0, unexplained + inputs.inferred_share);
+  const Nanoseconds change{std::abs((inputs.predicted - inputs.baseline).count())};
+  const Nanoseconds slack = scaled(change, open) + scaled(inputs.predicted, inputs.replay_error);
+  Interval interval;
+  interval.lower = std::max(0ns, scaled(inputs.predicted, spread.fast) - slack);
+  interval.upper = scaled(inputs.predicted, spread.slow) + slack;
+  interval.source = source_text(inputs, spread, unexplained);
+  return interval;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "foretrace/scenario.h"
+#include "foretrace/simulate.h"
+#include "scenario/explain.h"
+#include "scenario/inputs.h"
+#include "scenario/interval.h"
+
+namespace foretrace {
+namespace {
+
+/// An answer and what it was read from, so that the predicted timeline can be written.
+struct Answer {
+  Prediction prediction;
+  Graph graph;
+  Timeline timeline;
+};
+
+double ratio(Nanoseconds part, Nanoseconds whole) {
+  return whole == 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+std::vector<MemoryPeak> peaks_of(const Timeline& timeline) {
+  std::vector<MemoryPeak> peaks;
+  for (const MemoryCurve& curve : timeline.memory) peaks.push_back({curve.device, curve.peak, {}});
+  return peaks;
+}
+
+void count_dependencies(const Graph& graph, Prediction& prediction) {
+  graph.each_dependency([&](const Dependency& wait) { ++prediction.dependencies[static_cast<int>(wait.provenance)]; });
+}
+
+void note_assumptions(const std::vector<std::string>& assumptions, Prediction& prediction) {
+  std::vector<std::string>& known = prediction.assumptions;
+  for (const std::string& assumption : assumptions) {
+    if (std::find(known.begin(), known.end(), assumption) == known.end()) known.push_back(assumption);
+  }
+}
+
+void apply_one(const Transform& transform, const std::string& use, Graph& graph, Prediction& prediction) {
+  const Effect effect = within(use, [&] { return transform.apply(graph); });
+  prediction.steps.push_back({use, effect.summary, effect.changed == 0});
+  if (effect.changed == 0) prediction.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
+  note_assumptions(effect.assumptions, prediction);
+  prediction.notes.merge(effect.notes);
+}
+
+/// The one place where transforms are applied.
+void apply(const Scenario& scenario, Graph& graph, Prediction& prediction) {
+  if (!scenario.machine.empty()) {
+    const auto machine = read_transform({{"use", "faster_device"}, {"to", scenario.machine}});
+    apply_one(*machine, "faster_device:to=" + scenario.machine, graph, prediction);
+  }
+  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
+    const std::string use = i < scenario.uses.size() ? scenario.uses[i] : "transform " + std::to_string(i);
+    apply_one(*scenario.transforms[i], use, graph, prediction);
+  }
+}
+
+bool edits(const Scenario& scenario) { return !scenario.transforms.empty() || !scenario.machine.empty(); }
+
+void describe_baseline(const Inference& inference, const Timeline& replayed, Prediction& prediction) {
+  const Graph& graph = inference.graph;
+  prediction.measured = step_times(graph, inference.recorded);
+  prediction.baseline = step_times(graph, replayed);
+  prediction.has_steps = !graph.steps().empty();
+  prediction.unexplained = graph.unexplained();
+  prediction.window = graph.unexplained().window;
+  prediction.tasks = graph.task_count();
+  prediction.baseline_breakdown = breakdown(graph, replayed);
+  prediction.baseline_memory = peaks_of(replayed);
+  count_dependencies(graph, prediction);
+  const Nanoseconds measured = prediction.measured.step_time;
+  if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
+  prediction.replay_error = std::abs(ratio(prediction.baseline.step_time - measured, measured));
+  if (prediction.replay_error > 0.01) {
+    prediction.notes.add(Severity::warning, "the unmodified replay does not reproduce the recording; do not trust what-ifs on it",
+                         to_percent(prediction.replay_error, 2) + " off");
+  }
+}
+
+void describe_prediction(const Graph& graph, const Timeline& timeline, Prediction& prediction) {
+  prediction.predicted = step_times(graph, timeline);
+  prediction.predicted_breakdown = breakdown(graph, timeline);
+  prediction.predicted_memory = peaks_of(timeline);
+  if (prediction.predicted.step_time <= 0ns) throw Error("nothing to simulate: the scenario leaves no work in a step");
+  prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
+}
+
+void set_interval(const Graph& graph, const Timeline& timeline, Prediction& prediction) {
+  const Interval interval = interval_of(
+      {.measured = prediction.measured,
+       .baseline = prediction.baseline.step_time,
+       .predicted = prediction.predicted.step_time,
+       .replay_error = prediction.replay_error,
+       .unexplained = prediction.unexplained,
+       .inferred_share = prediction.steps.empty() || timeline.reasons.empty() ? 0 : ratio(time_on_inferred_waits(graph, timeline), timeline.length)});
+  prediction.lower = interval.lower;
+  prediction.upper = interval.upper;
+  prediction.interval_source = interval.source;
+}
+
+Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options) {
+  Answer answer;
+  Prediction& prediction = answer.prediction;
+  prediction.scenario_json = write_scenario(scenario).dump();
+  prediction.notes = inference.notes;
+  prediction.assumptions = inference.assumptions;
+  const bool what_if = edits(scenario);
+  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !what_if});
+  describe_baseline(inference, replayed, prediction);
+  const Graph* graph = &inference.graph;
+  if (what_if) {
+    answer.graph = inference.graph.clone();
+    apply(scenario, answer.graph, prediction);
+    answer.timeline = simulate(answer.graph, {.reasons = true});
+    graph = &answer.graph;
+    describe_prediction(*graph, answer.timeline, prediction);
+  } else {
+    if (!options.perfetto_path.empty()) answer.graph = inference.graph.clone();
+    answer.timeline = std::move(replayed);
+    prediction.predicted = prediction.baseline;
+    prediction.predicted_breakdown = prediction.baseline_breakdown;
+    prediction.predicted_memory = prediction.baseline_memory;
+  }
+  set_interval(*graph, answer.timeline, prediction);
+  if (what_if && prediction.predicted.step_time == prediction.baseline.step_time) {
+    prediction.notes.add(Severity::info, "the step time does not change: what the scenario speeds up or slows down is not what "
+                                         "steps wait for");
+  }
+  if (options.explain) prediction.explained = explain(*graph, answer.timeline);
+  return answer;
+}
+
+/// The greatest level the allocator's own records tell of; nothing where they do not.
+void add_reserved(const Trace& trace, std::vector<MemoryPeak>& peaks) {
+  for (MemoryPeak& peak : peaks) {
+    std::int64_t most = -1;
+    for (const MemoryRecord& record : trace.memory) {
+      if (record.device == peak.device) most = std::max(most, record.total_reserved);
+    }
+    if (most > 0) peak.peak_reserved = Bytes{most};
+  }
+}
+
+Answer answer(const Trace& trace, const std::string& place, const Scenario& scenario,
+              const PredictOptions& options) {
+  const Inference inference = within(place, [&] { return infer(trace); });
+  Answer result = answer(inference, scenario, options);
+  Notes notes;
+  notes.merge(trace.notes);
+  notes.merge(result.prediction.notes);
+  result.prediction.notes = std::move(notes);
+  add_reserved(trace, result.prediction.baseline_memory);
+  if (!edits(scenario)) result.prediction.predicted_memory = result.prediction.baseline_memory;
+  return result;
+}
+
+/// The rank with the longest predicted step; the others wait for it.
+Answer slowest(const std::vector<Trace>& traces, const std::string& path, const Scenario& scenario,
+               const PredictOptions& options) {
+  Answer worst;
+  std::int32_t worst_rank = -1;
+  std::string all;
+  for (const Trace& trace : traces) {
+    const std::string place = traces.size() == 1 ? path : path + ": rank " + std::to_string(trace.rank);
+    Answer next = answer(trace, place, scenario, options);
+    all += (all.empty() ? "" : ", ") + std::to_string(trace.rank) + ": " + to_text(next.prediction.predicted.step_time);
+    if (worst_rank < 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
+      worst = std::move(next);
+      worst_rank = trace.rank;
+    }
+  }
+  if (traces.size() > 1) {
+    worst.prediction.notes.add(Severity::info,
+                               "each rank was predicted alone; the answer is the slowest, rank " + std::to_string(worst_rank),
+                               all, static_cast<std::int64_t>(traces.size()));
+  }
+  return worst;
+}
+
+void refuse_warnings(const Notes& notes) {
+  for (const Note& note : notes.all()) {
+    if (note.severity != Severity::warning) continue;
+    throw TraceError("refused because of --strict: " + note.text + " (" + std::to_string(note.count) + " times" +
+                     (note.example.empty() ? "" : ", first: " + note.example) + ")");
+  }
+}
+
+void finish(const Answer& answer, const PredictOptions& options) {
+  if (options.strict) refuse_warnings(answer.prediction.notes);
+  if (!options.perfetto_path.empty()) write_kineto(answer.graph, answer.timeline, options.perfetto_path);
+}
+
+}  // namespace
+
+Prediction predict(const std::string& trace_path, const Scenario& scenario, const PredictOptions& options) {
+  const std::vector<Trace> traces = import_all(trace_path, {.cache_folder = options.cache_folder});
+  Answer answer = slowest(traces, trace_path, scenario, options);
+  answer.prediction.inputs = input_files(trace_path, traces);
+  finish(answer, options);
+  return std::move(answer.prediction);
+}
+
+Prediction predict(const Inference& inference, const Scenario& scenario, const PredictOptions& options) {
+  Answer result = answer(inference, scenario, options);
+  finish(result, options);
+  return std::move(result.prediction);
+}
+
+}  // namespace foretrace
