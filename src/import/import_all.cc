@@ -102,12 +102,12 @@ std::vector<Trace> import_all(const std::string& path, const ImportOptions& opti
     throw TraceError(path + ": must hold a trace, but none of its " + looked + " is one" +
                      (found.first_other.empty() ? "" : " (" + found.first_other + ")"));
   }
+  std::stable_sort(found.traces.begin(), found.traces.end(),
+                   [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
   if (found.others > 0) {
     found.traces[0].notes.add(Severity::info, "files beside the traces that are no traces",
                               found.first_other, found.others);
   }
-  std::stable_sort(found.traces.begin(), found.traces.end(),
-                   [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
   if (found.traces.size() > 1) complete_world_size(found.traces);
   return std::move(found.traces);
 }

@@ -126,12 +126,13 @@ bool JsonCursor::scan_text(JsonValue& value) {
 bool JsonCursor::ends_text(const char* behind_quote) const {
   JsonCursor ahead(behind_quote, end);
   const char next = ahead.peek();
-  if (next == '}' || next == ']' || next == ':' || ahead.ran_out) return true;
+  if (ahead.ran_out) return true;
+  if (in_key) return next == ':';
+  if (next == '}' || next == ']') return true;
   if (next != ',') return false;
   ++ahead.at;
   const char after = ahead.peek();
-  if (after != '"')
-    return after != 0 && (after < 'A' || after > 'z' || after == '[' || after == ']');
+  if (after != '"') return std::strchr("{}[]-0123456789", after) != nullptr;
   // A quote behind a comma opens the next key or the next text, if it closes again at once.
   JsonValue ignored;
   if (!ahead.scan_text(ignored)) return true;

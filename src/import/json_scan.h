@@ -61,6 +61,7 @@ class JsonCursor {
   /// A quote ends a text only where the text may end: for names with quotes that are not escaped.
   /// Slow.
   bool lenient = false;
+  bool in_key = false;  ///< For `lenient`: the text is a key.
   JsonOddities odd;
 
  private:

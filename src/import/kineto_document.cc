@@ -180,11 +180,14 @@ void KinetoDocument::write_notes() {
 }
 
 void KinetoDocument::refuse() const {
-  if (has_events_ || is_list_) {
-    if (elements_ == 0) {
-      throw TraceError("must hold events, but its list of events is empty" +
-                       std::string(cut_ ? " or cut off" : ""));
-    }
+  if (cut_ && elements_ == 0) {
+    const std::string damage = bytes_.damage();
+    throw TraceError("must hold events, but ends in front of the first one" +
+                     (damage.empty() ? "" : ": " + damage));
+  }
+  if (has_events_ && elements_ == 0)
+    throw TraceError("must hold events, but its list of events is empty");
+  if (has_events_) {
     throw TraceError("must hold events of operators, calls or kernels, but none of its " +
                      std::to_string(elements_) + " elements is one");
   }

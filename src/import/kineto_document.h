@@ -57,6 +57,7 @@ class KinetoDocument {
   std::int64_t commas_missing_ = 0;
   bool is_list_ = false;
   bool has_events_ = false;
+  bool expects_comma_ = false;
   bool cut_ = false;
 };
 

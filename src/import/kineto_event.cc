@@ -62,9 +62,11 @@ constexpr WordTable<Field> kArgKeys{
 
 /// A key and its colon.
 bool scan_key(JsonCursor& cursor, JsonValue& key) {
-  if (!cursor.scan_text(key) || cursor.peek() != ':') return false;
-  ++cursor.at;
-  return true;
+  cursor.in_key = true;
+  const bool found = cursor.scan_text(key) && cursor.peek() == ':';
+  cursor.in_key = false;
+  if (found) ++cursor.at;
+  return found;
 }
 
 enum class Next { key, end, broken };

@@ -10,12 +10,12 @@ namespace foretrace {
 void KinetoDocument::read_events() {
   has_events_ = true;
   ++at_;
-  bool expects_comma = false;
+  expects_comma_ = false;
   for (;;) {
     const char next = peek();
     if (next == ',') {
       ++at_;
-      expects_comma = false;
+      expects_comma_ = false;
       continue;
     }
     if (next == ']') {
@@ -30,9 +30,9 @@ void KinetoDocument::read_events() {
       }
       return note_cut("in the list of events");
     }
-    if (expects_comma) ++commas_missing_;
+    if (expects_comma_) ++commas_missing_;
+    expects_comma_ = true;
     if (!read_event()) return;
-    expects_comma = true;
   }
 }
 
@@ -71,7 +71,8 @@ bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
     if (cursor.ran_out) return false;
     cursor = JsonCursor(start, window_.end());
     cursor.lenient = true;
-    if (!event_.parse(cursor)) {
+    // A text that swallowed its neighbours shows in the shortest one.
+    if (!event_.parse(cursor) || event_.text(Field::phase).size() != 1) {
       event_.duplicate_keys = duplicates;
       return false;
     }
@@ -112,6 +113,7 @@ bool KinetoDocument::skip_to_next_event() {
       skip_back();
       if (back == window_.begin() || back[-1] != '}') continue;
       at_ = brace;
+      expects_comma_ = false;
       return true;
     }
     at_ = std::max(at_, window_.end() - kContext);

@@ -71,8 +71,10 @@ void KinetoRecords::drop_unrecorded_times() {
     first = std::min(first, time);
     last = std::max(last, time);
   });
-  // Time 0 is a time like any other, unless all others are far from it.
-  if (zeros == 0 || first == kNever || first <= 0 || first / 10 <= last - first) return;
+  // Time 0 is a time like any other, unless all others are a minute and ten times their span away
+  // from it.
+  constexpr std::int64_t kFar = 60'000'000'000;
+  if (zeros == 0 || first == kNever || first < kFar || first / 10 <= last - first) return;
   const auto drop = [](auto& records) {
     std::erase_if(records, [](const auto& record) { return record.start_ns == 0; });
   };

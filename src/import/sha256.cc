@@ -2,12 +2,14 @@
 
 #include "import/sha256.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "import/source.h"
 
@@ -102,13 +104,15 @@ std::string sha256_of_text(std::string_view text) {
 }
 
 std::string sha256_of_file(const std::string& path) {
-  const auto file = open_file(path);
-  Sha256 sha;
-  std::vector<char> chunk(1 << 16);
-  while (const std::size_t got = file->read(chunk.data(), chunk.size())) {
-    sha.add(reinterpret_cast<const unsigned char*>(chunk.data()), got);
-  }
-  return sha.hex();
+  return within(path, [&] {
+    const auto file = open_file(path);
+    Sha256 sha;
+    std::vector<char> chunk(1 << 16);
+    while (const std::size_t got = file->read(chunk.data(), chunk.size())) {
+      sha.add(reinterpret_cast<const unsigned char*>(chunk.data()), got);
+    }
+    return sha.hex();
+  });
 }
 
 }  // namespace foretrace

@@ -14,8 +14,9 @@ namespace {
 
 class File : public Source {
  public:
-  explicit File(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb")) {
-    if (file_ == nullptr) throw TraceError(path + ": cannot be opened: " + std::strerror(errno));
+  explicit File(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
+    if (file_ == nullptr)
+      throw TraceError(std::string("cannot be opened: ") + std::strerror(errno));
     std::setvbuf(file_, nullptr, _IONBF, 0);
   }
   File(const File&) = delete;
@@ -25,13 +26,12 @@ class File : public Source {
   std::size_t read(char* to, std::size_t room) override {
     const std::size_t got = std::fread(to, 1, room, file_);
     if (got == 0 && std::ferror(file_) != 0) {
-      throw TraceError(path_ + ": cannot be read: " + std::strerror(errno));
+      throw TraceError(std::string("cannot be read: ") + std::strerror(errno));
     }
     return got;
   }
 
  private:
-  std::string path_;
   std::FILE* file_;
 };
 

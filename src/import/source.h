@@ -39,7 +39,7 @@ class PeekedSource : public Source {
   std::size_t taken_ = 0;
 };
 
-/// The bytes of a file as they are. Throws TraceError if it cannot be opened.
+/// The bytes of a file as they are. Throws TraceError, without the path, if it cannot be opened.
 std::unique_ptr<Source> open_file(const std::string& path);
 
 std::unique_ptr<Source> inflate_gzip(std::unique_ptr<Source> compressed);

@@ -1,0 +1,103 @@
+#pragma once
+
+// Files for tests: a folder that goes away, and bytes compressed as the tools do it.
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "import/recorded.h"
+
+namespace foretrace {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "foretrace-test-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+  std::string write(const std::string& name, const std::string& bytes) const {
+    const std::filesystem::path file = std::filesystem::path(path_) / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << bytes;
+    return file.string();
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline std::string gzip(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, static_cast<uLong>(text.size())) + 32, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+inline std::string zstd(const std::string& text) {
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  return out;
+}
+
+inline std::string tar(const std::vector<std::pair<std::string, std::string>>& members) {
+  std::string out;
+  for (const auto& [name, bytes] : members) {
+    char header[512] = {};
+    std::snprintf(header, 100, "%s", name.c_str());
+    std::snprintf(header + 100, 8, "0000644");
+    std::snprintf(header + 124, 12, "%011zo", bytes.size());
+    std::snprintf(header + 136, 12, "%011o", 0);
+    header[156] = '0';
+    std::memcpy(header + 257, "ustar\00000", 8);
+    std::memset(header + 148, ' ', 8);
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    std::snprintf(header + 148, 8, "%06o", sum);
+    out.append(header, 512);
+    out += bytes;
+    out.resize((out.size() + 511) / 512 * 512, '\0');
+  }
+  return out + std::string(1024, '\0');
+}
+
+/// The message of the TraceError that `action` throws, or "no error".
+template <class Action>
+std::string failure(Action&& action) {
+  try {
+    action();
+  } catch (const TraceError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,151 @@
+#include "foretrace/import.h"
+
+#include <gtest/gtest.h>
+
+#include "import/files.h"
+#include "import/rank_name.h"
+
+namespace foretrace {
+namespace {
+
+std::string kineto(const std::string& name, const std::string& more = "") {
+  return R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": ")" + name +
+         R"(", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])" + more + "}";
+}
+
+std::string ranked(int rank) {
+  return kineto(
+      "k", R"(, "distributedInfo": {"rank": )" + std::to_string(rank) + R"(, "world_size": 12})");
+}
+
+std::string first_name(const Trace& trace) {
+  return std::string(trace.names[trace.devices.at(0).name]);
+}
+
+TEST(Import, ReadsEveryCompression) {
+  const Folder folder;
+  for (const auto& [name, bytes] :
+       {std::pair<const char*, std::string>{"a.json", kineto("gemm")},
+        {"a.json.gz", gzip(kineto("gemm"))},
+        {"a.json.zst", zstd(kineto("gemm"))},
+        {"a.tgz", gzip(tar({{"._a.json", "\1\2"}, {"a.json", kineto("gemm")}}))},
+        {"a.tar", tar({{"notes.txt", "hello"}, {"a.json", kineto("gemm")}})}}) {
+    EXPECT_EQ(first_name(import_trace(folder.write(name, bytes))), "gemm") << name;
+  }
+}
+
+TEST(Import, AnArchiveOfSeveralTracesIsNotOneTrace) {
+  const Folder folder;
+  const std::string archive =
+      folder.write("x.tar.gz", gzip(tar({{"a.json", kineto("a")}, {"b.json", kineto("b")}})));
+  EXPECT_EQ(failure([&] { import_trace(archive); }),
+            archive + ": must hold one trace, but holds 2, such as \"" + archive + ":a.json\"");
+  EXPECT_EQ(first_name(import_trace(archive + ":b.json")), "b");
+  EXPECT_EQ(import_all(archive).size(), 2U);
+}
+
+TEST(Import, AFolderIsReadInTheOrderOfRanks) {
+  const Folder folder;
+  folder.write("a.json", ranked(10));
+  folder.write("b.json.gz", gzip(ranked(2)));
+  folder.write("readme.txt", "no trace");
+  folder.write(".hidden.json", ranked(5));
+  const std::vector<Trace> traces = import_all(folder.path());
+  ASSERT_EQ(traces.size(), 2U);
+  EXPECT_EQ(traces[0].rank, 2);
+  EXPECT_EQ(traces[1].rank, 10);
+  EXPECT_EQ(traces[1].world_size, 12);
+  EXPECT_EQ(traces[0].notes.count("files beside the traces that are no traces"), 1);
+}
+
+TEST(Import, RanksComeFromTheNamesOfFilesWhereNothingElseTellsThem) {
+  const Folder folder;
+  for (const int rank : {10, 0, 9})
+    folder.write("rank" + std::to_string(rank) + ".json", kineto("k"));
+  const std::vector<Trace> traces = import_all(folder.path());
+  ASSERT_EQ(traces.size(), 3U);
+  EXPECT_EQ(traces[1].rank, 9);
+  EXPECT_EQ(traces[0].world_size, 11);
+}
+
+TEST(Import, TracesInFoldersOfAFolderAreFound) {
+  const Folder folder;
+  folder.write("0/trace.json", ranked(0));
+  folder.write("1/trace.json", ranked(1));
+  EXPECT_EQ(import_all(folder.path()).size(), 2U);
+}
+
+TEST(Import, RankInName) {
+  const std::pair<const char*, int> cases[] = {
+      {"rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz", 0},
+      {"/x/host_rank3_0.json", 3},
+      {"worker5_step_12.json", 5},
+      {"/rank7/trace.json", -1},
+      {"x_Rank=12.json", 12},
+      {"franking.json", -1},
+      {"rank_nothing.json", -1},
+  };
+  for (const auto& [name, rank] : cases) EXPECT_EQ(rank_in_name(name).value_or(-1), rank) << name;
+}
+
+TEST(Import, SaysWhatIsWrong) {
+  const Folder folder;
+  std::filesystem::create_directory(folder / "empty");
+  folder.write("text/a.txt", "hello");
+  const std::string sqlite("SQLite format 3\0xxxx", 20);
+  const std::string half = gzip(kineto("k")).substr(0, 12);
+  const std::pair<std::string, std::string> cases[] = {
+      {folder / "missing.json", "cannot be opened: No such file or directory"},
+      {folder / "empty", "must be one trace, but is a folder"},
+      {folder.write("empty.json", ""), "must be a trace, but is empty"},
+      {folder.write("blank.json", "\n\n"), "must be a trace, but is blank"},
+      {folder.write("noise.bin", "\xde\xad\xbe\xef"),
+       "must be a trace, but is of no known format (it starts with the bytes de ad be ef)"},
+      {folder.write("x.sqlite", sqlite),
+       "must be a trace, but is a SQLite database, as Nsight Systems exports one"},
+      {folder.write("x.pickle", "\x80\x04\x95"),
+       "must be a trace, but is a Python pickle, as PyTorch's memory snapshots are"},
+      {folder.write("et.json", R"({"schema": "1.0.1", "pid": 1, "nodes": []})"),
+       "must be a trace, but is a PyTorch execution trace, which has no times"},
+      {folder.write("half.json.gz", half),
+       "must hold events, but ends in front of the first one: the gzip data ends in the middle"},
+      {folder.write("none.tar", tar({{"a.txt", "hello"}})),
+       "must hold a trace, but none of its members is one"},
+      {folder.write("lfs.json.gz", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
+       "must be a trace, but is a Git LFS pointer to one; \"git lfs pull\" fetches the file "
+       "itself"},
+      {folder.write("cut.ftrace", std::string("\x89"
+                                              "FTRC\r\n\x1a\1\0\0\0\0\0\0\0",
+                                              16)),
+       "must be a whole .ftrace file, but is cut off"},
+  };
+  for (const auto& [path, message] : cases) {
+    EXPECT_EQ(failure([&path = path] { import_trace(path); }), path + ": " + message);
+  }
+  EXPECT_EQ(failure([&] { import_all(folder / "empty"); }),
+            (folder / "empty") + ": must hold a trace, but none of its 0 files is one");
+  EXPECT_EQ(
+      failure([&] { import_all(folder / "text"); }),
+      (folder / "text") + ": must hold a trace, but none of its 1 file is one (" +
+          (folder / "text/a.txt") +
+          ": must be a trace, but is of no known format (it starts with the bytes 68 65 6c 6c))");
+}
+
+TEST(Import, EveryImporterHasASummary) {
+  EXPECT_FALSE(importers().empty());
+  for (const ImporterEntry& importer : importers())
+    EXPECT_FALSE(importer.summary.empty()) << importer.name;
+}
+
+TEST(Sha256, AgreesWithTheStandard) {
+  const Folder folder;
+  EXPECT_EQ(sha256_of_file(folder.write("abc", "abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_of_file(folder.write("empty", "")),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_of_file(folder.write("a", std::string(1000000, 'a'))),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,158 @@
+#include "import/source.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <fstream>
+
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "import/files.h"
+#include "import/tar.h"
+
+namespace foretrace {
+namespace {
+
+struct Read {
+  std::string text;
+  std::string damage;
+};
+
+Read read_all(Source& source, std::size_t step) {
+  Read read;
+  std::string chunk(step, '\0');
+  while (const std::size_t got = source.read(chunk.data(), chunk.size()))
+    read.text.append(chunk, 0, got);
+  read.damage = source.damage();
+  return read;
+}
+
+/// Whatever the steps, the same must come out.
+Read decompress(const std::string& bytes) {
+  Read first;
+  for (const std::size_t step : {1, 7, 1000, 1 << 20}) {
+    const auto source = decompressed(std::make_unique<TextSource>(bytes, step));
+    const Read read = read_all(*source, step + 3);
+    if (step != 1) {
+      EXPECT_EQ(read.text, first.text) << step;
+      EXPECT_EQ(read.damage, first.damage) << step;
+    }
+    first = read;
+  }
+  return first;
+}
+
+std::string long_text() {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += "event " + std::to_string(i * i) + "\n";
+  return text;
+}
+
+TEST(Source, PlainBytesStayAsTheyAre) {
+  EXPECT_EQ(decompress("hello").text, "hello");
+  EXPECT_EQ(decompress("").text, "");
+}
+
+TEST(Source, GzipIsUndone) { EXPECT_EQ(decompress(gzip(long_text())).text, long_text()); }
+
+TEST(Source, AllMembersOfGzipAreRead) {
+  const Read read = decompress(gzip("one ") + gzip("") + gzip(long_text()) + gzip("three"));
+  EXPECT_EQ(read.text, "one " + long_text() + "three");
+  EXPECT_EQ(read.damage, "");
+}
+
+TEST(Source, PaddingBehindGzipIsIgnored) {
+  EXPECT_EQ(decompress(gzip("one") + std::string(512, '\0')).text, "one");
+  EXPECT_EQ(decompress(gzip("one") + std::string(512, '\0')).damage, "");
+}
+
+TEST(Source, GzipThatEndsEarlyGivesWhatIsThere) {
+  const std::string whole = gzip(long_text());
+  const Read read = decompress(whole.substr(0, whole.size() / 2));
+  EXPECT_GT(read.text.size(), 1000U);
+  EXPECT_EQ(read.text, long_text().substr(0, read.text.size()));
+  EXPECT_EQ(read.damage, "the gzip data ends in the middle");
+}
+
+TEST(Source, DamagedGzipIsNoticed) {
+  std::string bytes = gzip(long_text());
+  bytes[bytes.size() - 6] = static_cast<char>(bytes[bytes.size() - 6] ^ 1);
+  EXPECT_EQ(decompress(bytes).damage, "the gzip data is damaged");
+}
+
+TEST(Source, ZstdFramesAreUndone) {
+  const Read read = decompress(zstd("one ") + zstd(long_text()));
+  EXPECT_EQ(read.text, "one " + long_text());
+  EXPECT_EQ(read.damage, "");
+}
+
+TEST(Source, ZstdThatEndsEarlyIsNoticed) {
+  const std::string whole = zstd(long_text());
+  EXPECT_EQ(decompress(whole.substr(0, whole.size() - 3)).damage,
+            "the zstd data ends in the middle");
+}
+
+TEST(Source, AGitLfsPointerIsNoTrace) {
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+  try {
+    decompressed(std::make_unique<TextSource>(pointer));
+    FAIL();
+  } catch (const TraceError& error) {
+    EXPECT_STREQ(error.what(),
+                 "must be a trace, but is a Git LFS pointer to one; \"git lfs pull\" fetches the "
+                 "file itself");
+  }
+}
+
+TEST(Source, AMissingFileIsSaid) {
+  EXPECT_EQ(failure([] { open_source("/nonexistent/x.json"); }),
+            "/nonexistent/x.json: cannot be opened: No such file or directory");
+}
+
+TEST(Tar, MembersAreReadInOrder) {
+  const std::string bytes =
+      tar({{"a.json", "first"}, {"folder/b.json", long_text()}, {"empty", ""}});
+  TextSource source(bytes, 100);
+  TarReader reader(source);
+  std::vector<std::string> names;
+  std::vector<std::size_t> sizes;
+  while (reader.next()) {
+    names.push_back(reader.name());
+    sizes.push_back(read_all(*member_source(reader), 50).text.size());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"a.json", "folder/b.json", "empty"}));
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{5, long_text().size(), 0}));
+}
+
+TEST(Tar, MembersMayBeSkipped) {
+  const std::string bytes = tar({{"a.json", long_text()}, {"b.json", "second"}});
+  TextSource source(bytes, 100);
+  TarReader reader(source);
+  ASSERT_TRUE(reader.next());
+  ASSERT_TRUE(reader.next());
+  EXPECT_EQ(read_all(*member_source(reader), 50).text, "second");
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(Tar, AnArchiveThatEndsEarlyIsNoticed) {
+  const std::string bytes = tar({{"a.json", long_text()}});
+  TextSource source(bytes.substr(0, 5000));
+  TarReader reader(source);
+  ASSERT_TRUE(reader.next());
+  EXPECT_EQ(read_all(*member_source(reader), 50).damage, "the archive ends in the middle");
+}
+
+TEST(Tar, AMemberIsNamedBehindAColon) {
+  const Folder folder;
+  const std::string archive =
+      folder.write("x.tar.gz", gzip(tar({{"r/a.json", "first"}, {"b.json.gz", gzip("second")}})));
+  EXPECT_EQ(read_all(*open_source(archive + ":r/a.json"), 50).text, "first");
+  EXPECT_EQ(read_all(*open_source(archive + ":b.json.gz"), 50).text, "second");
+  EXPECT_EQ(failure([&] { open_source(archive + ":c"); }),
+            archive + ":c: the archive has no such member");
+}
+
+}  // namespace
+}  // namespace foretrace
