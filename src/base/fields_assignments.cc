@@ -11,32 +11,50 @@ using Json = nlohmann::json;
 
 constexpr auto kNowhere = std::string_view::npos;
 
-/// Where a value that begins with a quote, a bracket or a slash ends, one past its last character;
-/// 0 if it is an ordinary one. A bracket inside a quoted text does not count.
-std::size_t end_of_enclosed(std::string_view text) {
-  if (text.empty()) return 0;
-  if (text.front() == '/') {
-    for (std::size_t at = 1; (at = text.find('/', at)) != kNowhere; ++at) {
-      const bool escaped = text[at - 1] == '\\';
-      if (!escaped && (at + 1 == text.size() || text[at + 1] == ',')) return at + 1;
-    }
-    return 0;
+/// One past the slash that ends a /regular expression/, or 0.
+std::size_t end_of_expression(std::string_view text) {
+  for (std::size_t at = 1; (at = text.find('/', at)) != kNowhere; ++at) {
+    const bool escaped = text[at - 1] == '\\';
+    if (!escaped && (at + 1 == text.size() || text[at + 1] == ',')) return at + 1;
   }
-  if (text.front() != '"' && text.front() != '[' && text.front() != '{') return 0;
+  return 0;
+}
+
+/// One past the quote or bracket that closes the first one, or 0. Brackets inside quotes do not
+/// count.
+std::size_t end_of_nested(std::string_view text) {
   int depth = 0;
   bool quoted = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
-    if (quoted && c == '\\') {
-      ++at;
-      continue;
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (quoted) {
+      if (c == '\\') ++at;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      --depth;
     }
-    if (c == '"') quoted = !quoted;
-    if (!quoted && (c == '[' || c == '{')) ++depth;
-    if (!quoted && (c == ']' || c == '}')) --depth;
     if (!quoted && depth == 0) return at + 1;
   }
   return 0;
+}
+
+/// Where a value that begins with a slash, quote or bracket ends, one past its last character; 0 if
+/// it is an ordinary one.
+std::size_t end_of_enclosed(std::string_view text) {
+  if (text.empty()) return 0;
+  switch (text.front()) {
+    case '/':
+      return end_of_expression(text);
+    case '"':
+    case '[':
+    case '{':
+      return end_of_nested(text);
+    default:
+      return 0;
+  }
 }
 
 struct Assignment {
