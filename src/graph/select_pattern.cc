@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <regex>
 
 #include "foretrace/error.h"
@@ -13,10 +14,14 @@ constexpr std::size_t kLongestExpression = 1000;
 // this one does neither, and lacks only back-references.
 constexpr auto kSyntax = std::regex::ECMAScript | std::regex_constants::__polynomial;
 
-std::string reason_of(const std::regex_error& error) {
+std::string reason_of(const std::regex_error& error, std::string_view pattern) {
+  const auto count = [&](char c) { return std::count(pattern.begin(), pattern.end(), c); };
   switch (error.code()) {
+    // The library says so whenever it cannot go on, also at a * in front.
     case std::regex_constants::error_brack: return "a [ without its ]";
-    case std::regex_constants::error_paren: return "a ( without its )";
+    case std::regex_constants::error_paren:
+      if (count('(') == count(')')) return "* + ? or { with nothing to repeat";
+      return count('(') > count(')') ? "a ( without its )" : "a ) without its (";
     case std::regex_constants::error_brace: return "a { without its }";
     case std::regex_constants::error_badbrace: return "not a number within { }";
     case std::regex_constants::error_range: return "a range such as [z-a] that is empty";
@@ -39,7 +44,7 @@ std::regex compile(std::string_view pattern) {
     return std::regex(expression.begin(), expression.end(), kSyntax);
   } catch (const std::regex_error& error) {
     throw Error("must be a regular expression, got " + std::string(pattern) + ": " +
-                reason_of(error));
+                reason_of(error, pattern));
   }
 }
 

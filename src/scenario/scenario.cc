@@ -104,8 +104,9 @@ Json read_extended(const std::string& path, int bases) {
     json.erase("extends");
     const std::string folder = std::filesystem::path(path).parent_path().string();
     Json base = within("extends", [&] {
-      Json read = read_extended(relative_to(folder, base_path), bases - 1);
-      parse_scenario(read);  // A mistake in the base is reported in the base.
+      const std::string path_of_base = relative_to(folder, base_path);
+      Json read = read_extended(path_of_base, bases - 1);
+      within(path_of_base, [&] { parse_scenario(read); });  // Its mistakes are reported as its own.
       return read;
     });
     const std::string base_folder = std::filesystem::path(base_path).parent_path().string();

@@ -51,7 +51,7 @@ Json scenario_schema() {
       {"extends", text("Path of a scenario, relative to this file, whose keys hold where this one has none; its "
                        "transforms and assertions come before those of this file")},
       {"trace", text("Path of the trace, relative to this file")},
-      {"machine", text("What the trace was recorded on: a device name or the path of a machine file; left out: as recorded")},
+      {"machine", text("Device to predict for: its name or the path of a machine file; left out: the one of the trace")},
       {"transforms",
        {{"type", "array"},
         {"description", "What is different, in order of application"},

@@ -144,10 +144,21 @@ class Amp final : public Transform {
             .phase = like.phase};
   }
 
+  static void add_wait(Graph& graph, TaskId before, TaskId after, std::string_view why) {
+    graph.add({.before = before,
+               .after = after,
+               .provenance = Provenance::assumed,
+               .why = graph.names().intern(why)});
+  }
+
   std::size_t add_casts(Graph& graph) const {
     const std::vector<TaskId> kernels = first_of_phase(graph, "forward");
+    const Launches launches(graph);
     for (const TaskId kernel : kernels) {
-      graph.insert_before(kernel, extra(graph, kernel, "amp casts", TaskKind::kernel, cast_time_));
+      const TaskId cast = graph.insert_before(
+          kernel, extra(graph, kernel, "amp casts", TaskKind::kernel, cast_time_));
+      const TaskId launch = launches.launch_of(kernel);
+      if (launch != kNoTask) add_wait(graph, launch, cast, "launch");
     }
     return kernels.size();
   }
@@ -165,14 +176,8 @@ class Amp final : public Transform {
           launch, extra(graph, launch, "launch amp unscale", TaskKind::launch, kLaunch));
       const TaskId wait = graph.insert_before(
           launch, extra(graph, launch, "amp found_inf", TaskKind::sync, kLaunch));
-      graph.add({.before = call,
-                 .after = unscale,
-                 .provenance = Provenance::assumed,
-                 .why = graph.names().intern("launch")});
-      graph.add({.before = unscale,
-                 .after = wait,
-                 .provenance = Provenance::assumed,
-                 .why = graph.names().intern("gradient scaler")});
+      add_wait(graph, call, unscale, "launch");
+      add_wait(graph, unscale, wait, "gradient scaler");
     }
     return kernels.size();
   }

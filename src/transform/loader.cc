@@ -238,10 +238,10 @@ class Loader final : public Transform {
 
   void describe_effect(Effect& effect, const Tally& tally, std::size_t slowed) const {
     const auto n = static_cast<std::int64_t>(tally.batches);
-    effect.summary = counted(tally.batches, "batch") + " of " + to_text(tally.work / n) +
+    effect.summary = std::to_string(n) + (n == 1 ? " batch" : " batches") + " of " +
+                     to_text(tally.work / n) +
                      " loaded by " + counted(static_cast<std::size_t>(workers_), "worker") +
                      "; the training thread keeps " + to_text(tally.hand_over / n) + " for each";
-    if (tally.batches != 1) effect.summary.replace(effect.summary.find("batch"), 5, "batches");
     effect.assumptions.push_back("the workers have started and are evenly staggered");
     effect.assumptions.push_back(
         "loading a batch takes a worker " +

@@ -52,7 +52,7 @@ class Replace final : public Transform {
     return longest;
   }
 
-  Selector where_;
+  Selector where_{"kernel"};
   std::string per_ = "run";
   std::string name_;
   std::string duration_ = "sum";

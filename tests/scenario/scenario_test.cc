@@ -1,0 +1,242 @@
+#include "foretrace/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "foretrace/error.h"
+#include "scenario/asserts.h"
+#include "scenario/json_file.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The effective settings of a scenario given as text, or the message of the Error.
+std::string parsed(const char* text) {
+  try {
+    return write_scenario(parse_scenario(parse_json_text(text))).dump();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// A folder with scenario files of its own.
+class ScenarioFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() / ("foretrace_scenario_" + std::string(test->name()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = folder_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path.string();
+  }
+
+  /// The message of the Error without the folder.
+  std::string message(const std::string& path) {
+    try {
+      read_scenario(path);
+      return "no error";
+    } catch (const Error& error) {
+      std::string text = error.what();
+      const std::string prefix = folder_.string() + "/";
+      for (std::size_t at; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());
+      return text;
+    }
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST(Scenario, KeepsTransformsInOrderWithTheirSettings) {
+  const Scenario scenario = parse_scenario(Json::parse(R"({
+      "version": 1, "trace": "x.json.gz",
+      "transforms": [{"use": "scale", "factor": 0.5, "where": {"name": "/a,b/"}},
+                     {"use": "prefetch", "$comment": "why"},
+                     {"use": "insert", "duration": "5us", "lane": "a,b"}],
+      "reports": ["json"], "assert": [{"step_time": "<= 120ms", "speedup": ">= 1.2"}]})"));
+  EXPECT_EQ(scenario.trace, "x.json.gz");
+  EXPECT_EQ(scenario.uses,
+            (std::vector<std::string>{"scale:factor=0.5,where.name=\"/a,b/\"", "prefetch",
+                                      "insert:duration=5us,lane=\"a,b\""}));
+  EXPECT_EQ(scenario.reports, std::vector<std::string>{"json"});
+  EXPECT_EQ(scenario.asserts,
+            (std::vector<std::string>{"speedup >= 1.2", "step_time <= 120ms"}));
+}
+
+TEST(Scenario, ItsUsesCanBeGivenOnTheCommandLine) {
+  const Scenario scenario = parse_scenario(Json::parse(R"({"transforms": [
+      {"use": "scale", "factor": 0.25, "by": "-2us", "where": {"name": "a,\"b", "layer": "2-3", "step": 4}},
+      {"use": "loader", "cores": 3, "pin_memory": true, "first_touch": "1.5GB/s"}]})"));
+  for (std::size_t i = 0; i < scenario.uses.size(); ++i) {
+    EXPECT_EQ(write_json(*read_transform_text(scenario.uses[i])),
+              write_json(*scenario.transforms[i]))
+        << scenario.uses[i];
+  }
+}
+
+TEST(Scenario, ReadsBackWhatItWrites) {
+  const Json written = write_scenario(parse_scenario(Json::parse(R"({"machine": "a100", "trace": "t",
+      "transforms": [{"use": "prefetch", "buffers": 3}], "assert": [{"peak_memory": "< 16GB"}]})")));
+  EXPECT_EQ(written.at("transforms")[0].at("buffers"), 3);
+  EXPECT_EQ(write_scenario(parse_scenario(written)), written);
+}
+
+TEST(Scenario, SaysWhatIsWrongAndWhere) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"transforms": [{"use": "prefetch"}, {"use": "loader", "workers": -1}]})",
+       "transforms[1]: workers: must be at least 0, got -1"},
+      {R"({"transforms": [{"use": "prefetch", "bufers": 2}]})",
+       "transforms[0]: there is no setting \"bufers\"; the settings are buffers, where (did you mean \"buffers\"?)"},
+      {R"({"transforms": [{"use": "prefetsch"}]})",
+       "transforms[0]: there is no transform \"prefetsch\" (did you mean \"prefetch\"?); `foretrace list transforms` "
+       "shows all"},
+      {R"({"transforms": [{"use": "insert", "duration": 5}]})",
+       "transforms[0]: duration: must be a text with its unit, such as \"5us\", got 5"},
+      {R"({"transforms": [{"use": "scale", "where": {"name": "/[/"}}]})",
+       "transforms[0]: where: name: must be a regular expression, got /[/: a [ without its ]"},
+      {R"({"transforms": ["amp"]})", "transforms[0]: must be an object such as {\"use\": \"amp\"}"},
+      {R"({"transforms": {"use": "amp"}})", "transforms: must be a list"},
+      {R"({"transfroms": []})",
+       "there is no key \"transfroms\" in a scenario; the keys are assert, extends, machine, reports, sweep, transforms, "
+       "trace, version (did you mean \"transforms\"?)"},
+      {R"({"version": 2})", "version: must be 1, got 2"},
+      {R"({"version": "1"})", "version: must be a whole number"},
+      {R"({"trace": 5})", "trace: must be a text"},
+      {R"([])", "must be an object such as {\"version\": 1, \"transforms\": [{\"use\": \"amp\"}]}"},
+      {R"({"assert": [{"step_tim": "<= 1ms"}]})",
+       "assert[0]: there is no \"step_tim\" to assert; there are step_time, upper, lower, speedup, peak_memory, "
+       "replay_error (did you mean \"step_time\"?)"},
+      {R"({"assert": [{"step_time": "120ms"}]})",
+       "assert[0]: step_time: must be a comparison such as \"<= 120ms\", got \"120ms\""},
+      {R"({"assert": [{"speedup": ">= 2x"}]})",
+       "assert[0]: speedup: must be a number, got \"2x\""},
+      {R"({"assert": [{"step_time": 120}]})",
+       "assert[0]: step_time: must be a text such as \"<= 120ms\""},
+      {R"({"extends": "base.json"})",
+       "extends: is for scenario files, which are relative to each other"},
+      {R"({"sweep": {"transforms[0].buffers": [1, 2]}})",
+       "sweep: there is no transforms[0]; the scenario has 0"},
+      {R"({"transforms": [{"use": "prefetch"}], "sweep": {"transforms[0].buffers": [1, 0]}})",
+       "sweep: transforms[0].buffers: buffers: must be at least 1, got 0"},
+      {R"({"transforms": [{"use": "prefetch"}], "sweep": {"buffers": [1]}})",
+       "sweep: must be a setting such as \"transforms[0].buffers\", got \"buffers\""},
+  };
+  for (const auto& [text, message] : cases) EXPECT_EQ(parsed(text), message) << text;
+}
+
+TEST(Scenario, SyntaxErrorsHaveALineAndAColumn) {
+  EXPECT_EQ(parsed("{\n  \"version\": 1,\n  \"trace\" \"x\"\n}").substr(0, 22), "line 3, column 13: mus");
+  EXPECT_EQ(parsed("").substr(0, 16), "line 1, column 1");
+  EXPECT_EQ(parsed("{\"version\": 1, \"version\": 1}"), "\"version\" is given twice in one object");
+  EXPECT_EQ(parsed((std::string(100, '[') + std::string(100, ']')).c_str()),
+            "must be at most 64 levels deep");
+  EXPECT_EQ(parsed("{\"transforms\": [{\"use\": \"scale\", \"factor\": 1e999}]}"),
+            "must have numbers that fit 64 bits");
+}
+
+TEST_F(ScenarioFiles, NameThePlaceOfAnError) {
+  EXPECT_EQ(message(write("amp.json", R"({"transforms": [{"use": "amp"}, {"use": "split", "slices": 0}]})")),
+            "amp.json: transforms[1]: slices: must be at least 1, got 0");
+  EXPECT_EQ(message(write("broken.json", "{")).substr(0, 31), "broken.json: line 1, column 2: ");
+  EXPECT_EQ(message((folder_ / "missing.json").string()), "missing.json: cannot be read");
+  EXPECT_EQ(message(folder_.string()), folder_.string() + ": cannot be read");
+  EXPECT_EQ(message(write("sweep.json", R"({"transforms": [{"use": "prefetch"}],
+                                            "sweep": {"transforms[0].buffers": [1, 2]}})")),
+            "sweep.json: sweep: is run by `foretrace sweep`, which this version does not have");
+}
+
+TEST_F(ScenarioFiles, ExtendOneAnother) {
+  write("base/base.json", R"({"trace": "../t.json", "machine": "a100", "transforms": [{"use": "amp"}]})");
+  const Scenario scenario = read_scenario(
+      write("more.json", R"({"extends": "base/base.json", "machine": "h100", "transforms": [{"use": "prefetch"}]})"));
+  EXPECT_EQ(scenario.uses, (std::vector<std::string>{"amp", "prefetch"}));
+  EXPECT_EQ(scenario.machine, "h100");
+  EXPECT_EQ(scenario.trace, "t.json");
+}
+
+TEST_F(ScenarioFiles, ThatExtendEachOtherEnd) {
+  const std::string path = write("a.json", R"({"extends": "a.json"})");
+  EXPECT_NE(message(path).find("extends: must end after 16 files; do they extend each other?"),
+            std::string::npos);
+  write("bad.json", R"({"transforms": [{"use": "ampp"}]})");
+  EXPECT_EQ(message(write("b.json", R"({"extends": "bad.json"})")).substr(0, 64),
+            "b.json: extends: bad.json: transforms[0]: there is no transform ");
+}
+
+TEST(Scenario, AssertsKnowWhenTheyCannotDecide) {
+  Scenario scenario;
+  scenario.asserts = {"step_time <= 120ms", "step_time <= 90ms", "step_time < 105ms", "speedup >= 1.2",
+                      "peak_memory <= 1GB"};
+  Prediction prediction;
+  prediction.baseline.step_time = 150ms;
+  prediction.predicted.step_time = 100ms;
+  prediction.lower = 95ms;
+  prediction.upper = 110ms;
+  prediction.speedup = 1.5;
+  prediction.predicted_memory = {{.device = 0, .peak_allocated = Bytes{2'000'000'000}, .peak_reserved = {}}};
+  const std::vector<CheckedAssert> failures = check_asserts(scenario, prediction);
+  ASSERT_EQ(failures.size(), 3U);
+  EXPECT_EQ(failures[0].text, "step_time <= 90ms");
+  EXPECT_EQ(failures[0].verdict, Verdict::fails);
+  EXPECT_EQ(failures[0].found, "100 ms (95 ms to 110 ms)");
+  EXPECT_EQ(failures[1].text, "step_time < 105ms");
+  EXPECT_EQ(failures[1].verdict, Verdict::undecided);
+  EXPECT_EQ(failures[2].text, "peak_memory <= 1GB");
+  EXPECT_EQ(failures[2].found, "2 GB");
+}
+
+TEST(Scenario, SchemaCoversEveryTransformAndSetting) {
+  const Json schema = scenario_schema();
+  const Json& steps = schema.at("properties").at("transforms").at("items").at("oneOf");
+  ASSERT_EQ(steps.size(), transforms().size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    SCOPED_TRACE(transforms()[i].name);
+    const Json& properties = steps[i].at("properties");
+    EXPECT_EQ(properties.at("use").at("const"), transforms()[i].name);
+    const Json defaults = write_json(*transforms()[i].make());
+    for (const auto& [key, value] : defaults.items()) EXPECT_TRUE(properties.contains(key)) << key;
+    EXPECT_EQ(properties.size(), defaults.size() + 2);
+    EXPECT_EQ(steps[i].at("additionalProperties"), false);
+  }
+}
+
+TEST(Scenario, SchemaFileIsCurrent) {
+  const std::filesystem::path path =
+      std::filesystem::path(FORETRACE_SOURCE_DIR) / "scenarios/scenario.schema.json";
+  const std::string current = scenario_schema().dump(2) + "\n";
+  if (std::getenv("FORETRACE_BLESS") != nullptr) std::ofstream(path) << current;
+  std::ostringstream file;
+  file << std::ifstream(path).rdbuf();
+  EXPECT_TRUE(file.str() == current)
+      << "run `foretrace schema scenario > scenarios/scenario.schema.json`";
+}
+
+TEST(Scenario, ExamplesAreRead) {
+  int examples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(FORETRACE_SOURCE_DIR) / "scenarios")) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() != ".json" || name == "scenario.schema.json") continue;
+    SCOPED_TRACE(name);
+    const Scenario scenario = read_scenario(entry.path().string());
+    EXPECT_FALSE(scenario.transforms.empty());
+    EXPECT_TRUE(std::filesystem::exists(entry.path().parent_path() / scenario.trace));
+    ++examples;
+  }
+  EXPECT_GE(examples, 3);
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+constexpr auto kStep = R"(
+    stream: "volta_sgemm_128x64_nn" 9 {phase=forward}, "vectorized_elementwise_kernel<float>" 4 {phase=forward}, "a volta_fp16_s884gemm" 3 {phase=forward}, "o multi_tensor_apply_kernel" 4 {phase=update}, i:copy_in 2
+)";
+
+TEST(Amp, Baseline) {
+  EXPECT_EQ(simulated(kStep), R"(
+stream |vvvvvvvvvvvvvaaaooooii|
+)");
+}
+
+TEST(Amp, ArithmeticAtAThirdMemoryAtHalf) {
+  EXPECT_EQ(simulated(kStep, R"({"use": "amp"})"), R"(
+stream |vvvvvaaaooooii|
+)");
+}
+
+TEST(Amp, TheUpdateOnlyWhenAsked) {
+  EXPECT_EQ(simulated(kStep, R"({"use": "amp", "optimizer": true})"), R"(
+stream |vvvvvaaaooii|
+)");
+}
+
+TEST(Amp, NoKernelGetsShorterThanTheShortest) {
+  EXPECT_EQ(simulated(kStep, R"({"use": "amp", "shortest": "4us"})"), R"(
+stream |vvvvvvvvaaaooooii|
+)");
+}
+
+TEST(Amp, DevicePeaksBoundArithmetic) {
+  // 15.7 TFLOP/s in FP32 over half of 125 TFLOP/s in FP16.
+  Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 1000");
+  read_transform_text("amp:device_peaks=true,device=v100-sxm2-32gb")->apply(graph);
+  EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 1e6 * 15.7 / 62.5, 3000);
+}
+
+TEST(Amp, NothingGoesBeyondThePeak) {
+  // 6.25 TFLOP take 50 ms at 125 TFLOP/s, whatever the ratio of the peaks.
+  Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 100000 {flops=6.25e12}");
+  read_transform_text("amp:device_peaks=true,device=v100-sxm2-32gb")->apply(graph);
+  EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 50e6, 1e6);
+}
+
+TEST(Amp, CastsAndScalerTakeTheirTime) {
+  EXPECT_EQ(simulated(R"(
+      cpu:    f:launch 1 {phase=forward}, u:launch 1 {phase=update}
+      stream: F 4 {phase=forward}, U 2 {phase=update}
+      f -> F
+      u -> U
+  )",
+                      R"({"use": "amp", "cast_time": "2us", "scaler_time": "1us"})"),
+            R"(
+cpu    |flllll.aaaaau..|
+stream |.aaFF.a......UU|
+)");
+}
+
+TEST(Amp, SaysWhatItLeftAlone) {
+  Graph graph = parse_graph(kStep);
+  const Effect effect = read_transform_text("amp")->apply(graph);
+  EXPECT_EQ(effect.summary,
+            "1 kernel bound by arithmetic at 0.333, 1 bound by memory at 0.500 of their time");
+  EXPECT_EQ(effect.notes.count("kernels already in half precision, left as they are"), 1);
+  EXPECT_EQ(effect.notes.count("kernels of the update phase, left in FP32"), 1);
+  EXPECT_EQ(effect.changed, 2U);
+}
+
+TEST(Amp, SaysWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"use": "amp", "precision": "fp8", "device_peaks": true})",
+       "precision: must be one of fp16, bf16, got \"fp8\" (did you mean \"fp16\"?)"},
+      {R"({"use": "amp", "device_peaks": true})",
+       "device: must be given, as the trace does not say what device it was recorded on"},
+      {R"({"use": "amp", "where": {"phase": "backward"}})",
+       "no task matches \"where\" (kind kernel, phase backward)"},
+      {R"({"use": "amp", "where": {"kind": "copy_in"}})",
+       "no kernel matches \"where\" (kind copy_in)"},
+      {R"({"use": "amp", "cast_time": 5})",
+       "cast_time: must be a text with its unit, such as \"5us\", got 5"},
+  };
+  for (const auto& [transform, message] : cases) {
+    EXPECT_EQ(simulated(kStep, transform), message) << transform;
+  }
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+// Three iterations that copy, then compute. Prefetch may only change when the copies run.
+constexpr auto kThreeIterations = R"(
+    stream: i:copy_in 2, A 4, j:copy_in 2, B 4, k:copy_in 2, C 4
+)";
+
+TEST(Prefetch, Baseline) {
+  EXPECT_EQ(simulated(kThreeIterations), R"(
+stream |iiAAAAjjBBBBkkCCCC|
+)");
+}
+
+TEST(Prefetch, TwoBuffersHideAllCopiesButTheFirst) {
+  EXPECT_EQ(simulated(kThreeIterations, R"({"use": "prefetch", "buffers": 2})"), R"(
+stream          |..AAAABBBBCCCC|
+stream+prefetch |iijj..kk......|
+)");
+}
+
+TEST(Prefetch, OneBufferHidesNothing) {
+  EXPECT_EQ(simulated(kThreeIterations, R"({"use": "prefetch", "buffers": 1})"), R"(
+stream          |..AAAA..BBBB..CCCC|
+stream+prefetch |ii....jj....kk....|
+)");
+}
+
+TEST(Prefetch, CopiesThatFollowEachOtherShareABuffer) {
+  EXPECT_EQ(simulated(R"(
+    stream: i:copy_in 1, x:copy_in 1, A 3, j:copy_in 1, y:copy_in 1, B 3, k:copy_in 1, C 3
+)",
+                      R"({"use": "prefetch", "buffers": 2})"),
+            R"(
+stream          |..AAABBBCCC|
+stream+prefetch |ixjy.k.....|
+)");
+}
+
+TEST(Prefetch, KeepsWaitingForTheLaunch) {
+  EXPECT_EQ(simulated(R"(
+    cpu:    L:launch 3, M:launch 5
+    stream: i:copy_in 2, A 4, j:copy_in 2, B 4
+    L -> i
+    M -> j
+)",
+                      R"({"use": "prefetch"})"),
+            R"(
+cpu             |LLLMMMMM......|
+stream          |.....AAAA.BBBB|
+stream+prefetch |...ii...jj....|
+)");
+}
+
+TEST(Prefetch, TheHostNoLongerWaitsForTheCopy) {
+  EXPECT_EQ(simulated(R"(
+    cpu:    L:launch 1, w:sync 1, M:launch 1
+    stream: i:copy_in 4, A 2
+    L -> i
+    i -> w
+    M -> A
+)",
+                      R"({"use": "prefetch"})"),
+            R"(
+cpu             |LwM....|
+stream          |.....AA|
+stream+prefetch |.iiii..|
+)");
+}
+
+TEST(Prefetch, CountsTheMemoryOfItsBuffers) {
+  Graph graph = parse_graph(
+      "stream: i:copy_in 2 {bytes=8MB}, A 4, j:copy_in 2 {bytes=6MB}, x:copy_in 1 {bytes=4MB}, B 4");
+  const auto prefetch = read_transform_text("prefetch:buffers=3");
+  EXPECT_EQ(prefetch->apply(graph).summary,
+            "2 inputs copied ahead, 3 at once on the device: 20 MB more memory");
+  ASSERT_EQ(graph.allocations().size(), 1U);
+  EXPECT_EQ(graph.allocations()[0].bytes, Bytes{20'000'000});
+}
+
+TEST(Prefetch, SaysWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"use": "prefetch", "buffers": 0})", "buffers: must be at least 1, got 0"},
+      {R"({"use": "prefetch", "buffers": "2"})", "buffers: must be a whole number"},
+      {R"({"use": "prefetch", "depth": 2})",
+       "there is no setting \"depth\"; the settings are buffers, where"},
+      {R"({"use": "prefetch", "where": {"kind": "copy_out"}})",
+       "no task matches \"where\" (kind copy_out)"},
+  };
+  for (const auto& [transform, message] : cases) {
+    EXPECT_EQ(simulated(kThreeIterations, transform), message);
+  }
+}
+
+}  // namespace
+}  // namespace foretrace

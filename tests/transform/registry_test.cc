@@ -1,0 +1,123 @@
+// For every transform there is or will be.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+TEST(Transforms, AreSortedAndDescribed) {
+  EXPECT_TRUE(std::is_sorted(
+      transforms().begin(), transforms().end(),
+      [](const TransformEntry& a, const TransformEntry& b) { return a.name < b.name; }));
+  for (const TransformEntry& entry : transforms()) {
+    SCOPED_TRACE(entry.name);
+    EXPECT_FALSE(entry.summary.empty());
+    EXPECT_NE(entry.summary.back(), '.');
+    EXPECT_EQ(entry.assumes.back(), '.');
+    std::ostringstream help;
+    write_help(*entry.make(), help);
+    EXPECT_FALSE(help.str().empty());
+  }
+}
+
+TEST(Transforms, ReadBackWhatTheyWriteAboutThemselves) {
+  for (const TransformEntry& entry : transforms()) {
+    SCOPED_TRACE(entry.name);
+    const auto transform = entry.make();
+    const nlohmann::json defaults = write_json(*transform);
+    read_json(defaults, *transform);
+    EXPECT_EQ(write_json(*transform), defaults);
+    const auto properties = json_schema(*transform).at("properties");
+    for (const auto& [key, value] : defaults.items()) EXPECT_TRUE(properties.contains(key)) << key;
+    EXPECT_EQ(properties.size(), defaults.size());
+  }
+}
+
+// Step, layers, phases, launches, an autograd thread, copies and a queue.
+constexpr auto kTraining = R"(
+    @step one
+    @step two
+    main:     a:input 4 {step=0 phase=input}, i:launch 1 {step=0 phase=forward}, F:launch 1 {step=0 phase=forward}, g:host 1 {step=0}, t:host 1 {step=0}, U:launch 1 {step=0 phase=update}, V:launch 1 {step=0 phase=update}, b:input 4 {step=1 phase=input}, j:launch 1 {step=1 phase=forward}, G:launch 1 {step=1 phase=forward}, s:sync 1 {step=1}
+    autograd: k:host 1 {step=0 phase=backward}, B:launch 1 {step=0 phase=backward}
+    stream:   ii:copy_in 2 {step=0 bytes=1MB}, "f gemm" 6 {step=0 phase=forward layer=0}, "b gemm" 9 {step=0 phase=backward layer=0}, u 2 {step=0 phase=update}, v 2 {step=0 phase=update}, jj:copy_in 2 {step=1 bytes=1MB}, "g gemm" 6 {step=1 phase=forward layer=0}
+    i -> ii
+    F -> "f gemm"
+    B -> "b gemm"
+    U -> u
+    V -> v
+    j -> jj
+    G -> "g gemm"
+    g -> k
+    B -> t
+    "g gemm" -> s
+)";
+
+TEST(Transforms, WithNeutralSettingsChangeNothing) {
+  const char* const kNeutral[] = {
+      "scale",
+      "scale:factor=1",
+      "set_duration",
+      "amp:compute_factor=1,memory_factor=1",
+      "faster_device:from=v100-sxm2-32gb,to=v100-sxm2-32gb",
+      "loader:workers=0",
+      "replace:per=run,where.name=gemm,where.step=1",
+      "split:slices=1",
+      "reorder:by=layer,where.name=ii",
+      "move:to=stream,where.stream=stream",
+  };
+  for (const char* step : kNeutral) {
+    SCOPED_TRACE(step);
+    Graph graph = parse_graph(kTraining);
+    const Effect effect = read_transform_text(step)->apply(graph);
+    EXPECT_EQ(effect.changed, 0U) << effect.summary;
+    EXPECT_EQ(to_text(graph), to_text(parse_graph(kTraining)));
+  }
+}
+
+// What needs a setting is given one. None of these may leave a circle, or a graph that cannot be replayed.
+TEST(Transforms, LeaveAGraphThatReplays) {
+  const std::set<std::string_view> needs = {"move", "faster_device"};
+  for (const TransformEntry& entry : transforms()) {
+    std::string step(entry.name);
+    if (entry.name == "move") step += ":to=elsewhere,where.kind=copy_in";
+    if (entry.name == "faster_device") step += ":from=v100-sxm2-32gb,to=a100-sxm4-40gb";
+    SCOPED_TRACE(step);
+    Graph graph = parse_graph(kTraining);
+    const Effect effect = read_transform_text(step)->apply(graph);
+    EXPECT_FALSE(effect.summary.empty());
+    EXPECT_GE(simulate(graph).length, 0us);
+    EXPECT_EQ(to_text(parse_graph(to_text(graph))), to_text(graph));
+  }
+}
+
+TEST(Transforms, AreReadFromText) {
+  const auto transform = read_transform_text("prefetch:buffers=3,where.name=/a,b/");
+  const nlohmann::json settings = write_json(*transform);
+  EXPECT_EQ(settings.at("buffers"), 3);
+  EXPECT_EQ(settings.at("where").at("name"), "/a,b/");
+  EXPECT_EQ(settings.at("where").at("kind"), "copy_in");
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "there is no transform \"\"; `foretrace list transforms` shows all"},
+      {"prefetch:buffers=0", "prefetch: buffers: must be at least 1, got 0"},
+      {"prefetch:buffers", "prefetch: must be setting=value, got \"buffers\""},
+      {"prefech", "there is no transform \"prefech\" (did you mean \"prefetch\"?); `foretrace list transforms` shows all"},
+  };
+  for (const auto& [step, message] : cases) {
+    try {
+      read_transform_text(step);
+      ADD_FAILURE() << step;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), message);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretrace
