@@ -1,9 +1,7 @@
 #include "simulate/clocked.h"
 
 #include <algorithm>
-#include <numeric>
 #include <queue>
-#include <span>
 #include <tuple>
 
 #include "foretrace/error.h"
@@ -14,39 +12,6 @@
 namespace foretrace {
 namespace {
 
-/// Who waits for each task: rows of compressed storage.
-class Dependents {
- public:
-  struct Entry {
-    std::uint32_t after;
-    bool from_start;
-    std::int64_t lag;
-  };
-
-  explicit Dependents(const Graph& graph) : row_(graph.task_count() + 1, 0) {
-    std::size_t count = 0;
-    each_wait(graph, [&](const Wait& wait) { ++row_[wait.before + 1], ++count; });
-    CHECK(count < UINT32_MAX);
-    std::partial_sum(row_.begin(), row_.end(), row_.begin());
-    std::vector<std::uint32_t> free(row_.begin(), row_.end() - 1);
-    entries_.resize(count);
-    each_wait(graph, [&](const Wait& wait) {
-      entries_[free[wait.before]++] = {wait.after, wait.from_start, wait.lag};
-      has_from_start_ |= wait.from_start;
-    });
-  }
-
-  std::span<const Entry> of(std::uint32_t task) const {
-    return {entries_.data() + row_[task], row_[task + 1] - row_[task]};
-  }
-  bool has_from_start() const { return has_from_start_; }
-
- private:
-  std::vector<std::uint32_t> row_;
-  std::vector<Entry> entries_;
-  bool has_from_start_ = false;
-};
-
 /// One run. A task starts when everything it waits for has happened. On a FIFO lane that is all
 /// there is to know, and its times are settled at once, in whatever order; only when no such task
 /// is left does the clock of the shared and priority lanes go on to the next moment at which one of
@@ -56,32 +21,40 @@ class Replay {
   Replay(const Graph& graph, std::vector<LetPass>& let_pass)
       : graph_(graph),
         let_pass_(let_pass),
-        dependents_(graph),
-        left_(graph.task_count(), {0, kInLine}) {
-    timeline_.start.resize(graph.task_count());
-    timeline_.finish.resize(graph.task_count());
+        count_(static_cast<std::uint32_t>(graph.task_count())),
+        tasks_(graph.task_count() + 1) {
+    timeline_.finish.resize(count_);
     make_lanes();
+    make_tasks();
+    link_dependents();
   }
 
   Timeline run() {
-    count_waits();
-    for (std::uint32_t i = 0; i < left_.size(); ++i) {
-      if (left_[i].waits == 0) worklist_.push_back(i);
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (tasks_[i].waits == 0) worklist_.push_back(i);
     }
     settle_all();
     while (!events_.empty()) advance();
-    if (settled_ < graph_.task_count()) throw_stuck(graph_);
+    if (settled_ < count_) throw_stuck(graph_);
+    timeline_.start.resize(count_);
+    for (std::uint32_t i = 0; i < count_; ++i) timeline_.start[i] = tasks_[i].start;
     return std::move(timeline_);
   }
 
  private:
   static constexpr std::uint32_t kInLine = 0xffffffff;
+  static constexpr std::uint32_t kFromStart = 0x80000000;
 
-  /// Waits that are not over yet, and the lane if it is a shared or priority lane.
-  struct Left {
-    std::uint32_t waits;
-    std::uint32_t lane;
+  /// All that is asked of a task over and over, side by side.
+  struct State {
+    Nanoseconds start{0};
+    Nanoseconds duration{0};
+    std::uint32_t waits = 0;       ///< That are not over yet.
+    std::uint32_t lane = kInLine;  ///< If it is a shared or priority lane.
+    std::uint32_t first = 0;       ///< Its dependents are those from here to that of the next task.
+    std::int32_t priority = 0;
   };
+  static_assert(sizeof(State) == 32);
 
   /// A task arrives at its lane, or a lane wakes up.
   struct Event {
@@ -105,15 +78,52 @@ class Replay {
       const LaneId lane{i};
       const Discipline discipline = graph_.lane(lane).discipline;
       if (discipline == Discipline::shared) lanes_[i].lane = make_shared_lane(graph_, lane);
-      if (discipline == Discipline::priority) lanes_[i].lane = make_priority_lane(graph_, lane);
+      if (discipline == Discipline::priority)
+        lanes_[i].lane = make_priority_lane(graph_.lane(lane).slice);
     }
   }
 
-  void count_waits() {
-    for (std::uint32_t i = 0; i < left_.size(); ++i) {
-      for (const Dependents::Entry& wait : dependents_.of(i)) ++left_[wait.after].waits;
-      const std::uint32_t lane = index(graph_.lane_of(TaskId{i}));
-      if (lanes_[lane].lane && !graph_.removed(TaskId{i})) left_[i].lane = lane;
+  void make_tasks() {
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const TaskId id{i};
+      if (graph_.removed(id)) continue;
+      tasks_[i].duration = graph_.task(id).duration;
+      tasks_[i].priority = graph_.task(id).priority;
+      const std::uint32_t lane = index(graph_.lane_of(id));
+      if (lanes_[lane].lane) tasks_[i].lane = lane;
+    }
+  }
+
+  /// A counting sort of all waits by whom they are for.
+  void link_dependents() {
+    CHECK(graph_.task_count() < kFromStart);
+    std::size_t count = 0;
+    each_wait(graph_, [&](const Wait& wait) {
+      ++tasks_[wait.before].first;
+      ++count;
+      has_lags_ |= wait.lag != 0;
+      has_from_start_ |= wait.from_start;
+    });
+    CHECK(count < UINT32_MAX);
+    std::uint32_t end = 0;
+    for (State& task : tasks_) task.first = end += task.first;
+    dependents_.resize(count);
+    if (has_lags_) lags_.resize(count);
+    each_wait(graph_, [&](const Wait& wait) {
+      const std::uint32_t at = --tasks_[wait.before].first;
+      dependents_[at] = wait.after | (wait.from_start ? kFromStart : 0);
+      if (has_lags_) lags_[at] = Nanoseconds(wait.lag);
+      ++tasks_[wait.after].waits;
+    });
+  }
+
+  /// Calls `visit(after, from_start, lag)` with all who wait for `task`.
+  template <class Visit>
+  void each_dependent(std::uint32_t task, const Visit& visit) const {
+    const std::uint32_t end = tasks_[task + 1].first;
+    for (std::uint32_t i = tasks_[task].first; i < end; ++i) {
+      const std::uint32_t after = dependents_[i];
+      visit(after & ~kFromStart, (after & kFromStart) != 0, has_lags_ ? lags_[i] : 0ns);
     }
   }
 
@@ -121,8 +131,8 @@ class Replay {
     while (!worklist_.empty()) {
       const std::uint32_t task = worklist_.back();
       worklist_.pop_back();
-      const Nanoseconds start = timeline_.start[task];
-      if (left_[task].lane == kInLine) {
+      const Nanoseconds start = tasks_[task].start;
+      if (tasks_[task].lane == kInLine) {
         settle(task, start);
       } else if (start <= now_) {
         arrivals_.push_back(task);
@@ -133,12 +143,11 @@ class Replay {
   }
 
   void settle(std::uint32_t task, Nanoseconds start) {
-    const TaskId id{task};
-    const Nanoseconds finish = start + (graph_.removed(id) ? 0ns : graph_.task(id).duration);
+    const Nanoseconds finish = start + tasks_[task].duration;
     has_finished(task, finish);
-    for (const Dependents::Entry& wait : dependents_.of(task)) {
-      release(wait.after, (wait.from_start ? start : finish) + Nanoseconds(wait.lag));
-    }
+    each_dependent(task, [&](std::uint32_t after, bool from_start, Nanoseconds lag) {
+      release(after, (from_start ? start : finish) + lag);
+    });
   }
 
   void has_finished(std::uint32_t task, Nanoseconds finish) {
@@ -147,10 +156,11 @@ class Replay {
     timeline_.length = std::max(timeline_.length, finish);
   }
 
-  /// One wait of `task` is over: it may not start before `earliest`.
-  void release(std::uint32_t task, Nanoseconds earliest) {
-    timeline_.start[task] = std::max(timeline_.start[task], earliest);
-    if (--left_[task].waits == 0) worklist_.push_back(task);
+  /// One wait of `number` is over: it may not start before `earliest`.
+  void release(std::uint32_t number, Nanoseconds earliest) {
+    State& task = tasks_[number];
+    task.start = std::max(task.start, earliest);
+    if (--task.waits == 0) worklist_.push_back(number);
   }
 
   /// Lets everything happen that happens at the time of the first event.
@@ -171,8 +181,9 @@ class Replay {
   void wake_due() {
     std::sort(arrivals_.begin(), arrivals_.end());
     for (const std::uint32_t task : arrivals_) {
-      lanes_[left_[task].lane].lane->arrive(TaskId{task}, now_);
-      becomes_due(left_[task].lane);
+      const State& state = tasks_[task];
+      lanes_[state.lane].lane->arrive({TaskId{task}, state.priority, state.duration}, now_);
+      becomes_due(state.lane);
     }
     arrivals_.clear();
     std::sort(due_.begin(), due_.end());
@@ -195,9 +206,9 @@ class Replay {
     if (next != kNever && next != lane.wakes) events_.push({next, number, false});
     lane.wakes = next;
     for (const auto& [task, behind] : progress_.started) {
-      timeline_.start[index(task)] = now_;
+      tasks_[index(task)].start = now_;
       if (behind != kNoTask) let_pass_.push_back({task, behind});
-      if (dependents_.has_from_start()) happened(index(task), true);
+      if (has_from_start_) happened(index(task), true);
     }
     for (const TaskId task : progress_.finished) {
       has_finished(index(task), now_);
@@ -207,16 +218,20 @@ class Replay {
 
   /// Releases those who wait for the start of a task, or for its finish, which is now.
   void happened(std::uint32_t task, bool is_start) {
-    for (const Dependents::Entry& wait : dependents_.of(task)) {
-      if (wait.from_start == is_start) release(wait.after, now_ + Nanoseconds(wait.lag));
-    }
+    each_dependent(task, [&](std::uint32_t after, bool from_start, Nanoseconds lag) {
+      if (from_start == is_start) release(after, now_ + lag);
+    });
   }
 
   const Graph& graph_;
   std::vector<LetPass>& let_pass_;
-  Dependents dependents_;
+  std::uint32_t count_;
+  std::vector<State> tasks_;  ///< And one behind the last.
+  std::vector<std::uint32_t> dependents_;
+  std::vector<Nanoseconds> lags_;  ///< Of those waits, if any is not 0.
+  bool has_lags_ = false;
+  bool has_from_start_ = false;
   Timeline timeline_;
-  std::vector<Left> left_;
   std::vector<std::uint32_t> worklist_;  ///< Tasks that wait for nothing any more.
   std::size_t settled_ = 0;
 

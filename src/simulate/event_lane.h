@@ -4,6 +4,7 @@
 // tasks arrive. The replay tells it the time; it tells which tasks start and finish, and when it
 // wants to be woken next.
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -25,13 +26,19 @@ struct Progress {
   void clear() { started.clear(), finished.clear(); }
 };
 
+struct Arrival {
+  TaskId task;
+  std::int32_t priority;
+  Nanoseconds duration;
+};
+
 class EventLane {
  public:
   virtual ~EventLane() = default;
 
-  /// `task` may start from `now` on. It does so in wake(), which follows at the same time. Tasks
+  /// A task may start from `now` on. It does so in wake(), which follows at the same time. Tasks
   /// that arrive at the same time do so in order of their ids.
-  virtual void arrive(TaskId task, Nanoseconds now) = 0;
+  virtual void arrive(const Arrival& arrival, Nanoseconds now) = 0;
 
   /// Brings the lane to `now`, which never goes back. Returns when it has to be woken if nothing
   /// else arrives.
@@ -39,6 +46,6 @@ class EventLane {
 };
 
 std::unique_ptr<EventLane> make_shared_lane(const Graph& graph, LaneId lane);
-std::unique_ptr<EventLane> make_priority_lane(const Graph& graph, LaneId lane);
+std::unique_ptr<EventLane> make_priority_lane(Nanoseconds slice);
 
 }  // namespace foretrace

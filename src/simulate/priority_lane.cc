@@ -16,11 +16,11 @@ namespace {
 /// Setting aside costs nothing.
 class PriorityLane final : public EventLane {
  public:
-  PriorityLane(const Graph& graph, LaneId lane) : graph_(graph), slice_(graph.lane(lane).slice) {}
+  explicit PriorityLane(Nanoseconds slice) : slice_(slice) {}
 
-  void arrive(TaskId id, Nanoseconds now) override {
-    const Task& task = graph_.task(id);
-    queue_of(task.priority).push_back({id, task.priority, false, now, task.duration});
+  void arrive(const Arrival& arrival, Nanoseconds now) override {
+    const auto& [task, priority, duration] = arrival;
+    queue_of(priority).push_back({task, priority, false, now, duration});
   }
 
   Nanoseconds wake(Nanoseconds now, Progress& progress) override {
@@ -100,7 +100,6 @@ class PriorityLane final : public EventLane {
     progress.started.push_back({current_.task, current_.arrival < now ? last_ : kNoTask});
   }
 
-  const Graph& graph_;
   Nanoseconds slice_;
   std::map<std::int32_t, Queue, std::greater<>> ready_;
   Queue* most_urgent_ = nullptr;  ///< The first in `ready_` that is not empty, if any.
@@ -114,8 +113,8 @@ class PriorityLane final : public EventLane {
 
 }  // namespace
 
-std::unique_ptr<EventLane> make_priority_lane(const Graph& graph, LaneId lane) {
-  return std::make_unique<PriorityLane>(graph, lane);
+std::unique_ptr<EventLane> make_priority_lane(Nanoseconds slice) {
+  return std::make_unique<PriorityLane>(slice);
 }
 
 }  // namespace foretrace

@@ -26,7 +26,7 @@ class SharedLane final : public EventLane {
   SharedLane(const Graph& graph, LaneId lane)
       : graph_(graph), capacity_(graph.lane(lane).capacity.bytes_per_second / 1e9) {}
 
-  void arrive(TaskId task, Nanoseconds) override { arrived_.push_back(task); }
+  void arrive(const Arrival& arrival, Nanoseconds) override { arrived_.push_back(arrival.task); }
 
   Nanoseconds wake(Nanoseconds now, Progress& progress) override {
     served_ += level_ * static_cast<double>((now - time_).count());

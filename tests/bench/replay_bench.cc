@@ -198,6 +198,6 @@ int main(int argc, char** argv) {
   foretrace::bench_compiled(count);
   foretrace::bench_shuffled(count);
   foretrace::bench_simulate(count);
-  foretrace::bench_events(count / 10);
+  foretrace::bench_events(count);
   return 0;
 }

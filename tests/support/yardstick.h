@@ -46,6 +46,7 @@ void generate(std::uint32_t count, const AddTask& add_task, const AddWait& add_w
   }
 }
 
+/// On priority lanes, where places in line count for nothing, dependencies keep tasks in the same order.
 inline Graph make_graph(std::uint32_t count, Discipline discipline = Discipline::fifo) {
   Graph graph;
   for (std::uint32_t i = 0; i < kLanes; ++i) {
@@ -56,6 +57,8 @@ inline Graph make_graph(std::uint32_t count, Discipline discipline = Discipline:
       count,
       [&](std::uint32_t i, std::uint32_t duration) {
         graph.append(LaneId{i % kLanes}, {.duration = Nanoseconds(duration)});
+        if (discipline == Discipline::fifo || i < kLanes) return;
+        graph.add({.before = TaskId{i - kLanes}, .after = TaskId{i}});
       },
       [&](std::uint32_t before, std::uint32_t after) {
         graph.add({.before = TaskId{before}, .after = TaskId{after}});
