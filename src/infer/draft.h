@@ -68,10 +68,11 @@ struct Context {
   std::uint32_t parent = kNone;     ///< Into Draft::contexts, always a smaller number.
 };
 
-/// While thread `waiter` stood in one segment, thread `worker` ran `first` to `last` of its own, started by the waiter and
-/// waited for by it.
+/// While thread `waiter` stood in one segment, thread `worker` ran `first` to `last` of its own, started by the waiter (unless it
+/// was busy already) and waited for by it.
 struct Handover {
   std::uint16_t waiter = 0, worker = 0;
+  bool starts = true;               ///< The worker was idle before.
   std::size_t segment = 0;          ///< Of the waiter.
   std::size_t first = 0, last = 0;  ///< Of the worker.
   TaskId gives = kNoTask, takes = kNoTask;        ///< The waiter's tasks in front of and behind the wait.

@@ -56,7 +56,7 @@ class Builder {
     for (std::size_t i = 0; i < draft_.handovers.size(); ++i) {
       const Handover& h = draft_.handovers[i];
       waiting_[h.waiter].emplace_back(h.segment, i);
-      if (h.first > 0) idle_[h.worker].push_back(h.first - 1);
+      if (h.starts && h.first > 0) idle_[h.worker].push_back(h.first - 1);
     }
     for (auto& segments : idle_) std::sort(segments.begin(), segments.end());
     tasks_of_.resize(draft_.threads.size());
@@ -121,7 +121,7 @@ class Builder {
     std::int64_t given = segment.finish, taken = segment.start;
     for (std::size_t i = from; i < to; ++i) {
       const Handover& h = draft_.handovers[waiting_[thread_][i].second];
-      given = std::min(given, draft_.threads[h.worker][h.first].start);
+      given = std::min(given, h.starts ? draft_.threads[h.worker][h.first].start : segment.start);
       taken = std::max(taken, draft_.threads[h.worker][h.last].finish);
     }
     given = std::clamp(given, segment.start, segment.finish);

@@ -14,6 +14,15 @@ constexpr std::int64_t kLeastWait = 50'000;
 
 bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
+/// Threads that only make calls (a watchdog that asks for events) neither give work to others nor take it.
+bool takes_part(const Draft& draft, const std::vector<Segment>& thread) {
+  return std::any_of(thread.begin(), thread.end(), [&](const Segment& segment) {
+    if (!is_busy(segment)) return false;
+    const HostKind kind = draft.trace.hosts[segment.record].kind;
+    return kind != HostKind::runtime && kind != HostKind::driver;
+  });
+}
+
 /// Greater is more likely to be the one that waits.
 std::int64_t standing(const Draft& draft, std::size_t thread) {
   std::int64_t markers = 0, backward = 0, records = 0;
@@ -37,25 +46,41 @@ bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
   return stretch - burst <= std::max<std::int64_t>(stretch / 5, 200'000) && burst * 2 >= stretch;
 }
 
-/// The stretch [first, last] of busy segments of `worker` inside [start, finish], if it is idle at both ends.
-bool find_burst(const std::vector<Segment>& worker, const Segment& waiting, bool main,
-                std::int64_t tolerance, Handover& found) {
-  const auto [start, finish] = std::pair(waiting.start, waiting.finish);
-  auto i = std::lower_bound(worker.begin(), worker.end(), start - tolerance,
-                            [](const Segment& s, std::int64_t t) { return s.start < t; });
-  while (i != worker.end() && !is_busy(*i)) ++i;
-  if (i == worker.end() || i->start >= finish) return false;
-  if (i != worker.begin() && is_busy(*std::prev(i))) return false;
-  auto behind = std::lower_bound(i, worker.end(), finish,
-                                 [](const Segment& s, std::int64_t t) { return s.start < t; });
-  auto last = std::prev(behind);
-  while (last > i && !is_busy(*last)) --last;
-  if (last->finish > finish + tolerance) return false;
-  if (std::next(last) != worker.end() && is_busy(*std::next(last))) return false;
-  found.first = static_cast<std::size_t>(i - worker.begin());
+bool is_backward(const Draft& draft, const std::vector<Segment>& thread, std::size_t segment) {
+  if (segment >= thread.size() || thread[segment].context == kNone) return false;
+  return draft.contexts[thread[segment].context].phase == Phase::backward;
+}
+
+/// What `worker` did in segment `i` of `waiter`. At both ends of the segment the worker must be idle; or the waiter does a piece of the
+/// same backward pass there: the autograd engine gives gradients on the CPU back to the thread that waits for it.
+bool find_burst(const Draft& draft, Handover& found, bool main) {
+  const std::vector<Segment>& waiter = draft.threads[found.waiter];
+  const std::vector<Segment>& worker = draft.threads[found.worker];
+  const Segment& waiting = waiter[found.segment];
+  const auto starts_before = [](const Segment& s, std::int64_t t) { return s.start < t; };
+  auto first = std::lower_bound(worker.begin(), worker.end(), waiting.start - draft.tolerance, starts_before);
+  if (first != worker.begin() && is_busy(*std::prev(first)) &&
+      std::prev(first)->finish > waiting.start + draft.tolerance) {
+    if (found.segment == 0 || !is_backward(draft, waiter, found.segment - 1)) return false;
+    found.starts = false;
+  }
+  while (first != worker.end() && !is_busy(*first)) ++first;
+  if (first == worker.end() || first->start >= waiting.finish) return false;
+  if (found.starts && first != worker.begin() && is_busy(*std::prev(first))) found.starts = false;
+  auto last = std::prev(std::lower_bound(first, worker.end(), waiting.finish, starts_before));
+  const bool runs_on = is_busy(*last) && last->finish > waiting.finish + draft.tolerance;
+  if (runs_on || (std::next(last) != worker.end() && is_busy(*last) && is_busy(*std::next(last)) &&
+                  last->finish >= waiting.finish - draft.tolerance)) {
+    if (!is_backward(draft, waiter, found.segment + 1)) return false;
+  }
+  if (runs_on && last == first) return false;
+  if (runs_on) --last;
+  while (last > first && !is_busy(*last)) --last;
+  found.first = static_cast<std::size_t>(first - worker.begin());
   found.last = static_cast<std::size_t>(last - worker.begin());
-  const std::int64_t burst = last->finish - i->start;
-  return fits(main, burst, finish - start) && burst >= kLeastWait / 2;
+  const std::int64_t from = found.starts ? first->start : waiting.start;
+  return fits(main, last->finish - from, waiting.finish - waiting.start) &&
+         last->finish - from >= kLeastWait / 2;
 }
 
 }  // namespace
@@ -63,7 +88,7 @@ bool find_burst(const std::vector<Segment>& worker, const Segment& waiting, bool
 void find_handovers(Draft& draft) {
   std::vector<std::uint16_t> order;
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {
-    if (!draft.threads[i].empty()) order.push_back(static_cast<std::uint16_t>(i));
+    if (takes_part(draft, draft.threads[i])) order.push_back(static_cast<std::uint16_t>(i));
   }
   std::vector<std::int64_t> standings(draft.threads.size());
   for (const std::uint16_t thread : order) standings[thread] = standing(draft, thread);
@@ -79,7 +104,7 @@ void find_handovers(Draft& draft) {
       if (waiter[i].finish - waiter[i].start < kLeastWait || waiter[i].call != kNone) continue;
       for (std::size_t b = a + 1; b < order.size(); ++b) {
         Handover found{.waiter = order[a], .worker = order[b], .segment = i};
-        if (!find_burst(draft.threads[order[b]], waiter[i], a == 0, draft.tolerance, found)) continue;
+        if (!find_burst(draft, found, a == 0)) continue;
         std::vector<char>& given = taken[order[b]];
         if (given[found.first] || given[found.last]) continue;
         std::fill(given.begin() + static_cast<std::ptrdiff_t>(found.first),
@@ -109,9 +134,11 @@ void connect_hosts(Draft& draft) {
   for (const Handover& h : draft.handovers) {
     if (h.gives == kNoTask || h.first_task == kNoTask) continue;
     const auto lag = std::max(Nanoseconds{0}, start(h.first_task) - finish(h.gives));
-    draft.graph.add({h.gives, h.first_task, lag, Anchor::finish, Provenance::inferred, handover});
+    if (h.starts) {
+      draft.graph.add({h.gives, h.first_task, lag, Anchor::finish, Provenance::inferred, handover});
+    }
     draft.graph.add({h.last_task, h.takes, Nanoseconds{0}, Anchor::finish, Provenance::inferred, wait});
-    if (h.first_task == draft.thread_tasks[h.worker].front()) started[h.worker] = 1;
+    if (h.starts && h.first_task == draft.thread_tasks[h.worker].front()) started[h.worker] = 1;
   }
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {
     if (!draft.thread_tasks[i].empty() && !started[i]) pin(draft, draft.thread_tasks[i].front());
