@@ -40,8 +40,8 @@ class Parser {
       at_line(number, [&] { parse_line(line, number); });
       text.remove_prefix(std::min(end + 1, text.size()));
     }
-    for (const auto& [number, line] : about_tasks_) {
-      at_line(number, [&] { parse_about_tasks(line); });
+    for (const auto& numbered : about_tasks_) {
+      at_line(numbered.first, [&] { parse_about_tasks(numbered.second); });
     }
     return std::move(graph_);
   }

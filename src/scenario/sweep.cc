@@ -62,9 +62,9 @@ void check_sweep(const Json& sweep, const Json& scenario) {
   for (const auto& [path, values] : sweep.items()) {
     if (path == "$comment") continue;
     const Place place = read_place(path, steps.size());
-    within(path, [&] {
-      if (!values.is_array() || values.empty()) throw Error("must be a list of values");
-      for (const Json& value : values) {
+    within(path, [&, &listed = values] {
+      if (!listed.is_array() || listed.empty()) throw Error("must be a list of values");
+      for (const Json& value : listed) {
         read_transform(with_setting(steps[place.step], place.setting, value));
       }
     });
