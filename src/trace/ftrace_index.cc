@@ -1,8 +1,8 @@
 #include "trace/ftrace_index.h"
 
 #include "foretrace/error.h"
-#include "trace/ftrace_section.h"
 #include "trace/varint.h"
+#include "trace/xxh64.h"
 
 namespace foretrace::ftrace {
 
@@ -112,15 +112,14 @@ std::vector<Table> read_index(std::string_view file) {
   const std::size_t trailer_at = file.size() - kTrailerSize;
   const std::string_view trailer = file.substr(trailer_at);
   const std::uint64_t offset = fixed(trailer.substr(0, 8));
-  const std::uint64_t stored = fixed(trailer.substr(8, 8));
-  const std::uint64_t raw = fixed(trailer.substr(16, 8));
-  const bool fits = offset <= trailer_at && stored == trailer_at - offset &&
-                    raw <= file.size() * kMostUnpackedPerByte;
-  if (!fits) throw TraceError("the trailer is damaged, at byte " + std::to_string(trailer_at));
+  const std::uint64_t size = fixed(trailer.substr(8, 8));
+  if (offset > trailer_at || size != trailer_at - offset) {
+    throw TraceError("the trailer is damaged, at byte " + std::to_string(trailer_at));
+  }
   return within("index at byte " + std::to_string(offset), [&] {
-    const std::string index =
-        unpack(file.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(stored)), raw,
-               fixed(trailer.substr(24, 8)));
+    const std::string_view index =
+        file.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+    if (xxh64(index) != fixed(trailer.substr(16, 8))) throw TraceError("the checksum is wrong");
     return IndexReader(index, file.size()).read();
   });
 }

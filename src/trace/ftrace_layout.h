@@ -5,7 +5,7 @@
 //     header   magic, version
 //     sections one for each column that is not constant, raw or as a zstd frame
 //     padding  zeros, see kMostRowsPerByte
-//     index    tables, their columns and where the sections are
+//     index    the tables that have rows, their columns and where the sections are
 //     trailer  where the index is, and its checksum
 
 #include <cstdint>
@@ -26,7 +26,7 @@ constexpr std::string_view kMagic(
     8);
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderSize = 16;
-constexpr std::size_t kTrailerSize = 40;
+constexpr std::size_t kTrailerSize = 32;
 
 /// A file with more rows or more unpacked bytes than these allow is refused before anything is
 /// allocated; a writer pads a file that compresses too well.

@@ -5,6 +5,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/trace.h"
+#include "trace/ftrace_bytes.h"
 #include "trace/ftrace_index.h"
 #include "trace/ftrace_section.h"
 #include "trace/ftrace_tables.h"
@@ -141,17 +142,18 @@ std::string read_whole(const std::string& path) {
 
 }  // namespace ftrace
 
+Trace from_ftrace(std::string_view file) {
+  ftrace::Reader reader(file);
+  Trace trace;
+  ftrace::LooseRows loose;
+  ftrace::each_table(trace, loose, reader);
+  ftrace::take_loose_rows(loose, trace);
+  validate(trace);
+  return trace;
+}
+
 Trace read_ftrace(const std::string& path) {
-  return within(path, [&] {
-    const std::string file = ftrace::read_whole(path);
-    ftrace::Reader reader(file);
-    Trace trace;
-    ftrace::LooseRows loose;
-    ftrace::each_table(trace, loose, reader);
-    ftrace::take_loose_rows(loose, trace);
-    validate(trace);
-    return trace;
-  });
+  return within(path, [&] { return from_ftrace(ftrace::read_whole(path)); });
 }
 
 }  // namespace foretrace

@@ -7,6 +7,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/trace.h"
+#include "trace/ftrace_bytes.h"
 #include "trace/ftrace_layout.h"
 #include "trace/ftrace_section.h"
 #include "trace/ftrace_tables.h"
@@ -33,6 +34,7 @@ class Writer {
  public:
   template <class Row, class Columns>
   void table(std::string_view name, const std::vector<Row>& rows, Columns&& columns) {
+    if (rows.empty()) return;
     tables_.push_back({std::string(name), rows.size(), {}});
     rows_ += rows.size();
     columns([&](std::string_view column, auto member) { add(column, rows, member); });
@@ -40,12 +42,10 @@ class Writer {
 
   std::string finish() {
     const std::string index = write_index();
-    std::string packed = pack(index);
-    pad(index.size());
+    pad();
     const std::size_t offset = file_.size();
-    file_ += packed;
+    file_ += index;
     put_fixed(file_, offset, 8);
-    put_fixed(file_, packed.size(), 8);
     put_fixed(file_, index.size(), 8);
     put_fixed(file_, xxh64(index), 8);
     file_ += kMagic;
@@ -69,7 +69,7 @@ class Writer {
 
   template <class Row, class Value>
   void add(std::string_view name, const std::vector<Row>& rows, Value Row::*member) {
-    const std::int64_t first = rows.empty() ? 0 : to_wire(rows[0].*member);
+    const std::int64_t first = to_wire(rows[0].*member);
     std::size_t plain = 0;
     std::size_t delta = 0;
     bool constant = true;
@@ -131,9 +131,9 @@ class Writer {
   }
 
   /// So that the file is as long as its contents demand of it.
-  void pad(std::size_t index_size) {
+  void pad() {
     const std::uint64_t least =
-        std::max((unpacked_ + index_size) / kMostUnpackedPerByte, rows_ / kMostRowsPerByte) + 1;
+        std::max(unpacked_ / kMostUnpackedPerByte, rows_ / kMostRowsPerByte) + 1;
     if (file_.size() < least) file_.resize(static_cast<std::size_t>(least), '\0');
   }
 
@@ -178,12 +178,16 @@ void write_whole(const std::string& bytes, const std::string& path) {
 
 }  // namespace ftrace
 
-void write_ftrace(const Trace& trace, const std::string& path) {
+std::string to_ftrace(const Trace& trace) {
   ftrace::LooseRows loose = ftrace::loose_rows(trace);
   ftrace::Writer writer;
   // The list of tables serves reading too and so wants a trace that may change; writing only looks.
   ftrace::each_table(const_cast<Trace&>(trace), loose, writer);
-  ftrace::write_whole(writer.finish(), path);
+  return writer.finish();
+}
+
+void write_ftrace(const Trace& trace, const std::string& path) {
+  ftrace::write_whole(to_ftrace(trace), path);
 }
 
 }  // namespace foretrace

@@ -75,7 +75,7 @@ class Validator {
 
  private:
   void require(bool holds, const char* what) {
-    if (!holds) wrong_ = what;
+    if (!holds && wrong_ == nullptr) wrong_ = what;
   }
   void times(std::int64_t start, std::int64_t duration) {
     require(start >= 0, "time");
