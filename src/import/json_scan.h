@@ -4,9 +4,12 @@
 // span of the text, read only by whoever wants it. The text must be followed by
 // TextWindow::kPadding bytes of 0.
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "import/json_blocks.h"
 
 namespace foretrace {
 
@@ -51,7 +54,20 @@ class JsonCursor {
   }
 
   /// A text, when `at` is at its opening quote.
-  bool scan_text(JsonValue& value);
+  bool scan_text(JsonValue& value) {
+    // Most texts are keys and short names.
+    const TextBits bits = look_at_text(at + 1);
+    const auto stop = static_cast<std::uint32_t>(std::countr_zero(bits.stops));
+    if (bits.stops == 0 || at[1 + stop] != '"' || at + 1 + stop >= end || lenient)
+      return scan_any_text(value);
+    value = {.begin = at + 1,
+             .size = stop,
+             .kind = ValueKind::text,
+             .escaped = false,
+             .non_ascii = (bits.high & ((1U << stop) - 1)) != 0};
+    at += stop + 2;
+    return true;
+  }
   /// Any value. Arrays and objects may nest kDeepest levels; deeper is a TraceError.
   bool scan_value(JsonValue& value);
 
@@ -66,6 +82,7 @@ class JsonCursor {
 
  private:
   static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+  bool scan_any_text(JsonValue& value);
   bool ends_text(const char* behind_quote) const;
   bool scan_container(JsonValue& value);
   bool scan_scalar(JsonValue& value);

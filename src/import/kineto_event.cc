@@ -9,7 +9,7 @@ namespace {
 constexpr WordTable<Field, 64> kEventKeys{
     {"ph", Field::phase},     {"cat", Field::category}, {"name", Field::name},
     {"pid", Field::pid},      {"tid", Field::tid},      {"ts", Field::start},
-    {"dur", Field::duration}, {"id", Field::flow_id},
+    {"dur", Field::duration}, {"id", Field::flow_id},   {"args", Field::args},
 };
 
 constexpr WordTable<Field> kArgKeys{
@@ -107,11 +107,12 @@ bool KinetoEvent::parse(JsonCursor& cursor) {
     const Next next = next_key(cursor, keys_ == 0);
     if (next != Next::key) return next == Next::end;
     if (!scan_key(cursor, key)) return false;
-    if (key.view() == "args" && cursor.peek() == '{') {
+    const Field field = kEventKeys.find(key.view());
+    if (field == Field::args && cursor.peek() == '{') {
       if (!parse_args(cursor)) return false;
     } else {
       if (!cursor.scan_value(value)) return false;
-      set(kEventKeys.find(key.view()), value);
+      set(field, value);
     }
   }
 }

@@ -27,6 +27,7 @@ enum class Field : std::uint8_t {
   start,
   duration,
   flow_id,
+  args,
   // Of its args.
   external,
   correlation,

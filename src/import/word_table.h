@@ -23,18 +23,21 @@ class WordTable {
 
   constexpr WordTable(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) {
-      std::size_t slot = hash(entry.word);
-      while (!slots_[slot].word.empty()) slot = (slot + 1) % kSlots;
-      slots_[slot] = entry;
+      const Ends ends = ends_of(entry.word);
+      std::size_t slot = hash(ends);
+      while (!slots_[slot].entry.word.empty()) slot = (slot + 1) % kSlots;
+      slots_[slot] = {ends, entry};
     }
   }
 
   /// The value of `text`, or Value{} if it is no known word.
   Value find(std::string_view text) const {
-    for (std::size_t slot = hash(text);; slot = (slot + 1) % kSlots) {
-      const Entry& entry = slots_[slot];
-      if (entry.word.empty()) return Value{};
-      if (entry.word == text) return entry.value;
+    const Ends ends = ends_of(text);
+    for (std::size_t at = hash(ends);; at = (at + 1) % kSlots) {
+      const Slot& slot = slots_[at];
+      if (slot.entry.word.empty()) return Value{};
+      if (slot.ends == ends && (text.size() <= 16 || slot.entry.word == text))
+        return slot.entry.value;
     }
   }
 
@@ -53,14 +56,29 @@ class WordTable {
     return count < 8 ? word & ((std::uint64_t{1} << (8 * count)) - 1) : word;
   }
 
-  static constexpr std::size_t hash(std::string_view text) {
+  /// All there is to know about a text of up to 16 bytes.
+  struct Ends {
+    std::uint64_t first = 0, last = 0, size = 0;
+    friend constexpr bool operator==(const Ends&, const Ends&) = default;
+  };
+  struct Slot {
+    Ends ends;
+    Entry entry;
+  };
+
+  static constexpr Ends ends_of(std::string_view text) {
     const std::size_t size = text.size();
-    std::uint64_t mixed = (load(text.data(), size < 8 ? size : 8) ^ size) * 0x9e3779b97f4a7c15U;
-    if (size > 8) mixed ^= load(text.data() + size - 8, 8) * 0xc2b2ae3d27d4eb4fU;
+    return {load(text.data(), size < 8 ? size : 8), size > 8 ? load(text.data() + size - 8, 8) : 0,
+            size};
+  }
+
+  static constexpr std::size_t hash(const Ends& ends) {
+    const std::uint64_t mixed =
+        (ends.first ^ ends.size) * 0x9e3779b97f4a7c15U ^ ends.last * 0xc2b2ae3d27d4eb4fU;
     return static_cast<std::size_t>(mixed >> 40U) % kSlots;
   }
 
-  std::array<Entry, kSlots> slots_{};
+  std::array<Slot, kSlots> slots_{};
 };
 
 }  // namespace foretrace
