@@ -18,7 +18,7 @@
 namespace foretrace {
 
 struct Scenario {
-  std::string trace;    ///< Path, relative to the scenario file; may be empty when given on the command line.
+  std::string trace;    ///< Path, in a file relative to that file; may be empty when given on the command line.
   std::string machine;  ///< Name or path of the device to predict for; empty: the trace's own.
   std::vector<std::unique_ptr<Transform>> transforms;
   std::vector<std::string> uses;     ///< Each transform with its settings, as text.
@@ -26,7 +26,8 @@ struct Scenario {
   std::vector<std::string> asserts;  ///< "step_time <= 120ms" ...
 };
 
-/// Throws Error with the place: `amp.json: transforms[1]: workers: must be at least 1, got 0`.
+/// Throws Error with the place: `amp.json: transforms[1]: workers: must be at least 1, got 0`. Paths are made relative to
+/// the working directory.
 Scenario read_scenario(const std::string& path);
 Scenario parse_scenario(const nlohmann::json& json);
 /// Draft-07 schema of a scenario, all transforms included.

@@ -76,6 +76,10 @@ std::string relative_to(const std::string& folder, const std::string& path) {
   return (std::filesystem::path(folder) / given).lexically_normal().string();
 }
 
+bool is_machine_file(const std::string& machine) {
+  return std::filesystem::path(machine).extension() == ".json";
+}
+
 /// What `json` does not say is as in the base; its transforms and assertions come behind those of the base.
 Json extended(const Json& base, const Json& json) {
   Json whole = base;
@@ -112,6 +116,9 @@ Json read_extended(const std::string& path, int bases) {
     const std::string base_folder = std::filesystem::path(base_path).parent_path().string();
     if (const std::string trace = read_text(base, "trace"); !trace.empty()) {
       base["trace"] = relative_to(base_folder, trace);
+    }
+    if (const std::string machine = read_text(base, "machine"); is_machine_file(machine)) {
+      base["machine"] = relative_to(base_folder, machine);
     }
     return extended(base, json);
   });
@@ -150,7 +157,11 @@ Scenario read_scenario(const std::string& path) {
       parse_scenario(json);
       throw Error("sweep: is run by `foretrace sweep`, which this version does not have");
     }
-    return parse_scenario(json);
+    Scenario scenario = parse_scenario(json);
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    scenario.trace = relative_to(folder, scenario.trace);
+    if (is_machine_file(scenario.machine)) scenario.machine = relative_to(folder, scenario.machine);
+    return scenario;
   });
 }
 

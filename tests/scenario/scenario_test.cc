@@ -163,7 +163,7 @@ TEST_F(ScenarioFiles, ExtendOneAnother) {
       write("more.json", R"({"extends": "base/base.json", "machine": "h100", "transforms": [{"use": "prefetch"}]})"));
   EXPECT_EQ(scenario.uses, (std::vector<std::string>{"amp", "prefetch"}));
   EXPECT_EQ(scenario.machine, "h100");
-  EXPECT_EQ(scenario.trace, "t.json");
+  EXPECT_EQ(scenario.trace, (folder_ / "t.json").string());
 }
 
 TEST_F(ScenarioFiles, ThatExtendEachOtherEnd) {
@@ -232,7 +232,7 @@ TEST(Scenario, ExamplesAreRead) {
     SCOPED_TRACE(name);
     const Scenario scenario = read_scenario(entry.path().string());
     EXPECT_FALSE(scenario.transforms.empty());
-    EXPECT_TRUE(std::filesystem::exists(entry.path().parent_path() / scenario.trace));
+    EXPECT_TRUE(std::filesystem::exists(scenario.trace)) << scenario.trace;
     ++examples;
   }
   EXPECT_GE(examples, 3);
