@@ -194,6 +194,7 @@ class Graph {
   const Unexplained& unexplained() const;
 
  private:
+  friend class WaitGraph;  // Shows the graph to Boost.Graph, in src/graph/bgl.h.
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
@@ -201,7 +202,8 @@ class Graph {
 bool runs_on_device(TaskKind kind);
 
 /// A shortest circle of tasks that all wait for each other, as its waits in order ("in line" for the task in front on a
-/// FIFO lane); empty if there is none. Which one of several is always the same. Not meant for the happy path.
+/// FIFO lane); empty if there is none. Which one of several is always the same. In a very large tangle the search gives up
+/// early, and the circle is a short one.
 std::vector<Dependency> shortest_circle(const Graph& graph);
 
 /// Reads the notation used in tests and bug reports, one tick being 1us:

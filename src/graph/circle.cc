@@ -1,78 +1,107 @@
 #include <algorithm>
+#include <boost/graph/strong_components.hpp>
 #include <vector>
 
 #include "foretrace/graph.h"
-#include "graph/storage.h"
+#include "graph/bgl.h"
 
 namespace foretrace {
 namespace {
 
-/// Looks for the shortest way from a task back to itself among the tasks that are part of a circle.
+using Edge = WaitGraph::Edge;
+
+constexpr std::size_t kMostSteps = 20'000'000;  // About a second.
+
+/// Tasks that can reach each other have the same number.
+std::vector<std::uint32_t> tangles_of(const WaitGraph& waits, std::size_t task_count) {
+  std::vector<std::uint32_t> tangle(task_count);
+  const auto index_of_task = get(boost::vertex_index, waits);
+  boost::strong_components(waits, boost::make_iterator_property_map(tangle.begin(), index_of_task));
+  return tangle;
+}
+
+/// Looks for the shortest way from a task back to itself. It cannot leave the task's tangle.
 class CircleSearch {
  public:
   explicit CircleSearch(const Graph& graph)
-      : graph_(graph), reached_by_(graph.task_count()), seen_(graph.task_count(), 0) {}
+      : waits_(graph),
+        tangle_(tangles_of(waits_, graph.task_count())),
+        seen_(graph.task_count(), 0),
+        reached_by_(graph.task_count()) {}
 
-  /// The shortest circle through `start` with fewer than `limit` waits, or nothing.
-  std::vector<Dependency> through(TaskId start, std::size_t limit) {
+  std::vector<Edge> shortest() {
+    std::vector<std::uint32_t> size(tangle_.size(), 0);
+    for (const std::uint32_t number : tangle_) ++size[number];
+    std::vector<Edge> best;
+    for (std::uint32_t task = 0; task < tangle_.size(); ++task) {
+      if (size[tangle_[task]] == 1 && !waits_for_itself(task)) continue;
+      std::vector<Edge> found = through(task, best.empty() ? tangle_.size() + 1 : best.size());
+      if (!found.empty()) best = std::move(found);
+      if (!best.empty() && steps_ > kMostSteps) break;
+    }
+    return best;
+  }
+
+ private:
+  bool waits_for_itself(std::uint32_t task) const {
+    const auto [begin, end] = adjacent_vertices(task, waits_);
+    return std::find(begin, end, task) != end;
+  }
+
+  /// The shortest circle through `start` that has fewer than `limit` waits, or nothing.
+  std::vector<Edge> through(std::uint32_t start, std::size_t limit) {
     ++round_;
-    std::vector<TaskId> level = {start};
-    for (std::size_t length = 1; length < limit && !level.empty(); ++length) {
-      std::vector<TaskId> next_level;
-      for (const TaskId task : level) {
-        bool back = false;
-        each_step(task, [&](const Dependency& wait) {
-          if (back || seen_[index(wait.after)] == round_) return;
-          seen_[index(wait.after)] = round_;
-          reached_by_[index(wait.after)] = wait;
-          if (wait.after == start) back = true;
-          next_level.push_back(wait.after);
-        });
-        if (back) return way_back(start);
+    level_ = {start};
+    for (std::size_t length = 1; length < limit && !level_.empty(); ++length) {
+      next_level_.clear();
+      for (const std::uint32_t task : level_) {
+        const auto [begin, end] = out_edges(task, waits_);
+        for (auto it = begin; it != end; ++it) {
+          if (reach(*it) && (*it).after == start) return way_back(start);
+        }
       }
-      level = std::move(next_level);
+      std::swap(level_, next_level_);
     }
     return {};
   }
 
- private:
-  template <class Visit>
-  void each_step(TaskId task, const Visit& visit) {
-    const TaskId next = graph_.next(task);
-    if (next != kNoTask && graph_.lane(graph_.lane_of(task)).discipline == Discipline::fifo) {
-      visit(Dependency{.before = task, .after = next, .why = graph_.names().find("in line")});
-    }
-    graph_.each_dependent(task, visit);
+  /// Whether this is the first way to get there.
+  bool reach(const Edge& edge) {
+    ++steps_;
+    if (seen_[edge.after] == round_ || tangle_[edge.after] != tangle_[edge.before]) return false;
+    seen_[edge.after] = round_;
+    reached_by_[edge.after] = edge;
+    next_level_.push_back(edge.after);
+    return true;
   }
 
-  std::vector<Dependency> way_back(TaskId start) const {
-    std::vector<Dependency> circle;
-    TaskId at = start;
+  std::vector<Edge> way_back(std::uint32_t start) const {
+    std::vector<Edge> circle;
+    std::uint32_t at = start;
     do {
-      circle.push_back(reached_by_[index(at)]);
+      circle.push_back(reached_by_[at]);
       at = circle.back().before;
     } while (at != start);
     std::reverse(circle.begin(), circle.end());
     return circle;
   }
 
-  const Graph& graph_;
-  std::vector<Dependency> reached_by_;
-  std::vector<std::uint32_t> seen_;
+  WaitGraph waits_;
+  std::vector<std::uint32_t> tangle_;
+  std::vector<std::uint32_t> seen_;  ///< The round in which a task was reached.
+  std::vector<Edge> reached_by_;
   std::uint32_t round_ = 0;
+  std::size_t steps_ = 0;
+  std::vector<std::uint32_t> level_, next_level_;
 };
 
 }  // namespace
 
 std::vector<Dependency> shortest_circle(const Graph& graph) {
-  CircleSearch search(graph);
-  std::vector<Dependency> best;
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    std::vector<Dependency> found =
-        search.through(TaskId{i}, best.empty() ? kNothing : best.size());
-    if (!found.empty()) best = std::move(found);
-  }
-  return best;
+  const WaitGraph waits(graph);
+  std::vector<Dependency> circle;
+  for (const Edge& edge : CircleSearch(graph).shortest()) circle.push_back(waits.dependency(edge));
+  return circle;
 }
 
 }  // namespace foretrace

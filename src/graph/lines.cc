@@ -75,6 +75,17 @@ void Graph::move_before(TaskId task, TaskId target) {
   impl_->put_behind(task, previous(target), lane_of(target));
 }
 
+void Graph::Impl::forget_gap(TaskId task, NameId in_line) {
+  const std::uint32_t last = place(task).last_wait;
+  if (last == kNothing) return;
+  std::uint32_t at = last;
+  do {
+    at = dependencies[at].next_wait;
+    Dependency& wait = dependencies[at].dependency;
+    if (wait.why == in_line && place(wait.before).removed()) wait.lag = 0ns;
+  } while (at != last);
+}
+
 void Graph::remove(TaskId task) {
   if (removed(task)) return;
   Impl& graph = *impl_;
@@ -89,6 +100,7 @@ void Graph::remove(TaskId task) {
   // A removed task waits for one in front and is waited for by one behind, whatever was removed
   // around it: two dependencies each, so that a chain of removed tasks stays linear.
   const NameId in_line = graph.names.intern("in line");
+  graph.forget_gap(task, in_line);
   if (front != kNoTask) add({.before = front, .after = task, .why = in_line});
   if (behind == kNoTask) return;
   const Nanoseconds gap = graph.tasks[index(behind)].gap;

@@ -49,11 +49,22 @@ class Picture {
     return std::min(static_cast<std::size_t>(std::max<std::int64_t>(nearest, 0)), kWidest);
   }
 
+  std::vector<TaskId> by_start(LaneId lane) const {
+    std::vector<TaskId> tasks;
+    for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
+      tasks.push_back(task);
+    }
+    std::stable_sort(tasks.begin(), tasks.end(), [&](TaskId a, TaskId b) {
+      return timeline_.start[index(a)] < timeline_.start[index(b)];
+    });
+    return tasks;
+  }
+
   /// Tasks that run at the same time take rows of their own.
   std::vector<std::string> rows_of(LaneId lane) const {
     std::vector<std::string> rows(1, std::string(width_, '.'));
     std::vector<Nanoseconds> free_from(1, Nanoseconds::min());
-    for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
+    for (const TaskId task : by_start(lane)) {
       const Nanoseconds start = timeline_.start[index(task)];
       const Nanoseconds finish = timeline_.finish[index(task)];
       if (start == finish) continue;

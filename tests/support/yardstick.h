@@ -46,7 +46,8 @@ void generate(std::uint32_t count, const AddTask& add_task, const AddWait& add_w
   }
 }
 
-/// On priority lanes, where places in line count for nothing, dependencies keep tasks in the same order.
+/// On priority lanes, where places in line count for nothing, dependencies keep tasks in the same
+/// order.
 inline Graph make_graph(std::uint32_t count, Discipline discipline = Discipline::fifo) {
   Graph graph;
   for (std::uint32_t i = 0; i < kLanes; ++i) {

@@ -1,0 +1,135 @@
+// What must hold for any graph.
+
+#include <gtest/gtest.h>
+
+#include "foretrace/simulate.h"
+#include "support/longest_chain.h"
+#include "support/random_graph.h"
+
+namespace foretrace {
+namespace {
+
+constexpr int kRuns = 500;
+
+template <class Check>
+void for_random_graphs(unsigned seed, const RandomGraph& shape, const Check& check) {
+  std::mt19937 random(seed);
+  for (int run = 0; run < kRuns && !testing::Test::HasFailure(); ++run) {
+    Graph graph = random_graph(random, shape);
+    SCOPED_TRACE("run " + std::to_string(run) + "\n" + to_text(graph));
+    check(graph, random);
+  }
+}
+
+TaskId any_task(const Graph& graph, std::mt19937& random) {
+  return TaskId{static_cast<std::uint32_t>(random() % graph.task_count())};
+}
+
+TEST(Simulate, AgreesWithTheLongestChain) {
+  for_random_graphs(1, {}, [](const Graph& graph, std::mt19937&) {
+    const Timeline timeline = simulate(graph);
+    const Chains chains = longest_chains(graph);
+    EXPECT_EQ(timeline.start, chains.start);
+    EXPECT_EQ(timeline.finish, chains.finish);
+    EXPECT_EQ(timeline.length, chains.length);
+  });
+}
+
+TEST(Simulate, TheClockFindsTheSameAsTheSweep) {
+  for_random_graphs(2, {}, [](Graph& graph, std::mt19937&) {
+    const Timeline swept = simulate(graph);
+    const LaneId lane = graph.add_lane({.name = "priority", .discipline = Discipline::priority});
+    graph.append(lane, {});
+    const Timeline clocked = simulate(graph);
+    EXPECT_TRUE(std::equal(swept.start.begin(), swept.start.end(), clocked.start.begin()));
+    EXPECT_EQ(swept.length, clocked.length);
+  });
+}
+
+TEST(Simulate, AFasterTaskNeverDelaysAnother) {
+  for_random_graphs(3, {.negative_gaps = false}, [](Graph& graph, std::mt19937& random) {
+    const Timeline before = simulate(graph);
+    graph.task(any_task(graph, random)).duration = Nanoseconds(0);
+    const Timeline after = simulate(graph);
+    for (std::size_t i = 0; i < graph.task_count(); ++i)
+      EXPECT_LE(after.finish[i], before.finish[i]) << "task " << i;
+  });
+}
+
+TEST(Simulate, TwiceTheTimesTakeTwiceTheTime) {
+  for_random_graphs(4, {}, [](Graph& graph, std::mt19937&) {
+    const Timeline before = simulate(graph);
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      graph.task(TaskId{i}).duration *= 2;
+      graph.task(TaskId{i}).gap *= 2;
+    }
+    graph.change_dependencies([](Dependency& wait) { wait.lag *= 2; });
+    const Timeline after = simulate(graph);
+    EXPECT_EQ(after.length, before.length * 2);
+    for (std::size_t i = 0; i < graph.task_count(); ++i)
+      EXPECT_EQ(after.start[i], before.start[i] * 2) << "task " << i;
+  });
+}
+
+TEST(Simulate, ARemovedTaskIsOneThatTakesNoTime) {
+  for_random_graphs(5, {}, [](Graph& graph, std::mt19937& random) {
+    Graph shrunk = graph.clone();
+    for (int i = 0; i < 8; ++i) {
+      const TaskId task = any_task(graph, random);
+      graph.remove(task);
+      shrunk.task(task).duration = shrunk.task(task).gap = Nanoseconds(0);
+    }
+    EXPECT_EQ(simulate(graph).start, simulate(shrunk).start);
+  });
+}
+
+TEST(Simulate, EveryReasonExplainsTheStart) {
+  for_random_graphs(6, {}, [](Graph& graph, std::mt19937&) {
+    const Timeline timeline = simulate(graph, {.reasons = true});
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const Reason& reason = timeline.reasons[i];
+      EXPECT_EQ(reason.before == kNoTask, timeline.start[i] == 0ns);
+      if (reason.before == kNoTask) continue;
+      const Nanoseconds past_start =
+          timeline.start[i] - reason.lag - timeline.start[index(reason.before)];
+      const Nanoseconds past_finish =
+          timeline.start[i] - reason.lag - timeline.finish[index(reason.before)];
+      EXPECT_TRUE(past_start == 0ns || past_finish == 0ns) << "task " << i;
+    }
+    const std::vector<TaskId> path = critical_path(graph, timeline);
+    EXPECT_EQ(timeline.finish[index(path.back())], timeline.length);
+    EXPECT_EQ(timeline.start[index(path.front())], 0ns);
+  });
+}
+
+TEST(Compiled, ReplaysAsSimulateDoes) {
+  for_random_graphs(7, {}, [](const Graph& graph, std::mt19937&) {
+    const Timeline timeline = simulate(graph);
+    Compiled compiled(graph);
+    EXPECT_EQ(compiled.replay(), timeline.length);
+    for (std::size_t i = 0; i < graph.task_count(); ++i) {
+      EXPECT_EQ(compiled.finish()[compiled.order()[i]], timeline.finish[i]) << "task " << i;
+    }
+  });
+}
+
+TEST(Compiled, ReplaysManySetsAsOneByOne) {
+  for (const bool lags : {false, true}) {
+    for_random_graphs(8, {.lags = lags}, [](const Graph& graph, std::mt19937& random) {
+      Compiled compiled(graph);
+      std::vector<std::vector<Nanoseconds>> sets(1 + random() % 20);
+      std::vector<Nanoseconds> expected;
+      for (std::vector<Nanoseconds>& set : sets) {
+        for (std::size_t i = 0; i < compiled.task_count(); ++i) set.emplace_back(random() % 10000);
+        std::copy(set.begin(), set.end(), compiled.durations().begin());
+        expected.push_back(compiled.replay());
+      }
+      EXPECT_EQ(compiled.replay_all(
+                    {std::vector<std::span<const Nanoseconds>>(sets.begin(), sets.end())}),
+                expected);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace foretrace

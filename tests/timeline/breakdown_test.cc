@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include "foretrace/simulate.h"
+#include "support/random_graph.h"
+
+namespace foretrace {
+namespace {
+
+/// In ticks.
+std::string parts_of(std::string_view text) {
+  const Graph graph = parse_graph(text);
+  const Breakdown parts = breakdown(graph, simulate(graph));
+  std::string result;
+  const auto add = [&](const char* name, Nanoseconds time) {
+    if (time != 0ns)
+      result += std::string(result.empty() ? "" : ", ") + name + ' ' + std::to_string(time / 1us);
+  };
+  add("compute", parts.compute);
+  add("communication", parts.communication);
+  add("copy", parts.copy);
+  add("input", parts.input);
+  add("host", parts.host);
+  add("idle", parts.idle);
+  return result;
+}
+
+TEST(Breakdown, OfSeveralThingsAtOnceTheFirstCounts) {
+  EXPECT_EQ(parts_of(R"(
+    x: A 4
+    y: c:collective 6
+    z: d:copy_in 9
+    loader [host_thread]: i:input 11
+    cpu: h:host 14
+    late: L:marker 0, M 0 {gap=20}
+  )"),
+            "compute 4, communication 2, copy 3, input 2, host 3, idle 6");
+}
+
+TEST(Breakdown, DoesNotCountWhatWorkersLoad) {
+  EXPECT_EQ(parts_of("w [worker]: i:input 5\nx: A 2"), "compute 2, idle 3");
+}
+
+TEST(Breakdown, IsThatOfAnAverageSteadyStep) {
+  EXPECT_EQ(parts_of(R"(
+    @step 0
+    @step 1
+    @step 2
+    @step 3
+    x: A 9 {step=0}, B 3 {step=1}, C 5 {step=2 gap=1}, D 5 {step=3 gap=1}
+  )"),
+            "compute 4, idle 1");
+}
+
+TEST(Breakdown, AddsUpToTheStepTime) {
+  std::mt19937 random(1);
+  for (int run = 0; run < 200; ++run) {
+    SCOPED_TRACE(run);
+    Graph graph = random_graph(random);
+    graph.steps().resize(random() % 4);
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      graph.task(TaskId{i}).kind = static_cast<TaskKind>(random() % 13);
+      graph.task(TaskId{i}).step = static_cast<std::int32_t>(i) / 8;
+    }
+    const Timeline timeline = simulate(graph);
+    const Breakdown parts = breakdown(graph, timeline);
+    EXPECT_EQ(
+        parts.compute + parts.communication + parts.copy + parts.input + parts.host + parts.idle,
+        step_times(graph, timeline).step_time);
+  }
+}
+
+}  // namespace
+}  // namespace foretrace
