@@ -1,0 +1,15 @@
+#!/bin/sh
+# Builds the benchmarks and prints their tables. Limits and what they are measured against stand in the tables.
+#
+#     scripts/bench.sh [build folder]       build/bench unless told
+set -eu
+cd "$(dirname "$0")/.."
+build=${1:-build/bench}
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFORETRACE_BENCHMARKS=ON -DFORETRACE_TESTS=OFF >/dev/null
+benches=$(ls tests/bench/*_bench.cc | xargs -n1 basename | sed 's/\.cc$//')
+# shellcheck disable=SC2086
+cmake --build "$build" --parallel 2 --target $benches >/dev/null
+for bench in $benches; do
+  echo "== $bench"
+  "$build/tests/bench/$bench"
+done
