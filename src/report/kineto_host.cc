@@ -43,7 +43,6 @@ class HostLane {
     }
   }
 
-  std::size_t count() const { return slices_.size(); }
 
   /// In order: steps around phases around modules around tasks.
   std::vector<HostSlice> take(bool marks_steps) {
@@ -165,6 +164,29 @@ bool marks_steps(const Graph& graph) {
   return true;
 }
 
+/// The lane on which most steps have their first host task.
+std::size_t thread_of_steps(const Graph& graph, const Timeline& timeline) {
+  struct First {
+    Nanoseconds start = Nanoseconds::max();
+    std::size_t lane = 0;
+  };
+  std::vector<First> firsts(graph.steps().size());
+  for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+    const auto lane = static_cast<LaneId>(i);
+    if (!is_host_lane(graph.lane(lane))) continue;
+    for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
+      const auto step = static_cast<std::size_t>(graph.task(id).step);
+      if (step >= firsts.size() || timeline.start[index(id)] >= firsts[step].start) continue;
+      firsts[step] = {timeline.start[index(id)], i};
+    }
+  }
+  std::vector<std::size_t> votes(graph.lane_count() + 1, 0);
+  for (const First& first : firsts) {
+    if (first.start != Nanoseconds::max()) ++votes[first.lane];
+  }
+  return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+}
+
 }  // namespace
 
 HostSlices host_slices(const Graph& graph, const Timeline& timeline) {
@@ -174,13 +196,11 @@ HostSlices host_slices(const Graph& graph, const Timeline& timeline) {
     const auto lane = static_cast<LaneId>(i);
     if (is_host_lane(graph.lane(lane))) lanes.emplace_back(i, HostLane(graph, timeline, lane));
   }
-  // Steps are marked once, on the busiest thread.
-  const auto main = std::max_element(lanes.begin(), lanes.end(), [](const auto& a, const auto& b) {
-    return a.second.count() < b.second.count();
-  });
+  // Steps are marked once, on the thread that begins most of them.
+  const std::size_t main = thread_of_steps(graph, timeline);
   const bool marks = marks_steps(graph);
   for (auto lane = lanes.begin(); lane != lanes.end(); ++lane) {
-    all[lane->first] = lane->second.take(marks && lane == main);
+    all[lane->first] = lane->second.take(marks && lane->first == main);
   }
   return all;
 }
