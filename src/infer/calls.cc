@@ -1,6 +1,6 @@
-// Where a call stops being work and starts to wait. A call that copies from pageable memory waits for its own copy; a call that
-// synchronizes waits for the last activity launched before it, on the stream the sync record names or, without one, on
-// the stream that fits the time of its return.
+// Where a call stops being work and starts to wait. A call that copies from pageable memory waits
+// for its own copy; a call that synchronizes waits for the last activity launched before it, on the
+// stream the sync record names or, without one, on the stream that fits the time of its return.
 //
 //     |-- host work --|-- launch --|......waits......|-- tail --|
 //     start           launch_start launch_finish     released   finish
@@ -81,10 +81,10 @@ class Resolver {
     const DeviceEvent& first = draft_.events[call.launched.front()];
     const DeviceEvent& last = draft_.events[call.launched.back()];
     const std::uint32_t i = call.launched.front();
-    const bool held =
-        i > draft_.streams[first.stream].first &&
-        draft_.events[i - 1].finish + draft_.typical.gap_fence >= first.start;
-    // A long call whose activity starts late in it, with nothing in front: the driver worked first (staging, set-up).
+    const bool held = i > draft_.streams[first.stream].first &&
+                      draft_.events[i - 1].finish + draft_.typical.gap_fence >= first.start;
+    // A long call whose activity starts late in it, with nothing in front: the driver worked first
+    // (staging, set-up).
     if (!held && first.start - call.start > draft_.typical.launch_fence &&
         first.start - draft_.typical.launch <= call.finish) {
       call.launch_start = std::max(call.start, first.start - draft_.typical.launch);

@@ -1,6 +1,7 @@
-// The clocks of host and device. A profiler converts device times to the host's clock, and is off by up to some tens of microseconds:
-// kernels then start before the call that launched them. Found from the launches themselves: the shift is the
-// smallest that makes all but a few of them start after their call began.
+// The clocks of host and device. A profiler converts device times to the host's clock, and is off
+// by up to some tens of microseconds: kernels then start before the call that launched them. Found
+// from the launches themselves: the shift is the smallest that makes all but a few of them start
+// after their call began.
 
 #include <algorithm>
 

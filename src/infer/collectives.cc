@@ -1,7 +1,8 @@
-// Collectives. One is given to a stream of its own and told to wait for what its thread launched before it; that holds for every
-// framework, and also where the wait did not bind when recorded. The update waits for the collectives in front of it.
-// How long a collective takes is arrival skew (other ranks are late) plus transfer; one rank alone cannot tell them apart, so the
-// excess over the quickest collective of the same kind and size is named as what only other ranks explain.
+// Collectives. One is given to a stream of its own and told to wait for what its thread launched
+// before it; that holds for every framework, and also where the wait did not bind when recorded.
+// The update waits for the collectives in front of it. How long a collective takes is arrival skew
+// (other ranks are late) plus transfer; one rank alone cannot tell them apart, so the excess over
+// the quickest collective of the same kind and size is named as what only other ranks explain.
 
 #include <algorithm>
 #include <map>
@@ -40,9 +41,8 @@ void measure_arrival_skew(Draft& draft) {
   for (const DeviceEvent& event : draft.events) {
     if (event.kind != TaskKind::collective) continue;
     const DeviceRecord& record = draft.trace.devices[event.record];
-    const std::int64_t size = record.details == kNone
-                                  ? 0
-                                  : draft.trace.collectives[record.details].in_elements;
+    const std::int64_t size =
+        record.details == kNone ? 0 : draft.trace.collectives[record.details].in_elements;
     alike[{record.name, size}].push_back(event.finish - event.start);
   }
   if (draft.trace.world_size <= 1) return;

@@ -1,7 +1,8 @@
-// Why each device task started when it did. Its possible causes are the task in front of it on its stream, its launch, and
-// activities on other streams. The cause that allows the latest start is the one that bound; it carries the lag that was
-// recorded, the others what such a cause typically costs, so that they bind at the right time in another world. What
-// remains beyond the typical lag is unexplained, kept as a lag and counted.
+// Why each device task started when it did. Its possible causes are the task in front of it on its
+// stream, its launch, and activities on other streams. The cause that allows the latest start is
+// the one that bound; it carries the lag that was recorded, the others what such a cause typically
+// costs, so that they bind at the right time in another world. What remains beyond the typical lag
+// is unexplained, kept as a lag and counted.
 
 #include <algorithm>
 
@@ -12,8 +13,7 @@ namespace {
 
 class Connector {
  public:
-  explicit Connector(Draft& draft)
-      : draft_(draft), finder_(draft), launch_(rule(draft, "launch")) {
+  explicit Connector(Draft& draft) : draft_(draft), finder_(draft), launch_(rule(draft, "launch")) {
     find_recorded_waits(draft, waits_);
     find_collective_waits(draft, waits_);
     std::sort(waits_.begin(), waits_.end());
@@ -67,7 +67,10 @@ class Connector {
     if (event.start - binding->time > binding->fence) {
       const Explanation found = finder_.explain(i, binding->time);
       if (found.before != kNone) {
-        causes_.push_back({Kind::wait, event.start - found.lag, found.lag, found.lag,
+        causes_.push_back({Kind::wait,
+                           event.start - found.lag,
+                           found.lag,
+                           found.lag,
                            {i, found.before, Provenance::inferred, found.why}});
         binding = std::prev(causes_.end());
         ++searched_;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the rules of infer/ share: the records put in order, and the tasks they become before there is a graph. Each
-// rule is one file with one function; infer.cc calls them in order.
+// What the rules of infer/ share: the records put in order, and the tasks they become before there
+// is a graph. Each rule is one file with one function; infer.cc calls them in order.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ struct DeviceEvent {
   std::int64_t start = 0;
   std::int64_t finish = 0;
   std::uint32_t record = kNone;
-  std::uint32_t call = kNone;    ///< Into Draft::calls: who launched it.
+  std::uint32_t call = kNone;  ///< Into Draft::calls: who launched it.
   std::uint16_t stream = 0;
   TaskKind kind = TaskKind::kernel;
   TaskId task = kNoTask;
@@ -35,16 +35,17 @@ struct Call {
   std::int64_t finish = 0;
   std::uint32_t record = kNone;
   std::uint16_t thread = 0;
-  bool waits = false;              ///< Cannot return before `awaited` are done.
+  bool waits = false;                   ///< Cannot return before `awaited` are done.
   std::vector<std::uint32_t> launched;  ///< Device events, in order of start.
   std::vector<std::uint32_t> awaited;   ///< Device events it waits for.
   /// The call is host work until here, then it hands over (launch task), then it waits.
   std::int64_t launch_start = 0;
   std::int64_t launch_finish = 0;
-  std::int64_t released = 0;       ///< When what it waits for was done; `finish` - this is its own tail.
-  std::uint32_t queue_event = kNone;  ///< Device event whose finish freed the place in the launch queue.
-  bool queued = false;                ///< It really waited for that.
-  bool recorded_wait = false;         ///< A record says what it waits for.
+  std::int64_t released = 0;  ///< When what it waits for was done; `finish` - this is its own tail.
+  std::uint32_t queue_event =
+      kNone;                   ///< Device event whose finish freed the place in the launch queue.
+  bool queued = false;         ///< It really waited for that.
+  bool recorded_wait = false;  ///< A record says what it waits for.
   TaskId launch_task = kNoTask;
   TaskId wait_task = kNoTask;
 };
@@ -61,31 +62,33 @@ struct Segment {
 /// What surrounds a stretch of host time: from the annotations, ops and modules it is nested in.
 struct Context {
   Phase phase = Phase::none;
-  bool input = false;               ///< Inside a data loader's next.
+  bool input = false;  ///< Inside a data loader's next.
   NameId module{};
   std::int32_t layer = -1;
-  std::uint32_t op = kNone;         ///< Innermost op, a host record.
-  std::uint32_t parent = kNone;     ///< Into Draft::contexts, always a smaller number.
+  std::uint32_t op = kNone;      ///< Innermost op, a host record.
+  std::uint32_t parent = kNone;  ///< Into Draft::contexts, always a smaller number.
 };
 
-/// While thread `waiter` stood in one segment, thread `worker` ran `first` to `last` of its own, started by the waiter (unless it
-/// was busy already) and waited for by it.
+/// While thread `waiter` stood in one segment, thread `worker` ran `first` to `last` of its own,
+/// started by the waiter (unless it was busy already) and waited for by it.
 struct Handover {
   std::uint16_t waiter = 0, worker = 0;
-  bool starts = true;               ///< The worker was idle before.
-  std::size_t segment = 0;          ///< Of the waiter.
-  std::size_t first = 0, last = 0;  ///< Of the worker.
-  TaskId gives = kNoTask, takes = kNoTask;        ///< The waiter's tasks in front of and behind the wait.
+  bool starts = true;                       ///< The worker was idle before.
+  std::size_t segment = 0;                  ///< Of the waiter.
+  std::size_t first = 0, last = 0;          ///< Of the worker.
+  TaskId gives = kNoTask, takes = kNoTask;  ///< The waiter's tasks in front of and behind the wait.
   TaskId first_task = kNoTask, last_task = kNoTask;
 };
 
 /// Typical delays of this trace, from those starts that only one cause explains.
 struct Typical {
-  std::int64_t launch = 5000;        ///< Start of a launch call to start of its kernel on an idle stream; median.
-  std::int64_t launch_fence = 20000; ///< Beyond this a launch does not explain a start.
-  std::int64_t gap = 1000;           ///< Between kernels that wait for nothing but each other; median.
+  std::int64_t launch =
+      5000;  ///< Start of a launch call to start of its kernel on an idle stream; median.
+  std::int64_t launch_fence = 20000;  ///< Beyond this a launch does not explain a start.
+  std::int64_t gap = 1000;  ///< Between kernels that wait for nothing but each other; median.
   std::int64_t gap_fence = 10000;
-  std::int64_t event = 3000;         ///< From the end of an event's work to the start of who waited for it.
+  std::int64_t event =
+      3000;  ///< From the end of an event's work to the start of who waited for it.
 };
 
 struct MarkedStep {
@@ -97,24 +100,27 @@ struct Draft {
   const Trace& trace;
   explicit Draft(const Trace& source) : trace(source) {}
 
-  std::vector<DeviceEvent> events;                     ///< By stream, then start.
+  std::vector<DeviceEvent> events;                           ///< By stream, then start.
   std::vector<std::pair<std::size_t, std::size_t>> streams;  ///< Range of events of each stream.
-  std::vector<std::uint32_t> by_launch;                ///< Launched events in order of their calls.
+  std::vector<std::uint32_t> by_launch;  ///< Launched events in order of their calls.
   std::vector<Call> calls;
   std::unordered_map<std::uint32_t, std::uint32_t> call_of_correlation;
-  std::vector<std::uint32_t> call_of_record;           ///< Host record to call, or kNone. Empty where there are no calls.
+  std::vector<std::uint32_t>
+      call_of_record;  ///< Host record to call, or kNone. Empty where there are no calls.
 
-  std::vector<std::vector<Segment>> threads;           ///< Segments of each thread, in order, without holes.
+  std::vector<std::vector<Segment>> threads;  ///< Segments of each thread, in order, without holes.
   std::vector<Context> contexts;
   std::vector<Handover> handovers;
-  std::vector<MarkedStep> steps;   ///< In order of time, on the clock of the launches.
-  bool steps_by_device = false;    ///< There are no launches: steps are told by when device events start.
+  std::vector<MarkedStep> steps;  ///< In order of time, on the clock of the launches.
+  bool steps_by_device =
+      false;  ///< There are no launches: steps are told by when device events start.
   Typical typical;
-  std::int64_t tolerance = 1000;  ///< Times this close count as the same: clock resolution and skew.
-  std::int64_t shift = 0;         ///< Added to device times.
+  std::int64_t tolerance =
+      1000;                ///< Times this close count as the same: clock resolution and skew.
+  std::int64_t shift = 0;  ///< Added to device times.
 
-  /// Of each event: when it, or the last one in front of it on its stream with a launch, was launched; the least time there is
-  /// for those launched before the recording.
+  /// Of each event: when it, or the last one in front of it on its stream with a launch, was
+  /// launched; the least time there is for those launched before the recording.
   std::vector<std::int64_t> launch_times;
 
   Graph graph;
@@ -162,7 +168,8 @@ struct EventWait {
 void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// collectives.cc: a collective waits for the work in front of it, the update for the collectives.
 void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits);
-/// What on another stream explains that an event started as late as it did; nothing later than `known` is a reason.
+/// What on another stream explains that an event started as late as it did; nothing later than
+/// `known` is a reason.
 struct Explanation {
   std::uint32_t before = kNone;
   std::int64_t lag = 0;

@@ -1,8 +1,10 @@
-// Waits between streams. Sync records say exactly what a stream waited for. Where the profiler was not asked for them, a start that
-// neither launch nor line explains is searched for its cause among the other streams of the device:
+// Waits between streams. Sync records say exactly what a stream waited for. Where the profiler was
+// not asked for them, a start that neither launch nor line explains is searched for its cause among
+// the other streams of the device:
 //
 //     event wait    an activity that finished just before:             ====|   ->   |====
-//     device full   a kernel of many blocks that ran all the while; its last blocks leave room as they end
+//     device full   a kernel of many blocks that ran all the while; its last blocks leave room as
+//     they end
 
 #include <algorithm>
 
@@ -11,16 +13,17 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// From the end of the awaited activity to the start of the waiting one; 60us were seen on busy devices.
+/// From the end of the awaited activity to the start of the waiting one; 60us were seen on busy
+/// devices.
 constexpr std::int64_t kLongestEventLag = 100'000;
 
 /// The last event of `stream` launched before `time`.
 std::uint32_t last_launched_before(const Draft& draft, std::size_t stream, std::int64_t time) {
   const auto [begin, end] = draft.streams[stream];
   const auto times = draft.launch_times.begin();
-  const auto behind =
-      std::lower_bound(times + static_cast<std::ptrdiff_t>(begin),
-                       times + static_cast<std::ptrdiff_t>(end), time) - times;
+  const auto behind = std::lower_bound(times + static_cast<std::ptrdiff_t>(begin),
+                                       times + static_cast<std::ptrdiff_t>(end), time) -
+                      times;
   return behind == static_cast<std::ptrdiff_t>(begin) ? kNone
                                                       : static_cast<std::uint32_t>(behind - 1);
 }
@@ -92,7 +95,8 @@ Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
       const DeviceEvent& before = draft_.events[*std::prev(behind)];
       if (before.finish > latest) {
         latest = before.finish;
-        finished = {*std::prev(behind), std::max<std::int64_t>(waiting.start - latest, 0), "event wait"};
+        finished = {*std::prev(behind), std::max<std::int64_t>(waiting.start - latest, 0),
+                    "event wait"};
       }
     }
     if (behind == events.end()) continue;

@@ -1,5 +1,6 @@
-// Nested records to self time: at each moment a thread's time belongs to the innermost record that is open, so nothing is
-// counted twice. Records that overlap without nesting (clock skew) are treated alike: the one that started last owns the time.
+// Nested records to self time: at each moment a thread's time belongs to the innermost record that
+// is open, so nothing is counted twice. Records that overlap without nesting (clock skew) are
+// treated alike: the one that started last owns the time.
 
 #include <algorithm>
 
@@ -81,11 +82,20 @@ class Cutter {
     context.parent = parent;
     if (host.kind == HostKind::op) context.op = record;
     switch (role) {
-      case Role::update: context.phase = Phase::update; break;
-      case Role::backward: context.phase = Phase::backward; break;
-      case Role::input: context.phase = Phase::input, context.input = true; break;
-      case Role::module: context.module = inner_module(context.module, host.name); break;
-      case Role::plain: break;
+      case Role::update:
+        context.phase = Phase::update;
+        break;
+      case Role::backward:
+        context.phase = Phase::backward;
+        break;
+      case Role::input:
+        context.phase = Phase::input, context.input = true;
+        break;
+      case Role::module:
+        context.module = inner_module(context.module, host.name);
+        break;
+      case Role::plain:
+        break;
     }
     if (context.phase == Phase::none) context.phase = Phase::forward;
     draft_.contexts.push_back(context);

@@ -1,6 +1,7 @@
-// The launch queue: a launch finds no place when some hundred activities are outstanding (1022 on the devices seen) and returns
-// when one of them is done. Seen as launches that take far longer than others while the number outstanding at their
-// return is always the same; that number is the depth of the queue. A host that runs ahead is then paced by the device:
+// The launch queue: a launch finds no place when some hundred activities are outstanding (1022 on
+// the devices seen) and returns when one of them is done. Seen as launches that take far longer
+// than others while the number outstanding at their return is always the same; that number is the
+// depth of the queue. A host that runs ahead is then paced by the device:
 //
 //     launch n waits for the finish of the activity number n - depth
 

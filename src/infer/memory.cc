@@ -1,6 +1,7 @@
-// Allocator events become allocations between the host tasks that made and freed them. With addresses the pairs are exact; without
-// (profilers of 2021) a free is matched with the youngest live allocation of its size. What is freed without having been allocated
-// was there when the recording began.
+// Allocator events become allocations between the host tasks that made and freed them. With
+// addresses the pairs are exact; without (profilers of 2021) a free is matched with the youngest
+// live allocation of its size. What is freed without having been allocated was there when the
+// recording began.
 
 #include <algorithm>
 #include <map>
@@ -49,9 +50,8 @@ class Pairing {
 
   void allocate(const MemoryRecord& record) {
     live_[key_of(record)].push_back(draft_.graph.allocations().size());
-    draft_.graph.allocations().push_back({.bytes = Bytes{record.bytes},
-                                          .made_by = task_at(record),
-                                          .device = record.device});
+    draft_.graph.allocations().push_back(
+        {.bytes = Bytes{record.bytes}, .made_by = task_at(record), .device = record.device});
   }
 
   void free(const MemoryRecord& record) {
@@ -71,15 +71,16 @@ class Pairing {
   /// The task its thread was at.
   TaskId task_at(const MemoryRecord& record) const {
     const std::vector<TaskId>& tasks = draft_.thread_tasks[record.thread];
-    const auto behind = std::upper_bound(
-        tasks.begin(), tasks.end(), record.time_ns, [&](std::int64_t t, TaskId task) {
-          return t < draft_.recorded.start[index(task)].count();
-        });
+    const auto behind = std::upper_bound(tasks.begin(), tasks.end(), record.time_ns,
+                                         [&](std::int64_t t, TaskId task) {
+                                           return t < draft_.recorded.start[index(task)].count();
+                                         });
     if (behind == tasks.begin()) return tasks.empty() ? draft_.origin : tasks.front();
     return *std::prev(behind);
   }
 
-  /// Of what was there before, the part that is freed later is an allocation of its own; the rest is the level.
+  /// Of what was there before, the part that is freed later is an allocation of its own; the rest
+  /// is the level.
   void set_initial_levels() {
     for (const auto& [device, level] : levels_) {
       std::vector<Bytes>& initial = draft_.graph.initial_memory();

@@ -30,10 +30,14 @@ TaskKind kind_of(const DeviceRecord& record, const std::vector<TaskKind>& kernel
                                    : kernels[static_cast<std::size_t>(record.name)];
   }
   switch (record.direction) {
-    case CopyDirection::in: return TaskKind::copy_in;
-    case CopyDirection::out: return TaskKind::copy_out;
-    case CopyDirection::peer: return TaskKind::copy_peer;
-    default: return TaskKind::copy_on_device;
+    case CopyDirection::in:
+      return TaskKind::copy_in;
+    case CopyDirection::out:
+      return TaskKind::copy_out;
+    case CopyDirection::peer:
+      return TaskKind::copy_peer;
+    default:
+      return TaskKind::copy_on_device;
   }
 }
 
@@ -70,8 +74,9 @@ void collect_events(Draft& draft) {
   }
 }
 
-/// Calls that matter here: those whose correlation id a device event or a sync record carries, and those that
-/// synchronize by their name. A correlation id may be written twice (ROCm): the call that contains the other wins.
+/// Calls that matter here: those whose correlation id a device event or a sync record carries, and
+/// those that synchronize by their name. A correlation id may be written twice (ROCm): the call
+/// that contains the other wins.
 void collect_calls(Draft& draft) {
   const Trace& trace = draft.trace;
   std::unordered_map<std::uint32_t, std::uint32_t>& calls = draft.call_of_correlation;
@@ -125,12 +130,24 @@ void match_launches(Draft& draft) {
   }
 }
 
-constexpr std::string_view kSynchronizing[] = {
-    "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
-    "cuStreamSynchronize",   "cuCtxSynchronize",      "cuEventSynchronize",   "cudaFree",
-    "cudaFreeHost",          "cudaHostAlloc",         "hipStreamSynchronize",
-    "hipDeviceSynchronize",  "hipEventSynchronize",   "hipMemcpy",            "hipFree",
-    "hipMemcpyWithStream",   "cudaMemcpy2D",          "cudaMemcpyToSymbol"};
+constexpr std::string_view kSynchronizing[] = {"cudaStreamSynchronize",
+                                               "cudaDeviceSynchronize",
+                                               "cudaEventSynchronize",
+                                               "cudaMemcpy",
+                                               "cuStreamSynchronize",
+                                               "cuCtxSynchronize",
+                                               "cuEventSynchronize",
+                                               "cudaFree",
+                                               "cudaFreeHost",
+                                               "cudaHostAlloc",
+                                               "hipStreamSynchronize",
+                                               "hipDeviceSynchronize",
+                                               "hipEventSynchronize",
+                                               "hipMemcpy",
+                                               "hipFree",
+                                               "hipMemcpyWithStream",
+                                               "cudaMemcpy2D",
+                                               "cudaMemcpyToSymbol"};
 
 void add_synchronizing_calls(Draft& draft) {
   const Trace& trace = draft.trace;

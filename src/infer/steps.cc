@@ -1,5 +1,6 @@
-// Training steps: from the profiler's markers ("ProfilerStep#7"), else from Optimizer.step annotations, else from the period
-// of what was launched: the distance p at which the sequence of activities repeats itself best.
+// Training steps: from the profiler's markers ("ProfilerStep#7"), else from Optimizer.step
+// annotations, else from the period of what was launched: the distance p at which the sequence of
+// activities repeats itself best.
 
 #include <algorithm>
 #include <map>
@@ -10,6 +11,8 @@ namespace foretrace::infer_detail {
 namespace {
 
 constexpr std::size_t kLeastRepeats = 3;
+/// Fewer activities than this repeat themselves by chance.
+constexpr std::size_t kLeastActivities = 18;
 /// Share of activities that equal the one a period later.
 constexpr double kLeastMatch = 0.95;
 
@@ -42,8 +45,8 @@ bool find_optimizer_steps(Draft& draft) {
   std::sort(updates.begin(), updates.end());
   if (updates.size() < kLeastRepeats) return false;
   for (std::size_t i = 0; i + 1 < updates.size(); ++i) {
-    draft.steps.push_back({updates[i].second, updates[i + 1].second,
-                           "between updates " + std::to_string(i + 1)});
+    draft.steps.push_back(
+        {updates[i].second, updates[i + 1].second, "between updates " + std::to_string(i + 1)});
   }
   draft.assumptions.push_back("Steps are told by Optimizer.step; the trace has no step markers.");
   return true;
@@ -146,7 +149,7 @@ void find_period(Draft& draft) {
 
 void find_steps(Draft& draft) {
   if (find_markers(draft) || find_optimizer_steps(draft)) return;
-  if (draft.events.size() >= 2 * kLeastRepeats) find_period(draft);
+  if (draft.events.size() >= kLeastActivities) find_period(draft);
 }
 
 }  // namespace foretrace::infer_detail

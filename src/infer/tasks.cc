@@ -1,5 +1,6 @@
-// Segments of threads and device events become tasks. A call is cut where it stops being work (calls.cc); the time in which it
-// waits becomes no task at all, only the dependency that connect_hosts() adds.
+// Segments of threads and device events become tasks. A call is cut where it stops being work
+// (calls.cc); the time in which it waits becomes no task at all, only the dependency that
+// connect_hosts() adds.
 
 #include <algorithm>
 
@@ -11,7 +12,8 @@ namespace {
 class Builder {
  public:
   explicit Builder(Draft& draft)
-      : draft_(draft), unrecorded_(rule(draft, "(between records)")),
+      : draft_(draft),
+        unrecorded_(rule(draft, "(between records)")),
         waits_(rule(draft, "(waits for thread)")) {}
 
   void build() {
@@ -20,8 +22,8 @@ class Builder {
     draft_.graph.reserve(segments + draft_.events.size() + draft_.calls.size() + 1,
                          2 * draft_.events.size() + draft_.calls.size());
     const LaneId lane = draft_.graph.add_lane({.name = "(start)", .kind = LaneKind::origin});
-    draft_.origin = append(lane, 0, 0, {.name = rule(draft_, "start of the recording"),
-                                        .kind = TaskKind::marker});
+    draft_.origin = append(
+        lane, 0, 0, {.name = rule(draft_, "start of the recording"), .kind = TaskKind::marker});
     for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
     draft_.thread_tasks.resize(draft_.threads.size());
     mark_handovers();
@@ -96,11 +98,11 @@ class Builder {
   }
 
   TaskId add(const Segment& segment, std::int64_t start, std::int64_t finish, TaskKind kind) {
-    Task task{.name = segment.record == kNone ? unrecorded_
-                                              : draft_.trace.hosts[segment.record].name,
-              .record = segment.record,
-              .step = step_at(start),
-              .kind = kind};
+    Task task{
+        .name = segment.record == kNone ? unrecorded_ : draft_.trace.hosts[segment.record].name,
+        .record = segment.record,
+        .step = step_at(start),
+        .kind = kind};
     if (segment.context != kNone) {
       const Context& context = draft_.contexts[segment.context];
       task.module = context.module, task.layer = context.layer, task.phase = context.phase;
@@ -127,8 +129,8 @@ class Builder {
     given = std::clamp(given, segment.start, segment.finish);
     taken = std::clamp(taken, given, segment.finish);
     const TaskId gives = add(segment, segment.start, given, plain_kind(segment));
-    const TaskId takes = add_task(
-        taken, taken, {.name = waits_, .step = step_at(taken), .kind = TaskKind::sync});
+    const TaskId takes =
+        add_task(taken, taken, {.name = waits_, .step = step_at(taken), .kind = TaskKind::sync});
     if (taken < segment.finish) add(segment, taken, segment.finish, plain_kind(segment));
     for (std::size_t i = from; i < to; ++i) {
       Handover& h = draft_.handovers[waiting_[thread_][i].second];
@@ -164,7 +166,8 @@ class Builder {
       return;
     }
     if (segment.finish < call.finish) return;  // A later segment of the call has the wait.
-    call.wait_task = add(segment, std::max(done, within(call.released)), segment.finish, TaskKind::sync);
+    call.wait_task =
+        add(segment, std::max(done, within(call.released)), segment.finish, TaskKind::sync);
   }
 
   void link_handovers() {

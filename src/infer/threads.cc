@@ -1,7 +1,8 @@
-// Threads that wait for threads. While the main thread is inside backward() it shows one long stretch without records, and the
-// autograd thread is busy only within it: the main thread started it and waits for it. Found by that shape alone, so it
-// holds for any pair of threads; of two threads that look alike the one with the step markers is the one that waits. A thread that
-// only sleeps (a watchdog) does not fit: what others do begins and ends at any time of its sleep.
+// Threads that wait for threads. While the main thread is inside backward() it shows one long
+// stretch without records, and the autograd thread is busy only within it: the main thread started
+// it and waits for it. Found by that shape alone, so it holds for any pair of threads; of two
+// threads that look alike the one with the step markers is the one that waits. A thread that only
+// sleeps (a watchdog) does not fit: what others do begins and ends at any time of its sleep.
 
 #include <algorithm>
 
@@ -14,7 +15,8 @@ constexpr std::int64_t kLeastWait = 50'000;
 
 bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
-/// Threads that only make calls (a watchdog that asks for events) neither give work to others nor take it.
+/// Threads that only make calls (a watchdog that asks for events) neither give work to others nor
+/// take it.
 bool takes_part(const Draft& draft, const std::vector<Segment>& thread) {
   return std::any_of(thread.begin(), thread.end(), [&](const Segment& segment) {
     if (!is_busy(segment)) return false;
@@ -39,8 +41,8 @@ std::int64_t standing(const Draft& draft, std::size_t thread) {
   return backward * 2 > records ? -records : records;
 }
 
-/// Of the waiting stretch, the part before and behind the worker's burst may be work of the waiter: any for the thread of the
-/// steps, little for others.
+/// Of the waiting stretch, the part before and behind the worker's burst may be work of the waiter:
+/// any for the thread of the steps, little for others.
 bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
   if (main) return burst * 10 >= stretch * 3;
   return stretch - burst <= std::max<std::int64_t>(stretch / 5, 200'000) && burst * 2 >= stretch;
@@ -51,22 +53,24 @@ bool is_backward(const Draft& draft, const std::vector<Segment>& thread, std::si
   return draft.contexts[thread[segment].context].phase == Phase::backward;
 }
 
-/// What `worker` did in segment `i` of `waiter`. At both ends of the segment the worker must be idle; or the waiter does a piece of the
-/// same backward pass there: the autograd engine gives gradients on the CPU back to the thread that waits for it.
+/// What `worker` did in segment `i` of `waiter`. At both ends of the segment the worker must be
+/// idle; or the waiter does a piece of the same backward pass there: the autograd engine gives
+/// gradients on the CPU back to the thread that waits for it.
 bool find_burst(const Draft& draft, Handover& found, bool main) {
   const std::vector<Segment>& waiter = draft.threads[found.waiter];
   const std::vector<Segment>& worker = draft.threads[found.worker];
   const Segment& waiting = waiter[found.segment];
   const auto starts_before = [](const Segment& s, std::int64_t t) { return s.start < t; };
-  auto first = std::lower_bound(worker.begin(), worker.end(), waiting.start - draft.tolerance, starts_before);
+  auto first = std::lower_bound(worker.begin(), worker.end(), waiting.start - draft.tolerance,
+                                starts_before);
   if (first != worker.begin() && is_busy(*std::prev(first)) &&
       std::prev(first)->finish > waiting.start + draft.tolerance) {
     if (found.segment == 0 || !is_backward(draft, waiter, found.segment - 1)) return false;
     found.starts = false;
+    --first;
   }
   while (first != worker.end() && !is_busy(*first)) ++first;
   if (first == worker.end() || first->start >= waiting.finish) return false;
-  if (found.starts && first != worker.begin() && is_busy(*std::prev(first))) found.starts = false;
   auto last = std::prev(std::lower_bound(first, worker.end(), waiting.finish, starts_before));
   const bool runs_on = is_busy(*last) && last->finish > waiting.finish + draft.tolerance;
   if (runs_on || (std::next(last) != worker.end() && is_busy(*last) && is_busy(*std::next(last)) &&
@@ -92,9 +96,8 @@ void find_handovers(Draft& draft) {
   }
   std::vector<std::int64_t> standings(draft.threads.size());
   for (const std::uint16_t thread : order) standings[thread] = standing(draft, thread);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
-    return standings[a] > standings[b];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint16_t a, std::uint16_t b) { return standings[a] > standings[b]; });
   // Segments of each worker that were given to a waiter.
   std::vector<std::vector<char>> taken(draft.threads.size());
   for (std::size_t i = 0; i < taken.size(); ++i) taken[i].assign(draft.threads[i].size(), 0);
@@ -137,7 +140,8 @@ void connect_hosts(Draft& draft) {
     if (h.starts) {
       draft.graph.add({h.gives, h.first_task, lag, Anchor::finish, Provenance::inferred, handover});
     }
-    draft.graph.add({h.last_task, h.takes, Nanoseconds{0}, Anchor::finish, Provenance::inferred, wait});
+    draft.graph.add(
+        {h.last_task, h.takes, Nanoseconds{0}, Anchor::finish, Provenance::inferred, wait});
     if (h.starts && h.first_task == draft.thread_tasks[h.worker].front()) started[h.worker] = 1;
   }
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {
@@ -151,11 +155,12 @@ void connect_hosts(Draft& draft) {
       const DeviceEvent& awaited = draft.events[event];
       const TaskId done = awaited.task;
       const std::int64_t overlap = start(call.wait_task).count() - awaited.finish;
-      draft.graph.add({.before = done,
-                       .after = call.wait_task,
-                       .lag = Nanoseconds(call.launched.empty() ? 0 : std::min<std::int64_t>(overlap, 0)),
-                       .provenance = call.recorded_wait ? Provenance::measured : Provenance::inferred,
-                       .why = call.launched.empty() ? sync : copy});
+      draft.graph.add(
+          {.before = done,
+           .after = call.wait_task,
+           .lag = Nanoseconds(call.launched.empty() ? 0 : std::min<std::int64_t>(overlap, 0)),
+           .provenance = call.recorded_wait ? Provenance::measured : Provenance::inferred,
+           .why = call.launched.empty() ? sync : copy});
     }
     if (call.queue_event != kNone && call.launch_task != kNoTask) {
       draft.graph.add({.before = draft.events[call.queue_event].task,

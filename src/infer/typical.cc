@@ -1,6 +1,6 @@
-// Typical delays: what a launch, a pair of kernels in line and an event cost on this machine, from those starts that only
-// one cause explains. They are what a start may lag behind its cause without being unexplained, and what a dependency
-// costs that did not bind when it was recorded.
+// Typical delays: what a launch, a pair of kernels in line and an event cost on this machine, from
+// those starts that only one cause explains. They are what a start may lag behind its cause without
+// being unexplained, and what a dependency costs that did not bind when it was recorded.
 
 #include <algorithm>
 #include <numeric>
@@ -12,7 +12,8 @@ namespace {
 
 struct Spread {
   std::int64_t median = 0;
-  /// The greater of Tukey's fence (upper quartile + 1.5 x the distance of the quartiles) and the 95th percentile.
+  /// The greater of Tukey's fence (upper quartile + 1.5 x the distance of the quartiles) and the
+  /// 95th percentile.
   std::int64_t fence = 0;
 };
 
@@ -27,7 +28,7 @@ constexpr std::size_t kEnough = 8;
 struct Samples {
   std::vector<std::int64_t> idle_device;  ///< Launch to start, nothing else running on the device.
   std::vector<std::int64_t> idle_stream;  ///< Launch to start, nothing else running on the stream.
-  std::vector<std::int64_t> gaps;         ///< Finish to start of kernels in line, launched long before.
+  std::vector<std::int64_t> gaps;  ///< Finish to start of kernels in line, launched long before.
 };
 
 Samples take_samples(const Draft& draft) {
@@ -61,7 +62,8 @@ void measure_typical_delays(Draft& draft) {
   Samples samples = take_samples(draft);
   Typical& typical = draft.typical;
   const std::int64_t tick = draft.trace.tick_ns;
-  // Only an idle device shows a long latency to be one; on an idle stream it may be a wait for another.
+  // Only an idle device shows a long latency to be one; on an idle stream it may be a wait for
+  // another.
   const bool idle = samples.idle_device.size() >= kEnough;
   std::vector<std::int64_t>& launches = idle ? samples.idle_device : samples.idle_stream;
   if (launches.size() >= kEnough) {
@@ -74,7 +76,8 @@ void measure_typical_delays(Draft& draft) {
   if (samples.gaps.size() >= kEnough) {
     const Spread spread = spread_of(samples.gaps);
     typical.gap = std::clamp<std::int64_t>(spread.median, 0, 20'000);
-    typical.gap_fence = std::clamp(spread.fence, typical.gap + 2000 + tick, std::int64_t{20'000} + tick);
+    typical.gap_fence =
+        std::clamp(spread.fence, typical.gap + 2000 + tick, std::int64_t{20'000} + tick);
   }
 }
 

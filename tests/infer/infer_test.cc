@@ -116,6 +116,101 @@ A -> B: event wait 3us (inferred)
   EXPECT_EQ(inference.graph.unexplained().lag, 0us);
 }
 
+TEST(Infer, AKernelThatStartsWhileAFullDeviceEmptiesOverlapsItsTail) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);
+  run.kernel(0, "A", 5, 200, 1).kernel(1, "B", 195, 20, 2);
+  run.trace().devices[0].grid = 10'000;
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.graph.unexplained().lag, 0us);
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+  // With a quicker A the device is free earlier.
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    if (inference.graph.name(TaskId{i}) == "A") inference.graph.task(TaskId{i}).duration = 100us;
+  }
+  EXPECT_EQ(simulate(inference.graph).length, 115us);
+}
+
+TEST(Infer, AStagedCopyReturnsBeforeItsLastPieceArrives) {
+  Recording run;
+  run.call(0, "cudaMemcpyAsync", 0, 100, 1).op(0, "next", 100, 10);
+  run.copy(0, CopyDirection::in, "Memcpy HtoD", 5, 99, 1);
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    Task& task = inference.graph.task(TaskId{i});
+    if (task.kind == TaskKind::copy_in) task.duration = 50us;
+  }
+  EXPECT_EQ(simulate(inference.graph).length, 61us);
+}
+
+TEST(Infer, TheDriversWorkInFrontOfALaunchIsWorkNotLatency) {
+  Recording run;
+  for (std::uint32_t i = 1; i <= 10; ++i) {
+    const int time = static_cast<int>(i) * 100;
+    run.call(0, "launch", time, 2, i).kernel(0, "k", time + 6, 10, i);
+  }
+  run.call(0, "launch_slow", 2000, 3000, 11).kernel(0, "late", 4990, 10, 11);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.graph.unexplained().lag, 0us);
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+}
+
+TEST(Infer, AWatchdogNeitherWaitsNorIsWaitedFor) {
+  Recording run;
+  run.op(0, "forward", 0, 20).op(0, "update", 400, 10);
+  run.call(1, "cudaEventQuery", 25, 150, 1).call(1, "cudaEventQuery", 180, 200, 2);
+  EXPECT_EQ(waits(run), R"(
+start of the recording -> cudaEventQuery: recorded start 25us (inferred)
+)");
+}
+
+TEST(Infer, TheWaitForTheBackwardPassComesInPiecesWhenItCallsBack) {
+  constexpr std::string_view kBackward = "autograd::engine::evaluate_function: AccumulateGrad";
+  Recording run;
+  run.op(0, "forward", 0, 20).op(0, kBackward, 150, 10).op(0, "update", 300, 10);
+  run.op(1, kBackward, 25, 120).op(1, kBackward, 145, 145);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.graph.unexplained().pinned_tasks, 0);
+  const std::string text = waits(inference.graph);
+  EXPECT_NE(text.find("(between records) -> " + std::string(kBackward) + ": thread hand-over"),
+            std::string::npos);
+  std::size_t pieces = 0;
+  for (std::size_t at = text.find("wait for thread"); at != std::string::npos;
+       at = text.find("wait for thread", at + 1)) {
+    ++pieces;
+  }
+  EXPECT_EQ(pieces, 2u);
+}
+
+TEST(Infer, ModulesAndLayersComeFromPythonFramesAndReachTheBackwardPass) {
+  Recording run;
+  run.host(0, HostKind::python, "nn.Module: Net_0", 0, 30);
+  run.host(0, HostKind::python, "nn.Module: Linear_0", 2, 10).op(0, "aten::linear", 3, 5);
+  run.call(0, "launch", 4, 1, 1);
+  run.host(0, HostKind::python, "nn.Module: Linear_1", 14, 10).op(0, "aten::linear", 15, 5);
+  run.call(0, "launch", 16, 1, 2);
+  run.op(0, "autograd::engine::evaluate_function: AddmmBackward0", 40, 10);
+  run.call(0, "launch", 42, 1, 3);
+  run.trace().op_details.push_back({.sequence = 7});
+  run.trace().hosts[5].details = 0;
+  run.trace().hosts[7].details = 0;
+  run.kernel(0, "a", 10, 2, 1).kernel(0, "b", 22, 2, 2).kernel(0, "b_grad", 48, 2, 3);
+  const Inference inference = infer(run.trace());
+  const Graph& graph = inference.graph;
+  std::string seen;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind != TaskKind::kernel) continue;
+    seen += std::string(graph.name(TaskId{i})) + ' ' + std::string(graph.names()[task.module]) +
+            ' ' + std::to_string(task.layer) + '\n';
+  }
+  EXPECT_EQ(seen,
+            "a Net_0/Linear_0 0\n"
+            "b Net_0/Linear_1 1\n"
+            "b_grad Net_0/Linear_1 1\n");
+}
+
 TEST(Infer, ALateStartWithoutACauseIsKeptAndCounted) {
   Recording run;
   run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);

@@ -9,7 +9,8 @@
 
 namespace foretrace {
 
-/// A trace written by hand, in microseconds. Thread 0 is the main one, threads and streams are made as needed.
+/// A trace written by hand, in microseconds. Thread 0 is the main one, threads and streams are made
+/// as needed.
 class Recording {
  public:
   Recording& host(int thread, HostKind kind, std::string_view name, int start, int duration,
@@ -37,7 +38,8 @@ class Recording {
   }
   Recording& kernel(int stream, std::string_view name, int start, int duration,
                     std::uint32_t correlation) {
-    return device(stream, DeviceKind::kernel, CopyDirection::none, name, start, duration, correlation);
+    return device(stream, DeviceKind::kernel, CopyDirection::none, name, start, duration,
+                  correlation);
   }
   Recording& copy(int stream, CopyDirection direction, std::string_view name, int start,
                   int duration, std::uint32_t correlation) {
