@@ -34,6 +34,7 @@ struct Call {
   std::int64_t start = 0;
   std::int64_t finish = 0;
   std::uint32_t record = kNone;
+  std::uint32_t context = kNone;  ///< Into Draft::contexts, of the segment in which it launches.
   std::uint16_t thread = 0;
   bool waits = false;                   ///< Cannot return before `awaited` are done.
   std::vector<std::uint32_t> launched;  ///< Device events, in order of start.
@@ -194,6 +195,8 @@ void connect_devices(Draft& draft);
 void measure_arrival_skew(Draft& draft);
 /// threads.cc: what host tasks wait for.
 void connect_hosts(Draft& draft);
+/// flops.cc: arithmetic of kernels from the shapes of ops.
+void count_flops(Draft& draft);
 /// memory.cc: allocator events become allocations between host tasks.
 void connect_memory(Draft& draft);
 

@@ -41,6 +41,7 @@ Inference infer(const Trace& trace) {
   connect_hosts(draft);
   connect_devices(draft);
   measure_arrival_skew(draft);
+  count_flops(draft);
   connect_memory(draft);
   return {std::move(draft.graph), std::move(draft.recorded), std::move(draft.notes),
           std::move(draft.assumptions)};

@@ -158,6 +158,7 @@ class Builder {
     }
     if (call.launch_task == kNoTask) {
       call.launch_task = add(segment, launch, done, TaskKind::launch);
+      call.context = segment.context;
     } else if (done > launch) {
       add(segment, launch, done, TaskKind::host);
     }

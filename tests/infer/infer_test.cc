@@ -328,6 +328,30 @@ TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
   EXPECT_LT(simulate(inference.graph).length, before * 52 / 100);
 }
 
+TEST(Infer, FlopsComeFromTheShapesOfTheOpAndGoToItsLongestKernel) {
+  Recording run;
+  run.op(0, "aten::mm", 0, 10).call(0, "launch", 1, 1, 1).call(0, "launch", 3, 1, 2);
+  run.op(0, "aten::convolution", 20, 10).op(0, "aten::cudnn_convolution", 21, 8);
+  run.call(0, "launch", 22, 1, 3);
+  Trace& trace = run.trace();
+  trace.op_details.push_back({.shapes = trace.names.intern("[[4, 8], [8, 16]]")});
+  trace.op_details.push_back(
+      {.shapes = trace.names.intern("[[2, 3, 8, 8], [5, 3, 3, 3], []]"),
+       .values = trace.names.intern(
+           R"(["", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"])")});
+  trace.hosts[0].details = 0;
+  trace.hosts[3].details = 1;
+  run.kernel(0, "layout", 6, 2, 1).kernel(0, "gemm", 9, 5, 2).kernel(0, "conv", 28, 5, 3);
+  const Graph graph = infer(trace).graph;
+  std::string seen;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.task(TaskId{i}).kind != TaskKind::kernel) continue;
+    seen += std::string(graph.name(TaskId{i})) + ' ' + to_text(graph.task(TaskId{i}).flops) + '\n';
+  }
+  // 2 * 4 * 8 * 16; 2 * (5 * 3 * 3 * 3) for each of 2 * 4 * 4 places.
+  EXPECT_EQ(seen, "layout 0\ngemm 1024\nconv 8640\n");
+}
+
 TEST(Infer, AllocationsTieMemoryToTheTasksAtTheTime) {
   Recording run;
   run.op(0, "make", 0, 10).op(0, "use", 10, 10).op(0, "drop", 20, 10);

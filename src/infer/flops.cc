@@ -1,0 +1,172 @@
+// Arithmetic of kernels, from the shapes of the op that launched them (record_shapes=True):
+//
+//     mm, addmm            [m, k] x [k, n]           2 m n k
+//     bmm, baddbmm         [b, m, k] x [b, k, n]     2 b m n k
+//     linear               [..., k] x [n, k]         2 ... n k
+//     convolution          [b, c, ...] * [o, c/groups, r, s]     2 o (c/groups) r s for each output
+//     place
+//
+// The output places of a convolution follow from padding, stride and dilation where the op's values
+// were recorded. An op may launch several kernels (layout, bias, reduction): the longest is taken
+// to do the arithmetic. Other ops stay at 0, which says nothing.
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+using Shape = std::vector<double>;
+
+/// The lists of numbers in a JSON text such as [[32, 3], [], [64]]; an empty shape for anything
+/// that is no list of numbers.
+std::vector<Shape> read_shapes(std::string_view text) {
+  std::vector<Shape> shapes;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '[') {
+      if (++depth == 2) shapes.emplace_back();
+    } else if (c == ']') {
+      --depth;
+    } else if (depth == 2 && (c == '-' || (c >= '0' && c <= '9'))) {
+      double value = 0;
+      const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), value);
+      if (error != std::errc{}) return {};
+      shapes.back().push_back(value);
+      i = static_cast<std::size_t>(end - text.data()) - 1;
+    }
+  }
+  return shapes;
+}
+
+/// The values of an op come as texts: ["", "[1, 1]", "True"]. Those that are lists of numbers, as
+/// lists; the others empty.
+std::vector<Shape> read_values(std::string_view text) {
+  std::vector<Shape> values;
+  for (std::size_t i = 0; (i = text.find('"', i)) != text.npos;) {
+    const std::size_t end = text.find('"', i + 1);
+    if (end == text.npos) break;
+    const std::string_view inner = text.substr(i + 1, end - i - 1);
+    Shape value;
+    if (inner.substr(0, 1) == "[") {
+      const std::vector<Shape> lists = read_shapes("[" + std::string(inner) + "]");
+      if (!lists.empty()) value = lists.front();
+    }
+    values.push_back(std::move(value));
+    i = end + 1;
+  }
+  return values;
+}
+
+double product(const Shape& shape) {
+  double all = 1;
+  for (const double size : shape) all *= size;
+  return all;
+}
+
+double matrix_flops(const Shape& a, const Shape& b, std::size_t dimensions) {
+  if (a.size() != dimensions || b.size() != dimensions) return 0;
+  return 2 * product(a) * b.back();
+}
+
+/// aten::convolution(input, weight, bias, stride, padding, dilation, ...)
+double convolution_flops(const std::vector<Shape>& shapes, const std::vector<Shape>& values) {
+  if (shapes.size() < 2 || values.size() < 6) return 0;
+  const Shape& input = shapes[0];
+  const Shape& weight = shapes[1];
+  const std::size_t spatial = input.size() < 3 ? 0 : input.size() - 2;
+  if (spatial == 0 || weight.size() != input.size()) return 0;
+  double places = input[0];
+  for (std::size_t i = 0; i < spatial; ++i) {
+    const auto of = [&](std::size_t which) {
+      const Shape& list = values[which];
+      return list.empty() ? 0.0 : list[std::min(i, list.size() - 1)];
+    };
+    const double stride = of(3), padding = of(4), dilation = of(5);
+    if (stride < 1 || dilation < 1) return 0;
+    places *=
+        std::floor((input[i + 2] + 2 * padding - dilation * (weight[i + 2] - 1) - 1) / stride) + 1;
+  }
+  return 2 * places * product(weight);
+}
+
+double op_flops(std::string_view name, const std::vector<Shape>& shapes,
+                const std::vector<Shape>& values) {
+  const auto at = [&](std::size_t i) { return i < shapes.size() ? shapes[i] : Shape{}; };
+  if (name == "aten::mm") return matrix_flops(at(0), at(1), 2);
+  if (name == "aten::addmm" || name == "aten::_addmm_activation")
+    return matrix_flops(at(1), at(2), 2);
+  if (name == "aten::bmm") return matrix_flops(at(0), at(1), 3);
+  if (name == "aten::baddbmm") return matrix_flops(at(1), at(2), 3);
+  if (name == "aten::linear") {
+    const Shape weight = at(1);
+    return weight.size() == 2 ? 2 * product(at(0)) * weight[0] : 0;
+  }
+  if (name == "aten::convolution" || name == "aten::_convolution") {
+    return convolution_flops(shapes, values);
+  }
+  return 0;
+}
+
+class Counter {
+ public:
+  explicit Counter(Draft& draft) : draft_(draft) {}
+
+  void count() {
+    std::unordered_map<std::uint32_t, TaskId> longest;  // Of each op that counts.
+    for (const DeviceEvent& event : draft_.events) {
+      if (event.kind != TaskKind::kernel || event.call == kNone) continue;
+      const std::uint32_t op = op_of(draft_.calls[event.call]);
+      if (op == kNone) continue;
+      const auto [found, added] = longest.try_emplace(op, event.task);
+      if (!added && duration(event.task) > duration(found->second)) found->second = event.task;
+    }
+    for (const auto& [op, task] : longest) draft_.graph.task(task).flops = flops(op);
+  }
+
+ private:
+  Nanoseconds duration(TaskId task) const { return draft_.graph.task(task).duration; }
+
+  /// The innermost op around a call that has arithmetic; a convolution launches from ops inside of
+  /// it.
+  std::uint32_t op_of(const Call& call) {
+    if (call.context == kNone) return kNone;
+    for (std::uint32_t context = call.context; context != kNone;
+         context = draft_.contexts[context].parent) {
+      const std::uint32_t op = draft_.contexts[context].op;
+      if (op == kNone) return kNone;
+      if (flops(op) > 0) return op;
+    }
+    return kNone;
+  }
+
+  double flops(std::uint32_t op) {
+    const HostRecord& record = draft_.trace.hosts[op];
+    if (record.details == kNone) return 0;
+    const OpDetails& details = draft_.trace.op_details[record.details];
+    if (details.shapes == NameId{}) return 0;
+    const auto [found, added] =
+        known_.try_emplace({record.name, details.shapes, details.values}, 0.0);
+    if (added) {
+      const Names& names = draft_.trace.names;
+      found->second = op_flops(names[record.name], read_shapes(names[details.shapes]),
+                               read_values(names[details.values]));
+    }
+    return found->second;
+  }
+
+  Draft& draft_;
+  std::map<std::tuple<NameId, NameId, NameId>, double> known_;
+};
+
+}  // namespace
+
+void count_flops(Draft& draft) { Counter(draft).count(); }
+
+}  // namespace foretrace::infer_detail
