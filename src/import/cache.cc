@@ -1,7 +1,9 @@
 #include "import/cache.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
@@ -15,8 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Goes up whenever an importer reads the same file differently.
-constexpr int kImporterVersion = 1;
+constexpr int kImporterVersion = 2;
 constexpr std::uintmax_t kWorthIt = 100 * 1000;
+/// Of all copies together; the ones not used for longest go first.
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{2} << 30;
 
 /// Where the copy is; empty if there cannot be one.
 std::string place(const std::string& path, const std::string& folder) {
@@ -34,6 +38,33 @@ std::string place(const std::string& path, const std::string& folder) {
   return (fs::path(folder) / (sha256_of_text(key).substr(0, 32) + ".ftrace")).string();
 }
 
+void make_room(const std::string& folder) {
+  struct Copy {
+    fs::file_time_type used;
+    std::uintmax_t size;
+    fs::path path;
+  };
+  std::vector<Copy> copies;
+  std::uintmax_t total = 0;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() != ".ftrace") continue;
+    std::error_code gone;
+    const Copy copy{entry->last_write_time(gone), entry->file_size(gone), entry->path()};
+    if (gone) continue;
+    total += copy.size;
+    copies.push_back(copy);
+  }
+  std::sort(copies.begin(), copies.end(),
+            [](const Copy& a, const Copy& b) { return a.used < b.used; });
+  for (const Copy& copy : copies) {
+    if (total <= kMostBytes) return;
+    fs::remove(copy.path, error);
+    total -= copy.size;
+  }
+}
+
 }  // namespace
 
 std::optional<Trace> read_cached(const std::string& path, const std::string& folder) {
@@ -41,6 +72,7 @@ std::optional<Trace> read_cached(const std::string& path, const std::string& fol
   std::error_code error;
   if (copy.empty() || !fs::exists(copy, error)) return std::nullopt;
   try {
+    fs::last_write_time(copy, fs::file_time_type::clock::now(), error);
     return read_ftrace(copy);
   } catch (const Error&) {
     return std::nullopt;
@@ -58,6 +90,7 @@ void write_cached(const Trace& trace, const std::string& path, const std::string
   } catch (const Error&) {
     return;
   }
+  make_room(folder);
 }
 
 std::string default_cache_folder() {

@@ -1,5 +1,6 @@
 #include "foretrace/import.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "foretrace/error.h"
@@ -36,6 +37,16 @@ const ImporterEntry& importer_of(const std::string& path, const std::string& hea
   throw TraceError(path + ": must be a trace, but is " + what_it_is(file));
 }
 
+void take_rank_from_name(const std::string& path, Trace& trace) {
+  const auto rank = rank_in_name(path);
+  if (!rank || *rank == 0 || trace.rank != 0 || trace.metadata.count("distributedInfo") != 0)
+    return;
+  trace.rank = *rank;
+  trace.world_size = std::max(trace.world_size, *rank + 1);
+  trace.notes.add(Severity::info, "the rank is taken from the name of the file",
+                  "rank " + std::to_string(*rank));
+}
+
 }  // namespace
 
 Trace import_trace(const std::string& path, const ImportOptions& options) {
@@ -47,11 +58,7 @@ Trace import_trace(const std::string& path, const ImportOptions& options) {
   if (is_tar(head)) return import_trace(only_trace_in(path), options);
   const ImporterEntry& importer = importer_of(path, head);
   Trace trace = importer.read(path);
-  const auto rank = rank_in_name(path);
-  if (rank && trace.metadata.count("distributedInfo") == 0 && trace.rank == 0) {
-    trace.rank = *rank;
-    trace.world_size = std::max(trace.world_size, *rank + 1);
-  }
+  take_rank_from_name(path, trace);
   if (importer.name != "native") write_cached(trace, path, options.cache_folder);
   return trace;
 }

@@ -19,11 +19,17 @@ namespace fs = std::filesystem;
 /// Traces, and what was found beside them.
 struct Found {
   std::vector<Trace> traces;
+  Notes notes;
   std::int64_t others = 0;
   std::string first_other;  ///< Why the first of them is no trace.
 
-  void leave_out(std::string why) {
-    if (others++ == 0) first_other = std::move(why);
+  void leave_out(const std::string& why, bool looks_like_one = false) {
+    if (others++ == 0) first_other = why;
+    if (looks_like_one) {
+      notes.add(Severity::warning, "traces that could not be read", why);
+    } else {
+      notes.add(Severity::info, "files beside the traces that are no traces", why);
+    }
   }
 };
 
@@ -46,7 +52,7 @@ void read_one(const std::string& path, const ImportOptions& options, Found& foun
   try {
     found.traces.push_back(import_trace(path, options));
   } catch (const TraceError& error) {
-    found.leave_out(error.what());
+    found.leave_out(error.what(), sniff(path).find("\"traceEvents\"") != std::string::npos);
   }
 }
 
@@ -104,11 +110,8 @@ std::vector<Trace> import_all(const std::string& path, const ImportOptions& opti
   }
   std::stable_sort(found.traces.begin(), found.traces.end(),
                    [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
-  if (found.others > 0) {
-    found.traces[0].notes.add(Severity::info, "files beside the traces that are no traces",
-                              found.first_other, found.others);
-  }
   if (found.traces.size() > 1) complete_world_size(found.traces);
+  found.traces[0].notes.merge(found.notes);
   return std::move(found.traces);
 }
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "foretrace/error.h"
 #include "import/json_blocks.h"
 
 namespace foretrace {
@@ -116,7 +115,8 @@ bool JsonCursor::scan_container(JsonValue& value) {
       if (*stop == 0) return false;
       if ((*stop | 0x20) == '{') {
         if (++depth > kDeepest) {
-          throw TraceError("values nest deeper than " + std::to_string(kDeepest) + " levels");
+          too_deep = true;
+          return false;
         }
       } else if (--depth == 0) {
         at = stop + 1;

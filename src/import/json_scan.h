@@ -68,12 +68,13 @@ class JsonCursor {
     at += stop + 2;
     return true;
   }
-  /// Any value. Arrays and objects may nest kDeepest levels; deeper is a TraceError.
+  /// Any value. Arrays and objects may nest kDeepest levels; if they nest deeper, `too_deep` tells.
   bool scan_value(JsonValue& value);
 
   const char* at;
   const char* end;
   bool ran_out = false;
+  bool too_deep = false;
   /// A quote ends a text only where the text may end: for names with quotes that are not escaped.
   /// Slow.
   bool lenient = false;

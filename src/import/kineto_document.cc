@@ -6,7 +6,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kLongestMetadata = 64 * 1024;
+constexpr std::ptrdiff_t kLongestMetadata = 64 * 1024;
 constexpr std::size_t kMostKeys = 256;
 
 }  // namespace
@@ -75,10 +75,13 @@ bool KinetoDocument::read_member() {
   }
   const bool wanted = key == "deviceProperties" || key == "distributedInfo";
   if ((next == '{' || next == '[') && !wanted && key.size() > 0) {
-    // A container as long as the whole file may be somebody else's: only one that is in the window
-    // is kept.
+    // A container may be as long as the whole file: only a short one is kept.
     JsonCursor ahead = cursor();
-    if (!ahead.scan_value(value)) return skip_value();
+    while (!ahead.scan_value(value)) {
+      check_depth(ahead.too_deep);
+      if (!ahead.ran_out || window_.end() - at_ > kLongestMetadata || !slide()) return skip_value();
+      ahead = cursor();
+    }
     note_metadata(key, value);
     at_ = ahead.at;
     return true;
@@ -99,6 +102,7 @@ bool KinetoDocument::read_value(JsonValue& value, std::string& text) {
       text = decode_text(value, invalid);
       return true;
     }
+    check_depth(ahead.too_deep);
     if (!ahead.ran_out || !slide()) return false;
   }
 }
@@ -117,10 +121,7 @@ bool KinetoDocument::skip_value() {
     }
     if (next == '{' || next == '[') ++depth;
     if (next == '}' || next == ']') --depth;
-    if (depth > JsonCursor::kDeepest) {
-      throw TraceError("values nest deeper than " + std::to_string(JsonCursor::kDeepest) +
-                       " levels");
-    }
+    check_depth(depth > JsonCursor::kDeepest);
     ++at_;
   } while (depth > 0);
   return true;
@@ -139,7 +140,7 @@ void KinetoDocument::note_metadata(const std::string& key, const JsonValue& valu
   if (key == "baseTimeNanoseconds" && is_integer(value)) base_ns_ = to_integer(value);
   if (key == "deviceProperties") read_device_properties(text, trace_);
   if (key == "distributedInfo") read_distributed_info(text, trace_);
-  if (text.size() <= kLongestMetadata && trace_.metadata.size() < kMostKeys)
+  if (std::ssize(text) <= kLongestMetadata && trace_.metadata.size() < kMostKeys)
     trace_.metadata[key] = std::move(text);
 }
 
@@ -153,13 +154,13 @@ void KinetoDocument::note_rest() {
   if (!damage.empty()) trace_.notes.add(Severity::warning, damage, "behind the end of the trace");
 }
 
-void KinetoDocument::note_cut(std::string_view where) {
+void KinetoDocument::note_cut(std::string_view where, std::int64_t at) {
   cut_ = true;
   const std::string damage = bytes_.damage();
   std::string text = "the trace is cut off " + std::string(where);
   if (!damage.empty()) text += ": " + damage;
   trace_.notes.add(Severity::warning, text + "; what is in front of it was read",
-                   "at byte " + std::to_string(offset()));
+                   "at byte " + std::to_string(at));
 }
 
 void KinetoDocument::write_notes() {
@@ -177,6 +178,12 @@ void KinetoDocument::write_notes() {
   note(Severity::warning, "commas missing between events", commas_missing_, odd_example_);
   note(Severity::warning, "keys that occur twice in an event, the last one used",
        event_.duplicate_keys, odd_example_);
+}
+
+void KinetoDocument::check_depth(bool too_deep) const {
+  if (!too_deep) return;
+  throw TraceError("values nest deeper than " + std::to_string(JsonCursor::kDeepest) +
+                   " levels, at byte " + std::to_string(offset()));
 }
 
 void KinetoDocument::refuse() const {

@@ -31,15 +31,19 @@ class KinetoDocument {
   bool read_member();
   void read_events();
   bool read_event();
+  bool leave_out_event(bool unfinished);
   bool parse_event(const char*& start, JsonCursor& cursor);
   bool skip_to_next_event();
   bool read_value(JsonValue& value, std::string& text);
   bool skip_value();
   void note_metadata(const std::string& key, const JsonValue& value);
   void note_rest();
-  void note_cut(std::string_view where);
+  void note_cut(std::string_view where, std::int64_t at);
+  void note_cut(std::string_view where) { note_cut(where, offset()); }
   void write_notes();
   [[noreturn]] void refuse() const;
+  /// Throws if values nest too deeply, as nobody writes them.
+  void check_depth(bool too_deep) const;
 
   Source& bytes_;
   TextWindow window_;
@@ -57,6 +61,7 @@ class KinetoDocument {
   std::int64_t commas_missing_ = 0;
   bool is_list_ = false;
   bool has_events_ = false;
+  std::int64_t unfinished_ = 0;  ///< Events whose end was not found.
   bool expects_comma_ = false;
   bool cut_ = false;
 };

@@ -7,6 +7,15 @@
 
 namespace foretrace {
 
+namespace {
+
+/// No profiler writes a longer one, but one that misses a bracket seems to go on for ever. Looking
+/// for the end of such events takes time, so there may not be many of them.
+constexpr std::ptrdiff_t kLongestEvent = 16 << 20;
+constexpr std::int64_t kMostUnfinished = 100;
+
+}  // namespace
+
 void KinetoDocument::read_events() {
   has_events_ = true;
   ++at_;
@@ -36,16 +45,17 @@ void KinetoDocument::read_events() {
   }
 }
 
-/// One element of the list. False if the text ends in it.
+/// One element of the list. False if there is nothing to read behind it.
 bool KinetoDocument::read_event() {
   ++elements_;
+  bool unfinished = false;
   if (*at_ != '{') {
     records_.count(Odd::not_an_object, offset());
     JsonValue value;
     std::string text;
     if (read_value(value, text)) return true;
   } else {
-    for (;;) {
+    while (!unfinished) {
       JsonCursor ahead = cursor();
       if (parse_event(at_, ahead)) {
         records_.add(event_, offset());
@@ -53,14 +63,22 @@ bool KinetoDocument::read_event() {
         return true;
       }
       if (!ahead.ran_out) break;
-      if (!slide()) {
-        note_cut("in the middle of an event");
-        return false;
-      }
+      unfinished = window_.end() - at_ > kLongestEvent || !slide();
     }
   }
-  if (damaged_++ == 0) damaged_example_ = "at byte " + std::to_string(offset());
-  return skip_to_next_event();
+  return leave_out_event(unfinished);
+}
+
+/// An event whose end is nowhere may be the last one, cut off, or one with a bracket too few.
+bool KinetoDocument::leave_out_event(bool unfinished) {
+  const std::int64_t start = offset();
+  const bool hopeless = unfinished && ++unfinished_ > kMostUnfinished;
+  if (hopeless || !skip_to_next_event()) {
+    note_cut(unfinished ? "in the middle of an event" : "in an event that is no JSON", start);
+    return false;
+  }
+  if (damaged_++ == 0) damaged_example_ = "at byte " + std::to_string(start);
+  return true;
 }
 
 /// Strictly at first, then once more with quotes that may be part of a text.
@@ -68,6 +86,7 @@ bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
   const std::int64_t duplicates = event_.duplicate_keys;
   if (!event_.parse(cursor)) {
     event_.duplicate_keys = duplicates;
+    check_depth(cursor.too_deep);
     if (cursor.ran_out) return false;
     cursor = JsonCursor(start, window_.end());
     cursor.lenient = true;
@@ -117,10 +136,7 @@ bool KinetoDocument::skip_to_next_event() {
       return true;
     }
     at_ = std::max(at_, window_.end() - kContext);
-    if (!slide()) {
-      note_cut("in an event that is no JSON");
-      return false;
-    }
+    if (!slide()) return false;
   }
 }
 

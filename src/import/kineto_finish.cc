@@ -27,6 +27,7 @@ constexpr OddText kOddTexts[] = {
     {Severity::warning, "range ends without a begin, left out"},
     {Severity::warning, "range begins without an end, left out"},
     {Severity::warning, "texts that are not valid UTF-8"},
+    {Severity::info, "calls with the correlation id of another call"},
     {Severity::info, "elements of the event list that are no events"},
 };
 static_assert(std::size(kOddTexts) == static_cast<std::size_t>(Odd::count));
@@ -48,13 +49,16 @@ void KinetoRecords::finish(std::int64_t base_ns) {
   drop_unrecorded_times();
   make_relative(base_ns);
   fill_copy_sizes();
+  count_shared_correlations();
   lanes_.finish();
   trace_.tick_ns = whole_us_ && useful_ > 0 ? 1000 : 1;
   write_notes();
 }
 
 void KinetoRecords::close_ranges() {
-  for (std::size_t i = 0; i < open_.size(); ++i) count(Odd::unclosed_begin, offset_);
+  for (const auto& ranges : open_) {
+    for (std::size_t i = 0; i < ranges.size(); ++i) count(Odd::unclosed_begin, offset_);
+  }
   open_.clear();
 }
 
@@ -109,6 +113,31 @@ void KinetoRecords::fill_copy_sizes() {
       record.bytes = std::max<std::int64_t>(0, call->bytes);
     }
   }
+}
+
+void KinetoRecords::count_shared_correlations() {
+  std::vector<std::uint32_t> ids;
+  for (const HostRecord& record : trace_.hosts) {
+    if (record.correlation != 0) ids.push_back(record.correlation);
+  }
+  if (ids.empty()) return;
+  // Profilers count upwards, so that one bit for each id up to the last is less than the ids
+  // themselves.
+  const auto [least, most] = std::minmax_element(ids.begin(), ids.end());
+  const std::size_t range = std::size_t{*most} - *least + 1;
+  std::int64_t shared = 0;
+  if (range / 64 <= ids.size()) {
+    std::vector<bool> seen(range);
+    const std::uint32_t first = *least;
+    for (const std::uint32_t id : ids) {
+      shared += seen[id - first] ? 1 : 0;
+      seen[id - first] = true;
+    }
+  } else {
+    std::sort(ids.begin(), ids.end());
+    shared = ids.end() - std::unique(ids.begin(), ids.end());
+  }
+  odd_[static_cast<std::size_t>(Odd::shared_correlation)] = {shared, -1};
 }
 
 void KinetoRecords::write_notes() {

@@ -7,8 +7,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kFirstText = -1000001;
-constexpr std::size_t kMostTexts = 100000;
+constexpr std::int64_t kFirstText = -1000000;  ///< Of the empty text.
 constexpr std::uint32_t kMostLanes = 0xffff;
 constexpr std::size_t kMostNames = 100000;
 
@@ -63,10 +62,7 @@ std::int64_t KinetoLanes::identity(const JsonValue& value) {
     number.size -= static_cast<std::uint32_t>(kStream.size());
     if (is_integer(number)) return to_integer(number);
   }
-  const auto known = std::find(texts_.begin(), texts_.end(), text);
-  const auto place = known - texts_.begin();
-  if (known == texts_.end() && texts_.size() < kMostTexts) texts_.emplace_back(text);
-  return kFirstText - place;
+  return kFirstText - static_cast<std::int64_t>(texts_.intern(text));
 }
 
 std::uint16_t KinetoLanes::thread(std::int64_t process, std::int64_t id) {
@@ -109,8 +105,9 @@ void KinetoLanes::finish() {
   }
   for (Thread& thread : trace_.threads) {
     if (!thread.name.empty()) continue;
-    const auto place = static_cast<std::size_t>(kFirstText - thread.id);
-    if (thread.id <= kFirstText && place < texts_.size()) thread.name = texts_[place];
+    const std::int64_t text = kFirstText - thread.id;
+    const bool is_text = thread.id <= kFirstText && text < static_cast<std::int64_t>(texts_.size());
+    if (is_text) thread.name = texts_[static_cast<NameId>(text)];
   }
   // Where every thread is a process of its own, as in timelines of tensors, the name of the process
   // says more.

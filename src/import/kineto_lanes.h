@@ -58,7 +58,7 @@ class KinetoLanes {
   Trace& trace_;
   PairTable threads_;
   PairTable streams_;
-  std::vector<std::string> texts_;  ///< Those that stand for a pid or tid.
+  Names texts_;  ///< Those that stand for a pid or tid.
   std::vector<LaneName> thread_names_;
   std::vector<LaneName> process_names_;
   std::int64_t too_many_ = 0;

@@ -222,27 +222,24 @@ void KinetoRecords::begin_range(const KinetoEvent& event, std::int64_t offset) {
   if (!read_start(event, offset, record.start_ns)) return;
   record.name = name(event, Field::name);
   record.thread = thread_of(event);
-  open_.push_back({record.thread, record});
+  if (record.thread >= open_.size()) open_.resize(record.thread + std::size_t{1});
+  open_[record.thread].push_back(record);
 }
 
 void KinetoRecords::end_range(const KinetoEvent& event, std::int64_t offset) {
   std::int64_t end = 0;
   if (!read_start(event, offset, end)) return;
   const std::uint16_t thread = thread_of(event);
-  for (std::size_t i = open_.size(); i-- > 0;) {
-    if (open_[i].thread != thread) continue;
-    HostRecord record = open_[i].record;
-    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
-    record.duration_ns = end - record.start_ns;
-    if (record.duration_ns < 0 || record.duration_ns > kMostDuration) {
-      count(Odd::negative_duration, offset);
-      record.duration_ns = 0;
-    }
-    ++useful_;
-    trace_.hosts.push_back(record);
-    return;
+  if (thread >= open_.size() || open_[thread].empty()) return count(Odd::unmatched_end, offset);
+  HostRecord record = open_[thread].back();
+  open_[thread].pop_back();
+  record.duration_ns = end - record.start_ns;
+  if (record.duration_ns < 0 || record.duration_ns > kMostDuration) {
+    count(Odd::negative_duration, offset);
+    record.duration_ns = 0;
   }
-  count(Odd::unmatched_end, offset);
+  ++useful_;
+  trace_.hosts.push_back(record);
 }
 
 }  // namespace foretrace

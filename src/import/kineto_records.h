@@ -30,6 +30,7 @@ enum class Odd : std::uint8_t {
   unmatched_end,
   unclosed_begin,
   invalid_text,
+  shared_correlation,
   not_an_object,
   count
 };
@@ -72,10 +73,6 @@ class KinetoRecords {
     std::int64_t start = 0;
     std::int64_t duration = 0;
   };
-  struct OpenRange {
-    std::uint16_t thread;
-    HostRecord record;
-  };
   struct CallBytes {
     std::uint32_t correlation;
     std::int64_t bytes;
@@ -110,6 +107,7 @@ class KinetoRecords {
   void drop_unrecorded_times();
   void make_relative(std::int64_t base_ns);
   void fill_copy_sizes();
+  void count_shared_correlations();
   void write_notes();
 
   Trace& trace_;
@@ -117,7 +115,7 @@ class KinetoRecords {
   KinetoLanes lanes_;
   std::int64_t useful_ = 0;
   bool whole_us_ = true;
-  std::vector<OpenRange> open_;
+  std::vector<std::vector<HostRecord>> open_;  ///< Ranges that have begun, by thread.
   std::vector<CallBytes> call_bytes_;
   std::int64_t offset_ = 0;  ///< Of the current event.
   std::array<std::pair<std::int64_t, std::int64_t>, static_cast<std::size_t>(Odd::count)>

@@ -24,6 +24,16 @@ bool is_recognized(const Sniffed& file) {
                      [&](const ImporterEntry& importer) { return importer.recognizes(file); });
 }
 
+bool is_trace(TarReader& tar) {
+  try {
+    const auto member = decompressed(member_source(tar));
+    const std::string head(member->peek(kHead));
+    return is_recognized({tar.name(), head});
+  } catch (const TraceError&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string sniff(const std::string& path) {
@@ -40,10 +50,7 @@ std::vector<std::string> traces_in_archive(const std::string& archive) {
   TarReader tar(*bytes);
   std::vector<std::string> traces;
   while (tar.next()) {
-    if (is_apple_double(tar.name())) continue;
-    const auto member = within(archive, [&] { return decompressed(member_source(tar)); });
-    const std::string head(member->peek(kHead));
-    if (is_recognized({tar.name(), head})) traces.push_back(tar.name());
+    if (!is_apple_double(tar.name()) && is_trace(tar)) traces.push_back(tar.name());
   }
   return traces;
 }

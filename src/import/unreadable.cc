@@ -12,8 +12,7 @@ bool starts_with(std::string_view text, std::string_view start) {
 }
 
 std::string what_json_it_is(std::string_view head) {
-  const bool has_events = contains(head, "\"traceEvents\"");
-  if (has_events) return {};
+  if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
   if (contains(head, "\"rocprofiler-sdk-tool\"")) return "rocprofiler-sdk's own JSON";
   if (contains(head, "\"nodes\"") && contains(head, "\"schema\"")) {
     return "a PyTorch execution trace, which has no times";

@@ -50,12 +50,14 @@ TEST(Import, AFolderIsReadInTheOrderOfRanks) {
   folder.write("b.json.gz", gzip(ranked(2)));
   folder.write("readme.txt", "no trace");
   folder.write(".hidden.json", ranked(5));
+  folder.write("c.json", "{\"traceEvents\": [{\"ph\"");
   const std::vector<Trace> traces = import_all(folder.path());
   ASSERT_EQ(traces.size(), 2U);
   EXPECT_EQ(traces[0].rank, 2);
   EXPECT_EQ(traces[1].rank, 10);
   EXPECT_EQ(traces[1].world_size, 12);
   EXPECT_EQ(traces[0].notes.count("files beside the traces that are no traces"), 1);
+  EXPECT_EQ(traces[0].notes.count("traces that could not be read"), 1);
 }
 
 TEST(Import, RanksComeFromTheNamesOfFilesWhereNothingElseTellsThem) {

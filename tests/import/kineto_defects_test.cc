@@ -127,6 +127,27 @@ op "b" 1/2 1000+1000
 )");
 }
 
+TEST(KinetoDefects, AnEventWithABracketTooFew) {
+  EXPECT_EQ(recorded("[" + op("a", 1) + ", {\"ph\": \"X\", \"args\": {\"x\": [1, 2}}, " +
+                     op("b", 2) + "]"),
+            R"(
+op "a" 1/2 0+1000
+op "b" 1/2 1000+1000
+! events that are no JSON, left out: 1 (at byte 83)
+)");
+}
+
+TEST(KinetoDefects, CallsThatShareAnId) {
+  const std::string call =
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "c", "pid": 1, "tid": 2, "ts": 1, "dur": 1,
+    "args": {"correlation": 4}})";
+  EXPECT_EQ(recorded("[" + call + "," + call + "]"), R"(
+runtime "c" 1/2 0+1000 correlation=4
+runtime "c" 1/2 0+1000 correlation=4
+! calls with the correlation id of another call: 1
+)");
+}
+
 TEST(KinetoDefects, AMissingComma) {
   EXPECT_EQ(recorded("[" + op("a", 1) + " " + op("b", 2) + "]"), R"(
 op "a" 1/2 0+1000
@@ -189,7 +210,7 @@ TEST(KinetoDefects, FiftyLevelsAreFineAThousandAreNot) {
            std::string(levels, '[') + std::string(levels, ']') + "}}]";
   };
   EXPECT_EQ(recorded(nested(50)), "\nop \"a\" 1/2 0+1000\n");
-  EXPECT_EQ(recorded(nested(1000)), "values nest deeper than 256 levels");
+  EXPECT_EQ(recorded(nested(1000)), "values nest deeper than 256 levels, at byte 1");
 }
 
 TEST(KinetoDefects, MoreThreadsThanATraceCanNumber) {
