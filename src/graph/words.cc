@@ -1,7 +1,6 @@
 #include "graph/words.h"
 
 #include <charconv>
-#include <limits>
 
 #include "foretrace/error.h"
 
@@ -109,7 +108,8 @@ Nanoseconds Words::take_ticks() {
   skip_space();
   const bool negative = skip("-");
   if (left_.empty() || !is_digit(left_.front())) fail("a number of ticks");
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;
+  constexpr std::int64_t kMost = std::int64_t{1}
+                                 << 53;  // 104 days, so that thousands can be added up.
   std::int64_t value = 0;
   std::int64_t unit = kTick;
   bool fraction = false;
@@ -122,10 +122,10 @@ Nanoseconds Words::take_ticks() {
       continue;
     }
     if (fraction && (unit /= 10) == 0) throw Error("a tick has at most three decimals");
-    if (value > kMost / kTick) throw Error("that many ticks do not fit 64-bit nanoseconds");
+    if (value > kMost / kTick) throw Error("a time must be less than 104 days");
     value = value * 10 + (c - '0');
   }
-  if (value > kMost / unit) throw Error("that many ticks do not fit 64-bit nanoseconds");
+  if (value > kMost / unit) throw Error("a time must be less than 104 days");
   return Nanoseconds((negative ? -value : value) * unit);
 }
 

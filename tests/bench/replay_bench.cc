@@ -91,23 +91,41 @@ class ByHand {
   std::vector<std::int64_t> duration_, finish_;
 };
 
-/// The same graph with its tasks in the order of another numbering.
-Graph shuffled(std::uint32_t count) {
-  std::vector<std::uint32_t> number(count);
+using Numbers = std::vector<std::uint32_t>;
+
+Numbers random_numbers(std::uint32_t count) {
+  Numbers number(count);
   std::iota(number.begin(), number.end(), 0);
   std::shuffle(number.begin(), number.end(), std::mt19937(1));
+  return number;
+}
+
+/// As an importer that goes through lanes one by one gives them.
+Numbers numbers_by_lane(std::uint32_t count) {
+  Numbers number(count);
+  std::uint32_t next = 0;
+  for (std::uint32_t lane = 0; lane < yardstick::kLanes; ++lane) {
+    for (std::uint32_t i = lane; i < count; i += yardstick::kLanes) number[i] = next++;
+  }
+  return number;
+}
+
+/// The same graph with tasks numbered in another way.
+Graph renumbered(std::uint32_t count, const Numbers& number) {
   const Graph ordered = yardstick::make_graph(count);
   Graph graph;
   std::vector<LaneId> lanes;
-  for (std::uint32_t i = 0; i < yardstick::kLanes; ++i)
+  for (std::uint32_t i = 0; i < yardstick::kLanes; ++i) {
     lanes.push_back(graph.add_lane(ordered.lane(LaneId{i})));
+  }
   const LaneId nowhere = graph.add_lane({.name = "nowhere"});
   graph.reserve(count, ordered.dependency_count());
-  std::vector<std::uint32_t> old(count);
+  Numbers old(count);
   for (std::uint32_t i = 0; i < count; ++i) old[number[i]] = i;
   for (std::uint32_t i = 0; i < count; ++i) graph.append(nowhere, ordered.task(TaskId{old[i]}));
-  for (std::uint32_t i = 0; i < count; ++i)
+  for (std::uint32_t i = 0; i < count; ++i) {
     graph.move_to_end(TaskId{number[i]}, lanes[i % yardstick::kLanes]);
+  }
   ordered.each_dependency([&](const Dependency& wait) {
     graph.add(
         {.before = TaskId{number[index(wait.before)]}, .after = TaskId{number[index(wait.after)]}});
@@ -164,11 +182,11 @@ void bench_compiled(std::uint32_t count) {
   std::printf("%-52s %8.2f times one\n", "eight sets take", eight.wall / one.wall);
 }
 
-void bench_shuffled(std::uint32_t count) {
-  const Graph graph = shuffled(count);
+void bench_renumbering(std::uint32_t count, const Numbers& number, const std::string& how) {
+  const Graph graph = renumbered(count, number);
   std::unique_ptr<Compiled> compiled;
   const Time compile = measure([&] { compiled = std::make_unique<Compiled>(graph); });
-  print_row("compile, tasks numbered at random", compile, count, "tasks");
+  print_row(("compile, tasks numbered " + how).c_str(), compile, count, "tasks");
   expect(count, compiled->replay());
   print_row("replay, compiled from that", best_of(3, [&] { compiled->replay(); }), count, "tasks");
 }
@@ -196,7 +214,8 @@ int main(int argc, char** argv) {
   std::printf("%u tasks on %u lanes\n", count, foretrace::yardstick::kLanes);
   foretrace::bench_building(count);
   foretrace::bench_compiled(count);
-  foretrace::bench_shuffled(count);
+  foretrace::bench_renumbering(count, foretrace::numbers_by_lane(count), "lane by lane");
+  foretrace::bench_renumbering(count, foretrace::random_numbers(count), "at random");
   foretrace::bench_simulate(count);
   foretrace::bench_events(count);
   return 0;

@@ -89,6 +89,25 @@ TEST(Notation, LeavesOutRemovedTasks) {
   EXPECT_EQ(to_text(graph), "x: A 1, C 1\ny: D 1\n");
 }
 
+TEST(Notation, AnyTextIsAGraphOrAnError) {
+  std::mt19937 random(5);
+  for (int run = 0; run < 3000; ++run) {
+    std::string text(kEverything);
+    for (auto changes = random() % 8; changes > 0; --changes) {
+      const std::size_t at = random() % text.size();
+      const std::size_t length = random() % 6;
+      text.replace(at, length, text.substr(random() % text.size(), random() % 12));
+    }
+    SCOPED_TRACE(text);
+    try {
+      const std::string written = to_text(parse_graph(text));
+      EXPECT_EQ(to_text(parse_graph(written)), written);
+    } catch (const Error& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with("line ")) << error.what();
+    }
+  }
+}
+
 TEST(Notation, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {"x: A", "line 1: expected a number of ticks, found the end of the line"},
@@ -96,7 +115,7 @@ TEST(Notation, SaysWhatIsWrong) {
       {"x: A 1,", "line 1: expected a task, found the end of the line"},
       {"x: A -1", "line 1: a task cannot take less than no time"},
       {"x: A 1.2345", "line 1: a tick has at most three decimals"},
-      {"x: A 99999999999999999999", "line 1: that many ticks do not fit 64-bit nanoseconds"},
+      {"x: A 99999999999999999999", "line 1: a time must be less than 104 days"},
       {"x: A:kernal 1", "line 1: \"kernal\" is unknown (did you mean \"kernel\"?)"},
       {"x: A 1 {stop=1}",
        "line 1: a task has no attribute \"stop\"; it has bytes, flops, gap, layer, module, phase, "
