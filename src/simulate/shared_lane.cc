@@ -1,10 +1,9 @@
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <map>
-#include <set>
-#include <unordered_map>
 
 #include "simulate/event_lane.h"
+#include "simulate/lazy_heap.h"
 
 namespace foretrace {
 namespace {
@@ -41,82 +40,109 @@ class SharedLane final : public EventLane {
   }
 
  private:
-  /// At its limit: what was left at `since`. At the level: the value of `served_` at which it is
-  /// done.
+  /// A running task with bytes. At its limit: `work` is what was left at `since`. At the level: the
+  /// value of `served_` at which it is done.
   struct Active {
-    double limit;
-    double work;
-    Nanoseconds since;
-    Nanoseconds finish;  ///< Of one that runs at its limit.
+    TaskId task = kNoTask;
+    std::uint32_t version =
+        0;  ///< Counts the changes; what a heap knows of an older version is void.
+    double limit = 0;
+    double work = 0;
+    Nanoseconds since{};
   };
-  template <class Key>
-  using Order = std::set<std::pair<Key, TaskId>>;
+  template <class Key, class Before = std::less<Key>>
+  using Heap = LazyHeap<Key, Before>;
+
+  /// Stands for tasks without bytes, which are no part of the sharing.
+  static constexpr std::uint32_t kNoSlot = 0xffffffff;
+
+  auto counts() const {
+    return [this](const auto& entry) {
+      return entry.slot == kNoSlot || active_[entry.slot].version == entry.version;
+    };
+  }
+
+  template <class Heap, class Key>
+  void push(Heap& heap, Key key, std::uint32_t slot) {
+    const Active& active = active_[slot];
+    heap.push({key, active.task, slot, active.version}, counts());
+  }
 
   void begin(TaskId id, Progress& progress) {
     const Task& task = graph_.task(id);
     progress.started.push_back({id, kNoTask});
     if (task.bytes.count <= 0) {
-      finishes_.emplace(time_ + task.duration, id);
+      finishes_.push({time_ + task.duration, id, kNoSlot, 0}, counts());
       return;
     }
     const auto bytes = static_cast<double>(task.bytes.count);
     const auto least = static_cast<double>(task.duration.count());
-    const double limit = least > 0 ? bytes / least : std::numeric_limits<double>::infinity();
-    active_[id] = {limit, served_ + bytes, time_, kNever};
-    enter_level(id);
+    const std::uint32_t slot = free_slot();
+    Active& active = active_[slot];
+    active.task = id;
+    active.limit = least > 0 ? bytes / least : kNoLimit;
+    active.work = served_ + bytes;
+    enter_level(slot);
   }
 
-  void enter_level(TaskId id) {
-    const Active& active = active_[id];
-    level_by_limit_.emplace(active.limit, id);
-    level_by_work_.emplace(active.work, id);
+  std::uint32_t free_slot() {
+    if (free_.empty()) {
+      active_.emplace_back();
+      return static_cast<std::uint32_t>(active_.size() - 1);
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    return slot;
   }
 
-  void leave_level(TaskId id) {
-    const Active& active = active_[id];
-    level_by_limit_.erase({active.limit, id});
-    level_by_work_.erase({active.work, id});
+  void enter_level(std::uint32_t slot) {
+    ++at_level_;
+    if (active_[slot].limit < kNoLimit) push(level_by_limit_, active_[slot].limit, slot);
+    push(level_by_work_, active_[slot].work, slot);
   }
 
-  void run_at_limit(TaskId id) {
-    leave_level(id);
-    Active& active = active_[id];
+  void leave_level(std::uint32_t slot) {
+    --at_level_;
+    ++active_[slot].version;
+  }
+
+  void run_at_limit(std::uint32_t slot) {
+    leave_level(slot);
+    Active& active = active_[slot];
     active.work = std::max(0.0, active.work - served_);
     active.since = time_;
-    active.finish = after(active.work / active.limit);
-    limited_by_limit_.emplace(active.limit, id);
-    finishes_.emplace(active.finish, id);
+    ++at_limit_;
     limited_ += active.limit;
+    push(limited_by_limit_, active.limit, slot);
+    push(finishes_, after(active.work / active.limit), slot);
   }
 
-  void run_at_level(TaskId id) {
-    Active& active = active_[id];
-    forget_limited(id, active);
+  void leave_limit(std::uint32_t slot) {
+    Active& active = active_[slot];
+    ++active.version;
+    limited_ = --at_limit_ == 0 ? 0 : limited_ - active.limit;
+  }
+
+  void run_at_level(std::uint32_t slot) {
+    leave_limit(slot);
+    Active& active = active_[slot];
     const double done = active.limit * static_cast<double>((time_ - active.since).count());
     active.work = served_ + std::max(0.0, active.work - done);
-    enter_level(id);
-  }
-
-  void forget_limited(TaskId id, const Active& active) {
-    limited_by_limit_.erase({active.limit, id});
-    finishes_.erase({active.finish, id});
-    limited_ = limited_by_limit_.empty() ? 0 : limited_ - active.limit;
+    enter_level(slot);
   }
 
   /// Moves tasks between the two kinds until everybody's rate is fair.
   void share() {
-    while (!limited_by_limit_.empty()) {
-      const auto [limit, id] = *limited_by_limit_.rbegin();
-      if (limit <= level_for(level_by_work_.size() + 1, limited_ - limit)) break;
-      run_at_level(id);
+    while (const auto* greatest = limited_by_limit_.first(counts())) {
+      if (greatest->key <= level_for(at_level_ + 1, limited_ - greatest->key)) break;
+      run_at_level(greatest->slot);
     }
-    while (!level_by_limit_.empty()) {
-      const auto [limit, id] = *level_by_limit_.begin();
-      if (limit > level_for(level_by_work_.size(), limited_)) break;
-      run_at_limit(id);
+    while (const auto* least = level_by_limit_.first(counts())) {
+      if (least->key > level_for(at_level_, limited_)) break;
+      run_at_limit(least->slot);
     }
-    level_ = level_by_work_.empty() ? 0 : level_for(level_by_work_.size(), limited_);
-    if (level_by_work_.empty()) served_ = 0;
+    level_ = at_level_ == 0 ? 0 : level_for(at_level_, limited_);
+    if (at_level_ == 0) served_ = 0;
   }
 
   double level_for(std::size_t tasks, double limited) const {
@@ -126,34 +152,32 @@ class SharedLane final : public EventLane {
   /// Returns whether there were any.
   bool finish_due(Progress& progress) {
     const std::size_t before = progress.finished.size();
-    while (!finishes_.empty() && finishes_.begin()->first <= time_) {
-      const TaskId id = finishes_.begin()->second;
-      const auto found = active_.find(id);
-      if (found == active_.end()) {
-        finishes_.erase(finishes_.begin());
-      } else {
-        forget_limited(id, found->second);
-        active_.erase(found);
+    while (const auto* next = finishes_.first(counts())) {
+      if (next->key > time_) break;
+      progress.finished.push_back(next->task);
+      if (next->slot == kNoSlot) {
+        finishes_.pop();
+        continue;
       }
-      progress.finished.push_back(id);
+      free_.push_back(next->slot);
+      leave_limit(next->slot);
     }
-    while (!level_by_work_.empty() && next_at_level() <= time_) {
-      const TaskId id = level_by_work_.begin()->second;
-      leave_level(id);
-      active_.erase(id);
-      progress.finished.push_back(id);
+    while (const auto* next = level_by_work_.first(counts())) {
+      if (at_level(next->key) > time_) break;
+      progress.finished.push_back(next->task);
+      free_.push_back(next->slot);
+      leave_level(next->slot);
     }
     return progress.finished.size() > before;
   }
 
-  Nanoseconds next_at_level() const {
-    return after(std::max(0.0, level_by_work_.begin()->first - served_) / level_);
-  }
+  /// When a task at the level has got its work.
+  Nanoseconds at_level(double work) const { return after(std::max(0.0, work - served_) / level_); }
 
-  Nanoseconds next_finish() const {
-    Nanoseconds next = finishes_.empty() ? kNever : finishes_.begin()->first;
-    if (!level_by_work_.empty()) next = std::min(next, next_at_level());
-    return next;
+  Nanoseconds next_finish() {
+    const auto* limited = finishes_.first(counts());
+    const auto* shared = level_by_work_.first(counts());
+    return std::min(limited ? limited->key : kNever, shared ? at_level(shared->key) : kNever);
   }
 
   /// To the nearest nanosecond; never if it is not known when.
@@ -163,17 +187,22 @@ class SharedLane final : public EventLane {
     return time_ + Nanoseconds(std::llround(nanoseconds));
   }
 
+  static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
   const Graph& graph_;
   double capacity_;  ///< Bytes per nanosecond, as all rates here.
   Nanoseconds time_{0};
   double level_ = 0;
-  double served_ = 0;   ///< What a task at the level has got since this was last 0.
-  double limited_ = 0;  ///< The sum of the limits of those that run at theirs.
-  std::unordered_map<TaskId, Active> active_;  // Never walked through.
-  Order<double> level_by_limit_;
-  Order<double> level_by_work_;
-  Order<double> limited_by_limit_;
-  Order<Nanoseconds> finishes_;  ///< Of those at their limit, and of those without bytes.
+  double served_ = 0;         ///< What a task at the level has got since this was last 0.
+  double limited_ = 0;        ///< The sum of the limits of those that run at theirs.
+  std::size_t at_level_ = 0;  ///< Tasks.
+  std::size_t at_limit_ = 0;
+  std::vector<Active> active_;  ///< Slots, some of them free.
+  std::vector<std::uint32_t> free_;
+  Heap<double> level_by_limit_;  ///< Those that have a limit.
+  Heap<double> level_by_work_;
+  Heap<double, std::greater<double>> limited_by_limit_;
+  Heap<Nanoseconds> finishes_;  ///< Of those at their limit, and of those without bytes.
   std::vector<TaskId> arrived_;
 };
 
