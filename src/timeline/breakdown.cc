@@ -106,9 +106,10 @@ std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std
                                Window window) {
   std::vector<Change> changes;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
-    // What a worker loads in the background is no part of the step; waiting for it is.
-    if (graph.lane(LaneId{i}).rank != rank || graph.lane(LaneId{i}).kind == LaneKind::worker)
-      continue;
+    const Lane& lane = graph.lane(LaneId{i});
+    // What a worker or a disk does in the background is no part of the step; waiting for it is.
+    const bool in_background = lane.kind == LaneKind::worker || lane.kind == LaneKind::storage;
+    if (lane.rank != rank || in_background) continue;
     for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {
       const Part part = part_of(graph.task(task).kind);
       const Nanoseconds from = std::max(timeline.start[index(task)], window.from);

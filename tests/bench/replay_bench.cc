@@ -205,6 +205,21 @@ void bench_events(std::uint32_t count) {
             best_of(2, [&] { (void)simulate(graph); }), 2.0 * count, "events");
 }
 
+/// Places in line become dependencies, durations bytes at 1 byte/ns, so that the answer stays the
+/// same.
+void bench_shared(std::uint32_t count) {
+  Graph graph = yardstick::make_graph(count, Discipline::shared);
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) graph.lane(LaneId{i}).capacity = {1e9};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Task& task = graph.task(TaskId{i});
+    task.bytes = Bytes{task.duration.count()};
+    task.duration = 0ns;
+  }
+  expect(count, simulate(graph).length);
+  print_row("simulate, shared lanes (arrival and finish)",
+            best_of(2, [&] { (void)simulate(graph); }), 2.0 * count, "events");
+}
+
 }  // namespace
 }  // namespace foretrace
 
@@ -218,5 +233,6 @@ int main(int argc, char** argv) {
   foretrace::bench_renumbering(count, foretrace::random_numbers(count), "at random");
   foretrace::bench_simulate(count);
   foretrace::bench_events(count);
+  foretrace::bench_shared(count);
   return 0;
 }

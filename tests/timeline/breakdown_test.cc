@@ -36,8 +36,9 @@ TEST(Breakdown, OfSeveralThingsAtOnceTheFirstCounts) {
             "compute 4, communication 2, copy 3, input 2, host 3, idle 6");
 }
 
-TEST(Breakdown, DoesNotCountWhatWorkersLoad) {
-  EXPECT_EQ(parts_of("w [worker]: i:input 5\nx: A 2"), "compute 2, idle 3");
+TEST(Breakdown, DoesNotCountWhatGoesOnInTheBackground) {
+  EXPECT_EQ(parts_of("w [worker]: i:input 5\nd [storage]: t:transfer 4\nx: A 2"),
+            "compute 2, idle 3");
 }
 
 TEST(Breakdown, IsThatOfAnAverageSteadyStep) {
