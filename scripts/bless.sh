@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh tests
 scripts/configure.sh -DFORETRACE_TESTS=ON
 cmake --build build --target foretrace cli_tests
-FORETRACE_BLESS=1 build/tests/cli_tests --gtest_filter='Golden*'
+FORETRACE_BLESS=1 build/tests/cli_tests --gtest_filter='*Golden*'
 git --no-pager diff --stat -- tests/golden

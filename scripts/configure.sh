@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 # A folder that was configured before keeps its generator, which CMake does not let one change.
 if [ -f build/CMakeCache.txt ]; then
-  cmake -S . -B build "$@" >/dev/null
+  cmake -S . -B build -DFORETRACE_UNITY=ON "$@" >/dev/null
 else
-  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release "$@" >/dev/null
+  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DFORETRACE_UNITY=ON "$@" >/dev/null
 fi

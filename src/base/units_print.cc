@@ -12,13 +12,13 @@ namespace {
 
 /// `upto` is where people go on to the next unit, which is not always where that one begins: 90 s,
 /// not 1.5 min.
-struct Unit {
+struct ShownUnit {
   std::string_view name;
   std::int64_t factor;
   std::int64_t upto = INT64_MAX;
 };
 
-constexpr Unit kTimes[] = {
+constexpr ShownUnit kShownTimes[] = {
     {"ns", 1, 1'000},
     {"us", 1'000, 1'000'000},
     {"ms", 1'000'000, 1'000'000'000},
@@ -28,7 +28,7 @@ constexpr Unit kTimes[] = {
 };
 
 constexpr std::int64_t kKilo = 1'000;
-constexpr Unit kSizes[] = {
+constexpr ShownUnit kShownSizes[] = {
     {"B", 1, kKilo},
     {"kB", kKilo, kKilo* kKilo},
     {"MB", kKilo* kKilo, kKilo* kKilo* kKilo},
@@ -38,7 +38,7 @@ constexpr Unit kSizes[] = {
 };
 
 /// Largest first, powers of two and of ten mixed: what loses nothing wins.
-constexpr Unit kExactSizes[] = {
+constexpr ShownUnit kExactSizes[] = {
     {"PiB", std::int64_t{1} << 50}, {"PB", 1'000'000'000'000'000},
     {"TiB", std::int64_t{1} << 40}, {"TB", 1'000'000'000'000},
     {"GiB", std::int64_t{1} << 30}, {"GB", 1'000'000'000},
@@ -46,7 +46,7 @@ constexpr Unit kExactSizes[] = {
     {"KiB", std::int64_t{1} << 10}, {"kB", 1'000},
 };
 
-constexpr std::string_view kPrefixes[] = {"", "k", "M", "G", "T", "P"};
+constexpr std::string_view kShownPrefixes[] = {"", "k", "M", "G", "T", "P"};
 
 constexpr int kSignificantDigits = 4;
 
@@ -68,7 +68,7 @@ std::string to_chars(double value, std::chars_format format, int precision = -1)
 }
 
 /// `value` in whole multiples of 10^-decimals of `factor`, rounded half up.
-UnsignedWide in_steps(std::uint64_t value, const Unit& unit, int decimals) {
+UnsignedWide in_steps(std::uint64_t value, const ShownUnit& unit, int decimals) {
   UnsignedWide scaled = value;
   for (int i = 0; i < decimals; ++i) scaled *= 10;
   const auto factor = static_cast<UnsignedWide>(unit.factor);
@@ -81,7 +81,7 @@ int decimals_for(std::uint64_t whole) {
   return decimals;
 }
 
-std::string scaled_text(std::int64_t value, std::span<const Unit> units) {
+std::string scaled_text(std::int64_t value, std::span<const ShownUnit> units) {
   const auto size =
       value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
   std::size_t at = 0;
@@ -117,29 +117,29 @@ std::string rate_text(double value, std::string_view unit) {
                                   : 0);
   };
   std::size_t at = 0;
-  while (at + 1 < std::size(kPrefixes) && std::abs(value) >= 999.95) value /= 1000, ++at;
-  return without_trailing_zeros(shown(value)) + " " + std::string(kPrefixes[at]) +
+  while (at + 1 < std::size(kShownPrefixes) && std::abs(value) >= 999.95) value /= 1000, ++at;
+  return without_trailing_zeros(shown(value)) + " " + std::string(kShownPrefixes[at]) +
          std::string(unit);
 }
 
 std::string exact_rate_text(double value, std::string_view unit) {
   double factor = 1e15;
-  for (std::size_t at = std::size(kPrefixes); at-- > 1; factor /= 1000) {
+  for (std::size_t at = std::size(kShownPrefixes); at-- > 1; factor /= 1000) {
     if (value < factor) continue;
     const double scaled = value / factor;
     const std::string text = to_text(scaled);
     if (scaled * factor == value && text.size() <= to_text(value).size()) {
-      return text + std::string(kPrefixes[at]) + std::string(unit);
+      return text + std::string(kShownPrefixes[at]) + std::string(unit);
     }
   }
   return to_text(value) + std::string(unit);
 }
 
 template <std::size_t Count>
-std::string exact_text(std::int64_t value, const Unit (&largest_first)[Count],
+std::string exact_text(std::int64_t value, const ShownUnit (&largest_first)[Count],
                        std::string_view smallest) {
   if (value != 0) {
-    for (const Unit& unit : largest_first) {
+    for (const ShownUnit& unit : largest_first) {
       if (value % unit.factor == 0)
         return std::to_string(value / unit.factor) + std::string(unit.name);
     }
@@ -149,13 +149,14 @@ std::string exact_text(std::int64_t value, const Unit (&largest_first)[Count],
 
 }  // namespace
 
-std::string to_text(Nanoseconds value) { return scaled_text(value.count(), kTimes); }
-std::string to_text(Bytes value) { return scaled_text(value.count, kSizes); }
+std::string to_text(Nanoseconds value) { return scaled_text(value.count(), kShownTimes); }
+std::string to_text(Bytes value) { return scaled_text(value.count, kShownSizes); }
 std::string to_text(Bandwidth value) { return rate_text(value.bytes_per_second, "B/s"); }
 std::string to_text(Throughput value) { return rate_text(value.flops_per_second, "FLOP/s"); }
 
 std::string to_exact_text(Nanoseconds value) {
-  static constexpr Unit kLargestFirst[] = {kTimes[5], kTimes[4], kTimes[3], kTimes[2], kTimes[1]};
+  static constexpr ShownUnit kLargestFirst[] = {kShownTimes[5], kShownTimes[4], kShownTimes[3],
+                                                kShownTimes[2], kShownTimes[1]};
   return exact_text(value.count(), kLargestFirst, "ns");
 }
 std::string to_exact_text(Bytes value) { return exact_text(value.count, kExactSizes, "B"); }

@@ -10,11 +10,12 @@
 namespace foretrace {
 namespace {
 
-void run(const std::string& what, Session& session) {
+void show_schema(const std::string& what, Session& session) {
   const std::vector<std::string_view> names = {"prediction", "scenario"};
   if (what == "scenario") return print_json(scenario_schema(), session.out);
   if (what == "prediction") return print_json(prediction_schema(), session.out);
-  throw Error("schema: must be scenario or prediction, got '" + what + "'" + did_you_mean(what, names));
+  throw Error("schema: must be scenario or prediction, got '" + what + "'" +
+              did_you_mean(what, names));
 }
 
 }  // namespace
@@ -22,7 +23,7 @@ void run(const std::string& what, Session& session) {
 void add_schema(CLI::App& command, Session& session) {
   const auto what = std::make_shared<std::string>();
   command.add_option("WHAT", *what, "scenario or prediction")->required();
-  command.callback([what, &session] { run(*what, session); });
+  command.callback([what, &session] { show_schema(*what, session); });
 }
 
 }  // namespace foretrace
