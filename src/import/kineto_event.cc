@@ -90,11 +90,14 @@ Next next_key(JsonCursor& cursor, bool first) {
 
 }  // namespace
 
-void KinetoEvent::set(Field field, const JsonValue& value) {
-  if (field == Field::none) return;
+bool KinetoEvent::parse_value(JsonCursor& cursor, Field field) {
+  // In place: a copy would wait for the bytes of the value to arrive in memory. Values of
+  // Field::none are overwritten.
+  if (!cursor.scan_value(values_[static_cast<std::size_t>(field)])) return false;
+  if (field == Field::none) return true;
   if (has(field)) ++duplicate_keys;
   present_ |= std::uint64_t{1} << static_cast<unsigned>(field);
-  values_[static_cast<std::size_t>(field)] = value;
+  return true;
 }
 
 bool KinetoEvent::parse(JsonCursor& cursor) {
@@ -102,30 +105,24 @@ bool KinetoEvent::parse(JsonCursor& cursor) {
   keys_ = 0;
   ++cursor.at;
   JsonValue key;
-  JsonValue value;
   for (;; ++keys_) {
     const Next next = next_key(cursor, keys_ == 0);
     if (next != Next::key) return next == Next::end;
     if (!scan_key(cursor, key)) return false;
     const Field field = kEventKeys.find(key.view());
-    if (field == Field::args && cursor.peek() == '{') {
-      if (!parse_args(cursor)) return false;
-    } else {
-      if (!cursor.scan_value(value)) return false;
-      set(field, value);
-    }
+    const bool is_args = field == Field::args && cursor.peek() == '{';
+    if (is_args ? !parse_args(cursor) : !parse_value(cursor, field)) return false;
   }
 }
 
 bool KinetoEvent::parse_args(JsonCursor& cursor) {
   ++cursor.at;
   JsonValue key;
-  JsonValue value;
   for (bool first = true;; first = false) {
     const Next next = next_key(cursor, first);
     if (next != Next::key) return next == Next::end;
-    if (!scan_key(cursor, key) || !cursor.scan_value(value)) return false;
-    set(kArgKeys.find(key.view()), value);
+    if (!scan_key(cursor, key)) return false;
+    if (!parse_value(cursor, kArgKeys.find(key.view()))) return false;
   }
 }
 

@@ -98,7 +98,7 @@ class KinetoEvent {
 
  private:
   bool parse_args(JsonCursor& cursor);
-  void set(Field field, const JsonValue& value);
+  bool parse_value(JsonCursor& cursor, Field field);
 
   std::array<JsonValue, kFieldCount> values_{};
   std::uint64_t present_ = 0;
