@@ -75,11 +75,13 @@ class Replay {
   void make_lanes() {
     lanes_.resize(graph_.lane_count());
     for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
-      const LaneId lane{i};
-      const Discipline discipline = graph_.lane(lane).discipline;
-      if (discipline == Discipline::shared) lanes_[i].lane = make_shared_lane(graph_, lane);
-      if (discipline == Discipline::priority)
-        lanes_[i].lane = make_priority_lane(graph_.lane(lane).slice);
+      const Lane& lane = graph_.lane(LaneId{i});
+      if (lane.discipline == Discipline::shared) {
+        lanes_[i].lane = make_shared_lane(lane.capacity);
+        bytes_.resize(count_);
+      } else if (lane.discipline == Discipline::priority) {
+        lanes_[i].lane = make_priority_lane(lane.slice);
+      }
     }
   }
 
@@ -89,6 +91,7 @@ class Replay {
       if (graph_.removed(id)) continue;
       tasks_[i].duration = graph_.task(id).duration;
       tasks_[i].priority = graph_.task(id).priority;
+      if (!bytes_.empty()) bytes_[i] = graph_.task(id).bytes;
       const std::uint32_t lane = index(graph_.lane_of(id));
       if (lanes_[lane].lane) tasks_[i].lane = lane;
     }
@@ -182,7 +185,8 @@ class Replay {
     std::sort(arrivals_.begin(), arrivals_.end());
     for (const std::uint32_t task : arrivals_) {
       const State& state = tasks_[task];
-      lanes_[state.lane].lane->arrive({TaskId{task}, state.priority, state.duration}, now_);
+      const Bytes bytes = bytes_.empty() ? Bytes{} : bytes_[task];
+      lanes_[state.lane].lane->arrive({TaskId{task}, state.priority, state.duration, bytes}, now_);
       becomes_due(state.lane);
     }
     arrivals_.clear();
@@ -227,6 +231,7 @@ class Replay {
   std::vector<LetPass>& let_pass_;
   std::uint32_t count_;
   std::vector<State> tasks_;  ///< And one behind the last.
+  std::vector<Bytes> bytes_;  ///< By TaskId, if any lane is shared.
   std::vector<std::uint32_t> dependents_;
   std::vector<Nanoseconds> lags_;  ///< Of those waits, if any is not 0.
   bool has_lags_ = false;

@@ -30,6 +30,7 @@ struct Arrival {
   TaskId task;
   std::int32_t priority;
   Nanoseconds duration;
+  Bytes bytes;  ///< Only for a shared lane.
 };
 
 class EventLane {
@@ -45,7 +46,7 @@ class EventLane {
   virtual Nanoseconds wake(Nanoseconds now, Progress& progress) = 0;
 };
 
-std::unique_ptr<EventLane> make_shared_lane(const Graph& graph, LaneId lane);
+std::unique_ptr<EventLane> make_shared_lane(Bandwidth capacity);
 std::unique_ptr<EventLane> make_priority_lane(Nanoseconds slice);
 
 }  // namespace foretrace

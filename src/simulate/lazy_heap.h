@@ -25,16 +25,16 @@ class LazyHeap {
   void push(const Entry& entry, const Counts& counts) {
     if (entries_.size() >= tidy_at_) {
       std::erase_if(entries_, [&](const Entry& each) { return !counts(each); });
-      std::make_heap(entries_.begin(), entries_.end(), behind);
+      std::make_heap(entries_.begin(), entries_.end(), Behind{});
       tidy_at_ = 2 * entries_.size() + kSlack;
     }
     entries_.push_back(entry);
-    std::push_heap(entries_.begin(), entries_.end(), behind);
+    std::push_heap(entries_.begin(), entries_.end(), Behind{});
   }
 
   /// Takes out the first entry.
   void pop() {
-    std::pop_heap(entries_.begin(), entries_.end(), behind);
+    std::pop_heap(entries_.begin(), entries_.end(), Behind{});
     entries_.pop_back();
   }
 
@@ -48,10 +48,12 @@ class LazyHeap {
  private:
   static constexpr std::size_t kSlack = 64;
 
-  static bool behind(const Entry& a, const Entry& b) {
-    if (Before{}(b.key, a.key)) return true;
-    return !Before{}(a.key, b.key) && b.task < a.task;
-  }
+  struct Behind {
+    bool operator()(const Entry& a, const Entry& b) const {
+      if (Before{}(b.key, a.key)) return true;
+      return !Before{}(a.key, b.key) && b.task < a.task;
+    }
+  };
 
   std::vector<Entry> entries_;
   std::size_t tidy_at_ = kSlack;

@@ -19,8 +19,8 @@ class PriorityLane final : public EventLane {
   explicit PriorityLane(Nanoseconds slice) : slice_(slice) {}
 
   void arrive(const Arrival& arrival, Nanoseconds now) override {
-    const auto& [task, priority, duration] = arrival;
-    queue_of(priority).push_back({task, priority, false, now, duration});
+    queue_of(arrival.priority)
+        .push_back({arrival.task, arrival.priority, false, now, arrival.duration});
   }
 
   Nanoseconds wake(Nanoseconds now, Progress& progress) override {

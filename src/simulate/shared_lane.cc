@@ -22,16 +22,15 @@ namespace {
 /// of the number of tasks, not the number.
 class SharedLane final : public EventLane {
  public:
-  SharedLane(const Graph& graph, LaneId lane)
-      : graph_(graph), capacity_(graph.lane(lane).capacity.bytes_per_second / 1e9) {}
+  explicit SharedLane(Bandwidth capacity) : capacity_(capacity.bytes_per_second / 1e9) {}
 
-  void arrive(const Arrival& arrival, Nanoseconds) override { arrived_.push_back(arrival.task); }
+  void arrive(const Arrival& arrival, Nanoseconds) override { arrived_.push_back(arrival); }
 
   Nanoseconds wake(Nanoseconds now, Progress& progress) override {
     served_ += level_ * static_cast<double>((now - time_).count());
     time_ = now;
     finish_due(progress);
-    for (const TaskId task : arrived_) begin(task, progress);
+    for (const Arrival& arrival : arrived_) begin(arrival, progress);
     arrived_.clear();
     // Tasks that have next to nothing to do finish at once, and leave their part to the others.
     do share();
@@ -68,18 +67,17 @@ class SharedLane final : public EventLane {
     heap.push({key, active.task, slot, active.version}, counts());
   }
 
-  void begin(TaskId id, Progress& progress) {
-    const Task& task = graph_.task(id);
-    progress.started.push_back({id, kNoTask});
+  void begin(const Arrival& task, Progress& progress) {
+    progress.started.push_back({task.task, kNoTask});
     if (task.bytes.count <= 0) {
-      finishes_.push({time_ + task.duration, id, kNoSlot, 0}, counts());
+      finishes_.push({time_ + task.duration, task.task, kNoSlot, 0}, counts());
       return;
     }
     const auto bytes = static_cast<double>(task.bytes.count);
     const auto least = static_cast<double>(task.duration.count());
     const std::uint32_t slot = free_slot();
     Active& active = active_[slot];
-    active.task = id;
+    active.task = task.task;
     active.limit = least > 0 ? bytes / least : kNoLimit;
     active.work = served_ + bytes;
     enter_level(slot);
@@ -189,7 +187,6 @@ class SharedLane final : public EventLane {
 
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-  const Graph& graph_;
   double capacity_;  ///< Bytes per nanosecond, as all rates here.
   Nanoseconds time_{0};
   double level_ = 0;
@@ -203,13 +200,13 @@ class SharedLane final : public EventLane {
   Heap<double> level_by_work_;
   Heap<double, std::greater<double>> limited_by_limit_;
   Heap<Nanoseconds> finishes_;  ///< Of those at their limit, and of those without bytes.
-  std::vector<TaskId> arrived_;
+  std::vector<Arrival> arrived_;
 };
 
 }  // namespace
 
-std::unique_ptr<EventLane> make_shared_lane(const Graph& graph, LaneId lane) {
-  return std::make_unique<SharedLane>(graph, lane);
+std::unique_ptr<EventLane> make_shared_lane(Bandwidth capacity) {
+  return std::make_unique<SharedLane>(capacity);
 }
 
 }  // namespace foretrace
