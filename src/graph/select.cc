@@ -82,7 +82,8 @@ bool none_has(const Graph& graph, const Has& has) {
 }  // namespace
 
 void Selector::describe(Fields& fields) {
-  fields.choice("kind", kind_, kind_options(), "Only tasks of this kind; device: all that run on one");
+  fields.choice("kind", kind_, kind_options(),
+                "Only tasks of this kind; device: all that run on one");
   fields.text("name", name_, "Only tasks with this text, or /expression/, in their name");
   fields.text("layer", layer_, "Only this layer of the model, or a range such as 2-5");
   fields.text("module", module_, "Only tasks with this text, or /expression/, in their module");

@@ -18,19 +18,29 @@ std::string reason_of(const std::regex_error& error, std::string_view pattern) {
   const auto count = [&](char c) { return std::count(pattern.begin(), pattern.end(), c); };
   switch (error.code()) {
     // The library says so whenever it cannot go on, also at a * in front.
-    case std::regex_constants::error_brack: return "a [ without its ]";
+    case std::regex_constants::error_brack:
+      return "a [ without its ]";
     case std::regex_constants::error_paren:
       if (count('(') == count(')')) return "* + ? or { with nothing to repeat";
       return count('(') > count(')') ? "a ( without its )" : "a ) without its (";
-    case std::regex_constants::error_brace: return "a { without its }";
-    case std::regex_constants::error_badbrace: return "not a number within { }";
-    case std::regex_constants::error_range: return "a range such as [z-a] that is empty";
-    case std::regex_constants::error_badrepeat: return "* + ? or { with nothing to repeat";
-    case std::regex_constants::error_escape: return "an unknown \\ sequence";
-    case std::regex_constants::error_ctype: return "an unknown [: :] class";
-    case std::regex_constants::error_backref: return "a back-reference to no group";
-    case std::regex_constants::error_complexity: return "back-references are not supported";
-    default: return "too large";
+    case std::regex_constants::error_brace:
+      return "a { without its }";
+    case std::regex_constants::error_badbrace:
+      return "not a number within { }";
+    case std::regex_constants::error_range:
+      return "a range such as [z-a] that is empty";
+    case std::regex_constants::error_badrepeat:
+      return "* + ? or { with nothing to repeat";
+    case std::regex_constants::error_escape:
+      return "an unknown \\ sequence";
+    case std::regex_constants::error_ctype:
+      return "an unknown [: :] class";
+    case std::regex_constants::error_backref:
+      return "a back-reference to no group";
+    case std::regex_constants::error_complexity:
+      return "back-references are not supported";
+    default:
+      return "too large";
   }
 }
 

@@ -17,9 +17,8 @@ struct Quantity {
 };
 
 constexpr Quantity kQuantities[] = {
-    {"step_time", Unit::time},   {"upper", Unit::time},   {"lower", Unit::time},
-    {"speedup", Unit::number},   {"peak_memory", Unit::bytes},
-    {"replay_error", Unit::number},
+    {"step_time", Unit::time}, {"upper", Unit::time},        {"lower", Unit::time},
+    {"speedup", Unit::number}, {"peak_memory", Unit::bytes}, {"replay_error", Unit::number},
 };
 
 constexpr std::string_view kComparisons[] = {"<=", ">=", "<", ">"};
@@ -27,7 +26,8 @@ constexpr std::string_view kComparisons[] = {"<=", ">=", "<", ">"};
 struct Assertion {
   Quantity quantity{};
   std::string_view comparison;
-  double threshold = 0;  ///< Nanoseconds or bytes: of a size that double holds exactly enough to compare.
+  double threshold =
+      0;  ///< Nanoseconds or bytes: of a size that double holds exactly enough to compare.
 };
 
 /// What is known of a quantity: somewhere from lower to upper, most likely `point`.
@@ -46,9 +46,12 @@ double read_number(std::string_view text) {
 
 double read_threshold(Unit unit, std::string_view text) {
   switch (unit) {
-    case Unit::time: return static_cast<double>(parse_time(text).count());
-    case Unit::bytes: return static_cast<double>(parse_bytes(text).count);
-    case Unit::number: return read_number(text);
+    case Unit::time:
+      return static_cast<double>(parse_time(text).count());
+    case Unit::bytes:
+      return static_cast<double>(parse_bytes(text).count);
+    case Unit::number:
+      return read_number(text);
   }
   return 0;
 }
@@ -76,8 +79,9 @@ Assertion read_text(std::string_view text) {
   const std::string_view demand = trimmed(whole.substr(name.size()));
   for (const std::string_view comparison : kComparisons) {
     if (demand.substr(0, comparison.size()) != comparison) continue;
-    const double threshold =
-        within(name, [&] { return read_threshold(quantity->unit, trimmed(demand.substr(comparison.size()))); });
+    const double threshold = within(name, [&] {
+      return read_threshold(quantity->unit, trimmed(demand.substr(comparison.size())));
+    });
     return {*quantity, comparison, threshold};
   }
   throw Error(std::string(name) + ": must be a comparison such as \"<= 120ms\", got \"" +
@@ -120,9 +124,12 @@ bool satisfies(double value, std::string_view comparison, double threshold) {
 
 std::string in_words(Unit unit, double value) {
   switch (unit) {
-    case Unit::time: return to_text(Nanoseconds(static_cast<std::int64_t>(value)));
-    case Unit::bytes: return to_text(Bytes{static_cast<std::int64_t>(value)});
-    case Unit::number: return to_fixed(value, 3);
+    case Unit::time:
+      return to_text(Nanoseconds(static_cast<std::int64_t>(value)));
+    case Unit::bytes:
+      return to_text(Bytes{static_cast<std::int64_t>(value)});
+    case Unit::number:
+      return to_fixed(value, 3);
   }
   return {};
 }

@@ -23,7 +23,8 @@ std::string place_of(std::string_view text, std::size_t offset) {
   for (std::size_t i = 0; i < std::min(offset, text.size()); ++i) {
     if (text[i] == '\n') ++line, column = 1;
     // A character of several bytes counts once.
-    else if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) ++column;
+    else if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U)
+      ++column;
   }
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
@@ -48,7 +49,8 @@ Json parse_json_text(std::string_view text) {
       if (keys.size() <= level + 1) keys.resize(level + 2);
       keys[level + 1].clear();
     }
-    if (event == Json::parse_event_t::key && !keys[level].insert(parsed.get<std::string>()).second) {
+    if (event == Json::parse_event_t::key &&
+        !keys[level].insert(parsed.get<std::string>()).second) {
       throw Error("\"" + parsed.get<std::string>() + "\" is given twice in one object");
     }
     return true;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Reads a JSON text the way a person who wrote it by hand wants it read: errors have a line and a column, and a key that
-// is given twice is an error.
+// Reads a JSON text the way a person who wrote it by hand wants it read: errors have a line and a
+// column, and a key that is given twice is an error.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -69,7 +69,8 @@ std::string report_named(const Json& json) {
   throw Error("there is no report \"" + name + "\"" + did_you_mean(name, names));
 }
 
-/// Paths in a file are relative to it; those of a base file become relative to the one that extends it.
+/// Paths in a file are relative to it; those of a base file become relative to the one that extends
+/// it.
 std::string relative_to(const std::string& folder, const std::string& path) {
   const std::filesystem::path given(path);
   if (path.empty() || given.is_absolute() || folder.empty()) return path;
@@ -80,7 +81,8 @@ bool is_machine_file(const std::string& machine) {
   return std::filesystem::path(machine).extension() == ".json";
 }
 
-/// What `json` does not say is as in the base; its transforms and assertions come behind those of the base.
+/// What `json` does not say is as in the base; its transforms and assertions come behind those of
+/// the base.
 Json extended(const Json& base, const Json& json) {
   Json whole = base;
   for (const auto& [key, value] : json.items()) {

@@ -29,11 +29,12 @@ Json assert_schema() {
   for (const std::string_view name : assert_names()) {
     properties[std::string(name)] = {{"type", "string"}, {"pattern", "^ *(<=|>=|<|>) *[^ ].*$"}};
   }
-  return {{"type", "object"},
-          {"description", "What the prediction must satisfy, such as {\"step_time\": \"<= 120ms\"}"},
-          {"minProperties", 1},
-          {"properties", properties},
-          {"additionalProperties", false}};
+  return {
+      {"type", "object"},
+      {"description", "What the prediction must satisfy, such as {\"step_time\": \"<= 120ms\"}"},
+      {"minProperties", 1},
+      {"properties", properties},
+      {"additionalProperties", false}};
 }
 
 }  // namespace
@@ -48,20 +49,25 @@ Json scenario_schema() {
       {"$schema", {{"type", "string"}}},
       {"$comment", Json::object()},
       {"version", {{"const", 1}, {"description", "Of this format"}}},
-      {"extends", text("Path of a scenario, relative to this file, whose keys hold where this one has none; its "
+      {"extends", text("Path of a scenario, relative to this file, whose keys hold where this one "
+                       "has none; its "
                        "transforms and assertions come before those of this file")},
       {"trace", text("Path of the trace, relative to this file")},
-      {"machine", text("Device to predict for: its name or the path of a machine file; left out: the one of the trace")},
+      {"machine", text("Device to predict for: its name or the path of a machine file; left out: "
+                       "the one of the trace")},
       {"transforms",
        {{"type", "array"},
         {"description", "What is different, in order of application"},
         {"items", {{"type", "object"}, {"required", {"use"}}, {"oneOf", steps}}}}},
       {"reports",
-       {{"type", "array"}, {"items", {{"enum", report_names}}}, {"description", "Forms of the answer"}}},
+       {{"type", "array"},
+        {"items", {{"enum", report_names}}},
+        {"description", "Forms of the answer"}}},
       {"sweep",
        {{"type", "object"},
         {"description", "Values to try, such as {\"transforms[0].buffers\": [1, 2, 4]}"},
-        {"patternProperties", {{"^transforms\\[[0-9]+\\]\\..+$", {{"type", "array"}, {"minItems", 1}}}}},
+        {"patternProperties",
+         {{"^transforms\\[[0-9]+\\]\\..+$", {{"type", "array"}, {"minItems", 1}}}}},
         {"properties", {{"$comment", Json::object()}}},
         {"additionalProperties", false}}},
       {"assert", {{"type", "array"}, {"items", assert_schema()}}},

@@ -22,8 +22,8 @@ struct Place {
 Place read_place(std::string_view path, std::size_t steps) {
   constexpr std::string_view kBegin = "transforms[";
   const auto wrong = [&]() {
-    return Error("must be a setting such as \"transforms[0].buffers\", got \"" +
-                 std::string(path) + "\"");
+    return Error("must be a setting such as \"transforms[0].buffers\", got \"" + std::string(path) +
+                 "\"");
   };
   if (path.substr(0, kBegin.size()) != kBegin) throw wrong();
   const std::string_view rest = path.substr(kBegin.size());
@@ -57,7 +57,8 @@ Json with_setting(Json step, std::string_view setting, const Json& value) {
 }  // namespace
 
 void check_sweep(const Json& sweep, const Json& scenario) {
-  if (!sweep.is_object()) throw Error("must be an object such as {\"transforms[0].buffers\": [1, 2, 4]}");
+  if (!sweep.is_object())
+    throw Error("must be an object such as {\"transforms[0].buffers\": [1, 2, 4]}");
   const Json& steps = scenario.value("transforms", Json::array());
   for (const auto& [path, values] : sweep.items()) {
     if (path == "$comment") continue;

@@ -7,8 +7,8 @@
 
 namespace foretrace {
 
-/// A transform as it could be given to --with: "prefetch:buffers=3,where.name=/x/"; settings that have their defaults are
-/// left out.
+/// A transform as it could be given to --with: "prefetch:buffers=3,where.name=/x/"; settings that
+/// have their defaults are left out.
 std::string use_text(std::string_view name, Transform& transform);
 
 }  // namespace foretrace

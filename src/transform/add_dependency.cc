@@ -19,7 +19,8 @@ class AddDependency final : public Transform {
     fields.object("from", from_, "The tasks waited for");
     fields.object("to", to_, "The tasks that wait");
     fields.choice("match", match_, {"nearest", "step", "layer"},
-                  "Which one each waits for: the last to start before it, the last of its step, or the last of "
+                  "Which one each waits for: the last to start before it, the last of its step, or "
+                  "the last of "
                   "its layer in its step");
     fields.integer("steps", steps_,
                    "With \"match\" step or layer: the one of so many steps earlier", 0, 1'000'000);
@@ -101,7 +102,8 @@ class AddDependency final : public Transform {
 std::unique_ptr<Transform> make_add_dependency() { return std::make_unique<AddDependency>(); }
 
 std::string_view assumes_add_dependency() {
-  return "\"Before\" is meant in the order in which the unmodified graph would run its tasks on lanes that take "
+  return "\"Before\" is meant in the order in which the unmodified graph would run its tasks on "
+         "lanes that take "
          "them in line. A circle that comes about is reported by the replay.";
 }
 

@@ -1,9 +1,11 @@
-// Mixed precision: t' = t / 3 for kernels bound by arithmetic, t / 2 for those bound by memory (Daydream, USENIX ATC'20, on
-// cards with tensor cores and models trained in FP32). With a device, arithmetic is bound by its peaks instead:
+// Mixed precision: t' = t / 3 for kernels bound by arithmetic, t / 2 for those bound by memory
+// (Daydream, USENIX ATC'20, on cards with tensor cores and models trained in FP32). With a device,
+// arithmetic is bound by its peaks instead:
 //
 //     t' = max(t * peak(now) / (efficiency * peak(half)), flops / peak(half))
 //
-// Ignored: which kernels the framework would pick instead, and conversions other than those asked for.
+// Ignored: which kernels the framework would pick instead, and conversions other than those asked
+// for.
 
 #include <algorithm>
 
@@ -24,9 +26,9 @@ class Amp final : public Transform {
                   "Time left of kernels bound by arithmetic (1/3 in the Daydream paper)", 0);
     fields.number("memory_factor", memory_factor_,
                   "Time left of kernels bound by memory (1/2 in the Daydream paper)", 0);
-    fields.number("tf32_factor", tf32_factor_,
-                  "Time left of kernels that run on tensor cores in TF32 (1/2: the ratio of the peaks)",
-                  0);
+    fields.number(
+        "tf32_factor", tf32_factor_,
+        "Time left of kernels that run on tensor cores in TF32 (1/2: the ratio of the peaks)", 0);
     fields.time("shortest", shortest_,
                 "No kernel gets shorter than this (recalled: an empty kernel takes about 1us)",
                 Nanoseconds(0));
@@ -35,16 +37,19 @@ class Amp final : public Transform {
     fields.flag("device_peaks", device_peaks_,
                 "Take the factors from the peaks of the device instead");
     fields.text("device", device_, "For device_peaks: its name; empty: as recorded");
-    fields.choice("precision", precision_, {"fp16", "bf16"}, "For device_peaks: the half precision");
+    fields.choice("precision", precision_, {"fp16", "bf16"},
+                  "For device_peaks: the half precision");
     fields.number("efficiency", efficiency_,
-                  "For device_peaks: what kernels that come onto tensor cores reach of their peak, where others "
+                  "For device_peaks: what kernels that come onto tensor cores reach of their peak, "
+                  "where others "
                   "reach all of theirs (recalled: about a half)",
                   0.01, 1);
     fields.time("cast_time", cast_time_,
                 "Time of the conversions of weights that each forward pass starts with",
                 Nanoseconds(0));
     fields.time("scaler_time", scaler_time_,
-                "Time of a gradient scaler's kernels at the start of each update; with it the host waits for "
+                "Time of a gradient scaler's kernels at the start of each update; with it the host "
+                "waits for "
                 "their result",
                 Nanoseconds(0));
   }
@@ -54,7 +59,8 @@ class Amp final : public Transform {
     if (device_peaks_) factors = from_peaks(device_for(graph, "device", device_));
     Tally tally;
     KernelClasses classes(graph);
-    for (const TaskId task : where_.select_some(graph)) speed_up(graph, task, classes, factors, tally);
+    for (const TaskId task : where_.select_some(graph))
+      speed_up(graph, task, classes, factors, tally);
     if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
     if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
     if (tally.compute + tally.memory + tally.tf32 + tally.half + tally.update == 0) {
@@ -163,7 +169,8 @@ class Amp final : public Transform {
     return kernels.size();
   }
 
-  /// The scaler looks for infinite gradients on the device, and the host must know before it goes on.
+  /// The scaler looks for infinite gradients on the device, and the host must know before it goes
+  /// on.
   std::size_t add_scaler(Graph& graph) const {
     const std::vector<TaskId> kernels = first_of_phase(graph, "update");
     const Launches launches(graph);
@@ -199,10 +206,10 @@ class Amp final : public Transform {
     };
     left_alone(tally.half, "kernels already in half precision, left as they are");
     left_alone(tally.update, "kernels of the update phase, left in FP32");
-    effect.assumptions.push_back(
-        device_peaks_
-            ? "kernels gain what the peaks of the device allow; names of kernels tell what bounds them"
-            : "kernels gain as in the Daydream paper (ATC'20); names of kernels tell what bounds them");
+    effect.assumptions.push_back(device_peaks_ ? "kernels gain what the peaks of the device allow; "
+                                                 "names of kernels tell what bounds them"
+                                               : "kernels gain as in the Daydream paper (ATC'20); "
+                                                 "names of kernels tell what bounds them");
     effect.assumptions.push_back("gradients are exchanged and weights updated in FP32");
     effect.assumptions.push_back("memory use stays as recorded, though activations would shrink");
     return effect;
@@ -229,10 +236,14 @@ class Amp final : public Transform {
 std::unique_ptr<Transform> make_amp() { return std::make_unique<Amp>(); }
 
 std::string_view assumes_amp() {
-  return "Kernels bound by arithmetic take a third of their time and kernels bound by memory half of it, as in the "
-         "Daydream paper (USENIX ATC'20); with device_peaks the device's data sheet decides. What bounds a kernel is "
-         "told from its name. Kernels in half precision already, the update of FP32 weights, copies, collectives and "
-         "host work stay as they are. Conversions and a gradient scaler are free unless their time is given.";
+  return "Kernels bound by arithmetic take a third of their time and kernels bound by memory half "
+         "of it, as in the "
+         "Daydream paper (USENIX ATC'20); with device_peaks the device's data sheet decides. What "
+         "bounds a kernel is "
+         "told from its name. Kernels in half precision already, the update of FP32 weights, "
+         "copies, collectives and "
+         "host work stay as they are. Conversions and a gradient scaler are free unless their time "
+         "is given.";
 }
 
 }  // namespace foretrace

@@ -1,10 +1,11 @@
-// A captured region costs one launch, t = launch_time + kernels * kernel_time, and no host work in between; inside it kernels follow
-// each other at the graph's own gap:
+// A captured region costs one launch, t = launch_time + kernels * kernel_time, and no host work in
+// between; inside it kernels follow each other at the graph's own gap:
 //
 //     cpu     |LhMhN....|                  cpu     |G.....|
 //     stream  |.A.B.CCC.|   ->             stream  |.ABCCC|
 //
-// Ignored: the time to capture, copies of inputs into the graph's own buffers, and the memory of its private pool.
+// Ignored: the time to capture, copies of inputs into the graph's own buffers, and the memory of
+// its private pool.
 
 #include <algorithm>
 
@@ -26,10 +27,12 @@ class CudaGraphs final : public Transform {
     fields.time("launch_time", launch_time_, "Host time to launch a graph (recalled: 5us to 10us)",
                 Nanoseconds(0));
     fields.time("kernel_time", kernel_time_,
-                "In addition for each task of the graph (recalled: 200ns before CUDA 12.6, near nothing since)",
+                "In addition for each task of the graph (recalled: 200ns before CUDA 12.6, near "
+                "nothing since)",
                 Nanoseconds(0));
     fields.time("gap", gap_,
-                "Between tasks that follow each other in a graph, where more was recorded (recalled: about 1us)",
+                "Between tasks that follow each other in a graph, where more was recorded "
+                "(recalled: about 1us)",
                 Nanoseconds(0));
     fields.integer("least", least_, "Smaller regions are left as they are", 2, 1'000'000'000);
   }
@@ -40,8 +43,7 @@ class CudaGraphs final : public Transform {
     for (const TaskId task : tasks) captured[index(task)] = 1;
     const Launches launches(graph);
     Cuts cuts;
-    std::vector<Region> regions =
-        find_regions(graph, launches, captured, per_ == "phase", cuts);
+    std::vector<Region> regions = find_regions(graph, launches, captured, per_ == "phase", cuts);
     if (regions.empty()) {
       throw Error("no launch calls belong to the tasks of \"where\" (" + where_.to_text() +
                   "): without a host side there is nothing to save");
@@ -79,8 +81,7 @@ class CudaGraphs final : public Transform {
         gone.push_back(task);
       }
       graph.task(first).name = name;
-      graph.task(first).duration =
-          launch_time_ + kernel_time_ * static_cast<std::int64_t>(kernels);
+      graph.task(first).duration = launch_time_ + kernel_time_ * static_cast<std::int64_t>(kernels);
       tally.calls += region.launches.size();
       tally.kernels += kernels;
       tally.host -= graph.task(first).duration;
@@ -146,10 +147,14 @@ class CudaGraphs final : public Transform {
 std::unique_ptr<Transform> make_cuda_graphs() { return std::make_unique<CudaGraphs>(); }
 
 std::string_view assumes_cuda_graphs() {
-  return "Of each captured region one graph launch remains; its other launch calls and the host work between them go "
-         "away, and gaps between its kernels shrink to that of a graph. A region ends where the host waits for the "
-         "device, loads input, or copies from or to host memory. Kernels take as long as before, so a step that the "
-         "device bounds does not get faster. Capturing, copies into static buffers and the graph's memory pool are not counted.";
+  return "Of each captured region one graph launch remains; its other launch calls and the host "
+         "work between them go "
+         "away, and gaps between its kernels shrink to that of a graph. A region ends where the "
+         "host waits for the "
+         "device, loads input, or copies from or to host memory. Kernels take as long as before, "
+         "so a step that the "
+         "device bounds does not get faster. Capturing, copies into static buffers and the graph's "
+         "memory pool are not counted.";
 }
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
 #pragma once
 
-// How much faster a kernel gets when what it runs on changes: the roofline, as far as names of kernels tell.
+// How much faster a kernel gets when what it runs on changes: the roofline, as far as names of
+// kernels tell.
 
 #include <cstddef>
 #include <string>
@@ -24,12 +25,12 @@ class KernelClasses {
   std::vector<char> known_;
 };
 
-/// The peak of the precision `kernel` seems to compute in: half where its name says so, TF32 where it runs on tensor
-/// cores, otherwise FP32.
+/// The peak of the precision `kernel` seems to compute in: half where its name says so, TF32 where
+/// it runs on tensor cores, otherwise FP32.
 Throughput peak_of(const DeviceModel& device, const KernelClass& kernel);
 
-/// The device that `name` (a setting) means or, if it is empty, the one the trace was recorded on. Throws Error with the
-/// setting.
+/// The device that `name` (a setting) means or, if it is empty, the one the trace was recorded on.
+/// Throws Error with the setting.
 DeviceModel device_for(const Graph& graph, std::string_view setting, const std::string& name);
 
 }  // namespace foretrace

@@ -111,8 +111,8 @@ std::vector<Group> grouped(const Graph& graph, const std::vector<TaskId>& tasks,
   std::vector<Group> groups;
   if (by == "each" || by == "run") {
     for (const TaskId task : tasks) {
-      const bool follows = by == "run" && !groups.empty() &&
-                           graph.previous(task) == groups.back().back();
+      const bool follows =
+          by == "run" && !groups.empty() && graph.previous(task) == groups.back().back();
       if (!follows) groups.emplace_back();
       groups.back().push_back(task);
     }

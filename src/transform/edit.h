@@ -10,8 +10,8 @@
 
 namespace foretrace {
 
-/// Which call gave a device task its work. Built in one pass over all dependencies; holds as long as the
-/// graph is not edited.
+/// Which call gave a device task its work. Built in one pass over all dependencies; holds as long
+/// as the graph is not edited.
 class Launches {
  public:
   explicit Launches(const Graph& graph);
@@ -30,24 +30,26 @@ class Launches {
 std::size_t remove_launches_of(Graph& graph, const Launches& launches,
                                const std::vector<TaskId>& tasks);
 
-/// Removes calls that are no longer made. They no longer wait for the device either (for a place in the launch
-/// queue); waits between host tasks go through them. Linear in all dependencies.
+/// Removes calls that are no longer made. They no longer wait for the device either (for a place in
+/// the launch queue); waits between host tasks go through them. Linear in all dependencies.
 void remove_calls(Graph& graph, const std::vector<TaskId>& calls);
 
-/// When each task could start at the earliest if every lane were FIFO: an order in time for graphs whose replay
-/// a transform cannot know. Tasks in a circle come last. Linear.
+/// When each task could start at the earliest if every lane were FIFO: an order in time for graphs
+/// whose replay a transform cannot know. Tasks in a circle come last. Linear.
 std::vector<Nanoseconds> earliest_starts(const Graph& graph);
 
 /// Sorts by `starts`, equal ones by id.
 void sort_by_start(std::vector<TaskId>& tasks, const std::vector<Nanoseconds>& starts);
 
-/// The lane of this name on the rank and device of `like`; added, with the kind of `like`, if there is none.
+/// The lane of this name on the rank and device of `like`; added, with the kind of `like`, if there
+/// is none.
 LaneId lane_named(Graph& graph, std::string_view name, LaneId like);
 
 using Group = std::vector<TaskId>;
 
-/// Splits tasks in order of their lines into groups; a group never crosses lanes. By "each", "run" (tasks that
-/// directly follow each other on the lane), "layer" (of one step and phase), "step", "all".
+/// Splits tasks in order of their lines into groups; a group never crosses lanes. By "each", "run"
+/// (tasks that directly follow each other on the lane), "layer" (of one step and phase), "step",
+/// "all".
 std::vector<Group> grouped(const Graph& graph, const std::vector<TaskId>& tasks,
                            std::string_view by);
 

@@ -1,5 +1,6 @@
-// The roofline between two devices: work bound by arithmetic scales with the peak of its precision, work bound by memory with the
-// bandwidth, copies with the link, and what takes a few microseconds whatever the device stays:
+// The roofline between two devices: work bound by arithmetic scales with the peak of its precision,
+// work bound by memory with the bandwidth, copies with the link, and what takes a few microseconds
+// whatever the device stays:
 //
 //     t' = t * peak(from) / peak(to)     or     t * bandwidth(from) / bandwidth(to)
 //
@@ -23,13 +24,15 @@ class FasterDevice final : public Transform {
     fields.text("to", to_, "Name of the other device, or path of its machine file");
     fields.text("from", from_, "That of the recording; empty: as the trace says");
     fields.time("shortest", shortest_,
-                "Kernels up to this are bound by latency and stay, and none gets shorter than it by more bandwidth "
+                "Kernels up to this are bound by latency and stay, and none gets shorter than it "
+                "by more bandwidth "
                 "or arithmetic (recalled)",
                 Nanoseconds(0));
   }
 
   Effect apply(Graph& graph) const override {
-    if (to_.empty()) throw Error("to: must be the name of a device or the path of its machine file");
+    if (to_.empty())
+      throw Error("to: must be the name of a device or the path of its machine file");
     const DeviceModel from = device_for(graph, "from", from_);
     const DeviceModel to = device_for(graph, "to", to_);
     KernelClasses classes(graph);
@@ -52,7 +55,8 @@ class FasterDevice final : public Transform {
   Nanoseconds on_device(const Task& task, const DeviceModel& from, const DeviceModel& to,
                         KernelClasses& classes, Tally& tally) const {
     switch (task.kind) {
-      case TaskKind::kernel: return kernel_on_device(task, from, to, classes.of(task.name), tally);
+      case TaskKind::kernel:
+        return kernel_on_device(task, from, to, classes.of(task.name), tally);
       case TaskKind::copy_in:
       case TaskKind::copy_out:
         ++tally.copies;
@@ -64,8 +68,11 @@ class FasterDevice final : public Transform {
         return by_ratio(task, from.memory_bandwidth.bytes_per_second,
                         to.memory_bandwidth.bytes_per_second, tally);
       case TaskKind::collective:
-      case TaskKind::copy_peer: ++tally.peers; return task.duration;
-      default: return task.duration;
+      case TaskKind::copy_peer:
+        ++tally.peers;
+        return task.duration;
+      default:
+        return task.duration;
     }
   }
 
@@ -103,7 +110,8 @@ class FasterDevice final : public Transform {
                      std::to_string(tally.latency) + " too short to change, " +
                      std::to_string(tally.copies) + " copies";
     if (tally.unknown > 0) {
-      effect.notes.add(Severity::warning, "tasks left as they are, as a device model lacks the figure", {},
+      effect.notes.add(Severity::warning,
+                       "tasks left as they are, as a device model lacks the figure", {},
                        static_cast<std::int64_t>(tally.unknown));
     }
     if (tally.peers > 0) {
@@ -131,8 +139,10 @@ class FasterDevice final : public Transform {
 std::unique_ptr<Transform> make_faster_device() { return std::make_unique<FasterDevice>(); }
 
 std::string_view assumes_faster_device() {
-  return "Kernels keep the share of the roofline they reached: those bound by arithmetic scale with the peak of the "
-         "precision their name tells, those bound by memory with its bandwidth, copies with the link to the host. "
+  return "Kernels keep the share of the roofline they reached: those bound by arithmetic scale "
+         "with the peak of the "
+         "precision their name tells, those bound by memory with its bandwidth, copies with the "
+         "link to the host. "
          "Kernels of a few microseconds, the host, launch times and communication stay.";
 }
 

@@ -3,8 +3,9 @@
 //     cpu     |LhMhN......|                cpu     |L......|
 //     stream  |.A.B.C.....|   ->           stream  |.AAA...|
 //
-// The fused kernel takes the sum of what it replaces (Daydream, USENIX ATC'20), or what its memory traffic takes:
-// t = parameters * bytes_per_parameter / (efficiency * bandwidth). Ignored: what the fused kernel saves by keeping values in registers.
+// The fused kernel takes the sum of what it replaces (Daydream, USENIX ATC'20), or what its memory
+// traffic takes: t = parameters * bytes_per_parameter / (efficiency * bandwidth). Ignored: what the
+// fused kernel saves by keeping values in registers.
 
 #include <algorithm>
 #include <set>
@@ -22,17 +23,19 @@ class FusedOptimizer final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The optimizer's kernels");
-    fields.choice("duration", duration_, {"sum", "traffic"},
-                  "Of the fused kernel: all it replaces together, or what moving the parameters takes");
+    fields.choice(
+        "duration", duration_, {"sum", "traffic"},
+        "Of the fused kernel: all it replaces together, or what moving the parameters takes");
     fields.number("factor", factor_, "That duration is multiplied by this", 0);
     fields.integer("parameters", parameters_, "For traffic: how many the model has", 0,
                    1'000'000'000'000'000);
     fields.number("bytes_per_parameter", bytes_per_parameter_,
-                  "For traffic: read and written (28: Adam reads 4 and writes 3 values of FP32)", 0, 1e6);
+                  "For traffic: read and written (28: Adam reads 4 and writes 3 values of FP32)", 0,
+                  1e6);
     fields.text("device", device_, "For traffic: its name; empty: as recorded");
     fields.number("efficiency", efficiency_,
-                  "For traffic: share of the memory's bandwidth reached (recalled: 0.8 is usual)", 0.01,
-                  1);
+                  "For traffic: share of the memory's bandwidth reached (recalled: 0.8 is usual)",
+                  0.01, 1);
     fields.time("host_time", host_time_,
                 "Host work of each step that goes into preparing the fused call", Nanoseconds(0));
   }
@@ -57,9 +60,9 @@ class FusedOptimizer final : public Transform {
     effect.summary = counted(kernels.size(), "kernel") + " became " +
                      std::to_string(groups.size()) + ", " + counted(gone.launches, "launch call") +
                      " and " + to_text(saved) + " of host work between them fewer";
-    effect.assumptions.push_back(
-        duration_ == "sum" ? "the fused kernel takes as long as all it replaces"
-                           : "the fused kernel is bound by memory traffic");
+    effect.assumptions.push_back(duration_ == "sum"
+                                     ? "the fused kernel takes as long as all it replaces"
+                                     : "the fused kernel is bound by memory traffic");
     effect.assumptions.push_back("host work between the launches of the optimizer is not needed");
     return effect;
   }
@@ -70,9 +73,8 @@ class FusedOptimizer final : public Transform {
     if (parameters_ == 0) throw Error("parameters: must be given with \"duration\": \"traffic\"");
     const DeviceModel device = device_for(graph, "device", device_);
     const double traffic = static_cast<double>(parameters_) * bytes_per_parameter_;
-    const Nanoseconds needed =
-        time_for(Bytes{static_cast<std::int64_t>(std::min(traffic, 9e18))},
-                 {device.memory_bandwidth.bytes_per_second * efficiency_});
+    const Nanoseconds needed = time_for(Bytes{static_cast<std::int64_t>(std::min(traffic, 9e18))},
+                                        {device.memory_bandwidth.bytes_per_second * efficiency_});
     return scaled(needed, factor_);
   }
 
@@ -132,8 +134,10 @@ class FusedOptimizer final : public Transform {
 std::unique_ptr<Transform> make_fused_optimizer() { return std::make_unique<FusedOptimizer>(); }
 
 std::string_view assumes_fused_optimizer() {
-  return "All kernels of the update phase become one, and so do their launches; host work between them goes away, "
-         "copies and waits there stay. The fused kernel takes the sum of what it replaces (Daydream, USENIX ATC'20) "
+  return "All kernels of the update phase become one, and so do their launches; host work between "
+         "them goes away, "
+         "copies and waits there stay. The fused kernel takes the sum of what it replaces "
+         "(Daydream, USENIX ATC'20) "
          "unless its memory traffic is asked for.";
 }
 

@@ -7,8 +7,9 @@
 namespace foretrace {
 namespace {
 
-/// Adds work: beside each selected task, or once per step beside the first (before) or last (behind)
-/// one. On the same lane it stands in line; on a lane of its own it is tied to its neighbour by a dependency:
+/// Adds work: beside each selected task, or once per step beside the first (before) or last
+/// (behind) one. On the same lane it stands in line; on a lane of its own it is tied to its
+/// neighbour by a dependency:
 ///
 ///     stream  |AAABBB|   behind A, lane "side"  ->  stream  |AAABBB|
 ///                                                   side    |...XX.|
@@ -17,12 +18,14 @@ class Insert final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The neighbours");
     fields.choice("place", place_, {"before", "behind"}, "On which side of its neighbour");
-    fields.choice("per", per_, {"each", "step"}, "One for each selected task, or one for each step");
+    fields.choice("per", per_, {"each", "step"},
+                  "One for each selected task, or one for each step");
     fields.text("name", name_, "Of the new tasks");
     fields.choice("kind", kind_, task_kind_names(), "Of the new tasks");
     fields.time("duration", duration_, "Of each new task", Nanoseconds(0));
     fields.bytes("bytes", bytes_, "That each new task moves");
-    fields.text("lane", lane_, "Lane to put them on, added if there is none; empty: the neighbour's");
+    fields.text("lane", lane_,
+                "Lane to put them on, added if there is none; empty: the neighbour's");
     fields.optional_time("launch", launch_,
                          "Also add a launch call of this length on the thread that launched the "
                          "neighbour",
@@ -42,8 +45,8 @@ class Insert final : public Transform {
     effect.summary = counted(neighbours.size(), "task") + " added, " +
                      to_text(duration_ * static_cast<std::int64_t>(neighbours.size())) + " in all";
     if (launch_ && launched < neighbours.size()) {
-      effect.notes.add(Severity::warning, "inserted tasks whose neighbour has no launch call", name_,
-                       static_cast<std::int64_t>(neighbours.size() - launched));
+      effect.notes.add(Severity::warning, "inserted tasks whose neighbour has no launch call",
+                       name_, static_cast<std::int64_t>(neighbours.size() - launched));
     }
     return effect;
   }
@@ -124,7 +127,8 @@ class Insert final : public Transform {
 std::unique_ptr<Transform> make_insert() { return std::make_unique<Insert>(); }
 
 std::string_view assumes_insert() {
-  return "The new work slows nothing but those who wait for it: on a lane of its own it runs beside the "
+  return "The new work slows nothing but those who wait for it: on a lane of its own it runs "
+         "beside the "
          "others at full speed. Its duration is what you say it is.";
 }
 

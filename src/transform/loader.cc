@@ -1,14 +1,18 @@
-// Loading by worker processes, as PyTorch's DataLoader does it. With W workers and p batches ahead for each:
+// Loading by worker processes, as PyTorch's DataLoader does it. With W workers and p batches ahead
+// for each:
 //
 //     work of batch k  on worker k mod W, not before batch k - W*p was handed over
-//     training thread  waits for batch k, then spends the hand-over: hand_over + bytes / first_touch
+//     training thread  waits for batch k, then spends the hand-over: hand_over + bytes /
+//     first_touch
 //
 //     train  |iiiiAAiiiiBB|        train          |..xAA.xBB|
-//                            ->    train+worker0  |iiii.....|   (already at work when the recording begins)
+//                            ->    train+worker0  |iiii.....|   (already at work when the recording
+//                            begins)
 //                                  train+worker1  |iiii.....|
 //
-// Workers are taken to be evenly staggered when the recording begins: their start-up is over, and worker j has (j+1)/W of its
-// first batch left to do. Ignored: the time a worker waits for storage while others read from it.
+// Workers are taken to be evenly staggered when the recording begins: their start-up is over, and
+// worker j has (j+1)/W of its first batch left to do. Ignored: the time a worker waits for storage
+// while others read from it.
 
 #include <algorithm>
 #include <map>
@@ -30,28 +34,36 @@ class Loader final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The loading work on the training thread");
-    fields.integer("workers", workers_, "Processes that load; 0: the training thread does", 0, 10'000);
-    fields.integer("prefetch_factor", prefetch_factor_, "Batches each worker may be ahead", 1, 10'000);
-    fields.optional_integer("cores", cores_, "At most so many workers run at once; left out: all", 1);
+    fields.integer("workers", workers_, "Processes that load; 0: the training thread does", 0,
+                   10'000);
+    fields.integer("prefetch_factor", prefetch_factor_, "Batches each worker may be ahead", 1,
+                   10'000);
+    fields.optional_integer("cores", cores_, "At most so many workers run at once; left out: all",
+                            1);
     fields.optional_time("batch_time", batch_time_,
                          "Work of each batch; left out: what the training thread spent on it",
                          Nanoseconds(0));
     fields.number("work_factor", work_factor_,
-                  "Work in a worker takes this many times as long, as it has one thread only", 0, 1e6);
+                  "Work in a worker takes this many times as long, as it has one thread only", 0,
+                  1e6);
     fields.time("hand_over", hand_over_,
-                "What the training thread still spends on each batch: taking it from the queue and unpacking it "
+                "What the training thread still spends on each batch: taking it from the queue and "
+                "unpacking it "
                 "(recalled: about 1ms)",
                 Nanoseconds(0));
     fields.bandwidth("first_touch", first_touch_,
-                     "How fast a batch is read from shared memory for the first time (fitted to public recordings of "
+                     "How fast a batch is read from shared memory for the first time (fitted to "
+                     "public recordings of "
                      "ResNet-50 with 0 and 4 workers: 1.7 to 2.6GB/s more than without)");
     fields.number("host_factor", host_factor_,
-                  "Other host work takes this many times as long beside busy workers (fitted to the same recordings: "
+                  "Other host work takes this many times as long beside busy workers (fitted to "
+                  "the same recordings: "
                   "1.04 to 1.22)",
                   1, 1000);
     fields.flag("pin_memory", pin_memory_, "A thread of its own moves batches into pinned memory");
-    fields.bandwidth("pinned_bandwidth", pinned_bandwidth_,
-                     "With pin_memory: speed of input copies that were slower (recalled: PCIe 3.0 x16)");
+    fields.bandwidth(
+        "pinned_bandwidth", pinned_bandwidth_,
+        "With pin_memory: speed of input copies that were slower (recalled: PCIe 3.0 x16)");
   }
 
   Effect apply(Graph& graph) const override {
@@ -60,6 +72,7 @@ class Loader final : public Transform {
     if (batch_time_) {
       for (auto& [lane, of_lane] : batches) effect.changed += set_work(graph, of_lane);
     }
+    if (!batch_time_ && workers_ > 0) refuse_recorded_workers(graph, batches);
     if (workers_ == 0) {
       effect.summary = "the training thread loads its batches itself";
       return effect;
@@ -94,7 +107,8 @@ class Loader final : public Transform {
       const LaneId lane = graph.lane_of(work.front());
       if (!runs_on_host(graph.task(work.front()).kind)) {
         throw Error("where: must select work of the host, got \"" +
-                    std::string(graph.name(work.front())) + "\" on \"" + graph.lane(lane).name + "\"");
+                    std::string(graph.name(work.front())) + "\" on \"" + graph.lane(lane).name +
+                    "\"");
       }
       ++batches_of_step[{lane, graph.task(work.front()).step}];
       batches[lane].push_back({.work = std::move(work)});
@@ -107,6 +121,22 @@ class Loader final : public Transform {
       }
     }
     return batches;
+  }
+
+  /// With workers, the training thread was recorded taking batches, not loading them.
+  static void refuse_recorded_workers(const Graph& graph,
+                                      const std::map<LaneId, std::vector<Batch>>& batches) {
+    for (const auto& [lane, of_lane] : batches) {
+      for (const TaskId task : of_lane.front().work) {
+        if (graph.name(task).find("_MultiProcessingDataLoaderIter") == std::string_view::npos) {
+          continue;
+        }
+        throw Error(
+            "batch_time: must be given, as the recorded job had workers already and their work is "
+            "not "
+            "in its trace");
+      }
+    }
   }
 
   /// Spreads the given time over the tasks of each batch, in proportion.
@@ -175,9 +205,8 @@ class Loader final : public Transform {
 
   /// Puts the hand-over where the work of the batch stood.
   TaskId add_hand_over(Graph& graph, const Batch& batch, LaneId pin) const {
-    const Nanoseconds touch = first_touch_.bytes_per_second > 0
-                                  ? time_for(batch.bytes, first_touch_)
-                                  : Nanoseconds(0);
+    const Nanoseconds touch =
+        first_touch_.bytes_per_second > 0 ? time_for(batch.bytes, first_touch_) : Nanoseconds(0);
     const Task& first = graph.task(batch.work.front());
     Task task{.duration = hand_over_ + (pin_memory_ ? Nanoseconds(0) : touch),
               .gap = first.gap,
@@ -194,8 +223,7 @@ class Loader final : public Transform {
       task.name = graph.names().intern("pin batch");
       task.step = -1;
       const TaskId pinned = graph.append(pin, task);
-      graph.add(
-          {.before = ready, .after = pinned, .provenance = Provenance::assumed, .why = why});
+      graph.add({.before = ready, .after = pinned, .provenance = Provenance::assumed, .why = why});
       ready = pinned;
     }
     graph.add({.before = ready, .after = taken, .provenance = Provenance::assumed, .why = why});
@@ -239,8 +267,8 @@ class Loader final : public Transform {
   void describe_effect(Effect& effect, const Tally& tally, std::size_t slowed) const {
     const auto n = static_cast<std::int64_t>(tally.batches);
     effect.summary = std::to_string(n) + (n == 1 ? " batch" : " batches") + " of " +
-                     to_text(tally.work / n) +
-                     " loaded by " + counted(static_cast<std::size_t>(workers_), "worker") +
+                     to_text(tally.work / n) + " loaded by " +
+                     counted(static_cast<std::size_t>(workers_), "worker") +
                      "; the training thread keeps " + to_text(tally.hand_over / n) + " for each";
     effect.assumptions.push_back("the workers have started and are evenly staggered");
     effect.assumptions.push_back(
@@ -252,8 +280,8 @@ class Loader final : public Transform {
                                    " times as long beside busy workers (host_factor, fitted)");
     }
     if (tally.largest.count > 0) {
-      const Bytes ahead{tally.largest.count * std::min<std::int64_t>(
-                                                  workers_ * prefetch_factor_, 1'000'000)};
+      const Bytes ahead{tally.largest.count *
+                        std::min<std::int64_t>(workers_ * prefetch_factor_, 1'000'000)};
       effect.assumptions.push_back("host memory has room for up to " + to_text(ahead) +
                                    " of loaded batches");
     }
@@ -277,10 +305,14 @@ class Loader final : public Transform {
 std::unique_ptr<Transform> make_loader() { return std::make_unique<Loader>(); }
 
 std::string_view assumes_loader() {
-  return "The recorded loading work moves to worker processes, which run ahead of the training thread by workers times "
-         "prefetch_factor batches; the thread waits for its batch and pays for taking it over. Defaults of hand_over, "
-         "first_touch and host_factor are recalled or fitted, as their help says. If the recorded job used workers already, "
-         "give batch_time: their work is not in a trace of the training process. Worker start-up and a storage that "
+  return "The recorded loading work moves to worker processes, which run ahead of the training "
+         "thread by workers times "
+         "prefetch_factor batches; the thread waits for its batch and pays for taking it over. "
+         "Defaults of hand_over, "
+         "first_touch and host_factor are recalled or fitted, as their help says. If the recorded "
+         "job used workers already, "
+         "give batch_time: their work is not in a trace of the training process. Worker start-up "
+         "and a storage that "
          "slows down with more readers are not counted.";
 }
 

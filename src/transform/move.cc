@@ -6,8 +6,8 @@
 namespace foretrace {
 namespace {
 
-/// Puts tasks on another lane, where they run beside the old one. Of the order on the old lane only what is
-/// asked for stays, as dependencies:
+/// Puts tasks on another lane, where they run beside the old one. Of the order on the old lane only
+/// what is asked for stays, as dependencies:
 ///
 ///     stream  |AAAAcccBBBB|   where c, front no  ->  stream  |AAAABBBB|
 ///                                                    copies  |ccc.....|
@@ -45,10 +45,7 @@ class Move final : public Transform {
     const TaskId behind = graph.next(run.back());
     const NameId why = graph.names().intern("order before move");
     const auto add = [&](TaskId before, TaskId after) {
-      graph.add({.before = before,
-                 .after = after,
-                 .provenance = Provenance::assumed,
-                 .why = why});
+      graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
       ++effect.changed;
     };
     if (graph.lane(graph.lane_of(run.front())).name == to_) return;
@@ -67,7 +64,8 @@ class Move final : public Transform {
 std::unique_ptr<Transform> make_move() { return std::make_unique<Move>(); }
 
 std::string_view assumes_move() {
-  return "The lanes run at full speed side by side. Dependencies of the moved tasks stay; of the order on the "
+  return "The lanes run at full speed side by side. Dependencies of the moved tasks stay; of the "
+         "order on the "
          "old lane, what \"front\" and \"behind\" keep.";
 }
 

@@ -14,17 +14,18 @@ namespace {
 ///     stream  |iiAAAAjjBBBB|      stream           |..AAAABBBB|
 ///                             ->  stream+prefetch  |iijj......|
 ///
-/// A copy still waits for the call that issued it; the host no longer waits for the copy.
+/// A copy still waits for the call that issued it; that call no longer waits for the copy.
 class Prefetch final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The copies to run ahead");
-    fields.integer("buffers", buffers_, "Inputs that fit on the device at once; 1 hides nothing",
-                   1, 1'000'000);
+    fields.integer("buffers", buffers_, "Inputs that fit on the device at once; 1 hides nothing", 1,
+                   1'000'000);
   }
 
   Effect apply(Graph& graph) const override {
     std::map<LaneId, std::vector<Input>> inputs = find_inputs(graph);
+    const Launches launches(graph);
     Effect effect;
     std::size_t count = 0;
     Bytes memory{};
@@ -33,13 +34,14 @@ class Prefetch final : public Transform {
       memory += add_buffers(graph, lane, of_lane);
       effect.changed += run_ahead(graph, lane, of_lane);
     }
-    const std::size_t waits = let_host_go(graph, inputs);
+    const std::size_t waits = let_host_go(graph, launches, inputs);
     effect.changed += waits;
     effect.summary = counted(count, "input") + " copied ahead, " + std::to_string(buffers_) +
                      " at once on the device" +
                      (memory.count > 0 ? ": " + to_text(memory) + " more memory" : "");
     effect.assumptions.push_back(
-        "inputs are copied from pinned memory on a stream of their own, beside kernels and at the same speed");
+        "inputs are copied from pinned memory on a stream of their own, beside kernels and at the "
+        "same speed");
     if (waits > 0) {
       effect.notes.add(Severity::info, "waits of the host for input copies dropped", {},
                        static_cast<std::int64_t>(waits));
@@ -74,9 +76,8 @@ class Prefetch final : public Transform {
     }
     const Bytes added{largest.count * (buffers_ - 1)};
     if (added.count > 0) {
-      graph.allocations().push_back({.bytes = added,
-                                     .device = std::max(graph.lane(lane).device, 0),
-                                     .stream = lane});
+      graph.allocations().push_back(
+          {.bytes = added, .device = std::max(graph.lane(lane).device, 0), .stream = lane});
     }
     return added;
   }
@@ -90,8 +91,7 @@ class Prefetch final : public Transform {
     const LaneId to = graph.add_lane(std::move(ahead));
     std::size_t changed = 0;
     const auto wait = [&](TaskId before, TaskId after, NameId why) {
-      graph.add(
-          {.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
+      graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
       ++changed;
     };
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -108,18 +108,42 @@ class Prefetch final : public Transform {
     return changed;
   }
 
-  /// A copy from pinned memory returns at once.
-  static std::size_t let_host_go(Graph& graph, const std::map<LaneId, std::vector<Input>>& inputs) {
+  /// A copy from pinned memory returns at once: the waits that belong to its call, directly behind
+  /// the launch, are dropped. Waiting for the whole device is the program's own and stays.
+  static std::size_t let_host_go(Graph& graph, const Launches& launches,
+                                 const std::map<LaneId, std::vector<Input>>& inputs) {
     std::vector<char> copied(graph.task_count(), 0);
+    std::vector<char> call(graph.task_count(), 0);
     for (const auto& [lane, of_lane] : inputs) {
       for (const Input& input : of_lane) {
-        for (const TaskId copy : input.copies) copied[index(copy)] = 1;
+        for (const TaskId copy : input.copies) {
+          copied[index(copy)] = 1;
+          const TaskId launch = launches.launch_of(copy);
+          if (launch != kNoTask) call[index(launch)] = 1;
+        }
       }
     }
     return graph.remove_dependencies([&](const Dependency& wait) {
-      return copied[index(wait.before)] != 0 && runs_on_host(graph.task(wait.after).kind);
+      return copied[index(wait.before)] != 0 && follows_one(graph, wait.after, call);
     });
   }
+
+  /// Whether `task` is a wait of the host with nothing but host work between it and a call in
+  /// `calls`.
+  static bool follows_one(const Graph& graph, TaskId task, const std::vector<char>& calls) {
+    const Task& wait = graph.task(task);
+    if (!runs_on_host(wait.kind) || wait.kind == TaskKind::launch) return false;
+    if (graph.name(task).find("DeviceSynchronize") != std::string_view::npos) return false;
+    for (int steps = 0; steps < kFarthest && task != kNoTask; ++steps) {
+      if (calls[index(task)] != 0) return true;
+      const TaskKind kind = graph.task(task).kind;
+      if (kind != TaskKind::host && kind != TaskKind::sync) return false;
+      task = graph.previous(task);
+    }
+    return false;
+  }
+
+  static constexpr int kFarthest = 16;  // Tasks between a call and its wait.
 
   Selector where_{"copy_in"};
   std::int64_t buffers_ = 2;
@@ -130,8 +154,10 @@ class Prefetch final : public Transform {
 std::unique_ptr<Transform> make_prefetch() { return std::make_unique<Prefetch>(); }
 
 std::string_view assumes_prefetch() {
-  return "Input copies run on a stream of their own from pinned memory, beside kernels and without slowing them. Each "
-         "waits for the call that issued it and for a free buffer; the first task behind it waits for it. Loading the data "
+  return "Input copies run on a stream of their own from pinned memory, beside kernels and without "
+         "slowing them. Each "
+         "waits for the call that issued it and for a free buffer; the first task behind it waits "
+         "for it. Loading the data "
          "itself is not moved: see \"loader\".";
 }
 

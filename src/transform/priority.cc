@@ -8,7 +8,8 @@
 namespace foretrace {
 namespace {
 
-/// Lets a lane take its most urgent ready task first, setting aside a less urgent one at the end of a slice:
+/// Lets a lane take its most urgent ready task first, setting aside a less urgent one at the end of
+/// a slice:
 ///
 ///     link  |cccccaab|   by layer (a is the front)  ->  link  |ccaabccc|
 class Priority final : public Transform {
@@ -66,7 +67,8 @@ class Priority final : public Transform {
 std::unique_ptr<Transform> make_priority() { return std::make_unique<Priority>(); }
 
 std::string_view assumes_priority() {
-  return "Setting a task aside and taking it up again costs nothing. A lane with priorities has no order of its "
+  return "Setting a task aside and taking it up again costs nothing. A lane with priorities has no "
+         "order of its "
          "own: what must stay in order needs a dependency.";
 }
 

@@ -40,7 +40,8 @@ class Finder {
         ending_[index(call)] = Ending::other;
       }
     }
-    // A host task that waits for the device is a wait, whatever its kind. A launch may wait for a place in the queue.
+    // A host task that waits for the device is a wait, whatever its kind. A launch may wait for a
+    // place in the queue.
     graph.each_dependency([&](const Dependency& wait) {
       if (!runs_on_device(graph.task(wait.before).kind)) return;
       const TaskKind kind = graph.task(wait.after).kind;
@@ -67,8 +68,8 @@ class Finder {
     for (TaskId id = graph_.first(lane); id != kNoTask; id = graph_.next(id)) {
       const Task& task = graph_.task(id);
       const Ending ending = ending_of(id);
-      const bool other_phase = phases_ && task.phase != Phase::none && phase != Phase::none &&
-                               task.phase != phase;
+      const bool other_phase =
+          phases_ && task.phase != Phase::none && phase != Phase::none && task.phase != phase;
       if (ending != Ending::none) {
         if (open && !stretches_.back().launches.empty() && task.step == step) count(cuts, ending);
         open = false;
@@ -121,12 +122,10 @@ class Finder {
     for (const TaskId task : stretches_[outer].tasks) {
       bool gives = false;
       bool takes = false;
-      graph_.each_dependent(task, [&](const Dependency& wait) {
-        gives |= stretch_of_[index(wait.after)] == inner;
-      });
-      graph_.each_wait(task, [&](const Dependency& wait) {
-        takes |= stretch_of_[index(wait.before)] == inner;
-      });
+      graph_.each_dependent(
+          task, [&](const Dependency& wait) { gives |= stretch_of_[index(wait.after)] == inner; });
+      graph_.each_wait(
+          task, [&](const Dependency& wait) { takes |= stretch_of_[index(wait.before)] == inner; });
       if (gives != takes) return gives;
     }
     return false;

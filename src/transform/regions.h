@@ -24,8 +24,9 @@ struct Cuts {
   std::size_t others = 0;  ///< Launches of what was not selected.
 };
 
-/// `captured[task]` marks the device tasks that may become part of a graph. Phases: a region ends where the phase of a
-/// thread changes. Otherwise threads that a thread hands over to and waits for (autograd) join its region.
+/// `captured[task]` marks the device tasks that may become part of a graph. Phases: a region ends
+/// where the phase of a thread changes. Otherwise threads that a thread hands over to and waits for
+/// (autograd) join its region.
 std::vector<Region> find_regions(const Graph& graph, const Launches& launches,
                                  const std::vector<char>& captured, bool phases, Cuts& cuts);
 

@@ -39,7 +39,8 @@ class Remove final : public Transform {
 std::unique_ptr<Transform> make_remove() { return std::make_unique<Remove>(); }
 
 std::string_view assumes_remove() {
-  return "Nothing else changes: what waited for a removed task waits for what that task waited for. "
+  return "Nothing else changes: what waited for a removed task waits for what that task waited "
+         "for. "
          "Memory it allocated stays allocated.";
 }
 

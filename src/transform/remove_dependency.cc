@@ -67,7 +67,8 @@ class RemoveDependency final : public Transform {
 std::unique_ptr<Transform> make_remove_dependency() { return std::make_unique<RemoveDependency>(); }
 
 std::string_view assumes_remove_dependency() {
-  return "The program still computes the right thing without waiting there. The order of tasks on a lane stays: "
+  return "The program still computes the right thing without waiting there. The order of tasks on "
+         "a lane stays: "
          "\"move\" takes a task out of it.";
 }
 

@@ -76,7 +76,8 @@ class Reorder final : public Transform {
 std::unique_ptr<Transform> make_reorder() { return std::make_unique<Reorder>(); }
 
 std::string_view assumes_reorder() {
-  return "Lanes stay first in, first out: a task still holds back those behind it while it waits. An order that "
+  return "Lanes stay first in, first out: a task still holds back those behind it while it waits. "
+         "An order that "
          "the dependencies forbid is reported as a circle.";
 }
 

@@ -15,9 +15,10 @@ class Replace final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks to fuse");
-    fields.choice("per", per_, {"run", "layer", "step", "all"},
-                  "What becomes one task on each lane: tasks that directly follow each other, those of a "
-                  "layer in one step and phase, of a step, or all");
+    fields.choice(
+        "per", per_, {"run", "layer", "step", "all"},
+        "What becomes one task on each lane: tasks that directly follow each other, those of a "
+        "layer in one step and phase, of a step, or all");
     fields.text("name", name_, "Of the new tasks; empty: that of the first");
     fields.choice("duration", duration_, {"sum", "max"}, "Of the new task, from those it replaces");
     fields.number("factor", factor_, "Its duration is multiplied by this", 0);
@@ -40,8 +41,8 @@ class Replace final : public Transform {
     const FusionCount gone = fuse(graph, fusions, name, launches_);
     effect.changed += gone.tasks + gone.launches;
     effect.summary = counted(fusions.size() + gone.tasks, "task") + " became " +
-                     std::to_string(fusions.size()) + ", " +
-                     counted(gone.launches, "launch call") + " fewer";
+                     std::to_string(fusions.size()) + ", " + counted(gone.launches, "launch call") +
+                     " fewer";
     return effect;
   }
 
@@ -65,8 +66,10 @@ class Replace final : public Transform {
 std::unique_ptr<Transform> make_replace() { return std::make_unique<Replace>(); }
 
 std::string_view assumes_replace() {
-  return "The fused task stands where the first of its group stood, waits for everything on other lanes that one "
-         "of them waited for, and everything that waited for one of them waits for it. Host work between the "
+  return "The fused task stands where the first of its group stood, waits for everything on other "
+         "lanes that one "
+         "of them waited for, and everything that waited for one of them waits for it. Host work "
+         "between the "
          "launches stays: take it out with \"remove\" where fusing saves it.";
 }
 

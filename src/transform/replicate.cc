@@ -39,7 +39,8 @@ class Replicate final : public Transform {
     effect.changed = tasks.size() * static_cast<std::size_t>(copies_);
     effect.summary = counted(tasks.size(), "task") + " copied " +
                      (copies_ == 1 ? "once" : std::to_string(copies_) + " times");
-    effect.assumptions.push_back("the copies run at the same speed and do not slow each other down");
+    effect.assumptions.push_back(
+        "the copies run at the same speed and do not slow each other down");
     return effect;
   }
 
@@ -103,8 +104,10 @@ class Replicate final : public Transform {
 std::unique_ptr<Transform> make_replicate() { return std::make_unique<Replicate>(); }
 
 std::string_view assumes_replicate() {
-  return "Copies run at full speed beside the originals: nothing they might share (links, memory, cores) slows them. "
-         "They wait for what the originals wait for, or for copies of it. Their memory is not counted.";
+  return "Copies run at full speed beside the originals: nothing they might share (links, memory, "
+         "cores) slows them. "
+         "They wait for what the originals wait for, or for copies of it. Their memory is not "
+         "counted.";
 }
 
 }  // namespace foretrace

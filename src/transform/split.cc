@@ -47,8 +47,8 @@ class Split final : public Transform {
  private:
   std::int64_t count(const Task& task) const {
     if (size_.count == 0) return slices_;
-    return std::max<std::int64_t>(1, task.bytes.count / size_.count +
-                                         (task.bytes.count % size_.count != 0 ? 1 : 0));
+    return std::max<std::int64_t>(
+        1, task.bytes.count / size_.count + (task.bytes.count % size_.count != 0 ? 1 : 0));
   }
 
   void check_size(const Graph& graph, const std::vector<TaskId>& tasks) const {
@@ -147,8 +147,10 @@ class Split final : public Transform {
 std::unique_ptr<Transform> make_split() { return std::make_unique<Split>(); }
 
 std::string_view assumes_split() {
-  return "Work and bytes divide evenly, and a slice needs only the matching part of what it waits for. What is not "
-         "split waits for the last slice. Launch calls are not multiplied: \"overhead\" stands for them.";
+  return "Work and bytes divide evenly, and a slice needs only the matching part of what it waits "
+         "for. What is not "
+         "split waits for the last slice. Launch calls are not multiplied: \"overhead\" stands for "
+         "them.";
 }
 
 }  // namespace foretrace

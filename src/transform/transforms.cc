@@ -23,8 +23,10 @@ class SelectorCheck final : public Fields {
  public:
   void object(std::string_view name, Described& value, std::string_view) override {
     within(name, [&] {
-      if (const auto* selector = dynamic_cast<const Selector*>(&value)) selector->check();
-      else value.describe(*this);
+      if (const auto* selector = dynamic_cast<const Selector*>(&value))
+        selector->check();
+      else
+        value.describe(*this);
     });
   }
   void flag(std::string_view, bool&, std::string_view) override {}

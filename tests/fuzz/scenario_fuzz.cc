@@ -1,5 +1,5 @@
-// Whatever the text: a scenario, or an Error. A scenario that is read is applied to a small graph, and what it writes about
-// itself is read back.
+// Whatever the text: a scenario, or an Error. A scenario that is read is applied to a small graph,
+// and what it writes about itself is read back.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,8 +41,7 @@ bool is_small(const nlohmann::json& json) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace foretrace;
   try {
-    const nlohmann::json json =
-        parse_json_text({reinterpret_cast<const char*>(data), size});
+    const nlohmann::json json = parse_json_text({reinterpret_cast<const char*>(data), size});
     const Scenario scenario = parse_scenario(json);
     const nlohmann::json written = write_scenario(scenario);
     if (write_scenario(parse_scenario(written)) != written) std::abort();

@@ -81,7 +81,8 @@ TEST(Selector, SaysWhatMatchesNothingAndWhy) {
 TEST(Selector, SaysWhatCannotBeRead) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"name": "/(/"})", "name: must be a regular expression, got /(/: a ( without its )"},
-      {R"({"module": "/[a/"})", "module: must be a regular expression, got /[a/: a [ without its ]"},
+      {R"({"module": "/[a/"})",
+       "module: must be a regular expression, got /[a/: a [ without its ]"},
       {R"({"stream": "/*/"})",
        "stream: must be a regular expression, got /*/: * + ? or { with nothing to repeat"},
       {R"({"layer": "front"})",

@@ -31,7 +31,8 @@ class ScenarioFiles : public testing::Test {
  protected:
   void SetUp() override {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() / ("foretrace_scenario_" + std::string(test->name()));
+    folder_ = std::filesystem::temp_directory_path() /
+              ("foretrace_scenario_" + std::string(test->name()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -51,7 +52,8 @@ class ScenarioFiles : public testing::Test {
     } catch (const Error& error) {
       std::string text = error.what();
       const std::string prefix = folder_.string() + "/";
-      for (std::size_t at; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());
+      for (std::size_t at; (at = text.find(prefix)) != std::string::npos;)
+        text.erase(at, prefix.size());
       return text;
     }
   }
@@ -71,8 +73,7 @@ TEST(Scenario, KeepsTransformsInOrderWithTheirSettings) {
             (std::vector<std::string>{"scale:factor=0.5,where.name=\"/a,b/\"", "prefetch",
                                       "insert:duration=5us,lane=\"a,b\""}));
   EXPECT_EQ(scenario.reports, std::vector<std::string>{"json"});
-  EXPECT_EQ(scenario.asserts,
-            (std::vector<std::string>{"speedup >= 1.2", "step_time <= 120ms"}));
+  EXPECT_EQ(scenario.asserts, (std::vector<std::string>{"speedup >= 1.2", "step_time <= 120ms"}));
 }
 
 TEST(Scenario, ItsUsesCanBeGivenOnTheCommandLine) {
@@ -87,7 +88,8 @@ TEST(Scenario, ItsUsesCanBeGivenOnTheCommandLine) {
 }
 
 TEST(Scenario, ReadsBackWhatItWrites) {
-  const Json written = write_scenario(parse_scenario(Json::parse(R"({"machine": "a100", "trace": "t",
+  const Json written =
+      write_scenario(parse_scenario(Json::parse(R"({"machine": "a100", "trace": "t",
       "transforms": [{"use": "prefetch", "buffers": 3}], "assert": [{"peak_memory": "< 16GB"}]})")));
   EXPECT_EQ(written.at("transforms")[0].at("buffers"), 3);
   EXPECT_EQ(write_scenario(parse_scenario(written)), written);
@@ -98,9 +100,11 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"transforms": [{"use": "prefetch"}, {"use": "loader", "workers": -1}]})",
        "transforms[1]: workers: must be at least 0, got -1"},
       {R"({"transforms": [{"use": "prefetch", "bufers": 2}]})",
-       "transforms[0]: there is no setting \"bufers\"; the settings are buffers, where (did you mean \"buffers\"?)"},
+       "transforms[0]: there is no setting \"bufers\"; the settings are buffers, where (did you "
+       "mean \"buffers\"?)"},
       {R"({"transforms": [{"use": "prefetsch"}]})",
-       "transforms[0]: there is no transform \"prefetsch\" (did you mean \"prefetch\"?); `foretrace list transforms` "
+       "transforms[0]: there is no transform \"prefetsch\" (did you mean \"prefetch\"?); "
+       "`foretrace list transforms` "
        "shows all"},
       {R"({"transforms": [{"use": "insert", "duration": 5}]})",
        "transforms[0]: duration: must be a text with its unit, such as \"5us\", got 5"},
@@ -109,19 +113,20 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"transforms": ["amp"]})", "transforms[0]: must be an object such as {\"use\": \"amp\"}"},
       {R"({"transforms": {"use": "amp"}})", "transforms: must be a list"},
       {R"({"transfroms": []})",
-       "there is no key \"transfroms\" in a scenario; the keys are assert, extends, machine, reports, sweep, transforms, "
+       "there is no key \"transfroms\" in a scenario; the keys are assert, extends, machine, "
+       "reports, sweep, transforms, "
        "trace, version (did you mean \"transforms\"?)"},
       {R"({"version": 2})", "version: must be 1, got 2"},
       {R"({"version": "1"})", "version: must be a whole number"},
       {R"({"trace": 5})", "trace: must be a text"},
       {R"([])", "must be an object such as {\"version\": 1, \"transforms\": [{\"use\": \"amp\"}]}"},
       {R"({"assert": [{"step_tim": "<= 1ms"}]})",
-       "assert[0]: there is no \"step_tim\" to assert; there are step_time, upper, lower, speedup, peak_memory, "
+       "assert[0]: there is no \"step_tim\" to assert; there are step_time, upper, lower, speedup, "
+       "peak_memory, "
        "replay_error (did you mean \"step_time\"?)"},
       {R"({"assert": [{"step_time": "120ms"}]})",
        "assert[0]: step_time: must be a comparison such as \"<= 120ms\", got \"120ms\""},
-      {R"({"assert": [{"speedup": ">= 2x"}]})",
-       "assert[0]: speedup: must be a number, got \"2x\""},
+      {R"({"assert": [{"speedup": ">= 2x"}]})", "assert[0]: speedup: must be a number, got \"2x\""},
       {R"({"assert": [{"step_time": 120}]})",
        "assert[0]: step_time: must be a text such as \"<= 120ms\""},
       {R"({"extends": "base.json"})",
@@ -137,7 +142,8 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
 }
 
 TEST(Scenario, SyntaxErrorsHaveALineAndAColumn) {
-  EXPECT_EQ(parsed("{\n  \"version\": 1,\n  \"trace\" \"x\"\n}").substr(0, 22), "line 3, column 13: mus");
+  EXPECT_EQ(parsed("{\n  \"version\": 1,\n  \"trace\" \"x\"\n}").substr(0, 22),
+            "line 3, column 13: mus");
   EXPECT_EQ(parsed("").substr(0, 16), "line 1, column 1");
   EXPECT_EQ(parsed("{\"version\": 1, \"version\": 1}"), "\"version\" is given twice in one object");
   EXPECT_EQ(parsed((std::string(100, '[') + std::string(100, ']')).c_str()),
@@ -147,7 +153,8 @@ TEST(Scenario, SyntaxErrorsHaveALineAndAColumn) {
 }
 
 TEST_F(ScenarioFiles, NameThePlaceOfAnError) {
-  EXPECT_EQ(message(write("amp.json", R"({"transforms": [{"use": "amp"}, {"use": "split", "slices": 0}]})")),
+  EXPECT_EQ(message(write("amp.json",
+                          R"({"transforms": [{"use": "amp"}, {"use": "split", "slices": 0}]})")),
             "amp.json: transforms[1]: slices: must be at least 1, got 0");
   EXPECT_EQ(message(write("broken.json", "{")).substr(0, 31), "broken.json: line 1, column 2: ");
   EXPECT_EQ(message((folder_ / "missing.json").string()), "missing.json: cannot be read");
@@ -158,9 +165,11 @@ TEST_F(ScenarioFiles, NameThePlaceOfAnError) {
 }
 
 TEST_F(ScenarioFiles, ExtendOneAnother) {
-  write("base/base.json", R"({"trace": "../t.json", "machine": "a100", "transforms": [{"use": "amp"}]})");
-  const Scenario scenario = read_scenario(
-      write("more.json", R"({"extends": "base/base.json", "machine": "h100", "transforms": [{"use": "prefetch"}]})"));
+  write("base/base.json",
+        R"({"trace": "../t.json", "machine": "a100", "transforms": [{"use": "amp"}]})");
+  const Scenario scenario = read_scenario(write(
+      "more.json",
+      R"({"extends": "base/base.json", "machine": "h100", "transforms": [{"use": "prefetch"}]})"));
   EXPECT_EQ(scenario.uses, (std::vector<std::string>{"amp", "prefetch"}));
   EXPECT_EQ(scenario.machine, "h100");
   EXPECT_EQ(scenario.trace, (folder_ / "t.json").string());
@@ -177,15 +186,16 @@ TEST_F(ScenarioFiles, ThatExtendEachOtherEnd) {
 
 TEST(Scenario, AssertsKnowWhenTheyCannotDecide) {
   Scenario scenario;
-  scenario.asserts = {"step_time <= 120ms", "step_time <= 90ms", "step_time < 105ms", "speedup >= 1.2",
-                      "peak_memory <= 1GB"};
+  scenario.asserts = {"step_time <= 120ms", "step_time <= 90ms", "step_time < 105ms",
+                      "speedup >= 1.2", "peak_memory <= 1GB"};
   Prediction prediction;
   prediction.baseline.step_time = 150ms;
   prediction.predicted.step_time = 100ms;
   prediction.lower = 95ms;
   prediction.upper = 110ms;
   prediction.speedup = 1.5;
-  prediction.predicted_memory = {{.device = 0, .peak_allocated = Bytes{2'000'000'000}, .peak_reserved = {}}};
+  prediction.predicted_memory = {
+      {.device = 0, .peak_allocated = Bytes{2'000'000'000}, .peak_reserved = {}}};
   const std::vector<CheckedAssert> failures = check_asserts(scenario, prediction);
   ASSERT_EQ(failures.size(), 3U);
   EXPECT_EQ(failures[0].text, "step_time <= 90ms");

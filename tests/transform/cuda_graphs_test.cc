@@ -6,7 +6,8 @@ namespace foretrace {
 namespace {
 
 // A graph launch of 1us and nothing for each kernel makes pictures that can be counted.
-#define GRAPHS(more) R"({"use": "cuda_graphs", "launch_time": "1us", "kernel_time": "0us", "gap": "0us")" more "}"
+#define GRAPHS(more) \
+  R"({"use": "cuda_graphs", "launch_time": "1us", "kernel_time": "0us", "gap": "0us")" more "}"
 
 constexpr auto kHostBound = R"(
     cpu:    L:launch 1, h:host 2, M:launch 1, h:host 2, N:launch 1, e:host 1
@@ -31,8 +32,11 @@ stream |.ABCC|
 }
 
 TEST(CudaGraphs, LaunchTimeGrowsWithTheKernels) {
-  EXPECT_EQ(simulated(kHostBound, R"({"use": "cuda_graphs", "launch_time": "1us", "kernel_time": "1us", "gap": "5us"})"),
-            R"(
+  EXPECT_EQ(
+      simulated(
+          kHostBound,
+          R"({"use": "cuda_graphs", "launch_time": "1us", "kernel_time": "1us", "gap": "5us"})"),
+      R"(
 cpu    |cccce....|
 stream |....A.BCC|
 )");
@@ -156,8 +160,9 @@ stream |.AAABBBCCC|
 
 TEST(CudaGraphs, SaysWhatItDidAndWhatIsWrong) {
   Graph graph = parse_graph(kHostBound);
-  EXPECT_EQ(read_transform_text("cuda_graphs:kernel_time=0us,launch_time=1us")->apply(graph).summary,
-            "3 launch calls became 1 graph launches, 6 us of host work fewer");
+  EXPECT_EQ(
+      read_transform_text("cuda_graphs:kernel_time=0us,launch_time=1us")->apply(graph).summary,
+      "3 launch calls became 1 graph launches, 6 us of host work fewer");
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "cuda_graphs", "per": "layer"})",
        "per: must be one of step, phase, got \"layer\""},
@@ -167,7 +172,8 @@ TEST(CudaGraphs, SaysWhatItDidAndWhatIsWrong) {
     EXPECT_EQ(simulated(kHostBound, transform), message) << transform;
   }
   EXPECT_EQ(simulated("stream: A 1, B 1", R"({"use": "cuda_graphs"})"),
-            "no launch calls belong to the tasks of \"where\" (kind device): without a host side there is nothing to "
+            "no launch calls belong to the tasks of \"where\" (kind device): without a host side "
+            "there is nothing to "
             "save");
 }
 

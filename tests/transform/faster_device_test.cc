@@ -22,11 +22,13 @@ TEST(FasterDevice, FollowsTheRoofline) {
 }
 
 TEST(FasterDevice, TheSameDeviceChangesNothing) {
-  EXPECT_EQ(factor_of("volta_sgemm_128x64_nn", "faster_device:from=v100-sxm2-32gb,to=v100-sxm2-32gb"), 1);
+  EXPECT_EQ(
+      factor_of("volta_sgemm_128x64_nn", "faster_device:from=v100-sxm2-32gb,to=v100-sxm2-32gb"), 1);
 }
 
 TEST(FasterDevice, ShortKernelsHostAndCollectivesStay) {
-  EXPECT_EQ(simulated("cpu: h:host 4\nstream: k 3, c:collective 4", R"({"use": "faster_device", "from": "v100-sxm2-32gb",
+  EXPECT_EQ(simulated("cpu: h:host 4\nstream: k 3, c:collective 4",
+                      R"({"use": "faster_device", "from": "v100-sxm2-32gb",
                       "to": "a100-sxm4-40gb"})"),
             R"(
 cpu    |hhhh...|
@@ -51,7 +53,9 @@ TEST(FasterDevice, SaysWhatIsWrong) {
   for (const auto& [transform, message] : cases) {
     EXPECT_EQ(simulated("stream: A 1", transform), message);
   }
-  EXPECT_EQ(simulated("stream: A 1", R"({"use": "faster_device", "from": "a1000", "to": "a100-sxm4-40gb"})").substr(0, 6),
+  EXPECT_EQ(simulated("stream: A 1",
+                      R"({"use": "faster_device", "from": "a1000", "to": "a100-sxm4-40gb"})")
+                .substr(0, 6),
             "from: ");
 }
 

@@ -31,7 +31,8 @@ stream |.FFfff|
 }
 
 TEST(FusedOptimizer, HostTimeAndFactor) {
-  EXPECT_EQ(simulated(kUpdate, R"({"use": "fused_optimizer", "host_time": "3us", "factor": 0.34})"), R"(
+  EXPECT_EQ(simulated(kUpdate, R"({"use": "fused_optimizer", "host_time": "3us", "factor": 0.34})"),
+            R"(
 cpu    |LpppMe|
 stream |.FF..f|
 )");
@@ -71,7 +72,8 @@ stream |.ffffffff|
 )");
 }
 
-/// K launches of 5us with 3us of host work behind each, K kernels of `duration`, then a wait for the last.
+/// K launches of 5us with 3us of host work behind each, K kernels of `duration`, then a wait for
+/// the last.
 std::string launches(int count, int duration) {
   std::string cpu = "cpu: ";
   std::string stream = "stream: ";
@@ -95,7 +97,8 @@ TEST(FusedOptimizer, AgreesWithTheDaydreamCases) {
   EXPECT_EQ(length(launches(100, 2), ""), 800us);
   EXPECT_EQ(length(launches(100, 8), ""), 805us);
   EXPECT_EQ(length(launches(100, 20), ""), 2005us);
-  EXPECT_EQ(length(launches(100, 20), "scale:where.kind=kernel,factor=0.33333333333333333"), 803667ns);
+  EXPECT_EQ(length(launches(100, 20), "scale:where.kind=kernel,factor=0.33333333333333333"),
+            803667ns);
   EXPECT_EQ(length(launches(2633, 2), ""), 21064us);
   EXPECT_EQ(length(launches(2633, 2), "fused_optimizer"), 5271us);
 }
@@ -103,8 +106,7 @@ TEST(FusedOptimizer, AgreesWithTheDaydreamCases) {
 TEST(FusedOptimizer, TrafficTakesBytesOverBandwidth) {
   Graph graph = parse_graph("stream: A 900 {phase=update}, B 900 {phase=update}");
   // 10 M parameters, 28 bytes each, at 80 % of 900 GB/s.
-  read_transform_text(
-      "fused_optimizer:duration=traffic,parameters=10000000,device=v100-sxm2-32gb")
+  read_transform_text("fused_optimizer:duration=traffic,parameters=10000000,device=v100-sxm2-32gb")
       ->apply(graph);
   EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 388'889, 4000);
 }

@@ -40,7 +40,8 @@ train+worker0 |aaaaaabbbbbbcccccc...|
 }
 
 TEST(Loader, WaitsForAFreePlace) {
-  // One batch ahead: work on the third starts when the first is taken over... by then it is two behind.
+  // One batch ahead: work on the third starts when the first is taken over... by then it is two
+  // behind.
   EXPECT_EQ(simulated(kInline, LOADER(R"(, "workers": 1, "prefetch_factor": 1)")), R"(
 train         |....tAAA.tBBB.tCCC.tDDD|
 train+worker0 |aaaa.bbbb.cccc.dddd....|
@@ -64,14 +65,16 @@ TEST(Loader, NoWorkersChangeNothing) {
 
 TEST(Loader, FirstTouchOfTheBatchTakesTime) {
   // 3000 bytes at 1 GB/s.
-  EXPECT_EQ(simulated(R"(
+  EXPECT_EQ(
+      simulated(
+          R"(
       @step one
       train:  a:input 4 {step=0}, L:launch 1 {step=0}
       stream: i:copy_in 2 {step=0 bytes=3000B}
       L -> i
   )",
-                      R"({"use": "loader", "workers": 1, "hand_over": "1us", "first_touch": "1GB/s", "host_factor": 1})"),
-            R"(
+          R"({"use": "loader", "workers": 1, "hand_over": "1us", "first_touch": "1GB/s", "host_factor": 1})"),
+      R"(
 train         |....ttttL..|
 stream        |.........ii|
 train+worker0 |aaaa.......|
@@ -79,15 +82,17 @@ train+worker0 |aaaa.......|
 }
 
 TEST(Loader, PinningRunsBesideAndSpeedsCopies) {
-  EXPECT_EQ(simulated(R"(
+  EXPECT_EQ(
+      simulated(
+          R"(
       @step one
       train:  a:input 4 {step=0}, L:launch 1 {step=0}
       stream: i:copy_in 3 {step=0 bytes=3000B}
       L -> i
   )",
-                      R"({"use": "loader", "workers": 1, "hand_over": "1us", "first_touch": "1GB/s", "host_factor": 1,
+          R"({"use": "loader", "workers": 1, "hand_over": "1us", "first_touch": "1GB/s", "host_factor": 1,
                           "pin_memory": true, "pinned_bandwidth": "3GB/s"})"),
-            R"(
+      R"(
 train         |.......tL.|
 stream        |.........i|
 train+worker0 |aaaa......|
@@ -96,11 +101,26 @@ train+pin     |....ppp...|
 }
 
 TEST(Loader, BusyWorkersSlowTheHost) {
-  EXPECT_EQ(simulated("train: a:input 4, A:host 4",
-                      R"({"use": "loader", "workers": 1, "hand_over": "1us", "host_factor": 1.5, "work_factor": 1.25})"),
-            R"(
+  EXPECT_EQ(
+      simulated(
+          "train: a:input 4, A:host 4",
+          R"({"use": "loader", "workers": 1, "hand_over": "1us", "host_factor": 1.5, "work_factor": 1.25})"),
+      R"(
 train         |.....tAAAAAA|
 train+worker0 |aaaaa.......|
+)");
+}
+
+TEST(Loader, AsksForTheWorkOfRecordedWorkers) {
+  constexpr auto kWithWorkers = R"(
+    train: "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__":input 1, A:host 3
+)";
+  EXPECT_EQ(simulated(kWithWorkers, R"({"use": "loader"})"),
+            "batch_time: must be given, as the recorded job had workers already and their work is "
+            "not in its trace");
+  EXPECT_EQ(simulated(kWithWorkers, LOADER(R"(, "workers": 1, "batch_time": "5us")")), R"(
+train         |.....tAAA|
+train+worker0 |eeeee....|
 )");
 }
 
@@ -110,8 +130,7 @@ TEST(Loader, SaysWhatItDidAndWhatIsWrong) {
             "4 batches of 4 us loaded by 2 workers; the training thread keeps 1 us for each");
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "loader", "workers": -1})", "workers: must be at least 0, got -1"},
-      {R"({"use": "loader", "prefetch_factor": 0})",
-       "prefetch_factor: must be at least 1, got 0"},
+      {R"({"use": "loader", "prefetch_factor": 0})", "prefetch_factor: must be at least 1, got 0"},
       {R"({"use": "loader", "where": {"name": "load"}})",
        "no task matches \"where\" (kind input, name \"load\")"},
       {R"({"use": "loader", "worker": 2})",

@@ -56,7 +56,23 @@ stream+prefetch |...ii...jj....|
 )");
 }
 
-TEST(Prefetch, TheHostNoLongerWaitsForTheCopy) {
+TEST(Prefetch, WaitingForTheWholeDeviceStays) {
+  EXPECT_EQ(simulated(R"(
+    cpu:    L:launch 1, "w cudaDeviceSynchronize":sync 1, M:launch 1
+    stream: i:copy_in 4, A 2
+    L -> i
+    i -> "w cudaDeviceSynchronize"
+    M -> A
+)",
+                      R"({"use": "prefetch"})"),
+            R"(
+cpu             |L....wM..|
+stream          |.......AA|
+stream+prefetch |.iiii....|
+)");
+}
+
+TEST(Prefetch, TheCallNoLongerWaitsForTheCopy) {
   EXPECT_EQ(simulated(R"(
     cpu:    L:launch 1, w:sync 1, M:launch 1
     stream: i:copy_in 4, A 2
@@ -74,7 +90,8 @@ stream+prefetch |.iiii..|
 
 TEST(Prefetch, CountsTheMemoryOfItsBuffers) {
   Graph graph = parse_graph(
-      "stream: i:copy_in 2 {bytes=8MB}, A 4, j:copy_in 2 {bytes=6MB}, x:copy_in 1 {bytes=4MB}, B 4");
+      "stream: i:copy_in 2 {bytes=8MB}, A 4, j:copy_in 2 {bytes=6MB}, x:copy_in 1 {bytes=4MB}, B "
+      "4");
   const auto prefetch = read_transform_text("prefetch:buffers=3");
   EXPECT_EQ(prefetch->apply(graph).summary,
             "2 inputs copied ahead, 3 at once on the device: 20 MB more memory");

@@ -22,7 +22,10 @@ stream |.AAAABB|
 }
 
 TEST(Scale, MultipliesThenAdds) {
-  EXPECT_EQ(simulated(kTwoKernels, R"({"use": "scale", "where": {"kind": "kernel"}, "factor": 0.5, "by": "1us"})"), R"(
+  EXPECT_EQ(
+      simulated(kTwoKernels,
+                R"({"use": "scale", "where": {"kind": "kernel"}, "factor": 0.5, "by": "1us"})"),
+      R"(
 cpu    |LM....|
 stream |.AAABB|
 )");
@@ -36,21 +39,28 @@ stream |.AAAA|
 }
 
 TEST(SetDuration, GivesEachTheSame) {
-  EXPECT_EQ(simulated(kTwoKernels, R"({"use": "set_duration", "where": {"kind": "kernel"}, "duration": "3us"})"), R"(
+  EXPECT_EQ(simulated(kTwoKernels,
+                      R"({"use": "set_duration", "where": {"kind": "kernel"}, "duration": "3us"})"),
+            R"(
 cpu    |LM.....|
 stream |.AAABBB|
 )");
 }
 
 TEST(Insert, BehindEachOnTheSameLane) {
-  EXPECT_EQ(simulated(kTwoKernels, R"({"use": "insert", "where": {"kind": "kernel"}, "name": "x", "duration": "1us"})"), R"(
+  EXPECT_EQ(
+      simulated(
+          kTwoKernels,
+          R"({"use": "insert", "where": {"kind": "kernel"}, "name": "x", "duration": "1us"})"),
+      R"(
 cpu    |LM.......|
 stream |.AAAAxBBx|
 )");
 }
 
 TEST(Insert, BeforeWithALaunchOfItsOwn) {
-  EXPECT_EQ(simulated(kTwoKernels, R"({"use": "insert", "where": {"name": "B"}, "place": "before", "name": "x",
+  EXPECT_EQ(simulated(kTwoKernels,
+                      R"({"use": "insert", "where": {"name": "B"}, "place": "before", "name": "x",
                                        "duration": "1us", "launch": "2us"})"),
             R"(
 cpu    |LllM....|
@@ -59,9 +69,11 @@ stream |.AAAAxBB|
 }
 
 TEST(Insert, OnALaneOfItsOwnItRunsBeside) {
-  EXPECT_EQ(simulated(kTwoKernels, R"({"use": "insert", "where": {"kind": "kernel"}, "name": "x", "duration": "3us",
+  EXPECT_EQ(
+      simulated(kTwoKernels,
+                R"({"use": "insert", "where": {"kind": "kernel"}, "name": "x", "duration": "3us",
                                        "lane": "side"})"),
-            R"(
+      R"(
 cpu    |LM.........|
 stream |.AAAABB....|
 side   |.....xxxxxx|
@@ -74,11 +86,15 @@ TEST(Insert, OncePerStepStandsAtTheEdgeOfTheStep) {
       @step two
       stream: A 2 {step=0}, B 2 {step=0}, C 2 {step=1}, D 2 {step=1}
   )";
-  EXPECT_EQ(simulated(kSteps, R"({"use": "insert", "per": "step", "name": "x", "duration": "1us"})"), R"(
+  EXPECT_EQ(
+      simulated(kSteps, R"({"use": "insert", "per": "step", "name": "x", "duration": "1us"})"), R"(
 stream |AABBxCCDDx|
 )");
-  EXPECT_EQ(simulated(kSteps, R"({"use": "insert", "per": "step", "place": "before", "name": "x", "duration": "1us"})"),
-            R"(
+  EXPECT_EQ(
+      simulated(
+          kSteps,
+          R"({"use": "insert", "per": "step", "place": "before", "name": "x", "duration": "1us"})"),
+      R"(
 stream |xAABBxCCDD|
 )");
 }
@@ -91,7 +107,8 @@ stream |..BB|
 }
 
 TEST(Remove, TakesTheLaunchesToo) {
-  EXPECT_EQ(simulated(kTwoKernels, R"({"use": "remove", "where": {"name": "A"}, "launches": true})"), R"(
+  EXPECT_EQ(
+      simulated(kTwoKernels, R"({"use": "remove", "where": {"name": "A"}, "launches": true})"), R"(
 cpu    |M..|
 stream |.BB|
 )");
@@ -116,30 +133,39 @@ constexpr auto kCopyInBetween = R"(
 )";
 
 TEST(Move, KeepsTheOrderUnlessToldOtherwise) {
-  EXPECT_EQ(simulated(kCopyInBetween, R"({"use": "move", "where": {"kind": "copy_in"}, "to": "copies"})"), R"(
+  EXPECT_EQ(
+      simulated(kCopyInBetween, R"({"use": "move", "where": {"kind": "copy_in"}, "to": "copies"})"),
+      R"(
 stream |AAAA...BBBB|
 copies |....ccc....|
 )");
 }
 
 TEST(Move, WithoutFrontRunsAsSoonAsItCan) {
-  EXPECT_EQ(simulated(kCopyInBetween, R"({"use": "move", "where": {"kind": "copy_in"}, "to": "copies", "front": false})"),
-            R"(
+  EXPECT_EQ(
+      simulated(kCopyInBetween,
+                R"({"use": "move", "where": {"kind": "copy_in"}, "to": "copies", "front": false})"),
+      R"(
 stream |AAAABBBB|
 copies |ccc.....|
 )");
 }
 
 TEST(Move, WithoutBehindNobodyWaitsForIt) {
-  EXPECT_EQ(simulated(kCopyInBetween, R"({"use": "move", "where": {"kind": "copy_in"}, "to": "copies", "behind": false})"),
-            R"(
+  EXPECT_EQ(
+      simulated(
+          kCopyInBetween,
+          R"({"use": "move", "where": {"kind": "copy_in"}, "to": "copies", "behind": false})"),
+      R"(
 stream |AAAABBBB|
 copies |....ccc.|
 )");
 }
 
 TEST(Move, ToAnExistingLaneGoesToItsEnd) {
-  EXPECT_EQ(simulated("a: A 2, X 2\nb: B 5", R"({"use": "move", "where": {"name": "X"}, "to": "b", "front": false})"), R"(
+  EXPECT_EQ(simulated("a: A 2, X 2\nb: B 5",
+                      R"({"use": "move", "where": {"name": "X"}, "to": "b", "front": false})"),
+            R"(
 a |AA.....|
 b |BBBBBXX|
 )");
@@ -156,7 +182,8 @@ TEST(Primitives, SayWhatIsWrong) {
       {R"({"use": "insert", "place": "after"})",
        "place: must be one of before, behind, got \"after\""},
       {R"({"use": "scales"})",
-       "there is no transform \"scales\" (did you mean \"scale\"?); `foretrace list transforms` shows all"},
+       "there is no transform \"scales\" (did you mean \"scale\"?); `foretrace list transforms` "
+       "shows all"},
       {R"({"factor": 2})", "use: must be given, such as {\"use\": \"amp\"}"},
       {R"([])", "must be an object such as {\"use\": \"amp\"}"},
   };

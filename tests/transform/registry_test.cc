@@ -81,7 +81,8 @@ TEST(Transforms, WithNeutralSettingsChangeNothing) {
   }
 }
 
-// What needs a setting is given one. None of these may leave a circle, or a graph that cannot be replayed.
+// What needs a setting is given one. None of these may leave a circle, or a graph that cannot be
+// replayed.
 TEST(Transforms, LeaveAGraphThatReplays) {
   const std::set<std::string_view> needs = {"move", "faster_device"};
   for (const TransformEntry& entry : transforms()) {
@@ -107,7 +108,9 @@ TEST(Transforms, AreReadFromText) {
       {"", "there is no transform \"\"; `foretrace list transforms` shows all"},
       {"prefetch:buffers=0", "prefetch: buffers: must be at least 1, got 0"},
       {"prefetch:buffers", "prefetch: must be setting=value, got \"buffers\""},
-      {"prefech", "there is no transform \"prefech\" (did you mean \"prefetch\"?); `foretrace list transforms` shows all"},
+      {"prefech",
+       "there is no transform \"prefech\" (did you mean \"prefetch\"?); `foretrace list "
+       "transforms` shows all"},
   };
   for (const auto& [step, message] : cases) {
     try {

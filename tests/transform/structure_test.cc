@@ -17,23 +17,30 @@ constexpr auto kThreeLaunches = R"(
 )";
 
 TEST(Replace, FusesARunAndItsLaunches) {
-  EXPECT_EQ(simulated(kThreeLaunches, R"({"use": "replace", "where": {"name": "/[ABC]/"}, "name": "fused"})"), R"(
+  EXPECT_EQ(simulated(kThreeLaunches,
+                      R"({"use": "replace", "where": {"name": "/[ABC]/"}, "name": "fused"})"),
+            R"(
 cpu    |LO.......|
 stream |.ffffffDD|
 )");
 }
 
 TEST(Replace, FusesPerLayerByTheLongest) {
-  EXPECT_EQ(simulated(kThreeLaunches, R"({"use": "replace", "where": {"kind": "kernel"}, "per": "layer", "duration": "max",
+  EXPECT_EQ(
+      simulated(
+          kThreeLaunches,
+          R"({"use": "replace", "where": {"kind": "kernel"}, "per": "layer", "duration": "max",
                                           "factor": 1.5})"),
-            R"(
+      R"(
 cpu    |LN.....|
 stream |.AAACCC|
 )");
 }
 
 TEST(Replace, KeepsLaunchesWhenAsked) {
-  EXPECT_EQ(simulated(kThreeLaunches, R"({"use": "replace", "where": {"name": "/[BCD]/"}, "launches": false})"), R"(
+  EXPECT_EQ(simulated(kThreeLaunches,
+                      R"({"use": "replace", "where": {"name": "/[BCD]/"}, "launches": false})"),
+            R"(
 cpu    |LMNO......|
 stream |.AA.BBBBBB|
 )");
@@ -111,14 +118,15 @@ a |AAAAAAC|
 }
 
 TEST(Replicate, CopiesRunBesideTheOriginals) {
-  EXPECT_EQ(simulated(R"(
+  EXPECT_EQ(
+      simulated(R"(
       stream: A 2, B 2
       next:   C 1
       B -> C
   )",
-                      R"({"use": "replicate", "where": {"stream": "stream"}, "copies": 2})",
-                      R"({"use": "scale", "where": {"stream": "stream#3", "name": "B"}, "factor": 2})"),
-            R"(
+                R"({"use": "replicate", "where": {"stream": "stream"}, "copies": 2})",
+                R"({"use": "scale", "where": {"stream": "stream#3", "name": "B"}, "factor": 2})"),
+      R"(
 stream   |AABB...|
 next     |......C|
 stream#2 |AABB...|
@@ -156,24 +164,28 @@ link |.bbbbbb|
 }
 
 TEST(AddDependency, NearestBefore) {
-  EXPECT_EQ(simulated(R"(
+  EXPECT_EQ(
+      simulated(
+          R"(
       a: A 2, A 2
       b: B 1, W 2, B 1
   )",
-                      R"({"use": "add_dependency", "from": {"name": "A"}, "to": {"name": "B"}, "lag": "1us"})"),
-            R"(
+          R"({"use": "add_dependency", "from": {"name": "A"}, "to": {"name": "B"}, "lag": "1us"})"),
+      R"(
 a |AAAA..|
 b |BWW..B|
 )");
 }
 
 TEST(AddDependency, StepsLater) {
-  EXPECT_EQ(simulated(R"(
+  EXPECT_EQ(
+      simulated(
+          R"(
       a: A 3 {step=0}, A 3 {step=1}
       b: B 1 {step=0}, B 1 {step=1}
   )",
-                      R"({"use": "add_dependency", "from": {"name": "A"}, "to": {"name": "B"}, "match": "step", "steps": 1})"),
-            R"(
+          R"({"use": "add_dependency", "from": {"name": "A"}, "to": {"name": "B"}, "match": "step", "steps": 1})"),
+      R"(
 a |AAAAAA|
 b |B..B..|
 )");
