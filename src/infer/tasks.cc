@@ -21,7 +21,8 @@ class Builder {
     for (const auto& thread : draft_.threads) segments += thread.size();
     draft_.graph.reserve(segments + draft_.events.size() + draft_.calls.size() + 1,
                          2 * draft_.events.size() + draft_.calls.size());
-    const LaneId lane = draft_.graph.add_lane({.name = "(start)", .kind = LaneKind::origin});
+    const LaneId lane = draft_.graph.add_lane(
+        {.name = "(start)", .kind = LaneKind::origin, .rank = draft_.trace.rank});
     draft_.origin = append(
         lane, 0, 0, {.name = rule(draft_, "start of the recording"), .kind = TaskKind::marker});
     for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});

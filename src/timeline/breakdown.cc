@@ -128,7 +128,8 @@ Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
   const Window window = steady_window(graph, timeline);
   std::set<std::int32_t> ranks;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
-    if (graph.first(LaneId{i}) != kNoTask) ranks.insert(graph.lane(LaneId{i}).rank);
+    const Lane& lane = graph.lane(LaneId{i});
+    if (lane.kind != LaneKind::origin && graph.first(LaneId{i}) != kNoTask) ranks.insert(lane.rank);
   }
   Parts sum{};
   for (const std::int32_t rank : ranks) {

@@ -352,6 +352,17 @@ TEST(Infer, FlopsComeFromTheShapesOfTheOpAndGoToItsLongestKernel) {
   EXPECT_EQ(seen, "layout 0\ngemm 1024\nconv 8640\n");
 }
 
+TEST(Infer, EveryLaneIsOfTheRankThatWasRecorded) {
+  Recording run;
+  run.call(0, "launch", 0, 10, 1).kernel(0, "k", 12, 10, 1);
+  run.trace().rank = 3;
+  const Inference inference = infer(run.trace());
+  for (std::uint32_t i = 0; i < inference.graph.lane_count(); ++i) {
+    EXPECT_EQ(inference.graph.lane(LaneId{i}).rank, 3) << inference.graph.lane(LaneId{i}).name;
+  }
+  EXPECT_EQ(breakdown(inference.graph, inference.recorded).idle, 2us);
+}
+
 TEST(Infer, AllocationsTieMemoryToTheTasksAtTheTime) {
   Recording run;
   run.op(0, "make", 0, 10).op(0, "use", 10, 10).op(0, "drop", 20, 10);
