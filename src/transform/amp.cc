@@ -129,15 +129,7 @@ class Amp final : public Transform {
                   " phase to put the additional work in front of");
     }
     sort_by_start(kernels, earliest_starts(graph));
-    std::vector<TaskId> first;
-    std::vector<std::int32_t> seen;
-    for (const TaskId kernel : kernels) {
-      const std::int32_t step = graph.task(kernel).step;
-      if (std::find(seen.begin(), seen.end(), step) != seen.end()) continue;
-      seen.push_back(step);
-      first.push_back(kernel);
-    }
-    return first;
+    return first_of_each_step(graph, kernels);
   }
 
   static Task extra(Graph& graph, TaskId beside, std::string_view name, TaskKind kind,

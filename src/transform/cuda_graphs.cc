@@ -81,7 +81,8 @@ class CudaGraphs final : public Transform {
         gone.push_back(task);
       }
       graph.task(first).name = name;
-      graph.task(first).duration = launch_time_ + kernel_time_ * static_cast<std::int64_t>(kernels);
+      graph.task(first).duration =
+          launch_time_ + scaled(kernel_time_, static_cast<double>(kernels));
       tally.calls += region.launches.size();
       tally.kernels += kernels;
       tally.host -= graph.task(first).duration;

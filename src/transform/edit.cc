@@ -1,7 +1,9 @@
 #include "transform/edit.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace foretrace {
@@ -106,6 +108,15 @@ LaneId lane_named(Graph& graph, std::string_view name, LaneId like) {
                          .rank = wanted.rank});
 }
 
+std::vector<TaskId> first_of_each_step(const Graph& graph, const std::vector<TaskId>& tasks) {
+  std::set<std::int32_t> seen;
+  std::vector<TaskId> first;
+  for (const TaskId task : tasks) {
+    if (seen.insert(graph.task(task).step).second) first.push_back(task);
+  }
+  return first;
+}
+
 std::vector<Group> grouped(const Graph& graph, const std::vector<TaskId>& tasks,
                            std::string_view by) {
   std::vector<Group> groups;
@@ -149,6 +160,12 @@ Nanoseconds total_duration(const Graph& graph, const std::vector<TaskId>& tasks)
 bool runs_on_host(TaskKind kind) {
   return kind == TaskKind::host || kind == TaskKind::input || kind == TaskKind::launch ||
          kind == TaskKind::sync;
+}
+
+Bytes times(Bytes amount, std::int64_t count) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (amount.count <= 0 || count <= 0) return {};
+  return amount.count > kMost / count ? Bytes{kMost} : Bytes{amount.count * count};
 }
 
 std::string counted(std::size_t count, std::string_view thing) {

@@ -45,6 +45,9 @@ void sort_by_start(std::vector<TaskId>& tasks, const std::vector<Nanoseconds>& s
 /// is none.
 LaneId lane_named(Graph& graph, std::string_view name, LaneId like);
 
+/// The first task of each step, in the order given.
+std::vector<TaskId> first_of_each_step(const Graph& graph, const std::vector<TaskId>& tasks);
+
 using Group = std::vector<TaskId>;
 
 /// Splits tasks in order of their lines into groups; a group never crosses lanes. By "each", "run"
@@ -60,6 +63,9 @@ Nanoseconds total_duration(const Graph& graph, const std::vector<TaskId>& tasks)
 
 /// Runs on a thread of the host, as opposed to a device, link or disk.
 bool runs_on_host(TaskKind kind);
+
+/// `amount` so many times, at most what 64 bits hold.
+Bytes times(Bytes amount, std::int64_t count);
 
 /// "1 kernel", "3 kernels".
 std::string counted(std::size_t count, std::string_view thing);

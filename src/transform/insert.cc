@@ -43,7 +43,7 @@ class Insert final : public Transform {
     }
     effect.changed = neighbours.size();
     effect.summary = counted(neighbours.size(), "task") + " added, " +
-                     to_text(duration_ * static_cast<std::int64_t>(neighbours.size())) + " in all";
+                     to_text(scaled(duration_, static_cast<double>(neighbours.size()))) + " in all";
     if (launch_ && launched < neighbours.size()) {
       effect.notes.add(Severity::warning, "inserted tasks whose neighbour has no launch call",
                        name_, static_cast<std::int64_t>(neighbours.size() - launched));
@@ -59,17 +59,10 @@ class Insert final : public Transform {
     std::vector<TaskId> tasks = where_.select_some(graph);
     sort_by_start(tasks, earliest_starts(graph));
     if (per_ == "each") return tasks;
-    std::vector<TaskId> one_per_step;
     if (!before()) std::reverse(tasks.begin(), tasks.end());
-    std::vector<std::int32_t> seen;
-    for (const TaskId task : tasks) {
-      const std::int32_t step = graph.task(task).step;
-      if (std::find(seen.begin(), seen.end(), step) != seen.end()) continue;
-      seen.push_back(step);
-      one_per_step.push_back(task);
-    }
-    if (!before()) std::reverse(one_per_step.begin(), one_per_step.end());
-    return one_per_step;
+    tasks = first_of_each_step(graph, tasks);
+    if (!before()) std::reverse(tasks.begin(), tasks.end());
+    return tasks;
   }
 
   Task made_like(Graph& graph, TaskId neighbour, TaskKind kind, Nanoseconds duration) const {

@@ -280,8 +280,7 @@ class Loader final : public Transform {
                                    " times as long beside busy workers (host_factor, fitted)");
     }
     if (tally.largest.count > 0) {
-      const Bytes ahead{tally.largest.count *
-                        std::min<std::int64_t>(workers_ * prefetch_factor_, 1'000'000)};
+      const Bytes ahead = times(tally.largest, workers_ * prefetch_factor_);
       effect.assumptions.push_back("host memory has room for up to " + to_text(ahead) +
                                    " of loaded batches");
     }

@@ -1,3 +1,5 @@
+#include <map>
+
 #include "foretrace/error.h"
 #include "foretrace/select.h"
 #include "transform/edit.h"
@@ -27,10 +29,13 @@ class Move final : public Transform {
     Effect effect;
     for (const Group& run : runs) tie(graph, run, effect);
     sort_by_start(tasks, earliest_starts(graph));
+    std::map<LaneId, LaneId> goal;
     for (const TaskId task : tasks) {
-      const LaneId to = lane_named(graph, to_, graph.lane_of(task));
-      if (to == graph.lane_of(task)) continue;
-      graph.move_to_end(task, to);
+      const LaneId from = graph.lane_of(task);
+      const auto [to, added] = goal.try_emplace(from, kNoLane);
+      if (added) to->second = lane_named(graph, to_, from);
+      if (to->second == from) continue;
+      graph.move_to_end(task, to->second);
       ++effect.changed;
     }
     effect.summary = counted(tasks.size(), "task") + " moved to \"" + to_ + "\"";

@@ -74,7 +74,7 @@ class Prefetch final : public Transform {
       for (const TaskId copy : input.copies) size += graph.task(copy).bytes;
       largest = std::max(largest, size);
     }
-    const Bytes added{largest.count * (buffers_ - 1)};
+    const Bytes added = times(largest, buffers_ - 1);
     if (added.count > 0) {
       graph.allocations().push_back(
           {.bytes = added, .device = std::max(graph.lane(lane).device, 0), .stream = lane});

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
@@ -70,7 +71,8 @@ class Replicate final : public Transform {
                 const std::vector<Dependency>& touching, std::int32_t number,
                 std::int32_t last_rank) const {
     std::map<LaneId, LaneId> lanes;
-    std::vector<TaskId> copy_of(graph.task_count(), kNoTask);
+    std::unordered_map<TaskId, TaskId> copy_of;
+    copy_of.reserve(tasks.size());
     for (const TaskId id : tasks) {
       const auto [at, added] = lanes.try_emplace(graph.lane_of(id), kNoLane);
       if (added) {
@@ -80,15 +82,15 @@ class Replicate final : public Transform {
         at->second = graph.add_lane(std::move(lane));
       }
       const Task task = graph.task(id);
-      copy_of[index(id)] = graph.append(at->second, task);
+      copy_of.emplace(id, graph.append(at->second, task));
     }
     for (const Dependency& dependency : touching) {
       Dependency copied = dependency;
-      const TaskId before = copy_of[index(dependency.before)];
-      const TaskId after = copy_of[index(dependency.after)];
-      if (after == kNoTask && !join_) continue;
-      if (before != kNoTask) copied.before = before;
-      if (after != kNoTask) copied.after = after;
+      const auto before = copy_of.find(dependency.before);
+      const auto after = copy_of.find(dependency.after);
+      if (after == copy_of.end() && !join_) continue;
+      if (before != copy_of.end()) copied.before = before->second;
+      if (after != copy_of.end()) copied.after = after->second;
       graph.add(copied);
     }
   }

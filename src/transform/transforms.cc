@@ -17,9 +17,12 @@ const TransformEntry& entry_named(std::string_view name) {
               "; `foretrace list transforms` shows all");
 }
 
-/// Finds the selectors among the settings and checks their expressions, so that a bad one is
-/// reported before a trace is read.
-class SelectorCheck final : public Fields {
+/// No trace is as long; sums of such times still fit their 64 bits.
+constexpr Nanoseconds kLongest = std::chrono::hours(1000);
+
+/// Checks what a single setting cannot know about itself: that expressions of selectors can be
+/// read, before a trace is, and that times are such that can be added up.
+class SettingCheck final : public Fields {
  public:
   void object(std::string_view name, Described& value, std::string_view) override {
     within(name, [&] {
@@ -37,7 +40,11 @@ class SelectorCheck final : public Fields {
   void texts(std::string_view, std::vector<std::string>&, std::string_view) override {}
   void choice(std::string_view, std::string&, const std::vector<std::string_view>&,
               std::string_view) override {}
-  void time(std::string_view, Nanoseconds&, std::string_view, Nanoseconds) override {}
+  void time(std::string_view name, Nanoseconds& value, std::string_view, Nanoseconds) override {
+    if (value <= kLongest && value >= -kLongest) return;
+    throw Error(std::string(name) + ": must be at most " + to_exact_text(kLongest) + ", got " +
+                to_exact_text(value));
+  }
   void bytes(std::string_view, Bytes&, std::string_view, Bytes) override {}
   void bandwidth(std::string_view, Bandwidth&, std::string_view) override {}
   void throughput(std::string_view, Throughput&, std::string_view) override {}
@@ -45,14 +52,16 @@ class SelectorCheck final : public Fields {
                         std::int64_t) override {}
   void optional_number(std::string_view, std::optional<double>&, std::string_view,
                        double) override {}
-  void optional_time(std::string_view, std::optional<Nanoseconds>&, std::string_view,
-                     Nanoseconds) override {}
+  void optional_time(std::string_view name, std::optional<Nanoseconds>& value,
+                     std::string_view help, Nanoseconds least) override {
+    if (value) time(name, *value, help, least);
+  }
 };
 
 std::unique_ptr<Transform> configured(const TransformEntry& entry, const nlohmann::json& settings) {
   std::unique_ptr<Transform> transform = entry.make();
   read_json(settings, *transform);
-  SelectorCheck check;
+  SettingCheck check;
   transform->describe(check);
   return transform;
 }
