@@ -17,9 +17,12 @@ namespace fs = std::filesystem;
 
 /// The one member of an archive that is a trace.
 std::string only_trace_in(const std::string& archive) {
-  const std::vector<std::string> members = traces_in_archive(archive);
-  if (members.empty())
-    throw TraceError(archive + ": must hold a trace, but none of its members is one");
+  const ArchiveContents contents = look_into_archive(archive);
+  const std::vector<std::string>& members = contents.traces;
+  if (members.empty()) {
+    throw TraceError(archive + ": must hold a trace, but " +
+                     (contents.first_other.empty() ? "has no files" : contents.first_other));
+  }
   if (members.size() > 1) {
     throw TraceError(archive + ": must hold one trace, but holds " +
                      std::to_string(members.size()) + ", such as \"" + archive + ":" + members[0] +

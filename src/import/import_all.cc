@@ -64,8 +64,9 @@ void read_file(const std::string& path, const ImportOptions& options, Found& fou
     return found.leave_out(error.what());
   }
   if (!archive) return read_one(path, options, found);
-  for (const std::string& member : traces_in_archive(path))
-    read_one(path + ":" + member, options, found);
+  const ArchiveContents contents = look_into_archive(path);
+  if (!contents.first_other.empty()) found.leave_out(path + ": " + contents.first_other);
+  for (const std::string& member : contents.traces) read_one(path + ":" + member, options, found);
 }
 
 void read_folder(const std::string& folder, const ImportOptions& options, Found& found) {

@@ -22,7 +22,7 @@ constexpr OddText kOddTexts[] = {
     {Severity::warning, "events whose duration is no number, read as 0"},
     {Severity::warning, "events with a negative duration, read as 0"},
     {Severity::warning, "events at time 0, which were never timed, left out"},
-    {Severity::info, "events of a phase that a trace has no place for"},
+    {Severity::info, "events of kinds that a trace has no place for"},
     {Severity::info, "events of an unknown category, left out"},
     {Severity::warning, "range ends without a begin, left out"},
     {Severity::warning, "range begins without an end, left out"},

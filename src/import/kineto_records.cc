@@ -39,9 +39,9 @@ constexpr WordTable<Category> kCategories{
     {"xpu_sync", Category::sync},
     {"Trace", Category::ignored},
     {"external_correlation", Category::ignored},
-    {"cuda_event", Category::ignored},
-    {"cuda_profiler_range", Category::ignored},
-    {"hardware_counters", Category::ignored},
+    {"cuda_event", Category::no_place},
+    {"cuda_profiler_range", Category::no_place},
+    {"hardware_counters", Category::no_place},
 };
 
 bool starts_with(std::string_view text, std::string_view start) {
@@ -86,17 +86,15 @@ void KinetoRecords::add(const KinetoEvent& event, std::int64_t offset) {
       return begin_range(event, offset);
     case 'E':
       return end_range(event, offset);
-    case 't':
-    case 'C':
-      return;
     default:
-      count(Odd::unknown_phase, offset);
+      count(Odd::no_place, offset);
   }
 }
 
 void KinetoRecords::add_complete(const KinetoEvent& event, std::int64_t offset) {
   const Category kind = category(event);
   if (kind == Category::ignored) return;
+  if (kind == Category::no_place) return count(Odd::no_place, offset);
   if (kind == Category::unknown) return count(Odd::unknown_category, offset);
   Times times;
   if (!read_start(event, offset, times.start)) return;
@@ -129,6 +127,7 @@ void KinetoRecords::add_complete(const KinetoEvent& event, std::int64_t offset) 
     case Category::sync:
       return add_sync(event, times);
     case Category::ignored:
+    case Category::no_place:
     case Category::unknown:
       return;
   }

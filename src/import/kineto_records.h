@@ -25,7 +25,7 @@ enum class Odd : std::uint8_t {
   bad_duration,
   negative_duration,
   zero_time,
-  unknown_phase,
+  no_place,
   unknown_category,
   unmatched_end,
   unclosed_begin,
@@ -51,7 +51,8 @@ enum class Category : std::uint8_t {
   fill,
   device_annotation,
   sync,
-  ignored
+  ignored,   ///< Says the same as other events.
+  no_place,  ///< Of something that a trace does not hold.
 };
 
 class KinetoRecords {

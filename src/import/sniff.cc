@@ -24,13 +24,15 @@ bool is_recognized(const Sniffed& file) {
                      [&](const ImporterEntry& importer) { return importer.recognizes(file); });
 }
 
-bool is_trace(TarReader& tar) {
+/// What the current member is instead of a trace; empty if it is one.
+std::string what_else_is(TarReader& tar) {
   try {
     const auto member = decompressed(member_source(tar));
     const std::string head(member->peek(kHead));
-    return is_recognized({tar.name(), head});
-  } catch (const TraceError&) {
-    return false;
+    const Sniffed file{tar.name(), head};
+    return is_recognized(file) ? std::string() : what_it_is(file);
+  } catch (const TraceError& error) {
+    return std::string("unreadable: ") + error.what();
   }
 }
 
@@ -45,14 +47,20 @@ std::string sniff(const std::string& path) {
   });
 }
 
-std::vector<std::string> traces_in_archive(const std::string& archive) {
+ArchiveContents look_into_archive(const std::string& archive) {
   const auto bytes = open_source(archive);
   TarReader tar(*bytes);
-  std::vector<std::string> traces;
+  ArchiveContents contents;
   while (tar.next()) {
-    if (!is_apple_double(tar.name()) && is_trace(tar)) traces.push_back(tar.name());
+    if (is_apple_double(tar.name())) continue;
+    const std::string other = what_else_is(tar);
+    if (other.empty()) {
+      contents.traces.push_back(tar.name());
+    } else if (contents.first_other.empty()) {
+      contents.first_other = tar.name() + " is " + other;
+    }
   }
-  return traces;
+  return contents;
 }
 
 std::string what_it_is(const Sniffed& file) {

@@ -12,8 +12,14 @@ namespace foretrace {
 /// cannot be opened.
 std::string sniff(const std::string& path);
 
-/// The members of an archive that some importer recognizes, in the order of the archive.
-std::vector<std::string> traces_in_archive(const std::string& archive);
+struct ArchiveContents {
+  std::vector<std::string>
+      traces;  ///< Members that some importer recognizes, in the order of the archive.
+  std::string
+      first_other;  ///< "member is ..." of the first that none does; empty if there is none.
+};
+
+ArchiveContents look_into_archive(const std::string& archive);
 
 /// For "must be a trace, but is ...", where no importer recognizes a file.
 std::string what_it_is(const Sniffed& file);

@@ -112,7 +112,7 @@ TEST(Import, SaysWhatIsWrong) {
       {folder.write("half.json.gz", half),
        "must hold events, but ends in front of the first one: the gzip data ends in the middle"},
       {folder.write("none.tar", tar({{"a.txt", "hello"}})),
-       "must hold a trace, but none of its members is one"},
+       "must hold a trace, but a.txt is of no known format (it starts with the bytes 68 65 6c 6c)"},
       {folder.write("lfs.json.gz", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
        "must be a trace, but is a Git LFS pointer to one; \"git lfs pull\" fetches the file "
        "itself"},

@@ -198,7 +198,7 @@ TEST(KinetoDefects, EventsThatATraceHasNoPlaceFor) {
     {"ph": "D", "name": "x"}, 17, [1, {"a": "]"}], "text", {"ph": "C", "name": "watts", "ts": 1}])"),
             R"(
 op "a" 1/2 0+1000
-! events of a phase that a trace has no place for: 1 (at byte 153)
+! events of kinds that a trace has no place for: 2 (at byte 153)
 ! events of an unknown category, left out: 1 (at byte 83)
 ! elements of the event list that are no events: 3 (at byte 179)
 )");
