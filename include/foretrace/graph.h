@@ -3,9 +3,9 @@
 // The dependency graph: what a run does, without saying when.
 //
 // Tasks stand in line on lanes. A lane is whatever runs one task at a time in a fixed order: a CPU
-// thread, a CUDA stream, a copy engine. A dependency makes a task wait for one elsewhere: a kernel for its
-// launch, a host thread for a stream. Nothing else delays a task, so a transform that edits lanes and
-// dependencies has said all there is to say about timing.
+// thread, a CUDA stream, a copy engine. A dependency makes a task wait for one elsewhere: a kernel
+// for its launch, a host thread for a stream. Nothing else delays a task, so a transform that edits
+// lanes and dependencies has said all there is to say about timing.
 //
 //     cpu     launch_a  launch_b            launch_a -> a
 //     stream            a         b         launch_b -> b
@@ -32,29 +32,42 @@ constexpr LaneId kNoLane{0xffffffff};
 constexpr std::uint32_t index(TaskId id) { return static_cast<std::uint32_t>(id); }
 constexpr std::uint32_t index(LaneId id) { return static_cast<std::uint32_t>(id); }
 
-/// host: work of a CPU thread. input: data loading on a CPU thread or worker. launch: a call that gives work to a
-/// device. sync: a call that waits for a device. copy_in is host to device, copy_out device to host.
-/// transfer: bytes on a link or disk. marker: takes no time, others depend on it.
+/// host: work of a CPU thread. input: data loading on a CPU thread or worker. launch: a call that
+/// gives work to a device. sync: a call that waits for a device. copy_in is host to device,
+/// copy_out device to host. transfer: bytes on a link or disk. marker: takes no time, others depend
+/// on it.
 enum class TaskKind : std::uint8_t {
-  host, input, launch, sync, kernel, collective,
-  copy_in, copy_out, copy_on_device, copy_peer, fill, transfer, marker
+  host,
+  input,
+  launch,
+  sync,
+  kernel,
+  collective,
+  copy_in,
+  copy_out,
+  copy_on_device,
+  copy_peer,
+  fill,
+  transfer,
+  marker
 };
 enum class Phase : std::uint8_t { none, input, forward, backward, update };
 
-/// measured: a record says so (correlation id, sync record). structural: it follows from how lanes work.
-/// inferred: by a named rule. assumed: a scenario put it there.
+/// measured: a record says so (correlation id, sync record). structural: it follows from how lanes
+/// work. inferred: by a named rule. assumed: a scenario put it there.
 enum class Provenance : std::uint8_t { measured, structural, inferred, assumed };
 
 struct Task {
   Nanoseconds duration{0};
-  /// At least this long between the finish of the task in front on the lane and this start. Negative: it may overlap the
-  /// tail of the one in front, but not start before it.
+  /// At least this long between the finish of the task in front on the lane and this start.
+  /// Negative: it may overlap the tail of the one in front, but not start before it.
   Nanoseconds gap{0};
-  Bytes bytes{};      ///< Moved by a copy, transfer or collective, otherwise 0.
-  double flops = 0;   ///< Of a kernel, where shapes tell; otherwise 0.
+  Bytes bytes{};     ///< Moved by a copy, transfer or collective, otherwise 0.
+  double flops = 0;  ///< Of a kernel, where shapes tell; otherwise 0.
   NameId name{};
-  NameId module{};    ///< "BertModel_0/Linear_3", or empty.
-  std::uint32_t record = 0xffffffff;  ///< Number of the record it came from in its trace table, or none.
+  NameId module{};  ///< "BertModel_0/Linear_3", or empty.
+  std::uint32_t record =
+      0xffffffff;           ///< Number of the record it came from in its trace table, or none.
   std::int32_t step = -1;   ///< Into Graph::steps(), or -1.
   std::int32_t layer = -1;  ///< Of the model in forward order, or -1 where the trace does not say.
   std::int32_t priority = 0;  ///< On a priority lane the greatest runs first.
@@ -62,11 +75,20 @@ struct Task {
   Phase phase = Phase::none;
 };
 
-enum class LaneKind : std::uint8_t { host_thread, stream, copy_engine, worker, link, storage, origin };
+enum class LaneKind : std::uint8_t {
+  host_thread,
+  stream,
+  copy_engine,
+  worker,
+  link,
+  storage,
+  origin
+};
 
-/// fifo: in line. shared: its tasks run together and divide `capacity` max-min fairly; a task's work is its bytes, and
-/// its duration, if not 0, is the least time it takes however much capacity is free. priority: the most urgent ready
-/// task runs, and is set aside for a more urgent one at the end of a `slice`.
+/// fifo: in line. shared: its tasks run together and divide `capacity` max-min fairly; a task's
+/// work is its bytes, and its duration, if not 0, is the least time it takes however much capacity
+/// is free. priority: the most urgent ready task runs, and is set aside for a more urgent one at
+/// the end of a `slice`.
 enum class Discipline : std::uint8_t { fifo, shared, priority };
 
 struct Lane {
@@ -75,14 +97,15 @@ struct Lane {
   std::int32_t device = -1;  ///< -1 is the host.
   std::int32_t rank = 0;
   Discipline discipline = Discipline::fifo;
-  Bandwidth capacity{};      ///< Of a shared lane.
-  Nanoseconds slice{0};      ///< Of a priority lane; 0: at any time.
+  Bandwidth capacity{};  ///< Of a shared lane.
+  Nanoseconds slice{0};  ///< Of a priority lane; 0: at any time.
 };
 
 enum class Anchor : std::uint8_t { finish, start };
 
-/// `after` starts no earlier than `lag` past the anchor (finish or start) of `before`. A negative lag lets it overlap the tail of
-/// `before`, but not start before it; behind a task on a shared or priority lane, whose finish is not known ahead, it counts as 0.
+/// `after` starts no earlier than `lag` past the anchor (finish or start) of `before`. A negative
+/// lag lets it overlap the tail of `before`, but not start before it; behind a task on a shared or
+/// priority lane, whose finish is not known ahead, it counts as 0.
 struct Dependency {
   TaskId before = kNoTask;
   TaskId after = kNoTask;
@@ -92,8 +115,8 @@ struct Dependency {
   NameId why{};  ///< Names the rule: "launch", "event wait", "device sync" ... in Graph::names().
 };
 
-/// `bytes` on a device from the start of `made_by` to the start of `freed_by`; kNoTask: since before the recording, or
-/// until after it.
+/// `bytes` on a device from the start of `made_by` to the start of `freed_by`; kNoTask: since
+/// before the recording, or until after it.
 struct Allocation {
   Bytes bytes{};
   TaskId made_by = kNoTask;
@@ -106,12 +129,13 @@ struct Step {
   std::string name;  ///< "ProfilerStep#7"
 };
 
-/// What could not be explained by causes; see DESIGN "Honesty". Kept with the graph so that every answer can print it.
+/// What could not be explained by causes; see DESIGN "Honesty". Kept with the graph so that every
+/// answer can print it.
 struct Unexplained {
-  std::int64_t pinned_tasks = 0;     ///< Starts pinned to recorded times.
-  Nanoseconds lag{0};                ///< Time on device lanes kept as a lag without a cause.
-  Nanoseconds peers{0};              ///< Part of collectives that only other ranks explain; not in `lag`.
-  Nanoseconds window{0};             ///< Length of the recording.
+  std::int64_t pinned_tasks = 0;  ///< Starts pinned to recorded times.
+  Nanoseconds lag{0};             ///< Time on device lanes kept as a lag without a cause.
+  Nanoseconds peers{0};   ///< Part of collectives that only other ranks explain; not in `lag`.
+  Nanoseconds window{0};  ///< Length of the recording.
 };
 
 /// Ids stay valid for as long as the graph lives, also those of removed tasks. Every member takes
@@ -140,27 +164,31 @@ class Graph {
   TaskId insert_before(TaskId task, const Task& inserted);
   TaskId insert_behind(TaskId task, const Task& inserted);
 
-  /// Takes `task` out of its line and puts it last on `lane`, or behind `target`. Its dependencies move with it; those
-  /// who stood behind it no longer wait for it, so add the dependency that is still true.
+  /// Takes `task` out of its line and puts it last on `lane`, or behind `target`. Its dependencies
+  /// move with it; those who stood behind it no longer wait for it, so add the dependency that is
+  /// still true.
   void move_to_end(TaskId task, LaneId lane);
   void move_behind(TaskId task, TaskId target);
   void move_before(TaskId task, TaskId target);
 
-  /// Takes `task` out of its line for good. It goes on passing on the waits between the tasks it depended on (those
-  /// in front of it on the lane included) and those that depended on it, as a task of no duration and no place.
+  /// Takes `task` out of its line for good. It goes on passing on the waits between the tasks it
+  /// depended on (those in front of it on the lane included) and those that depended on it, as a
+  /// task of no duration and no place.
   void remove(TaskId task);
   bool removed(TaskId task) const;
 
   /// Circles are allowed here and reported by simulate(), as a transform may pass through one.
   void add(const Dependency& dependency);
-  /// Drops every dependency for which `condition` holds; returns how many. Linear in all dependencies.
+  /// Drops every dependency for which `condition` holds; returns how many. Linear in all
+  /// dependencies.
   std::size_t remove_dependencies(const std::function<bool(const Dependency&)>& condition);
   /// In the order in which they were added. Dropped ones are not among them.
   std::size_t dependency_count() const;
   void each_dependency(const std::function<void(const Dependency&)>& visit) const;
   /// Lets `change` edit lag, anchor, provenance and why of each; `before` and `after` stay.
   void change_dependencies(const std::function<void(Dependency&)>& change);
-  /// Those with `before == task`, and those with `after == task`, in the order they were added. Linear in their number.
+  /// Those with `before == task`, and those with `after == task`, in the order they were added.
+  /// Linear in their number.
   void each_dependent(TaskId task, const std::function<void(const Dependency&)>& visit) const;
   void each_wait(TaskId task, const std::function<void(const Dependency&)>& visit) const;
 
@@ -179,11 +207,12 @@ class Graph {
 
   std::vector<Allocation>& allocations();
   const std::vector<Allocation>& allocations() const;
-  /// Bytes already in use on each device when the recording began (index = device).
+  /// Bytes in use on each device when the recording began (index = device), allocations without a maker included.
   std::vector<Bytes>& initial_memory();
   const std::vector<Bytes>& initial_memory() const;
 
-  /// Of each device (index = device), as the trace names it ("NVIDIA A100-SXM4-40GB"); empty where it does not.
+  /// Of each device (index = device), as the trace names it ("NVIDIA A100-SXM4-40GB"); empty where
+  /// it does not.
   std::vector<std::string>& device_names();
   const std::vector<std::string>& device_names() const;
 
@@ -201,21 +230,23 @@ class Graph {
 
 bool runs_on_device(TaskKind kind);
 
-/// A shortest circle of tasks that all wait for each other, as its waits in order ("in line" for the task in front on a
-/// FIFO lane); empty if there is none. Which one of several is always the same. In a very large tangle the search gives up
-/// early, and the circle is a short one.
+/// A shortest circle of tasks that all wait for each other, as its waits in order ("in line" for
+/// the task in front on a FIFO lane); empty if there is none. Which one of several is always the
+/// same. In a very large tangle the search gives up early, and the circle is a short one.
 std::vector<Dependency> shortest_circle(const Graph& graph);
 
 /// Reads the notation used in tests and bug reports, one tick being 1us:
 ///
 ///     cpu: launch_a 1, launch_b:launch 1     <- lane: task[:kind] ticks, ...
 ///     launch_a -> a                          <- a waits for launch_a
-///     launch_b ->+2 b                        <- ... and 2 ticks more;  ^-> counts from the start of launch_b
+///     launch_b ->+2 b                        <- ... and 2 ticks more;  ^-> counts from the start
+///     of launch_b
 ///
-/// src/graph/notation.md has the whole notation (lane attributes, task attributes, allocations, steps).
-/// Throws Error with the line number on anything else.
+/// src/graph/notation.md has the whole notation (lane attributes, task attributes, allocations,
+/// steps). Throws Error with the line number on anything else.
 Graph parse_graph(std::string_view text);
-/// parse_graph(to_text(g)) has the same tasks, lanes, dependencies, allocations and steps; removed tasks are left out.
+/// parse_graph(to_text(g)) has the same tasks, lanes, dependencies, allocations and steps; removed
+/// tasks are left out.
 std::string to_text(const Graph& graph);
 
 std::string_view to_string(TaskKind kind);

@@ -61,7 +61,6 @@ class Pairing {
                                             .made_by = kNoTask,
                                             .freed_by = task_at(record),
                                             .device = record.device});
-      freed_before_[record.device] -= record.bytes;
       return;
     }
     draft_.graph.allocations()[found->second.back()].freed_by = task_at(record);
@@ -79,24 +78,20 @@ class Pairing {
     return *std::prev(behind);
   }
 
-  /// Of what was there before, the part that is freed later is an allocation of its own; the rest
-  /// is the level.
+  /// All that was in use when the recording began, the blocks that are freed in it included.
   void set_initial_levels() {
+    std::vector<Bytes>& initial = draft_.graph.initial_memory();
     for (const auto& [device, level] : levels_) {
-      std::vector<Bytes>& initial = draft_.graph.initial_memory();
-      if (device >= 64) continue;
-      if (initial.size() <= static_cast<std::size_t>(device)) {
-        initial.resize(static_cast<std::size_t>(device) + 1);
-      }
-      const std::int64_t rest = level - freed_before_[device];
-      initial[static_cast<std::size_t>(device)] = Bytes{std::max<std::int64_t>(rest, 0)};
+      if (device < 0 || device >= 64) continue;
+      const auto number = static_cast<std::size_t>(device);
+      if (initial.size() <= number) initial.resize(number + 1);
+      initial[number] = Bytes{std::max<std::int64_t>(level, 0)};
     }
   }
 
   Draft& draft_;
   std::map<Key, std::vector<std::size_t>> live_;
-  std::map<std::int32_t, std::int64_t> levels_;        ///< Before the first event of a device.
-  std::map<std::int32_t, std::int64_t> freed_before_;  ///< Freed, but never seen allocated.
+  std::map<std::int32_t, std::int64_t> levels_;  ///< Before the first event of a device.
 };
 
 }  // namespace
