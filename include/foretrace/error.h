@@ -10,8 +10,8 @@
 
 namespace foretrace {
 
-/// The user's error: bad file, bad scenario, nothing to apply to. The text says what must hold, then
-/// what was found. Exit code 2.
+/// The user's error: bad file, bad scenario, nothing to apply to. The text says what must hold,
+/// then what was found. Exit code 2.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -35,7 +35,8 @@ decltype(auto) within(std::string_view place, Action&& action) {
   }
 }
 
-/// The nearest of `options` to a mistyped `found`, as " (did you mean \"x\"?)", or nothing when none is near.
+/// The nearest of `options` to a mistyped `found`, as " (did you mean \"x\"?)", or nothing when
+/// none is near.
 template <class Options>
 std::string did_you_mean(std::string_view found, const Options& options);
 

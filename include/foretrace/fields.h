@@ -66,8 +66,8 @@ class Fields {
   virtual void object(std::string_view name, Described& value, std::string_view help) = 0;
 };
 
-/// Overwrites the settings that `json` mentions. Throws Error, with the place, on an unknown name (with the
-/// nearest known one) or a bad value.
+/// Overwrites the settings that `json` mentions. Throws Error, with the place, on an unknown name
+/// (with the nearest known one) or a bad value.
 void read_json(const nlohmann::json& json, Described& object);
 
 /// The settings as they are now; read_json() of the result gives the same object.
@@ -79,8 +79,8 @@ nlohmann::json json_schema(Described& object);
 /// One aligned line per setting: name, default, help and limits. Nested settings as "where.name".
 void write_help(Described& object, std::ostream& out);
 
-/// Reads "buffers=2,where.name=/gemm/" into JSON for read_json(): each value is taken as the kind of setting it
-/// is for. A comma inside /.../ , [...] or "..." does not separate. Throws Error.
+/// Reads "buffers=2,where.name=/gemm/" into JSON for read_json(): each value is taken as the kind
+/// of setting it is for. A comma inside /.../ , [...] or "..." does not separate. Throws Error.
 nlohmann::json read_assignments(std::string_view text, Described& object);
 
 }  // namespace foretrace

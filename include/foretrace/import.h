@@ -1,8 +1,8 @@
 #pragma once
 
-// Reading a trace of any known format. An importer is a descriptor, a sniff and a reader; the list is
-// src/import/importers.def. Odd data is counted in Trace::notes; a file that cannot be used at all is a TraceError
-// that says where, what was found and what is allowed.
+// Reading a trace of any known format. An importer is a descriptor, a sniff and a reader; the list
+// is src/import/importers.def. Odd data is counted in Trace::notes; a file that cannot be used at
+// all is a TraceError that says where, what was found and what is allowed.
 
 #include <string>
 #include <string_view>
@@ -12,8 +12,8 @@
 
 namespace foretrace {
 
-/// What the sniff of every importer sees: the path and the first bytes after decompression (gz and zst are undone;
-/// a tar is looked into).
+/// What the sniff of every importer sees: the path and the first bytes after decompression (gz and
+/// zst are undone; a tar is looked into).
 struct Sniffed {
   std::string_view path;
   std::string_view head;
@@ -29,16 +29,17 @@ struct ImporterEntry {
 const std::vector<ImporterEntry>& importers();
 
 struct ImportOptions {
-  /// Keep and use a .ftrace copy of files that take long to read, under this folder; empty: neither. Keyed by
-  /// path, size, time of change and version of the importer.
+  /// Keep and use a .ftrace copy of files that take long to read, under this folder; empty:
+  /// neither. Keyed by path, size, time of change and version of the importer.
   std::string cache_folder;
 };
 
 /// Reads the one trace in `path`. A folder is read with import_all().
 Trace import_trace(const std::string& path, const ImportOptions& options = {});
 
-/// Every trace in a file, an archive (.tar.gz/.tgz) or a folder of per-rank files, in the order of ranks.
-/// Files of a folder that are no traces are counted in the first trace's notes. Throws TraceError if there is none.
+/// Every trace in a file, an archive (.tar.gz/.tgz) or a folder of per-rank files, in the order of
+/// ranks. Files of a folder that are no traces are counted in the first trace's notes. Throws
+/// TraceError if there is none.
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options = {});
 
 /// $XDG_CACHE_HOME/foretrace or ~/.cache/foretrace; empty if neither is known.

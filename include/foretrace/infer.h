@@ -1,7 +1,7 @@
 #pragma once
 
-// From what happened to what must happen: finds for each record the task it stands for, what is work in it and what is
-// waiting, and on whom it waits. One file per kind of wait.
+// From what happened to what must happen: finds for each record the task it stands for, what is
+// work in it and what is waiting, and on whom it waits. One file per kind of wait.
 
 #include <string>
 #include <vector>
@@ -17,7 +17,8 @@ struct Inference {
   Graph graph;
   Timeline recorded;  ///< When each task really ran. Same ids as the graph.
   Notes notes;
-  std::vector<std::string> assumptions;  ///< What the graph rests on beyond records, one sentence each.
+  std::vector<std::string>
+      assumptions;  ///< What the graph rests on beyond records, one sentence each.
 };
 
 /// Throws TraceError for a trace with nothing that takes time.

@@ -1,7 +1,8 @@
 #pragma once
 
-// Interned texts. A trace of a million records has a few thousand different names; each is stored once and
-// known by its number. Numbers are given in the order of first use, so they are the same in every run.
+// Interned texts. A trace of a million records has a few thousand different names; each is stored
+// once and known by its number. Numbers are given in the order of first use, so they are the same
+// in every run.
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,7 @@
 #pragma once
 
-// Answers, and the forms they are given in. One file per report in src/report; the list is reports.def.
+// Answers, and the forms they are given in. One file per report in src/report; the list is
+// reports.def.
 
 #include <cstdint>
 #include <iosfwd>
@@ -28,7 +29,7 @@ struct MemoryPeak {
 };
 
 struct AppliedStep {
-  std::string use;       ///< With its settings, as could be given to --with.
+  std::string use;  ///< With its settings, as could be given to --with.
   std::string summary;
   bool changed_nothing = false;
 };
@@ -46,7 +47,7 @@ struct Prediction {
 
   StepTimes measured;
   Nanoseconds window{0};
-  bool has_steps = false;     ///< Otherwise step times are those of the whole window.
+  bool has_steps = false;  ///< Otherwise step times are those of the whole window.
 
   StepTimes baseline;
   double replay_error = 0;
@@ -58,11 +59,11 @@ struct Prediction {
 
   StepTimes predicted;
   Nanoseconds lower{0}, upper{0};
-  std::string interval_source;       ///< Where the interval comes from, in words.
+  std::string interval_source;  ///< Where the interval comes from, in words.
   Breakdown predicted_breakdown;
   std::vector<MemoryPeak> predicted_memory;
   std::vector<std::string> assumptions;
-  double speedup = 1;                ///< baseline step time / predicted step time.
+  double speedup = 1;  ///< baseline step time / predicted step time.
 
   std::vector<AppliedStep> steps;
   std::vector<Explained> explained;  ///< Only with --explain.
@@ -79,11 +80,13 @@ struct ReportEntry {
 };
 const std::vector<ReportEntry>& reports();
 
-/// The timeline as Kineto/Chrome JSON that opens in Perfetto and that import_trace() reads back: same categories, correlation ids
-/// and sync records; no two overlapping events on one track. gzip if the path ends in .gz. Throws Error if it cannot be written.
+/// The timeline as Kineto/Chrome JSON that opens in Perfetto and that import_trace() reads back:
+/// same categories, correlation ids and sync records; no two overlapping events on one track. gzip
+/// if the path ends in .gz. Throws Error if it cannot be written.
 void write_kineto(const Graph& graph, const Timeline& timeline, const std::string& path);
 
-/// What a trace holds, for `info`; and what is missing, what that costs a prediction and which profiler setting would fix it, for `doctor`.
+/// What a trace holds, for `info`; and what is missing, what that costs a prediction and which
+/// profiler setting would fix it, for `doctor`.
 struct Finding {
   Severity severity = Severity::info;
   std::string what, cost, fix;

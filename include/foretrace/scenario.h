@@ -1,7 +1,8 @@
 #pragma once
 
-// Runs the verbs in the order a question asks for: import, infer, replay the baseline, transform, simulate, report. The one
-// place where transforms are applied, and where a result is checked for "changed nothing" and "matched nothing".
+// Runs the verbs in the order a question asks for: import, infer, replay the baseline, transform,
+// simulate, report. The one place where transforms are applied, and where a result is checked for
+// "changed nothing" and "matched nothing".
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -18,7 +19,8 @@
 namespace foretrace {
 
 struct Scenario {
-  std::string trace;    ///< Path, in a file relative to that file; may be empty when given on the command line.
+  std::string trace;    ///< Path, in a file relative to that file; may be empty when given on the
+                        ///< command line.
   std::string machine;  ///< Name or path of the device to predict for; empty: the trace's own.
   std::vector<std::unique_ptr<Transform>> transforms;
   std::vector<std::string> uses;     ///< Each transform with its settings, as text.
@@ -26,8 +28,8 @@ struct Scenario {
   std::vector<std::string> asserts;  ///< "step_time <= 120ms" ...
 };
 
-/// Throws Error with the place: `amp.json: transforms[1]: workers: must be at least 1, got 0`. Paths are made relative to
-/// the working directory.
+/// Throws Error with the place: `amp.json: transforms[1]: workers: must be at least 1, got 0`.
+/// Paths are made relative to the working directory.
 Scenario read_scenario(const std::string& path);
 Scenario parse_scenario(const nlohmann::json& json);
 /// Draft-07 schema of a scenario, all transforms included.
@@ -42,7 +44,8 @@ struct PredictOptions {
   std::string perfetto_path;  ///< Write the predicted timeline there.
 };
 
-/// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is the answer.
+/// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is
+/// the answer.
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options = {});
 
@@ -54,7 +57,7 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
 enum class Verdict { holds, fails, undecided };
 
 struct CheckedAssert {
-  std::string text;   ///< As written: "step_time <= 120ms".
+  std::string text;  ///< As written: "step_time <= 120ms".
   Verdict verdict = Verdict::holds;
   std::string found;  ///< "131.2 ms (125.0 ms to 138.1 ms)".
 };
@@ -64,23 +67,26 @@ std::vector<CheckedAssert> check_asserts(const Scenario& scenario, const Predict
 
 /// How well causes were found (`foretrace validate`): structure of one step, work of another.
 struct Validation {
-  Nanoseconds measured{0};               ///< Step time.
+  Nanoseconds measured{0};  ///< Step time.
   double replay_error = 0;
   std::size_t tasks = 0;
   Unexplained unexplained;
   int alike_steps = 0;
-  std::optional<double> cross_step_error;        ///< Median over ordered pairs of alike steps; nothing with fewer than three.
+  std::optional<double> cross_step_error;  ///< Median over ordered pairs of alike steps; nothing
+                                           ///< with fewer than three.
   std::optional<double> worst_cross_step_error;
-  std::optional<double> same_as_first_error;     ///< Of the guess "every step takes as long as the first".
-  bool scale_holds = false;      ///< All durations and lags doubled: the time is doubled exactly.
-  bool neutral_holds = false;    ///< A transform by factor 1 changes nothing.
-  bool shrink_holds = false;     ///< Shrinking tasks, one at a time, never made the end later.
-  bool export_holds = false;     ///< Export and re-import gave the same step time.
+  std::optional<double>
+      same_as_first_error;     ///< Of the guess "every step takes as long as the first".
+  bool scale_holds = false;    ///< All durations and lags doubled: the time is doubled exactly.
+  bool neutral_holds = false;  ///< A transform by factor 1 changes nothing.
+  bool shrink_holds = false;   ///< Shrinking tasks, one at a time, never made the end later.
+  bool export_holds = false;   ///< Export and re-import gave the same step time.
   Notes notes;
 };
 Validation validate(const Inference& inference);
-/// Dependencies and lags of steps of one recording, the work of steps of another of the same job (two repeats): only the
-/// errors are filled in, and what describes `structure`. Throws Error if no steps are alike.
+/// Dependencies and lags of steps of one recording, the work of steps of another of the same job
+/// (two repeats): only the errors are filled in, and what describes `structure`. Throws Error if no
+/// steps are alike.
 Validation validate_against(const Inference& structure, const Inference& work);
 nlohmann::json to_json(const Validation& validation);
 

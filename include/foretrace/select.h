@@ -13,8 +13,8 @@
 
 namespace foretrace {
 
-/// A name pattern: plain text is looked for anywhere in the name, /text/ is an ECMAScript regular expression, empty matches all.
-/// Compiled once; throws Error on a bad expression.
+/// A name pattern: plain text is looked for anywhere in the name, /text/ is an ECMAScript regular
+/// expression, empty matches all. Compiled once; throws Error on a bad expression.
 class NamePattern {
  public:
   explicit NamePattern(std::string_view pattern);
@@ -33,16 +33,19 @@ class Selector final : public Described {
   explicit Selector(std::string_view kind) : kind_(kind) {}
   Selector(std::string_view kind, std::string_view phase) : kind_(kind), phase_(phase) {}
 
-  /// kind (a task kind; "any"; "device" for all that run on a device), name, layer ("3", "2-5"), module, phase, stream (a lane's name or
-  /// part of it), rank, step.
+  /// kind (a task kind; "any"; "device" for all that run on a device), name, layer ("3", "2-5"),
+  /// module, phase, stream (a lane's name or part of it), rank, step.
   void describe(Fields& fields) override;
 
-  /// In order of lanes, and of the line on each. Removed tasks are never selected. Matches each distinct name once.
+  /// In order of lanes, and of the line on each. Removed tasks are never selected. Matches each
+  /// distinct name once.
   std::vector<TaskId> select(const Graph& graph) const;
-  /// As select(), but throws Error `no task matches "where" (...)` with what was asked for when there is none.
+  /// As select(), but throws Error `no task matches "where" (...)` with what was asked for when
+  /// there is none.
   std::vector<TaskId> select_some(const Graph& graph, std::string_view setting = "where") const;
 
-  /// Throws Error, naming the setting, on an expression or a range that cannot be read. select() does so too.
+  /// Throws Error, naming the setting, on an expression or a range that cannot be read. select()
+  /// does so too.
   void check() const;
   /// What is asked for: `kind kernel, name "gemm"`, or "any task".
   std::string to_text() const;

@@ -1,8 +1,9 @@
 #pragma once
 
-// The replay: from what must happen to when it happens. A task starts when the one in front of it on its lane
-// and everything it depends on let it. FIFO lanes need no clock: tasks are taken in topological order. Shared and priority lanes
-// bring an event queue in order of (time, id). Same graph, same bytes out.
+// The replay: from what must happen to when it happens. A task starts when the one in front of it
+// on its lane and everything it depends on let it. FIFO lanes need no clock: tasks are taken in
+// topological order. Shared and priority lanes bring an event queue in order of (time, id). Same
+// graph, same bytes out.
 
 #include <cstdint>
 #include <memory>
@@ -19,11 +20,12 @@ struct SimulateOptions {
   bool memory = true;
 };
 
-/// Throws Error naming the tasks and dependencies of a shortest circle, with their provenance, if there is one.
+/// Throws Error naming the tasks and dependencies of a shortest circle, with their provenance, if
+/// there is one.
 Timeline simulate(const Graph& graph, const SimulateOptions& options = {});
 
-/// A graph frozen for many replays: renumbered in topological order, compressed sparse rows, at most 64 bytes a task. Only
-/// for graphs whose lanes are all FIFO (others: Error).
+/// A graph frozen for many replays: renumbered in topological order, compressed sparse rows, at
+/// most 64 bytes a task. Only for graphs whose lanes are all FIFO (others: Error).
 class Compiled {
  public:
   explicit Compiled(const Graph& graph);
@@ -42,7 +44,8 @@ class Compiled {
   Nanoseconds replay();
   std::span<const Nanoseconds> finish() const;
 
-  /// As many replays as there are sets (each of task_count() durations in compiled order), eight at a time in one pass.
+  /// As many replays as there are sets (each of task_count() durations in compiled order), eight at
+  /// a time in one pass.
   std::vector<Nanoseconds> replay_all(std::span<const std::span<const Nanoseconds>> sets) const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
-// When each task of a graph runs, and who holds how much memory: what was recorded, or what simulate() finds. The same
-// questions (step time, breakdown, peak) are asked of both.
+// When each task of a graph runs, and who holds how much memory: what was recorded, or what
+// simulate() finds. The same questions (step time, breakdown, peak) are asked of both.
 
 #include <cstdint>
 #include <string>
@@ -36,22 +36,24 @@ struct Timeline {
   std::vector<Nanoseconds> finish;
   std::vector<Reason> reasons;  ///< Empty unless asked for.
   std::vector<MemoryCurve> memory;
-  Nanoseconds length{0};        ///< The greatest finish.
+  Nanoseconds length{0};  ///< The greatest finish.
 };
 
 struct StepTimes {
-  /// Of each step but the last, or of the only one: distance to the next (first device activity launched to first device
-  /// activity launched; host markers where there is no device work).
+  /// Of each step but the last, or of the only one: distance to the next (first device activity
+  /// launched to first device activity launched; host markers where there is no device work).
   std::vector<Nanoseconds> each;
-  /// Median of `each`, the first left out when three or more steps were recorded; `length` for a graph without steps.
+  /// Median of `each`, the first left out when three or more steps were recorded; `length` for a
+  /// graph without steps.
   Nanoseconds step_time{0};
 };
 
 StepTimes step_times(const Graph& graph, const Timeline& timeline);
 
-/// Where the time of an average steady step goes; the parts add up to the step time. Of each instant the first that
-/// holds: compute (a kernel runs), communication (only collectives run), copy, input (nothing on the device, a data-loading task runs on a host
-/// thread), host (host work), idle.
+/// Where the time of an average steady step goes; the parts add up to the step time. Of each
+/// instant the first that holds: compute (a kernel runs), communication (only collectives run),
+/// copy, input (nothing on the device, a data-loading task runs on a host thread), host (host
+/// work), idle.
 struct Breakdown {
   Nanoseconds compute{0}, communication{0}, copy{0}, input{0}, host{0}, idle{0};
 };
@@ -63,7 +65,8 @@ std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timel
 /// The chain of tasks that ends last, in order of time. Needs `reasons`.
 std::vector<TaskId> critical_path(const Graph& graph, const Timeline& timeline);
 
-/// One line per lane that has tasks, one character per `tick` (each task drawn with the first letter of its name):
+/// One line per lane that has tasks, one character per `tick` (each task drawn with the first
+/// letter of its name):
 ///
 ///     cpu    |LLMM....|
 ///     stream |..AAAABB|

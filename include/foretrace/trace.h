@@ -1,16 +1,15 @@
 #pragma once
 
-// What one process on one rank did while it was recorded: flat tables of records, in no promised order
-// but with stable numbers. A trace says when things happened, not why; infer.h finds out why.
+// What one process on one rank did while it was recorded: flat tables of records, in no promised
+// order but with stable numbers. A trace says when things happened, not why; infer.h finds out why.
 //
 //     hosts    ops, annotations, Python frames and CUDA calls on CPU threads
 //     devices  kernels, copies and fills on the streams of a device
-//     syncs    what a synchronizing call or event waited for, where the profiler was asked to say so
-//     memory   allocator events
-//     links    forward op -> backward op
+//     syncs    what a synchronizing call or event waited for, where the profiler was asked to say
+//     so memory   allocator events links    forward op -> backward op
 //
-// Times are nanoseconds since `origin` (absolute, if the format knows it), so that the smallest time is near
-// 0. Importers fill a Trace; nobody else changes one.
+// Times are nanoseconds since `origin` (absolute, if the format knows it), so that the smallest
+// time is near 0. Importers fill a Trace; nobody else changes one.
 
 #include <cstdint>
 #include <map>
@@ -43,10 +42,10 @@ struct HostRecord {
 
 /// What the profiler says about an op beyond its time. Texts as in the trace.
 struct OpDetails {
-  NameId shapes{};    ///< JSON text of "Input Dims".
-  NameId types{};     ///< JSON text of "Input type".
-  NameId values{};    ///< JSON text of "Concrete Inputs".
-  NameId stack{};     ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
+  NameId shapes{};                   ///< JSON text of "Input Dims".
+  NameId types{};                    ///< JSON text of "Input type".
+  NameId values{};                   ///< JSON text of "Concrete Inputs".
+  NameId stack{};                    ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
   std::int64_t sequence = -1;        ///< Links a forward op and its backward; -1 if none.
   std::uint64_t forward_thread = 0;  ///< As the profiler numbers them; 0 if this is no backward op.
   std::int64_t python_id = -1;       ///< Of a Python frame; its parent in `python_parent`.
@@ -56,7 +55,7 @@ struct OpDetails {
 struct DeviceRecord {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t bytes = 0;         ///< Of a copy or fill.
+  std::int64_t bytes = 0;  ///< Of a copy or fill.
   NameId name{};
   std::uint32_t correlation = 0;  ///< Of the call that launched it. One call may launch many.
   std::uint32_t external = 0;
@@ -67,14 +66,14 @@ struct DeviceRecord {
   std::uint16_t stream = 0;       ///< Into Trace::streams.
   DeviceKind kind = DeviceKind::kernel;
   CopyDirection direction = CopyDirection::none;
-  bool pinned_host = false;       ///< The host side of a copy is page-locked.
+  bool pinned_host = false;  ///< The host side of a copy is page-locked.
 };
 
 struct CollectiveDetails {
   NameId collective{};  ///< "allreduce" ... as recorded.
   NameId dtype{};
-  NameId group{};       ///< Process group name.
-  NameId ranks{};       ///< JSON text, "[0, 1]".
+  NameId group{};  ///< Process group name.
+  NameId ranks{};  ///< JSON text, "[0, 1]".
   std::int64_t in_elements = 0;
   std::int64_t out_elements = 0;
   std::int32_t group_size = 0;
@@ -84,10 +83,10 @@ struct CollectiveDetails {
 struct SyncRecord {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::uint32_t correlation = 0;         ///< Of the host call.
-  std::uint32_t stream = kNone;          ///< Into Trace::streams: the one that waits or is waited for.
-  std::uint32_t wait_on_stream = kNone;  ///< Event kinds: where the event was recorded.
-  std::uint32_t wait_on_correlation = 0; ///< Of the cudaEventRecord call; 0 if unknown.
+  std::uint32_t correlation = 0;  ///< Of the host call.
+  std::uint32_t stream = kNone;   ///< Into Trace::streams: the one that waits or is waited for.
+  std::uint32_t wait_on_stream = kNone;   ///< Event kinds: where the event was recorded.
+  std::uint32_t wait_on_correlation = 0;  ///< Of the cudaEventRecord call; 0 if unknown.
   std::uint32_t event = 0;
   SyncKind kind = SyncKind::unknown;
 };
@@ -99,7 +98,7 @@ struct MemoryRecord {
   std::int64_t total_allocated = -1;  ///< After this event; -1 if not recorded.
   std::int64_t total_reserved = -1;
   std::uint16_t thread = 0;
-  std::int16_t device = -1;           ///< -1 is host memory.
+  std::int16_t device = -1;  ///< -1 is host memory.
 };
 
 /// "fwdbwd" flow: from a time on one thread to a time on another.
@@ -143,19 +142,22 @@ struct Trace {
   std::vector<Device> properties;  ///< Devices of the machine, as far as recorded.
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
-  std::int64_t origin_ns = 0;      ///< Add to any time to get that of the recording's clock.
-  std::int64_t tick_ns = 1;        ///< Resolution of the recorded times: 1, or 1000 for whole microseconds.
-  std::string format;              ///< "kineto", "ftrace" ...
-  std::map<std::string, std::string> metadata;  ///< What else the file says of itself, as JSON text.
-  Notes notes;                     ///< What the importer found odd.
+  std::int64_t origin_ns = 0;  ///< Add to any time to get that of the recording's clock.
+  std::int64_t tick_ns =
+      1;               ///< Resolution of the recorded times: 1, or 1000 for whole microseconds.
+  std::string format;  ///< "kineto", "ftrace" ...
+  std::map<std::string, std::string>
+      metadata;  ///< What else the file says of itself, as JSON text.
+  Notes notes;   ///< What the importer found odd.
 
   std::size_t record_count() const {
     return hosts.size() + devices.size() + syncs.size() + memory.size() + links.size();
   }
 };
 
-/// Our own file, described in traces/README.md. Throws TraceError with the place on anything that is not a whole,
-/// intact file of a known version; writes through a temporary file, so that a reader never sees half of one.
+/// Our own file, described in traces/README.md. Throws TraceError with the place on anything that
+/// is not a whole, intact file of a known version; writes through a temporary file, so that a
+/// reader never sees half of one.
 Trace read_ftrace(const std::string& path);
 void write_ftrace(const Trace& trace, const std::string& path);
 

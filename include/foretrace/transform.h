@@ -1,7 +1,7 @@
 #pragma once
 
-// What if: edits a graph the way an optimization would have changed the program. One file per transform in src/transform;
-// the list is transforms.def.
+// What if: edits a graph the way an optimization would have changed the program. One file per
+// transform in src/transform; the list is transforms.def.
 
 #include <memory>
 #include <string>
@@ -19,19 +19,20 @@ struct Effect {
   std::string summary;                   ///< "412 kernels at a third, 1303 at half of their time"
   std::vector<std::string> assumptions;  ///< What must hold for this to be true, one sentence each.
   Notes notes;
-  std::size_t changed = 0;               ///< Tasks and dependencies touched; 0 is reported as "changed nothing".
+  std::size_t changed = 0;  ///< Tasks and dependencies touched; 0 is reported as "changed nothing".
 };
 
 class Transform : public Described {
  public:
-  /// Throws Error if there is nothing to apply to, with the setting that matched nothing. May leave the graph half edited then.
+  /// Throws Error if there is nothing to apply to, with the setting that matched nothing. May leave
+  /// the graph half edited then.
   virtual Effect apply(Graph& graph) const = 0;
 };
 
 struct TransformEntry {
   std::string_view name;
-  std::string_view summary;     ///< One line for `list`.
-  std::string_view assumes;     ///< What it models and ignores, for `help`: a short paragraph.
+  std::string_view summary;  ///< One line for `list`.
+  std::string_view assumes;  ///< What it models and ignores, for `help`: a short paragraph.
   std::unique_ptr<Transform> (*make)();
 };
 

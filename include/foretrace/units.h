@@ -36,8 +36,9 @@ struct Throughput {
   friend auto operator<=>(const Throughput&, const Throughput&) = default;
 };
 
-/// "5us", "1.5 ms", "-3ns"; units ns us ms s min h. Throws Error where the unit is missing or unknown,
-/// or the value does not fit 64-bit nanoseconds. Decimal digits are read exactly, not through double.
+/// "5us", "1.5 ms", "-3ns"; units ns us ms s min h. Throws Error where the unit is missing or
+/// unknown, or the value does not fit 64-bit nanoseconds. Decimal digits are read exactly, not
+/// through double.
 Nanoseconds parse_time(std::string_view text);
 
 /// "512B", "25 MB" (10^6), "25MiB" (2^20). Throws Error.
