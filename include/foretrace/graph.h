@@ -207,7 +207,8 @@ class Graph {
 
   std::vector<Allocation>& allocations();
   const std::vector<Allocation>& allocations() const;
-  /// Bytes in use on each device when the recording began (index = device), allocations without a maker included.
+  /// Bytes in use on each device when the recording began (index = device), allocations without a
+  /// maker included.
   std::vector<Bytes>& initial_memory();
   const std::vector<Bytes>& initial_memory() const;
 
