@@ -54,6 +54,24 @@ bool is_old_annotation(std::string_view name) {
          starts_with(name, "enumerate(DataLoader)#");
 }
 
+/// Of an event on a CPU thread.
+HostKind host_kind(Category category, std::string_view name) {
+  switch (category) {
+    case Category::annotation:
+      return HostKind::annotation;
+    case Category::python:
+      return HostKind::python;
+    case Category::runtime:
+      return HostKind::runtime;
+    case Category::driver:
+      return HostKind::driver;
+    case Category::overhead:
+      return HostKind::overhead;
+    default:
+      return is_old_annotation(name) ? HostKind::annotation : HostKind::op;
+  }
+}
+
 bool is_link(std::string_view category) {
   return category == "fwdbwd" || category == "fwd_bwd" || category == "forward_backward";
 }
@@ -101,21 +119,6 @@ void KinetoRecords::add_complete(const KinetoEvent& event, std::int64_t offset) 
   times.duration = read_duration(event, offset);
   ++useful_;
   switch (kind) {
-    case Category::op:
-    case Category::none:
-      return add_host(
-          event, is_old_annotation(event.text(Field::name)) ? HostKind::annotation : HostKind::op,
-          times);
-    case Category::annotation:
-      return add_host(event, HostKind::annotation, times);
-    case Category::python:
-      return add_host(event, HostKind::python, times);
-    case Category::runtime:
-      return add_host(event, HostKind::runtime, times);
-    case Category::driver:
-      return add_host(event, HostKind::driver, times);
-    case Category::overhead:
-      return add_host(event, HostKind::overhead, times);
     case Category::kernel:
       return add_device(event, DeviceKind::kernel, times);
     case Category::copy:
@@ -126,10 +129,8 @@ void KinetoRecords::add_complete(const KinetoEvent& event, std::int64_t offset) 
       return add_device(event, DeviceKind::annotation, times);
     case Category::sync:
       return add_sync(event, times);
-    case Category::ignored:
-    case Category::no_place:
-    case Category::unknown:
-      return;
+    default:
+      return add_host(event, host_kind(kind, event.text(Field::name)), times);
   }
 }
 
@@ -220,6 +221,7 @@ void KinetoRecords::begin_range(const KinetoEvent& event, std::int64_t offset) {
   HostRecord record;
   if (!read_start(event, offset, record.start_ns)) return;
   record.name = name(event, Field::name);
+  record.kind = host_kind(category(event), event.text(Field::name));
   record.thread = thread_of(event);
   if (record.thread >= open_.size()) open_.resize(record.thread + std::size_t{1});
   open_[record.thread].push_back(record);

@@ -34,6 +34,24 @@ TEST(Import, ReadsEveryCompression) {
   }
 }
 
+TEST(Import, AFileThatEndsEarlyIsReadUpToThere) {
+  const Folder folder;
+  std::string json = "{\"traceEvents\": [";
+  for (int i = 0; i < 2000; ++i) {
+    json += R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "dur": 1, "ts": )" +
+            std::to_string(i * i * 7 % 10007) + "},\n";
+  }
+  const std::string packed = gzip(json + "{}]}");
+  const Trace trace = import_trace(folder.write("a.json.gz", packed.substr(0, packed.size() / 2)));
+  EXPECT_GT(trace.devices.size(), 100U);
+  EXPECT_LT(trace.devices.size(), 2000U);
+  ASSERT_EQ(trace.notes.all().size(), 1U);
+  EXPECT_EQ(trace.notes.all()[0].text,
+            "the trace is cut off in the middle of an event: the gzip data ends in the middle; "
+            "what is in front of it "
+            "was read");
+}
+
 TEST(Import, AnArchiveOfSeveralTracesIsNotOneTrace) {
   const Folder folder;
   const std::string archive =

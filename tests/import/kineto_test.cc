@@ -159,6 +159,19 @@ op "outer" 3/0 0+10000
 )");
 }
 
+TEST(Kineto, BeginsKeepTheirCategory) {
+  EXPECT_EQ(recorded(R"([
+    {"ph": "B", "cat": "user_annotation", "pid": 3, "tid": 1, "ts": 10, "name": "step"},
+    {"ph": "B", "cat": "cuda_runtime", "pid": 3, "tid": 1, "ts": 11, "name": "cudaFree"},
+    {"ph": "E", "pid": 3, "tid": 1, "ts": 12},
+    {"ph": "E", "pid": 3, "tid": 1, "ts": 13}
+  ])"),
+            R"(
+runtime "cudaFree" 3/1 1000+1000
+annotation "step" 3/1 0+3000
+)");
+}
+
 TEST(Kineto, NamesThreadsWhereverTheNameStands) {
   const Trace trace = read_text(R"x([
     {"name": "thread_name", "ph": "M", "ts": 1, "pid": 1, "tid": 2, "args": {"name": "thread 2 (python)"}},
