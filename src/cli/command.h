@@ -1,7 +1,7 @@
 #pragma once
 
-// Commands of the command line. Each file registers one: its options, and what it does when it is called. Results go to
-// `out`, everything else to stderr.
+// Commands of the command line. Each file registers one: its options, and what it does when it is
+// called. Results go to `out`, everything else to stderr.
 
 #include <CLI/CLI.hpp>
 #include <ostream>
@@ -22,7 +22,7 @@ enum ExitCode : int {
 };
 
 struct Session {
-  CLI::App& app;      ///< The whole program, for help.
+  CLI::App& app;  ///< The whole program, for help.
   std::ostream& out;
   int exit_code = kAnswered;
 };

@@ -33,7 +33,8 @@ struct ConvertCommand {
     command.add_option("TRACE", from, "What to read")->required();
     command
         .add_option("OUT", to,
-                    "What to write. By its ending: .ftrace (all records), .json or .json.gz (Kineto JSON of the tasks "
+                    "What to write. By its ending: .ftrace (all records), .json or .json.gz "
+                    "(Kineto JSON of the tasks "
                     "that were found), .graph (their dependencies, as text)")
         ->required();
     command.add_flag("--quiet", quiet, "Show no progress");

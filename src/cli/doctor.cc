@@ -15,8 +15,9 @@ namespace {
 struct Diagnosis {
   std::int32_t rank = 0, world_size = 1;
   std::vector<Finding> findings;
-  std::optional<Prediction> replay;  ///< Of the unmodified job; nothing if the trace cannot be used.
-  std::string unusable;              ///< Why.
+  std::optional<Prediction>
+      replay;            ///< Of the unmodified job; nothing if the trace cannot be used.
+  std::string unusable;  ///< Why.
 };
 
 Diagnosis diagnose(const Trace& trace, bool other_ranks_are_there) {
@@ -26,7 +27,8 @@ Diagnosis diagnose(const Trace& trace, bool other_ranks_are_there) {
   diagnosis.findings = examine(trace);
   if (other_ranks_are_there) {
     const std::string alone = "rank " + std::to_string(trace.rank) + " of ";
-    std::erase_if(diagnosis.findings, [&](const Finding& finding) { return finding.what.starts_with(alone); });
+    std::erase_if(diagnosis.findings,
+                  [&](const Finding& finding) { return finding.what.starts_with(alone); });
   }
   try {
     diagnosis.replay = predict(infer(trace), Scenario{});
@@ -37,8 +39,9 @@ Diagnosis diagnose(const Trace& trace, bool other_ranks_are_there) {
 }
 
 std::size_t count(const Diagnosis& diagnosis, Severity severity) {
-  return static_cast<std::size_t>(std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
-                                                [&](const Finding& finding) { return finding.severity == severity; }));
+  return static_cast<std::size_t>(
+      std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                    [&](const Finding& finding) { return finding.severity == severity; }));
 }
 
 std::string counted(std::size_t count, const char* noun) {
@@ -46,7 +49,9 @@ std::string counted(std::size_t count, const char* noun) {
 }
 
 void write_finding(const Finding& finding, std::ostream& out) {
-  out << '\n' << (finding.severity == Severity::warning ? "warning" : "remark ") << "  " << finding.what << '\n';
+  out << '\n'
+      << (finding.severity == Severity::warning ? "warning" : "remark ") << "  " << finding.what
+      << '\n';
   out << "         costs  " << finding.cost << '\n';
   if (!finding.fix.empty()) out << "         fix    " << finding.fix << '\n';
 }
@@ -58,14 +63,16 @@ void write_text(const Diagnosis& diagnosis, std::ostream& out) {
   } else {
     const Prediction& replay = *diagnosis.replay;
     const Unexplained& unexplained = replay.unexplained;
-    const double share = unexplained.window.count() == 0 ? 0
-                                                         : 100.0 * static_cast<double>(unexplained.lag.count()) /
-                                                               static_cast<double>(unexplained.window.count());
+    const double share = unexplained.window.count() == 0
+                             ? 0
+                             : 100.0 * static_cast<double>(unexplained.lag.count()) /
+                                   static_cast<double>(unexplained.window.count());
     out << "can be used, " << counted(count(diagnosis, Severity::warning), "warning") << " and "
         << counted(count(diagnosis, Severity::info), "remark") << '\n'
         << "a step takes " << to_text(replay.measured.step_time) << "; replayed it is "
-        << to_fixed(100 * replay.replay_error, 3) << " % off, with " << unexplained.pinned_tasks << " of "
-        << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2) << " % of the time unexplained\n";
+        << to_fixed(100 * replay.replay_error, 3) << " % off, with " << unexplained.pinned_tasks
+        << " of " << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2)
+        << " % of the time unexplained\n";
   }
   for (const Finding& finding : diagnosis.findings) write_finding(finding, out);
 }
@@ -132,7 +139,8 @@ struct DoctorCommand {
         write_text(all[i], out);
       }
     });
-    const bool usable = std::all_of(all.begin(), all.end(), [](const Diagnosis& d) { return d.replay.has_value(); });
+    const bool usable = std::all_of(all.begin(), all.end(),
+                                    [](const Diagnosis& d) { return d.replay.has_value(); });
     session.exit_code = usable ? kAnswered : kUnusableTrace;
   }
 };

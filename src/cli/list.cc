@@ -35,8 +35,10 @@ struct List {
 };
 
 constexpr List kLists[] = {
-    {"commands", [] { return rows_of(commands()); }},   {"devices", device_rows},
-    {"importers", [] { return rows_of(importers()); }}, {"reports", [] { return rows_of(reports()); }},
+    {"commands", [] { return rows_of(commands()); }},
+    {"devices", device_rows},
+    {"importers", [] { return rows_of(importers()); }},
+    {"reports", [] { return rows_of(reports()); }},
     {"transforms", [] { return rows_of(transforms()); }},
 };
 
@@ -68,7 +70,8 @@ void run(const std::string& what, Session& session) {
 
 void add_list(CLI::App& command, Session& session) {
   const auto what = std::make_shared<std::string>();
-  command.add_option("WHAT", *what, "commands, devices, importers, reports or transforms; all if left out");
+  command.add_option("WHAT", *what,
+                     "commands, devices, importers, reports or transforms; all if left out");
   command.callback([what, &session] { run(*what, session); });
 }
 

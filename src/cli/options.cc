@@ -8,8 +8,11 @@
 namespace foretrace {
 
 void CacheOptions::add_to(CLI::App& command) {
-  command.add_flag("--no-cache", off, "Neither use nor keep copies of traces that are slow to read");
-  command.add_option("--cache-dir", folder, "Where to keep such copies instead of " + default_cache_folder())
+  command.add_flag("--no-cache", off,
+                   "Neither use nor keep copies of traces that are slow to read");
+  command
+      .add_option("--cache-dir", folder,
+                  "Where to keep such copies instead of " + default_cache_folder())
       ->type_name("FOLDER");
 }
 
@@ -19,7 +22,9 @@ std::string CacheOptions::chosen() const {
 }
 
 void OutputOption::add_to(CLI::App& command) {
-  command.add_option("--output,-o", path, "Write the result to this file instead of standard output")->type_name("FILE");
+  command
+      .add_option("--output,-o", path, "Write the result to this file instead of standard output")
+      ->type_name("FILE");
 }
 
 void OutputOption::write(Session& session, const std::function<void(std::ostream&)>& answer) const {
@@ -32,7 +37,8 @@ void OutputOption::write(Session& session, const std::function<void(std::ostream
 
 void FormatOption::add_to(CLI::App& command) {
   std::string help = "How to show the result: ";
-  for (std::size_t i = 0; i < names.size(); ++i) help += (i == 0 ? "" : ", ") + std::string(names[i]);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    help += (i == 0 ? "" : ", ") + std::string(names[i]);
   command.add_option("--format", chosen, help)->type_name("NAME");
 }
 
@@ -42,7 +48,8 @@ void FormatOption::check() const {
     if (name == chosen) return;
     all += (all.empty() ? "" : ", ") + std::string(name);
   }
-  throw Error("--format: must be one of " + all + ", got '" + chosen + "'" + did_you_mean(chosen, names));
+  throw Error("--format: must be one of " + all + ", got '" + chosen + "'" +
+              did_you_mean(chosen, names));
 }
 
 void print_json(const nlohmann::json& value, std::ostream& out) {

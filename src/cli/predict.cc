@@ -20,14 +20,23 @@ struct PredictCommand {
 
   void add_to(CLI::App& command) {
     command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks");
-    command.add_option("--with", steps, "What to change: a transform with its settings, prefetch:buffers=2; may be repeated")
+    command
+        .add_option(
+            "--with", steps,
+            "What to change: a transform with its settings, prefetch:buffers=2; may be repeated")
         ->type_name("STEP")
         ->allow_extra_args(false);
-    command.add_option("--scenario", scenario_path, "Read what to change from this JSON file")->type_name("FILE");
-    command.add_option("--machine", machine, "Predict for this device: a built-in name or a JSON file")->type_name("NAME|FILE");
+    command.add_option("--scenario", scenario_path, "Read what to change from this JSON file")
+        ->type_name("FILE");
+    command
+        .add_option("--machine", machine, "Predict for this device: a built-in name or a JSON file")
+        ->type_name("NAME|FILE");
     for (const ReportEntry& report : reports()) format.names.push_back(report.name);
     format.add_to(command);
-    command.add_option("--perfetto", perfetto, "Write the predicted timeline there, as JSON for ui.perfetto.dev (.gz packs it)")
+    command
+        .add_option(
+            "--perfetto", perfetto,
+            "Write the predicted timeline there, as JSON for ui.perfetto.dev (.gz packs it)")
         ->type_name("FILE");
     command.add_flag("--explain", explain, "Show what the critical path works on and waits for");
     command.add_flag("--strict", strict, "Refuse a trace that gives rise to warnings");
@@ -40,12 +49,14 @@ struct PredictCommand {
     Scenario scenario;
     if (!scenario_path.empty()) scenario = read_scenario(scenario_path);
     for (const std::string& step : steps) {
-      scenario.transforms.push_back(within("--with " + step, [&] { return read_transform_text(step); }));
+      scenario.transforms.push_back(
+          within("--with " + step, [&] { return read_transform_text(step); }));
       scenario.uses.push_back(step);
     }
     if (!trace.empty()) scenario.trace = trace;
     if (!machine.empty()) scenario.machine = machine;
-    if (scenario.trace.empty()) throw Error("predict: which TRACE? Give it on the command line, or in the scenario");
+    if (scenario.trace.empty())
+      throw Error("predict: which TRACE? Give it on the command line, or in the scenario");
     return scenario;
   }
 
@@ -62,7 +73,10 @@ struct PredictCommand {
     const Prediction prediction = [&] {
       const Progress progress("predicting " + question.trace, quiet);
       return predict(question.trace, question,
-                     {.explain = explain, .strict = strict, .cache_folder = cache.chosen(), .perfetto_path = perfetto});
+                     {.explain = explain,
+                      .strict = strict,
+                      .cache_folder = cache.chosen(),
+                      .perfetto_path = perfetto});
     }();
     output.write(session, [&](std::ostream& out) {
       for (const std::string& name : chosen_reports(question)) write_report(name, prediction, out);
@@ -70,9 +84,11 @@ struct PredictCommand {
     session.exit_code = check(question, prediction);
   }
 
-  static void write_report(const std::string& name, const Prediction& prediction, std::ostream& out) {
+  static void write_report(const std::string& name, const Prediction& prediction,
+                           std::ostream& out) {
     const auto& all = reports();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const ReportEntry& entry) { return entry.name == name; });
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const ReportEntry& entry) { return entry.name == name; });
     if (found == all.end()) throw Error("reports: there is no report '" + name + "'");
     found->write(prediction, out);
   }
@@ -82,8 +98,8 @@ struct PredictCommand {
     int code = kAnswered;
     for (const CheckedAssert& one : check_asserts(question, prediction)) {
       const bool fails = one.verdict == Verdict::fails;
-      std::cerr << "foretrace: assert " << (fails ? "fails" : "is undecided") << ": " << one.text << ", found "
-                << one.found << '\n';
+      std::cerr << "foretrace: assert " << (fails ? "fails" : "is undecided") << ": " << one.text
+                << ", found " << one.found << '\n';
       if (fails) code = kCheckFailed;
       if (!fails && code == kAnswered) code = kUndecided;
     }

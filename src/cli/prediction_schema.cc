@@ -46,39 +46,43 @@ json memory() {
 }
 
 json baseline() {
-  return object({{"step_time_ns", time("Of the unmodified graph, replayed")},
-                 {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
-                 {"replay_error", number("|baseline - measured| / measured")},
-                 {"pinned_tasks", time("Tasks that start at their recorded time for want of a cause")},
-                 {"unexplained_ns", time("Delays on device lanes kept without a known cause")},
-                 {"peers_ns", time("Time in collectives that only other ranks explain")},
-                 {"tasks", time("In the graph")},
-                 {"dependencies", object({{"measured", {{"type", "integer"}}},
-                                          {"structural", {{"type", "integer"}}},
-                                          {"inferred", {{"type", "integer"}}},
-                                          {"assumed", {{"type", "integer"}}}},
-                                         "How many, by what they rest on")},
-                 {"breakdown_ns", breakdown()},
-                 {"memory", memory()}},
-                "The replay of the unmodified job");
+  return object(
+      {{"step_time_ns", time("Of the unmodified graph, replayed")},
+       {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
+       {"replay_error", number("|baseline - measured| / measured")},
+       {"pinned_tasks", time("Tasks that start at their recorded time for want of a cause")},
+       {"unexplained_ns", time("Delays on device lanes kept without a known cause")},
+       {"peers_ns", time("Time in collectives that only other ranks explain")},
+       {"tasks", time("In the graph")},
+       {"dependencies", object({{"measured", {{"type", "integer"}}},
+                                {"structural", {{"type", "integer"}}},
+                                {"inferred", {{"type", "integer"}}},
+                                {"assumed", {{"type", "integer"}}}},
+                               "How many, by what they rest on")},
+       {"breakdown_ns", breakdown()},
+       {"memory", memory()}},
+      "The replay of the unmodified job");
 }
 
 json predicted() {
-  return object({{"step_time_ns", time("The prediction")},
-                 {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
-                 {"lower_ns", time("Of the interval")},
-                 {"upper_ns", time("Of the interval")},
-                 {"interval_source", text("Where the interval comes from")},
-                 {"breakdown_ns", breakdown()},
-                 {"memory", memory()},
-                 {"assumptions", list({{"type", "string"}}, "What must hold for the prediction to be true")}},
-                "The replay of the job as the scenario changes it");
+  return object(
+      {{"step_time_ns", time("The prediction")},
+       {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
+       {"lower_ns", time("Of the interval")},
+       {"upper_ns", time("Of the interval")},
+       {"interval_source", text("Where the interval comes from")},
+       {"breakdown_ns", breakdown()},
+       {"memory", memory()},
+       {"assumptions", list({{"type", "string"}}, "What must hold for the prediction to be true")}},
+      "The replay of the job as the scenario changes it");
 }
 
 }  // namespace
 
 json prediction_schema() {
-  json input = object({{"path", text("As given")}, {"format", text("As recognized")}, {"sha256", text("Of the file")}},
+  json input = object({{"path", text("As given")},
+                       {"format", text("As recognized")},
+                       {"sha256", text("Of the file")}},
                       "A file that was read");
   json step = object({{"use", text("As could be given to --with")},
                       {"summary", text("What it did")},
@@ -94,17 +98,18 @@ json prediction_schema() {
                           {"has_steps", {{"type", "boolean"}}},
                           {"window_ns", time("Length of the recording")}},
                          "What was recorded");
-  json schema = object({{"schema", {{"const", "foretrace.prediction/1"}}},
-                        {"tool", object({{"version", text("Of foretrace")}}, "What made this")},
-                        {"inputs", list(std::move(input), "In order of paths")},
-                        {"scenario", {{"type", "object"}, {"description", "Effective settings, defaults included"}}},
-                        {"measured", std::move(measured)},
-                        {"baseline", baseline()},
-                        {"predicted", predicted()},
-                        {"speedup", number("Baseline step time / predicted step time")},
-                        {"steps", list(std::move(step), "In order of application")},
-                        {"notes", list(std::move(note), "In order of appearance")}},
-                       "The answer of `foretrace predict --format json`");
+  json schema = object(
+      {{"schema", {{"const", "foretrace.prediction/1"}}},
+       {"tool", object({{"version", text("Of foretrace")}}, "What made this")},
+       {"inputs", list(std::move(input), "In order of paths")},
+       {"scenario", {{"type", "object"}, {"description", "Effective settings, defaults included"}}},
+       {"measured", std::move(measured)},
+       {"baseline", baseline()},
+       {"predicted", predicted()},
+       {"speedup", number("Baseline step time / predicted step time")},
+       {"steps", list(std::move(step), "In order of application")},
+       {"notes", list(std::move(note), "In order of appearance")}},
+      "The answer of `foretrace predict --format json`");
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
   schema["title"] = "foretrace.prediction/1";
   return schema;

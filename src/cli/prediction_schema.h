@@ -4,7 +4,8 @@
 
 namespace foretrace {
 
-/// Draft-07 schema of what `predict --format json` prints. Keys may be added to it, but are never renamed.
+/// Draft-07 schema of what `predict --format json` prints. Keys may be added to it, but are never
+/// renamed.
 nlohmann::json prediction_schema();
 
 }  // namespace foretrace

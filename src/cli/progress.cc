@@ -25,7 +25,8 @@ void Progress::show() {
   using namespace std::chrono_literals;
   std::unique_lock lock(mutex_);
   bool shown = false;
-  for (int seconds = 2; !done_changed_.wait_for(lock, seconds == 2 ? 2s : 1s, [this] { return done_; }); ++seconds) {
+  for (int seconds = 2;
+       !done_changed_.wait_for(lock, seconds == 2 ? 2s : 1s, [this] { return done_; }); ++seconds) {
     std::fprintf(stderr, "\r%s ... %d s", what_.c_str(), seconds);
     shown = true;
   }

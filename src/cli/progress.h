@@ -7,8 +7,8 @@
 
 namespace foretrace {
 
-/// Says on stderr what the program is at, and since when, as long as the object lives: only on a terminal, and only once it has
-/// taken two seconds.
+/// Says on stderr what the program is at, and since when, as long as the object lives: only on a
+/// terminal, and only once it has taken two seconds.
 class Progress {
  public:
   Progress(std::string what, bool quiet);

@@ -59,8 +59,10 @@ const std::vector<CommandEntry>& commands() {
 }
 
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
-  CLI::App app("Foretrace predicts how long a training job would take if it were changed, from one trace of it.",
-               "foretrace");
+  CLI::App app(
+      "Foretrace predicts how long a training job would take if it were changed, from one trace of "
+      "it.",
+      "foretrace");
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);

@@ -16,9 +16,13 @@ struct Row {
   bool against = false;
 };
 
-std::string percent(double fraction, int decimals = 2) { return to_fixed(100 * fraction, decimals) + " %"; }
+std::string percent(double fraction, int decimals = 2) {
+  return to_fixed(100 * fraction, decimals) + " %";
+}
 
-std::string percent(const std::optional<double>& fraction) { return fraction ? percent(*fraction) : "-"; }
+std::string percent(const std::optional<double>& fraction) {
+  return fraction ? percent(*fraction) : "-";
+}
 
 std::string share(Nanoseconds part, Nanoseconds whole) {
   if (whole == 0ns) return "-";
@@ -49,11 +53,16 @@ constexpr Column kColumns[] = {
     {"tasks", [](const Row& row) { return std::to_string(row.validation.tasks); }},
     {"step", [](const Row& row) { return to_text(row.validation.measured); }},
     {"replay", [](const Row& row) { return percent(row.validation.replay_error, 3); }},
-    {"pinned", [](const Row& row) { return std::to_string(row.validation.unexplained.pinned_tasks); }},
+    {"pinned",
+     [](const Row& row) { return std::to_string(row.validation.unexplained.pinned_tasks); }},
     {"unexplained",
-     [](const Row& row) { return share(row.validation.unexplained.lag, row.validation.unexplained.window); }},
+     [](const Row& row) {
+       return share(row.validation.unexplained.lag, row.validation.unexplained.window);
+     }},
     {"peers",
-     [](const Row& row) { return share(row.validation.unexplained.peers, row.validation.unexplained.window); }},
+     [](const Row& row) {
+       return share(row.validation.unexplained.peers, row.validation.unexplained.window);
+     }},
     {"alike", [](const Row& row) { return std::to_string(row.validation.alike_steps); }},
     {"cross-step", [](const Row& row) { return percent(row.validation.cross_step_error); }},
     {"worst", [](const Row& row) { return percent(row.validation.worst_cross_step_error); }},
@@ -94,7 +103,9 @@ struct ValidateCommand {
 
   void add_to(CLI::App& command) {
     command.add_option("TRACE", traces, "Traces, or folders with those of all ranks")->required();
-    command.add_option("--against", against, "Take the work from this other recording of the same job")->type_name("TRACE");
+    command
+        .add_option("--against", against, "Take the work from this other recording of the same job")
+        ->type_name("TRACE");
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
@@ -108,10 +119,12 @@ struct ValidateCommand {
     if (!against.empty()) other = infer(import_trace(against, {.cache_folder = cache.chosen()}));
     const std::vector<Trace> ranks = import_all(path, {.cache_folder = cache.chosen()});
     for (const Trace& trace : ranks) {
-      const std::string name = ranks.size() == 1 ? path : path + ", rank " + std::to_string(trace.rank);
+      const std::string name =
+          ranks.size() == 1 ? path : path + ", rank " + std::to_string(trace.rank);
       within(name, [&] {
         const Inference inference = infer(trace);
-        rows.push_back({name, other ? validate_against(inference, *other) : validate(inference), other.has_value()});
+        rows.push_back({name, other ? validate_against(inference, *other) : validate(inference),
+                        other.has_value()});
       });
     }
     return rows;

@@ -9,25 +9,30 @@
 namespace foretrace {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 bool is_call(const HostRecord& record) {
   return record.kind == HostKind::runtime || record.kind == HostKind::driver;
 }
 
-/// Calls whose names differ between CUDA and HIP only in the prefix, so the rest is looked for. A graph launch is not
-/// among the launches: a recording of whole graphs has no kernels for it.
+/// Calls whose names differ between CUDA and HIP only in the prefix, so the rest is looked for. A
+/// graph launch is not among the launches: a recording of whole graphs has no kernels for it.
 bool launches_kernel(std::string_view name) {
   return contains(name, "LaunchKernel") || contains(name, "LaunchCooperativeKernel");
 }
 bool waits_for_event(std::string_view name) { return contains(name, "StreamWaitEvent"); }
 bool waits_for_device(std::string_view name) { return contains(name, "Synchronize"); }
 
-bool is_collective(std::string_view name) { return contains(name, "nccl") || contains(name, "rccl"); }
+bool is_collective(std::string_view name) {
+  return contains(name, "nccl") || contains(name, "rccl");
+}
 
 /// What is asked of each distinct name is asked once.
 struct NameFacts {
-  bool launch = false, event_wait = false, sync = false, marker = false, module = false, collective = false;
+  bool launch = false, event_wait = false, sync = false, marker = false, module = false,
+       collective = false;
 };
 
 std::vector<NameFacts> facts_of(const Names& names) {
@@ -65,7 +70,9 @@ class Count {
   void count(const HostRecord& record) {
     const NameFacts& known = facts(record.name);
     switch (record.kind) {
-      case HostKind::op: ++census_.ops; break;
+      case HostKind::op:
+        ++census_.ops;
+        break;
       case HostKind::annotation:
         ++census_.annotations;
         if (known.marker) markers_.emplace_back(record.start_ns, record.duration_ns);
@@ -105,7 +112,8 @@ class Count {
   void pair_launches() {
     std::unordered_map<std::uint32_t, std::int64_t> call_start;
     for (const HostRecord& record : trace_.hosts) {
-      if (is_call(record) && record.correlation != 0) call_start.emplace(record.correlation, record.start_ns);
+      if (is_call(record) && record.correlation != 0)
+        call_start.emplace(record.correlation, record.start_ns);
     }
     std::unordered_set<std::uint32_t> seen;
     for (const DeviceRecord& record : trace_.devices) {
@@ -120,7 +128,8 @@ class Count {
       }
     }
     for (const HostRecord& record : trace_.hosts) {
-      if (is_call(record) && facts(record.name).launch && !seen.contains(record.correlation)) ++census_.lost;
+      if (is_call(record) && facts(record.name).launch && !seen.contains(record.correlation))
+        ++census_.lost;
     }
   }
 
@@ -154,7 +163,8 @@ class Count {
   void count_details() {
     for (const OpDetails& details : trace_.op_details) {
       census_.shapes = census_.shapes || !trace_.names[details.shapes].empty();
-      census_.module_names = census_.module_names || contains(trace_.names[details.stack], "nn.Module");
+      census_.module_names =
+          census_.module_names || contains(trace_.names[details.stack], "nn.Module");
     }
     for (const MemoryRecord& record : trace_.memory) {
       census_.addressed += record.address != 0 ? 1 : 0;

@@ -10,25 +10,26 @@
 
 namespace foretrace {
 
-/// Host annotations that PyTorch's profiler puts around a step are named so, with the number of the step.
+/// Host annotations that PyTorch's profiler puts around a step are named so, with the number of the
+/// step.
 constexpr std::string_view kStepMarker = "ProfilerStep#";
 
 struct Census {
-  std::int64_t window_ns = 0;    ///< First start to last finish of host and device records.
+  std::int64_t window_ns = 0;  ///< First start to last finish of host and device records.
   std::int64_t first_ns = 0;
 
   std::int64_t ops = 0, annotations = 0, frames = 0, calls = 0, overheads = 0;
   std::int64_t kernels = 0, copies = 0, fills = 0;
-  std::int64_t overhead_ns = 0;  ///< Sum over the profiler's own work.
+  std::int64_t overhead_ns = 0;     ///< Sum over the profiler's own work.
   std::int64_t device_busy_ns = 0;  ///< At least one kernel, copy or fill runs, over all devices.
 
-  std::int64_t orphans = 0;      ///< Device records without a recorded call of their correlation id.
-  std::int64_t launches = 0;     ///< Calls that must have given work to a device.
-  std::int64_t lost = 0;         ///< ... of which no device record tells.
-  std::int64_t early = 0;        ///< Device records that start before their call.
-  std::int64_t earliest_ns = 0;  ///< By how much, at most.
-  std::int64_t instant = 0;      ///< Kernels of no duration.
-  std::int64_t event_waits = 0;  ///< cudaStreamWaitEvent and the like.
+  std::int64_t orphans = 0;   ///< Device records without a recorded call of their correlation id.
+  std::int64_t launches = 0;  ///< Calls that must have given work to a device.
+  std::int64_t lost = 0;      ///< ... of which no device record tells.
+  std::int64_t early = 0;     ///< Device records that start before their call.
+  std::int64_t earliest_ns = 0;    ///< By how much, at most.
+  std::int64_t instant = 0;        ///< Kernels of no duration.
+  std::int64_t event_waits = 0;    ///< cudaStreamWaitEvent and the like.
   std::int64_t waiting_calls = 0;  ///< Calls that synchronize host and device.
   std::int64_t used_streams = 0;
 

@@ -1,5 +1,5 @@
-// What is missing in a trace, what that costs a prediction, and which setting of torch.profiler records it. One
-// function per finding, in the order in which they are shown.
+// What is missing in a trace, what that costs a prediction, and which setting of torch.profiler
+// records it. One function per finding, in the order in which they are shown.
 
 #include <algorithm>
 #include <functional>
@@ -27,17 +27,23 @@ Finding remark(std::string what, std::string cost, std::string fix) {
 }
 
 std::string percent(std::int64_t part, std::int64_t whole) {
-  return to_fixed(whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
+  return to_fixed(whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole),
+                  1) +
+         " %";
 }
 
-std::int64_t device_records(const Census& census) { return census.kernels + census.copies + census.fills; }
+std::int64_t device_records(const Census& census) {
+  return census.kernels + census.copies + census.fills;
+}
 
 Found no_host_records(const Patient& patient) {
   const Census& census = patient.census;
   if (census.ops + census.calls + census.frames > 0) return {};
-  return warning("no host records: nothing says what launched the work or what the host did meanwhile",
-                 "device work can be scaled or removed, but launches, loading and host time cannot be predicted",
-                 "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]");
+  return warning(
+      "no host records: nothing says what launched the work or what the host did meanwhile",
+      "device work can be scaled or removed, but launches, loading and host time cannot be "
+      "predicted",
+      "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]");
 }
 
 Found no_calls(const Patient& patient) {
@@ -54,7 +60,8 @@ Found no_device_records(const Patient& patient) {
   if (census.launches > 0) {
     return warning(counted(census.launches, "launch") + " without a single device record",
                    "step times are those of the host, which may run far ahead of the device",
-                   "activities=[..., ProfilerActivity.CUDA]; if it is there, another profiler held the device");
+                   "activities=[..., ProfilerActivity.CUDA]; if it is there, another profiler held "
+                   "the device");
   }
   return remark("no device records", "only host work is predicted",
                 "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] if the job uses a GPU");
@@ -62,16 +69,18 @@ Found no_device_records(const Patient& patient) {
 
 Found no_steps(const Patient& patient) {
   if (!patient.census.steps_ns.empty()) return {};
-  return warning("no step markers", "steps are looked for by their period, or the whole recording counts as one",
+  return warning("no step markers",
+                 "steps are looked for by their period, or the whole recording counts as one",
                  "call prof.step() at the end of each training step");
 }
 
 Found few_steps(const Patient& patient) {
   const std::size_t steps = patient.census.steps_ns.size();
   if (steps == 0 || steps >= 3) return {};
-  return warning("only " + counted(static_cast<std::int64_t>(steps), "step"),
-                 "warm-up is not told from steady state, and nothing is known about step-to-step variation",
-                 "schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)");
+  return warning(
+      "only " + counted(static_cast<std::int64_t>(steps), "step"),
+      "warm-up is not told from steady state, and nothing is known about step-to-step variation",
+      "schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)");
 }
 
 Found uneven_steps(const Patient& patient) {
@@ -83,14 +92,16 @@ Found uneven_steps(const Patient& patient) {
   if (median == 0 || steps.back() < median + median / 4) return {};
   return remark("steps on the host vary: median " + to_text(Nanoseconds(median)) + ", longest " +
                     to_text(Nanoseconds(steps.back())),
-                "the interval of every prediction widens with it", "more steps: schedule(..., active=10)");
+                "the interval of every prediction widens with it",
+                "more steps: schedule(..., active=10)");
 }
 
 Found orphans(const Patient& patient) {
   const Census& census = patient.census;
   if (census.orphans == 0 || census.calls == 0) return {};
-  return warning(grouped(census.orphans) + " of " + grouped(device_records(census)) + " device records (" +
-                     percent(census.orphans, device_records(census)) + ") without the call that launched them",
+  return warning(grouped(census.orphans) + " of " + grouped(device_records(census)) +
+                     " device records (" + percent(census.orphans, device_records(census)) +
+                     ") without the call that launched them",
                  "nothing but their stream says why they start when they do",
                  "let the profiler warm up, schedule(wait=1, warmup=2, active=6), and call "
                  "torch.cuda.synchronize() before the first active step");
@@ -114,15 +125,17 @@ Found no_syncs(const Patient& patient) {
   const Census& census = patient.census;
   if (!patient.trace.syncs.empty() || census.calls == 0) return {};
   if (census.event_waits == 0 && census.used_streams < 2) return {};
-  return warning("no synchronization records, though " + counted(census.used_streams, "stream") + " and " +
-                     counted(census.event_waits, "wait") + " for events are there",
-                 "which stream waits for which is inferred from times instead of known",
-                 "experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)");
+  return warning(
+      "no synchronization records, though " + counted(census.used_streams, "stream") + " and " +
+          counted(census.event_waits, "wait") + " for events are there",
+      "which stream waits for which is inferred from times instead of known",
+      "experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)");
 }
 
 Found no_shapes(const Patient& patient) {
   if (patient.census.shapes || patient.census.ops == 0) return {};
-  return remark("no shapes of tensors", "flops are not known, so what-ifs on devices judge kernels by their names alone",
+  return remark("no shapes of tensors",
+                "flops are not known, so what-ifs on devices judge kernels by their names alone",
                 "record_shapes=True");
 }
 
@@ -133,14 +146,16 @@ Found no_memory(const Patient& patient) {
     return remark("no memory events", "peak memory is not predicted", "profile_memory=True");
   }
   if (census.addressed > 0) return {};
-  return remark("memory events without addresses",
-                "what was allocated cannot be paired with what was freed, so peak memory is approximate",
-                "profile_memory=True with a newer PyTorch");
+  return remark(
+      "memory events without addresses",
+      "what was allocated cannot be paired with what was freed, so peak memory is approximate",
+      "profile_memory=True with a newer PyTorch");
 }
 
 Found no_modules(const Patient& patient) {
   if (patient.census.module_names || patient.census.ops == 0) return {};
-  return remark("no names of modules", "layers are told by the order of ops; \"where.module\" selects nothing",
+  return remark("no names of modules",
+                "layers are told by the order of ops; \"where.module\" selects nothing",
                 "with_stack=True (Python modules), with_modules=True (TorchScript)");
 }
 
@@ -153,9 +168,12 @@ Found slowed_by_frames(const Patient& patient) {
 }
 
 Found whole_microseconds(const Patient& patient) {
-  if (patient.trace.tick_ns < 1000 || patient.trace.hosts.size() + patient.trace.devices.size() == 0) return {};
+  if (patient.trace.tick_ns < 1000 ||
+      patient.trace.hosts.size() + patient.trace.devices.size() == 0)
+    return {};
   std::string what = "times are whole microseconds";
-  if (patient.census.instant > 0) what += ", and " + counted(patient.census.instant, "kernel") + " take no time at all";
+  if (patient.census.instant > 0)
+    what += "; to " + counted(patient.census.instant, "kernel") + " they give none at all";
   return remark(std::move(what), "short kernels and launches are off by up to 1 us each",
                 "a PyTorch from 2024 or later records nanoseconds");
 }
@@ -163,15 +181,16 @@ Found whole_microseconds(const Patient& patient) {
 Found skewed_clocks(const Patient& patient) {
   const Census& census = patient.census;
   if (census.early == 0) return {};
-  return remark(counted(census.early, "device record") + " start before the call that launched them, by up to " +
-                    to_text(Nanoseconds(census.earliest_ns)),
+  return remark("starts in front of the call that launches: " + grouped(census.early) +
+                    ", by up to " + to_text(Nanoseconds(census.earliest_ns)),
                 "the clocks of host and device disagree; launch delays are known only that well",
                 "none in the profiler; a longer warm-up helps the driver to align its clocks");
 }
 
 Found missing_ranks(const Patient& patient) {
   if (patient.trace.world_size < 2) return {};
-  return remark("rank " + std::to_string(patient.trace.rank) + " of " + std::to_string(patient.trace.world_size),
+  return remark("rank " + std::to_string(patient.trace.rank) + " of " +
+                    std::to_string(patient.trace.world_size),
                 "how long collectives wait for other ranks is known only from their traces",
                 "write a trace on every rank, put them into one folder, and give that folder");
 }
@@ -189,8 +208,8 @@ Found overhead(const Patient& patient) {
   if (census.overhead_ns == 0) return {};
   Finding finding = remark(
       "the profiler itself worked for " + to_text(Nanoseconds(census.overhead_ns)) + " in " +
-          counted(census.overheads, "stretch") + " (" + percent(census.overhead_ns, census.window_ns) +
-          " of the recording)",
+          counted(census.overheads, "stretch") + " (" +
+          percent(census.overhead_ns, census.window_ns) + " of the recording)",
       "that time counts as host work of the steps it falls into",
       "warm up for longer, schedule(wait=1, warmup=2, ...), and record fewer things at once");
   if (census.overhead_ns * 20 > census.window_ns) finding.severity = Severity::warning;
@@ -198,9 +217,9 @@ Found overhead(const Patient& patient) {
 }
 
 constexpr Found (*kChecks[])(const Patient&) = {
-    no_host_records, no_calls,      no_device_records, no_steps,           few_steps,
-    uneven_steps,    orphans,       lost_records,      no_syncs,           no_shapes,
-    no_memory,       no_modules,    slowed_by_frames,  whole_microseconds, skewed_clocks,
+    no_host_records, no_calls,          no_device_records, no_steps,           few_steps,
+    uneven_steps,    orphans,           lost_records,      no_syncs,           no_shapes,
+    no_memory,       no_modules,        slowed_by_frames,  whole_microseconds, skewed_clocks,
     missing_ranks,   plain_collectives, overhead};
 
 }  // namespace
@@ -213,11 +232,14 @@ std::vector<Finding> examine(const Trace& trace) {
     if (Found found = check(patient)) findings.push_back(std::move(*found));
   }
   for (const Note& note : trace.notes.all()) {
-    findings.push_back({note.severity, note_text_without_severity(note), "was read around; what it stood for is not in the answer",
-                        note.severity == Severity::warning ? "record the trace again, and copy it whole" : ""});
+    findings.push_back(
+        {note.severity, note_text_without_severity(note),
+         "was read around; what it stood for is not in the answer",
+         note.severity == Severity::warning ? "record the trace again, and copy it whole" : ""});
   }
-  std::stable_partition(findings.begin(), findings.end(),
-                        [](const Finding& finding) { return finding.severity == Severity::warning; });
+  std::stable_partition(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.severity == Severity::warning;
+  });
   return findings;
 }
 

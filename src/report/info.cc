@@ -20,7 +20,8 @@ json devices_json(const Trace& trace) {
                    {"name", device.name},
                    {"memory_bytes", device.memory_bytes},
                    {"multiprocessors", device.multiprocessors},
-                   {"compute_capability", std::to_string(device.major) + "." + std::to_string(device.minor)}});
+                   {"compute_capability",
+                    std::to_string(device.major) + "." + std::to_string(device.minor)}});
   }
   return all;
 }
@@ -61,8 +62,10 @@ std::string shortened(std::string_view name) {
 std::string device_text(const Device& device) {
   std::string text = device.name.empty() ? "unnamed device" : device.name;
   if (device.memory_bytes > 0) text += ", " + to_text(Bytes{device.memory_bytes});
-  if (device.multiprocessors > 0) text += ", " + std::to_string(device.multiprocessors) + " multiprocessors";
-  if (device.major > 0) text += ", compute " + std::to_string(device.major) + "." + std::to_string(device.minor);
+  if (device.multiprocessors > 0)
+    text += ", " + std::to_string(device.multiprocessors) + " multiprocessors";
+  if (device.major > 0)
+    text += ", compute " + std::to_string(device.major) + "." + std::to_string(device.minor);
   return text;
 }
 
@@ -93,11 +96,12 @@ void write_heaviest(const Trace& trace, const Census& census, std::ostream& out)
   table.heading = {"total", "share of busy", "count", "on the device"};
   table.left = {3};
   for (const Heavy& heavy : heaviest(trace, kHeaviestShown)) {
-    const double share = census.device_busy_ns == 0 ? 0
-                                                    : 100.0 * static_cast<double>(heavy.total_ns) /
-                                                          static_cast<double>(census.device_busy_ns);
-    table.rows.push_back({to_text(Nanoseconds(heavy.total_ns)), to_fixed(share, 1) + " %", grouped(heavy.count),
-                          shortened(trace.names[heavy.name])});
+    const double share = census.device_busy_ns == 0
+                             ? 0
+                             : 100.0 * static_cast<double>(heavy.total_ns) /
+                                   static_cast<double>(census.device_busy_ns);
+    table.rows.push_back({to_text(Nanoseconds(heavy.total_ns)), to_fixed(share, 1) + " %",
+                          grouped(heavy.count), shortened(trace.names[heavy.name])});
   }
   if (table.rows.empty()) return;
   out << '\n';
@@ -110,7 +114,8 @@ nlohmann::json describe_trace(const Trace& trace) {
   const Census census = take_census(trace);
   json top = json::array();
   for (const Heavy& heavy : heaviest(trace, kHeaviestShown)) {
-    top.push_back({{"name", trace.names[heavy.name]}, {"count", heavy.count}, {"total_ns", heavy.total_ns}});
+    top.push_back(
+        {{"name", trace.names[heavy.name]}, {"count", heavy.count}, {"total_ns", heavy.total_ns}});
   }
   return {{"schema", "foretrace.info/1"},
           {"format", trace.format},
@@ -152,13 +157,16 @@ void write_info(const Trace& trace, std::ostream& out) {
                                   to_text(Nanoseconds(trace.tick_ns))});
   add_devices(trace, rows);
   rows.push_back({"host", grouped(census.ops) + " ops, " + grouped(census.calls) + " calls, " +
-                              grouped(census.annotations) + " annotations, " + grouped(census.frames) +
-                              " Python frames on " + counted(static_cast<std::int64_t>(trace.threads.size()), "thread")});
-  rows.push_back({"device", grouped(census.kernels) + " kernels, " + grouped(census.copies) + " copies, " +
-                                grouped(census.fills) + " fills on " + counted(census.used_streams, "stream") +
-                                ", busy for " + to_text(Nanoseconds(census.device_busy_ns))});
-  rows.push_back({"waits", size(trace.syncs.size()) + " synchronization records, " + grouped(census.waiting_calls) +
-                               " synchronizing calls, " + grouped(census.event_waits) + " waits for events"});
+                              grouped(census.annotations) + " annotations, " +
+                              grouped(census.frames) + " Python frames on " +
+                              counted(static_cast<std::int64_t>(trace.threads.size()), "thread")});
+  rows.push_back({"device", grouped(census.kernels) + " kernels, " + grouped(census.copies) +
+                                " copies, " + grouped(census.fills) + " fills on " +
+                                counted(census.used_streams, "stream") + ", busy for " +
+                                to_text(Nanoseconds(census.device_busy_ns))});
+  rows.push_back({"waits", size(trace.syncs.size()) + " synchronization records, " +
+                               grouped(census.waiting_calls) + " synchronizing calls, " +
+                               grouped(census.event_waits) + " waits for events"});
   rows.push_back({"memory", size(trace.memory.size()) + " events"});
   rows.push_back({"steps", steps_text(census)});
   write_aligned(table, out);

@@ -17,9 +17,10 @@ json nanoseconds(const std::vector<Nanoseconds>& times) {
 }
 
 json to_json(const Breakdown& breakdown) {
-  return {{"compute", breakdown.compute.count()}, {"communication", breakdown.communication.count()},
-          {"copy", breakdown.copy.count()},       {"input", breakdown.input.count()},
-          {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
+  return {
+      {"compute", breakdown.compute.count()}, {"communication", breakdown.communication.count()},
+      {"copy", breakdown.copy.count()},       {"input", breakdown.input.count()},
+      {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
 }
 
 json to_json(const std::vector<MemoryPeak>& peaks) {
@@ -27,13 +28,16 @@ json to_json(const std::vector<MemoryPeak>& peaks) {
   for (const MemoryPeak& peak : peaks) {
     all.push_back({{"device", peak.device},
                    {"peak_allocated_bytes", peak.peak_allocated.count},
-                   {"peak_reserved_bytes", peak.peak_reserved ? json(peak.peak_reserved->count) : json(nullptr)}});
+                   {"peak_reserved_bytes",
+                    peak.peak_reserved ? json(peak.peak_reserved->count) : json(nullptr)}});
   }
   return all;
 }
 
 json baseline_json(const Prediction& prediction) {
-  const auto count = [&](Provenance provenance) { return prediction.dependencies[static_cast<int>(provenance)]; };
+  const auto count = [&](Provenance provenance) {
+    return prediction.dependencies[static_cast<int>(provenance)];
+  };
   return {{"step_time_ns", prediction.baseline.step_time.count()},
           {"steps", nanoseconds(prediction.baseline.each)},
           {"replay_error", prediction.replay_error},
@@ -72,7 +76,8 @@ json inputs_json(const Prediction& prediction) {
 json steps_json(const Prediction& prediction) {
   json all = json::array();
   for (const AppliedStep& step : prediction.steps) {
-    all.push_back({{"use", step.use}, {"summary", step.summary}, {"changed_nothing", step.changed_nothing}});
+    all.push_back(
+        {{"use", step.use}, {"summary", step.summary}, {"changed_nothing", step.changed_nothing}});
   }
   return all;
 }
@@ -108,7 +113,8 @@ json to_json(const Prediction& prediction) {
       {"schema", "foretrace.prediction/1"},
       {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
       {"inputs", inputs_json(prediction)},
-      {"scenario", prediction.scenario_json.empty() ? json::object() : json::parse(prediction.scenario_json)},
+      {"scenario",
+       prediction.scenario_json.empty() ? json::object() : json::parse(prediction.scenario_json)},
       {"measured",
        {{"step_time_ns", prediction.measured.step_time.count()},
         {"steps", nanoseconds(prediction.measured.each)},
@@ -127,6 +133,8 @@ std::string json_text(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
-void write_json(const Prediction& prediction, std::ostream& out) { out << json_text(to_json(prediction)) << '\n'; }
+void write_json(const Prediction& prediction, std::ostream& out) {
+  out << json_text(to_json(prediction)) << '\n';
+}
 
 }  // namespace foretrace

@@ -7,7 +7,8 @@
 
 namespace foretrace {
 
-/// Indented; bytes that are not UTF-8 (names in traces may hold any) are shown as replacement characters.
+/// Indented; bytes that are not UTF-8 (names in traces may hold any) are shown as replacement
+/// characters.
 std::string json_text(const nlohmann::json& value);
 
 nlohmann::json notes_json(const Notes& notes);

@@ -1,6 +1,7 @@
-// The predicted timeline as PyTorch's profiler would have recorded it. What a trace file can say about causes is written
-// as the profiler writes it: correlation ids for launches, synchronization records for waits of the host, and calls that
-// wait drawn for as long as they wait. So Foretrace and other readers of such traces find the causes again.
+// The predicted timeline as PyTorch's profiler would have recorded it. What a trace file can say
+// about causes is written as the profiler writes it: correlation ids for launches, synchronization
+// records for waits of the host, and calls that wait drawn for as long as they wait. So Foretrace
+// and other readers of such traces find the causes again.
 
 #include <algorithm>
 #include <map>
@@ -19,27 +20,39 @@ std::string_view category_of(TaskKind kind) {
     case TaskKind::copy_out:
     case TaskKind::copy_on_device:
     case TaskKind::copy_peer:
-    case TaskKind::transfer: return "gpu_memcpy";
-    case TaskKind::fill: return "gpu_memset";
-    default: return "kernel";
+    case TaskKind::transfer:
+      return "gpu_memcpy";
+    case TaskKind::fill:
+      return "gpu_memset";
+    default:
+      return "kernel";
   }
 }
 
 /// Readers tell the direction of a copy by its name.
 std::string_view sign_of(TaskKind kind) {
   switch (kind) {
-    case TaskKind::copy_in: return "HtoD";
-    case TaskKind::copy_out: return "DtoH";
-    case TaskKind::copy_on_device: return "DtoD";
-    case TaskKind::copy_peer: return "PtoP";
-    default: return "";
+    case TaskKind::copy_in:
+      return "HtoD";
+    case TaskKind::copy_out:
+      return "DtoH";
+    case TaskKind::copy_on_device:
+      return "DtoD";
+    case TaskKind::copy_peer:
+      return "PtoP";
+    default:
+      return "";
   }
 }
 
 class Export {
  public:
   Export(const Graph& graph, const Timeline& timeline, KinetoFile& file)
-      : graph_(graph), timeline_(timeline), file_(file), layout_(graph), names_(graph.names().size()) {}
+      : graph_(graph),
+        timeline_(timeline),
+        file_(file),
+        layout_(graph),
+        names_(graph.names().size()) {}
 
   void write() {
     const HostSlices slices = host_slices(graph_, timeline_);
@@ -67,15 +80,19 @@ class Export {
       if (slice.correlated()) {
         ++last_correlation_;
         std::string arguments = "\"correlation\": " + std::to_string(last_correlation_);
-        file_.complete("cuda_runtime", json_string(slice.name), track, slice.start, slice.finish, arguments);
+        file_.complete("cuda_runtime", json_string(slice.name), track, slice.start, slice.finish,
+                       arguments);
         if (slice.launch != kNoTask) {
           correlation_[index(slice.launch)] = last_correlation_;
-          if (launches_something(slice.launch)) file_.arrow(false, last_correlation_, track, slice.start);
+          if (launches_something(slice.launch))
+            file_.arrow(false, last_correlation_, track, slice.start);
         }
         if (slice.waits) write_waits(slice);
       } else {
-        file_.complete(slice.category, slice.task == kNoTask ? json_string(slice.name) : name(graph_.task(slice.task).name),
-                       track, slice.start, slice.finish, "");
+        file_.complete(
+            slice.category,
+            slice.task == kNoTask ? json_string(slice.name) : name(graph_.task(slice.task).name),
+            track, slice.start, slice.finish, "");
       }
     }
   }
@@ -97,10 +114,11 @@ class Export {
     const Track track = layout_.wait_track_for(lane, slice.start, slice.finish);
     const std::string kind = one ? "Stream Sync" : "Context Sync";
     file_.complete("cuda_sync", json_string(kind), track, slice.start, slice.finish,
-                   "\"cuda_sync_kind\": \"" + kind + "\", \"stream\": " +
-                       (one ? std::to_string(layout_.stream(lane)) : "-1") +
+                   "\"cuda_sync_kind\": \"" + kind +
+                       "\", \"stream\": " + (one ? std::to_string(layout_.stream(lane)) : "-1") +
                        ", \"correlation\": " + std::to_string(last_correlation_) +
-                       ", \"device\": " + std::to_string(layout_.device(lane)) + ", \"context\": 1");
+                       ", \"device\": " + std::to_string(layout_.device(lane)) +
+                       ", \"context\": 1");
   }
 
   void write_device(LaneId lane) {
@@ -121,8 +139,8 @@ class Export {
     const Nanoseconds finish = timeline_.finish[index(id)];
     const Track track = layout_.track_for(lane, start, finish);
     const std::int64_t correlation = launch_of(id);
-    std::string arguments = "\"device\": " + std::to_string(layout_.device(lane)) + ", \"context\": 1, \"stream\": " +
-                            std::to_string(layout_.stream(lane));
+    std::string arguments = "\"device\": " + std::to_string(layout_.device(lane)) +
+                            ", \"context\": 1, \"stream\": " + std::to_string(layout_.stream(lane));
     if (correlation != 0) arguments += ", \"correlation\": " + std::to_string(correlation);
     if (task.bytes.count > 0) arguments += ", \"bytes\": " + std::to_string(task.bytes.count);
     file_.complete(category_of(task.kind), device_name(task), track, start, finish, arguments);
@@ -181,11 +199,12 @@ class Export {
       const std::int32_t device = allocations[change.allocation].device;
       total[device] += change.bytes;
       const LaneId lane = graph_.lane_of(change.task);
-      file_.instant("cpu_instant_event", "\"[memory]\"", layout_.track(host_lane_for(lane)), change.time,
-                    "\"Bytes\": " + std::to_string(change.bytes) + ", \"Addr\": " +
-                        std::to_string(512 * (change.allocation + 1)) + ", \"Total Allocated\": " +
-                        std::to_string(total[device]) + ", \"Device Type\": " + (device < 0 ? "0" : "1") +
-                        ", \"Device Id\": " + std::to_string(device));
+      file_.instant(
+          "cpu_instant_event", "\"[memory]\"", layout_.track(host_lane_for(lane)), change.time,
+          "\"Bytes\": " + std::to_string(change.bytes) +
+              ", \"Addr\": " + std::to_string(512 * (change.allocation + 1)) +
+              ", \"Total Allocated\": " + std::to_string(total[device]) + ", \"Device Type\": " +
+              (device < 0 ? "0" : "1") + ", \"Device Id\": " + std::to_string(device));
     }
   }
 
@@ -201,8 +220,8 @@ class Export {
   const Timeline& timeline_;
   KinetoFile& file_;
   KinetoLayout layout_;
-  std::vector<std::string> names_;          ///< As JSON, by NameId, where asked for.
-  std::vector<std::int64_t> correlation_;   ///< Of launches, by task.
+  std::vector<std::string> names_;         ///< As JSON, by NameId, where asked for.
+  std::vector<std::int64_t> correlation_;  ///< Of launches, by task.
   std::int64_t last_correlation_ = 0;
 };
 

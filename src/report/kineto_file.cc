@@ -63,7 +63,8 @@ KinetoFile::KinetoFile(const std::string& path, std::int32_t rank, std::int32_t 
                        const std::vector<std::string>& devices)
     : sink_(std::make_unique<Sink>(path)), path_(path) {
   if (!sink_->is_open()) throw Error("cannot write '" + path + "': " + std::strerror(errno));
-  add("{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": 0,\n\"traceName\": ");
+  add("{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": "
+      "0,\n\"traceName\": ");
   add(json_string(path));
   add(",\n\"producer\": \"foretrace ");
   add(kVersion);
@@ -185,7 +186,8 @@ void KinetoFile::add(std::int64_t value) {
 
 void KinetoFile::add_time(Nanoseconds time) {
   const std::int64_t count = time.count();
-  const auto size = count < 0 ? 0 - static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(count);
+  const auto size =
+      count < 0 ? 0 - static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(count);
   if (count < 0) add("-");
   add(static_cast<std::int64_t>(size / 1000));
   const auto rest = static_cast<unsigned>(size % 1000);

@@ -26,7 +26,8 @@ class KinetoFile {
              const std::vector<std::string>& devices);
   ~KinetoFile();
 
-  /// A stretch of time. `name` is JSON text, quotes included; `arguments` are members of a JSON object, or empty.
+  /// A stretch of time. `name` is JSON text, quotes included; `arguments` are members of a JSON
+  /// object, or empty.
   void complete(std::string_view category, std::string_view name, Track track, Nanoseconds start,
                 Nanoseconds finish, std::string_view arguments);
   void instant(std::string_view category, std::string_view name, Track track, Nanoseconds time,
@@ -54,7 +55,8 @@ class KinetoFile {
   bool first_ = true;
 };
 
-/// `text` as a JSON string, quotes included; bytes that are not UTF-8 become replacement characters.
+/// `text` as a JSON string, quotes included; bytes that are not UTF-8 become replacement
+/// characters.
 std::string json_string(std::string_view text);
 
 }  // namespace foretrace

@@ -13,10 +13,14 @@ bool is_call(TaskKind kind) { return kind == TaskKind::launch || kind == TaskKin
 
 std::string_view annotation_of(Phase phase) {
   switch (phase) {
-    case Phase::input: return "enumerate(DataLoader)#next";
-    case Phase::backward: return "autograd::engine::evaluate_function: backward";
-    case Phase::update: return "Optimizer.step#step";
-    default: return "";
+    case Phase::input:
+      return "enumerate(DataLoader)#next";
+    case Phase::backward:
+      return "autograd::engine::evaluate_function: backward";
+    case Phase::update:
+      return "Optimizer.step#step";
+    default:
+      return "";
   }
 }
 
@@ -37,12 +41,12 @@ struct Surroundings {
 
 class HostLane {
  public:
-  HostLane(const Graph& graph, const Timeline& timeline, LaneId lane) : graph_(graph), timeline_(timeline) {
+  HostLane(const Graph& graph, const Timeline& timeline, LaneId lane)
+      : graph_(graph), timeline_(timeline) {
     for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
       if (graph.task(task).kind != TaskKind::marker) add(task);
     }
   }
-
 
   /// In order: steps around phases around modules around tasks.
   std::vector<HostSlice> take(bool marks_steps) {
@@ -50,18 +54,26 @@ class HostLane {
     std::size_t step_end = 0, phase_end = 0, module_end = 0;
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       if (i == step_end) {
-        step_end = end_of_run(i, slices_.size(), [](const Surroundings& a, const Surroundings& b) { return a.step == b.step; });
+        step_end = end_of_run(i, slices_.size(), [](const Surroundings& a, const Surroundings& b) {
+          return a.step == b.step;
+        });
         if (marks_steps && around_[i].step >= 0) all.push_back(step_marker(i, step_end));
       }
       if (i == phase_end) {
-        phase_end = end_of_run(i, step_end, [](const Surroundings& a, const Surroundings& b) { return a.phase == b.phase; });
+        phase_end = end_of_run(i, step_end, [](const Surroundings& a, const Surroundings& b) {
+          return a.phase == b.phase;
+        });
         const std::string_view name = annotation_of(around_[i].phase);
         if (!name.empty()) all.push_back(cover(i, phase_end, "user_annotation", std::string(name)));
       }
       if (i == module_end) {
-        module_end = end_of_run(i, phase_end, [](const Surroundings& a, const Surroundings& b) { return a.module == b.module; });
+        module_end = end_of_run(i, phase_end, [](const Surroundings& a, const Surroundings& b) {
+          return a.module == b.module;
+        });
         const std::string_view module = graph_.names()[around_[i].module];
-        if (!module.empty()) all.push_back(cover(i, module_end, "python_function", "nn.Module: " + std::string(module)));
+        if (!module.empty())
+          all.push_back(
+              cover(i, module_end, "python_function", "nn.Module: " + std::string(module)));
       }
       if (!hidden_[i]) all.push_back(std::move(slices_[i]));
     }
@@ -110,7 +122,8 @@ class HostLane {
 
   std::string call_name(const Task& task, bool waits) const {
     const std::string_view name = graph_.names()[task.name];
-    if (task.kind == TaskKind::launch || !waits || task.record != 0xffffffff || name.find("ynchronize") != std::string_view::npos) {
+    if (task.kind == TaskKind::launch || !waits || task.record != 0xffffffff ||
+        name.find("ynchronize") != std::string_view::npos) {
       return std::string(name);
     }
     return "cudaStreamSynchronize";
@@ -123,7 +136,8 @@ class HostLane {
     return end;
   }
 
-  HostSlice cover(std::size_t begin, std::size_t end, std::string_view category, std::string name) const {
+  HostSlice cover(std::size_t begin, std::size_t end, std::string_view category,
+                  std::string name) const {
     HostSlice slice;
     slice.start = slices_[begin].start;
     slice.finish = slices_[end - 1].finish;
@@ -149,7 +163,8 @@ class HostLane {
   std::vector<bool> hidden_;
 };
 
-/// Steps of a recording without launches are known by what the device did; marks on the host would move them.
+/// Steps of a recording without launches are known by what the device did; marks on the host would
+/// move them.
 bool marks_steps(const Graph& graph) {
   if (graph.steps().empty()) return false;
   if (graph.steps().front().name.starts_with(kMarker)) return true;

@@ -1,12 +1,14 @@
 #pragma once
 
-// Host lanes as events on threads. Tasks become calls and ops in line; around them the annotations that say which step and
-// phase they belong to, and of which module they are. A call that hands over work and then waits is two tasks but one call:
+// Host lanes as events on threads. Tasks become calls and ops in line; around them the annotations
+// that say which step and phase they belong to, and of which module they are. A call that hands
+// over work and then waits is two tasks but one call:
 //
 //     tasks    |cudaMemcpy|..........|cudaMemcpy|
 //     written  |cudaMemcpy......................|
 //
-// Tasks with names in parentheses, "(between records)", stand for time of which nothing was recorded; nor is it written.
+// Tasks with names in parentheses, "(between records)", stand for time of which nothing was
+// recorded; nor is it written.
 
 #include <string>
 #include <string_view>

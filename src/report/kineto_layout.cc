@@ -10,9 +10,9 @@ namespace foretrace {
 namespace {
 
 constexpr std::int64_t kProcessesPerRank = 10'000;
-constexpr std::int64_t kHostProcess = 9'000;     ///< Devices have their ordinals.
-constexpr std::int64_t kNewStream = 1'000;       ///< Lanes that are no recorded stream.
-constexpr std::int64_t kOverflow = 1'000'000;    ///< Added for each further row of a lane.
+constexpr std::int64_t kHostProcess = 9'000;   ///< Devices have their ordinals.
+constexpr std::int64_t kNewStream = 1'000;     ///< Lanes that are no recorded stream.
+constexpr std::int64_t kOverflow = 1'000'000;  ///< Added for each further row of a lane.
 constexpr std::int64_t kWaits = 100'000'000;
 
 /// 7 of "stream 7" and of "rank 0 stream 7".
@@ -28,8 +28,8 @@ std::optional<std::int64_t> number_at_end(std::string_view name) {
 }  // namespace
 
 bool is_host_lane(const Lane& lane) {
-  return lane.kind == LaneKind::host_thread || lane.kind == LaneKind::worker || lane.kind == LaneKind::origin ||
-         lane.kind == LaneKind::storage;
+  return lane.kind == LaneKind::host_thread || lane.kind == LaneKind::worker ||
+         lane.kind == LaneKind::origin || lane.kind == LaneKind::storage;
 }
 
 KinetoLayout::KinetoLayout(const Graph& graph)
@@ -48,16 +48,19 @@ KinetoLayout::KinetoLayout(const Graph& graph)
     const auto number = static_cast<std::int64_t>(i);
     devices_[i] = std::max<std::int64_t>(lane.device, 0);
     Track& place = places_[i];
-    place.process = kProcessesPerRank * (lane.rank - first_rank) + (is_host_lane(lane) ? kHostProcess : devices_[i]);
+    place.process = kProcessesPerRank * (lane.rank - first_rank) +
+                    (is_host_lane(lane) ? kHostProcess : devices_[i]);
     place.thread = kNewStream + number;
-    const auto known = is_host_lane(lane) ? std::optional<std::int64_t>() : number_at_end(lane.name);
+    const auto known =
+        is_host_lane(lane) ? std::optional<std::int64_t>() : number_at_end(lane.name);
     if (known && taken.insert({place.process, *known}).second) place.thread = *known;
     taken.insert({place.process, place.thread});
   }
 }
 
 std::size_t KinetoLayout::room(Rows& rows, Nanoseconds start, Nanoseconds finish) {
-  const auto free = std::find_if(rows.begin(), rows.end(), [&](Nanoseconds until) { return until <= start; });
+  const auto free =
+      std::find_if(rows.begin(), rows.end(), [&](Nanoseconds until) { return until <= start; });
   const auto row = static_cast<std::size_t>(free - rows.begin());
   if (free == rows.end()) rows.push_back(finish);
   rows[row] = finish;
@@ -72,7 +75,8 @@ Track KinetoLayout::track_for(LaneId lane, Nanoseconds start, Nanoseconds finish
 
 Track KinetoLayout::wait_track_for(LaneId lane, Nanoseconds start, Nanoseconds finish) {
   Track track = places_[index(lane)];
-  track.thread += kWaits + kOverflow * static_cast<std::int64_t>(room(wait_rows_[index(lane)], start, finish));
+  track.thread +=
+      kWaits + kOverflow * static_cast<std::int64_t>(room(wait_rows_[index(lane)], start, finish));
   return track;
 }
 
@@ -83,15 +87,18 @@ void KinetoLayout::write_names(KinetoFile& file, const Graph& graph) const {
     if (rows_[i].empty() && wait_rows_[i].empty()) continue;
     const Track place = places_[i];
     if (named.insert(place.process).second) {
-      const std::string what = is_host_lane(lane) ? "host" : "device " + std::to_string(devices_[i]);
+      const std::string what =
+          is_host_lane(lane) ? "host" : "device " + std::to_string(devices_[i]);
       file.name_process(place.process, "rank " + std::to_string(lane.rank) + " " + what,
                         2 * place.process + (is_host_lane(lane) ? -kProcessesPerRank : 1));
     }
     const auto position = static_cast<std::int64_t>(10 * i);
     const auto name_rows = [&](const Rows& rows, std::int64_t offset, const std::string& label) {
       for (std::size_t row = 0; row < rows.size(); ++row) {
-        const Track track{place.process, place.thread + offset + kOverflow * static_cast<std::int64_t>(row)};
-        file.name_thread(track, row == 0 ? label : label + " (overlapping)", position + (offset > 0 ? 5 : 0));
+        const Track track{place.process,
+                          place.thread + offset + kOverflow * static_cast<std::int64_t>(row)};
+        file.name_thread(track, row == 0 ? label : label + " (overlapping)",
+                         position + (offset > 0 ? 5 : 0));
       }
     };
     name_rows(rows_[i], 0, lane.name);

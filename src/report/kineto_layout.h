@@ -1,8 +1,9 @@
 #pragma once
 
-// Where each lane of a graph is drawn in a Chrome trace: a process for the host and one for each device of a rank, a
-// thread for each lane. Tasks of one lane may overlap (kernels of a CUDA graph do by a fraction of a microsecond); as no two events may
-// on one thread, the later goes to an overflow thread of the same stream.
+// Where each lane of a graph is drawn in a Chrome trace: a process for the host and one for each
+// device of a rank, a thread for each lane. Tasks of one lane may overlap (kernels of a CUDA graph
+// do by a fraction of a microsecond); as no two events may on one thread, the later goes to an
+// overflow thread of the same stream.
 
 #include <vector>
 
@@ -35,10 +36,10 @@ class KinetoLayout {
   using Rows = std::vector<Nanoseconds>;  ///< Until when each is taken.
   static std::size_t room(Rows& rows, Nanoseconds start, Nanoseconds finish);
 
-  std::vector<Track> places_;         ///< By lane.
+  std::vector<Track> places_;          ///< By lane.
   std::vector<std::int64_t> devices_;  ///< By lane.
-  std::vector<Rows> rows_;            ///< By lane.
-  std::vector<Rows> wait_rows_;       ///< By lane.
+  std::vector<Rows> rows_;             ///< By lane.
+  std::vector<Rows> wait_rows_;        ///< By lane.
 };
 
 }  // namespace foretrace

@@ -21,7 +21,8 @@ std::string literal(std::string_view text) {
   return all;
 }
 
-void write_list(std::ostream& out, std::string_view heading, const std::vector<std::string>& lines) {
+void write_list(std::ostream& out, std::string_view heading,
+                const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   out << "\n**" << heading << "**\n\n";
   for (const std::string& line : lines) out << "- " << literal(line) << '\n';
@@ -48,7 +49,8 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   out << "### " << literal(lines.what) << "\n\n";
   out << "**" << literal(lines.how_much) << "**, " << literal(lines.how_sure) << "\n";
   write_table(out, time_table(prediction));
-  if (Table memory = memory_table(prediction); !memory.rows.empty()) write_table(out, std::move(memory));
+  if (Table memory = memory_table(prediction); !memory.rows.empty())
+    write_table(out, std::move(memory));
 
   std::vector<std::string> steps;
   for (const AppliedStep& step : prediction.steps) steps.push_back(step.use + ": " + step.summary);

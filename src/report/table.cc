@@ -28,7 +28,8 @@ std::vector<std::size_t> widths(const Table& table) {
 }
 
 std::string escaped(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+    text.insert(at, 1, '\\');
   return text;
 }
 
@@ -58,7 +59,8 @@ void write_markdown_table(const Table& table, std::ostream& out) {
   };
   write(table.heading);
   out << '|';
-  for (std::size_t i = 0; i < table.heading.size(); ++i) out << (is_left(table, i) ? " :-- |" : " --: |");
+  for (std::size_t i = 0; i < table.heading.size(); ++i)
+    out << (is_left(table, i) ? " :-- |" : " --: |");
   out << '\n';
   for (const auto& row : table.rows) write(row);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-// Rows of cells as aligned text or as markdown. The first column is left-aligned, the others right unless said otherwise.
+// Rows of cells as aligned text or as markdown. The first column is left-aligned, the others right
+// unless said otherwise.
 
 #include <iosfwd>
 #include <string>

@@ -11,11 +11,14 @@ constexpr std::size_t kMostExplained = 12;
 
 std::string percent_of(Nanoseconds part, Nanoseconds whole) {
   if (whole.count() == 0) return "-";
-  return to_fixed(100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()), 1) + " %";
+  return to_fixed(100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()),
+                  1) +
+         " %";
 }
 
 std::string change_text(Nanoseconds before, Nanoseconds after) {
-  return foretrace::change_text(static_cast<double>(before.count()), static_cast<double>(after.count()));
+  return foretrace::change_text(static_cast<double>(before.count()),
+                                static_cast<double>(after.count()));
 }
 
 const MemoryPeak* peak_of(const std::vector<MemoryPeak>& peaks, std::int32_t device) {
@@ -25,10 +28,13 @@ const MemoryPeak* peak_of(const std::vector<MemoryPeak>& peaks, std::int32_t dev
   return nullptr;
 }
 
-std::string device_text(std::int32_t device) { return device < 0 ? "host" : "device " + std::to_string(device); }
+std::string device_text(std::int32_t device) {
+  return device < 0 ? "host" : "device " + std::to_string(device);
+}
 
 /// The lines of the explanation with any, the greatest first.
-std::vector<const Explained*> sorted_by(const Prediction& prediction, Nanoseconds Explained::*part) {
+std::vector<const Explained*> sorted_by(const Prediction& prediction,
+                                        Nanoseconds Explained::*part) {
   std::vector<const Explained*> lines;
   for (const Explained& line : prediction.explained) {
     if (line.*part > 0ns) lines.push_back(&line);
@@ -67,7 +73,8 @@ Table memory_table(const Prediction& prediction) {
   table.heading = {"peak memory", "now"};
   if (what_if) table.heading.insert(table.heading.end(), {"predicted", "change"});
   for (const MemoryPeak& peak : prediction.baseline_memory) {
-    std::vector<std::string> row = {"  " + device_text(peak.device) + ", allocated", to_text(peak.peak_allocated)};
+    std::vector<std::string> row = {"  " + device_text(peak.device) + ", allocated",
+                                    to_text(peak.peak_allocated)};
     const MemoryPeak* after = peak_of(prediction.predicted_memory, peak.device);
     if (what_if && after != nullptr) {
       row.push_back(to_text(after->peak_allocated));
@@ -76,7 +83,8 @@ Table memory_table(const Prediction& prediction) {
     }
     table.rows.push_back(std::move(row));
     if (!peak.peak_reserved) continue;
-    std::vector<std::string> reserved = {"  " + device_text(peak.device) + ", reserved", to_text(*peak.peak_reserved)};
+    std::vector<std::string> reserved = {"  " + device_text(peak.device) + ", reserved",
+                                         to_text(*peak.peak_reserved)};
     if (what_if) reserved.insert(reserved.end(), {"not known", ""});
     table.rows.push_back(std::move(reserved));
   }
@@ -88,7 +96,8 @@ Table wait_table(const Prediction& prediction) {
   table.heading = {"waited", "first at", "task", "lane", "because"};
   table.left = {2, 3, 4};
   for (const Explained* line : sorted_by(prediction, &Explained::waited)) {
-    table.rows.push_back({to_text(line->waited), to_text(line->start), line->task, line->lane, line->reason});
+    table.rows.push_back(
+        {to_text(line->waited), to_text(line->start), line->task, line->lane, line->reason});
   }
   return table;
 }

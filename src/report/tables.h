@@ -7,7 +7,8 @@
 
 namespace foretrace {
 
-/// Step time and where it goes; then the peaks of memory. "predicted" only where there is a what-if.
+/// Step time and where it goes; then the peaks of memory. "predicted" only where there is a
+/// what-if.
 Table time_table(const Prediction& prediction);
 /// Empty rows where the trace has no memory events.
 Table memory_table(const Prediction& prediction);

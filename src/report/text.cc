@@ -11,10 +11,12 @@ namespace {
 constexpr std::size_t kHeadingWidth = 14;
 
 void write_line(std::ostream& out, std::string_view heading, std::string_view text) {
-  out << heading << std::string(kHeadingWidth - std::min(kHeadingWidth, heading.size()), ' ') << text << '\n';
+  out << heading << std::string(kHeadingWidth - std::min(kHeadingWidth, heading.size()), ' ')
+      << text << '\n';
 }
 
-void write_list(std::ostream& out, std::string_view heading, const std::vector<std::string>& lines) {
+void write_list(std::ostream& out, std::string_view heading,
+                const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   out << '\n' << heading << '\n';
   for (const std::string& line : lines) out << "  - " << line << '\n';

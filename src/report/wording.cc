@@ -8,7 +8,9 @@ namespace foretrace {
 namespace {
 
 double part(Nanoseconds part, Nanoseconds whole) {
-  return whole.count() == 0 ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+  return whole.count() == 0
+             ? 0
+             : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
 std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
@@ -16,7 +18,9 @@ std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
          " % of the recording";
 }
 
-std::string unit(const Prediction& prediction) { return prediction.has_steps ? "step" : "recording"; }
+std::string unit(const Prediction& prediction) {
+  return prediction.has_steps ? "step" : "recording";
+}
 
 std::string applied(const Prediction& prediction) {
   std::string all;
@@ -35,7 +39,8 @@ std::string span(const Prediction& prediction) {
 std::string how_much(const Prediction& prediction) {
   const std::string after = to_text(prediction.predicted.step_time);
   if (!is_what_if(prediction)) return after + " a " + unit(prediction);
-  const std::string times = to_text(prediction.baseline.step_time) + " -> " + after + " a " + unit(prediction);
+  const std::string times =
+      to_text(prediction.baseline.step_time) + " -> " + after + " a " + unit(prediction);
   if (prediction.baseline.step_time == prediction.predicted.step_time) return times + ": no change";
   return times + " (" +
          change_text(static_cast<double>(prediction.baseline.step_time.count()),
@@ -58,7 +63,8 @@ std::string change_text(double before, double after) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+  const std::string_view ending = count == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
+  return grouped(count) + " " + std::string(noun) + std::string(ending);
 }
 
 std::array<Share, 6> shares(const Prediction& prediction) {
@@ -88,15 +94,17 @@ VerdictLines verdict(const Prediction& prediction) {
 
 std::vector<Ground> grounds(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
-    return grouped(static_cast<std::int64_t>(prediction.dependencies[static_cast<int>(provenance)])) + " " +
-           std::string(to_string(provenance));
+    return grouped(
+               static_cast<std::int64_t>(prediction.dependencies[static_cast<int>(provenance)])) +
+           " " + std::string(to_string(provenance));
   };
   const std::size_t steps = prediction.measured.each.size();
   std::vector<Ground> all;
-  all.push_back({"replay", to_text(prediction.measured.step_time) + " measured, " +
-                               to_text(prediction.baseline.step_time) + " replayed over " +
-                               (prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
-                                                     : "the whole recording (no steps in it)")});
+  all.push_back(
+      {"replay", to_text(prediction.measured.step_time) + " measured, " +
+                     to_text(prediction.baseline.step_time) + " replayed over " +
+                     (prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
+                                           : "the whole recording (no steps in it)")});
   all.push_back({"pinned", grouped(prediction.unexplained.pinned_tasks) + " of " +
                                counted(static_cast<std::int64_t>(prediction.tasks), "task") +
                                " held at their recorded start"});
@@ -106,8 +114,9 @@ std::vector<Ground> grounds(const Prediction& prediction) {
     all.push_back({"other ranks", share_of_window(prediction, prediction.unexplained.peers) +
                                       " of collectives, which only their traces explain"});
   }
-  all.push_back({"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
-                                     count(Provenance::inferred) + ", " + count(Provenance::assumed)});
+  all.push_back(
+      {"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
+                           count(Provenance::inferred) + ", " + count(Provenance::assumed)});
   all.push_back({"interval", prediction.interval_source});
   return all;
 }

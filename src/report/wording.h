@@ -1,6 +1,7 @@
 #pragma once
 
-// The sentences and figures that more than one report shows, so that text, markdown and csv cannot disagree.
+// The sentences and figures that more than one report shows, so that text, markdown and csv cannot
+// disagree.
 
 #include <array>
 #include <cstdint>
@@ -49,7 +50,8 @@ std::string note_text_without_severity(const Note& note);
 
 bool is_what_if(const Prediction& prediction);
 
-/// A baseline whose replay is further off than this is marked: what-ifs on it are not to be trusted.
+/// A baseline whose replay is further off than this is marked: what-ifs on it are not to be
+/// trusted.
 constexpr double kTrustedReplayError = 0.01;
 
 }  // namespace foretrace

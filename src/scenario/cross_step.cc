@@ -15,8 +15,9 @@
 namespace foretrace {
 namespace {
 
-/// Steps are taken as alike when at least this share of what they launch corresponds, and of their tasks or of their work.
-/// The number of host tasks alone would not do: many take less than the resolution of a trace, and come and go.
+/// Steps are taken as alike when at least this share of what they launch corresponds, on every
+/// lane, and of their tasks or work. The number of host tasks alone would not do: many take less
+/// than the resolution of a trace, and come and go.
 constexpr double kAlike = 0.9;
 /// Steps looked at in each recording; spread over all of them if there are more.
 constexpr std::size_t kMostSteps = 12;
@@ -36,9 +37,11 @@ struct Match {
 /// Work of one run of tasks put into another.
 struct Transplant {
   std::vector<std::pair<TaskId, Nanoseconds>> durations;
-  Match launched, tasks, work_into, work_from;
+  Match tasks, work_into, work_from;
+  bool same_launches = true;
   bool alike() const {
-    return tasks.total > 0 && launched.good() && (tasks.good() || (work_into.good() && work_from.good()));
+    return tasks.total > 0 && same_launches &&
+           (tasks.good() || (work_into.good() && work_from.good()));
   }
 };
 
@@ -49,18 +52,21 @@ void count_line(const Line& line, Match& launched, Match& work) {
   }
 }
 
-void count_pair(const Line& into, std::size_t a, const Line& from, std::size_t b, Transplant& result) {
+void count_pair(const Line& into, std::size_t a, const Line& from, std::size_t b, Match& launched,
+                Transplant& result) {
   result.tasks.matched += 1;
-  result.launched.matched += into.launched[a] ? 1 : 0;
+  launched.matched += into.launched[a] ? 1 : 0;
   result.work_into.matched += static_cast<double>(into.durations[a].count());
   result.work_from.matched += static_cast<double>(from.durations[b].count());
 }
 
-/// Work without a partner goes to the nearest task with one in front of it, or behind it at the beginning of a line.
+/// Work without a partner goes to the nearest task with one in front of it, or behind it at the
+/// beginning of a line.
 void transplant_line(const Line& into, const Line& from, Transplant& result) {
   result.tasks.total += static_cast<double>(std::max(into.tasks.size(), from.tasks.size()));
-  count_line(into, result.launched, result.work_into);
-  count_line(from, result.launched, result.work_from);
+  Match launched;
+  count_line(into, launched, result.work_into);
+  count_line(from, launched, result.work_from);
   const std::size_t most = 20 + (into.tasks.size() + from.tasks.size()) / 5;
   const auto pairs = align(into.keys, from.keys, std::min<std::size_t>(most, 4000));
   std::vector<Nanoseconds> work(into.tasks.size(), 0ns);
@@ -76,12 +82,14 @@ void transplant_line(const Line& into, const Line& from, Transplant& result) {
       take_until(b);
       at = a;
       work[at] += from.durations[b];
-      count_pair(into, a, from, b, result);
+      count_pair(into, a, from, b, launched, result);
       next_from = b + std::size_t{1};
     }
   }
   take_until(from.tasks.size());
-  for (std::size_t i = 0; i < work.size(); ++i) result.durations.emplace_back(into.tasks[i], work[i]);
+  if (!launched.good()) result.same_launches = false;
+  for (std::size_t i = 0; i < work.size(); ++i)
+    result.durations.emplace_back(into.tasks[i], work[i]);
 }
 
 /// Lines of the two that are of the same lane; work of other lanes has no place to go to.
@@ -123,7 +131,8 @@ class Bench {
       timeline_.finish[i] = finish[order[i]];
       timeline_.start[i] = finish[order[i]] - durations[order[i]];
     }
-    for (auto change = saved.rbegin(); change != saved.rend(); ++change) durations[change->first] = change->second;
+    for (auto change = saved.rbegin(); change != saved.rend(); ++change)
+      durations[change->first] = change->second;
     return step_times(graph_, timeline_);
   }
 
@@ -177,7 +186,8 @@ CrossStep cross_step(const Inference& structure, const Inference& work) {
       const StepTimes times = bench.replay({&step, &head});
       const auto truth = static_cast<double>(measured.each[b].count());
       if (a < times.each.size() && truth > 0) {
-        result.errors.push_back(std::abs(static_cast<double>(times.each[a].count()) - truth) / truth);
+        result.errors.push_back(std::abs(static_cast<double>(times.each[a].count()) - truth) /
+                                truth);
       }
     }
   }

@@ -26,7 +26,8 @@ std::optional<Dependency> dependency_of(const Graph& graph, const Timeline& time
   std::optional<Dependency> found;
   if (reason.before == kNoTask) return found;
   graph.each_wait(task, [&](const Dependency& wait) {
-    if (!found && wait.before == reason.before && wait.why == reason.why && wait.lag == reason.lag) found = wait;
+    if (!found && wait.before == reason.before && wait.why == reason.why && wait.lag == reason.lag)
+      found = wait;
   });
   return found;
 }
@@ -89,21 +90,25 @@ std::string reason_text(const Graph& graph, const Kin& kin, const Sum& sum) {
   std::string text = "waits for " + shortened(graph.names()[kin.before]);
   if (kin.before_lane != kin.lane) text += " on " + graph.lane(kin.before_lane).name;
   text += " (" + std::string(graph.names()[kin.why]);
-  if (kin.provenance != kInLine) text += ", " + std::string(to_string(static_cast<Provenance>(kin.provenance)));
+  if (kin.provenance != kInLine)
+    text += ", " + std::string(to_string(static_cast<Provenance>(kin.provenance)));
   if (sum.lag > 0ns) text += ", " + to_text(sum.lag / sum.count) + " later";
   return text + ")";
 }
 
-/// Those with most work and those with most waiting, at most `most` of each, in order of their starts.
-std::vector<std::pair<Kin, Sum>> greatest(std::vector<std::pair<Kin, Sum>> lines, std::size_t most) {
+/// Those with most work and those with most waiting, at most `most` of each, in order of their
+/// starts.
+std::vector<std::pair<Kin, Sum>> greatest(std::vector<std::pair<Kin, Sum>> lines,
+                                          std::size_t most) {
   std::vector<char> kept(lines.size(), 0);
   for (const auto part : {&Sum::duration, &Sum::waited}) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (lines[i].second.*part > 0ns) order.push_back(i);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return lines[a].second.*part > lines[b].second.*part; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return lines[a].second.*part > lines[b].second.*part;
+    });
     for (std::size_t i = 0; i < std::min(most, order.size()); ++i) kept[order[i]] = 1;
   }
   std::vector<std::pair<Kin, Sum>> all;
@@ -132,8 +137,8 @@ std::vector<Explained> explain(const Graph& graph, const Timeline& timeline, std
   for (const auto& [kin, sum] : lines) {
     std::string task = shortened(graph.names()[kin.name]);
     if (sum.count > 1) task += " (" + std::to_string(sum.count) + " times)";
-    all.push_back({std::move(task), graph.lane(kin.lane).name, reason_text(graph, kin, sum), sum.start, sum.duration,
-                   sum.waited});
+    all.push_back({std::move(task), graph.lane(kin.lane).name, reason_text(graph, kin, sum),
+                   sum.start, sum.duration, sum.waited});
   }
   return all;
 }

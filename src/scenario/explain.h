@@ -1,6 +1,7 @@
 #pragma once
 
-// Why the prediction takes as long as it does: the chain of tasks that ends last, and what each of them waited for.
+// Why the prediction takes as long as it does: the chain of tasks that ends last, and what each of
+// them waited for.
 
 #include <vector>
 
@@ -10,12 +11,13 @@
 
 namespace foretrace {
 
-/// The critical path with tasks of one name, lane and reason taken together: the `most` that work longest and those that
-/// wait longest, in order of their first starts. Needs `reasons`.
+/// The critical path with tasks of one name, lane and reason taken together: the `most` that work
+/// longest and those that wait longest, in order of their first starts. Needs `reasons`.
 std::vector<Explained> explain(const Graph& graph, const Timeline& timeline, std::size_t most = 12);
 
-/// Time on the critical path that device tasks wait for what was only inferred. Threads that wait for threads are not counted:
-/// they are inferred too, but from the order of everything they do. Needs `reasons`.
+/// Time on the critical path that device tasks wait for what was only inferred. Threads that wait
+/// for threads are not counted: they are inferred too, but from the order of everything they do.
+/// Needs `reasons`.
 Nanoseconds time_on_inferred_waits(const Graph& graph, const Timeline& timeline);
 
 }  // namespace foretrace

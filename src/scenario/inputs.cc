@@ -46,7 +46,8 @@ std::vector<std::string> files_of(const std::string& path) {
 std::vector<InputFile> input_files(const std::string& path, const std::vector<Trace>& traces) {
   const std::string format = traces.empty() ? "" : traces.front().format;
   std::vector<InputFile> inputs;
-  for (const std::string& file : files_of(path)) inputs.push_back({file, format, sha256_of_file(file)});
+  for (const std::string& file : files_of(path))
+    inputs.push_back({file, format, sha256_of_file(file)});
   return inputs;
 }
 

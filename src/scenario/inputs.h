@@ -8,7 +8,8 @@
 
 namespace foretrace {
 
-/// The files that an answer was made from: `path` itself, or all files of a folder, in order of their paths.
+/// The files that an answer was made from: `path` itself, or all files of a folder, in order of
+/// their paths.
 std::vector<InputFile> input_files(const std::string& path, const std::vector<Trace>& traces);
 
 }  // namespace foretrace

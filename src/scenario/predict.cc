@@ -32,20 +32,25 @@ std::vector<MemoryPeak> peaks_of(const Timeline& timeline) {
 }
 
 void count_dependencies(const Graph& graph, Prediction& prediction) {
-  graph.each_dependency([&](const Dependency& wait) { ++prediction.dependencies[static_cast<int>(wait.provenance)]; });
+  graph.each_dependency([&](const Dependency& wait) {
+    ++prediction.dependencies[static_cast<int>(wait.provenance)];
+  });
 }
 
 void note_assumptions(const std::vector<std::string>& assumptions, Prediction& prediction) {
   std::vector<std::string>& known = prediction.assumptions;
   for (const std::string& assumption : assumptions) {
-    if (std::find(known.begin(), known.end(), assumption) == known.end()) known.push_back(assumption);
+    if (std::find(known.begin(), known.end(), assumption) == known.end())
+      known.push_back(assumption);
   }
 }
 
-void apply_one(const Transform& transform, const std::string& use, Graph& graph, Prediction& prediction) {
+void apply_one(const Transform& transform, const std::string& use, Graph& graph,
+               Prediction& prediction) {
   const Effect effect = within(use, [&] { return transform.apply(graph); });
   prediction.steps.push_back({use, effect.summary, effect.changed == 0});
-  if (effect.changed == 0) prediction.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
+  if (effect.changed == 0)
+    prediction.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
   note_assumptions(effect.assumptions, prediction);
   prediction.notes.merge(effect.notes);
 }
@@ -57,14 +62,18 @@ void apply(const Scenario& scenario, Graph& graph, Prediction& prediction) {
     apply_one(*machine, "faster_device:to=" + scenario.machine, graph, prediction);
   }
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
-    const std::string use = i < scenario.uses.size() ? scenario.uses[i] : "transform " + std::to_string(i);
+    const std::string use =
+        i < scenario.uses.size() ? scenario.uses[i] : "transform " + std::to_string(i);
     apply_one(*scenario.transforms[i], use, graph, prediction);
   }
 }
 
-bool edits(const Scenario& scenario) { return !scenario.transforms.empty() || !scenario.machine.empty(); }
+bool edits(const Scenario& scenario) {
+  return !scenario.transforms.empty() || !scenario.machine.empty();
+}
 
-void describe_baseline(const Inference& inference, const Timeline& replayed, Prediction& prediction) {
+void describe_baseline(const Inference& inference, const Timeline& replayed,
+                       Prediction& prediction) {
   const Graph& graph = inference.graph;
   prediction.measured = step_times(graph, inference.recorded);
   prediction.baseline = step_times(graph, replayed);
@@ -79,8 +88,10 @@ void describe_baseline(const Inference& inference, const Timeline& replayed, Pre
   if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
   prediction.replay_error = std::abs(ratio(prediction.baseline.step_time - measured, measured));
   if (prediction.replay_error > 0.01) {
-    prediction.notes.add(Severity::warning, "the unmodified replay does not reproduce the recording; do not trust what-ifs on it",
-                         to_percent(prediction.replay_error, 2) + " off");
+    prediction.notes.add(
+        Severity::warning,
+        "the unmodified replay does not reproduce the recording; do not trust what-ifs on it",
+        to_percent(prediction.replay_error, 2) + " off");
   }
 }
 
@@ -88,18 +99,24 @@ void describe_prediction(const Graph& graph, const Timeline& timeline, Predictio
   prediction.predicted = step_times(graph, timeline);
   prediction.predicted_breakdown = breakdown(graph, timeline);
   prediction.predicted_memory = peaks_of(timeline);
-  if (prediction.predicted.step_time <= 0ns) throw Error("nothing to simulate: the scenario leaves no work in a step");
+  if (prediction.predicted.step_time <= 0ns)
+    throw Error("nothing to simulate: the scenario leaves no work in a step");
   prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
 }
 
 void set_interval(const Graph& graph, const Timeline& timeline, Prediction& prediction) {
+  std::vector<std::string> uses;
+  for (const AppliedStep& step : prediction.steps) uses.push_back(step.use);
   const Interval interval = interval_of(
       {.measured = prediction.measured,
        .baseline = prediction.baseline.step_time,
        .predicted = prediction.predicted.step_time,
        .replay_error = prediction.replay_error,
        .unexplained = prediction.unexplained,
-       .inferred_share = prediction.steps.empty() || timeline.reasons.empty() ? 0 : ratio(time_on_inferred_waits(graph, timeline), timeline.length)});
+       .inferred_share = prediction.steps.empty() || timeline.reasons.empty()
+                             ? 0
+                             : ratio(time_on_inferred_waits(graph, timeline), timeline.length),
+       .uses = std::move(uses)});
   prediction.lower = interval.lower;
   prediction.upper = interval.upper;
   prediction.interval_source = interval.source;
@@ -130,8 +147,10 @@ Answer answer(const Inference& inference, const Scenario& scenario, const Predic
   }
   set_interval(*graph, answer.timeline, prediction);
   if (what_if && prediction.predicted.step_time == prediction.baseline.step_time) {
-    prediction.notes.add(Severity::info, "the step time does not change: what the scenario speeds up or slows down is not what "
-                                         "steps wait for");
+    prediction.notes.add(
+        Severity::info,
+        "the step time does not change: what the scenario speeds up or slows down is not what "
+        "steps wait for");
   }
   if (options.explain) prediction.explained = explain(*graph, answer.timeline);
   return answer;
@@ -148,9 +167,10 @@ void add_reserved(const Trace& trace, std::vector<MemoryPeak>& peaks) {
   }
 }
 
+/// Errors of the trace say which; those of the scenario are about all ranks.
 Answer answer(const Trace& trace, const std::string& place, const Scenario& scenario,
-              const PredictOptions& options) {
-  const Inference inference = within(place, [&] { return infer(trace); });
+              const PredictOptions& options) try {
+  const Inference inference = infer(trace);
   Answer result = answer(inference, scenario, options);
   Notes notes;
   notes.merge(trace.notes);
@@ -159,6 +179,8 @@ Answer answer(const Trace& trace, const std::string& place, const Scenario& scen
   add_reserved(trace, result.prediction.baseline_memory);
   if (!edits(scenario)) result.prediction.predicted_memory = result.prediction.baseline_memory;
   return result;
+} catch (const TraceError& error) {
+  throw TraceError(place + ": " + error.what());
 }
 
 /// The rank with the longest predicted step; the others wait for it.
@@ -168,17 +190,21 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
   std::int32_t worst_rank = -1;
   std::string all;
   for (const Trace& trace : traces) {
-    const std::string place = traces.size() == 1 ? path : path + ": rank " + std::to_string(trace.rank);
+    const std::string place =
+        traces.size() == 1 ? path : path + ": rank " + std::to_string(trace.rank);
     Answer next = answer(trace, place, scenario, options);
-    all += (all.empty() ? "" : ", ") + std::to_string(trace.rank) + ": " + to_text(next.prediction.predicted.step_time);
-    if (worst_rank < 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
+    all += (all.empty() ? "" : ", ") + std::to_string(trace.rank) + ": " +
+           to_text(next.prediction.predicted.step_time);
+    if (worst_rank < 0 ||
+        next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
       worst = std::move(next);
       worst_rank = trace.rank;
     }
   }
   if (traces.size() > 1) {
     worst.prediction.notes.add(Severity::info,
-                               "each rank was predicted alone; the answer is the slowest, rank " + std::to_string(worst_rank),
+                               "each rank was predicted alone; the answer is the slowest, rank " +
+                                   std::to_string(worst_rank),
                                all, static_cast<std::int64_t>(traces.size()));
   }
   return worst;
@@ -187,19 +213,22 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
 void refuse_warnings(const Notes& notes) {
   for (const Note& note : notes.all()) {
     if (note.severity != Severity::warning) continue;
-    throw TraceError("refused because of --strict: " + note.text + " (" + std::to_string(note.count) + " times" +
+    throw TraceError("refused because of --strict: " + note.text + " (" +
+                     std::to_string(note.count) + " times" +
                      (note.example.empty() ? "" : ", first: " + note.example) + ")");
   }
 }
 
 void finish(const Answer& answer, const PredictOptions& options) {
   if (options.strict) refuse_warnings(answer.prediction.notes);
-  if (!options.perfetto_path.empty()) write_kineto(answer.graph, answer.timeline, options.perfetto_path);
+  if (!options.perfetto_path.empty())
+    write_kineto(answer.graph, answer.timeline, options.perfetto_path);
 }
 
 }  // namespace
 
-Prediction predict(const std::string& trace_path, const Scenario& scenario, const PredictOptions& options) {
+Prediction predict(const std::string& trace_path, const Scenario& scenario,
+                   const PredictOptions& options) {
   const std::vector<Trace> traces = import_all(trace_path, {.cache_folder = options.cache_folder});
   Answer answer = slowest(traces, trace_path, scenario, options);
   answer.prediction.inputs = input_files(trace_path, traces);
@@ -207,7 +236,8 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario, cons
   return std::move(answer.prediction);
 }
 
-Prediction predict(const Inference& inference, const Scenario& scenario, const PredictOptions& options) {
+Prediction predict(const Inference& inference, const Scenario& scenario,
+                   const PredictOptions& options) {
   Answer result = answer(inference, scenario, options);
   finish(result, options);
   return std::move(result.prediction);

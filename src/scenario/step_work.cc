@@ -31,7 +31,8 @@ StepWork::StepWork(const Inference& inference, KeyTable& keys) : inference_(infe
   const std::vector<LaneKey> lanes = lane_keys(graph);
   std::unordered_map<std::uint64_t, std::uint64_t> known;
   const auto key_of = [&](const Task& task) {
-    const std::uint64_t id = static_cast<std::uint64_t>(task.name) << 8U | static_cast<std::uint64_t>(task.kind);
+    const std::uint64_t id =
+        static_cast<std::uint64_t>(task.name) << 8U | static_cast<std::uint64_t>(task.kind);
     const auto [found, added] = known.try_emplace(id, 0);
     if (added) found->second = keys.key(task.kind, graph.names()[task.name]);
     return found->second;
@@ -49,7 +50,8 @@ StepWork::StepWork(const Inference& inference, KeyTable& keys) : inference_(infe
       line.keys.push_back(key_of(task));
       line.durations.push_back(task.duration);
       line.launched.push_back(task.kind == TaskKind::launch || runs_on_device(task.kind));
-      if (task.kind == TaskKind::launch) launch[step] = std::min(launch[step], inference.recorded.start[index(id)]);
+      if (task.kind == TaskKind::launch)
+        launch[step] = std::min(launch[step], inference.recorded.start[index(id)]);
     }
   }
   for (std::size_t step = 0; step < by_step.size(); ++step) {

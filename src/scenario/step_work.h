@@ -1,7 +1,7 @@
 #pragma once
 
-// The work of a recording by steps: for each step the line of tasks on each lane, with what identifies a task across steps and
-// recordings.
+// The work of a recording by steps: for each step the line of tasks on each lane, with what
+// identifies a task across steps and recordings.
 
 #include <cstdint>
 #include <map>
@@ -46,7 +46,8 @@ class StepWork {
  private:
   const Inference& inference_;
   std::vector<std::map<LaneKey, Line>> lines_;
-  std::vector<Nanoseconds> first_launch_;  ///< By step; of its first host task if it launches nothing.
+  std::vector<Nanoseconds>
+      first_launch_;  ///< By step; of its first host task if it launches nothing.
 };
 
 }  // namespace foretrace

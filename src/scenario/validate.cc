@@ -17,7 +17,8 @@ constexpr int kLeastAlikeSteps = 3;
 
 double relative_error(Nanoseconds value, Nanoseconds truth) {
   if (truth == 0ns) return value == 0ns ? 0 : 1;
-  return std::abs(static_cast<double>((value - truth).count())) / static_cast<double>(truth.count());
+  return std::abs(static_cast<double>((value - truth).count())) /
+         static_cast<double>(truth.count());
 }
 
 void add_errors(const CrossStep& cross, Validation& validation) {
@@ -35,7 +36,8 @@ void add_errors(const CrossStep& cross, Validation& validation) {
 Timeline describe(const Inference& inference, Validation& validation) {
   Timeline replayed = simulate(inference.graph, {.memory = false});
   validation.measured = step_times(inference.graph, inference.recorded).step_time;
-  if (validation.measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
+  if (validation.measured <= 0ns)
+    throw TraceError("nothing to simulate: no step of the trace takes any time");
   validation.replay_error =
       relative_error(step_times(inference.graph, replayed).step_time, validation.measured);
   validation.tasks = inference.graph.task_count();
@@ -58,7 +60,8 @@ Validation validate(const Inference& inference) {
     add_errors(cross, validation);
   } else {
     validation.alike_steps = cross.alike_steps;
-    validation.notes.add(Severity::info, "fewer than three alike steps: nothing to compare across steps");
+    validation.notes.add(Severity::info,
+                         "fewer than three alike steps: nothing to compare across steps");
   }
   validation.scale_holds = doubling_holds(inference.graph, replayed);
   validation.neutral_holds = neutral_holds(inference.graph, replayed);

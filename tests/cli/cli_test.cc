@@ -1,0 +1,183 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.h"
+
+namespace foretrace {
+namespace {
+
+constexpr auto kSample = "traces/resnet18-v100-loader0.pt.trace.json.gz";
+
+/// What went wrong: exactly one line on stderr that begins with the name of the program, and
+/// nothing on stdout.
+std::string complaint(const Outcome& outcome) {
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("foretrace: ")) << outcome.err;
+  return outcome.err.substr(0, outcome.err.find('\n'));
+}
+
+TEST(CommandLine, HelpAndVersionAreAnswers) {
+  EXPECT_EQ(foretrace_run("--version").out, "foretrace 0.1.0\n");
+  for (const char* arguments :
+       {"--help", "help", "predict --help", "help predict", "help transform scale", "help scale",
+        "list", "list transforms", "list devices", "schema scenario", "schema prediction"}) {
+    const Outcome outcome = foretrace_run(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << arguments;
+    EXPECT_FALSE(outcome.out.empty()) << arguments;
+    EXPECT_EQ(outcome.err, "") << arguments;
+  }
+}
+
+TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"predcit",
+       "foretrace: there is no command 'predcit' (did you mean \"predict\"?); `foretrace list "
+       "commands` shows all"},
+      {"help transform anp",
+       "foretrace: there is no transform 'anp' (did you mean \"amp\"?); `foretrace list "
+       "transforms` shows all"},
+      {"list transform",
+       "foretrace: list: must be one of commands, devices, importers, reports, transforms, got "
+       "'transform' (did you mean "
+       "\"transforms\"?)"},
+      {"predict x --format jsn",
+       "foretrace: --format: must be one of csv, json, markdown, text, got 'jsn' (did you mean "
+       "\"json\"?)"},
+      {"predict",
+       "foretrace: predict: which TRACE? Give it on the command line, or in the scenario"},
+      {"schema predictions",
+       "foretrace: schema: must be scenario or prediction, got 'predictions' (did you mean "
+       "\"prediction\"?)"},
+      {"convert a b.txt",
+       "foretrace: convert: OUT must end in .ftrace, .json, .json.gz or .graph, got 'b.txt'"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = foretrace_run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(complaint(outcome), message);
+  }
+  for (const char* arguments : {"", "predict --unknown", "validate", "info a b"}) {
+    const Outcome outcome = foretrace_run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    complaint(outcome);
+  }
+}
+
+TEST(CommandLine, WrongStepsAreOneLineAndExitCode2) {
+  for (const char* step :
+       {"anp", "scale:factr=2", "scale:factor=x", "scale:factor=-1", "prefetch:buffers=0",
+        "set_duration:duration=5", "scale:where.name=nothing_has_this_name,factor=2"}) {
+    const Outcome outcome = foretrace_run(std::string("predict ") + kSample + " --with " + step);
+    EXPECT_EQ(outcome.exit_code, 2) << step;
+    complaint(outcome);
+  }
+}
+
+TEST(CommandLine, AssertionsDecideTheExitCode) {
+  const Folder folder;
+  const auto exit_code = [&](const char* demand) {
+    const std::string path =
+        folder.write("scenario.json",
+                     std::string(R"({"version": 1, "transforms": [], "assert": [{"step_time": ")") +
+                         demand + "\"}]}");
+    return foretrace_run(std::string("predict ") + kSample + " --scenario '" + path + "'")
+        .exit_code;
+  };
+  EXPECT_EQ(exit_code("< 1s"), 0);
+  EXPECT_EQ(exit_code("< 1ms"), 1);
+  const nlohmann::json answer = nlohmann::json::parse(
+      foretrace_run(std::string("predict ") + kSample + " --format json").out);
+  EXPECT_EQ(
+      exit_code(
+          ("< " + std::to_string(answer["predicted"]["step_time_ns"].get<std::int64_t>()) + "ns")
+              .c_str()),
+      4);
+}
+
+TEST(CommandLine, ResultsCanGoToAFile) {
+  const Folder folder;
+  const std::string path = folder / "answer.json";
+  const Outcome outcome =
+      foretrace_run(std::string("predict ") + kSample + " --format json --output '" + path + "'");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(nlohmann::json::parse(contents_of(path))["schema"], "foretrace.prediction/1");
+  EXPECT_EQ(
+      foretrace_run(std::string("predict ") + kSample + " --output /nowhere/at/all").exit_code, 2);
+}
+
+TEST(CommandLine, APredictedTimelineIsATraceAgain) {
+  const Folder folder;
+  const std::string path = folder / "predicted.json.gz";
+  const Outcome first = foretrace_run(std::string("predict ") + kSample +
+                                      " --with loader --format json --perfetto '" + path + "'");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const Outcome second = foretrace_run("predict '" + path + "' --format json");
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  const auto predicted =
+      nlohmann::json::parse(first.out)["predicted"]["step_time_ns"].get<double>();
+  const auto measured = nlohmann::json::parse(second.out)["measured"]["step_time_ns"].get<double>();
+  EXPECT_NEAR(measured / predicted, 1, 1e-4);
+}
+
+TEST(CommandLine, ConvertedRecordsGiveTheSameAnswer) {
+  const Folder folder;
+  const std::string path = folder / "sample.ftrace";
+  ASSERT_EQ(foretrace_run(std::string("convert ") + kSample + " '" + path + "'").exit_code, 0);
+  const auto answer = [](const std::string& trace) {
+    nlohmann::json json =
+        nlohmann::json::parse(foretrace_run("predict '" + trace + "' --format json").out);
+    json.erase("inputs");
+    json["scenario"].erase("trace");
+    return json;
+  };
+  EXPECT_EQ(answer(path), answer(kSample));
+}
+
+TEST(CommandLine, SameInputSameBytes) {
+  const std::string question =
+      std::string("predict ") + kSample + " --with amp --with loader --explain --format json";
+  const Outcome first = foretrace_run(question);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(foretrace_run(question).out, first.out);
+  EXPECT_EQ(foretrace_run(question, "taskset 1").out, first.out);
+}
+
+TEST(CommandLine, TheCacheChangesNoAnswer) {
+  const Folder folder;
+  const std::string question =
+      std::string("predict ") + kSample + " --format json --cache-dir '" + (folder / "kept") + "'";
+  const Outcome cold = foretrace_run(question);
+  const Outcome warm = foretrace_run(question);
+  const Outcome none =
+      foretrace_run(std::string("predict ") + kSample + " --format json --no-cache");
+  EXPECT_EQ(cold.exit_code, 0) << cold.err;
+  EXPECT_EQ(warm.out, cold.out);
+  EXPECT_EQ(none.out, cold.out);
+}
+
+TEST(CommandLine, FoldersOfRanksAnswerWithTheSlowest) {
+  const Folder folder;
+  const auto rank = [&](int number, int kernel_us) {
+    const std::string dur = std::to_string(kernel_us);
+    folder.write("rank" + std::to_string(number) + ".json",
+                 R"({"distributedInfo": {"rank": )" + std::to_string(number) +
+                     R"(, "world_size": 2}, "traceEvents": [
+                 {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 0, "dur": )" +
+                     dur + R"(, "args": {"device": 0, "stream": 7}}]})");
+  };
+  rank(0, 10);
+  rank(1, 30);
+  const Outcome outcome = foretrace_run("predict '" + (folder / "") + "' --format json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["predicted"]["step_time_ns"], 30000);
+  EXPECT_EQ(json["inputs"].size(), 2U);
+  EXPECT_EQ(json["notes"].back()["text"],
+            "each rank was predicted alone; the answer is the slowest, rank 1");
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,67 @@
+#pragma once
+
+// The real program, run as a user runs it.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace foretrace {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+inline std::string contents_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A folder of its own for a test, gone with it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "foretrace-test-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+    return *this / name;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// `arguments` as a shell reads them, in the folder of the sources; `before` goes in front of the
+/// program. Without a cache, and without anything of the caller's environment that could change the
+/// answer.
+inline Outcome foretrace_run(const std::string& arguments, const std::string& before = "") {
+  const Folder folder;
+  const std::string command = "cd '" FORETRACE_SOURCE_DIR "' && XDG_CACHE_HOME='" +
+                              (folder / "cache") + "' " + before + " '" FORETRACE_BINARY "' " +
+                              arguments + " >'" + (folder / "out") + "' 2>'" + (folder / "err") +
+                              "' </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(folder / "out"),
+          contents_of(folder / "err")};
+}
+
+}  // namespace foretrace

@@ -1,0 +1,54 @@
+// Whole runs on the sample traces: tests/golden/<case>/cmd is what is typed behind "foretrace",
+// expected.txt what must come. With FORETRACE_BLESS set, expected.txt is rewritten instead
+// (scripts/bless.sh).
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cli/command_line.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> cases() {
+  std::vector<fs::path> all;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(FORETRACE_SOURCE_DIR "/tests/golden")) {
+    if (fs::exists(entry.path() / "cmd")) all.push_back(entry.path());
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::string transcript(const fs::path& folder) {
+  std::string arguments = contents_of(folder / "cmd");
+  std::replace(arguments.begin(), arguments.end(), '\n', ' ');
+  const Outcome outcome = foretrace_run(arguments);
+  std::string text = outcome.out;
+  if (!outcome.err.empty()) text += "-- on stderr:\n" + outcome.err;
+  return text + "-- exit code " + std::to_string(outcome.exit_code) + "\n";
+}
+
+class Golden : public testing::TestWithParam<fs::path> {};
+
+TEST_P(Golden, SaysWhatItShould) {
+  const std::string found = transcript(GetParam());
+  if (std::getenv("FORETRACE_BLESS") != nullptr) {
+    std::ofstream(GetParam() / "expected.txt", std::ios::binary) << found;
+    return;
+  }
+  EXPECT_EQ(found, contents_of(GetParam() / "expected.txt"))
+      << "If this is as it should be now: scripts/bless.sh, and review the difference";
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Golden, testing::ValuesIn(cases()), [](const auto& one) {
+  std::string name = one.param.filename().string();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "foretrace/infer.h"
+#include "foretrace/report.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+using nlohmann::json;
+
+class Kineto : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const {
+    return testing::TempDir() + "foretrace_kineto_" + std::to_string(getpid()) + "_" + name;
+  }
+  void TearDown() override {
+    for (const char* name : {"a.json", "b.json.gz"}) std::filesystem::remove(path(name));
+  }
+
+  json events_of(const Graph& graph) const {
+    write_kineto(graph, simulate(graph), path("a.json"));
+    return json::parse(std::ifstream(path("a.json"))).at("traceEvents");
+  }
+
+  StepTimes read_back(const Graph& graph) const {
+    write_kineto(graph, simulate(graph), path("b.json.gz"));
+    const Inference again = infer(import_trace(path("b.json.gz")));
+    return step_times(again.graph, simulate(again.graph));
+  }
+};
+
+json event_named(const json& events, const std::string& name) {
+  for (const json& event : events) {
+    if (event.at("ph") == "X" && event.at("name") == name) return event;
+  }
+  return nullptr;
+}
+
+// Three steps of a loop that launches, waits and goes on.
+constexpr auto kLoop = R"(
+    @step ProfilerStep#3
+    @step ProfilerStep#4
+    @step ProfilerStep#5
+    cpu: prepare:host 10 {step=0}, la=cudaLaunchKernel:launch 5 {step=0}, sa=cudaStreamSynchronize:sync 2 {step=0}, p2=prepare:host 10 {step=1}, lb=cudaLaunchKernel:launch 5 {step=1}, sb=cudaStreamSynchronize:sync 2 {step=1}, p3=prepare:host 10 {step=2}, lc=cudaLaunchKernel:launch 5 {step=2}
+    "stream 7": A 50 {step=0}, B=A 60 {step=1}, C=A 70 {step=2}
+    la -> A [measured launch]
+    lb -> B [measured launch]
+    lc -> C [measured launch]
+    A -> sa
+    B -> sb
+)";
+
+Graph loop() { return parse_graph(kLoop); }
+
+TEST_F(Kineto, ACallThatWaitsIsAsLongAsItsWait) {
+  const json sync = event_named(events_of(loop()), "cudaStreamSynchronize");
+  EXPECT_EQ(sync.at("cat"), "cuda_runtime");
+  EXPECT_EQ(sync.at("ts"), 15);
+  EXPECT_EQ(sync.at("dur"), 52);
+}
+
+TEST_F(Kineto, KernelsNameTheCallThatLaunchedThem) {
+  const json events = events_of(loop());
+  const json launch = event_named(events, "cudaLaunchKernel");
+  const json kernel = event_named(events, "A");
+  EXPECT_EQ(kernel.at("cat"), "kernel");
+  EXPECT_EQ(kernel.at("tid"), 7);
+  EXPECT_EQ(kernel.at("args").at("stream"), 7);
+  EXPECT_EQ(kernel.at("args").at("correlation"), launch.at("args").at("correlation"));
+}
+
+TEST_F(Kineto, AWaitOfTheHostHasASynchronizationRecord) {
+  const json events = events_of(loop());
+  const json sync = event_named(events, "cudaStreamSynchronize");
+  const json record = event_named(events, "Stream Sync");
+  EXPECT_EQ(record.at("cat"), "cuda_sync");
+  EXPECT_EQ(record.at("args").at("cuda_sync_kind"), "Stream Sync");
+  EXPECT_EQ(record.at("args").at("stream"), 7);
+  EXPECT_EQ(record.at("args").at("correlation"), sync.at("args").at("correlation"));
+}
+
+TEST_F(Kineto, StepsAreMarkedFromTheirStartToTheNext) {
+  const json events = events_of(loop());
+  const json third = event_named(events, "ProfilerStep#3");
+  const json fourth = event_named(events, "ProfilerStep#4");
+  EXPECT_EQ(third.at("ts"), 0);
+  EXPECT_EQ(third.at("ts").get<double>() + third.at("dur").get<double>(),
+            fourth.at("ts").get<double>());
+}
+
+TEST_F(Kineto, WhatIsReadBackTakesTheSameTime) {
+  const Graph graph = loop();
+  EXPECT_EQ(read_back(graph).each, step_times(graph, simulate(graph)).each);
+}
+
+TEST_F(Kineto, OverlappingKernelsOfOneStreamGoToTracksOfTheirOwn) {
+  const json events = events_of(parse_graph(R"(
+    "stream 7": A 10, B 10 {gap=-4}
+  )"));
+  const json a = event_named(events, "A");
+  const json b = event_named(events, "B");
+  EXPECT_EQ(b.at("ts"), 6);
+  EXPECT_NE(a.at("tid"), b.at("tid"));
+  EXPECT_EQ(a.at("args").at("stream"), b.at("args").at("stream"));
+}
+
+// On each track events are either apart or one inside the other.
+TEST_F(Kineto, EventsOfATrackNest) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::pair<double, double>>> tracks;
+  for (const json& event : events_of(loop())) {
+    if (event.at("ph") != "X") continue;
+    const double start = event.at("ts");
+    tracks[{event.at("pid"), event.at("tid")}].emplace_back(start,
+                                                            start + event.at("dur").get<double>());
+  }
+  for (auto& [track, spans] : tracks) {
+    for (const auto& a : spans) {
+      for (const auto& b : spans) {
+        const bool apart = a.second <= b.first || b.second <= a.first;
+        const bool inside = (a.first <= b.first && b.second <= a.second) ||
+                            (b.first <= a.first && a.second <= b.second);
+        EXPECT_TRUE(apart || inside) << track.second << ": " << a.first << " and " << b.first;
+      }
+    }
+  }
+}
+
+TEST_F(Kineto, NanosecondsSurvive) {
+  Graph graph = parse_graph(R"("stream 7": A 1)");
+  graph.task(TaskId{0}).duration = 1234567ns;
+  write_kineto(graph, simulate(graph), path("a.json"));
+  const Trace trace = import_trace(path("a.json"));
+  ASSERT_EQ(trace.devices.size(), 1U);
+  EXPECT_EQ(trace.devices[0].duration_ns, 1234567);
+}
+
+TEST_F(Kineto, CopiesKeepDirectionAndBytes) {
+  const Graph graph = parse_graph(R"("stream 7": input:copy_in 5 {bytes=4096B})");
+  write_kineto(graph, simulate(graph), path("a.json"));
+  const Trace trace = import_trace(path("a.json"));
+  ASSERT_EQ(trace.devices.size(), 1U);
+  EXPECT_EQ(trace.devices[0].direction, CopyDirection::in);
+  EXPECT_EQ(trace.devices[0].bytes, 4096);
+}
+
+TEST_F(Kineto, AFolderThatIsNotThereIsAnError) {
+  const Graph graph = loop();
+  EXPECT_THROW(write_kineto(graph, simulate(graph), "/nowhere/at/all.json"), Error);
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,181 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "foretrace/report.h"
+#include "report/sample.h"
+
+namespace foretrace {
+namespace {
+
+std::string written(std::string_view name, const Prediction& prediction) {
+  for (const ReportEntry& entry : reports()) {
+    if (entry.name != name) continue;
+    std::ostringstream out;
+    entry.write(prediction, out);
+    return out.str();
+  }
+  return "there is no such report";
+}
+
+TEST(Reports, TextSaysWhatHowMuchAndHowSureFirst) {
+  EXPECT_EQ(written("text", sample_prediction()), R"(What if       amp
+How much      100 ms -> 50 ms a step (-50.0 %), 2.000 times as fast
+How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off
+
+              now    share  predicted    share   change
+step       100 ms  100.0 %      50 ms  100.0 %  -50.0 %
+  compute   80 ms   80.0 %      30 ms   60.0 %  -62.5 %
+  copy       5 ms    5.0 %       5 ms   10.0 %    0.0 %
+  host      15 ms   15.0 %      15 ms   30.0 %    0.0 %
+
+peak memory             now  predicted   change
+  device 0, allocated  2 GB       1 GB  -50.0 %
+  device 0, reserved   3 GB  not known
+
+Changed
+  - amp: 412 kernels faster
+
+Rests on
+  replay        100 ms measured, 100 ms replayed over 3 steps
+  pinned        1 of 53,021 tasks held at their recorded start
+  unexplained   5 ms, 1.00 % of the recording, kept as delays without a known cause
+  dependencies  10 measured, 0 structural, 2 inferred, 0 assumed
+  interval      steps in the trace vary by -1.0 % to +1.0 %
+
+Assumes
+  - kernels gain as in the paper
+
+Notes
+  - warning: odd records (3 times, first: record 7)
+)");
+}
+
+TEST(Reports, TextWithoutWhatIfShowsOneColumn) {
+  Prediction prediction = sample_prediction();
+  prediction.steps.clear();
+  prediction.predicted = prediction.baseline;
+  const std::string text = written("text", prediction);
+  EXPECT_EQ(text.substr(0, text.find("\n\n")),
+            "What          the job as it was recorded\n"
+            "How much      100 ms a step\n"
+            "How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off");
+  EXPECT_EQ(text.find("predicted"), std::string::npos);
+}
+
+TEST(Reports, ABaselineThatDoesNotReproduceIsMarked) {
+  Prediction prediction = sample_prediction();
+  prediction.replay_error = 0.02;
+  EXPECT_NE(
+      written("text", prediction).find("NOT TO BE TRUSTED: the unmodified replay is 2.000 % off"),
+      std::string::npos);
+}
+
+TEST(Reports, AStepThatChangedNothingIsMarked) {
+  Prediction prediction = sample_prediction();
+  prediction.steps = {{"scale:factor=1", "0 tasks", true}};
+  prediction.predicted = prediction.baseline;
+  const std::string text = written("text", prediction);
+  EXPECT_NE(text.find("scale:factor=1 (changed nothing)"), std::string::npos);
+  EXPECT_NE(text.find("100 ms -> 100 ms a step: no change"), std::string::npos);
+}
+
+TEST(Reports, TimeThatOnlyOtherRanksExplainIsShownWhereThereIsAny) {
+  Prediction prediction = sample_prediction();
+  EXPECT_EQ(written("text", prediction).find("other ranks"), std::string::npos);
+  prediction.unexplained.peers = 50ms;
+  EXPECT_NE(written("text", prediction).find("other ranks   50 ms, 10.00 % of the recording"),
+            std::string::npos);
+}
+
+TEST(Reports, ExplanationsShowWaitsAndWork) {
+  Prediction prediction = sample_prediction();
+  prediction.explained = {{"gemm", "stream 7",
+                           "waits for launch on cpu (launch, measured, 4 us later)", 1ms, 30ms,
+                           7ms}};
+  const std::string text = written("text", prediction);
+  EXPECT_NE(text.find(R"(On the critical path, what waited longest
+  waited  first at  task  lane      because
+    7 ms      1 ms  gemm  stream 7  waits for launch on cpu (launch, measured, 4 us later)
+
+On the critical path, what worked longest
+  worked  first at  task  lane
+   30 ms      1 ms  gemm  stream 7
+)"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Reports, JsonKeepsTheContract) {
+  const auto json = nlohmann::json::parse(written("json", sample_prediction()));
+  EXPECT_EQ(json["schema"], "foretrace.prediction/1");
+  EXPECT_EQ(json["tool"]["version"], "0.1.0");
+  EXPECT_EQ(
+      json["inputs"][0],
+      nlohmann::json::parse(R"({"path": "job.json.gz", "format": "kineto", "sha256": "ab12"})"));
+  EXPECT_EQ(json["scenario"]["transforms"][0]["use"], "amp");
+  EXPECT_EQ(json["measured"]["step_time_ns"], 100'000'000);
+  EXPECT_EQ(json["measured"]["steps"], nlohmann::json::parse("[110000000, 100000000, 100000000]"));
+  EXPECT_EQ(json["measured"]["window_ns"], 500'000'000);
+  const auto& baseline = json["baseline"];
+  EXPECT_EQ(baseline["step_time_ns"], 100'000'000);
+  EXPECT_EQ(baseline["replay_error"], 0.0001);
+  EXPECT_EQ(baseline["pinned_tasks"], 1);
+  EXPECT_EQ(baseline["unexplained_ns"], 5'000'000);
+  EXPECT_EQ(baseline["tasks"], 53021);
+  EXPECT_EQ(
+      baseline["dependencies"],
+      nlohmann::json::parse(R"({"measured": 10, "structural": 0, "inferred": 2, "assumed": 0})"));
+  EXPECT_EQ(baseline["breakdown_ns"]["compute"], 80'000'000);
+  EXPECT_EQ(baseline["memory"][0]["peak_allocated_bytes"], 2'000'000'000);
+  EXPECT_EQ(baseline["memory"][0]["peak_reserved_bytes"], 3'000'000'000);
+  const auto& predicted = json["predicted"];
+  EXPECT_EQ(predicted["step_time_ns"], 50'000'000);
+  EXPECT_EQ(predicted["lower_ns"], 45'000'000);
+  EXPECT_EQ(predicted["upper_ns"], 55'000'000);
+  EXPECT_EQ(predicted["assumptions"][0], "kernels gain as in the paper");
+  EXPECT_TRUE(predicted["memory"][0]["peak_reserved_bytes"].is_null());
+  std::set<std::string> parts;
+  for (const auto& [key, value] : predicted["breakdown_ns"].items()) parts.insert(key);
+  EXPECT_EQ(parts,
+            (std::set<std::string>{"communication", "compute", "copy", "host", "idle", "input"}));
+  EXPECT_EQ(json["speedup"], 2.0);
+  EXPECT_EQ(json["steps"][0]["use"], "amp");
+  EXPECT_EQ(json["steps"][0]["summary"], "412 kernels faster");
+  EXPECT_EQ(
+      json["notes"][0],
+      nlohmann::json::parse(
+          R"({"severity": "warning", "text": "odd records", "count": 3, "example": "record 7"})"));
+}
+
+TEST(Reports, NamesThatAreNotUtf8DoNotBreakJson) {
+  Prediction prediction = sample_prediction();
+  prediction.notes.add(Severity::info, "kernel \xff\xfe");
+  EXPECT_TRUE(nlohmann::json::accept(written("json", prediction)));
+}
+
+TEST(Reports, CsvIsAHeadingAndOneLine) {
+  const std::string text = written("csv", sample_prediction());
+  std::istringstream lines(text);
+  std::string heading, line, rest;
+  std::getline(lines, heading);
+  std::getline(lines, line);
+  EXPECT_FALSE(std::getline(lines, rest));
+  EXPECT_EQ(line.substr(0, line.find(",80000000")),
+            R"("job.json.gz","amp",100000000,100000000,0.0001,50000000,45000000,55000000,2)");
+  EXPECT_EQ(std::count(heading.begin(), heading.end(), ','),
+            std::count(line.begin(), line.end(), ','));
+}
+
+TEST(Reports, MarkdownEscapesNamesOfKernels) {
+  Prediction prediction = sample_prediction();
+  prediction.explained = {{"void f<float*>(a|b)", "stream 7", "next in line", 0ms, 1ms, 0ms}};
+  EXPECT_NE(written("markdown", prediction).find(R"(| void f&lt;float\*>(a\|b) | stream 7 |)"),
+            std::string::npos)
+      << written("markdown", prediction);
+}
+
+}  // namespace
+}  // namespace foretrace
