@@ -120,7 +120,8 @@ class CudaGraphs final : public Transform {
     Effect effect;
     effect.changed = tally.calls;
     effect.summary = counted(tally.calls, "launch call") + " became " + std::to_string(regions) +
-                     " graph launches, " + to_text(tally.host) + " of host work fewer";
+                     (regions == 1 ? " graph launch, " : " graph launches, ") +
+                     to_text(tally.host) + " of host work fewer";
     const auto note = [&](std::size_t count, std::string_view why) {
       if (count == 0) return;
       effect.notes.add(Severity::info, why, {}, static_cast<std::int64_t>(count));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "foretrace/error.h"
 #include "foretrace/select.h"
 #include "transform/edit.h"
 #include "transform/registered.h"
@@ -37,6 +38,11 @@ class Priority final : public Transform {
     }
     for (const LaneId id : lanes) {
       Lane& lane = graph.lane(id);
+      if (lane.kind == LaneKind::host_thread || lane.kind == LaneKind::worker) {
+        throw Error(
+            "where: must select work of streams, copy engines, links or disks, got the thread \"" +
+            lane.name + "\", which runs its work in order");
+      }
       lane.discipline = Discipline::priority;
       lane.slice = slice_;
     }
@@ -56,7 +62,7 @@ class Priority final : public Transform {
     return 1 + (by_ == "front_layers" ? last_layer - task.layer : task.layer);
   }
 
-  Selector where_;
+  Selector where_{"transfer"};
   std::string by_ = "front_layers";
   std::int64_t value_ = 1;
   Nanoseconds slice_{0};

@@ -162,7 +162,7 @@ TEST(CudaGraphs, SaysWhatItDidAndWhatIsWrong) {
   Graph graph = parse_graph(kHostBound);
   EXPECT_EQ(
       read_transform_text("cuda_graphs:kernel_time=0us,launch_time=1us")->apply(graph).summary,
-      "3 launch calls became 1 graph launches, 6 us of host work fewer");
+      "3 launch calls became 1 graph launch, 6 us of host work fewer");
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "cuda_graphs", "per": "layer"})",
        "per: must be one of step, phase, got \"layer\""},

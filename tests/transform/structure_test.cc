@@ -215,6 +215,9 @@ c |C...|
 
 TEST(Structure, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
+      {R"({"use": "priority", "where": {"kind": "launch"}})",
+       "where: must select work of streams, copy engines, links or disks, got the thread \"cpu\", "
+       "which runs its work in order"},
       {R"({"use": "split", "slices": 0})", "slices: must be at least 1, got 0"},
       {R"({"use": "replicate", "copies": 0})", "copies: must be at least 1, got 0"},
       {R"({"use": "reorder", "by": "size"})",
