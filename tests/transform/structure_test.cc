@@ -151,7 +151,7 @@ link |cba|
 TEST(Priority, TheFrontOfTheModelOvertakes) {
   EXPECT_EQ(simulated(R"(
       back: B 1, A 1
-      link: b:transfer 4 {layer=1}, a:transfer 2 {layer=0}
+      link [link]: b:transfer 4 {layer=1}, a:transfer 2 {layer=0}
       B -> b
       A -> a
   )",
