@@ -190,8 +190,11 @@ class Parser {
     wait.before = take_task(words);
     if (words.skip("^")) wait.anchor = Anchor::start;
     words.take("->");
-    if (words.skip("+")) wait.lag = words.take_ticks();
-    if (wait.lag < 0ns) throw Error("a lag cannot be negative");
+    if (words.skip("+")) {
+      wait.lag = words.take_ticks();
+    } else if (words.skip("-")) {
+      wait.lag = -words.take_ticks();
+    }
     wait.after = take_task(words);
     if (words.skip("[")) {
       const std::string provenance = words.take_name("a provenance");

@@ -136,7 +136,8 @@ class Printer {
 
   void print_dependency(const Dependency& wait) {
     text_ += label(wait.before) + (wait.anchor == Anchor::start ? " ^->" : " ->");
-    if (wait.lag != 0ns) text_ += '+' + to_ticks(wait.lag);
+    if (wait.lag > 0ns) text_ += '+';
+    if (wait.lag != 0ns) text_ += to_ticks(wait.lag);
     text_ += ' ' + label(wait.after);
     if (wait.provenance != Provenance::structural || wait.why != NameId{}) {
       text_ += " [" + std::string(to_string(wait.provenance));

@@ -67,10 +67,10 @@ class Builder {
 
   void build_thread(std::uint16_t thread) {
     const Thread& known = draft_.trace.threads[thread];
-    Lane lane{.name = known.name.empty() ? "thread " + std::to_string(known.id)
-                                         : known.name + " " + std::to_string(known.id),
-              .kind = LaneKind::host_thread,
-              .rank = draft_.trace.rank};
+    const std::string number = std::to_string(known.id);
+    std::string name = known.name.empty() ? "thread" : known.name;
+    if (name.find(number) == name.npos) name += ' ' + number;
+    Lane lane{.name = std::move(name), .kind = LaneKind::host_thread, .rank = draft_.trace.rank};
     lane_ = draft_.graph.add_lane(std::move(lane));
     thread_ = thread;
     const std::vector<Segment>& segments = draft_.threads[thread];

@@ -191,6 +191,12 @@ CrossStep cross_step(const Inference& structure, const Inference& work) {
       }
     }
   }
+  // The last step has no distance to a next one, but counts.
+  if (same) {
+    for (std::size_t a = 0; a + 1 < into.count() && !alike.back(); ++a) {
+      if (alike[a]) alike.back() = transplant(into.lines(a), from.lines(from.count() - 1)).alike();
+    }
+  }
   result.alike_steps = static_cast<int>(std::count(alike.begin(), alike.end(), 1));
   return result;
 }

@@ -31,7 +31,13 @@ std::vector<MemoryPeak> peaks_of(const Timeline& timeline) {
   return peaks;
 }
 
+/// The order of tasks on a lane counts as one structural dependency for each that stands behind
+/// another.
 void count_dependencies(const Graph& graph, Prediction& prediction) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.previous(TaskId{i}) == kNoTask) continue;
+    ++prediction.dependencies[static_cast<int>(Provenance::structural)];
+  }
   graph.each_dependency([&](const Dependency& wait) {
     ++prediction.dependencies[static_cast<int>(wait.provenance)];
   });

@@ -73,6 +73,13 @@ TEST(Notation, ReadsAttributes) {
   EXPECT_EQ(graph.allocations().at(0).stream, LaneId{1});
 }
 
+TEST(Notation, ANegativeLagLetsATaskOverlapTheTail) {
+  constexpr std::string_view kText = "x: A 5\ny: B 1\nA ->-2 B\n";
+  const Graph graph = parse_graph(kText);
+  graph.each_dependency([](const Dependency& wait) { EXPECT_EQ(wait.lag, -2us); });
+  EXPECT_EQ(to_text(parse_graph(to_text(graph))), to_text(graph));
+}
+
 TEST(Notation, IsNotParticularAboutSpace) {
   EXPECT_EQ(
       to_text(parse_graph("\n  x:A 1,B:fill 2{step=1 gap=3} # end\r\n\n\tA->B\nA ^->+1B # x")),
@@ -130,7 +137,6 @@ TEST(Notation, SaysWhatIsWrong) {
       {"x: A 1\nA -> B", "line 2: there is no task B"},
       {"x: A 1, A 1, B 1\nA -> B",
        "line 2: several tasks are called A; give them labels (label=\"name\")"},
-      {"x: A 1, B 1\nA ->+-1 B", "line 2: a lag cannot be negative"},
       {"x: A 1, B 1\nA -> B [sure]", "line 2: \"sure\" is unknown"},
       {"x: \"A 1", "line 1: a \" is missing"},
       {"x: \"A\\q\" 1", "line 1: in quotes must follow \\ one of \" \\ n t xHH, found q"},

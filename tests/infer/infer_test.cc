@@ -314,7 +314,8 @@ TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
     const int begin = host;
     host += 5;
     if (i >= 101) host = std::max(host, finish[static_cast<std::size_t>(i - 101)]);
-    run.call(0, "launch", begin, host - begin, ++id).kernel(0, "k", start, 100, id);
+    ++id;
+    run.call(0, "launch", begin, host - begin, id).kernel(0, "k", start, 100, id);
     finish.push_back(start + 100);
   }
   Inference inference = infer(run.trace());

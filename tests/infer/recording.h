@@ -16,7 +16,8 @@ class Recording {
   Recording& host(int thread, HostKind kind, std::string_view name, int start, int duration,
                   std::uint32_t correlation = 0) {
     while (trace_.threads.size() <= static_cast<std::size_t>(thread)) {
-      trace_.threads.push_back({.process = 1, .id = static_cast<int>(trace_.threads.size())});
+      trace_.threads.push_back(
+          {.process = 1, .id = static_cast<int>(trace_.threads.size()), .name = {}});
     }
     trace_.hosts.push_back({.start_ns = start * 1000,
                             .duration_ns = duration * 1000,

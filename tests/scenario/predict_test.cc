@@ -109,13 +109,15 @@ TEST(Predict, WhatIfsAreAsUnsureAsTheyWereFound) {
 TEST(Predict, WhatWasNeverMeasuredIsSaid) {
   const StepTimes measured{{10us, 10us, 10us}, 10us};
   const Unexplained nothing;
-  const Interval interval = interval_of({.measured = measured,
-                                         .baseline = 10us,
-                                         .predicted = 8us,
-                                         .unexplained = nothing,
-                                         .uses = {"cuda_graphs:where.phase=forward", "scale:factor=2"}});
-  EXPECT_EQ(interval.source,
-            "steps in the trace vary by -0.0 % to +0.0 %; how far cuda_graphs is off was never measured");
+  const Interval interval =
+      interval_of({.measured = measured,
+                   .baseline = 10us,
+                   .predicted = 8us,
+                   .unexplained = nothing,
+                   .uses = {"cuda_graphs:where.phase=forward", "scale:factor=2"}});
+  EXPECT_EQ(
+      interval.source,
+      "steps in the trace vary by -0.0 % to +0.0 %; how far cuda_graphs is off was never measured");
 }
 
 // The ledger names transforms there are, each once and sorted.

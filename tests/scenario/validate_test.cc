@@ -11,7 +11,7 @@ namespace {
 
 TEST(Validate, CausesThatWereFoundPredictOtherSteps) {
   const Validation validation = validate(recorded_as(kFourSteps));
-  EXPECT_EQ(validation.alike_steps, 3);
+  EXPECT_EQ(validation.alike_steps, 4);
   ASSERT_TRUE(validation.cross_step_error);
   EXPECT_LT(*validation.cross_step_error, 1e-9);
   EXPECT_LT(*validation.worst_cross_step_error, 1e-9);
@@ -81,7 +81,7 @@ TEST(Validate, JsonHasEveryFigure) {
   EXPECT_EQ(json["schema"], "foretrace.validation/1");
   EXPECT_EQ(json["measured_step_time_ns"], 68000);
   EXPECT_EQ(json["replay_error"], 0);
-  EXPECT_EQ(json["alike_steps"], 3);
+  EXPECT_EQ(json["alike_steps"], 4);
   EXPECT_TRUE(json["cross_step_error"].is_number());
   EXPECT_TRUE(json["worst_cross_step_error"].is_number());
   EXPECT_TRUE(json["same_as_first_error"].is_number());
