@@ -197,6 +197,8 @@ void measure_arrival_skew(Draft& draft);
 void connect_hosts(Draft& draft);
 /// flops.cc: arithmetic of kernels from the shapes of ops.
 void count_flops(Draft& draft);
+/// circles.cc: drops inferred waits that contradict each other.
+void break_circles(Draft& draft);
 /// memory.cc: allocator events become allocations between host tasks.
 void connect_memory(Draft& draft);
 

@@ -93,7 +93,9 @@ Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
         [&](std::int64_t t, std::uint32_t i) { return t < draft_.events[i].finish; });
     if (behind != events.begin()) {
       const DeviceEvent& before = draft_.events[*std::prev(behind)];
-      if (before.finish > latest) {
+      const bool earlier =
+          std::pair(before.start, *std::prev(behind)) < std::pair(waiting.start, event);
+      if (earlier && before.finish > latest) {
         latest = before.finish;
         finished = {*std::prev(behind), std::max<std::int64_t>(waiting.start - latest, 0),
                     "event wait"};

@@ -40,6 +40,7 @@ Inference infer(const Trace& trace) {
   draft.graph.unexplained().window = draft.recorded.length;
   connect_hosts(draft);
   connect_devices(draft);
+  break_circles(draft);
   measure_arrival_skew(draft);
   count_flops(draft);
   connect_memory(draft);

@@ -364,6 +364,26 @@ TEST(Infer, EveryLaneIsOfTheRankThatWasRecorded) {
   EXPECT_EQ(breakdown(inference.graph, inference.recorded).idle, 2us);
 }
 
+TEST(Infer, ActivitiesOfTheSameTimeDoNotWaitForEachOther) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2).call(0, "launch_c", 4, 2, 3);
+  run.kernel(0, "A", 900, 0, 1).kernel(1, "B", 900, 0, 2).kernel(2, "C", 900, 0, 3);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).length, 900us);
+}
+
+TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
+  Recording run;
+  // The host synchronizes and launches the very kernel whose end let it go on: clocks have been
+  // lost.
+  run.call(0, "launch", 0, 2, 1).call(0, "cudaStreamSynchronize", 2, 8, 2);
+  run.call(0, "cudaEventRecord", 10, 1, 3).call(0, "cudaStreamWaitEvent", 11, 1, 4);
+  run.call(0, "launch", 12, 2, 5).call(0, "launch", 14, 2, 6);
+  run.kernel(0, "A", 1, 5, 1).kernel(0, "B", 3, 1, 5).kernel(1, "C", 2, 1, 6);
+  run.waits_for_event(1, 0, 4, 3).waits_for_event(0, 1, 4, 3);
+  EXPECT_NO_THROW(simulate(infer(run.trace()).graph));
+}
+
 TEST(Infer, AllocationsTieMemoryToTheTasksAtTheTime) {
   Recording run;
   run.op(0, "make", 0, 10).op(0, "use", 10, 10).op(0, "drop", 20, 10);
