@@ -7,6 +7,21 @@
 #include "graph/storage.h"
 
 namespace foretrace {
+namespace {
+
+/// Those of one list, which is a circle known by its last.
+void each_of_circle(const std::vector<Linked>& all, std::uint32_t last, std::uint32_t Linked::*next,
+                    const std::function<void(const Dependency&)>& visit) {
+  if (last == kNothing) return;
+  std::uint32_t at = last;
+  do {
+    at = all[at].*next;
+    const Dependency dependency = all[at].dependency;
+    visit(dependency);
+  } while (at != last);
+}
+
+}  // namespace
 
 void Graph::Impl::link(std::uint32_t number) {
   const auto enter = [&](std::uint32_t& last, std::uint32_t Linked::*next) {
@@ -66,25 +81,12 @@ void Graph::change_dependencies(const std::function<void(Dependency&)>& change) 
 }
 
 void Graph::each_dependent(TaskId task, const std::function<void(const Dependency&)>& visit) const {
-  const std::uint32_t last = impl_->place(task).last_dependent;
-  if (last == kNothing) return;
-  std::uint32_t at = last;
-  do {
-    at = impl_->dependencies[at].next_dependent;
-    const Dependency dependency = impl_->dependencies[at].dependency;
-    visit(dependency);
-  } while (at != last);
+  each_of_circle(impl_->dependencies, impl_->place(task).last_dependent, &Linked::next_dependent,
+                 visit);
 }
 
 void Graph::each_wait(TaskId task, const std::function<void(const Dependency&)>& visit) const {
-  const std::uint32_t last = impl_->place(task).last_wait;
-  if (last == kNothing) return;
-  std::uint32_t at = last;
-  do {
-    at = impl_->dependencies[at].next_wait;
-    const Dependency dependency = impl_->dependencies[at].dependency;
-    visit(dependency);
-  } while (at != last);
+  each_of_circle(impl_->dependencies, impl_->place(task).last_wait, &Linked::next_wait, visit);
 }
 
 }  // namespace foretrace

@@ -2,11 +2,13 @@
 
 // What several transforms need to find their way in a graph and to say what they did.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "foretrace/graph.h"
+#include "foretrace/transform.h"
 
 namespace foretrace {
 
@@ -60,6 +62,10 @@ std::vector<Group> grouped(const Graph& graph, const std::vector<TaskId>& tasks,
 void drop_dependencies_of(Graph& graph, const std::vector<TaskId>& tasks);
 
 Nanoseconds total_duration(const Graph& graph, const std::vector<TaskId>& tasks);
+
+/// Gives each task the duration that `wanted` makes of its own; says how many that changed.
+Effect change_durations(Graph& graph, const std::vector<TaskId>& tasks,
+                        const std::function<Nanoseconds(Nanoseconds)>& wanted);
 
 /// Runs on a thread of the host, as opposed to a device, link or disk.
 bool runs_on_host(TaskKind kind);

@@ -20,18 +20,11 @@ class Scale final : public Transform {
   }
 
   Effect apply(Graph& graph) const override {
-    const std::vector<TaskId> tasks = where_.select_some(graph);
-    const Nanoseconds before = total_duration(graph, tasks);
-    Effect effect;
-    for (const TaskId id : tasks) {
-      Nanoseconds& duration = graph.task(id).duration;
-      const Nanoseconds wanted = std::max(scaled(duration, factor_) + by_, Nanoseconds(0));
-      if (wanted != duration) ++effect.changed;
-      duration = wanted;
-    }
-    effect.summary = counted(tasks.size(), "task") + " from " + to_text(before) + " to " +
-                     to_text(total_duration(graph, tasks)) + " in all";
-    return effect;
+    return change_durations(graph, where_.select_some(graph), [&](Nanoseconds duration) {
+      const Nanoseconds time = scaled(duration, factor_);
+      const Nanoseconds most = Nanoseconds::max() - std::max(by_, Nanoseconds(0));
+      return std::max(std::min(time, most) + by_, Nanoseconds(0));
+    });
   }
 
  private:

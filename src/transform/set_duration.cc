@@ -14,18 +14,8 @@ class SetDuration final : public Transform {
   }
 
   Effect apply(Graph& graph) const override {
-    const std::vector<TaskId> tasks = where_.select_some(graph);
-    const Nanoseconds before = total_duration(graph, tasks);
-    Effect effect;
-    for (const TaskId id : tasks) {
-      Nanoseconds& duration = graph.task(id).duration;
-      const Nanoseconds wanted = duration_.value_or(duration);
-      if (wanted != duration) ++effect.changed;
-      duration = wanted;
-    }
-    effect.summary = counted(tasks.size(), "task") + " from " + to_text(before) + " to " +
-                     to_text(total_duration(graph, tasks)) + " in all";
-    return effect;
+    return change_durations(graph, where_.select_some(graph),
+                            [&](Nanoseconds duration) { return duration_.value_or(duration); });
   }
 
  private:
