@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -102,22 +101,16 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
 
 struct DoctorCommand {
   std::string trace;
-  bool quiet = false;
-  FormatOption format{{"text", "json"}, "text"};
-  CacheOptions cache;
-  OutputOption output;
+  AnswerOptions options;
 
   void add_to(CLI::App& command) {
-    command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks")->required();
-    format.add_to(command);
-    command.add_flag("--quiet", quiet, "Show no progress");
-    output.add_to(command);
-    cache.add_to(command);
+    add_trace(command, trace);
+    options.add_to(command);
   }
 
   std::vector<Diagnosis> diagnose_all() const {
-    const Progress progress("examining " + trace, quiet);
-    const std::vector<Trace> traces = import_all(trace, {.cache_folder = cache.chosen()});
+    const Progress progress("examining " + trace, options.quiet);
+    const std::vector<Trace> traces = import_all(trace, {.cache_folder = options.cache.chosen()});
     std::vector<Diagnosis> all;
     for (const Trace& one : traces) {
       all.push_back(diagnose(one, static_cast<std::int64_t>(traces.size()) >= one.world_size));
@@ -126,10 +119,10 @@ struct DoctorCommand {
   }
 
   void run(Session& session) const {
-    format.check();
+    options.format.check();
     const std::vector<Diagnosis> all = diagnose_all();
-    output.write(session, [&](std::ostream& out) {
-      if (format.chosen == "json") {
+    options.output.write(session, [&](std::ostream& out) {
+      if (options.format.chosen == "json") {
         nlohmann::json ranks = nlohmann::json::array();
         for (const Diagnosis& diagnosis : all) ranks.push_back(to_json(diagnosis));
         return print_json({{"schema", "foretrace.doctor/1"}, {"ranks", std::move(ranks)}}, out);
@@ -148,9 +141,7 @@ struct DoctorCommand {
 }  // namespace
 
 void add_doctor(CLI::App& command, Session& session) {
-  const auto doctor = std::make_shared<DoctorCommand>();
-  doctor->add_to(command);
-  command.callback([doctor, &session] { doctor->run(session); });
+  add_command<DoctorCommand>(command, session);
 }
 
 }  // namespace foretrace

@@ -1,4 +1,3 @@
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/options.h"
@@ -10,27 +9,21 @@ namespace {
 
 struct InfoCommand {
   std::string trace;
-  bool quiet = false;
-  FormatOption format{{"text", "json"}, "text"};
-  CacheOptions cache;
-  OutputOption output;
+  AnswerOptions options;
 
   void add_to(CLI::App& command) {
-    command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks")->required();
-    format.add_to(command);
-    command.add_flag("--quiet", quiet, "Show no progress");
-    output.add_to(command);
-    cache.add_to(command);
+    add_trace(command, trace);
+    options.add_to(command);
   }
 
   void run(Session& session) const {
-    format.check();
+    options.format.check();
     const std::vector<Trace> traces = [&] {
-      const Progress progress("reading " + trace, quiet);
-      return import_all(trace, {.cache_folder = cache.chosen()});
+      const Progress progress("reading " + trace, options.quiet);
+      return import_all(trace, {.cache_folder = options.cache.chosen()});
     }();
-    output.write(session, [&](std::ostream& out) {
-      if (format.chosen == "json") return print(traces, out);
+    options.output.write(session, [&](std::ostream& out) {
+      if (options.format.chosen == "json") return print(traces, out);
       for (std::size_t i = 0; i < traces.size(); ++i) {
         if (i > 0) out << '\n';
         write_info(traces[i], out);
@@ -49,10 +42,6 @@ struct InfoCommand {
 
 }  // namespace
 
-void add_info(CLI::App& command, Session& session) {
-  const auto info = std::make_shared<InfoCommand>();
-  info->add_to(command);
-  command.callback([info, &session] { info->run(session); });
-}
+void add_info(CLI::App& command, Session& session) { add_command<InfoCommand>(command, session); }
 
 }  // namespace foretrace

@@ -1,5 +1,8 @@
 #include "cli/options.h"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -29,10 +32,17 @@ void OutputOption::add_to(CLI::App& command) {
 
 void OutputOption::write(Session& session, const std::function<void(std::ostream&)>& answer) const {
   if (path.empty()) return answer(session.out);
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
-  if (file) answer(file);
+  const bool opened = file.is_open();
+  if (opened) answer(file);
   file.close();
-  if (!file) throw Error("cannot write '" + path + "'");
+  if (file) return;
+  const std::string why = std::strerror(errno);
+  std::error_code ignored;  // Half an answer is of no use.
+  if (opened && std::filesystem::is_regular_file(path, ignored))
+    std::filesystem::remove(path, ignored);
+  throw Error("cannot write '" + path + "': " + why);
 }
 
 void FormatOption::add_to(CLI::App& command) {
@@ -50,6 +60,17 @@ void FormatOption::check() const {
   }
   throw Error("--format: must be one of " + all + ", got '" + chosen + "'" +
               did_you_mean(chosen, names));
+}
+
+void AnswerOptions::add_to(CLI::App& command) {
+  format.add_to(command);
+  command.add_flag("--quiet", quiet, "Show no progress");
+  output.add_to(command);
+  cache.add_to(command);
+}
+
+void add_trace(CLI::App& command, std::string& trace) {
+  command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks")->required();
 }
 
 void print_json(const nlohmann::json& value, std::ostream& out) {

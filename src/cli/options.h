@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -13,6 +14,14 @@
 #include "foretrace/import.h"
 
 namespace foretrace {
+
+/// Gives `command` the options of a Command, and runs it when it is called.
+template <class Command>
+void add_command(CLI::App& command, Session& session) {
+  const auto added = std::make_shared<Command>();
+  added->add_to(command);
+  command.callback([added, &session] { added->run(session); });
+}
 
 /// --no-cache and --cache-dir.
 struct CacheOptions {
@@ -39,6 +48,18 @@ struct FormatOption {
   /// Throws Error, with the nearest, if the chosen one is not among the names.
   void check() const;
 };
+
+/// Of the commands that examine traces: how to answer, and where copies of traces are kept.
+struct AnswerOptions {
+  bool quiet = false;
+  FormatOption format{{"text", "json"}, "text"};
+  CacheOptions cache;
+  OutputOption output;
+  void add_to(CLI::App& command);
+};
+
+/// The argument of those that take one.
+void add_trace(CLI::App& command, std::string& trace);
 
 /// Indented, with a line break at the end.
 void print_json(const nlohmann::json& value, std::ostream& out);

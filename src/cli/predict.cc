@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -29,7 +28,7 @@ struct PredictCommand {
     command.add_option("--scenario", scenario_path, "Read what to change from this JSON file")
         ->type_name("FILE");
     command
-        .add_option("--machine", machine, "Predict for this device: a built-in name or a JSON file")
+        .add_option("--machine", machine, "As --with faster_device:to=NAME in front of all others; a built-in name or a JSON file")
         ->type_name("NAME|FILE");
     for (const ReportEntry& report : reports()) format.names.push_back(report.name);
     format.add_to(command);
@@ -110,9 +109,7 @@ struct PredictCommand {
 }  // namespace
 
 void add_predict(CLI::App& command, Session& session) {
-  const auto predict = std::make_shared<PredictCommand>();
-  predict->add_to(command);
-  command.callback([predict, &session] { predict->run(session); });
+  add_command<PredictCommand>(command, session);
 }
 
 }  // namespace foretrace

@@ -1,4 +1,3 @@
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -96,28 +95,23 @@ void write_table(const std::vector<Row>& rows, std::ostream& out) {
 struct ValidateCommand {
   std::vector<std::string> traces;
   std::string against;
-  bool quiet = false;
-  FormatOption format{{"text", "json"}, "text"};
-  CacheOptions cache;
-  OutputOption output;
+  AnswerOptions options;
 
   void add_to(CLI::App& command) {
     command.add_option("TRACE", traces, "Traces, or folders with those of all ranks")->required();
     command
         .add_option("--against", against, "Take the work from this other recording of the same job")
         ->type_name("TRACE");
-    format.add_to(command);
-    command.add_flag("--quiet", quiet, "Show no progress");
-    output.add_to(command);
-    cache.add_to(command);
+    options.add_to(command);
   }
 
   std::vector<Row> rows_of(const std::string& path) const {
-    const Progress progress("validating " + path, quiet);
+    const Progress progress("validating " + path, options.quiet);
     std::vector<Row> rows;
     std::optional<Inference> other;
-    if (!against.empty()) other = infer(import_trace(against, {.cache_folder = cache.chosen()}));
-    const std::vector<Trace> ranks = import_all(path, {.cache_folder = cache.chosen()});
+    if (!against.empty())
+      other = infer(import_trace(against, {.cache_folder = options.cache.chosen()}));
+    const std::vector<Trace> ranks = import_all(path, {.cache_folder = options.cache.chosen()});
     for (const Trace& trace : ranks) {
       const std::string name =
           ranks.size() == 1 ? path : path + ", rank " + std::to_string(trace.rank);
@@ -131,13 +125,13 @@ struct ValidateCommand {
   }
 
   void run(Session& session) const {
-    format.check();
+    options.format.check();
     std::vector<Row> rows;
     for (const std::string& path : traces) {
       for (Row& row : rows_of(path)) rows.push_back(std::move(row));
     }
-    output.write(session, [&](std::ostream& out) {
-      if (format.chosen == "text") return write_table(rows, out);
+    options.output.write(session, [&](std::ostream& out) {
+      if (options.format.chosen == "text") return write_table(rows, out);
       nlohmann::json all = nlohmann::json::array();
       for (const Row& row : rows) {
         nlohmann::json object = to_json(row.validation);
@@ -159,9 +153,7 @@ struct ValidateCommand {
 }  // namespace
 
 void add_validate(CLI::App& command, Session& session) {
-  const auto validate = std::make_shared<ValidateCommand>();
-  validate->add_to(command);
-  command.callback([validate, &session] { validate->run(session); });
+  add_command<ValidateCommand>(command, session);
 }
 
 }  // namespace foretrace

@@ -52,9 +52,7 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   if (Table memory = memory_table(prediction); !memory.rows.empty())
     write_table(out, std::move(memory));
 
-  std::vector<std::string> steps;
-  for (const AppliedStep& step : prediction.steps) steps.push_back(step.use + ": " + step.summary);
-  write_list(out, "Changed", steps);
+  write_list(out, "Changed", changes(prediction));
   std::vector<std::string> rests;
   for (const Ground& ground : grounds(prediction)) {
     rests.push_back(std::string(ground.heading) + ": " + ground.sentence);
@@ -63,9 +61,7 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   write_list(out, "Assumes", prediction.assumptions);
   write_titled(out, "On the critical path, what waited longest", wait_table(prediction));
   write_titled(out, "On the critical path, what worked longest", work_table(prediction));
-  std::vector<std::string> notes;
-  for (const Note& note : prediction.notes.all()) notes.push_back(note_text(note));
-  write_list(out, "Notes", notes);
+  write_list(out, "Notes", note_texts(prediction));
 }
 
 }  // namespace foretrace

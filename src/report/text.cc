@@ -44,9 +44,7 @@ void write_text(const Prediction& prediction, std::ostream& out) {
     write_aligned(memory, out);
   }
 
-  std::vector<std::string> steps;
-  for (const AppliedStep& step : prediction.steps) steps.push_back(step.use + ": " + step.summary);
-  write_list(out, "Changed", steps);
+  write_list(out, "Changed", changes(prediction));
 
   out << "\nRests on\n";
   for (const Ground& ground : grounds(prediction)) {
@@ -55,9 +53,7 @@ void write_text(const Prediction& prediction, std::ostream& out) {
   write_list(out, "Assumes", prediction.assumptions);
   write_titled(out, "On the critical path, what waited longest", wait_table(prediction));
   write_titled(out, "On the critical path, what worked longest", work_table(prediction));
-  std::vector<std::string> notes;
-  for (const Note& note : prediction.notes.all()) notes.push_back(note_text(note));
-  write_list(out, "Notes", notes);
+  write_list(out, "Notes", note_texts(prediction));
 }
 
 }  // namespace foretrace

@@ -121,6 +121,18 @@ std::vector<Ground> grounds(const Prediction& prediction) {
   return all;
 }
 
+std::vector<std::string> changes(const Prediction& prediction) {
+  std::vector<std::string> all;
+  for (const AppliedStep& step : prediction.steps) all.push_back(step.use + ": " + step.summary);
+  return all;
+}
+
+std::vector<std::string> note_texts(const Prediction& prediction) {
+  std::vector<std::string> all;
+  for (const Note& note : prediction.notes.all()) all.push_back(note_text(note));
+  return all;
+}
+
 std::string note_text(const Note& note) {
   return std::string(to_string(note.severity)) + ": " + note_text_without_severity(note);
 }

@@ -44,6 +44,12 @@ struct Ground {
 };
 std::vector<Ground> grounds(const Prediction& prediction);
 
+/// What each step of the scenario did: "amp: 12 kernels ...".
+std::vector<std::string> changes(const Prediction& prediction);
+
+/// note_text() of every note.
+std::vector<std::string> note_texts(const Prediction& prediction);
+
 /// "warning: kernels without a launch record (733 times, first: ampere_sgemm at 1.2 ms)"
 std::string note_text(const Note& note);
 std::string note_text_without_severity(const Note& note);
