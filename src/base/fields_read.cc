@@ -31,7 +31,9 @@ void read(const Json& json, std::int64_t& value) {
 
 void read(const Json& json, double& value) {
   if (!json.is_number()) throw Error("must be a number");
-  value = json.get<double>();
+  const double number = json.get<double>();
+  if (!std::isfinite(number)) throw Error("must be a finite number");
+  value = number;
 }
 
 void read(const Json& json, std::string& value) {

@@ -23,7 +23,11 @@ Rows device_rows() {
   Rows rows;
   for (const std::string_view name : device_names()) {
     const DeviceModel device = find_device(name);
-    rows.emplace_back(name, to_text(device.bf16) + " bf16, " + to_text(device.fp32) + " fp32, " +
+    const bool tensor_cores = device.bf16.flops_per_second > 0;
+    const Throughput half = tensor_cores ? device.bf16 : device.fp16;
+    const std::string what = tensor_cores ? " bf16, " : " fp16, ";
+    rows.emplace_back(name, (half.flops_per_second > 0 ? to_text(half) + what : "") +
+                                to_text(device.fp32) + " fp32, " +
                                 to_text(device.memory_bandwidth) + ", " + to_text(device.memory));
   }
   return rows;

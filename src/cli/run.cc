@@ -28,19 +28,47 @@ void check_command(int argc, const char* const* argv) {
               "; `foretrace list commands` shows all");
 }
 
+/// What the command line holds beyond what the command takes, and what may have been meant.
+[[noreturn]] void refuse_extras(const CLI::App& command) {
+  const std::string name = command.get_name();
+  const std::string see = "; see `foretrace help " + name + "`";
+  const std::vector<std::string> extras = command.remaining();
+  std::vector<std::string> options;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
+  }
+  const std::vector<std::string_view> known(options.begin(), options.end());
+  for (const std::string& extra : extras) {
+    if (!extra.starts_with('-')) continue;
+    throw Error(name + ": there is no option '" + extra + "'" + did_you_mean(extra, known) + see);
+  }
+  throw Error(name + ": '" + (extras.empty() ? "" : extras.front()) + "' is one too many" + see);
+}
+
+/// Other complaints of the library about the command line.
+[[noreturn]] void refuse(const CLI::ParseError& error, int argc, const char* const* argv) {
+  if (argc < 2) throw Error("which command? `foretrace --help` shows all");
+  const std::string command = argv[1][0] == '-' ? "" : std::string(argv[1]);
+  throw Error((command.empty() ? "" : command + ": ") + error.what() + "; see `foretrace " +
+              (command.empty() ? "--help`" : "help " + command + "`"));
+}
+
 int parse_and_call(int argc, const char* const* argv, Session& session) {
   check_command(argc, argv);
   try {
     session.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = session.app.get_subcommands();
-    session.out << (chosen.empty() ? session.app.help() : chosen.front()->help());
+    session.out << (chosen.empty() ? session.app.help() : chosen.front()->help("foretrace"));
   } catch (const CLI::CallForAllHelp&) {
     session.out << session.app.help("", CLI::AppFormatMode::All);
   } catch (const CLI::CallForVersion&) {
     session.out << "foretrace " << kVersion << '\n';
+  } catch (const CLI::ExtrasError& error) {
+    if (argc < 2 || argv[1][0] == '-') refuse(error, argc, argv);
+    refuse_extras(*session.app.get_subcommand(argv[1]));
   } catch (const CLI::ParseError& error) {
-    throw Error(error.what());
+    refuse(error, argc, argv);
   }
   session.out.flush();
   if (!session.out) throw Error("cannot write the result to standard output");

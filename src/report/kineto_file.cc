@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -83,7 +84,12 @@ KinetoFile::KinetoFile(const std::string& path, std::int32_t rank, std::int32_t 
   add("},\n\"traceEvents\": [\n");
 }
 
-KinetoFile::~KinetoFile() = default;
+KinetoFile::~KinetoFile() {
+  if (whole_) return;
+  sink_->close();
+  std::error_code ignored;  // Half a timeline is of no use. A device, such as /dev/full, stays.
+  if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
+}
 
 void KinetoFile::complete(std::string_view category, std::string_view name, Track track,
                           Nanoseconds start, Nanoseconds finish, std::string_view arguments) {
@@ -166,6 +172,7 @@ void KinetoFile::close() {
   add("\n]\n}\n");
   flush();
   if (!sink_->close()) throw Error("cannot write '" + path_ + "': " + std::strerror(errno));
+  whole_ = true;
 }
 
 void KinetoFile::begin_event() {

@@ -53,6 +53,7 @@ class KinetoFile {
   std::string path_;
   std::string buffer_;
   bool first_ = true;
+  bool whole_ = false;  ///< Closed without an error.
 };
 
 /// `text` as a JSON string, quotes included; bytes that are not UTF-8 become replacement

@@ -39,7 +39,7 @@ double read_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value - value == 0)) {
-    throw Error("must be a number, got \"" + std::string(text) + "\"");
+    throw Error("must be a number such as 1.5 or 0.01, got \"" + std::string(text) + "\"");
   }
   return value;
 }

@@ -81,9 +81,15 @@ std::string spread_text(const Spread& spread) {
 }
 
 std::string open_text(double unexplained, double inferred) {
-  if (unexplained + inferred < 0.0005) return {};
-  return "; " + percent(unexplained) + " of the time has no known cause and " + percent(inferred) +
-         " of the critical path waits for what was inferred, so as much of the change is open";
+  if (std::max(unexplained, inferred) < 0.0005) return {};
+  std::string text;
+  if (unexplained >= 0.0005)
+    text = percent(unexplained) + " of the time is unexplained or up to other ranks";
+  if (inferred >= 0.0005) {
+    text += (text.empty() ? "" : ", and ") + std::string("during ") + percent(inferred) +
+            " of the critical path something waits for what was only inferred";
+  }
+  return "; " + text + ": as much of the change is open";
 }
 
 }  // namespace

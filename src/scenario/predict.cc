@@ -51,9 +51,30 @@ void note_assumptions(const std::vector<std::string>& assumptions, Prediction& p
   }
 }
 
+/// Refuses more time than the clock can count, should all of it pass in turn.
+void check_length(const Graph& graph) {
+  constexpr double kMost = 9.2e18;
+  double total = 0;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId task{i};
+    if (graph.removed(task)) continue;
+    total += static_cast<double>(graph.task(task).duration.count());
+    total += static_cast<double>(std::max(graph.task(task).gap, 0ns).count());
+  }
+  graph.each_dependency([&](const Dependency& wait) {
+    total += static_cast<double>(std::max(wait.lag, 0ns).count());
+  });
+  if (total < kMost) return;
+  throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");
+}
+
 void apply_one(const Transform& transform, const std::string& use, Graph& graph,
                Prediction& prediction) {
-  const Effect effect = within(use, [&] { return transform.apply(graph); });
+  const Effect effect = within(use, [&] {
+    Effect done = transform.apply(graph);
+    check_length(graph);
+    return done;
+  });
   prediction.steps.push_back({use, effect.summary, effect.changed == 0});
   if (effect.changed == 0)
     prediction.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
@@ -131,7 +152,8 @@ void set_interval(const Graph& graph, const Timeline& timeline, Prediction& pred
 Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options) {
   Answer answer;
   Prediction& prediction = answer.prediction;
-  prediction.scenario_json = write_scenario(scenario).dump();
+  prediction.scenario_json = write_scenario(scenario).dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);  // Names may hold any bytes.
   prediction.notes = inference.notes;
   prediction.assumptions = inference.assumptions;
   const bool what_if = edits(scenario);
@@ -199,8 +221,9 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
     const std::string place =
         traces.size() == 1 ? path : path + ": rank " + std::to_string(trace.rank);
     Answer next = answer(trace, place, scenario, options);
-    all += (all.empty() ? "" : ", ") + std::to_string(trace.rank) + ": " +
-           to_text(next.prediction.predicted.step_time);
+    all += (all.empty() ? "rank " : ", rank ") + std::to_string(trace.rank) + ": ";
+    if (edits(scenario)) all += to_text(next.prediction.baseline.step_time) + " -> ";
+    all += to_text(next.prediction.predicted.step_time);
     if (worst_rank < 0 ||
         next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
       worst = std::move(next);
@@ -211,7 +234,7 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
     worst.prediction.notes.add(Severity::info,
                                "each rank was predicted alone; the answer is the slowest, rank " +
                                    std::to_string(worst_rank),
-                               all, static_cast<std::int64_t>(traces.size()));
+                               all);
   }
   return worst;
 }
@@ -219,9 +242,10 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
 void refuse_warnings(const Notes& notes) {
   for (const Note& note : notes.all()) {
     if (note.severity != Severity::warning) continue;
-    throw TraceError("refused because of --strict: " + note.text + " (" +
-                     std::to_string(note.count) + " times" +
-                     (note.example.empty() ? "" : ", first: " + note.example) + ")");
+    std::string detail = note.count > 1 ? std::to_string(note.count) + " times" : "";
+    if (!note.example.empty()) detail += (detail.empty() ? "" : ", first: ") + note.example;
+    throw TraceError("refused because of --strict: " + note.text +
+                     (detail.empty() ? "" : " (" + detail + ")"));
   }
 }
 

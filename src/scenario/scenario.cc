@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
@@ -17,7 +19,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kKeys[] = {"$comment", "$schema", "assert",     "extends", "machine",
                                       "reports",  "sweep",   "transforms", "trace",   "version"};
-constexpr int kMostBases = 16;
+constexpr std::size_t kMostBases = 16;
 
 std::string joined_keys() {
   std::string text;
@@ -97,21 +99,23 @@ Json extended(const Json& base, const Json& json) {
   return whole;
 }
 
-Json read_extended(const std::string& path, int bases) {
+/// `readers` extend this one, directly or through each other.
+Json read_extended(const std::string& path, std::vector<std::string> readers = {}) {
+  readers.push_back(path);
   Json json = read_json_file(path);
   return within(path, [&] {
     check_keys(json);
     const std::string base_path = read_text(json, "extends");
     if (base_path.empty()) return json;
-    if (bases == 0) {
-      throw Error("extends: must end after " + std::to_string(kMostBases) +
-                  " files; do they extend each other?");
-    }
+    if (readers.size() > kMostBases)
+      throw Error("extends: must end after " + std::to_string(kMostBases) + " files");
     json.erase("extends");
     const std::string folder = std::filesystem::path(path).parent_path().string();
     Json base = within("extends", [&] {
       const std::string path_of_base = relative_to(folder, base_path);
-      Json read = read_extended(path_of_base, bases - 1);
+      if (std::find(readers.begin(), readers.end(), path_of_base) != readers.end())
+        throw Error("must not lead back to " + path_of_base);
+      Json read = read_extended(path_of_base, readers);
       within(path_of_base, [&] { parse_scenario(read); });  // Its mistakes are reported as its own.
       return read;
     });
@@ -153,7 +157,7 @@ Scenario parse_scenario(const Json& json) {
 }
 
 Scenario read_scenario(const std::string& path) {
-  const Json json = read_extended(path, kMostBases);
+  const Json json = read_extended(path);
   return within(path, [&] {
     if (const auto sweep = json.find("sweep"); sweep != json.end() && !sweep->empty()) {
       parse_scenario(json);

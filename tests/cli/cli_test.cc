@@ -47,6 +47,12 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "\"json\"?)"},
       {"predict",
        "foretrace: predict: which TRACE? Give it on the command line, or in the scenario"},
+      {"predict x --wiht amp",
+       "foretrace: predict: there is no option '--wiht' (did you mean \"--with\"?); see `foretrace "
+       "help predict`"},
+      {"predict a b", "foretrace: predict: 'b' is one too many; see `foretrace help predict`"},
+      {"", "foretrace: which command? `foretrace --help` shows all"},
+      {"schema", "foretrace: schema: WHAT is required; see `foretrace help schema`"},
       {"schema predictions",
        "foretrace: schema: must be scenario or prediction, got 'predictions' (did you mean "
        "\"prediction\"?)"},
@@ -72,6 +78,46 @@ TEST(CommandLine, WrongStepsAreOneLineAndExitCode2) {
     const Outcome outcome = foretrace_run(std::string("predict ") + kSample + " --with " + step);
     EXPECT_EQ(outcome.exit_code, 2) << step;
     complaint(outcome);
+  }
+}
+
+TEST(CommandLine, NumbersThatCannotBeAreRefused) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"scale:factor=nan",
+       "foretrace: --with scale:factor=nan: scale: factor: must be a finite number"},
+      {"scale:factor=inf",
+       "foretrace: --with scale:factor=inf: scale: factor: must be a finite number"},
+      {"scale:factor=1e300",
+       "foretrace: scale:factor=1e300: makes tasks take more than 292 years in all; use a smaller "
+       "factor or time"},
+      {"set_duration:duration=1000h",
+       "foretrace: set_duration:duration=1000h: makes tasks take more than 292 years in all; use a "
+       "smaller factor or time"},
+  };
+  for (const auto& [step, message] : cases) {
+    const Outcome outcome = foretrace_run(std::string("predict ") + kSample + " --with " + step);
+    EXPECT_EQ(outcome.exit_code, 2) << step;
+    EXPECT_EQ(complaint(outcome), message);
+  }
+}
+
+TEST(CommandLine, NamesMayHoldAnyBytes) {
+  const Folder folder;
+  const std::string path = folder.write(
+      "caf\xe9.pt.trace.json.gz", contents_of(FORETRACE_SOURCE_DIR + ("/" + std::string(kSample))));
+  for (const char* format : {"text", "json", "csv", "markdown"}) {
+    const Outcome outcome = foretrace_run(
+        "predict '" + path + "' --with 'insert:name=\xff,duration=1ms' " + "--format " + format);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+}
+
+TEST(CommandLine, ADiskThatIsFullIsOneLine) {
+  for (const char* option : {"--output", "--perfetto", "--format json --output"}) {
+    const Outcome outcome =
+        foretrace_run(std::string("predict ") + kSample + " " + option + " /dev/full");
+    EXPECT_EQ(outcome.exit_code, 2) << option;
+    EXPECT_EQ(complaint(outcome), "foretrace: cannot write '/dev/full': No space left on device");
   }
 }
 
@@ -177,6 +223,7 @@ TEST(CommandLine, FoldersOfRanksAnswerWithTheSlowest) {
   EXPECT_EQ(json["inputs"].size(), 2U);
   EXPECT_EQ(json["notes"].back()["text"],
             "each rank was predicted alone; the answer is the slowest, rank 1");
+  EXPECT_EQ(json["notes"].back()["example"], "rank 0: 10 us, rank 1: 30 us");
 }
 
 }  // namespace

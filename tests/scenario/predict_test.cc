@@ -173,8 +173,8 @@ TEST(Predict, AScenarioThatLeavesNothingIsAnError) {
 
 TEST(Predict, StrictRefusesWarnings) {
   EXPECT_EQ(error_of(kFourSteps, with({"scale:factor=1"}), strictly()),
-            "refused because of --strict: a step of the scenario changed nothing (1 times, first: "
-            "scale:factor=1)");
+            "refused because of --strict: a step of the scenario changed nothing "
+            "(scale:factor=1)");
 }
 
 TEST(Predict, ABaselineThatDoesNotReproduceIsNoted) {

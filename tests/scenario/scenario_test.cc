@@ -126,7 +126,8 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
        "replay_error (did you mean \"step_time\"?)"},
       {R"({"assert": [{"step_time": "120ms"}]})",
        "assert[0]: step_time: must be a comparison such as \"<= 120ms\", got \"120ms\""},
-      {R"({"assert": [{"speedup": ">= 2x"}]})", "assert[0]: speedup: must be a number, got \"2x\""},
+      {R"({"assert": [{"speedup": ">= 2x"}]})",
+       "assert[0]: speedup: must be a number such as 1.5 or 0.01, got \"2x\""},
       {R"({"assert": [{"step_time": 120}]})",
        "assert[0]: step_time: must be a text such as \"<= 120ms\""},
       {R"({"extends": "base.json"})",
@@ -177,8 +178,7 @@ TEST_F(ScenarioFiles, ExtendOneAnother) {
 
 TEST_F(ScenarioFiles, ThatExtendEachOtherEnd) {
   const std::string path = write("a.json", R"({"extends": "a.json"})");
-  EXPECT_NE(message(path).find("extends: must end after 16 files; do they extend each other?"),
-            std::string::npos);
+  EXPECT_EQ(message(path), "a.json: extends: must not lead back to a.json");
   write("bad.json", R"({"transforms": [{"use": "ampp"}]})");
   EXPECT_EQ(message(write("b.json", R"({"extends": "bad.json"})")).substr(0, 64),
             "b.json: extends: bad.json: transforms[0]: there is no transform ");
