@@ -41,7 +41,9 @@ struct Timeline {
 
 struct StepTimes {
   /// Of each step but the last, or of the only one: distance to the next (first device activity
-  /// launched to first device activity launched; host markers where there is no device work).
+  /// launched to first device activity launched; host markers where there is no device work). Where
+  /// these are closer than the busiest stream has work for, because copies on a stream of their own
+  /// run ahead, only activities of that stream count.
   std::vector<Nanoseconds> each;
   /// Median of `each`, the first left out when three or more steps were recorded; `length` for a
   /// graph without steps.

@@ -8,7 +8,8 @@ namespace foretrace {
 
 /// Where a step begins: the start of the first device task launched in it. Where nothing of a step
 /// has a launch, of the device task that starts first; where a step has no device work, of its
-/// first host task.
+/// first host task. Marks that leave a stream less time than it has work are those of a stream that
+/// runs ahead; then only the tasks of the stream with the most work count.
 struct Mark {
   std::int32_t step;
   TaskId task;

@@ -27,13 +27,16 @@ bool belongs_to_step(const Graph& graph, TaskId task) {
   return step >= 0 && static_cast<std::size_t>(step) < graph.steps().size() && !graph.removed(task);
 }
 
-std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline) {
+/// `only`: of the device tasks those on this lane; kNoLane: all.
+std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline, LaneId only) {
   std::vector<Candidates> steps(graph.steps().size());
+  const auto left_out = [&](TaskId task) { return only != kNoLane && graph.lane_of(task) != only; };
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId task{i};
     if (!belongs_to_step(graph, task)) continue;
     Candidates& step = steps[static_cast<std::size_t>(graph.task(task).step)];
     const bool on_device = runs_on_device(graph.task(task).kind);
+    if (on_device && left_out(task)) continue;
     (on_device ? step.device : step.host).offer(task, timeline.start[i]);
   }
   const NameId launch = graph.names().find("launch");
@@ -41,6 +44,7 @@ std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline)
   graph.each_dependency([&](const Dependency& wait) {
     if (wait.why != launch || wait.provenance != Provenance::measured) return;
     if (!belongs_to_step(graph, wait.after) || !runs_on_device(graph.task(wait.after).kind)) return;
+    if (left_out(wait.after)) return;
     Candidates& step = steps[static_cast<std::size_t>(graph.task(wait.after).step)];
     step.launched.offer(wait.after, timeline.start[index(wait.before)]);
   });
@@ -69,11 +73,9 @@ Nanoseconds median(std::vector<Nanoseconds> values) {
   return values[middle - 1] + (values[middle] - values[middle - 1]) / 2;
 }
 
-}  // namespace
-
-std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline) {
+std::vector<Mark> marks_on(const Graph& graph, const Timeline& timeline, LaneId only) {
   std::vector<Mark> marks;
-  const std::vector<Candidates> steps = candidates(graph, timeline);
+  const std::vector<Candidates> steps = candidates(graph, timeline, only);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     TaskId task = steps[i].launched.task;
     if (task == kNoTask) task = steps[i].device.task;
@@ -82,6 +84,35 @@ std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline) {
     marks.push_back({static_cast<std::int32_t>(i), task, timeline.start[index(task)]});
   }
   return marks;
+}
+
+/// The stream that has more to do in the steps between the second mark and the last than fits
+/// between them, or kNoLane. The steps then are not what the marks say: input copies on a stream of
+/// their own can run steps ahead of the work.
+LaneId overfull_stream(const Graph& graph, const std::vector<Mark>& marks) {
+  if (marks.size() < 3) return kNoLane;
+  const Nanoseconds span = marks.back().time - marks[1].time;
+  LaneId fullest = kNoLane;
+  Nanoseconds most = span + span / 20;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    const Lane& lane = graph.lane(LaneId{i});
+    if (lane.kind != LaneKind::stream || lane.discipline != Discipline::fifo) continue;
+    Nanoseconds work{0};
+    for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {
+      const std::int32_t step = graph.task(task).step;
+      if (step >= marks[1].step && step < marks.back().step) work += graph.task(task).duration;
+    }
+    if (work > most) most = work, fullest = LaneId{i};
+  }
+  return fullest;
+}
+
+}  // namespace
+
+std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline) {
+  std::vector<Mark> marks = marks_on(graph, timeline, kNoLane);
+  const LaneId overfull = overfull_stream(graph, marks);
+  return overfull == kNoLane ? marks : marks_on(graph, timeline, overfull);
 }
 
 StepTimes step_times(const Graph& graph, const Timeline& timeline) {

@@ -27,6 +27,22 @@ TEST(StepTimes, AreTheDistancesBetweenTheFirstDeviceTasks) {
             "3 | 3");
 }
 
+TEST(StepTimes, AreNotThoseOfCopiesThatRunAheadOfTheWork) {
+  EXPECT_EQ(steps_of(R"(
+    @step 0
+    @step 1
+    @step 2
+    @step 3
+    copies: i:copy_in 1 {step=0}, j:copy_in 1 {step=1}, k:copy_in 1 {step=2}, l:copy_in 1 {step=3}
+    stream: A:kernel 10 {step=0}, B:kernel 11 {step=1}, C:kernel 12 {step=2}, D:kernel 10 {step=3}
+    i -> A
+    j -> B
+    k -> C
+    l -> D
+  )"),
+            "10 11 12 | 11");
+}
+
 TEST(StepTimes, LeaveOutTheFirstOfThreeOrMore) {
   EXPECT_EQ(steps_of(R"(
     @step 0
