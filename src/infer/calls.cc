@@ -23,6 +23,13 @@ Scope scope_named(std::string_view name) {
   return Scope::none;
 }
 
+/// An event of the program, as far as calls tell of it.
+struct EventMark {
+  std::int64_t done;  ///< When the activity was.
+  std::int64_t time;  ///< When the event was recorded.
+  std::uint32_t event;
+};
+
 class Resolver {
  public:
   explicit Resolver(Draft& draft) : draft_(draft) {
@@ -32,6 +39,7 @@ class Resolver {
       if (sync.kind == SyncKind::stream_wait_event || sync.correlation == 0) continue;
       syncs_.try_emplace(sync.correlation, static_cast<std::uint32_t>(i));
     }
+    mark_events();
   }
 
   void resolve(Call& call) {
@@ -65,6 +73,53 @@ class Resolver {
         times[i] = latest;
       }
     }
+  }
+
+  /// What the program's events may stand for: the activity that a thread launched last before it
+  /// recorded one. Any activity, where the calls that record events were not traced.
+  void mark_events() {
+    std::vector<const HostRecord*> records;
+    for (const HostRecord& record : draft_.trace.hosts) {
+      if (draft_.name(record).find("EventRecord") == std::string_view::npos) continue;
+      if (record.kind == HostKind::runtime || record.kind == HostKind::driver) {
+        records.push_back(&record);
+      }
+    }
+    std::sort(records.begin(), records.end(), [](const HostRecord* a, const HostRecord* b) {
+      return std::pair(a->start_ns, a->thread) < std::pair(b->start_ns, b->thread);
+    });
+    std::vector<std::uint32_t> latest(draft_.trace.threads.size(), kNone);
+    auto record = records.begin();
+    for (const std::uint32_t i : draft_.by_launch) {
+      const Call& launch = *draft_.call_of(draft_.events[i]);
+      for (; record != records.end() && (*record)->start_ns < launch.start; ++record) {
+        mark((*record)->start_ns, latest[(*record)->thread]);
+      }
+      latest[launch.thread] = i;
+      if (records.empty()) mark(launch.start, i);
+    }
+    for (; record != records.end(); ++record) {
+      mark((*record)->start_ns, latest[(*record)->thread]);
+    }
+    std::sort(marks_.begin(), marks_.end(), [](const EventMark& a, const EventMark& b) {
+      return std::tuple(a.done, a.time, a.event) < std::tuple(b.done, b.time, b.event);
+    });
+  }
+  void mark(std::int64_t time, std::uint32_t event) {
+    if (event != kNone) marks_.push_back({draft_.events[event].finish, time, event});
+  }
+
+  /// Of what events made before the call may stand for, that which was done last while it ran.
+  std::uint32_t latest_event_done(const Call& call) const {
+    auto mark = std::partition_point(marks_.begin(), marks_.end(), [&](const EventMark& m) {
+      return m.done <= call.finish + draft_.tolerance;
+    });
+    while (mark != marks_.begin()) {
+      --mark;
+      if (mark->done <= call.start) break;
+      if (mark->time < call.start) return mark->event;
+    }
+    return kNone;
   }
 
   /// The last event of `stream` launched before `time`; kNone if there is none.
@@ -150,7 +205,7 @@ class Resolver {
         return await(call, own);
       }
     }
-    await(call, latest_done(call));
+    await(call, scope == Scope::event ? latest_event_done(call) : latest_done(call));
   }
 
   std::uint32_t last_launched_by_thread(const Call& call) const {
@@ -178,6 +233,7 @@ class Resolver {
 
   Draft& draft_;
   std::unordered_map<std::uint32_t, std::uint32_t> syncs_;
+  std::vector<EventMark> marks_;  ///< By when they were done.
 };
 
 }  // namespace

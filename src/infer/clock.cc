@@ -1,7 +1,10 @@
 // The clocks of host and device. A profiler converts device times to the host's clock, and is off
-// by up to some tens of microseconds: kernels then start before the call that launched them. Found
-// from the launches themselves: the shift is the smallest that makes all but a few of them start
-// after their call began.
+// by up to some tens of microseconds, which two things show:
+//
+//     early   kernels start before the call that launched them
+//     late    calls that wait for the device return before what they wait for is done
+//
+// The shift is the smallest that sets all but a few of them right.
 
 #include <algorithm>
 
@@ -11,8 +14,97 @@ namespace foretrace::infer_detail {
 namespace {
 
 constexpr std::int64_t kGreatestShift = 200'000;
-/// One in this many launches may still start too early: those are odd records, not the clock.
+/// One in this many may still be wrong: those are odd records, not the clock.
 constexpr std::size_t kStragglers = 200;
+
+std::int64_t but_for_stragglers(std::vector<std::int64_t>& values) {
+  const auto straggler = values.begin() + static_cast<std::ptrdiff_t>(values.size() / kStragglers);
+  std::nth_element(values.begin(), straggler, values.end());
+  return *straggler;
+}
+
+/// How long before the return of each call that surely waited what it waited for was done.
+class Returns {
+ public:
+  explicit Returns(const Draft& draft)
+      : draft_(draft),
+        of_stream_(draft.streams.size(), kNone),
+        of_thread_(draft.trace.threads.size(), kNone) {
+    for (const SyncRecord& sync : draft.trace.syncs) {
+      if (sync.kind == SyncKind::stream_wait_event || sync.correlation == 0) continue;
+      records_.try_emplace(sync.correlation, &sync);
+    }
+  }
+
+  std::vector<std::int64_t> run() {
+    std::vector<const Call*> calls;
+    for (const Call& call : draft_.calls) calls.push_back(&call);
+    std::sort(calls.begin(), calls.end(), [](const Call* a, const Call* b) {
+      return std::pair(a->start, a->record) < std::pair(b->start, b->record);
+    });
+    auto next = draft_.by_launch.begin();
+    for (const Call* call : calls) {
+      for (; next != draft_.by_launch.end(); ++next) {
+        const DeviceEvent& event = draft_.events[*next];
+        const Call& launch = *draft_.call_of(event);
+        if (launch.start > call->start || &launch == call) break;
+        of_stream_[event.stream] = of_thread_[launch.thread] = *next;
+        latest_ = std::max(latest_, event.finish);
+      }
+      look_at(*call);
+    }
+    return std::move(spare_);
+  }
+
+ private:
+  void look_at(const Call& call) {
+    const HostRecord& record = draft_.trace.hosts[call.record];
+    const std::string_view name = draft_.name(record);
+    if (!call.launched.empty()) {
+      const DeviceEvent& copy = draft_.events[call.launched.back()];
+      const bool pinned = draft_.trace.devices[copy.record].pinned_host;
+      const bool asynchronous = name.find("Async") != name.npos;
+      if (copy.kind == TaskKind::copy_out && !(pinned && asynchronous)) add(call, copy.finish);
+      return;
+    }
+    const auto found = records_.find(record.correlation);
+    const SyncRecord* sync = found == records_.end() ? nullptr : found->second;
+    const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+    if (has("DeviceSynchronize") || has("CtxSynchronize")) {
+      add(call, latest_);
+    } else if (sync && sync->kind == SyncKind::stream && sync->stream != kNone) {
+      add(call, of_stream_[sync->stream]);
+    } else if (has("StreamSynchronize")) {
+      const std::uint32_t own = of_thread_[call.thread];
+      if (own != kNone && draft_.events[own].kind == TaskKind::copy_out) add(call, own);
+    }
+  }
+
+  void add(const Call& call, std::uint32_t event) {
+    if (event != kNone) add(call, draft_.events[event].finish);
+  }
+  /// Far later than any clock is off means that the call did not wait for it.
+  void add(const Call& call, std::int64_t done) {
+    if (call.finish - done >= -kGreatestShift) spare_.push_back(call.finish - done);
+  }
+
+  const Draft& draft_;
+  std::unordered_map<std::uint32_t, const SyncRecord*> records_;
+  std::vector<std::uint32_t> of_stream_, of_thread_;  ///< Launched last.
+  std::int64_t latest_ = std::numeric_limits<std::int64_t>::min() / 2;
+  std::vector<std::int64_t> spare_;
+};
+
+/// What to add to device times. Where both tell, launches are the better witness.
+std::int64_t find_shift(const Draft& draft, std::vector<std::int64_t>& delays) {
+  const std::int64_t delay = but_for_stragglers(delays);
+  if (delay <= 0) return std::min(-delay, kGreatestShift);
+  std::vector<std::int64_t> spare = Returns(draft).run();
+  if (spare.empty()) return 0;
+  const std::int64_t least = but_for_stragglers(spare);
+  if (least >= -draft.tolerance) return 0;
+  return std::max(least, -delay);
+}
 
 }  // namespace
 
@@ -23,12 +115,10 @@ void align_clocks(Draft& draft) {
     delays.push_back(draft.events[i].start - draft.call_of(draft.events[i])->start);
   }
   if (delays.empty()) return;
-  const auto straggler = delays.begin() + static_cast<std::ptrdiff_t>(delays.size() / kStragglers);
-  std::nth_element(delays.begin(), straggler, delays.end());
-  if (*straggler >= 0) return;
-  draft.shift = std::min(-*straggler, kGreatestShift);
+  draft.shift = find_shift(draft, delays);
+  if (draft.shift == 0) return;
   for (DeviceEvent& event : draft.events) event.start += draft.shift, event.finish += draft.shift;
-  draft.notes.add(Severity::info, "device times shifted to the host's clock by their launches",
+  draft.notes.add(Severity::info, "device times shifted to the host's clock",
                   to_text(Nanoseconds(draft.shift)));
 }
 

@@ -64,6 +64,7 @@ class Connector {
     const DeviceEvent& event = draft_.events[i];
     if (causes_.empty()) return pin(draft_, event.task);
     auto binding = latest();
+    bool pinned = false;
     if (event.start - binding->time > binding->fence) {
       const Explanation found = finder_.explain(i, binding->time);
       if (found.before != kNone) {
@@ -74,6 +75,10 @@ class Connector {
                            {i, found.before, Provenance::inferred, found.why}});
         binding = std::prev(causes_.end());
         ++searched_;
+      } else if (is_first_of_many(i)) {
+        // The device was busy with work from before the recording.
+        pin(draft_, event.task);
+        pinned = true;
       } else {
         unexplained_ += event.start - binding->time - binding->typical;
         ++unexplained_starts_;
@@ -81,9 +86,27 @@ class Connector {
     }
     for (Cause& cause : causes_) {
       const std::int64_t slack = event.start - cause.time;
-      cause.lag = &cause == &*binding ? slack : std::min(cause.typical, slack);
+      cause.lag = &cause == &*binding && !pinned ? slack : std::min(cause.typical, slack);
     }
     for (const Cause& cause : causes_) add(event, cause);
+  }
+
+  /// Whether nothing that was recorded ran on the device before, while the host already ran ahead.
+  bool is_first_of_many(std::uint32_t i) const {
+    constexpr std::ptrdiff_t kAhead = 8;
+    const DeviceEvent& event = draft_.events[i];
+    const auto launched = std::partition_point(
+        draft_.by_launch.begin(), draft_.by_launch.end(), [&](std::uint32_t other) {
+          return draft_.call_of(draft_.events[other])->start < event.start;
+        });
+    if (launched - draft_.by_launch.begin() < kAhead) return false;
+    const auto device_of = [&](std::size_t stream) { return draft_.trace.streams[stream].device; };
+    for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
+      const auto [begin, end] = draft_.streams[stream];
+      if (begin == end || device_of(stream) != device_of(event.stream)) continue;
+      if (begin != i && draft_.events[begin].start <= event.start) return false;
+    }
+    return true;
   }
 
   std::vector<Cause>::iterator latest() {

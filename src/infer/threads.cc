@@ -129,16 +129,50 @@ void pin(Draft& draft, TaskId task) {
   ++draft.graph.unexplained().pinned_tasks;
 }
 
+namespace {
+
+/// Who started a worker long after the waiter began to wait: another worker of the same wait, with
+/// what it had just done. The autograd thread of one device hands over to that of the next.
+TaskId starter_of(const Draft& draft, std::size_t number) {
+  const Handover& handover = draft.handovers[number];
+  const std::int64_t start = draft.recorded.start[index(handover.first_task)].count();
+  std::int64_t latest = draft.recorded.finish[index(handover.gives)].count();
+  if (start - latest < kLeastWait) return handover.gives;
+  TaskId starter = handover.gives;
+  const auto of_same_wait = [&](std::size_t i) {
+    const Handover& other = draft.handovers[i];
+    return other.waiter == handover.waiter && other.segment == handover.segment;
+  };
+  std::size_t first = number;
+  while (first > 0 && of_same_wait(first - 1)) --first;
+  for (std::size_t i = first; i < draft.handovers.size() && of_same_wait(i); ++i) {
+    const Handover& other = draft.handovers[i];
+    if (other.worker == handover.worker || other.first_task == kNoTask) continue;
+    const std::vector<TaskId>& tasks = draft.thread_tasks[other.worker];
+    const auto behind = std::partition_point(tasks.begin(), tasks.end(), [&](TaskId task) {
+      return draft.recorded.finish[index(task)].count() <= start;
+    });
+    if (behind == tasks.begin()) continue;
+    const std::int64_t finish = draft.recorded.finish[index(*std::prev(behind))].count();
+    if (finish > latest) latest = finish, starter = *std::prev(behind);
+  }
+  return starter;
+}
+
+}  // namespace
+
 void connect_hosts(Draft& draft) {
   const NameId handover = rule(draft, "thread hand-over"), wait = rule(draft, "wait for thread");
   const auto start = [&](TaskId task) { return draft.recorded.start[index(task)]; };
   const auto finish = [&](TaskId task) { return draft.recorded.finish[index(task)]; };
   std::vector<char> started(draft.threads.size(), 0);
-  for (const Handover& h : draft.handovers) {
+  for (std::size_t i = 0; i < draft.handovers.size(); ++i) {
+    const Handover& h = draft.handovers[i];
     if (h.gives == kNoTask || h.first_task == kNoTask) continue;
-    const auto lag = std::max(Nanoseconds{0}, start(h.first_task) - finish(h.gives));
     if (h.starts) {
-      draft.graph.add({h.gives, h.first_task, lag, Anchor::finish, Provenance::inferred, handover});
+      const TaskId starter = starter_of(draft, i);
+      const auto lag = std::max(Nanoseconds{0}, start(h.first_task) - finish(starter));
+      draft.graph.add({starter, h.first_task, lag, Anchor::finish, Provenance::inferred, handover});
     }
     draft.graph.add(
         {h.last_task, h.takes, Nanoseconds{0}, Anchor::finish, Provenance::inferred, wait});

@@ -252,7 +252,75 @@ TEST(Infer, DeviceTimesAreShiftedBehindTheirLaunches) {
   run.call(0, "launch_a", 10, 2, 1).call(0, "launch_b", 12, 2, 2);
   run.kernel(0, "A", 0, 5, 1).kernel(0, "B", 5, 5, 2);
   const Inference inference = infer(run.trace());
-  EXPECT_EQ(inference.notes.count("device times shifted to the host's clock by their launches"), 1);
+  EXPECT_EQ(inference.notes.count("device times shifted to the host's clock"), 1);
+}
+
+TEST(Infer, DeviceTimesAreShiftedInFrontOfTheReturnsThatWaitedForThem) {
+  Recording run;  // The device's clock is 40us late.
+  run.call(0, "cudaLaunchKernel", 0, 5, 1).kernel(0, "A", 46, 100, 1);
+  run.call(0, "cudaDeviceSynchronize", 5, 105, 2);
+  run.call(0, "cudaLaunchKernel", 120, 5, 3).kernel(0, "B", 166, 100, 3);
+  run.call(0, "cudaDeviceSynchronize", 125, 103, 4);
+  EXPECT_EQ(waits(run), R"(
+A -> cudaDeviceSynchronize: device sync (inferred)
+B -> cudaDeviceSynchronize: device sync (inferred)
+cudaLaunchKernel -> A: launch 8us from start (measured)
+cudaLaunchKernel -> B: launch 8us from start (measured)
+)");
+}
+
+TEST(Infer, ACallThatWaitsForAnEventWaitsForWhatWasLaunchedBeforeIt) {
+  Recording run;
+  run.call(0, "cudaLaunchKernel", 0, 5, 1).kernel(0, "A", 6, 100, 1);
+  run.call(0, "cudaEventRecord", 5, 2, 2);
+  run.call(0, "cudaLaunchKernel", 7, 5, 3).kernel(0, "B", 107, 100, 3);
+  run.call(0, "cudaEventSynchronize", 12, 97, 4);
+  EXPECT_EQ(waits(run), R"(
+A -> cudaEventSynchronize: device sync (inferred)
+cudaLaunchKernel -> A: launch 6us from start (measured)
+cudaLaunchKernel -> B: launch 5us from start (measured)
+)");
+}
+
+TEST(Infer, TheFirstActivityMayWaitForWorkFromBeforeTheRecording) {
+  Recording run;
+  for (int i = 0; i < 8; ++i) {
+    run.call(0, "cudaLaunchKernel", 5 * i, 5, 1 + i).kernel(0, "A", 400 + 10 * i, 10, 1 + i);
+  }
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.graph.unexplained().lag, 0us);
+  EXPECT_EQ(inference.graph.unexplained().pinned_tasks, 1);
+}
+
+TEST(Infer, AWorkerStartedLongAfterTheWaitBeganWasStartedByAnother) {
+  Recording run;
+  run.step(1, 0, 1000);
+  run.op(0, "forward", 0, 100).op(0, "loss", 900, 10);
+  run.op(1, "backward on device 0", 110, 300);
+  run.op(2, "backward on device 1", 420, 400);
+  EXPECT_EQ(waits(run), R"(
+ProfilerStep#1 -> backward on device 0: thread hand-over (inferred)
+backward on device 0 -> (waits for thread): wait for thread (inferred)
+backward on device 0 -> backward on device 1: thread hand-over 10us (inferred)
+backward on device 1 -> (waits for thread): wait for thread (inferred)
+)");
+}
+
+// As profilers before PyTorch 1.9 record it: nodes of the autograd graph without the engine's
+// calls.
+TEST(Infer, NodesOfTheAutogradGraphAreTheBackwardPass) {
+  Recording run;
+  run.op(0, "aten::relu", 0, 10).op(0, "ReluBackward1", 20, 10);
+  run.op(0, "torch::autograd::AccumulateGrad", 40, 10).op(0, "aten::_softmax_backward_data", 60, 5);
+  run.call(0, "launch", 2, 1, 1).call(0, "launch", 22, 1, 2).call(0, "launch", 42, 1, 3);
+  run.kernel(0, "a", 10, 2, 1).kernel(0, "b", 30, 2, 2).kernel(0, "c", 50, 2, 3);
+  const Inference inference = infer(run.trace());
+  std::string phases;
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    const Task& task = inference.graph.task(TaskId{i});
+    if (task.kind == TaskKind::kernel) phases += std::string(to_string(task.phase)) + ' ';
+  }
+  EXPECT_EQ(phases, "forward backward backward ");
 }
 
 TEST(Infer, StepsComeFromMarkersAndKernelsBelongToTheStepThatLaunchedThem) {
