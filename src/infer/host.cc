@@ -11,12 +11,21 @@ namespace {
 
 enum class Role : std::uint8_t { plain, update, input, backward, module };
 
+/// "CudnnConvolutionBackward" or "AddBackward0": a node of the autograd graph. Profilers before
+/// PyTorch 1.9 record it without the engine's call around it.
+bool is_autograd_node(std::string_view name) {
+  if (name.substr(0, 17) == "torch::autograd::") return true;
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+  return name.ends_with("Backward") && name.find_first_of(": /(") == std::string_view::npos;
+}
+
 Role role_of(std::string_view name) {
   const auto starts = [&](std::string_view text) { return name.substr(0, text.size()) == text; };
   if (starts("Optimizer.")) return Role::update;
   if (starts("enumerate(DataLoader)")) return Role::input;
   if (starts("autograd::engine::evaluate_function")) return Role::backward;
   if (starts("nn.Module: ")) return Role::module;
+  if (is_autograd_node(name)) return Role::backward;
   return Role::plain;
 }
 
