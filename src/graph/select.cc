@@ -133,6 +133,9 @@ std::vector<TaskId> Selector::select_some(const Graph& graph, std::string_view s
   std::string message = "no task matches \"" + std::string(setting) + "\" (" + to_text() + ")";
   if (phase_ != "any" && none_has(graph, [](const Task& t) { return t.phase != Phase::none; })) {
     message += "; the phases of this trace are unknown";
+  } else if (const auto phase = phase_named(phase_);
+             phase && none_has(graph, [&](const Task& t) { return t.phase == *phase; })) {
+    message += "; no task of this trace is of that phase";
   }
   if (!layer_.empty() && none_has(graph, [](const Task& t) { return t.layer >= 0; })) {
     message += "; the layers of this trace are unknown";

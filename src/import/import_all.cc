@@ -77,6 +77,16 @@ void read_folder(const std::string& folder, const ImportOptions& options, Found&
   }
 }
 
+/// Recordings of different runs in one folder are hardly meant to be compared as ranks.
+void note_repeated_ranks(const std::vector<Trace>& traces, Notes& notes) {
+  for (std::size_t i = 1; i < traces.size(); ++i) {
+    if (traces[i].rank != traces[i - 1].rank) continue;
+    notes.add(Severity::warning,
+              "traces of a rank that another in the folder is of too; give one run at a time",
+              "rank " + std::to_string(traces[i].rank));
+  }
+}
+
 /// Where only the names of the files tell the ranks, their number tells the size of the job.
 void complete_world_size(std::vector<Trace>& traces) {
   std::set<std::int32_t> ranks;
@@ -111,6 +121,7 @@ std::vector<Trace> import_all(const std::string& path, const ImportOptions& opti
   }
   std::stable_sort(found.traces.begin(), found.traces.end(),
                    [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
+  note_repeated_ranks(found.traces, found.notes);
   if (found.traces.size() > 1) complete_world_size(found.traces);
   found.traces[0].notes.merge(found.notes);
   return std::move(found.traces);

@@ -211,29 +211,40 @@ Answer answer(const Trace& trace, const std::string& place, const Scenario& scen
   throw TraceError(place + ": " + error.what());
 }
 
+/// What was odd about the recordings of ranks other than the one that is shown.
+void add_warnings(const std::vector<Trace>& traces, std::size_t shown, Notes& notes) {
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (i == shown) continue;
+    for (const Note& note : traces[i].notes.all()) {
+      if (note.severity != Severity::warning) continue;
+      notes.add(note.severity, note.text, note.example, note.count);
+    }
+  }
+}
+
 /// The rank with the longest predicted step; the others wait for it.
 Answer slowest(const std::vector<Trace>& traces, const std::string& path, const Scenario& scenario,
                const PredictOptions& options) {
   Answer worst;
-  std::int32_t worst_rank = -1;
+  std::size_t worst_index = 0;
   std::string all;
-  for (const Trace& trace : traces) {
-    const std::string place =
-        traces.size() == 1 ? path : path + ": rank " + std::to_string(trace.rank);
-    Answer next = answer(trace, place, scenario, options);
-    all += (all.empty() ? "rank " : ", rank ") + std::to_string(trace.rank) + ": ";
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const std::string rank = "rank " + std::to_string(traces[i].rank);
+    Answer next =
+        answer(traces[i], traces.size() == 1 ? path : path + ": " + rank, scenario, options);
+    all += (all.empty() ? "" : ", ") + rank + ": ";
     if (edits(scenario)) all += to_text(next.prediction.baseline.step_time) + " -> ";
     all += to_text(next.prediction.predicted.step_time);
-    if (worst_rank < 0 ||
-        next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
+    if (i == 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
       worst = std::move(next);
-      worst_rank = trace.rank;
+      worst_index = i;
     }
   }
   if (traces.size() > 1) {
+    add_warnings(traces, worst_index, worst.prediction.notes);
     worst.prediction.notes.add(Severity::info,
                                "each rank was predicted alone; the answer is the slowest, rank " +
-                                   std::to_string(worst_rank),
+                                   std::to_string(traces[worst_index].rank),
                                all);
   }
   return worst;

@@ -224,6 +224,9 @@ TEST(CommandLine, FoldersOfRanksAnswerWithTheSlowest) {
   EXPECT_EQ(json["notes"].back()["text"],
             "each rank was predicted alone; the answer is the slowest, rank 1");
   EXPECT_EQ(json["notes"].back()["example"], "rank 0: 10 us, rank 1: 30 us");
+
+  folder.write("cut.json", R"({"traceEvents": [{"ph")");
+  EXPECT_EQ(foretrace_run("predict '" + (folder / "") + "' --strict").exit_code, 3);
 }
 
 }  // namespace

@@ -78,6 +78,15 @@ TEST(Import, AFolderIsReadInTheOrderOfRanks) {
   EXPECT_EQ(traces[0].notes.count("traces that could not be read"), 1);
 }
 
+TEST(Import, RecordingsOfTwoRunsInAFolderAreNoted) {
+  const Folder folder;
+  folder.write("a.json", ranked(0));
+  folder.write("b.json", ranked(0));
+  EXPECT_EQ(import_all(folder.path())[0].notes.count(
+                "traces of a rank that another in the folder is of too; give one run at a time"),
+            1);
+}
+
 TEST(Import, RanksComeFromTheNamesOfFilesWhereNothingElseTellsThem) {
   const Folder folder;
   for (const int rank : {10, 0, 9})
