@@ -18,6 +18,7 @@ class KernelClasses {
  public:
   explicit KernelClasses(const Graph& graph) : graph_(graph) {}
   const KernelClass& of(NameId name);
+  std::string_view name_of(const Task& task) const { return graph_.names()[task.name]; }
 
  private:
   const Graph& graph_;

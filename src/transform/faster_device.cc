@@ -4,6 +4,9 @@
 //
 //     t' = t * peak(from) / peak(to)     or     t * bandwidth(from) / bandwidth(to)
 //
+// Convolutions in FP32 go to TF32 tensor cores where only the other device has them, as PyTorch
+// lets cuDNN do by default (torch.backends.cudnn.allow_tf32; matrix products need to be told).
+//
 // Ignored: that a larger device is harder to fill, caches, and kernels chosen anew by libraries.
 
 #include <algorithm>
@@ -28,6 +31,12 @@ class FasterDevice final : public Transform {
                 "by more bandwidth "
                 "or arithmetic (recalled)",
                 Nanoseconds(0));
+    fields.flag("tf32_convolutions", tf32_convolutions_,
+                "FP32 convolutions run in TF32 where the other device has it and the recorded one "
+                "has not");
+    fields.number("tf32_efficiency", tf32_efficiency_,
+                  "Share of the TF32 peak they reach, of the share they reached in FP32 (recalled)",
+                  0.01, 1);
   }
 
   Effect apply(Graph& graph) const override {
@@ -48,7 +57,7 @@ class FasterDevice final : public Transform {
 
  private:
   struct Tally {
-    std::size_t compute = 0, memory = 0, latency = 0, copies = 0, unknown = 0, peers = 0;
+    std::size_t compute = 0, memory = 0, latency = 0, copies = 0, unknown = 0, peers = 0, tf32 = 0;
     std::size_t changed = 0;
   };
 
@@ -56,7 +65,7 @@ class FasterDevice final : public Transform {
                         KernelClasses& classes, Tally& tally) const {
     switch (task.kind) {
       case TaskKind::kernel:
-        return kernel_on_device(task, from, to, classes.of(task.name), tally);
+        return kernel_on_device(task, from, to, classes, tally);
       case TaskKind::copy_in:
       case TaskKind::copy_out:
         ++tally.copies;
@@ -77,19 +86,34 @@ class FasterDevice final : public Transform {
   }
 
   Nanoseconds kernel_on_device(const Task& task, const DeviceModel& from, const DeviceModel& to,
-                               const KernelClass& kernel, Tally& tally) const {
+                               KernelClasses& classes, Tally& tally) const {
+    const KernelClass& kernel = classes.of(task.name);
     if (kernel.bound == Boundness::latency || task.duration <= shortest_) {
       ++tally.latency;
       return task.duration;
     }
     if (kernel.bound == Boundness::compute) {
       ++tally.compute;
-      return by_ratio(task, peak_of(from, kernel).flops_per_second,
-                      peak_of(to, kernel).flops_per_second, tally);
+      double peak = peak_of(to, kernel).flops_per_second;
+      const double tf32 = to.tf32.flops_per_second * tf32_efficiency_;
+      if (goes_to_tf32(kernel, from, classes.name_of(task)) && tf32 > peak) {
+        ++tally.tf32;
+        peak = tf32;
+      }
+      return by_ratio(task, peak_of(from, kernel).flops_per_second, peak, tally);
     }
     ++tally.memory;
     return by_ratio(task, from.memory_bandwidth.bytes_per_second,
                     to.memory_bandwidth.bytes_per_second, tally);
+  }
+
+  bool goes_to_tf32(const KernelClass& kernel, const DeviceModel& from,
+                    std::string_view name) const {
+    if (!tf32_convolutions_ || kernel.half_precision || from.tf32.flops_per_second > 0)
+      return false;
+    constexpr std::string_view kSigns[] = {"cudnn", "conv", "wgrad", "dgrad", "fprop", "winograd"};
+    return std::any_of(std::begin(kSigns), std::end(kSigns),
+                       [&](std::string_view sign) { return name.find(sign) != name.npos; });
   }
 
   Nanoseconds by_ratio(const Task& task, double from, double to, Tally& tally) const {
@@ -109,6 +133,11 @@ class FasterDevice final : public Transform {
                      std::to_string(tally.memory) + " by memory bandwidth, " +
                      std::to_string(tally.latency) + " too short to change, " +
                      std::to_string(tally.copies) + " copies";
+    if (tally.tf32 > 0) {
+      effect.summary += "; " + counted(tally.tf32, "convolution") + " in TF32";
+      effect.assumptions.push_back("FP32 convolutions may run in TF32 on " + to.name +
+                                   ", as is PyTorch's default");
+    }
     if (tally.unknown > 0) {
       effect.notes.add(Severity::warning,
                        "tasks left as they are, as a device model lacks the figure", {},
@@ -132,6 +161,8 @@ class FasterDevice final : public Transform {
   std::string to_;
   std::string from_;
   Nanoseconds shortest_ = 3us;
+  bool tf32_convolutions_ = true;
+  double tf32_efficiency_ = 0.5;
 };
 
 }  // namespace
@@ -142,7 +173,7 @@ std::string_view assumes_faster_device() {
   return "Kernels keep the share of the roofline they reached: those bound by arithmetic scale "
          "with the peak of the "
          "precision their name tells, those bound by memory with its bandwidth, copies with the "
-         "link to the host. "
+         "link to the host. FP32 convolutions go to TF32 where only the other device has it. "
          "Kernels of a few microseconds, the host, launch times and communication stay.";
 }
 

@@ -21,6 +21,19 @@ TEST(FasterDevice, FollowsTheRoofline) {
   EXPECT_NEAR(factor_of("x:copy_on_device", kUpgrade), 900.0 / 1555, 0.01);
 }
 
+// TF32 156 TFLOP/s on the A100, none on the V100.
+TEST(FasterDevice, ConvolutionsGoToTensorCoresThatTheOldDeviceLacks) {
+  constexpr auto kConvolution = "volta_scudnn_128x64_relu_interior_nn_v1";
+  EXPECT_NEAR(factor_of(kConvolution, kUpgrade), 15.7 / 78, 0.01);
+  EXPECT_NEAR(factor_of(kConvolution,
+                        "faster_device:from=v100-sxm2-32gb,to=a100-sxm4-40gb,"
+                        "tf32_convolutions=false"),
+              15.7 / 19.5, 0.01);
+  EXPECT_NEAR(factor_of("ampere_scudnn_128x64_relu_interior_nn_v1",
+                        "faster_device:from=a100-sxm4-40gb,to=h100-sxm5-80gb"),
+              19.5 / 66.9, 0.01);
+}
+
 TEST(FasterDevice, TheSameDeviceChangesNothing) {
   EXPECT_EQ(
       factor_of("volta_sgemm_128x64_nn", "faster_device:from=v100-sxm2-32gb,to=v100-sxm2-32gb"), 1);
