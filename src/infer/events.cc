@@ -37,13 +37,21 @@ void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits) {
                ? std::numeric_limits<std::int64_t>::min()
                : draft.trace.hosts[found->second].start_ns;
   };
+  constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
+  const bool any_exact = std::any_of(
+      draft.trace.syncs.begin(), draft.trace.syncs.end(), [&](const SyncRecord& sync) {
+        return sync.kind == SyncKind::stream_wait_event &&
+               call_start(sync.wait_on_correlation) != kUnknown;
+      });
   for (const SyncRecord& sync : draft.trace.syncs) {
     if (sync.kind != SyncKind::stream_wait_event || sync.stream == kNone) continue;
     if (sync.wait_on_stream == kNone || sync.wait_on_stream == sync.stream) continue;
     const std::int64_t waited = call_start(sync.correlation);
-    if (waited == std::numeric_limits<std::int64_t>::min()) continue;
+    if (waited == kUnknown) continue;
     const std::int64_t recorded = call_start(sync.wait_on_correlation);
-    const bool exact = recorded != std::numeric_limits<std::int64_t>::min();
+    const bool exact = recorded != kUnknown;
+    // Events of this recording are known, then: this one is from before it.
+    if (!exact && any_exact) continue;
     const std::uint32_t before =
         last_launched_before(draft, sync.wait_on_stream, exact ? recorded : waited);
     const auto [begin, end] = draft.streams[sync.stream];
