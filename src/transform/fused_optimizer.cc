@@ -43,7 +43,7 @@ class FusedOptimizer final : public Transform {
   Effect apply(Graph& graph) const override {
     const std::vector<TaskId> kernels = where_.select_some(graph);
     const Launches launches(graph);
-    const std::vector<Group> groups = grouped(graph, kernels, "step");
+    const std::vector<Group> groups = split_at_waits(graph, grouped(graph, kernels, "step"));
     std::vector<Fusion> fusions;
     std::vector<TaskId> host_work;
     for (const Group& group : groups) {
@@ -68,6 +68,26 @@ class FusedOptimizer final : public Transform {
   }
 
  private:
+  /// One kernel cannot wait for work of another stream that needs a part of it: what a group waits
+  /// for after its first kernel has begun ends the group.
+  static std::vector<Group> split_at_waits(const Graph& graph, const std::vector<Group>& groups) {
+    const std::vector<Nanoseconds> starts = earliest_starts(graph);
+    std::vector<Group> parts;
+    for (const Group& group : groups) {
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        bool waits = i == 0;
+        graph.each_wait(group[i], [&](const Dependency& wait) {
+          if (waits || !runs_on_device(graph.task(wait.before).kind)) return;
+          waits = graph.lane_of(wait.before) != graph.lane_of(group[i]) &&
+                  starts[index(wait.before)] >= starts[index(parts.back().front())];
+        });
+        if (waits) parts.emplace_back();
+        parts.back().push_back(group[i]);
+      }
+    }
+    return parts;
+  }
+
   Nanoseconds duration_of(const Graph& graph, const Group& group) const {
     if (duration_ == "sum") return scaled(total_duration(graph, group), factor_);
     if (parameters_ == 0) throw Error("parameters: must be given with \"duration\": \"traffic\"");
@@ -136,7 +156,9 @@ std::unique_ptr<Transform> make_fused_optimizer() { return std::make_unique<Fuse
 std::string_view assumes_fused_optimizer() {
   return "All kernels of the update phase become one, and so do their launches; host work between "
          "them goes away, "
-         "copies and waits there stay. The fused kernel takes the sum of what it replaces "
+         "copies and waits there stay. Where a kernel waits for another stream in between, a "
+         "second "
+         "fused kernel begins. The fused kernel takes the sum of what it replaces "
          "(Daydream, USENIX ATC'20) "
          "unless its memory traffic is asked for.";
 }

@@ -78,7 +78,8 @@ TEST(Amp, SaysWhatIsWrong) {
       {R"({"use": "amp", "device_peaks": true})",
        "device: must be given, as the trace does not say what device it was recorded on"},
       {R"({"use": "amp", "where": {"phase": "backward"}})",
-       "no task matches \"where\" (kind kernel, phase backward)"},
+       "no task matches \"where\" (kind kernel, phase backward); no task of this trace is of that "
+       "phase"},
       {R"({"use": "amp", "where": {"kind": "copy_in"}})",
        "no kernel matches \"where\" (kind copy_in)"},
       {R"({"use": "amp", "cast_time": 5})",

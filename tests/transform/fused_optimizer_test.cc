@@ -54,6 +54,27 @@ stream |.ffii.|
 )");
 }
 
+TEST(FusedOptimizer, WhatItWaitsForInBetweenSplitsIt) {
+  EXPECT_EQ(simulated(R"(
+      cpu:    M:launch 1 {phase=update}, N:launch 1 {phase=update}, g:launch 1, O:launch 1 {phase=update}, P:launch 1 {phase=update}
+      stream: A 1 {phase=update}, B 1 {phase=update}, C 1 {phase=update}, D 1 {phase=update}
+      nccl:   G:collective 2
+      M -> A
+      N -> B
+      g -> G
+      B -> G
+      O -> C
+      P -> D
+      G -> C
+  )",
+                      R"({"use": "fused_optimizer"})"),
+            R"(
+cpu    |MgO....|
+stream |.ff..ff|
+nccl   |...GG..|
+)");
+}
+
 TEST(FusedOptimizer, OnePerStep) {
   EXPECT_EQ(simulated(R"(
       @step one
