@@ -227,6 +227,8 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
                const PredictOptions& options) {
   Answer worst;
   std::size_t worst_index = 0;
+  std::size_t worst_now = 0;
+  Nanoseconds longest_now{0};
   std::string all;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const std::string rank = "rank " + std::to_string(traces[i].rank);
@@ -235,6 +237,10 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
     all += (all.empty() ? "" : ", ") + rank + ": ";
     if (edits(scenario)) all += to_text(next.prediction.baseline.step_time) + " -> ";
     all += to_text(next.prediction.predicted.step_time);
+    if (next.prediction.baseline.step_time > longest_now) {
+      longest_now = next.prediction.baseline.step_time;
+      worst_now = i;
+    }
     if (i == 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
       worst = std::move(next);
       worst_index = i;
@@ -242,10 +248,15 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
   }
   if (traces.size() > 1) {
     add_warnings(traces, worst_index, worst.prediction.notes);
-    worst.prediction.notes.add(Severity::info,
-                               "each rank was predicted alone; the answer is the slowest, rank " +
-                                   std::to_string(traces[worst_index].rank),
-                               all);
+    worst.prediction.notes.add(
+        Severity::info,
+        "each rank was predicted alone; the answer is the slowest, rank " +
+            std::to_string(traces[worst_index].rank) +
+            (worst_now == worst_index
+                 ? ""
+                 : "; as recorded it is rank " + std::to_string(traces[worst_now].rank) + " with " +
+                       to_text(longest_now)),
+        all);
   }
   return worst;
 }
