@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the benchmarks and prints their tables. Limits and what they are measured against stand in the tables.
+# Builds the benchmarks and prints their tables. Limits and what they are measured against stand in the tables, and in
+# tests/bench/README.md. With FORETRACE_CORPUS, whole predictions from a large trace are measured as well.
 #
 #     scripts/bench.sh [build folder]       build/bench unless told
 set -eu
@@ -8,8 +9,12 @@ build=${1:-build/bench}
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFORETRACE_BENCHMARKS=ON -DFORETRACE_TESTS=OFF >/dev/null
 benches=$(ls tests/bench/*_bench.cc | xargs -n1 basename | sed 's/\.cc$//')
 # shellcheck disable=SC2086
-cmake --build "$build" --parallel 2 --target $benches >/dev/null
+cmake --build "$build" --parallel 2 --target foretrace $benches >/dev/null
 for bench in $benches; do
   echo "== $bench"
   "$build/tests/bench/$bench"
 done
+if [ -n "${FORETRACE_CORPUS:-}" ]; then
+  echo "== whole processes"
+  tests/bench/whole_bench.py "$build/foretrace" "$FORETRACE_CORPUS/hta-ddp-v100-mem/df_index_resolver.json.gz"
+fi
