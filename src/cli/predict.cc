@@ -28,7 +28,9 @@ struct PredictCommand {
     command.add_option("--scenario", scenario_path, "Read what to change from this JSON file")
         ->type_name("FILE");
     command
-        .add_option("--machine", machine, "As --with faster_device:to=NAME in front of all others; a built-in name or a JSON file")
+        .add_option("--machine", machine,
+                    "As --with faster_device:to=NAME in front of all others; a built-in name or a "
+                    "JSON file")
         ->type_name("NAME|FILE");
     for (const ReportEntry& report : reports()) format.names.push_back(report.name);
     format.add_to(command);

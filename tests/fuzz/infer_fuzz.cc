@@ -93,7 +93,9 @@ Trace make_trace(Supply& supply) {
   trace.world_size = 2;
   while (!supply.empty()) {
     switch (supply.below(8)) {
-      case 0: add_sync(trace, supply); break;
+      case 0:
+        add_sync(trace, supply);
+        break;
       case 1:
         trace.memory.push_back({.time_ns = supply.time(),
                                 .address = supply.below(4),
@@ -102,8 +104,11 @@ Trace make_trace(Supply& supply) {
         break;
       case 2:
       case 3:
-      case 4: add_host(trace, supply); break;
-      default: add_device(trace, supply);
+      case 4:
+        add_host(trace, supply);
+        break;
+      default:
+        add_device(trace, supply);
     }
   }
   return trace;
