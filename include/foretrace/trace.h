@@ -158,6 +158,10 @@ struct Trace {
 /// Our own file, described in traces/README.md. Throws TraceError with the place on anything that
 /// is not a whole, intact file of a known version; writes through a temporary file, so that a
 /// reader never sees half of one.
+/// The note on a trace whose rank another one beside it has too.
+inline constexpr std::string_view kRepeatedRank =
+    "traces of a rank that another in the folder is of too; give one run at a time";
+
 Trace read_ftrace(const std::string& path);
 void write_ftrace(const Trace& trace, const std::string& path);
 

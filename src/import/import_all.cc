@@ -81,9 +81,7 @@ void read_folder(const std::string& folder, const ImportOptions& options, Found&
 void note_repeated_ranks(const std::vector<Trace>& traces, Notes& notes) {
   for (std::size_t i = 1; i < traces.size(); ++i) {
     if (traces[i].rank != traces[i - 1].rank) continue;
-    notes.add(Severity::warning,
-              "traces of a rank that another in the folder is of too; give one run at a time",
-              "rank " + std::to_string(traces[i].rank));
+    notes.add(Severity::warning, kRepeatedRank, "rank " + std::to_string(traces[i].rank));
   }
 }
 

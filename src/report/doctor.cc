@@ -232,6 +232,12 @@ std::vector<Finding> examine(const Trace& trace) {
     if (Found found = check(patient)) findings.push_back(std::move(*found));
   }
   for (const Note& note : trace.notes.all()) {
+    if (note.text == kRepeatedRank) {
+      findings.push_back({note.severity, note_text_without_severity(note),
+                          "runs are answered as if they were ranks of one job",
+                          "put the traces of each run into a folder of its own"});
+      continue;
+    }
     findings.push_back(
         {note.severity, note_text_without_severity(note),
          "was read around; what it stood for is not in the answer",

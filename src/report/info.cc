@@ -164,9 +164,10 @@ void write_info(const Trace& trace, std::ostream& out) {
                                 " copies, " + grouped(census.fills) + " fills on " +
                                 counted(census.used_streams, "stream") + ", busy for " +
                                 to_text(Nanoseconds(census.device_busy_ns))});
-  rows.push_back({"waits", size(trace.syncs.size()) + " synchronization records, " +
-                               grouped(census.waiting_calls) + " synchronizing calls, " +
-                               grouped(census.event_waits) + " waits for events"});
+  rows.push_back(
+      {"waits", counted(static_cast<std::int64_t>(trace.syncs.size()), "synchronization record") +
+                    ", " + counted(census.waiting_calls, "synchronizing call") + ", " +
+                    counted(census.event_waits, "wait") + " for events"});
   rows.push_back({"memory", size(trace.memory.size()) + " events"});
   rows.push_back({"steps", steps_text(census)});
   write_aligned(table, out);

@@ -18,8 +18,9 @@ std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
          " % of the recording";
 }
 
+/// What the time is of.
 std::string unit(const Prediction& prediction) {
-  return prediction.has_steps ? "step" : "recording";
+  return prediction.has_steps ? " a step" : " for the whole recording";
 }
 
 std::string applied(const Prediction& prediction) {
@@ -38,9 +39,9 @@ std::string span(const Prediction& prediction) {
 
 std::string how_much(const Prediction& prediction) {
   const std::string after = to_text(prediction.predicted.step_time);
-  if (!is_what_if(prediction)) return after + " a " + unit(prediction);
+  if (!is_what_if(prediction)) return after + unit(prediction);
   const std::string times =
-      to_text(prediction.baseline.step_time) + " -> " + after + " a " + unit(prediction);
+      to_text(prediction.baseline.step_time) + " -> " + after + unit(prediction);
   if (prediction.baseline.step_time == prediction.predicted.step_time) return times + ": no change";
   return times + " (" +
          change_text(static_cast<double>(prediction.baseline.step_time.count()),

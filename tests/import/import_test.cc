@@ -82,9 +82,7 @@ TEST(Import, RecordingsOfTwoRunsInAFolderAreNoted) {
   const Folder folder;
   folder.write("a.json", ranked(0));
   folder.write("b.json", ranked(0));
-  EXPECT_EQ(import_all(folder.path())[0].notes.count(
-                "traces of a rank that another in the folder is of too; give one run at a time"),
-            1);
+  EXPECT_EQ(import_all(folder.path())[0].notes.count(kRepeatedRank), 1);
 }
 
 TEST(Import, RanksComeFromTheNamesOfFilesWhereNothingElseTellsThem) {
