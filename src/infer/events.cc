@@ -7,6 +7,8 @@
 //     they end
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "infer/draft.h"
 
@@ -28,39 +30,48 @@ std::uint32_t last_launched_before(const Draft& draft, std::size_t stream, std::
                                                       : static_cast<std::uint32_t>(behind - 1);
 }
 
+constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
+
+/// When the call with this correlation began.
+std::int64_t call_start(const Draft& draft, std::uint32_t correlation) {
+  const auto found = draft.call_of_correlation.find(correlation);
+  return correlation == 0 || found == draft.call_of_correlation.end()
+             ? kUnknown
+             : draft.trace.hosts[found->second].start_ns;
+}
+
+/// What `record` says. Where `any_exact`, events of this recording are known, and one that is not
+/// is from before it.
+std::optional<EventWait> recorded_wait(const Draft& draft, const SyncRecord& record,
+                                       bool any_exact) {
+  if (record.kind != SyncKind::stream_wait_event || record.stream == kNone) return {};
+  if (record.wait_on_stream == kNone || record.wait_on_stream == record.stream) return {};
+  const std::int64_t waited = call_start(draft, record.correlation);
+  if (waited == kUnknown) return {};
+  const std::int64_t recorded = call_start(draft, record.wait_on_correlation);
+  const bool exact = recorded != kUnknown;
+  if (!exact && any_exact) return {};
+  const std::uint32_t before =
+      last_launched_before(draft, record.wait_on_stream, exact ? recorded : waited);
+  const auto [begin, end] = draft.streams[record.stream];
+  const std::uint32_t last = last_launched_before(draft, record.stream, waited);
+  const std::size_t after = last == kNone ? begin : last + 1;
+  if (before == kNone || after >= end) return {};
+  if (draft.events[before].finish > draft.events[after].start + draft.tolerance) return {};
+  return EventWait{static_cast<std::uint32_t>(after), before,
+                   exact ? Provenance::measured : Provenance::inferred};
+}
+
 }  // namespace
 
 void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits) {
-  const auto call_start = [&](std::uint32_t correlation) -> std::int64_t {
-    const auto found = draft.call_of_correlation.find(correlation);
-    return correlation == 0 || found == draft.call_of_correlation.end()
-               ? std::numeric_limits<std::int64_t>::min()
-               : draft.trace.hosts[found->second].start_ns;
-  };
-  constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
-  const bool any_exact = std::any_of(
-      draft.trace.syncs.begin(), draft.trace.syncs.end(), [&](const SyncRecord& sync) {
-        return sync.kind == SyncKind::stream_wait_event &&
-               call_start(sync.wait_on_correlation) != kUnknown;
-      });
-  for (const SyncRecord& sync : draft.trace.syncs) {
-    if (sync.kind != SyncKind::stream_wait_event || sync.stream == kNone) continue;
-    if (sync.wait_on_stream == kNone || sync.wait_on_stream == sync.stream) continue;
-    const std::int64_t waited = call_start(sync.correlation);
-    if (waited == kUnknown) continue;
-    const std::int64_t recorded = call_start(sync.wait_on_correlation);
-    const bool exact = recorded != kUnknown;
-    // Events of this recording are known, then: this one is from before it.
-    if (!exact && any_exact) continue;
-    const std::uint32_t before =
-        last_launched_before(draft, sync.wait_on_stream, exact ? recorded : waited);
-    const auto [begin, end] = draft.streams[sync.stream];
-    const std::uint32_t last = last_launched_before(draft, sync.stream, waited);
-    const std::size_t after = last == kNone ? begin : last + 1;
-    if (before == kNone || after >= end) continue;
-    if (draft.events[before].finish > draft.events[after].start + draft.tolerance) continue;
-    waits.push_back({static_cast<std::uint32_t>(after), before,
-                     exact ? Provenance::measured : Provenance::inferred});
+  const std::vector<SyncRecord>& records = draft.trace.syncs;
+  const bool any_exact = std::any_of(records.begin(), records.end(), [&](const SyncRecord& record) {
+    return record.kind == SyncKind::stream_wait_event &&
+           call_start(draft, record.wait_on_correlation) != kUnknown;
+  });
+  for (const SyncRecord& record : records) {
+    if (const auto wait = recorded_wait(draft, record, any_exact)) waits.push_back(*wait);
   }
 }
 

@@ -126,6 +126,20 @@ class Cutter {
   std::int64_t now_ = 0;
 };
 
+/// Of records with the same times the call is inside the op, the op inside the annotation.
+int depth_of(HostKind kind) {
+  if (kind == HostKind::annotation) return 0;
+  if (kind == HostKind::python) return 1;
+  return kind == HostKind::op ? 2 : 3;
+}
+
+/// Outer ones first.
+bool opens_before(const HostRecord& left, const HostRecord& right) {
+  if (left.start_ns != right.start_ns) return left.start_ns < right.start_ns;
+  if (left.duration_ns != right.duration_ns) return left.duration_ns > right.duration_ns;
+  return depth_of(left.kind) < depth_of(right.kind);
+}
+
 std::vector<std::vector<std::uint32_t>> records_by_thread(const Trace& trace) {
   std::vector<std::vector<std::uint32_t>> threads(trace.threads.size());
   for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
@@ -133,20 +147,8 @@ std::vector<std::vector<std::uint32_t>> records_by_thread(const Trace& trace) {
     threads[trace.hosts[i].thread].push_back(static_cast<std::uint32_t>(i));
   }
   for (std::vector<std::uint32_t>& records : threads) {
-    std::sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const HostRecord& left = trace.hosts[a];
-      const HostRecord& right = trace.hosts[b];
-      if (left.start_ns != right.start_ns) return left.start_ns < right.start_ns;
-      if (left.duration_ns != right.duration_ns) return left.duration_ns > right.duration_ns;
-      // Of records with the same times the call is inside the op, the op inside the annotation.
-      const auto depth = [](HostKind kind) {
-        return kind == HostKind::annotation ? 0
-               : kind == HostKind::python   ? 1
-               : kind == HostKind::op       ? 2
-                                            : 3;
-      };
-      if (depth(left.kind) != depth(right.kind)) return depth(left.kind) < depth(right.kind);
-      return a < b;
+    std::stable_sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return opens_before(trace.hosts[a], trace.hosts[b]);
     });
   }
   return threads;

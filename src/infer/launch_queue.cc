@@ -52,6 +52,7 @@ std::vector<Launch> launches_in_order(Draft& draft) {
 /// The number of activities outstanding at the return of most of the slow launches, or 0.
 std::int64_t find_depth(const std::vector<Launch>& launches, const Counter& counter) {
   std::vector<std::int64_t> durations;
+  durations.reserve(launches.size());
   for (const Launch& launch : launches) {
     durations.push_back(launch.call->finish - launch.call->start);
   }

@@ -5,6 +5,7 @@
 // sleeps (a watchdog) does not fit: what others do begins and ends at any time of its sleep.
 
 #include <algorithm>
+#include <optional>
 
 #include "infer/draft.h"
 
@@ -53,6 +54,28 @@ bool is_backward(const Draft& draft, const std::vector<Segment>& thread, std::si
   return draft.contexts[thread[segment].context].phase == Phase::backward;
 }
 
+using Position = std::vector<Segment>::const_iterator;
+
+bool starts_before(const Segment& segment, std::int64_t time) { return segment.start < time; }
+
+/// The last segment of what the worker of `found` did from `first` on; none if it goes on beyond
+/// the wait.
+std::optional<Position> last_of_burst(const Draft& draft, const Handover& found, Position first) {
+  const std::vector<Segment>& waiter = draft.threads[found.waiter];
+  const std::vector<Segment>& worker = draft.threads[found.worker];
+  const Segment& waiting = waiter[found.segment];
+  auto last = std::prev(std::lower_bound(first, worker.end(), waiting.finish, starts_before));
+  const bool runs_on = is_busy(*last) && last->finish > waiting.finish + draft.tolerance;
+  if (runs_on || (std::next(last) != worker.end() && is_busy(*last) && is_busy(*std::next(last)) &&
+                  last->finish >= waiting.finish - draft.tolerance)) {
+    if (!is_backward(draft, waiter, found.segment + 1)) return {};
+  }
+  if (runs_on && last == first) return {};
+  if (runs_on) --last;
+  while (last > first && !is_busy(*last)) --last;
+  return last;
+}
+
 /// What `worker` did in segment `i` of `waiter`. At both ends of the segment the worker must be
 /// idle; or the waiter does a piece of the same backward pass there: the autograd engine gives
 /// gradients on the CPU back to the thread that waits for it.
@@ -60,7 +83,6 @@ bool find_burst(const Draft& draft, Handover& found, bool main) {
   const std::vector<Segment>& waiter = draft.threads[found.waiter];
   const std::vector<Segment>& worker = draft.threads[found.worker];
   const Segment& waiting = waiter[found.segment];
-  const auto starts_before = [](const Segment& s, std::int64_t t) { return s.start < t; };
   auto first = std::lower_bound(worker.begin(), worker.end(), waiting.start - draft.tolerance,
                                 starts_before);
   if (first != worker.begin() && is_busy(*std::prev(first)) &&
@@ -71,15 +93,9 @@ bool find_burst(const Draft& draft, Handover& found, bool main) {
   }
   while (first != worker.end() && !is_busy(*first)) ++first;
   if (first == worker.end() || first->start >= waiting.finish) return false;
-  auto last = std::prev(std::lower_bound(first, worker.end(), waiting.finish, starts_before));
-  const bool runs_on = is_busy(*last) && last->finish > waiting.finish + draft.tolerance;
-  if (runs_on || (std::next(last) != worker.end() && is_busy(*last) && is_busy(*std::next(last)) &&
-                  last->finish >= waiting.finish - draft.tolerance)) {
-    if (!is_backward(draft, waiter, found.segment + 1)) return false;
-  }
-  if (runs_on && last == first) return false;
-  if (runs_on) --last;
-  while (last > first && !is_busy(*last)) --last;
+  const auto end = last_of_burst(draft, found, first);
+  if (!end) return false;
+  const Position last = *end;
   found.first = static_cast<std::size_t>(first - worker.begin());
   found.last = static_cast<std::size_t>(last - worker.begin());
   const std::int64_t from = found.starts ? first->start : waiting.start;
@@ -87,9 +103,8 @@ bool find_burst(const Draft& draft, Handover& found, bool main) {
          last->finish - from >= kLeastWait / 2;
 }
 
-}  // namespace
-
-void find_handovers(Draft& draft) {
+/// The threads that take part, those first that are more likely to wait.
+std::vector<std::uint16_t> threads_by_standing(const Draft& draft) {
   std::vector<std::uint16_t> order;
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {
     if (takes_part(draft, draft.threads[i])) order.push_back(static_cast<std::uint16_t>(i));
@@ -98,6 +113,21 @@ void find_handovers(Draft& draft) {
   for (const std::uint16_t thread : order) standings[thread] = standing(draft, thread);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint16_t a, std::uint16_t b) { return standings[a] > standings[b]; });
+  return order;
+}
+
+/// Marks a burst as given to a waiter, unless it was given to one before.
+bool take(std::vector<char>& given, const Handover& found) {
+  if (given[found.first] || given[found.last]) return false;
+  std::fill(given.begin() + static_cast<std::ptrdiff_t>(found.first),
+            given.begin() + static_cast<std::ptrdiff_t>(found.last) + 1, 1);
+  return true;
+}
+
+}  // namespace
+
+void find_handovers(Draft& draft) {
+  const std::vector<std::uint16_t> order = threads_by_standing(draft);
   // Segments of each worker that were given to a waiter.
   std::vector<std::vector<char>> taken(draft.threads.size());
   for (std::size_t i = 0; i < taken.size(); ++i) taken[i].assign(draft.threads[i].size(), 0);
@@ -107,12 +137,8 @@ void find_handovers(Draft& draft) {
       if (waiter[i].finish - waiter[i].start < kLeastWait || waiter[i].call != kNone) continue;
       for (std::size_t b = a + 1; b < order.size(); ++b) {
         Handover found{.waiter = order[a], .worker = order[b], .segment = i};
-        if (!find_burst(draft, found, a == 0)) continue;
-        std::vector<char>& given = taken[order[b]];
-        if (given[found.first] || given[found.last]) continue;
-        std::fill(given.begin() + static_cast<std::ptrdiff_t>(found.first),
-                  given.begin() + static_cast<std::ptrdiff_t>(found.last) + 1, 1);
-        draft.handovers.push_back(found);
+        if (find_burst(draft, found, a == 0) && take(taken[order[b]], found))
+          draft.handovers.push_back(found);
       }
     }
   }
@@ -159,9 +185,7 @@ TaskId starter_of(const Draft& draft, std::size_t number) {
   return starter;
 }
 
-}  // namespace
-
-void connect_hosts(Draft& draft) {
+void connect_threads(Draft& draft) {
   const NameId handover = rule(draft, "thread hand-over"), wait = rule(draft, "wait for thread");
   const auto start = [&](TaskId task) { return draft.recorded.start[index(task)]; };
   const auto finish = [&](TaskId task) { return draft.recorded.finish[index(task)]; };
@@ -181,6 +205,9 @@ void connect_hosts(Draft& draft) {
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {
     if (!draft.thread_tasks[i].empty() && !started[i]) pin(draft, draft.thread_tasks[i].front());
   }
+}
+
+void connect_calls(Draft& draft) {
   const NameId sync = rule(draft, "device sync"), copy = rule(draft, "blocking copy");
   const NameId queue = rule(draft, "launch queue");
   for (const Call& call : draft.calls) {
@@ -188,7 +215,8 @@ void connect_hosts(Draft& draft) {
       if (call.wait_task == kNoTask) continue;
       const DeviceEvent& awaited = draft.events[event];
       const TaskId done = awaited.task;
-      const std::int64_t overlap = start(call.wait_task).count() - awaited.finish;
+      const std::int64_t overlap =
+          draft.recorded.start[index(call.wait_task)].count() - awaited.finish;
       draft.graph.add(
           {.before = done,
            .after = call.wait_task,
@@ -203,6 +231,13 @@ void connect_hosts(Draft& draft) {
                        .why = queue});
     }
   }
+}
+
+}  // namespace
+
+void connect_hosts(Draft& draft) {
+  connect_threads(draft);
+  connect_calls(draft);
 }
 
 }  // namespace foretrace::infer_detail
