@@ -20,7 +20,7 @@ std::string what_json_it_is(std::string_view head) {
   if (contains(head, "\"communicators\"")) return "a list of communicators";
   if (contains(head, "\"segments\"") && contains(head, "\"device_traces\""))
     return "a PyTorch memory snapshot as JSON";
-  if (starts_with(head, "[[") && !contains(head, "{"))
+  if (starts_with(head, "[[") && !starts_with(head, "[[[[") && !contains(head, "{"))
     return "a PyTorch memory timeline, which has no tasks";
   return {};
 }

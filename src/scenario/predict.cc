@@ -222,13 +222,29 @@ void add_warnings(const std::vector<Trace>& traces, std::size_t shown, Notes& no
   }
 }
 
-/// The rank with the longest predicted step; the others wait for it.
+/// What is said of the job as recorded, from the rank that was the slowest then.
+void take_recorded(const Prediction& from, Prediction& to) {
+  to.measured = from.measured;
+  to.window = from.window;
+  to.has_steps = from.has_steps;
+  to.baseline = from.baseline;
+  to.replay_error = from.replay_error;
+  to.unexplained = from.unexplained;
+  to.tasks = from.tasks;
+  std::copy(std::begin(from.dependencies), std::end(from.dependencies), to.dependencies);
+  to.baseline_breakdown = from.baseline_breakdown;
+  to.baseline_memory = from.baseline_memory;
+  to.speedup = ratio(to.baseline.step_time, to.predicted.step_time);
+}
+
+/// The rank with the longest predicted step, as the others wait for it, compared with the rank that
+/// had the longest step before.
 Answer slowest(const std::vector<Trace>& traces, const std::string& path, const Scenario& scenario,
                const PredictOptions& options) {
   Answer worst;
   std::size_t worst_index = 0;
   std::size_t worst_now = 0;
-  Nanoseconds longest_now{0};
+  Prediction now;
   std::string all;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const std::string rank = "rank " + std::to_string(traces[i].rank);
@@ -237,8 +253,8 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
     all += (all.empty() ? "" : ", ") + rank + ": ";
     if (edits(scenario)) all += to_text(next.prediction.baseline.step_time) + " -> ";
     all += to_text(next.prediction.predicted.step_time);
-    if (next.prediction.baseline.step_time > longest_now) {
-      longest_now = next.prediction.baseline.step_time;
+    if (i == 0 || next.prediction.baseline.step_time > now.baseline.step_time) {
+      now = next.prediction;
       worst_now = i;
     }
     if (i == 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
@@ -246,6 +262,7 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
       worst_index = i;
     }
   }
+  if (worst_now != worst_index) take_recorded(now, worst.prediction);
   if (traces.size() > 1) {
     add_warnings(traces, worst_index, worst.prediction.notes);
     worst.prediction.notes.add(
@@ -255,7 +272,7 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
             (worst_now == worst_index
                  ? ""
                  : "; as recorded it is rank " + std::to_string(traces[worst_now].rank) + " with " +
-                       to_text(longest_now)),
+                       to_text(now.baseline.step_time)),
         all);
   }
   return worst;
