@@ -52,6 +52,10 @@ void measure_arrival_skew(Draft& draft) {
     for (const std::int64_t duration : durations) skew += duration - least;
   }
   draft.graph.unexplained().peers = Nanoseconds(skew);
+  if (!alike.empty()) {
+    draft.assumptions.push_back(
+        "Collectives keep the time they took, waiting for other ranks included.");
+  }
 }
 
 }  // namespace foretrace::infer_detail
