@@ -34,11 +34,6 @@ class Resolver {
  public:
   explicit Resolver(Draft& draft) : draft_(draft) {
     fill_launch_times();
-    for (std::size_t i = 0; i < draft.trace.syncs.size(); ++i) {
-      const SyncRecord& sync = draft.trace.syncs[i];
-      if (sync.kind == SyncKind::stream_wait_event || sync.correlation == 0) continue;
-      syncs_.try_emplace(sync.correlation, static_cast<std::uint32_t>(i));
-    }
     mark_events();
   }
 
@@ -51,10 +46,10 @@ class Resolver {
       cut_launch(call);
       return;
     }
-    const auto recorded = record.correlation ? syncs_.find(record.correlation) : syncs_.end();
+    const SyncRecord* recorded = draft_.sync_of(call);
     const Scope scope = scope_named(draft_.name(record));
-    if (recorded != syncs_.end()) {
-      await_recorded(call, draft_.trace.syncs[recorded->second]);
+    if (recorded) {
+      await_recorded(call, *recorded);
     } else if (scope != Scope::none) {
       await_named(call, scope);
     }
@@ -232,7 +227,6 @@ class Resolver {
   }
 
   Draft& draft_;
-  std::unordered_map<std::uint32_t, std::uint32_t> syncs_;
   std::vector<EventMark> marks_;  ///< By when they were done.
 };
 

@@ -29,12 +29,7 @@ class Returns {
   explicit Returns(const Draft& draft)
       : draft_(draft),
         of_stream_(draft.streams.size(), kNone),
-        of_thread_(draft.trace.threads.size(), kNone) {
-    for (const SyncRecord& sync : draft.trace.syncs) {
-      if (sync.kind == SyncKind::stream_wait_event || sync.correlation == 0) continue;
-      records_.try_emplace(sync.correlation, &sync);
-    }
-  }
+        of_thread_(draft.trace.threads.size(), kNone) {}
 
   std::vector<std::int64_t> run() {
     std::vector<const Call*> calls;
@@ -58,8 +53,7 @@ class Returns {
 
  private:
   void look_at(const Call& call) {
-    const HostRecord& record = draft_.trace.hosts[call.record];
-    const std::string_view name = draft_.name(record);
+    const std::string_view name = draft_.name(draft_.trace.hosts[call.record]);
     if (!call.launched.empty()) {
       const DeviceEvent& copy = draft_.events[call.launched.back()];
       const bool pinned = draft_.trace.devices[copy.record].pinned_host;
@@ -67,8 +61,7 @@ class Returns {
       if (copy.kind == TaskKind::copy_out && !(pinned && asynchronous)) add(call, copy.finish);
       return;
     }
-    const auto found = records_.find(record.correlation);
-    const SyncRecord* sync = found == records_.end() ? nullptr : found->second;
+    const SyncRecord* sync = draft_.sync_of(call);
     const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
     if (has("DeviceSynchronize") || has("CtxSynchronize")) {
       add(call, latest_);
@@ -89,7 +82,6 @@ class Returns {
   }
 
   const Draft& draft_;
-  std::unordered_map<std::uint32_t, const SyncRecord*> records_;
   std::vector<std::uint32_t> of_stream_, of_thread_;  ///< Launched last.
   std::int64_t latest_ = std::numeric_limits<std::int64_t>::min() / 2;
   std::vector<std::int64_t> spare_;
@@ -115,11 +107,11 @@ void align_clocks(Draft& draft) {
     delays.push_back(draft.events[i].start - draft.call_of(draft.events[i])->start);
   }
   if (delays.empty()) return;
-  draft.shift = find_shift(draft, delays);
-  if (draft.shift == 0) return;
-  for (DeviceEvent& event : draft.events) event.start += draft.shift, event.finish += draft.shift;
+  const std::int64_t shift = find_shift(draft, delays);
+  if (shift == 0) return;
+  for (DeviceEvent& event : draft.events) event.start += shift, event.finish += shift;
   draft.notes.add(Severity::info, "device times shifted to the host's clock",
-                  to_text(Nanoseconds(draft.shift)));
+                  to_text(Nanoseconds(shift)));
 }
 
 }  // namespace foretrace::infer_detail

@@ -106,6 +106,8 @@ struct Draft {
   std::vector<std::uint32_t> by_launch;  ///< Launched events in order of their calls.
   std::vector<Call> calls;
   std::unordered_map<std::uint32_t, std::uint32_t> call_of_correlation;
+  /// Records of calls that wait (not of streams that do), by the call's correlation id.
+  std::unordered_map<std::uint32_t, const SyncRecord*> sync_of_correlation;
   std::vector<std::uint32_t>
       call_of_record;  ///< Host record to call, or kNone. Empty where there are no calls.
 
@@ -117,8 +119,7 @@ struct Draft {
       false;  ///< There are no launches: steps are told by when device events start.
   Typical typical;
   std::int64_t tolerance =
-      1000;                ///< Times this close count as the same: clock resolution and skew.
-  std::int64_t shift = 0;  ///< Added to device times.
+      1000;  ///< Times this close count as the same: clock resolution and skew.
 
   /// Of each event: when it, or the last one in front of it on its stream with a launch, was
   /// launched; the least time there is for those launched before the recording.
@@ -132,6 +133,11 @@ struct Draft {
   std::vector<std::string> assumptions;
 
   std::string_view name(const HostRecord& record) const { return trace.names[record.name]; }
+  /// What the profiler says that a call waited for, or nullptr.
+  const SyncRecord* sync_of(const Call& call) const {
+    const auto found = sync_of_correlation.find(trace.hosts[call.record].correlation);
+    return found == sync_of_correlation.end() ? nullptr : found->second;
+  }
   const Call* call_of(const DeviceEvent& event) const {
     return event.call == kNone ? nullptr : &calls[event.call];
   }

@@ -163,6 +163,9 @@ void add_synchronizing_calls(Draft& draft) {
     }
   }
   for (const SyncRecord& sync : trace.syncs) {
+    if (sync.kind != SyncKind::stream_wait_event && sync.correlation != 0) {
+      draft.sync_of_correlation.try_emplace(sync.correlation, &sync);
+    }
     const auto found = draft.call_of_correlation.find(sync.correlation);
     if (found != draft.call_of_correlation.end()) call_at(draft, found->second);
   }
