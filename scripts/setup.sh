@@ -5,7 +5,7 @@
 #     scripts/setup.sh develop    for all presets: sanitizers, fuzzing, clang-tidy, clang-format
 set -eu
 
-packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libboost-graph-dev zlib1g-dev libzstd-dev libisal-dev"
+packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libboost-graph-dev zlib1g-dev libzstd-dev libisal-dev libsqlite3-dev"
 case "${1:-product}" in
   product) ;;
   tests) packages="$packages python3 libgtest-dev libbenchmark-dev" ;;

@@ -3,10 +3,13 @@
 // What one process on one rank did while it was recorded: flat tables of records, in no promised
 // order but with stable numbers. A trace says when things happened, not why; infer.h finds out why.
 //
-//     hosts    ops, annotations, Python frames and CUDA calls on CPU threads
-//     devices  kernels, copies and fills on the streams of a device
-//     syncs    what a synchronizing call or event waited for, where the profiler was asked to say
-//     so memory   allocator events links    forward op -> backward op
+//     hosts        ops, annotations, Python frames and CUDA calls on CPU threads
+//     devices      kernels, copies and fills on the streams of a device
+//     graph_edges  which node of a CUDA graph waits for which
+//     syncs        what a synchronizing call or event waited for, where the profiler says so
+//     memory       allocator events; segments and blocks are what it held at the end
+//     links        forward op -> backward op
+//     tensors      what each op read and wrote
 //
 // Times are nanoseconds since `origin` (absolute, if the format knows it), so that the smallest
 // time is near 0. Importers fill a Trace; nobody else changes one.
@@ -26,6 +29,21 @@ enum class HostKind : std::uint8_t { op, annotation, python, runtime, driver, ov
 enum class DeviceKind : std::uint8_t { kernel, copy, fill, annotation };
 enum class CopyDirection : std::uint8_t { none, in, out, on_device, peer, on_host };
 enum class SyncKind : std::uint8_t { stream, event, context, stream_wait_event, unknown };
+/// What an allocator did. `block` is the usual one: a block was given out (bytes > 0) or came back
+/// (bytes < 0). A freed block that other streams still use comes back some time after it was asked
+/// for. Segments are what the allocator itself gets from the driver (cudaMalloc); expandable ones
+/// grow and shrink by mapping.
+enum class MemoryAction : std::uint8_t {
+  block,
+  free_requested,
+  segment_alloc,
+  segment_free,
+  segment_map,
+  segment_unmap,
+  out_of_memory,  ///< `bytes` were asked for and not to be had; `total_reserved` is unknown.
+  snapshot
+};
+enum class BlockState : std::uint8_t { allocated, pending_free, inactive };
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
@@ -50,23 +68,30 @@ struct OpDetails {
   std::uint64_t forward_thread = 0;  ///< As the profiler numbers them; 0 if this is no backward op.
   std::int64_t python_id = -1;       ///< Of a Python frame; its parent in `python_parent`.
   std::int64_t python_parent = -1;
+  std::int64_t record_function = -1;  ///< "Record function id", which execution traces share.
 };
 
 struct DeviceRecord {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t bytes = 0;  ///< Of a copy or fill.
+  std::int64_t bytes = 0;        ///< Of a copy or fill.
+  std::uint64_t graph_node = 0;  ///< Of a CUDA graph, or 0; unique in the trace.
   NameId name{};
   std::uint32_t correlation = 0;  ///< Of the call that launched it. One call may launch many.
   std::uint32_t external = 0;
   std::uint32_t details = kNone;  ///< Into Trace::collectives for a collective's kernel.
-  std::uint32_t graph_node = 0;   ///< Of a CUDA graph, or 0.
   std::uint32_t grid = 0;         ///< Blocks in all; 0 if not recorded.
   std::uint32_t block = 0;        ///< Threads a block.
   std::uint16_t stream = 0;       ///< Into Trace::streams.
   DeviceKind kind = DeviceKind::kernel;
   CopyDirection direction = CopyDirection::none;
   bool pinned_host = false;  ///< The host side of a copy is page-locked.
+};
+
+/// Of a CUDA graph: node `after` cannot start before node `before` is done.
+struct GraphEdge {
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
 };
 
 struct CollectiveDetails {
@@ -97,8 +122,47 @@ struct MemoryRecord {
   std::int64_t bytes = 0;             ///< Negative when freed.
   std::int64_t total_allocated = -1;  ///< After this event; -1 if not recorded.
   std::int64_t total_reserved = -1;
+  std::uint32_t stream = kNone;  ///< Into Trace::streams: whom a block was given to.
+  NameId stack{};                ///< Frames "file:line function", innermost first, joined by ';'.
   std::uint16_t thread = 0;
   std::int16_t device = -1;  ///< -1 is host memory.
+  MemoryAction action = MemoryAction::block;
+};
+
+/// A stretch of address space that an allocator held when the recording ended.
+struct MemorySegment {
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t stream = kNone;  ///< Into Trace::streams.
+  NameId stack{};                ///< As in MemoryRecord.
+  NameId pool{};                 ///< JSON text of the pool's id, "[0, 0]" or empty.
+  std::int16_t device = 0;
+  bool is_large = false;
+  bool is_expandable = false;
+};
+
+/// Part of a segment. The blocks of a segment cover it.
+struct MemoryBlock {
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0;
+  std::int64_t requested_bytes = 0;  ///< Before rounding.
+  std::uint32_t segment = 0;         ///< Into Trace::segments.
+  NameId stack{};
+  BlockState state = BlockState::allocated;
+};
+
+/// That an op read or wrote (part of) a storage. From execution traces.
+struct TensorRecord {
+  std::int64_t tensor = 0;   ///< Identity of the tensor object.
+  std::int64_t storage = 0;  ///< Identity of the memory behind it; 0 if it has none.
+  std::int64_t offset_bytes = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t host = 0;  ///< Into Trace::hosts: the op.
+  NameId type{};           ///< "float", "c10::BFloat16" ... as recorded.
+  NameId shape{};          ///< JSON text "[32, 3, 224, 224]".
+  std::uint16_t argument = 0;
+  std::int16_t device = -1;  ///< -1 is host memory.
+  bool is_output = false;
 };
 
 /// "fwdbwd" flow: from a time on one thread to a time on another.
@@ -132,9 +196,13 @@ struct Trace {
   Names names;
   std::vector<HostRecord> hosts;
   std::vector<DeviceRecord> devices;
+  std::vector<GraphEdge> graph_edges;
   std::vector<SyncRecord> syncs;
   std::vector<MemoryRecord> memory;
+  std::vector<MemorySegment> segments;
+  std::vector<MemoryBlock> blocks;
   std::vector<LinkRecord> links;
+  std::vector<TensorRecord> tensors;
   std::vector<OpDetails> op_details;
   std::vector<CollectiveDetails> collectives;
   std::vector<Thread> threads;
@@ -145,6 +213,9 @@ struct Trace {
   std::int64_t origin_ns = 0;  ///< Add to any time to get that of the recording's clock.
   std::int64_t tick_ns =
       1;               ///< Resolution of the recorded times: 1, or 1000 for whole microseconds.
+  /// False for execution traces, which tell order and sizes only: the start of a record is then its
+  /// position, its duration 0. Such a trace cannot be replayed.
+  bool has_times = true;
   std::string format;  ///< "kineto", "ftrace" ...
   std::map<std::string, std::string>
       metadata;  ///< What else the file says of itself, as JSON text.
@@ -155,13 +226,13 @@ struct Trace {
   }
 };
 
-/// Our own file, described in traces/README.md. Throws TraceError with the place on anything that
-/// is not a whole, intact file of a known version; writes through a temporary file, so that a
-/// reader never sees half of one.
 /// The note on a trace whose rank another one beside it has too.
 inline constexpr std::string_view kRepeatedRank =
     "traces of a rank that another in the folder is of too; give one run at a time";
 
+/// Our own file, described in traces/README.md. Throws TraceError with the place on anything that
+/// is not a whole, intact file of a known version; writes through a temporary file, so that a
+/// reader never sees half of one.
 Trace read_ftrace(const std::string& path);
 void write_ftrace(const Trace& trace, const std::string& path);
 
@@ -169,5 +240,7 @@ std::string_view to_string(HostKind kind);
 std::string_view to_string(DeviceKind kind);
 std::string_view to_string(CopyDirection direction);
 std::string_view to_string(SyncKind kind);
+std::string_view to_string(MemoryAction action);
+std::string_view to_string(BlockState state);
 
 }  // namespace foretrace

@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "foretrace/error.h"
+#include "foretrace/export.h"
 #include "foretrace/infer.h"
 #include "foretrace/report.h"
 
@@ -42,14 +43,13 @@ struct ConvertCommand {
   }
 
   void run() const {
-    const bool as_records = ends_in(to, {".ftrace"});
     const bool as_kineto = ends_in(to, {".json", ".json.gz"});
-    if (!as_records && !as_kineto && !ends_in(to, {".graph"})) {
+    if (exporter_for(to) == nullptr && !as_kineto && !ends_in(to, {".graph"})) {
       throw Error("convert: OUT must end in .ftrace, .json, .json.gz or .graph, got '" + to + "'");
     }
     const Progress progress("converting " + from, quiet);
     const Trace trace = import_trace(from, {.cache_folder = cache.chosen()});
-    if (as_records) return write_ftrace(trace, to);
+    if (exporter_for(to) != nullptr) return export_trace(trace, to);
     const Inference inference = within(from, [&] { return infer(trace); });
     if (as_kineto) return write_kineto(inference.graph, inference.recorded, to);
     write_notation(inference.graph, to);

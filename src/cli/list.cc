@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 #include "foretrace/error.h"
+#include "foretrace/export.h"
 #include "foretrace/machine.h"
 #include "foretrace/report.h"
 #include "foretrace/transform.h"
@@ -41,6 +42,7 @@ struct List {
 constexpr List kLists[] = {
     {"commands", [] { return rows_of(commands()); }},
     {"devices", device_rows},
+    {"exporters", [] { return rows_of(exporters()); }},
     {"importers", [] { return rows_of(importers()); }},
     {"reports", [] { return rows_of(reports()); }},
     {"transforms", [] { return rows_of(transforms()); }},
@@ -75,7 +77,7 @@ void run(const std::string& what, Session& session) {
 void add_list(CLI::App& command, Session& session) {
   const auto what = std::make_shared<std::string>();
   command.add_option("WHAT", *what,
-                     "commands, devices, importers, reports or transforms; all if left out");
+                     "commands, devices, exporters, importers, reports or transforms; all if left out");
   command.callback([what, &session] { run(*what, session); });
 }
 

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Goes up whenever an importer reads the same file differently.
-constexpr int kImporterVersion = 3;
+constexpr int kImporterVersion = 4;
 constexpr std::uintmax_t kWorthIt = 100 * 1000;
 /// Of all copies together; the ones not used for longest go first.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{2} << 30;

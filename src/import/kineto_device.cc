@@ -106,7 +106,7 @@ void KinetoRecords::add_device(const KinetoEvent& event, DeviceKind kind, Times 
   record.stream = stream_of(event);
   record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
   record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));
-  record.graph_node = static_cast<std::uint32_t>(event.integer(Field::graph_node, 0));
+  record.graph_node = static_cast<std::uint64_t>(event.integer(Field::graph_node, 0));
   if (kind == DeviceKind::kernel) {
     record.grid = volume(event, Field::grid);
     record.block = volume(event, Field::block);

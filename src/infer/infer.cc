@@ -22,6 +22,11 @@ void name_devices(const Trace& trace, Graph& graph) {
 
 Inference infer(const Trace& trace) {
   using namespace infer_detail;
+  if (!trace.has_times) {
+    throw TraceError(
+        "must have times, but is an execution trace, which tells only the order; give a profiler "
+        "trace of the same run");
+  }
   Draft draft(trace);
   draft.graph.names() = trace.names.clone();
   name_devices(trace, draft.graph);

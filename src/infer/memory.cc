@@ -18,7 +18,8 @@ class Pairing {
   void pair() {
     std::vector<std::uint32_t> order;
     for (std::size_t i = 0; i < draft_.trace.memory.size(); ++i) {
-      if (draft_.trace.memory[i].device >= 0) order.push_back(static_cast<std::uint32_t>(i));
+      const MemoryRecord& record = draft_.trace.memory[i];
+      if (record.device >= 0 && record.action == MemoryAction::block) order.push_back(static_cast<std::uint32_t>(i));
     }
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       return draft_.trace.memory[a].time_ns < draft_.trace.memory[b].time_ns;

@@ -108,6 +108,7 @@ void take_loose_rows(LooseRows& loose, Trace& trace) {
   trace.world_size = row.world_size;
   trace.origin_ns = row.origin_ns;
   trace.tick_ns = row.tick_ns;
+  trace.has_times = row.has_times;
   trace.format = std::move(row.format);
   for (std::size_t i = 0; i < loose.names.size(); ++i) {
     if (static_cast<std::size_t>(trace.names.intern(loose.names[i].text)) != i) {

@@ -15,6 +15,7 @@ struct TraceRow {
   std::int32_t world_size = 1;
   std::int64_t origin_ns = 0;
   std::int64_t tick_ns = 1;
+  bool has_times = true;
   std::string format;
 };
 
@@ -44,6 +45,7 @@ void each_table(LooseRows& loose, Visitor& visit) {
     column("world_size", &TraceRow::world_size);
     column("origin_ns", &TraceRow::origin_ns);
     column("tick_ns", &TraceRow::tick_ns);
+    column("has_times", &TraceRow::has_times);
     column("format", &TraceRow::format);
   });
   visit.table("names", loose.names, [](auto&& column) { column("text", &TextRow::text); });
@@ -126,12 +128,53 @@ void each_record_table(Trace& trace, Visitor& visit) {
     column("total_reserved", &MemoryRecord::total_reserved);
     column("thread", &MemoryRecord::thread);
     column("device", &MemoryRecord::device);
+    column("stream", &MemoryRecord::stream);
+    column("stack", &MemoryRecord::stack);
+    column("action", &MemoryRecord::action);
   });
   visit.table("links", trace.links, [](auto&& column) {
     column("id", &LinkRecord::id);
     column("time_ns", &LinkRecord::time_ns);
     column("thread", &LinkRecord::thread);
     column("is_end", &LinkRecord::is_end);
+  });
+}
+
+template <class Visitor>
+void each_state_table(Trace& trace, Visitor& visit) {
+  visit.table("graph_edges", trace.graph_edges, [](auto&& column) {
+    column("before", &GraphEdge::before);
+    column("after", &GraphEdge::after);
+  });
+  visit.table("segments", trace.segments, [](auto&& column) {
+    column("address", &MemorySegment::address);
+    column("bytes", &MemorySegment::bytes);
+    column("stream", &MemorySegment::stream);
+    column("stack", &MemorySegment::stack);
+    column("pool", &MemorySegment::pool);
+    column("device", &MemorySegment::device);
+    column("is_large", &MemorySegment::is_large);
+    column("is_expandable", &MemorySegment::is_expandable);
+  });
+  visit.table("blocks", trace.blocks, [](auto&& column) {
+    column("address", &MemoryBlock::address);
+    column("bytes", &MemoryBlock::bytes);
+    column("requested_bytes", &MemoryBlock::requested_bytes);
+    column("segment", &MemoryBlock::segment);
+    column("stack", &MemoryBlock::stack);
+    column("state", &MemoryBlock::state);
+  });
+  visit.table("tensors", trace.tensors, [](auto&& column) {
+    column("tensor", &TensorRecord::tensor);
+    column("storage", &TensorRecord::storage);
+    column("offset_bytes", &TensorRecord::offset_bytes);
+    column("bytes", &TensorRecord::bytes);
+    column("host", &TensorRecord::host);
+    column("type", &TensorRecord::type);
+    column("shape", &TensorRecord::shape);
+    column("argument", &TensorRecord::argument);
+    column("device", &TensorRecord::device);
+    column("is_output", &TensorRecord::is_output);
   });
 }
 
@@ -146,6 +189,7 @@ void each_detail_table(Trace& trace, Visitor& visit) {
     column("forward_thread", &OpDetails::forward_thread);
     column("python_id", &OpDetails::python_id);
     column("python_parent", &OpDetails::python_parent);
+    column("record_function", &OpDetails::record_function);
   });
   visit.table("collectives", trace.collectives, [](auto&& column) {
     column("collective", &CollectiveDetails::collective);
@@ -164,6 +208,7 @@ void each_table(Trace& trace, LooseRows& loose, Visitor& visit) {
   each_table(loose, visit);
   each_lane_table(trace, visit);
   each_record_table(trace, visit);
+  each_state_table(trace, visit);
   each_detail_table(trace, visit);
 }
 

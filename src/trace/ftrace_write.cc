@@ -147,7 +147,8 @@ class Writer {
 LooseRows loose_rows(const Trace& trace) {
   LooseRows loose;
   loose.trace.push_back(
-      {trace.rank, trace.world_size, trace.origin_ns, trace.tick_ns, trace.format});
+      {trace.rank, trace.world_size, trace.origin_ns, trace.tick_ns, trace.has_times,
+       trace.format});
   for (std::uint32_t i = 0; i < trace.names.size(); ++i)
     loose.names.push_back({std::string(trace.names[NameId{i}])});
   for (const auto& [key, value] : trace.metadata) loose.metadata.push_back({key, value});

@@ -68,4 +68,38 @@ std::string_view to_string(SyncKind kind) {
   return "?";
 }
 
+std::string_view to_string(MemoryAction action) {
+  switch (action) {
+    case MemoryAction::block:
+      return "block";
+    case MemoryAction::free_requested:
+      return "free_requested";
+    case MemoryAction::segment_alloc:
+      return "segment_alloc";
+    case MemoryAction::segment_free:
+      return "segment_free";
+    case MemoryAction::segment_map:
+      return "segment_map";
+    case MemoryAction::segment_unmap:
+      return "segment_unmap";
+    case MemoryAction::out_of_memory:
+      return "out_of_memory";
+    case MemoryAction::snapshot:
+      return "snapshot";
+  }
+  return "?";
+}
+
+std::string_view to_string(BlockState state) {
+  switch (state) {
+    case BlockState::allocated:
+      return "allocated";
+    case BlockState::pending_free:
+      return "pending_free";
+    case BlockState::inactive:
+      return "inactive";
+  }
+  return "?";
+}
+
 }  // namespace foretrace

@@ -44,6 +44,30 @@ class Validator {
   void check(const MemoryRecord& record) {
     times(record.time_ns, 0);
     index(record.thread, trace_.threads.size(), "thread");
+    optional(record.stream, trace_.streams.size(), "stream");
+    name(record.stack);
+    kind(record.action, MemoryAction::snapshot);
+  }
+
+  void check(const MemorySegment& segment) {
+    optional(segment.stream, trace_.streams.size(), "stream");
+    name(segment.stack);
+    name(segment.pool);
+    require(segment.bytes >= 0, "bytes");
+  }
+
+  void check(const MemoryBlock& block) {
+    index(block.segment, trace_.segments.size(), "segment");
+    name(block.stack);
+    kind(block.state, BlockState::inactive);
+    require(block.bytes >= 0, "bytes");
+  }
+
+  void check(const TensorRecord& tensor) {
+    index(tensor.host, trace_.hosts.size(), "host");
+    name(tensor.type);
+    name(tensor.shape);
+    require(tensor.bytes >= 0, "bytes");
   }
 
   void check(const LinkRecord& record) {
@@ -104,7 +128,10 @@ void validate(const Trace& trace) {
   validator.table("devices", trace.devices);
   validator.table("syncs", trace.syncs);
   validator.table("memory", trace.memory);
+  validator.table("segments", trace.segments);
+  validator.table("blocks", trace.blocks);
   validator.table("links", trace.links);
+  validator.table("tensors", trace.tensors);
   validator.table("op_details", trace.op_details);
   validator.table("collectives", trace.collectives);
   validator.table("notes", trace.notes.all());

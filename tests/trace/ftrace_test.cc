@@ -43,6 +43,10 @@ ROWS_OF(DeviceRecord, devices)
 ROWS_OF(SyncRecord, syncs)
 ROWS_OF(MemoryRecord, memory)
 ROWS_OF(LinkRecord, links)
+ROWS_OF(GraphEdge, graph_edges)
+ROWS_OF(MemorySegment, segments)
+ROWS_OF(MemoryBlock, blocks)
+ROWS_OF(TensorRecord, tensors)
 ROWS_OF(OpDetails, op_details)
 ROWS_OF(CollectiveDetails, collectives)
 ROWS_OF(Thread, threads)
@@ -54,6 +58,7 @@ void expect_same(Trace& a, Trace& b) {
   Comparison comparison(b);
   ftrace::each_lane_table(a, comparison);
   ftrace::each_record_table(a, comparison);
+  ftrace::each_state_table(a, comparison);
   ftrace::each_detail_table(a, comparison);
   ASSERT_EQ(a.names.size(), b.names.size());
   for (std::uint32_t i = 0; i < a.names.size(); ++i)
@@ -62,6 +67,7 @@ void expect_same(Trace& a, Trace& b) {
   EXPECT_EQ(a.world_size, b.world_size);
   EXPECT_EQ(a.origin_ns, b.origin_ns);
   EXPECT_EQ(a.tick_ns, b.tick_ns);
+  EXPECT_EQ(a.has_times, b.has_times);
   EXPECT_EQ(a.format, b.format);
   EXPECT_EQ(a.metadata, b.metadata);
   ASSERT_EQ(a.notes.all().size(), b.notes.all().size());

@@ -22,7 +22,7 @@ class RandomTrace {
     };
     rows(trace_.op_details, [&] {
       return OpDetails{name(), name(), name(), name(), any(), static_cast<std::uint64_t>(any()),
-                       any(),  any()};
+                       any(),  any(),  any()};
     });
     rows(trace_.collectives, [&] {
       return CollectiveDetails{
@@ -32,9 +32,21 @@ class RandomTrace {
     rows(trace_.devices, [&] { return device(); });
     rows(trace_.syncs, [&] { return sync(); });
     rows(trace_.memory, [&] {
-      return MemoryRecord{time(),   static_cast<std::uint64_t>(any()), any(), any(), any(),
-                          thread(), static_cast<std::int16_t>(any())};
+      return MemoryRecord{time(),
+                          static_cast<std::uint64_t>(any()),
+                          any(),
+                          any(),
+                          any(),
+                          optional(trace_.streams.size()),
+                          name(),
+                          thread(),
+                          static_cast<std::int16_t>(any()),
+                          MemoryAction(below(8))};
     });
+    rows(trace_.graph_edges, [&] { return GraphEdge{random_(), random_() >> below(64)}; });
+    rows(trace_.segments, [&] { return segment(); });
+    if (!trace_.segments.empty()) rows(trace_.blocks, [&] { return block(); });
+    if (!trace_.hosts.empty()) rows(trace_.tensors, [&] { return tensor(); });
     rows(trace_.links, [&] { return LinkRecord{any(), time(), thread(), below(2) == 0}; });
     make_rest();
     return std::move(trace_);
@@ -64,11 +76,11 @@ class RandomTrace {
     return {.start_ns = time(),
             .duration_ns = time(),
             .bytes = time(),
+            .graph_node = random_() >> below(64),
             .name = name(),
             .correlation = id(),
             .external = id(),
             .details = optional(trace_.collectives.size()),
-            .graph_node = id(),
             .grid = id(),
             .block = id(),
             .stream = static_cast<std::uint16_t>(below(trace_.streams.size())),
@@ -88,11 +100,45 @@ class RandomTrace {
             SyncKind(below(5))};
   }
 
+  MemorySegment segment() {
+    return {.address = random_(),
+            .bytes = time(),
+            .stream = optional(trace_.streams.size()),
+            .stack = name(),
+            .pool = name(),
+            .device = static_cast<std::int16_t>(any()),
+            .is_large = below(2) == 0,
+            .is_expandable = below(2) == 0};
+  }
+
+  MemoryBlock block() {
+    return {.address = random_(),
+            .bytes = time(),
+            .requested_bytes = any(),
+            .segment = static_cast<std::uint32_t>(below(trace_.segments.size())),
+            .stack = name(),
+            .state = BlockState(below(3))};
+  }
+
+  TensorRecord tensor() {
+    return {.tensor = any(),
+            .storage = any(),
+            .offset_bytes = any(),
+            .bytes = time(),
+            .host = static_cast<std::uint32_t>(below(trace_.hosts.size())),
+            .type = name(),
+            .shape = name(),
+            .argument = static_cast<std::uint16_t>(any()),
+            .device = static_cast<std::int16_t>(any()),
+            .is_output = below(2) == 0};
+  }
+
   void make_rest() {
     trace_.rank = static_cast<std::int32_t>(below(100));
     trace_.world_size = 100;
     trace_.origin_ns = any();
     trace_.tick_ns = below(2) == 0 ? 1 : 1000;
+    trace_.has_times = below(4) != 0;
     trace_.format = "kineto";
     trace_.metadata = {{"", text()}, {"a", text()}, {text(), "{}"}};
     trace_.notes.add(Severity::info, text(), text(), 3);
