@@ -1,0 +1,13 @@
+#pragma once
+
+// CRC-32C (Castagnoli, as in iSCSI), by the processor's own instruction where it has one.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace foretrace {
+
+/// Of `size` bytes at `data`, going on from `crc`, the result for the bytes before.
+std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t crc = 0);
+
+}  // namespace foretrace
