@@ -22,6 +22,11 @@ void name_devices(const Trace& trace, Graph& graph) {
 
 Inference infer(const Trace& trace) {
   using namespace infer_detail;
+  if (!trace.segments.empty() && trace.devices.empty()) {
+    throw TraceError(
+        "there is nothing to replay: a memory snapshot tells what the allocator did, not what ran; "
+        "give a profiler trace of the same run");
+  }
   if (!trace.has_times) {
     throw TraceError(
         "must have times, but is an execution trace, which tells only the order; give a profiler "

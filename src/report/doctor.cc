@@ -216,6 +216,26 @@ Found overhead(const Patient& patient) {
   return finding;
 }
 
+/// What an allocator held, without the work it was for.
+bool is_memory_snapshot(const Trace& trace) {
+  return !trace.segments.empty() && trace.devices.empty();
+}
+
+/// Nothing about time is to be expected of such a trace.
+std::vector<Finding> examine_snapshot(const Trace& trace) {
+  std::vector<Finding> findings;
+  findings.push_back(
+      warning("a memory snapshot: it tells what the allocator did, not what ran",
+              "nothing can be replayed or predicted; info shows the peaks and who allocated",
+              "record the same run with torch.profiler, profile_memory=True"));
+  if (trace.memory.empty()) {
+    findings.push_back(remark("no history: only what was held when the snapshot was taken",
+                              "peaks during the run are not known",
+                              "torch.cuda.memory._record_memory_history() in front of the run"));
+  }
+  return findings;
+}
+
 constexpr Found (*kChecks[])(const Patient&) = {
     no_host_records, no_calls,          no_device_records, no_steps,           few_steps,
     uneven_steps,    orphans,           lost_records,      no_syncs,           no_shapes,
@@ -225,11 +245,15 @@ constexpr Found (*kChecks[])(const Patient&) = {
 }  // namespace
 
 std::vector<Finding> examine(const Trace& trace) {
-  const Census census = take_census(trace);
-  const Patient patient{trace, census};
   std::vector<Finding> findings;
-  for (const auto check : kChecks) {
-    if (Found found = check(patient)) findings.push_back(std::move(*found));
+  if (is_memory_snapshot(trace)) {
+    findings = examine_snapshot(trace);
+  } else {
+    const Census census = take_census(trace);
+    const Patient patient{trace, census};
+    for (const auto check : kChecks) {
+      if (Found found = check(patient)) findings.push_back(std::move(*found));
+    }
   }
   for (const Note& note : trace.notes.all()) {
     if (note.text == kRepeatedRank) {

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "foretrace/report.h"
+#include "report/allocator_state.h"
 #include "report/census.h"
 #include "report/json_text.h"
 #include "report/table.h"
@@ -141,13 +142,14 @@ nlohmann::json describe_trace(const Trace& trace) {
           {"steps_on_host_ns", census.steps_ns},
           {"device_busy_ns", census.device_busy_ns},
           {"heaviest", top},
+          {"allocators", allocators_json(trace)},
+          {"allocating_stacks", allocating_stacks_json(trace)},
           {"metadata", trace.metadata},
           {"notes", notes_json(trace.notes)}};
 }
 
 void write_info(const Trace& trace, std::ostream& out) {
   const Census census = take_census(trace);
-  const auto size = [](std::size_t count) { return grouped(static_cast<std::int64_t>(count)); };
   Table table;
   table.left = {0, 1};
   auto& rows = table.rows;
@@ -168,10 +170,11 @@ void write_info(const Trace& trace, std::ostream& out) {
       {"waits", counted(static_cast<std::int64_t>(trace.syncs.size()), "synchronization record") +
                     ", " + counted(census.waiting_calls, "synchronizing call") + ", " +
                     counted(census.event_waits, "wait") + " for events"});
-  rows.push_back({"memory", size(trace.memory.size()) + " events"});
+  add_allocator_rows(trace, rows);
   rows.push_back({"steps", steps_text(census)});
   write_aligned(table, out);
   write_heaviest(trace, census, out);
+  write_allocating_stacks(trace, out);
   if (trace.notes.empty()) return;
   out << "\nNotes\n";
   for (const Note& note : trace.notes.all()) out << "  - " << note_text(note) << '\n';

@@ -1,0 +1,98 @@
+#pragma once
+
+// Python pickles as plain data: a machine for the opcodes of protocols 0 to 5 that make numbers,
+// texts, lists, tuples, sets and dicts. A pickle is a program, and most of what it can ask for is
+// calls of Python functions. Nothing is ever called here: a pickle that asks for it is refused
+// with the name of what it wanted to call. Only collections.OrderedDict, defaultdict, set and
+// frozenset are understood, as the plain containers they are.
+//
+// A value is a number of 8 bytes, and containers refer to their elements by such numbers. So a list
+// that is shared a million times, or that contains itself, costs what its pickle costs. Whoever
+// walks the values has to expect both.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/names.h"
+
+namespace foretrace {
+
+enum class PlainKind : std::uint8_t {
+  none,
+  boolean,
+  integer,
+  big_integer,  ///< Small ones are in the value itself.
+  real,
+  text,
+  bytes,
+  list,  ///< Also tuples and sets.
+  dict,
+  callable  ///< One of the few known ones. Never part of what a reader gets to see.
+};
+
+struct PlainValue {
+  std::uint64_t bits = 0;  ///< The kind in the low four bits; a number or an index above.
+
+  PlainKind kind() const { return static_cast<PlainKind>(bits & 15U); }
+  std::uint64_t index() const { return bits >> 4U; }
+  bool is_none() const { return kind() == PlainKind::none; }
+  bool is_list() const { return kind() == PlainKind::list; }
+  bool is_dict() const { return kind() == PlainKind::dict; }
+};
+
+/// The values of a pickle or of a JSON text.
+class PlainData {
+ public:
+  PlainValue root;
+
+  /// Of an integer or a truth value; modulo 2^64, so that addresses fit. Nothing for other kinds.
+  std::optional<std::int64_t> integer(PlainValue value) const;
+  double real(PlainValue value) const { return reals_[value.index()]; }
+  /// Of a text; empty for other kinds. Not always valid UTF-8.
+  std::string_view text(PlainValue value) const;
+  /// Elements of a list; keys and values of a dict in turn. Empty for other kinds.
+  std::span<const PlainValue> items(PlainValue value) const;
+  std::size_t container_count() const { return containers_.size(); }
+
+  /// What a dict has under a key: none if it has nothing there. Of a huge dict only the last
+  /// elements are looked at, so that looking into one many times costs little.
+  PlainValue find(PlainValue dict, std::string_view key) const;
+
+  PlainValue make(PlainKind kind, std::uint64_t index = 0) const {
+    return {index << 4U | static_cast<std::uint64_t>(kind)};
+  }
+  PlainValue make_integer(std::int64_t value);
+  PlainValue make_real(double value);
+  /// Of bytes that live as long as this: those of the file.
+  PlainValue make_text(std::string_view text, PlainKind kind = PlainKind::text);
+  PlainValue make_copied_text(std::string_view text) { return make_text(copies_[copy(text)]); }
+  PlainValue make_container(PlainKind kind);
+  void append(PlainValue container, std::span<const PlainValue> elements);
+  void append(PlainValue container, PlainValue element) { append(container, {&element, 1}); }
+
+  /// Keeps the bytes that texts refer to.
+  std::string_view keep(std::string bytes);
+
+ private:
+  NameId copy(std::string_view text) { return copies_.intern(text); }
+
+  std::unique_ptr<const std::string> bytes_;
+  std::vector<std::int64_t> integers_;
+  std::vector<double> reals_;
+  std::vector<std::string_view> texts_;
+  std::vector<std::vector<PlainValue>> containers_;
+  Names copies_;
+};
+
+/// Throws TraceError with the place on anything that is no whole pickle of plain data.
+PlainData read_pickle(std::string bytes);
+
+/// Whether the bytes may begin a pickle of plain data.
+bool begins_pickle(std::string_view head);
+
+}  // namespace foretrace
