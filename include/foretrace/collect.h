@@ -1,13 +1,44 @@
 #pragma once
 
 // Recording a program that runs on a GPU, without changing it. The program is started with two
-// libraries beside it, which the CUDA driver and the NVTX headers load of themselves; they write
-// what happens into one spool per process (spool.h), which survives if the program does not.
-// import_trace() reads spools.
+// libraries beside it, which the CUDA driver, NVTX's headers and the loader take in of themselves;
+// they write what happens into one spool per process (spool.h), which survives if the program does
+// not. import_trace() reads spools.
 
 #include <string>
 #include <vector>
 
+#include "foretrace/units.h"
+
 namespace foretrace {
+
+struct CollectOptions {
+  /// What is recorded: of kernels, api, sync, graphs, nvtx, memory, device_memory, overhead.
+  std::vector<std::string> record = {"kernels", "api",           "sync",    "graphs",
+                                     "nvtx",    "device_memory", "overhead"};
+  bool ops = false;             ///< Ranges around PyTorch's operators, steps and loaders.
+  bool memory_history = false;  ///< PyTorch's own history of allocations, as a snapshot beside.
+  Nanoseconds start_after{0};   ///< From the program's first use of CUDA.
+  Nanoseconds duration{0};      ///< 0: to the end.
+  std::string steps;            ///< "3-6", or empty.
+  bool profiler_api = false;    ///< Only between cudaProfilerStart and cudaProfilerStop.
+};
+
+/// What became of the program.
+struct CollectedRun {
+  int status = 0;                      ///< Its exit status; 128 + the signal that ended it.
+  std::vector<std::string> spools;     ///< Paths, one per process that recorded something.
+  std::vector<std::string> snapshots;  ///< Paths of memory snapshots that the program wrote.
+};
+
+/// Everything that can be recorded, in the order of CollectOptions::record.
+const std::vector<std::string_view>& recordable();
+
+/// Runs `command` (its first word is looked up in PATH) with the same standard streams and waits
+/// for it. Spools go to `folder`, which must exist. Signals from the keyboard are left to the
+/// program. Throws Error if the program cannot be started or a library of ours is not where it
+/// should be.
+CollectedRun collect(const std::vector<std::string>& command, const std::string& folder,
+                     const CollectOptions& options);
 
 }  // namespace foretrace

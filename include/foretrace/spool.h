@@ -41,7 +41,7 @@ struct Header {
   std::uint64_t lost_on_disk = 0;      ///< Rows that could not be written.
   std::uint64_t untimed = 0;           ///< Kernels and copies without times: CUPTI ran out of room.
   std::uint64_t unknown_records = 0;   ///< Of kinds that were not asked for.
-  std::uint64_t discarded_buffers = 0;  ///< Given back unread.
+  std::uint64_t discarded_records = 0;  ///< In buffers given back unread, for want of memory.
   std::uint32_t disk_error = 0;         ///< errno of the first failed write.
   std::uint32_t cupti_error = 0;        ///< Result code of CUPTI's fatal error.
 };

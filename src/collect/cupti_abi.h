@@ -296,6 +296,9 @@ enum class Domain : std::uint32_t { driver = 1, runtime = 2, resource = 3, state
 // Callbacks of the driver domain that open and close a window.
 constexpr std::uint32_t kProfilerStart = 308;
 constexpr std::uint32_t kProfilerStop = 309;
+// The same of the runtime domain.
+constexpr std::uint32_t kRuntimeProfilerStart = 171;
+constexpr std::uint32_t kRuntimeProfilerStop = 172;
 // Of the driver domain, called very often and of no use.
 constexpr std::uint32_t kChatterDriver[] = {304 /* cuCtxGetCurrent */,
                                             392 /* cuDevicePrimaryCtxGetState */,

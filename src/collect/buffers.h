@@ -1,0 +1,41 @@
+#pragma once
+
+// The buffers that CUPTI fills. They are kept and handed out again; there are never more than a
+// given number, so that a slow disk cannot eat the program's memory.
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace foretrace::collect {
+
+class Buffers {
+ public:
+  void set_limits(std::uint32_t most, std::size_t bytes) {
+    most_ = most;
+    bytes_ = bytes;
+  }
+  /// Versions of CUPTI that crash without a buffer get one beyond the limit; is_scarce() then tells
+  /// that buffers should be given back unread.
+  void always_give() { always_gives_ = true; }
+
+  /// nullptr when as many as allowed are out.
+  std::uint8_t* take();
+  void give_back(std::uint8_t* buffer);
+  std::size_t bytes() const { return bytes_; }
+  bool is_scarce();
+
+ private:
+  struct Free {
+    Free* next;
+  };
+
+  std::mutex mutex_;
+  Free* free_ = nullptr;
+  std::uint32_t out_ = 0;
+  std::uint32_t most_ = 64;
+  std::size_t bytes_ = std::size_t{4} << 20;
+  bool always_gives_ = false;
+};
+
+}  // namespace foretrace::collect

@@ -1,0 +1,49 @@
+// Where the recording library is entered: by the CUDA driver, which loads CUDA_INJECTION64_PATH in
+// cuInit; by NVTX's headers, which load NVTX_INJECTION64_PATH at their first call; and by the
+// library that is preloaded for allocator events.
+
+#include "collect/inject.h"
+
+#include "collect/nvtx.h"
+#include "collect/recorder.h"
+
+using foretrace::collect::Recorder;
+
+extern "C" {
+
+int InitializeInjection() {
+  Recorder::instance().start_cupti();
+  return 1;
+}
+
+int InitializeInjectionNvtx2(foretrace::nvtx::GetExportTable get_table) {
+  return foretrace::collect::attach_nvtx(get_table);
+}
+
+int InitializeInjectionNvtx(foretrace::nvtx::GetExportTable get_table) {
+  return foretrace::collect::attach_nvtx(get_table);
+}
+
+int InitializeInjectionNvtxExtension(foretrace::nvtx::ModuleInfo* module) {
+  return foretrace::collect::attach_nvtx_extension(module);
+}
+
+void foretrace_note_block(const foretrace::collect::BlockChange* change) {
+  Recorder& recorder = Recorder::instance();
+  if (!recorder.settings().records(foretrace::collect::kMemory)) return;
+  foretrace::collect::ThreadLog* log = recorder.log();
+  if (log == nullptr) return;
+  foretrace::spool::Block row;
+  row.device = change->device;
+  row.thread = log->thread();
+  row.address = change->address;
+  row.bytes = change->bytes;
+  row.total_allocated = change->total_allocated;
+  row.total_reserved = change->total_reserved;
+  row.time = Recorder::now();
+  log->add(row);
+}
+
+int foretrace_holds_cupti() { return Recorder::instance().holds_cupti() ? 1 : 0; }
+
+}  // extern "C"

@@ -1,0 +1,211 @@
+// Starts the program to be recorded, with the environment that brings our libraries into it.
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "foretrace/collect.h"
+#include "foretrace/error.h"
+
+extern char** environ;
+
+namespace foretrace {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file or folder of ours: beside the program when it was just built, in lib/foretrace when it
+/// was installed, or where FORETRACE_LIBRARIES says.
+std::string find_part(const std::string& name) {
+  std::error_code error;
+  std::vector<fs::path> places;
+  if (const char* given = std::getenv("FORETRACE_LIBRARIES")) places.emplace_back(given);
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    places.push_back(program.parent_path());
+    places.push_back(program.parent_path().parent_path() / "lib" / "foretrace");
+  }
+  for (const fs::path& place : places) {
+    if (fs::exists(place / name, error)) return fs::canonical(place / name).string();
+  }
+  throw Error("cannot find " + name + ", which must be beside the program or in ../lib/foretrace");
+}
+
+class Environment {
+ public:
+  Environment() {
+    for (char** entry = environ; *entry != nullptr; ++entry) entries_.emplace_back(*entry);
+  }
+
+  void set(const std::string& name, const std::string& value) {
+    std::erase_if(entries_, [&](const std::string& entry) {
+      return entry.compare(0, name.size() + 1, name + "=") == 0;
+    });
+    entries_.push_back(name + "=" + value);
+  }
+
+  /// In front of what the user has there.
+  void put_in_front(const std::string& name, const std::string& value, char separator) {
+    const char* old = std::getenv(name.c_str());
+    set(name, old == nullptr || *old == '\0' ? value : value + separator + old);
+  }
+
+  std::vector<char*> pointers() {
+    std::vector<char*> all;
+    for (std::string& entry : entries_) all.push_back(entry.data());
+    all.push_back(nullptr);
+    return all;
+  }
+
+ private:
+  std::vector<std::string> entries_;
+};
+
+Environment environment_of(const std::string& folder, const CollectOptions& options) {
+  Environment environment;
+  const std::string library = find_part("libforetrace_collect.so");
+  environment.set("CUDA_INJECTION64_PATH", library);
+  environment.set("NVTX_INJECTION64_PATH", library);
+  environment.put_in_front("LD_PRELOAD", find_part("libforetrace_preload.so"), ':');
+  environment.set("FORETRACE_SPOOL", folder);
+  std::string record;
+  for (const std::string& kind : options.record) record += (record.empty() ? "" : ",") + kind;
+  environment.set("FORETRACE_RECORD", record);
+  environment.set("FORETRACE_START_AFTER", std::to_string(options.start_after.count()));
+  environment.set("FORETRACE_DURATION", std::to_string(options.duration.count()));
+  environment.set("FORETRACE_STEPS", options.steps);
+  environment.set("FORETRACE_PROFILER_API", options.profiler_api ? "1" : "0");
+  if (options.ops || options.memory_history) {
+    environment.put_in_front("PYTHONPATH", find_part("site"), ':');
+    environment.set("FORETRACE_OPS", options.ops ? "1" : "0");
+    environment.set("FORETRACE_MEMORY_HISTORY", options.memory_history ? "1" : "0");
+    environment.set("FORETRACE_SNAPSHOT", folder + "/snapshot");
+  }
+  return environment;
+}
+
+/// While it lives, signals from the keyboard reach the program but do not end us: what it recorded
+/// is still to be kept.
+class LeaveSignalsToProgram {
+ public:
+  LeaveSignalsToProgram() {
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+      struct sigaction ignore {};
+      ignore.sa_handler = SIG_IGN;
+      sigaction(kSignals[i], &ignore, &before_[i]);
+    }
+  }
+  LeaveSignalsToProgram(const LeaveSignalsToProgram&) = delete;
+  LeaveSignalsToProgram& operator=(const LeaveSignalsToProgram&) = delete;
+  ~LeaveSignalsToProgram() {
+    for (std::size_t i = 0; i < std::size(kSignals); ++i)
+      sigaction(kSignals[i], &before_[i], nullptr);
+  }
+
+  /// Those that had their default meaning have it in the program.
+  sigset_t defaults() const {
+    sigset_t set;
+    sigemptyset(&set);
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+      if (before_[i].sa_handler == SIG_DFL) sigaddset(&set, kSignals[i]);
+    }
+    return set;
+  }
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGQUIT};
+  struct sigaction before_[std::size(kSignals)] = {};
+};
+
+pid_t child = 0;
+
+/// From a scheduler or `timeout`: the program is to end, and we with it, when its spool is read.
+extern "C" void pass_on(int signal) {
+  if (child > 0) kill(child, signal);
+}
+
+class PassOnTermination {
+ public:
+  PassOnTermination() {
+    struct sigaction action {};
+    action.sa_handler = pass_on;
+    sigaction(SIGTERM, &action, &before_[0]);
+    sigaction(SIGHUP, &action, &before_[1]);
+  }
+  PassOnTermination(const PassOnTermination&) = delete;
+  PassOnTermination& operator=(const PassOnTermination&) = delete;
+  ~PassOnTermination() {
+    sigaction(SIGTERM, &before_[0], nullptr);
+    sigaction(SIGHUP, &before_[1], nullptr);
+    child = 0;
+  }
+
+ private:
+  struct sigaction before_[2] = {};
+};
+
+pid_t start(const std::vector<std::string>& command, Environment environment,
+            const sigset_t& defaults) {
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  pid_t process = 0;
+  const int error = posix_spawnp(&process, arguments[0], nullptr, &attributes, arguments.data(),
+                                 environment.pointers().data());
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) throw Error("cannot start '" + command[0] + "': " + std::strerror(error));
+  return process;
+}
+
+int wait_for(pid_t process) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::vector<std::string> files_ending_in(const std::string& folder, std::string_view ending) {
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().string().ends_with(ending)) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& recordable() {
+  static const std::vector<std::string_view> kinds = {
+      "kernels", "api", "sync", "graphs", "nvtx", "memory", "device_memory", "overhead"};
+  return kinds;
+}
+
+CollectedRun collect(const std::vector<std::string>& command, const std::string& folder,
+                     const CollectOptions& options) {
+  if (command.empty()) throw Error("there must be a program to record, behind --");
+  const LeaveSignalsToProgram keyboard;
+  const PassOnTermination termination;
+  child =
+      start(command, environment_of(fs::absolute(folder).string(), options), keyboard.defaults());
+  CollectedRun run;
+  run.status = wait_for(child);
+  run.spools = files_ending_in(folder, ".spool");
+  run.snapshots = files_ending_in(folder, ".pickle");
+  return run;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,129 @@
+// A library for LD_PRELOAD, with two tasks that cannot be done from inside the driver's injection.
+//
+// It stands in front of a function that PyTorch's caching allocator calls for each block it gives
+// out or takes back, and passes the call on. The symbol is that of PyTorch 1.11 and later; where it
+// has another name, nothing is seen, and nothing breaks.
+//
+// And it keeps CUPTI for the recording: a second client, as torch.profiler is, would take the
+// buffers away without a word, so it is told what CUPTI tells when it is taken.
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "collect/cupti_abi.h"
+#include "collect/inject.h"
+
+namespace {
+
+/// c10::Device: its type (0 CPU, 1 CUDA, 20 HIP) and its ordinal.
+struct TorchDevice {
+  std::int8_t type;
+  std::int8_t ordinal;
+};
+constexpr std::int8_t kHost = 0;
+
+using Report = void (*)(void* block, std::int64_t bytes, std::size_t allocated,
+                        std::size_t reserved, TorchDevice device);
+using NoteBlock = decltype(&foretrace_note_block);
+using HoldsCupti = decltype(&foretrace_holds_cupti);
+
+/// A function of the recording library, if the driver or NVTX has loaded that; nullptr otherwise.
+template <class Function>
+Function of_recording(const char* name) {
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr) return nullptr;
+  void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
+}
+
+template <class Function>
+Function next_of(const char* name, const char* library_name) {
+  if (void* next = dlsym(RTLD_NEXT, name)) return reinterpret_cast<Function>(next);
+  // A library that Python loaded for itself alone is not among the next ones.
+  void* library = dlopen(library_name, RTLD_NOW | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
+}
+
+bool recording_holds_cupti() {
+  const auto holds = of_recording<HoldsCupti>("foretrace_holds_cupti");
+  return holds != nullptr && holds() == 1;
+}
+
+void warn_once() {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  constexpr std::string_view kText =
+      "foretrace: another profiler asked for CUPTI and was refused, as this program is being "
+      "recorded\n";
+  static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
+}
+
+foretrace::cupti::Result refuse() {
+  warn_once();
+  return foretrace::cupti::kMultipleSubscribers;
+}
+
+/// The real one of libcupti, whichever version is loaded.
+template <class Function>
+Function cupti_function(const char* name) {
+  for (const char* library : {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"}) {
+    if (const auto function = next_of<Function>(name, library)) return function;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
+    void* block, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
+    TorchDevice device);
+__attribute__((visibility("default"))) foretrace::cupti::Result cuptiSubscribe(
+    foretrace::cupti::Subscriber* subscriber, foretrace::cupti::Callback callback, void* user);
+__attribute__((visibility("default"))) foretrace::cupti::Result cuptiActivityRegisterCallbacks(
+    foretrace::cupti::BufferRequested requested, foretrace::cupti::BufferCompleted completed);
+
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* block, std::int64_t bytes,
+                                                           std::size_t allocated,
+                                                           std::size_t reserved,
+                                                           TorchDevice device) {
+  static std::atomic<NoteBlock> note{nullptr};
+  NoteBlock found = note.load(std::memory_order_relaxed);
+  if (found == nullptr) {
+    found = of_recording<NoteBlock>("foretrace_note_block");
+    note.store(found, std::memory_order_relaxed);
+  }
+  if (found != nullptr) {
+    const foretrace::collect::BlockChange change{
+        reinterpret_cast<std::uintptr_t>(block), bytes, static_cast<std::int64_t>(allocated),
+        static_cast<std::int64_t>(reserved),
+        static_cast<std::int16_t>(device.type == kHost ? -1 : device.ordinal)};
+    found(&change);
+  }
+  static const auto next =
+      next_of<Report>("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE", "libc10.so");
+  if (next != nullptr) next(block, bytes, allocated, reserved, device);
+}
+
+foretrace::cupti::Result cuptiSubscribe(foretrace::cupti::Subscriber* subscriber,
+                                        foretrace::cupti::Callback callback, void* user) {
+  if (recording_holds_cupti()) return refuse();
+  const auto real = cupti_function<decltype(&cuptiSubscribe)>("cuptiSubscribe");
+  return real == nullptr ? foretrace::cupti::kUnknown : real(subscriber, callback, user);
+}
+
+foretrace::cupti::Result cuptiActivityRegisterCallbacks(
+    foretrace::cupti::BufferRequested requested, foretrace::cupti::BufferCompleted completed) {
+  if (recording_holds_cupti()) return refuse();
+  const auto real =
+      cupti_function<decltype(&cuptiActivityRegisterCallbacks)>("cuptiActivityRegisterCallbacks");
+  return real == nullptr ? foretrace::cupti::kUnknown : real(requested, completed);
+}
+
+}  // extern "C"

@@ -1,0 +1,105 @@
+#pragma once
+
+// The one recording of this process. It lives until the process ends; nothing here throws, aborts
+// or prints more than one line.
+//
+//     threads of the program   take buffers, and log ranges, blocks and graph nodes
+//     CUPTI's own thread       gives filled buffers back: they are decoded and written at once
+//     the flusher              once a second: fetches what is ready, drains logs, writes counters
+//
+// After a fork the child records nothing, because CUPTI does not work there and the spool is the
+// parent's.
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "collect/buffers.h"
+#include "collect/cupti_library.h"
+#include "collect/settings.h"
+#include "collect/spool_writer.h"
+#include "collect/thread_log.h"
+#include "collect/thread_names.h"
+
+namespace foretrace::collect {
+
+class Recorder {
+ public:
+  static Recorder& instance();
+
+  /// From the driver, when the program first uses CUDA.
+  void start_cupti();
+  /// Opens the spool, if there is to be one. False if nothing is recorded in this process.
+  bool start();
+  /// Nothing may be recorded when this is false.
+  bool is_alive() const { return alive_.load(std::memory_order_relaxed); }
+  bool holds_cupti() const { return is_alive() && holds_cupti_.load(std::memory_order_relaxed); }
+
+  const Settings& settings() const { return settings_; }
+  SpoolWriter& writer() { return writer_; }
+  /// Of ranges and blocks: nothing outside the window is wanted.
+  bool is_open() const { return window_open_.load(std::memory_order_relaxed); }
+  /// nullptr if nothing is to be logged now.
+  ThreadLog* log();
+  /// An NVTX range begins; opens and closes the window if steps are what it goes by.
+  void note_range(const char* name);
+
+  static std::uint64_t now();  ///< Of the monotonic clock.
+
+ private:
+  Recorder() = default;
+
+  void say(const char* problem, const char* cure);
+  bool subscribe();
+  void enable_metadata();
+  void cut_chatter();
+  void listen();
+  void open_window();
+  void close_window();
+  void check_window();
+  void flush(bool force);
+  void write_clocks();
+  void write_facts();
+  void dump_raw(const std::uint8_t* buffer, std::size_t valid);
+  void take_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
+  void decode_buffer(std::uint8_t* buffer, std::size_t valid);
+  void name_call(std::uint32_t domain, std::uint32_t id);
+  void note_graph(std::uint32_t id, const cupti::GraphData& graph);
+  void run_flusher();
+  void start_flusher();
+  void finish();
+
+  static void on_fork();
+  static void on_exit();
+  static void* flusher_main(void* recorder);
+  static void on_request(std::uint8_t** buffer, std::size_t* size, std::size_t* most);
+  static void on_complete(void* context, std::uint32_t stream, std::uint8_t* buffer,
+                          std::size_t size, std::size_t valid);
+  static void on_callback(void* user, cupti::Domain domain, std::uint32_t id, const void* data);
+
+  Settings settings_;
+  CuptiLibrary cupti_;
+  cupti::Subscriber subscriber_ = nullptr;
+  std::uint32_t version_ = 0;
+  SpoolWriter writer_;
+  Buffers buffers_;
+  ThreadNames thread_names_;
+  std::atomic<bool> tried_{false};
+  std::atomic<bool> alive_{false};
+  std::atomic<bool> holds_cupti_{false};
+  std::atomic<bool> window_open_{false};
+  std::atomic<bool> window_over_{false};
+  std::atomic<bool> stopping_{false};
+  std::uint64_t started_ = 0;
+  std::atomic<std::uint64_t> opened_{0};
+  pthread_mutex_t start_mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_t flush_mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_t window_mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_t wake_mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
+  std::atomic<std::uint64_t> named_calls_[2][64] = {};  ///< A bit for each number below 4096.
+  int raw_file_ = -1;
+};
+
+}  // namespace foretrace::collect

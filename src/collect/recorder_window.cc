@@ -1,0 +1,111 @@
+// When there is recording: from the start, after a time, during steps, or as the program says.
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "collect/locked.h"
+#include "collect/recorder.h"
+
+namespace foretrace::collect {
+
+namespace {
+
+struct KindOf {
+  Record record;
+  cupti::Kind kind;
+};
+
+constexpr KindOf kKinds[] = {
+    {kKernels, cupti::Kind::concurrent_kernel},
+    {kKernels, cupti::Kind::memcpy},
+    {kKernels, cupti::Kind::memcpy_peer},
+    {kKernels, cupti::Kind::memset},
+    {kApi, cupti::Kind::runtime},
+    {kApi, cupti::Kind::driver},
+    {kSync, cupti::Kind::synchronization},
+    {kSync, cupti::Kind::cuda_event},
+    {kDeviceMemory, cupti::Kind::memory},
+    {kDeviceMemory, cupti::Kind::memory_pool},
+    {kOverhead, cupti::Kind::overhead},
+};
+
+/// The 3 of "ProfilerStep#3", "step 3", "iteration_3" or "iter: 3".
+bool step_of(const char* name, std::uint64_t& step) {
+  constexpr const char* kWords[] = {"ProfilerStep", "iteration", "iter", "step", "batch"};
+  for (const char* word : kWords) {
+    const std::size_t size = std::strlen(word);
+    if (strncasecmp(name, word, size) != 0) continue;
+    const char* digits = name + size;
+    while (*digits != '\0' && std::strchr("# _:-=", *digits) != nullptr) ++digits;
+    if (*digits < '0' || *digits > '9') continue;
+    char* end = nullptr;
+    step = std::strtoull(digits, &end, 10);
+    return *end == '\0';
+  }
+  return false;
+}
+
+}  // namespace
+
+void Recorder::open_window() {
+  const Locked lock(window_mutex_);
+  if (window_open_ || window_over_ || !is_alive()) return;
+  if (holds_cupti_) {
+    for (const KindOf& kind : kKinds) {
+      if (!settings_.records(kind.record)) continue;
+      const cupti::Result result = cupti_.enable(kind.kind);
+      if (result == cupti::kSuccess) continue;
+      char key[64];
+      std::snprintf(key, sizeof key, "not_recorded.%u", static_cast<unsigned>(kind.kind));
+      writer_.write_fact(key, cupti_.text(result));
+    }
+  }
+  if (settings_.records(kDeviceMemory) && holds_cupti_ && cupti_.enable_event_timestamps != nullptr)
+    cupti_.enable_event_timestamps(1);
+  opened_ = now();
+  window_open_ = true;
+  spool::Window row;
+  row.is_open = 1;
+  row.time = opened_;
+  writer_.write_row(row);
+}
+
+void Recorder::close_window() {
+  const Locked lock(window_mutex_);
+  if (!window_open_ || !is_alive()) return;
+  window_open_ = false;
+  // The program may start and stop its window as often as it likes; the others open once.
+  window_over_ = !settings_.by_profiler_api;
+  if (holds_cupti_) {
+    for (const KindOf& kind : kKinds) {
+      if (settings_.records(kind.record)) cupti_.disable(kind.kind);
+    }
+  }
+  spool::Window row;
+  row.time = now();
+  writer_.write_row(row);
+}
+
+void Recorder::check_window() {
+  if (!is_alive() || window_over_) return;
+  const std::uint64_t time = now();
+  const bool by_time = !settings_.by_steps && !settings_.by_profiler_api;
+  if (!window_open_ && by_time && time - started_ >= settings_.start_after_ns) open_window();
+  if (window_open_ && settings_.duration_ns != 0 && time - opened_ >= settings_.duration_ns)
+    close_window();
+}
+
+void Recorder::note_range(const char* name) {
+  if (!settings_.by_steps || window_over_ || name == nullptr) return;
+  std::uint64_t step = 0;
+  if (!step_of(name, step)) return;
+  if (step > settings_.last_step) {
+    close_window();
+  } else if (step >= settings_.first_step) {
+    open_window();
+  }
+}
+
+}  // namespace foretrace::collect

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "collect/spool_writer.h"
+
+namespace foretrace::collect {
+
+/// What the threads of this process are called, as the system knows it.
+class ThreadNames {
+ public:
+  /// Writes the names of threads that were not there, or called otherwise, at the last call.
+  void write_new(SpoolWriter& writer);
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+  struct Known {
+    std::uint32_t thread;
+    std::uint32_t name;
+  };
+  Known known_[kMost] = {};
+  std::size_t count_ = 0;
+};
+
+}  // namespace foretrace::collect
