@@ -1,0 +1,30 @@
+#pragma once
+
+// What played_app can be told to do: one function for each first argument.
+
+#include <string>
+#include <vector>
+
+namespace played {
+
+/// Arguments behind the name of the script.
+using Arguments = std::vector<std::string>;
+
+unsigned long number(const Arguments& arguments, std::size_t at, unsigned long otherwise);
+
+// played_app.cc
+int play(const std::string& script, const Arguments& arguments);
+// nvtx.cc: everything that NVTX's headers offer and programs use.
+int play_nvtx(const Arguments& arguments);
+/// One range, to be in a place.
+void push_range(const char* name);
+void pop_range();
+// processes.cc: ends and children of processes.
+int play_end(const std::string& how, const Arguments& arguments);
+int play_fork(const Arguments& arguments);
+int play_ranks(const Arguments& arguments, const char* self);
+int play_full(const Arguments& arguments);
+// torch.cc: the allocator of PyTorch.
+int play_torch(const Arguments& arguments);
+
+}  // namespace played
