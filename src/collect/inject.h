@@ -19,6 +19,7 @@ struct BlockChange {
 
 }  // namespace foretrace::collect
 
+#pragma GCC visibility push(default)
 extern "C" {
 int InitializeInjection();
 int InitializeInjectionNvtx2(foretrace::nvtx::GetExportTable get_table);
@@ -27,3 +28,4 @@ int InitializeInjectionNvtxExtension(foretrace::nvtx::ModuleInfo* module);
 void foretrace_note_block(const foretrace::collect::BlockChange* change);
 int foretrace_holds_cupti();
 }
+#pragma GCC visibility pop
