@@ -32,6 +32,9 @@ struct ImportOptions {
   /// Keep and use a .ftrace copy of files that take long to read, under this folder; empty:
   /// neither. Keyed by path, size, time of change and version of the importer.
   std::string cache_folder;
+  /// An execution trace of the same run, or a folder of those of its ranks: the traces get the
+  /// tensors of their ops from there. Beside the traces of a folder it is found without this.
+  std::string execution_trace = {};
 };
 
 /// Reads the one trace in `path`. A folder is read with import_all().

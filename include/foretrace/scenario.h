@@ -41,6 +41,7 @@ struct PredictOptions {
   bool explain = false;
   bool strict = false;        ///< Notes of severity warning become a TraceError.
   std::string cache_folder;   ///< See ImportOptions.
+  std::string execution_trace = {};  ///< See ImportOptions.
   std::string perfetto_path;  ///< Write the predicted timeline there.
 };
 

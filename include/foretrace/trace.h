@@ -213,8 +213,9 @@ struct Trace {
   std::int64_t origin_ns = 0;  ///< Add to any time to get that of the recording's clock.
   std::int64_t tick_ns =
       1;               ///< Resolution of the recorded times: 1, or 1000 for whole microseconds.
-  /// False for execution traces, which tell order and sizes only: the start of a record is then its
-  /// position, its duration 0. Such a trace cannot be replayed.
+  /// False for execution traces, which tell order and sizes only. Times are then positions: each
+  /// begin and each end of an op is a tick of its own, so that ops still come one after another and
+  /// one inside another, but lengths mean nothing. Such a trace cannot be replayed.
   bool has_times = true;
   std::string format;  ///< "kineto", "ftrace" ...
   std::map<std::string, std::string>

@@ -9,10 +9,12 @@ namespace {
 
 struct InfoCommand {
   std::string trace;
+  ExecutionTraceOption execution_trace;
   AnswerOptions options;
 
   void add_to(CLI::App& command) {
     add_trace(command, trace);
+    execution_trace.add_to(command);
     options.add_to(command);
   }
 
@@ -20,7 +22,8 @@ struct InfoCommand {
     options.format.check();
     const std::vector<Trace> traces = [&] {
       const Progress progress("reading " + trace, options.quiet);
-      return import_all(trace, {.cache_folder = options.cache.chosen()});
+      return import_all(
+          trace, {.cache_folder = options.cache.chosen(), .execution_trace = execution_trace.path});
     }();
     options.output.write(session, [&](std::ostream& out) {
       if (options.format.chosen == "json") return print(traces, out);

@@ -24,6 +24,14 @@ std::string CacheOptions::chosen() const {
   return folder.empty() ? default_cache_folder() : folder;
 }
 
+void ExecutionTraceOption::add_to(CLI::App& command) {
+  command
+      .add_option("--execution-trace", path,
+                  "PyTorch's execution trace of the same run, or a folder with those of all ranks: "
+                  "tells what each op reads and writes")
+      ->type_name("FILE");
+}
+
 void OutputOption::add_to(CLI::App& command) {
   command
       .add_option("--output,-o", path, "Write the result to this file instead of standard output")

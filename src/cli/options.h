@@ -32,6 +32,12 @@ struct CacheOptions {
   std::string chosen() const;
 };
 
+/// --execution-trace.
+struct ExecutionTraceOption {
+  std::string path;
+  void add_to(CLI::App& command);
+};
+
 /// --output: results go to a file instead of standard output.
 struct OutputOption {
   std::string path;

@@ -14,6 +14,7 @@ struct PredictCommand {
   std::vector<std::string> steps;
   bool explain = false, strict = false, quiet = false;
   FormatOption format;
+  ExecutionTraceOption execution_trace;
   CacheOptions cache;
   OutputOption output;
 
@@ -43,6 +44,7 @@ struct PredictCommand {
     command.add_flag("--strict", strict, "Refuse a trace that gives rise to warnings");
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
+    execution_trace.add_to(command);
     cache.add_to(command);
   }
 
@@ -77,6 +79,7 @@ struct PredictCommand {
                      {.explain = explain,
                       .strict = strict,
                       .cache_folder = cache.chosen(),
+                      .execution_trace = execution_trace.path,
                       .perfetto_path = perfetto});
     }();
     output.write(session, [&](std::ostream& out) {

@@ -5,6 +5,7 @@
 
 #include "foretrace/error.h"
 #include "import/cache.h"
+#include "import/link_execution_trace.h"
 #include "import/rank_name.h"
 #include "import/sniff.h"
 #include "import/tar.h"
@@ -53,6 +54,12 @@ void take_rank_from_name(const std::string& path, Trace& trace) {
 }  // namespace
 
 Trace import_trace(const std::string& path, const ImportOptions& options) {
+  if (!options.execution_trace.empty()) {
+    std::vector<Trace> one;
+    one.push_back(import_trace(path, {.cache_folder = options.cache_folder}));
+    link_given_execution_trace(one, options);
+    return std::move(one[0]);
+  }
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw TraceError(path + ": must be one trace, but is a folder");

@@ -6,6 +6,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "import/link_execution_trace.h"
 #include "import/rank_name.h"
 #include "import/sniff.h"
 #include "import/tar.h"
@@ -101,6 +102,11 @@ void complete_world_size(std::vector<Trace>& traces) {
 }  // namespace
 
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options) {
+  if (!options.execution_trace.empty()) {
+    std::vector<Trace> traces = import_all(path, {.cache_folder = options.cache_folder});
+    link_given_execution_trace(traces, options);
+    return traces;
+  }
   std::error_code ignored;
   Found found;
   const bool folder = fs::is_directory(path, ignored);
@@ -119,6 +125,7 @@ std::vector<Trace> import_all(const std::string& path, const ImportOptions& opti
   }
   std::stable_sort(found.traces.begin(), found.traces.end(),
                    [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
+  link_execution_traces(found.traces, found.notes);
   note_repeated_ranks(found.traces, found.notes);
   if (found.traces.size() > 1) complete_world_size(found.traces);
   found.traces[0].notes.merge(found.notes);

@@ -18,6 +18,7 @@ constexpr WordTable<Field> kArgKeys{
     {"correlation", Field::correlation},
     {"Sequence number", Field::sequence},
     {"Fwd thread id", Field::forward_thread},
+    {"Record function id", Field::record_function},
     {"Input Dims", Field::shapes},
     {"Input dims", Field::shapes},
     {"Input type", Field::types},

@@ -33,6 +33,7 @@ enum class Field : std::uint8_t {
   correlation,
   sequence,
   forward_thread,
+  record_function,
   shapes,
   types,
   values,

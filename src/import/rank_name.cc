@@ -27,6 +27,15 @@ std::optional<std::int32_t> number_behind(const std::string& name, std::string_v
   return std::nullopt;
 }
 
+/// Without the folder or the archive, and without what says how it is written.
+std::string_view bare_name(std::string_view path) {
+  std::string_view name = path.substr(path.find_last_of("/:") + 1);
+  for (const std::string_view ending : {".gz", ".zst", ".json", ".et"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  return name;
+}
+
 }  // namespace
 
 std::optional<std::int32_t> rank_in_name(std::string_view path) {
@@ -35,6 +44,20 @@ std::optional<std::int32_t> rank_in_name(std::string_view path) {
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (const auto rank = number_behind(name, "rank")) return rank;
   return number_behind(name, "worker");
+}
+
+std::optional<std::int32_t> rank_of_execution_trace(std::string_view path) {
+  if (const auto rank = rank_in_name(path)) return rank;
+  const std::string_view name = bare_name(path);
+  const std::size_t digits = name.size() - (name.find_last_not_of("0123456789") + 1);
+  if (digits == 0 || digits == name.size() || digits > kMostDigits) return std::nullopt;
+  // Between dots stands the version of a schema, but in files of Chakra a rank.
+  const char before = name[name.size() - digits - 1];
+  const bool is_chakra = path.find(".et", path.find_last_of("/:") + 1) != std::string_view::npos;
+  if (before != '_' && before != '-' && !(before == '.' && is_chakra)) return std::nullopt;
+  const int number = std::stoi(std::string(name.substr(name.size() - digits)));
+  const bool is_year = digits == 4 && number >= 1990 && number < 2100;
+  return is_year ? std::nullopt : std::optional<std::int32_t>(number);
 }
 
 }  // namespace foretrace

@@ -14,9 +14,6 @@ bool starts_with(std::string_view text, std::string_view start) {
 std::string what_json_it_is(std::string_view head) {
   if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
   if (contains(head, "\"rocprofiler-sdk-tool\"")) return "rocprofiler-sdk's own JSON";
-  if (contains(head, "\"nodes\"") && contains(head, "\"schema\"")) {
-    return "a PyTorch execution trace, which has no times";
-  }
   if (contains(head, "\"communicators\"")) return "a list of communicators";
   if (contains(head, "\"segments\"") && contains(head, "\"device_traces\""))
     return "a PyTorch memory snapshot as JSON";

@@ -55,12 +55,15 @@ class Count {
 
   Census take() {
     for (const HostRecord& record : trace_.hosts) count(record);
-    find_window();
+    if (trace_.has_times) find_window();
     pair_launches();
     measure_busy();
+    if (!trace_.has_times) census_.device_busy_ns = 0;
     count_details();
+    count_tensors();
     std::sort(markers_.begin(), markers_.end());
-    for (const auto& [start, duration] : markers_) census_.steps_ns.push_back(duration);
+    for (const auto& [start, duration] : markers_)
+      census_.steps_ns.push_back(trace_.has_times ? duration : 0);
     return std::move(census_);
   }
 
@@ -173,6 +176,18 @@ class Count {
       census_.addressed += record.address != 0 ? 1 : 0;
       census_.totalled += record.total_allocated >= 0 ? 1 : 0;
     }
+  }
+
+  void count_tensors() {
+    std::unordered_set<std::int64_t> storages;
+    for (const TensorRecord& tensor : trace_.tensors) {
+      ++(tensor.is_output ? census_.tensors_written : census_.tensors_read);
+      std::int64_t& bytes = tensor.is_output ? census_.bytes_written : census_.bytes_read;
+      if (__builtin_add_overflow(bytes, tensor.bytes, &bytes))
+        bytes = std::numeric_limits<std::int64_t>::max();
+      if (tensor.storage != 0) storages.insert(tensor.storage);
+    }
+    census_.storages = static_cast<std::int64_t>(storages.size());
   }
 
   const Trace& trace_;

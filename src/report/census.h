@@ -15,7 +15,8 @@ namespace foretrace {
 constexpr std::string_view kStepMarker = "ProfilerStep#";
 
 struct Census {
-  std::int64_t window_ns = 0;  ///< First start to last finish of host and device records.
+  /// First start to last finish of host and device records; 0 for a trace without times.
+  std::int64_t window_ns = 0;
   std::int64_t first_ns = 0;
 
   std::int64_t ops = 0, annotations = 0, frames = 0, calls = 0, overheads = 0;
@@ -33,9 +34,13 @@ struct Census {
   std::int64_t waiting_calls = 0;  ///< Calls that synchronize host and device.
   std::int64_t used_streams = 0;
 
-  std::vector<std::int64_t> steps_ns;  ///< Durations of the step markers, in order of time.
+  /// Durations of the step markers, in order of time; 0 in a trace without times.
+  std::vector<std::int64_t> steps_ns;
   bool shapes = false, module_names = false;
   std::int64_t collectives = 0, described_collectives = 0;
+  std::int64_t tensors_read = 0, tensors_written = 0;  ///< As often as an op does so.
+  std::int64_t bytes_read = 0, bytes_written = 0;      ///< Of those tensors.
+  std::int64_t storages = 0;                           ///< Different ones behind them.
   std::int64_t addressed = 0, totalled = 0;  ///< Memory events with an address, with a total.
 };
 

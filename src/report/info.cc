@@ -83,13 +83,42 @@ void add_devices(const Trace& trace, std::vector<std::vector<std::string>>& rows
   }
 }
 
-std::string steps_text(const Census& census) {
+std::string steps_text(const Trace& trace, const Census& census) {
   if (census.steps_ns.empty()) return "none marked";
-  std::string text = grouped(static_cast<std::int64_t>(census.steps_ns.size())) + ", on the host";
+  std::string text = grouped(static_cast<std::int64_t>(census.steps_ns.size()));
+  if (!trace.has_times) return text;
+  text += ", on the host";
   for (std::size_t i = 0; i < census.steps_ns.size() && i < 8; ++i) {
     text += (i == 0 ? " " : ", ") + to_text(Nanoseconds(census.steps_ns[i]));
   }
   return census.steps_ns.size() > 8 ? text + ", ..." : text;
+}
+
+std::string recorded_text(const Trace& trace, const Census& census) {
+  if (!trace.has_times) return "the order of events, without times";
+  return to_text(Nanoseconds(census.window_ns)) + ", in ticks of " +
+         to_text(Nanoseconds(trace.tick_ns));
+}
+
+/// Of the collectives that are described.
+json collectives_json(const Trace& trace) {
+  std::map<std::string, std::int64_t> kinds;
+  std::int64_t in_elements = 0;
+  for (const CollectiveDetails& collective : trace.collectives) {
+    ++kinds[std::string(trace.names[collective.collective])];
+    if (__builtin_add_overflow(in_elements, collective.in_elements, &in_elements)) in_elements = -1;
+  }
+  return {{"count", trace.collectives.size()}, {"in_elements", in_elements}, {"kinds", kinds}};
+}
+
+void add_tensor_row(const Trace& trace, const Census& census,
+                    std::vector<std::vector<std::string>>& rows) {
+  if (trace.tensors.empty()) return;
+  rows.push_back({"tensors", grouped(census.tensors_read) + " read (" +
+                                 to_text(Bytes{census.bytes_read}) + "), " +
+                                 grouped(census.tensors_written) + " written (" +
+                                 to_text(Bytes{census.bytes_written}) + "), in " +
+                                 counted(census.storages, "storage")});
 }
 
 void write_heaviest(const Trace& trace, const Census& census, std::ostream& out) {
@@ -104,7 +133,7 @@ void write_heaviest(const Trace& trace, const Census& census, std::ostream& out)
     table.rows.push_back({to_text(Nanoseconds(heavy.total_ns)), to_fixed(share, 1) + " %",
                           grouped(heavy.count), shortened(trace.names[heavy.name])});
   }
-  if (table.rows.empty()) return;
+  if (table.rows.empty() || !trace.has_times) return;
   out << '\n';
   write_aligned(table, out);
 }
@@ -122,6 +151,7 @@ nlohmann::json describe_trace(const Trace& trace) {
           {"format", trace.format},
           {"rank", trace.rank},
           {"world_size", trace.world_size},
+          {"has_times", trace.has_times},
           {"window_ns", census.window_ns},
           {"origin_ns", trace.origin_ns},
           {"tick_ns", trace.tick_ns},
@@ -142,6 +172,13 @@ nlohmann::json describe_trace(const Trace& trace) {
           {"steps_on_host_ns", census.steps_ns},
           {"device_busy_ns", census.device_busy_ns},
           {"heaviest", top},
+          {"tensors",
+           {{"read", census.tensors_read},
+            {"written", census.tensors_written},
+            {"read_bytes", census.bytes_read},
+            {"written_bytes", census.bytes_written},
+            {"storages", census.storages}}},
+          {"collectives", collectives_json(trace)},
           {"allocators", allocators_json(trace)},
           {"allocating_stacks", allocating_stacks_json(trace)},
           {"metadata", trace.metadata},
@@ -155,8 +192,7 @@ void write_info(const Trace& trace, std::ostream& out) {
   auto& rows = table.rows;
   rows.push_back({"format", trace.format});
   rows.push_back({"rank", std::to_string(trace.rank) + " of " + std::to_string(trace.world_size)});
-  rows.push_back({"recorded", to_text(Nanoseconds(census.window_ns)) + ", in ticks of " +
-                                  to_text(Nanoseconds(trace.tick_ns))});
+  rows.push_back({"recorded", recorded_text(trace, census)});
   add_devices(trace, rows);
   rows.push_back({"host", grouped(census.ops) + " ops, " + grouped(census.calls) + " calls, " +
                               grouped(census.annotations) + " annotations, " +
@@ -170,8 +206,9 @@ void write_info(const Trace& trace, std::ostream& out) {
       {"waits", counted(static_cast<std::int64_t>(trace.syncs.size()), "synchronization record") +
                     ", " + counted(census.waiting_calls, "synchronizing call") + ", " +
                     counted(census.event_waits, "wait") + " for events"});
+  add_tensor_row(trace, census, rows);
   add_allocator_rows(trace, rows);
-  rows.push_back({"steps", steps_text(census)});
+  rows.push_back({"steps", steps_text(trace, census)});
   write_aligned(table, out);
   write_heaviest(trace, census, out);
   write_allocating_stacks(trace, out);

@@ -298,7 +298,9 @@ void finish(const Answer& answer, const PredictOptions& options) {
 
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {
-  const std::vector<Trace> traces = import_all(trace_path, {.cache_folder = options.cache_folder});
+  const std::vector<Trace> traces = import_all(
+      trace_path,
+      {.cache_folder = options.cache_folder, .execution_trace = options.execution_trace});
   Answer answer = slowest(traces, trace_path, scenario, options);
   answer.prediction.inputs = input_files(trace_path, traces);
   finish(answer, options);
