@@ -12,8 +12,8 @@
 
 namespace foretrace {
 
-/// What the sniff of every importer sees: the path and the first bytes after decompression (gz and
-/// zst are undone; a tar is looked into).
+/// What the sniff of every importer sees: the path ("archive.tar.gz:member" inside an archive) and
+/// the first bytes after decompression (gz and zst are undone; a tar is looked into).
 struct Sniffed {
   std::string_view path;
   std::string_view head;
@@ -24,6 +24,9 @@ struct ImporterEntry {
   std::string_view summary;  ///< One line for `list importers`.
   bool (*recognizes)(const Sniffed& file);
   Trace (*read)(const std::string& path);
+  /// Of a format whose files may hold several traces: the numbers that name them in the path,
+  /// "report.sqlite:1234", in the order of ranks. `read` takes such paths. Null for other formats.
+  std::vector<std::string> (*members)(const std::string& path) = nullptr;
 };
 
 const std::vector<ImporterEntry>& importers();
@@ -37,12 +40,13 @@ struct ImportOptions {
   std::string execution_trace = {};
 };
 
-/// Reads the one trace in `path`. A folder is read with import_all().
+/// Reads the one trace in `path`, which may name a member of a file that holds several. A folder is
+/// read with import_all().
 Trace import_trace(const std::string& path, const ImportOptions& options = {});
 
-/// Every trace in a file, an archive (.tar.gz/.tgz) or a folder of per-rank files, in the order of
-/// ranks. Files of a folder that are no traces are counted in the first trace's notes. Throws
-/// TraceError if there is none.
+/// Every trace in a file (also of several processes), an archive (.tar.gz/.tgz) or a folder of
+/// per-rank files, in the order of ranks. Files of a folder that are no traces are counted in the
+/// first trace's notes. Throws TraceError if there is none.
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options = {});
 
 /// $XDG_CACHE_HOME/foretrace or ~/.cache/foretrace; empty if neither is known.

@@ -5,6 +5,7 @@
 
 #include "foretrace/error.h"
 #include "import/cache.h"
+#include "import/file_member.h"
 #include "import/link_execution_trace.h"
 #include "import/rank_name.h"
 #include "import/sniff.h"
@@ -15,6 +16,8 @@ namespace foretrace {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMostNamed = 8;
 
 /// The one member of an archive that is a trace.
 std::string only_trace_in(const std::string& archive) {
@@ -30,6 +33,19 @@ std::string only_trace_in(const std::string& archive) {
                      "\"");
   }
   return archive + ":" + members[0];
+}
+
+/// Throws TraceError if the file holds several traces.
+void check_holds_one(const std::string& path, const ImporterEntry& importer) {
+  if (importer.members == nullptr) return;
+  const std::vector<std::string> members = importer.members(path);
+  if (members.size() <= 1) return;
+  std::string all;
+  for (std::size_t i = 0; i < members.size() && i < kMostNamed; ++i)
+    all += (i == 0 ? "\"" : ", \"") + path + ":" + members[i] + "\"";
+  if (members.size() > kMostNamed) all += ", ...";
+  throw TraceError(path + ": must hold one trace, but holds " + std::to_string(members.size()) +
+                   ": " + all);
 }
 
 /// The importer's name, or a TraceError that says what the file is instead.
@@ -64,11 +80,17 @@ Trace import_trace(const std::string& path, const ImportOptions& options) {
   if (fs::is_directory(path, ignored))
     throw TraceError(path + ": must be one trace, but is a folder");
   if (auto cached = read_cached(path, options.cache_folder)) return std::move(*cached);
-  const std::string head = sniff(path);
+  const FileMember parts = split_file_member(path);
+  const std::string head = sniff(parts.file);
   if (is_tar(head)) return import_trace(only_trace_in(path), options);
-  const ImporterEntry& importer = importer_of(path, head);
+  const ImporterEntry& importer = importer_of(parts.file, head);
+  if (parts.member.empty()) {
+    check_holds_one(path, importer);
+  } else if (importer.members == nullptr) {
+    throw TraceError(path + ": must be the path of a file that holds one trace");
+  }
   Trace trace = importer.read(path);
-  take_rank_from_name(path, trace);
+  if (parts.member.empty()) take_rank_from_name(path, trace);
   if (importer.name != "native") write_cached(trace, path, options.cache_folder);
   return trace;
 }

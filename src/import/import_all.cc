@@ -6,6 +6,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "import/file_member.h"
 #include "import/link_execution_trace.h"
 #include "import/rank_name.h"
 #include "import/sniff.h"
@@ -49,9 +50,25 @@ std::vector<std::string> entries_of(const std::string& folder, bool folders) {
   return names;
 }
 
+/// The paths of all traces in a file or a member of an archive.
+std::vector<std::string> traces_in(const std::string& path) {
+  if (!split_file_member(path).member.empty()) return {path};
+  const std::string head = sniff(path);
+  const Sniffed file{path, head};
+  const auto importer =
+      std::find_if(importers().begin(), importers().end(),
+                   [&](const ImporterEntry& entry) { return entry.recognizes(file); });
+  if (importer == importers().end() || importer->members == nullptr) return {path};
+  std::vector<std::string> paths = importer->members(path);
+  if (paths.size() <= 1) return {path};
+  for (std::string& member : paths) member.insert(0, path + ":");
+  return paths;
+}
+
 void read_one(const std::string& path, const ImportOptions& options, Found& found) {
   try {
-    found.traces.push_back(import_trace(path, options));
+    for (const std::string& trace : traces_in(path))
+      found.traces.push_back(import_trace(trace, options));
   } catch (const TraceError& error) {
     found.leave_out(error.what(), sniff(path).find("\"traceEvents\"") != std::string::npos);
   }
@@ -112,10 +129,11 @@ std::vector<Trace> import_all(const std::string& path, const ImportOptions& opti
   const bool folder = fs::is_directory(path, ignored);
   if (folder) {
     read_folder(path, options, found);
-  } else if (is_tar(sniff(path))) {
+  } else if (is_tar(sniff(split_file_member(path).file))) {
     read_file(path, options, found);
   } else {
-    found.traces.push_back(import_trace(path, options));
+    for (const std::string& trace : traces_in(path))
+      found.traces.push_back(import_trace(trace, options));
   }
   if (found.traces.empty()) {
     const std::string looked =

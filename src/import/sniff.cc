@@ -25,11 +25,12 @@ bool is_recognized(const Sniffed& file) {
 }
 
 /// What the current member is instead of a trace; empty if it is one.
-std::string what_else_is(TarReader& tar) {
+std::string what_else_is(const std::string& archive, TarReader& tar) {
   try {
     const auto member = decompressed(member_source(tar));
     const std::string head(member->peek(kHead));
-    const Sniffed file{tar.name(), head};
+    const std::string path = archive + ":" + tar.name();
+    const Sniffed file{path, head};
     return is_recognized(file) ? std::string() : what_it_is(file);
   } catch (const TraceError& error) {
     return std::string("unreadable: ") + error.what();
@@ -53,7 +54,7 @@ ArchiveContents look_into_archive(const std::string& archive) {
   ArchiveContents contents;
   while (tar.next()) {
     if (is_apple_double(tar.name())) continue;
-    const std::string other = what_else_is(tar);
+    const std::string other = what_else_is(archive, tar);
     if (other.empty()) {
       contents.traces.push_back(tar.name());
     } else if (contents.first_other.empty()) {

@@ -1,5 +1,7 @@
 #include "import/unreadable.h"
 
+#include "import/sqlite_kind.h"
+
 namespace foretrace {
 
 namespace {
@@ -23,8 +25,6 @@ std::string what_json_it_is(std::string_view head) {
 }
 
 std::string what_binary_it_is(std::string_view head) {
-  if (starts_with(head, "SQLite format 3"))
-    return "a SQLite database, as Nsight Systems exports one";
   if (starts_with(head, "PK\x03\x04")) return "a zip archive; unpack it first";
   if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
     return "a Python pickle, as PyTorch's memory snapshots are";
@@ -43,6 +43,25 @@ std::string what_binary_it_is(std::string_view head) {
   return {};
 }
 
+std::string what_database_it_is(const Sniffed& file) {
+  const SqliteSniff found = sniff_sqlite(file);
+  switch (found.kind) {
+    case SqliteKind::none:
+    case SqliteKind::nsys:
+      return {};
+    case SqliteKind::nvprof:
+      return "a SQLite database of nvprof, which came before Nsight Systems; record with nsys "
+             "profile and export with nsys export --type sqlite";
+    case SqliteKind::rocpd:
+      return "a SQLite database of ROCm (rocpd)";
+    case SqliteKind::damaged:
+      return "a SQLite database that cannot be read: " + found.damage;
+    case SqliteKind::other:
+      break;
+  }
+  return "a SQLite database without the tables of a profiler";
+}
+
 /// A protobuf message that begins with a length and then field 1, as Chakra's files do.
 bool looks_like_protobuf(std::string_view path, std::string_view head) {
   return path.size() > 3 && path.substr(path.size() - 3) == ".et" && head.size() > 2;
@@ -59,6 +78,7 @@ std::string what_else_it_is(const Sniffed& file) {
   if (starts_with(head, "<!DOCTYPE") || starts_with(head, "<html") || starts_with(head, "<?xml")) {
     return "a web page or XML";
   }
+  if (const std::string database = what_database_it_is(file); !database.empty()) return database;
   return what_binary_it_is(head);
 }
 

@@ -129,7 +129,8 @@ TEST(Import, SaysWhatIsWrong) {
       {folder.write("noise.bin", "\xde\xad\xbe\xef"),
        "must be a trace, but is of no known format (it starts with the bytes de ad be ef)"},
       {folder.write("x.sqlite", sqlite),
-       "must be a trace, but is a SQLite database, as Nsight Systems exports one"},
+       "must be a trace, but is a SQLite database that cannot be read: the table sqlite_schema "
+       "cannot be read: file is not a database"},
       {folder.write("x.pickle", "\x80\x04\x95"),
        "must be a trace, but is a Python pickle, as PyTorch's memory snapshots are"},
       {folder.write("et.json", R"({"schema": "1.0.1", "pid": 1, "nodes": []})"),

@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "import/file_member.h"
+#include "import/nsys_file.h"
+#include "import/registered.h"
+#include "import/sqlite_kind.h"
+
+namespace foretrace {
+
+bool recognizes_nsys(const Sniffed& file) { return sniff_sqlite(file).kind == SqliteKind::nsys; }
+
+std::vector<std::string> members_of_nsys(const std::string& path) {
+  return within(path, [&] {
+    const SqliteFile file(path);
+    std::vector<std::string> members;
+    for (const NsysProcess& process : find_nsys_processes(file).all)
+      members.push_back(process.member);
+    return members;
+  });
+}
+
+Trace read_nsys(const std::string& path) {
+  const FileMember parts = split_file_member(path);
+  return within(path, [&] {
+    const SqliteFile file(parts.file);
+    const NsysProcesses processes = find_nsys_processes(file);
+    const auto found =
+        std::find_if(processes.all.begin(), processes.all.end(), [&](const NsysProcess& process) {
+          return parts.member.empty() || process.member == parts.member;
+        });
+    if (found == processes.all.end()) {
+      std::string all;
+      for (const NsysProcess& process : processes.all)
+        all += (all.empty() ? "" : ", ") + process.member;
+      throw TraceError("the report has no such process; those with device work are " + all);
+    }
+    return NsysReport(file, processes, *found).read();
+  });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "foretrace/import.h"
+
+namespace foretrace {
+
+/// Whose tables a SQLite database has. `none` is no database at all.
+enum class SqliteKind : std::uint8_t { none, nsys, nvprof, rocpd, other, damaged };
+
+struct SqliteSniff {
+  SqliteKind kind = SqliteKind::none;
+  std::string damage;  ///< Why it cannot be read.
+};
+
+/// Opens the file and looks at the names of its tables; they alone tell.
+SqliteSniff sniff_sqlite(const Sniffed& file);
+
+}  // namespace foretrace
