@@ -15,10 +15,7 @@ bool starts_with(std::string_view text, std::string_view start) {
 
 std::string what_json_it_is(std::string_view head) {
   if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
-  if (contains(head, "\"rocprofiler-sdk-tool\"")) return "rocprofiler-sdk's own JSON";
   if (contains(head, "\"communicators\"")) return "a list of communicators";
-  if (contains(head, "\"segments\"") && contains(head, "\"device_traces\""))
-    return "a PyTorch memory snapshot as JSON";
   if (starts_with(head, "[[") && !starts_with(head, "[[[[") && !contains(head, "{"))
     return "a PyTorch memory timeline, which has no tasks";
   return {};
@@ -26,9 +23,6 @@ std::string what_json_it_is(std::string_view head) {
 
 std::string what_binary_it_is(std::string_view head) {
   if (starts_with(head, "PK\x03\x04")) return "a zip archive; unpack it first";
-  if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
-    return "a Python pickle, as PyTorch's memory snapshots are";
-  }
   if (starts_with(head, "BZh")) return "bzip2 data; unpack it first";
   if (starts_with(head,
                   "\xfd"
@@ -48,12 +42,11 @@ std::string what_database_it_is(const Sniffed& file) {
   switch (found.kind) {
     case SqliteKind::none:
     case SqliteKind::nsys:
+    case SqliteKind::rocpd:
       return {};
     case SqliteKind::nvprof:
       return "a SQLite database of nvprof, which came before Nsight Systems; record with nsys "
              "profile and export with nsys export --type sqlite";
-    case SqliteKind::rocpd:
-      return "a SQLite database of ROCm (rocpd)";
     case SqliteKind::damaged:
       return "a SQLite database that cannot be read: " + found.damage;
     case SqliteKind::other:
