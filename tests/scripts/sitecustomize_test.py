@@ -211,10 +211,10 @@ class Sitecustomize(unittest.TestCase):
         self.assertEqual((done.returncode, path.read_text()), (5, "snapshot"))
 
     def test_processes_do_not_overwrite_each_others_snapshots(self):
-        for path in ("memory.pickle", "memory.pickle", "of-%p.pickle"):
+        for path in ("memory.pickle", "memory.pickle", "stem"):
             self.calls("torch.cuda.init()", FORETRACE_MEMORY_HISTORY="1", FORETRACE_SNAPSHOT=str(self.folder / path))
         self.assertEqual(len(list(self.folder.glob("memory*.pickle"))), 2)
-        self.assertEqual(len(list(self.folder.glob("of-[0-9]*.pickle"))), 1)
+        self.assertEqual(len(list(self.folder.glob("stem-[0-9]*.pickle"))), 1)
 
     def test_a_program_that_never_starts_cuda_is_left_alone(self):
         path = self.folder / "memory.pickle"

@@ -7,7 +7,8 @@ program imports torch and then, by torch's own hooks,
                               "Optimizer.step#Adam.step", and "enumerate(DataLoader)#..." around waiting for a batch
     FORETRACE_OPS=1           makes each operator an NVTX range with its input shapes (emit_nvtx), from the start of CUDA
     FORETRACE_MEMORY_HISTORY=1    records the allocator's history and writes a snapshot to FORETRACE_SNAPSHOT at the end
-                              (%p in it is the process id; FORETRACE_MEMORY_ENTRIES, 200000, limits its length)
+                              (a file.pickle, or a stem that gets "-PID.pickle"; FORETRACE_MEMORY_ENTRIES, 200000,
+                              limits its length)
     FORETRACE_WARN=1          says once if the program uses torch.profiler, which competes for the same records
     FORETRACE_MARKS=0         leaves the marks out
     FORETRACE_DEBUG=1         tells on stderr what was done and what failed
@@ -206,10 +207,11 @@ class Hooks(object):
         path = os.environ.get("FORETRACE_SNAPSHOT", "")
         if not path or os.getpid() != self.process:
             return
-        path = path.replace("%p", str(os.getpid()))
-        if os.path.exists(path):  # Of another process of this program.
-            stem, ending = os.path.splitext(path)
-            path = "%s.%d%s" % (stem, os.getpid(), ending)
+        stem, ending = os.path.splitext(path)
+        if ending != ".pickle":
+            path = "%s-%d.pickle" % (path, os.getpid())
+        elif os.path.exists(path):  # Of another process of this program.
+            path = "%s-%d.pickle" % (stem, os.getpid())
         sys.modules["torch.cuda.memory"]._dump_snapshot(path)
         debug("snapshot of the allocator in %s" % path)
 

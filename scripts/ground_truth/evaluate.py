@@ -1,0 +1,92 @@
+"""Predictions for the cases of a ground truth, next to what was measured."""
+
+import collections
+import json
+import pathlib
+import statistics
+import subprocess
+
+from ground_truth import results
+
+
+def predict(foretrace, trace, steps):
+    """What Foretrace says, as its JSON, or a text that says why it says nothing."""
+    command = [str(foretrace), "predict", str(trace), "--format", "json", "--no-cache", "--quiet"]
+    for step in steps:
+        command += ["--with", step]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    except subprocess.TimeoutExpired:
+        return "no answer within 300 s"
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        return lines[-1] if lines else f"exit code {done.returncode}"
+    return json.loads(done.stdout)
+
+
+def row_of(case, source, answer):
+    before, after = case["before"]["step_time_ns"], case["after"]["step_time_ns"]
+    row = {"id": case["id"], "change": case["change"], "source": source, "before_ns": before, "measured_ns": after,
+           "noise": max(case[name]["noise"] for name in ("before", "after"))}
+    if isinstance(answer, str):
+        return {**row, "message": answer}
+    predicted, baseline = answer["predicted"], answer["baseline"]["step_time_ns"]
+    return {**row, "baseline_ns": baseline, "predicted_ns": predicted["step_time_ns"],
+            "baseline_error": baseline / before - 1, "error": predicted["step_time_ns"] / after - 1,
+            # Recording slows a program down; the ratio of two replays is free of that, as is that of two measurements.
+            "speedup_error": (predicted["step_time_ns"] / baseline) / (after / before) - 1,
+            "covered": predicted["lower_ns"] <= after <= predicted["upper_ns"]}
+
+
+def rows(path, foretrace):
+    kept = results.read(path)
+    found = []
+    for case in kept["cases"]:
+        if case["status"] != "done" or case["predict"] is None:
+            continue
+        for source in ("kineto", "ftrace"):
+            trace = case["before"]["traces"].get(source)
+            if trace is not None:
+                found.append(row_of(case, source, predict(foretrace, pathlib.Path(path).parent / trace["path"], case["predict"])))
+    return found
+
+
+def classes(found):
+    """Median and worst error of each change and source."""
+    groups = collections.defaultdict(list)
+    for row in found:
+        if "error" in row:
+            groups[row["change"], row["source"]].append(row)
+    return [{"change": change, "source": source, "cases": len(group),
+             "median_error": statistics.median(abs(row["error"]) for row in group),
+             "worst_error": max((row["error"] for row in group), key=abs),
+             "median_speedup_error": statistics.median(abs(row["speedup_error"]) for row in group),
+             "worst_speedup_error": max((row["speedup_error"] for row in group), key=abs),
+             "covered": sum(row["covered"] for row in group)}
+            for (change, source), group in sorted(groups.items())]
+
+
+def ms(nanoseconds):
+    return f"{nanoseconds / 1e6:.2f}"
+
+
+def text(found, dry_run=False):
+    lines = ["These times are made up (--dry-run): the errors mean nothing.", ""] if dry_run else []
+    lines += [f"{'case':32} {'trace':7} {'before':>9} {'replayed':>9} {'measured':>9} {'predicted':>9} {'error':>8} {'speed-up':>8} {'noise':>6}"]
+    for row in found:
+        line = f"{row['id']:32} {row['source']:7} {ms(row['before_ns']):>9} "
+        if "message" in row:
+            lines.append(line + row["message"])
+            continue
+        lines.append(line + f"{ms(row['baseline_ns']):>9} {ms(row['measured_ns']):>9} {ms(row['predicted_ns']):>9} "
+                     f"{row['error']:>+8.1%} {row['speedup_error']:>+8.1%} {row['noise']:>6.1%}" + ("" if row["covered"] else "  outside the interval"))
+    lines += ["", "Step times in ms. error: predicted against measured; speed-up: the same for the ratio to the baseline, which",
+              "leaves out what recording costs; noise: how far the rounds of a measurement lie apart.", "",
+              f"{'change':20} {'trace':7} {'cases':>5} {'median':>8} {'worst':>8} {'median of':>10} {'worst of':>9} {'in the':>9}",
+              f"{'':20} {'':7} {'':>5} {'error':>8} {'error':>8} {'speed-up':>10} {'speed-up':>9} {'interval':>9}"]
+    for group in classes(found):
+        covered = f"{group['covered']}/{group['cases']}"
+        lines.append(f"{group['change']:20} {group['source']:7} {group['cases']:>5} {group['median_error']:>8.1%} "
+                     f"{group['worst_error']:>+8.1%} {group['median_speedup_error']:>10.1%} {group['worst_speedup_error']:>+9.1%} "
+                     f"{covered:>9}")
+    return "\n".join(lines)

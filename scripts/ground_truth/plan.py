@@ -1,0 +1,178 @@
+"""What is trained: models, the sides of each comparison, and which of Foretrace's transforms stands for the change.
+
+A side is one way to train one model. Two sides that differ in one thing make a case. Sides are shared: the same
+baseline is the "before" of many cases.
+"""
+
+import dataclasses
+import json
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    name: str
+    batch: int
+    sequence: int  # Tokens per sample, or 0 for images.
+    changes: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    model: str
+    batch: int
+    precision: str = "amp"  # fp32, tf32 or amp (bf16)
+    optimizer: str = "foreach"  # AdamW: foreach or fused
+    capturable: bool = False  # As CUDA graphs need it.
+    execution: str = "eager"  # eager, cuda_graphs or compile
+    attention: str = "default"  # default, math or flash
+    workers: int = 0
+    pinned: bool = False  # Pinned memory and copies that do not block.
+    prefetch: bool = False  # In addition, copies on a stream of their own, one batch ahead.
+    checkpoint: bool = False
+    channels_last: bool = False
+    seed: int = 1
+
+    @property
+    def key(self):
+        """Short and fit for a file name: what differs from the defaults."""
+        parts = [self.model, self.precision]
+        if self.batch != MODELS[self.model].batch:
+            parts.append(f"batch{self.batch}")
+        if self.workers:
+            parts.append(f"workers{self.workers}")
+        for field in ("optimizer", "execution", "attention"):
+            value = getattr(self, field)
+            if value not in ("foreach", "eager", "default"):
+                parts.append(value)
+        parts += [field for field in ("capturable", "pinned", "prefetch", "checkpoint", "channels_last") if getattr(self, field)]
+        return ".".join(parts)
+
+    def as_json(self):
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(text):
+        return Side(**json.loads(text))
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    summary: str
+    before: dict
+    after: dict
+    predict: tuple | None = None  # --with steps that model it; None: Foretrace has no such transform.
+    memory: bool = False  # Worth a snapshot of the allocator.
+
+
+CHANGES = {
+    "tf32": Change("fp32 to TF32", {"precision": "fp32"}, {"precision": "tf32"}),
+    "amp": Change("TF32 to bf16 autocast", {"precision": "tf32"}, {"precision": "amp"}, ("amp",)),
+    "amp_from_fp32": Change("fp32 to bf16 autocast", {"precision": "fp32"}, {"precision": "amp"}, ("amp",)),
+    "fused_optimizer": Change("AdamW from foreach to fused", {}, {"optimizer": "fused"}, ("fused_optimizer",)),
+    "cuda_graphs": Change("eager to one CUDA graph per step", {"capturable": True},
+                          {"capturable": True, "execution": "cuda_graphs"}, ("cuda_graphs",)),
+    "attention_flash": Change("attention from plain matrix products to the flash kernel", {"attention": "math"},
+                              {"attention": "flash"}, memory=True),
+    "channels_last": Change("images from NCHW to NHWC", {}, {"channels_last": True}),
+    "checkpoint": Change("activations recomputed block by block", {}, {"checkpoint": True}, memory=True),
+    "batch_x2": Change("batch twice as large", {}, {"batch": 2.0}, memory=True),
+    "compile": Change("eager to torch.compile", {}, {"execution": "compile"}),
+    "loader_workers": Change("loading in the process to 4 worker processes", {}, {"workers": 4}, ("loader:workers=4",)),
+    "pinned": Change("pageable to pinned memory, copies that do not block", {"workers": 4}, {"workers": 4, "pinned": True}),
+    "prefetch": Change("pageable copies to pinned ones on a stream of their own", {"workers": 4},
+                       {"workers": 4, "pinned": True, "prefetch": True}, ("prefetch:buffers=2",)),
+}
+
+_TRAINING = ("tf32", "amp", "amp_from_fp32", "fused_optimizer", "cuda_graphs")
+_TEXT = _TRAINING + ("attention_flash", "checkpoint", "batch_x2", "compile")
+
+MODELS = {model.name: model for model in (
+    Model("gpt2-small", 8, 512, _TEXT),
+    Model("resnet50", 64, 0, _TRAINING + ("channels_last", "checkpoint", "batch_x2", "compile", "pinned", "prefetch")),
+    Model("image-loader", 64, 0, ("loader_workers", "pinned", "prefetch")),
+    Model("bert-base", 16, 256, _TEXT),
+    Model("gpt2-medium", 4, 1024, _TEXT[:-1]),  # Compiling it takes minutes and shows nothing that the small one does not.
+)}
+OVERHEAD_MODELS = ("gpt2-small", "resnet50")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    model: str
+    change: str
+
+    @property
+    def id(self):
+        return f"{self.model}/{self.change}"
+
+    @property
+    def predict(self):
+        predict = CHANGES[self.change].predict
+        return None if predict is None else list(predict)
+
+    def _side(self, settings):
+        batch = int(MODELS[self.model].batch * settings.get("batch", 1))
+        settings = {name: value for name, value in settings.items() if name != "batch"}
+        if self.model != "image-loader":
+            settings.pop("workers", None)  # Only that model's batches are work to prepare.
+        return Side(self.model, batch, **settings)
+
+    @property
+    def before(self):
+        return self._side(CHANGES[self.change].before)
+
+    @property
+    def after(self):
+        return self._side(CHANGES[self.change].after)
+
+
+@dataclasses.dataclass(frozen=True)
+class Overhead:
+    """How much slower a model gets under the collector, by what is recorded."""
+    model: str
+
+    @property
+    def id(self):
+        return f"overhead/{self.model}"
+
+    @property
+    def side(self):
+        return Side(self.model, MODELS[self.model].batch)
+
+
+# Each level records what the one before does, and more.
+LEVELS = {
+    "off": None,
+    "kernels": {"record": "kernels"},
+    "api": {"record": "kernels,api,sync"},
+    "nvtx": {"record": "kernels,api,sync,nvtx"},
+    "ops": {"record": "kernels,api,sync,nvtx", "ops": True},
+    "memory": {"record": "kernels,api,sync,nvtx,memory,device_memory", "ops": True},
+}
+
+
+def items(only=()):
+    """All there is to do, in order. `only` holds MODEL, MODEL/CHANGE, or overhead[/MODEL]; unknown ones are a ValueError."""
+    everything = []
+    for model in MODELS.values():
+        everything += [Case(model.name, change) for change in model.changes]
+        if model.name in OVERHEAD_MODELS:
+            everything.append(Overhead(model.name))
+    for wanted in only:
+        if not any(matches(item, wanted) for item in everything):
+            raise ValueError(f"--only: must be one of {', '.join(MODELS)} or overhead, or one of the lines of --list, got '{wanted}'")
+    return [item for item in everything if not only or any(matches(item, wanted) for wanted in only)]
+
+
+def matches(item, wanted):
+    return item.id == wanted or item.id.startswith(wanted + "/")
+
+
+def sides(all_items):
+    """The different sides of all cases, in order of first use."""
+    found = {}
+    for item in all_items:
+        if isinstance(item, Case):
+            for side in (item.before, item.after):
+                found.setdefault(side.key, side)
+    return found
