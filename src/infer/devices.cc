@@ -15,6 +15,7 @@ class Connector {
  public:
   explicit Connector(Draft& draft) : draft_(draft), finder_(draft), launch_(rule(draft, "launch")) {
     find_recorded_waits(draft, waits_);
+    find_graph_waits(draft, waits_);
     find_collective_waits(draft, waits_);
     std::sort(waits_.begin(), waits_.end());
   }

@@ -175,6 +175,8 @@ struct EventWait {
 void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// collectives.cc: a collective waits for the work in front of it, the update for the collectives.
 void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits);
+/// graphs.cc: what the structure of CUDA graphs says.
+void find_graph_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// What on another stream explains that an event started as late as it did; nothing later than
 /// `known` is a reason.
 struct Explanation {

@@ -17,9 +17,14 @@ class Pairing {
 
   void pair() {
     std::vector<std::uint32_t> order;
+    const bool has_blocks = std::any_of(
+        draft_.trace.memory.begin(), draft_.trace.memory.end(), [](const MemoryRecord& record) {
+          return record.device >= 0 && record.action == MemoryAction::block;
+        });
     for (std::size_t i = 0; i < draft_.trace.memory.size(); ++i) {
       const MemoryRecord& record = draft_.trace.memory[i];
-      if (record.device >= 0 && record.action == MemoryAction::block) order.push_back(static_cast<std::uint32_t>(i));
+      if (record.device >= 0 && counts(record.action, has_blocks))
+        order.push_back(static_cast<std::uint32_t>(i));
     }
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       return draft_.trace.memory[a].time_ns < draft_.trace.memory[b].time_ns;
@@ -37,6 +42,13 @@ class Pairing {
   }
 
  private:
+  /// Blocks are what the program uses. One without an allocator of its own uses what it asks the
+  /// driver for.
+  static bool counts(MemoryAction action, bool has_blocks) {
+    if (has_blocks) return action == MemoryAction::block;
+    return action == MemoryAction::segment_alloc || action == MemoryAction::segment_free;
+  }
+
   using Key = std::pair<std::int32_t, std::uint64_t>;
 
   Key key_of(const MemoryRecord& record) const {

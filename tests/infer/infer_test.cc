@@ -20,6 +20,42 @@ stream 0 |.....AAAAAABBBB|
 )");
 }
 
+// A -> B on two streams of one launch; nothing but the graph's own structure says that B waits.
+TEST(Infer, NodesOfAGraphWaitAsTheGraphSays) {
+  Recording run;
+  run.call(0, "cudaGraphLaunch", 0, 2, 1);
+  run.kernel(0, "A", 5, 6, 1).kernel(1, "C", 5, 9, 1).kernel(1, "B", 14, 4, 1);
+  std::uint64_t node = 100;
+  for (DeviceRecord& record : run.trace().devices) record.graph_node = node++;
+  run.trace().graph_edges = {{100, 102}, {100, 555}, {101, 102}};
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(waits(inference.graph), R"(
+cudaGraphLaunch -> A: launch 5us from start (measured)
+cudaGraphLaunch -> C: launch 5us from start (measured)
+cudaGraphLaunch -> B: launch 5us from start (measured)
+A -> B: graph edge 3us (measured)
+)");
+  // The wait did not bind, but does when A takes longer.
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    if (inference.graph.name(TaskId{i}) == "A") inference.graph.task(TaskId{i}).duration = 12us;
+  }
+  EXPECT_EQ(simulate(inference.graph).length, 24us);
+}
+
+TEST(Infer, WithoutAnAllocatorWhatTheDriverGivesIsTheMemoryInUse) {
+  Recording run;
+  run.op(0, "make", 0, 4).op(0, "drop", 6, 4);
+  run.memory(0, 1, 0x100, 512).memory(0, 7, 0x100, -512);
+  run.trace().memory[0].action = MemoryAction::segment_alloc;
+  run.trace().memory[1].action = MemoryAction::segment_free;
+  EXPECT_EQ(infer(run.trace()).graph.allocations().size(), 1U);
+  // Beside an allocator they are what it asks for, not what is used.
+  run.memory(0, 2, 0x100, 64).memory(0, 8, 0x100, -64);
+  const Graph graph = infer(run.trace()).graph;
+  ASSERT_EQ(graph.allocations().size(), 1U);
+  EXPECT_EQ(graph.allocations()[0].bytes, Bytes{64});
+}
+
 TEST(Infer, TimeOfNestedRecordsIsCountedOnce) {
   Recording run;
   run.op(0, "outer", 0, 10).op(0, "inner", 2, 4);
