@@ -303,7 +303,10 @@ void SpoolReader::write_notes() {
     tell("records of unknown kinds", static_cast<std::int64_t>(header.unknown_records));
   const std::string place =
       damage_.first_at < 0 ? std::string() : "at byte " + std::to_string(damage_.first_at);
-  warn("damaged parts of the spool, left out", static_cast<std::uint64_t>(damage_.chunks),
+  // A recording that was cut off may end anywhere; one that was ended may not.
+  const bool cut = damage_.ends_in_a_chunk && header.state == spool::State::finished;
+  const std::int64_t damaged = damage_.chunks + (cut ? 1 : 0);
+  warn("damaged parts of the spool, left out", static_cast<std::uint64_t>(damaged),
        place + (damage_.rows == 0 ? "" : ", " + std::to_string(damage_.rows) + " records"));
   if (header.state == spool::State::recording)
     tell("the program ended without ending the recording: up to a second is missing", 1);

@@ -1,0 +1,342 @@
+#include <gtest/gtest.h>
+
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "import/files.h"
+#include "import/spool_bytes.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::uint16_t kDriver = 1;
+constexpr std::uint16_t kRuntime = 2;
+
+Trace read_from(const std::string& bytes) {
+  const Folder folder;
+  return import_trace(folder.write("x.spool", bytes));
+}
+Trace read(const SpoolBytes& spool) { return read_from(spool.bytes()); }
+
+spool::Kernel kernel(std::uint64_t start, std::uint64_t end, std::uint32_t correlation) {
+  spool::Kernel row;
+  row.start = start;
+  row.end = end;
+  row.correlation = correlation;
+  row.context = 1;
+  row.stream = 7;
+  row.grid = 64;
+  row.block = 256;
+  return row;
+}
+
+spool::Call call(std::uint16_t domain, std::uint64_t start, std::uint64_t end,
+                 std::uint32_t correlation) {
+  spool::Call row;
+  row.domain = domain;
+  row.start = start;
+  row.end = end;
+  row.correlation = correlation;
+  row.callback = 211;
+  row.thread = 42;
+  return row;
+}
+
+spool::Range range(spool::RowKind kind, std::uint64_t time, std::uint32_t name = 0,
+                   std::uint32_t domain = 0, std::uint32_t payload = 0) {
+  spool::Range row;
+  row.row = kind;
+  row.thread = 42;
+  row.time = time;
+  row.name = name;
+  row.domain = domain;
+  row.payload = payload;
+  return row;
+}
+
+std::string name_of(const Trace& trace, const HostRecord& record) {
+  return std::string(trace.names[record.name]);
+}
+
+TEST(Spool, KernelsAndTheirCallsAreRecords) {
+  SpoolBytes spool;
+  spool::Kernel gemm = kernel(2000, 5000, 9);
+  gemm.name = spool.text("gemm");
+  spool::CallName named;
+  named.domain = kRuntime;
+  named.callback = 211;
+  named.name = spool.text("cudaLaunchKernel_ptsz_v7000");
+  spool.rows(gemm, call(kRuntime, 1000, 1500, 9)).rows(named);
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.devices.size(), 1U);
+  ASSERT_EQ(trace.hosts.size(), 1U);
+  EXPECT_EQ(trace.names[trace.devices[0].name], "gemm");
+  EXPECT_EQ(trace.devices[0].start_ns, 1000);
+  EXPECT_EQ(trace.devices[0].duration_ns, 3000);
+  EXPECT_EQ(trace.devices[0].correlation, trace.hosts[0].correlation);
+  EXPECT_EQ(name_of(trace, trace.hosts[0]), "cudaLaunchKernel");
+  EXPECT_EQ(trace.hosts[0].kind, HostKind::runtime);
+  EXPECT_EQ(trace.threads[trace.hosts[0].thread].id, 42);
+  EXPECT_EQ(trace.origin_ns, 1000);
+}
+
+TEST(Spool, ADriverCallInsideARuntimeCallIsPartOfIt) {
+  SpoolBytes spool;
+  spool.rows(call(kDriver, 1100, 1200, 3), call(kDriver, 1210, 1300, 4),
+             call(kRuntime, 1000, 1400, 9), call(kDriver, 2000, 2100, 12), kernel(3000, 4000, 4),
+             kernel(5000, 6000, 12));
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.hosts.size(), 2U);
+  EXPECT_EQ(trace.hosts[0].kind, HostKind::runtime);
+  EXPECT_EQ(trace.hosts[1].correlation, 12U);
+  EXPECT_EQ(trace.devices[0].correlation, 9U);
+  EXPECT_EQ(trace.devices[1].correlation, 12U);
+}
+
+TEST(Spool, TimesOfDayAndOfTheMonotonicClockAreBroughtTogether) {
+  SpoolBytes spool;
+  spool.header.device_clock = spool::Clock::realtime;
+  spool::Clocks clocks;
+  clocks.monotonic = 100;
+  clocks.realtime = 1'000'100;
+  const std::uint32_t name = spool.text("load");
+  spool.rows(clocks, kernel(1'000'200, 1'000'300, 1), range(spool::RowKind::range_push, 150, name),
+             range(spool::RowKind::range_pop, 260));
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.hosts.size(), 1U);
+  EXPECT_EQ(trace.origin_ns, 1'000'150);
+  EXPECT_EQ(trace.hosts[0].duration_ns, 110);
+  EXPECT_EQ(trace.devices[0].start_ns, 50);
+}
+
+TEST(Spool, RangesNestWithinTheirDomain) {
+  SpoolBytes spool;
+  const std::uint32_t outer = spool.text("ProfilerStep#3");
+  const std::uint32_t op = spool.text("aten::add, seq = 12, op_id = 7, sizes = [[2, 3]]");
+  const std::uint32_t other = spool.text("other");
+  const std::uint32_t domain = spool.text("Lib");
+  spool.rows(
+      range(spool::RowKind::range_pop, 90), range(spool::RowKind::range_push, 100, outer),
+      range(spool::RowKind::range_push, 110, op),
+      range(spool::RowKind::range_push, 120, other, domain), range(spool::RowKind::range_pop, 130),
+      range(spool::RowKind::range_pop, 140, 0, domain), range(spool::RowKind::range_pop, 150),
+      range(spool::RowKind::range_push, 160, other), range(spool::RowKind::mark, 200, other));
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.hosts.size(), 5U);
+  EXPECT_EQ(name_of(trace, trace.hosts[0]), "ProfilerStep#3");
+  EXPECT_EQ(trace.hosts[0].duration_ns, 50);
+  EXPECT_EQ(name_of(trace, trace.hosts[1]), "aten::add");
+  EXPECT_EQ(trace.hosts[1].kind, HostKind::op);
+  EXPECT_EQ(trace.hosts[1].duration_ns, 20);
+  EXPECT_EQ(trace.op_details[trace.hosts[1].details].sequence, 12);
+  EXPECT_EQ(trace.op_details[trace.hosts[1].details].record_function, 7);
+  EXPECT_EQ(name_of(trace, trace.hosts[2]), "Lib:other");
+  EXPECT_EQ(trace.hosts[2].duration_ns, 20);
+  EXPECT_EQ(trace.hosts[3].duration_ns, 40) << "ends with the recording";
+  EXPECT_EQ(trace.notes.count("ends of ranges that began before the recording"), 1);
+  EXPECT_EQ(trace.notes.count("ranges without an end, ended with the recording"), 1);
+}
+
+TEST(Spool, WaitsFindTheRecordingOfTheirEvent) {
+  SpoolBytes spool;
+  spool::Context context;
+  context.context = 1;
+  context.device = 2;
+  spool::Event first;
+  first.correlation = 10;
+  first.context = 1;
+  first.stream = 7;
+  first.event = 5;
+  spool::Event second = first;
+  second.correlation = 20;
+  second.stream = 8;
+  second.sync_id = 77;
+  spool::Sync by_order;
+  by_order.type = 2;
+  by_order.start = 100;
+  by_order.end = 110;
+  by_order.context = 1;
+  by_order.stream = 9;
+  by_order.event = 5;
+  by_order.correlation = 15;
+  spool::Sync exact = by_order;
+  exact.correlation = 12;
+  exact.sync_id = 77;
+  spool::Sync unknown = by_order;
+  unknown.event = 6;
+  spool.rows(context, first, second, by_order, exact, unknown);
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.syncs.size(), 3U);
+  const auto stream = [&](std::uint32_t number) { return trace.streams.at(number); };
+  EXPECT_EQ(trace.syncs[0].wait_on_correlation, 10U);
+  EXPECT_EQ(stream(trace.syncs[0].wait_on_stream).id, 7);
+  EXPECT_EQ(stream(trace.syncs[0].stream).id, 9);
+  EXPECT_EQ(stream(trace.syncs[0].stream).device, 2);
+  EXPECT_EQ(trace.syncs[1].wait_on_correlation, 20U);
+  EXPECT_EQ(stream(trace.syncs[1].wait_on_stream).id, 8);
+  EXPECT_EQ(trace.syncs[2].wait_on_stream, kNone);
+}
+
+TEST(Spool, StreamsOfTwoContextsAreTwoStreams) {
+  SpoolBytes spool;
+  spool::Kernel other = kernel(3000, 4000, 2);
+  other.context = 2;
+  spool.rows(kernel(1000, 2000, 1), other, kernel(5000, 6000, 3));
+  const Trace trace = read(spool);
+  EXPECT_EQ(trace.streams.size(), 2U);
+  EXPECT_EQ(trace.devices[0].stream, trace.devices[2].stream);
+  EXPECT_NE(trace.devices[0].stream, trace.devices[1].stream);
+}
+
+TEST(Spool, CollectivesSayWhatTheyMove) {
+  SpoolBytes spool;
+  const std::uint32_t nccl = spool.text("NCCL");
+  const std::uint32_t reduce = spool.text("ncclAllReduce");
+  const std::uint32_t small = spool.text(R"({"commHash": 5, "bytes": 1000})");
+  const std::uint32_t large = spool.text(R"({"commHash": 5, "bytes": 4096})");
+  spool::Kernel one = kernel(2000, 3000, 1);
+  one.name =
+      spool.text("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
+  spool::Kernel two = one;
+  two.start = 4000;
+  two.end = 5000;
+  two.correlation = 2;
+  // The second kernel is launched behind two ranges: a group.
+  spool.rows(range(spool::RowKind::range_push, 100, reduce, nccl, small),
+             range(spool::RowKind::range_pop, 200, 0, nccl), call(kRuntime, 150, 160, 1),
+             range(spool::RowKind::range_push, 300, reduce, nccl, large),
+             range(spool::RowKind::range_pop, 310, 0, nccl),
+             range(spool::RowKind::range_push, 320, reduce, nccl, small),
+             range(spool::RowKind::range_pop, 330, 0, nccl), call(kRuntime, 400, 410, 2), one, two);
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.collectives.size(), 2U);
+  EXPECT_EQ(trace.collectives[trace.devices[0].details].in_elements, 1000);
+  EXPECT_EQ(trace.collectives[trace.devices[1].details].in_elements, 5096);
+  EXPECT_EQ(trace.names[trace.collectives[0].collective], "ncclAllReduce");
+  EXPECT_EQ(trace.names[trace.collectives[0].dtype], "Byte");
+}
+
+TEST(Spool, CopiesOfAGraphHaveItsEdges) {
+  SpoolBytes spool;
+  spool::GraphEdge edge;
+  edge.before = 1;
+  edge.after = 2;
+  spool::GraphClone first;
+  first.graph = 9;
+  first.node = 11;
+  first.original = 1;
+  spool::GraphClone second = first;
+  second.node = 12;
+  second.original = 2;
+  spool.rows(edge, first, second);
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.graph_edges.size(), 2U);
+  EXPECT_EQ(trace.graph_edges[1].before, 11U);
+  EXPECT_EQ(trace.graph_edges[1].after, 12U);
+}
+
+TEST(Spool, WhatTheDriverGivesIsASegmentAndWhatAPoolGivesABlock) {
+  SpoolBytes spool;
+  spool::DeviceMemory given;
+  given.device = 1;
+  given.time = 100;
+  given.address = 4096;
+  given.bytes = 2 << 20;
+  given.memory_kind = 3;
+  spool::DeviceMemory returned = given;
+  returned.time = 200;
+  returned.bytes = 0;
+  returned.is_release = 1;
+  spool::DeviceMemory pooled = given;
+  pooled.is_async = 1;
+  pooled.address = 8192;
+  spool::DeviceMemory pinned = given;
+  pinned.memory_kind = 2;
+  spool.rows(given, returned, pooled, pinned);
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.memory.size(), 4U);
+  EXPECT_EQ(trace.memory[0].action, MemoryAction::segment_alloc);
+  EXPECT_EQ(trace.memory[0].device, 1);
+  EXPECT_EQ(trace.memory[1].action, MemoryAction::segment_free);
+  EXPECT_EQ(trace.memory[1].bytes, -(2 << 20)) << "as much as was given";
+  EXPECT_EQ(trace.memory[2].action, MemoryAction::block);
+  EXPECT_EQ(trace.memory[3].device, -1) << "host memory";
+}
+
+TEST(Spool, RanksComeFromTheLauncher) {
+  SpoolBytes spool;
+  spool.fact("rank", "3").fact("world_size", "8").fact("command", "python train.py");
+  spool.rows(kernel(1000, 2000, 1));
+  const Trace trace = read(spool);
+  EXPECT_EQ(trace.rank, 3);
+  EXPECT_EQ(trace.world_size, 8);
+  EXPECT_EQ(trace.metadata.at("command"), "\"python train.py\"");
+}
+
+TEST(Spool, WhatWasLostIsSaid) {
+  SpoolBytes spool;
+  spool.header.dropped_by_cupti = 12;
+  spool.header.lost_on_disk = 5;
+  spool.header.disk_error = 28;
+  spool.header.untimed = 2;
+  spool.header.state = spool::State::recording;
+  spool.fact("problem", "CUPTI failed").fact("not_recorded.49", "insufficient privileges");
+  spool.rows(kernel(1000, 2000, 1));
+  const Notes notes = read(spool).notes;
+  EXPECT_EQ(notes.count("records that CUPTI dropped for want of buffers"), 12);
+  EXPECT_EQ(notes.count("records that could not be written"), 5);
+  EXPECT_EQ(notes.count("kernels and copies without times, left out"), 2);
+  EXPECT_EQ(notes.count("problems of the recording"), 1);
+  EXPECT_EQ(notes.count("kinds of records that CUPTI refused"), 1);
+  EXPECT_EQ(
+      notes.count("the program ended without ending the recording: up to a second is missing"), 1);
+}
+
+std::string five_kernels() {
+  SpoolBytes spool;
+  for (std::uint32_t i = 0; i < 5; ++i) spool.rows(kernel(1000 * i + 1000, 1000 * i + 1500, i + 1));
+  return spool.bytes();
+}
+
+TEST(Spool, TornAnywhereItGivesWhatIsWhole) {
+  const std::string bytes = five_kernels();
+  const std::size_t chunk = sizeof(spool::ChunkHeader) + sizeof(spool::Kernel);
+  // The header is a page of zeros but for its beginning.
+  for (std::size_t size = 0; size <= bytes.size(); size += size < spool::kHeaderBytes ? 64 : 1) {
+    SCOPED_TRACE(size);
+    if (size < sizeof(spool::Header)) {
+      EXPECT_THROW(read_from(bytes.substr(0, size)), TraceError);
+      continue;
+    }
+    const std::size_t whole = size < spool::kHeaderBytes ? 0 : (size - spool::kHeaderBytes) / chunk;
+    EXPECT_EQ(read_from(bytes.substr(0, size)).devices.size(), whole);
+  }
+}
+
+TEST(Spool, AFlippedByteCostsOneChunkAtMost) {
+  const std::string bytes = five_kernels();
+  for (std::size_t at = spool::kHeaderBytes; at < bytes.size(); ++at) {
+    SCOPED_TRACE(at);
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x20);
+    const Trace trace = read_from(flipped);
+    EXPECT_EQ(trace.devices.size(), 4U);
+    EXPECT_EQ(trace.notes.count("damaged parts of the spool, left out"), 1);
+  }
+}
+
+TEST(Spool, AnotherVersionIsRefused) {
+  SpoolBytes spool;
+  spool.header.version = 7;
+  const Folder folder;
+  const std::string path = folder.write("x.spool", spool.bytes());
+  try {
+    import_trace(path);
+    FAIL();
+  } catch (const TraceError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              path + ": must be a spool of version 1, but is of version 7");
+  }
+}
+
+}  // namespace
+}  // namespace foretrace
