@@ -20,6 +20,7 @@
 #include "foretrace/trace.h"
 #include "import/intern_cache.h"
 #include "import/kineto_lanes.h"
+#include "import/nvtx_op.h"
 #include "import/sqlite_file.h"
 
 namespace foretrace {
@@ -110,7 +111,8 @@ class NsysReport {
   void read_nvtx();
   void read_nvtx_names();
   void add_nvtx(const SqliteRows& row);
-  void take_category(std::int64_t domain, std::int64_t number, HostRecord& record);
+  void take_op(const NvtxOp& op, HostRecord& record);
+  bool take_category(std::int64_t domain, std::int64_t number, HostKind& kind) const;
   void take_payload(std::string_view text, HostRecord& record);
   void read_kernels();
   void read_copies();

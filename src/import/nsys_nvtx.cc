@@ -93,37 +93,44 @@ void NsysReport::add_nvtx(const SqliteRows& row) {
       row.has(text) ? row.text(text) : strings_.text(row.integer(text_id, -1));
   if (name.empty()) count(NsysOdd::no_name, "NVTX row " + std::to_string(row.number()));
   const std::int64_t of_domain = row.integer(domain);
-  if (of_domain != 0) {
+  if (take_category(of_domain, row.integer(category), record.kind)) {
+    record.name = strings_.intern(name);
+  } else if (of_domain != 0) {
     const auto known = std::find_if(domains_.begin(), domains_.end(),
                                     [&](const NvtxText& entry) { return entry.id == of_domain; });
     const std::string in_front =
         known != domains_.end() ? known->text : "domain " + std::to_string(of_domain);
     record.name = strings_.intern(in_front + ":" + std::string(name));
   } else if (const auto op = parse_nvtx_op(name)) {
-    record.kind = HostKind::op;
-    record.name = strings_.intern(op->name);
-    if (op->sequence != -1 || op->record_function != -1 || !op->sizes.empty()) {
-      record.details = static_cast<std::uint32_t>(trace_.op_details.size());
-      trace_.op_details.push_back({.shapes = strings_.intern(op->sizes),
-                                   .sequence = op->sequence,
-                                   .record_function = op->record_function});
-    }
+    take_op(*op, record);
   } else {
     record.name = strings_.intern(name);
   }
-  if (row.has(category)) take_category(of_domain, row.integer(category), record);
   if (row.has(payload)) take_payload(row.text(payload), record);
   trace_.hosts.push_back(record);
 }
 
-/// Our own export says in the category what else than an annotation a range is.
-void NsysReport::take_category(std::int64_t of_domain, std::int64_t number, HostRecord& record) {
+void NsysReport::take_op(const NvtxOp& op, HostRecord& record) {
+  record.kind = HostKind::op;
+  record.name = strings_.intern(op.name);
+  if (op.sequence == -1 && op.record_function == -1 && op.sizes.empty()) return;
+  record.details = static_cast<std::uint32_t>(trace_.op_details.size());
+  OpDetails details;
+  details.shapes = strings_.intern(op.sizes);
+  details.sequence = op.sequence;
+  details.record_function = op.record_function;
+  trace_.op_details.push_back(details);
+}
+
+/// Our own export says in the category what a range is; its name is then all of the text.
+bool NsysReport::take_category(std::int64_t of_domain, std::int64_t number, HostKind& kind) const {
   for (const NvtxText& entry : categories_) {
     if (entry.process != of_domain || entry.id != number) continue;
-    if (entry.text == nsys_words::kOpCategory) record.kind = HostKind::op;
-    if (entry.text == nsys_words::kPythonCategory) record.kind = HostKind::python;
-    if (entry.text == nsys_words::kAnnotationCategory) record.kind = HostKind::annotation;
+    if (entry.text == nsys_words::kOpCategory) return kind = HostKind::op, true;
+    if (entry.text == nsys_words::kPythonCategory) return kind = HostKind::python, true;
+    if (entry.text == nsys_words::kAnnotationCategory) return kind = HostKind::annotation, true;
   }
+  return false;
 }
 
 /// What our own export adds to a range. Payloads of others say nothing that a trace has a place

@@ -17,7 +17,19 @@ namespace {
 
 constexpr std::int64_t kInvalid = 0xffffffff;  ///< For a stream or event that does not apply.
 
-enum Column { start, end, process, device, stream, correlation, context, event, sync_id, type };
+enum Column {
+  start,
+  end,
+  process,
+  device,
+  stream,
+  correlation,
+  context,
+  event,
+  sync_id,
+  type,
+  old_type
+};
 
 bool is_valid(const SqliteRows& row, int column) {
   return row.has(column) && row.integer(column) != kInvalid && row.integer(column) >= 0;
@@ -75,7 +87,9 @@ const NsysReport::EventRecord* NsysReport::event_of(const SqliteRows& row) const
   const auto exact =
       std::lower_bound(synced_events_.begin(), synced_events_.end(), sync,
                        [](const EventRecord& a, std::int64_t id) { return a.sync_id < id; });
-  if (sync != 0 && exact != synced_events_.end() && exact->sync_id == sync) return &*exact;
+  if (exact != synced_events_.end() && exact->sync_id == sync) return &*exact;
+  // The record with this id is from before the recording.
+  if (sync != 0 && !synced_events_.empty()) return nullptr;
   const std::int64_t in_context = row.integer(context);
   const std::int64_t wanted = row.integer(event);
   // Correlation ids grow with time.
@@ -101,13 +115,14 @@ SyncKind NsysReport::kind_of_call(std::uint32_t id) const {
   return SyncKind::unknown;
 }
 
-/// Versions of 2024 number the types otherwise than their own table of types says, so that the call
-/// and the ids are asked first.
+/// Versions without the column deprecatedSyncType number the types otherwise than their own table
+/// of types says, so that the call and the ids are asked first.
 SyncKind NsysReport::sync_kind(const SqliteRows& row, SyncKind called) {
   const SyncKind typed = kind_of_type(row.integer(type));
-  const SyncKind found = called != SyncKind::unknown                     ? called
-                         : row.known(Column::stream) && row.known(event) ? kind_of_ids(row)
-                                                                         : typed;
+  if (row.known(old_type) && typed != SyncKind::unknown) return typed;
+  SyncKind found = called;
+  if (found == SyncKind::unknown)
+    found = row.known(Column::stream) && row.known(event) ? kind_of_ids(row) : typed;
   if (row.has(type) && typed != found) {
     count(NsysOdd::named_otherwise, "type " + std::to_string(row.integer(type)) +
                                         " for a wait of kind " + std::string(to_string(found)));
@@ -118,7 +133,7 @@ SyncKind NsysReport::sync_kind(const SqliteRows& row, SyncKind called) {
 void NsysReport::read_waits() {
   SqliteRows rows(file_, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId",
-                   "contextId", "eventId", "eventSyncId", "syncType"});
+                   "contextId", "eventId", "eventSyncId", "syncType", "deprecatedSyncType"});
   while (rows.next()) {
     Times times;
     if (!is_mine(rows, process) || !take_times(rows, start, end, times)) continue;
