@@ -1,0 +1,78 @@
+#pragma once
+
+// A SQLite database that appears under its name only when it is whole: everything is written to a
+// file beside it, in one transaction, which then takes its place.
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace foretrace {
+
+class SqliteWriter {
+ public:
+  /// Throws Error if a file cannot be made there.
+  explicit SqliteWriter(const std::string& path);
+  SqliteWriter(const SqliteWriter&) = delete;
+  SqliteWriter& operator=(const SqliteWriter&) = delete;
+  /// Removes what was written, unless it was finished.
+  ~SqliteWriter();
+
+  void run(const std::string& sql);
+  /// Gives the file its name. All inserts must be gone.
+  void finish();
+
+ private:
+  friend class SqliteInsert;
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  [[noreturn]] void fail() const;
+
+  std::string path_;
+  std::string written_;  ///< The file beside it.
+  std::unique_ptr<sqlite3, Close> database_;
+  bool finished_ = false;
+};
+
+/// A value of a row: a number, a text or nothing.
+class Cell {
+ public:
+  Cell(std::nullopt_t) {}
+  Cell(std::int64_t number) : kind_(Kind::number), number_(number) {}
+  Cell(std::optional<std::int64_t> number)
+      : kind_(number ? Kind::number : Kind::none), number_(number.value_or(0)) {}
+  Cell(std::string_view text) : kind_(Kind::text), text_(text) {}
+
+ private:
+  friend class SqliteInsert;
+  enum class Kind : std::uint8_t { none, number, text };
+  Kind kind_ = Kind::none;
+  std::int64_t number_ = 0;
+  std::string_view text_;  ///< Must live until the row is added.
+};
+
+/// Rows for one table, which is made first.
+class SqliteInsert {
+ public:
+  /// `columns` as in CREATE TABLE: "id INTEGER NOT NULL, name TEXT".
+  SqliteInsert(SqliteWriter& writer, std::string_view table, std::string_view columns);
+
+  /// As many cells as the table has columns.
+  void add(std::initializer_list<Cell> cells);
+
+ private:
+  struct Finish {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  SqliteWriter& writer_;
+  std::unique_ptr<sqlite3_stmt, Finish> statement_;
+};
+
+}  // namespace foretrace
