@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Trains small real models with and without one change at a time, so that predictions can be compared with the truth.
 
-On a machine with a GPU, PyTorch and a built foretrace, this is the one command; run it again until nothing is left:
+On a machine with a GPU, PyTorch and a built foretrace, this is the one command. Run again, it goes on where it stopped:
 
-    scripts/ground_truth.py --minutes 9 --bundle "$OUT/traces.tar" && scripts/ground_truth.py check --out "$OUT"
+    scripts/ground_truth.py check --out "$OUT"; scripts/ground_truth.py --minutes 6 --bundle "$OUT/traces.tar"
 
+The bundles belong into traces/ before the next call on another machine, as they hold what is done (tar -C traces -xf).
 For each case, two processes (before and after the change) train in turn, A B A B, and their step times are measured
 without any profiler. Then each side's memory is taken, it is recorded by torch.profiler, and once more, in a process of
 its own, by `foretrace collect`. Results go to traces/ground_truth.json, traces to traces/ground_truth/.
@@ -65,26 +66,30 @@ def run(options):
     from ground_truth import campaign, provenance
     items = plan.items(options.only)
     if options.list:
-        show_plan(items, results.Results(options.out, options.dry_run) if (pathlib.Path(options.out) / results.NAME).exists() else None)
+        begun = (pathlib.Path(options.out) / results.NAME).exists()
+        show_plan(items, results.Results(options.out, options.dry_run) if begun else None)
         return 0
     why = None if options.dry_run else provenance.missing()
     if why is not None:
-        print(f"ground_truth.py: nothing can be measured here: {why}; --dry-run --out FOLDER tries the bookkeeping", file=sys.stderr)
+        print(f"ground_truth.py: nothing can be measured here: {why}; --dry-run --out FOLDER tries the bookkeeping",
+              file=sys.stderr)
         return 3
     clock = process.Clock(options.minutes)
     kept = results.Results(options.out, options.dry_run)
     options.foretrace = None if options.dry_run else with_collector(find_foretrace(options.foretrace))
     if options.foretrace is None and not options.dry_run:
-        print("ground_truth.py: no foretrace with a collector was found; traces come from torch.profiler alone", file=sys.stderr)
+        campaign.say("ground_truth.py: no foretrace with a collector was found; traces come from torch.profiler alone")
     number = kept.provenance(provenance.facts(options.dry_run, sys.argv))
     left = campaign.Campaign(items, kept, clock, options, number).run()
     kept.save()
     if options.bundle:
         for part in results.bundle(kept, options.bundle):
-            print(f"{part}: {part.stat().st_size} bytes", file=sys.stderr)
+            campaign.say(f"{part}: {part.stat().st_size} bytes")
     failed = [item.id for item in items if kept.given_up(item.id)]
     done = len(items) - left - len(failed)
-    print(f"{done} of {len(items)} done, {len(failed)} failed, {left} left" + "".join(f"\n  failed: {name}" for name in failed))
+    print(f"{done} of {len(items)} done, {len(failed)} failed, {left} left")
+    for name in failed:
+        print(f"  failed: {name}")
     return 1 if left or failed else 0
 
 
@@ -132,8 +137,10 @@ def parser():
     looking.add_argument("file", nargs="?", default=str(ROOT / "traces" / results.NAME))
     looking.add_argument("--format", choices=("text", "json"), default="text")
     checking = commands.add_parser("check", parents=[shared], help="try the collector on this GPU")
-    checking.add_argument("--out", metavar="FOLDER", help="for collector_check.json and the raw buffers (default: tests/collect/golden/)")
-    checking.add_argument("--only", type=int, action="append", default=[], metavar="NUMBER", help="only this point; may be repeated")
+    checking.add_argument("--out", metavar="FOLDER",
+                          help="for collector_check.json and the raw buffers (default: tests/collect/golden/)")
+    checking.add_argument("--only", type=int, action="append", default=[], metavar="NUMBER",
+                          help="only this point; may be repeated")
     checking.add_argument("--dry-run", action="store_true", help="without a GPU: look at a sample trace instead; needs --out")
     return made
 
@@ -148,7 +155,8 @@ def main(argv):
     options = made.parse_args(argv)
     if getattr(options, "dry_run", False) and not options.out:
         made.error("--dry-run: must come with --out FOLDER, as made-up results have no place in traces/")
-    if getattr(options, "dry_run", False) and pathlib.Path(options.out).resolve() in (ROOT / "traces", ROOT / "tests/collect/golden"):
+    real = (ROOT / "traces", ROOT / "tests" / "collect" / "golden")
+    if getattr(options, "dry_run", False) and pathlib.Path(options.out).resolve() in real:
         made.error(f"--dry-run: --out must be another folder than {options.out}, which holds real results")
     try:
         if options.what == "run":

@@ -15,6 +15,7 @@ ROUNDS = 4
 ROUND_S = 0.8  # A round takes about this long,
 ROUND_STEPS = (6, 30)  # within these limits.
 PROFILED_STEPS = 4
+COLLECTED_STEPS = 6  # Marks tell steps by their beginnings, so that the first and the last of a window are cut.
 REFILL_S = 1.0  # After a round, loader processes prepare batches ahead and would disturb the other side's.
 OVERHEAD_STEPS = 20
 GUESS_S = {"compile": 150}
@@ -78,24 +79,29 @@ class Campaign:
             raise
         entry["spent_s"] = round(time.monotonic() - begun, 1)
         if kind == "cases":
-            entry.update(model=item.model, change=item.change, summary=plan.CHANGES[item.change].summary, predict=item.predict)
+            entry.update(model=item.model, change=item.change, summary=plan.CHANGES[item.change].summary,
+                         predict=item.predict)
         self.kept.put(kind, entry)
         say(f"{item.id}: {entry.get('message') or self.summary(entry)} ({entry['spent_s']:.0f} s)")
 
     def estimate(self, item):
         """Seconds an item will take, by what others of its kind took."""
         if isinstance(item, plan.Overhead):
-            kin, guess = [kept["spent_s"] for kept in self.kept.all["overhead"]], 90
+            kin, guess = self.kept.all["overhead"], 90
         else:
-            kin = [kept["spent_s"] for kept in self.kept.all["cases"] if kept["change"] == item.change and kept["status"] == "done"]
-            kin = kin or [kept["spent_s"] for kept in self.kept.all["cases"] if kept["status"] == "done" and item.change not in GUESS_S]
+            done = [kept for kept in self.kept.all["cases"] if kept["status"] == "done"]
+            kin = [kept for kept in done if kept["change"] == item.change]
             guess = GUESS_S.get(item.change, USUAL_GUESS_S)
-        return 1.2 * max(kin) if kin else (guess if not self.options.dry_run else 0)
+            if item.change not in GUESS_S:
+                kin = kin or done
+        if kin:
+            return 1.2 * max(kept["spent_s"] for kept in kin)
+        return 0 if self.options.dry_run else guess
 
     @staticmethod
     def summary(entry):
         if "before" not in entry:
-            return ", ".join(f"{level['level']} {level['slowdown'] - 1:+.1%}" for level in entry["levels"] if "slowdown" in level)
+            return ", ".join(f"{level['level']} {level['slowdown'] - 1:+.1%}" for level in entry["levels"])
         before, after = (entry[name]["step_time_ns"] for name in ("before", "after"))
         return f"{before / 1e6:.2f} ms to {after / 1e6:.2f} ms, {before / after:.2f} times as fast"
 
@@ -137,7 +143,8 @@ class Campaign:
 
     def record(self, side, worker, snapshot):
         """What is the same whichever case a side is part of: its memory and its traces. Recorded once."""
-        found = self.kept.all["sides"].setdefault(side.key, {"traces": {}, "notes": [], "provenance": self.provenance, **worker.facts})
+        fresh = {"traces": {}, "notes": [], "provenance": self.provenance, **worker.facts}
+        found = self.kept.all["sides"].setdefault(side.key, fresh)
         if "memory" not in found:
             found["memory"] = self.guarded(found, "memory", lambda: worker.ask("memory", steps=3))
             self.guarded(found, "kineto", lambda: self.profile(side, worker, found))
@@ -145,8 +152,8 @@ class Campaign:
         if snapshot and "snapshot" not in found["traces"]:
             self.guarded(found, "snapshot", lambda: self.snapshot(side, worker, found))
         self.kept.save()
-        return {name: found[name] for name in ("memory", "traces", "notes", "parameters", "loss", "profiled_step_time_ns",
-                                               "collected_step_time_ns") if name in found}
+        told = ("memory", "traces", "notes", "parameters", "loss", "profiled_step_time_ns", "collected_step_time_ns")
+        return {name: found[name] for name in told if name in found}
 
     @staticmethod
     def guarded(found, what, action):
@@ -167,10 +174,13 @@ class Campaign:
             if len(packed) <= self.budget.room():
                 break
             if steps == 1:
-                raise Failed(f"a trace of one step takes {len(packed)} bytes, and there is room for {self.budget.room()}")
+                raise self.too_large("a trace of one step", packed)
             steps //= 2
         found["traces"]["kineto"] = {**self.keep(f"{side.key}.pt.trace.json.gz", packed), "steps": steps}
         found["profiled_step_time_ns"] = round(statistics.median(told["device_ns"]))
+
+    def too_large(self, what, content):
+        return Failed(f"{what} takes {len(content)} bytes, and there is room for {self.budget.room()}")
 
     def keep(self, name, content):
         path = self.kept.folder / name
@@ -182,7 +192,7 @@ class Campaign:
             raise Failed("no foretrace with a collector was found")
         with tempfile.TemporaryDirectory() as folder:
             trace = pathlib.Path(folder) / "trace.ftrace"
-            told = process.recorded(side, self.options.foretrace, trace, PROFILED_STEPS, self.clock,
+            told = process.recorded(side, self.options.foretrace, trace, COLLECTED_STEPS, self.clock,
                                     played=self.options.dry_run)
             name = f"{side.key}.ftrace"
             if self.options.dry_run:
@@ -192,8 +202,8 @@ class Campaign:
                 raise Failed(f"foretrace collect wrote no trace: {process.last_words(told['said'])}")
             content = trace.read_bytes()
         if len(content) > self.budget.room():
-            raise Failed(f"the trace takes {len(content)} bytes, and there is room for {self.budget.room()}")
-        found["traces"]["ftrace"] = {**self.keep(name, content), "steps": PROFILED_STEPS}
+            raise self.too_large("the trace", content)
+        found["traces"]["ftrace"] = {**self.keep(name, content), "steps": COLLECTED_STEPS}
         found["collected_step_time_ns"] = round(statistics.median(told["inside"]["device_ns"][1:]))
 
     def snapshot(self, side, worker, found):
@@ -202,11 +212,11 @@ class Campaign:
             worker.ask("snapshot", steps=2, path=str(raw))
             packed = gzip.compress(raw.read_bytes(), 9, mtime=0)
         if len(packed) > self.budget.room():
-            raise Failed(f"the snapshot takes {len(packed)} bytes, and there is room for {self.budget.room()}")
+            raise self.too_large("the snapshot", packed)
         found["traces"]["snapshot"] = self.keep(f"{side.key}.snapshot.pickle.gz", packed)
 
     def overhead(self, item):
-        """Step times inside the recorded window, by what is recorded. "off" comes first and last, so that drift shows."""
+        """Step times in the recorded window, by what is recorded. "off" comes first and last, so that drift shows."""
         if self.options.foretrace is None and not self.options.dry_run:
             raise Failed("no foretrace with a collector was found")
         times = {level: [] for level in plan.LEVELS}
@@ -219,15 +229,18 @@ class Campaign:
         if not times["off"]:
             raise Failed(notes[0])
         base = statistics.median(sum(times["off"], []))
-        levels = [{"level": level, **(plan.LEVELS[level] or {}), "step_time_ns": round(statistics.median(sum(runs, []))),
-                   "slowdown": statistics.median(sum(runs, [])) / base, "steps_ns": runs}
-                  for level, runs in times.items() if runs]
+        levels = []
+        for level, runs in times.items():
+            if runs:
+                step = statistics.median(sum(runs, []))
+                levels.append({"level": level, **(plan.LEVELS[level] or {}), "step_time_ns": round(step),
+                               "slowdown": step / base, "steps_ns": runs})
         return {"model": item.model, "settings": item.side.as_json(), "levels": levels, "notes": notes}
 
     def overhead_run(self, side, what):
         with tempfile.TemporaryDirectory() as folder:
             trace = pathlib.Path(folder) / "trace.ftrace" if what else None
             what = what or {}
-            told = process.recorded(side, self.options.foretrace, trace, OVERHEAD_STEPS, self.clock, record=what.get("record"),
-                                    ops=what.get("ops", False), played=self.options.dry_run)
+            told = process.recorded(side, self.options.foretrace, trace, OVERHEAD_STEPS, self.clock,
+                                    record=what.get("record"), ops=what.get("ops", False), played=self.options.dry_run)
         return told["inside"]["device_ns"][1:]

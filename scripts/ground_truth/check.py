@@ -101,9 +101,10 @@ class Bench:
             return Trial(Events(path), {"notes": []}, measured, said)
         as_json = trace.with_suffix(".json")
         for command in (["convert", str(trace), str(as_json)], ["info", str(trace), "--format", "json"]):
-            code, output, errors = process.run([str(self.foretrace), *command, "--no-cache", "--quiet"], 180, self.clock)
+            command = [str(self.foretrace), *command, "--no-cache", "--quiet"]
+            code, output, errors = process.run(command, 180, self.clock)
             if code != 0:
-                raise Failed(f"foretrace {command[0]}: {process.last_words(errors)}")
+                raise Failed(f"foretrace {command[1]}: {process.last_words(errors)}")
         return Trial(Events(as_json), json.loads(output), measured, said)
 
     def profiled(self):
@@ -191,7 +192,7 @@ def clocks_agree(bench, _):
 def buffers_are_kept(bench, out):
     if bench.dry_run:
         raise NeedsGpu
-    gpu = provenance.of_torch().get("gpu", "gpu")
+    gpu = provenance.of_torch()["gpu"]
     raw = out / (re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-") + ".cupti")
     raw.unlink(missing_ok=True)
     trial = bench.program(SOME_OF_ALL, FORETRACE_RAW=str(raw), FORETRACE_BUFFER_BYTES="65536")
@@ -222,7 +223,8 @@ def look_at(point, bench, out):
 def main(options, foretrace):
     why = None if options.dry_run else provenance.missing()
     if why is not None:
-        print(f"ground_truth.py: nothing can be checked here: {why}; --dry-run --out FOLDER looks at a sample", file=sys.stderr)
+        print(f"ground_truth.py: nothing can be checked here: {why}; --dry-run --out FOLDER looks at a sample",
+              file=sys.stderr)
         return 3
     if not options.dry_run and (foretrace is None or not foretrace.exists()):
         raise ValueError("no foretrace was found; give --foretrace FILE")
@@ -233,6 +235,8 @@ def main(options, foretrace):
     if unknown:
         raise ValueError(f"--only: must be from 1 to {len(POINTS)}, got {unknown[0]}")
     found = []
+    report = {"schema": "foretrace.collector_check/1", "dry_run": options.dry_run,
+              "provenance": provenance.facts(options.dry_run, sys.argv), "points": found}
     for number, (name, point) in enumerate(POINTS, 1):
         if options.only and number not in options.only:
             continue
@@ -241,8 +245,5 @@ def main(options, foretrace):
         detail = outcome.get("message") or json.dumps(outcome["numbers"])
         verdict = {True: "PASS", False: "FAIL", None: "SKIP"}[outcome["passed"]]
         print(f"{verdict} {number} {name}: {detail}", flush=True)
-        report = {"schema": "foretrace.collector_check/1", "dry_run": options.dry_run,
-                  "provenance": provenance.facts(options.dry_run, sys.argv) if len(found) == 1 else report["provenance"],
-                  "points": found}
-        results.write_atomically(out / "collector_check.json", (json.dumps(report, indent=1) + "\n").encode())
+        results.write_atomically(out / "collector_check.json", results.as_text(report).encode())
     return 1 if any(outcome["passed"] is False for outcome in found) else 0

@@ -47,7 +47,8 @@ def rows(path, foretrace):
         for source in ("kineto", "ftrace"):
             trace = case["before"]["traces"].get(source)
             if trace is not None:
-                found.append(row_of(case, source, predict(foretrace, pathlib.Path(path).parent / trace["path"], case["predict"])))
+                answer = predict(foretrace, pathlib.Path(path).parent / trace["path"], case["predict"])
+                found.append(row_of(case, source, answer))
     return found
 
 
@@ -72,21 +73,24 @@ def ms(nanoseconds):
 
 def text(found, dry_run=False):
     lines = ["These times are made up (--dry-run): the errors mean nothing.", ""] if dry_run else []
-    lines += [f"{'case':32} {'trace':7} {'before':>9} {'replayed':>9} {'measured':>9} {'predicted':>9} {'error':>8} {'speed-up':>8} {'noise':>6}"]
+    lines += [f"{'case':32} {'trace':7} {'before':>9} {'replayed':>9} {'measured':>9} {'predicted':>9} {'error':>8} "
+              f"{'speed-up':>8} {'noise':>6}"]
     for row in found:
         line = f"{row['id']:32} {row['source']:7} {ms(row['before_ns']):>9} "
         if "message" in row:
             lines.append(line + row["message"])
             continue
         lines.append(line + f"{ms(row['baseline_ns']):>9} {ms(row['measured_ns']):>9} {ms(row['predicted_ns']):>9} "
-                     f"{row['error']:>+8.1%} {row['speedup_error']:>+8.1%} {row['noise']:>6.1%}" + ("" if row["covered"] else "  outside the interval"))
-    lines += ["", "Step times in ms. error: predicted against measured; speed-up: the same for the ratio to the baseline, which",
-              "leaves out what recording costs; noise: how far the rounds of a measurement lie apart.", "",
-              f"{'change':20} {'trace':7} {'cases':>5} {'median':>8} {'worst':>8} {'median of':>10} {'worst of':>9} {'in the':>9}",
-              f"{'':20} {'':7} {'':>5} {'error':>8} {'error':>8} {'speed-up':>10} {'speed-up':>9} {'interval':>9}"]
+                     f"{row['error']:>+8.1%} {row['speedup_error']:>+8.1%} {row['noise']:>6.1%}"
+                     + ("" if row["covered"] else "  outside the interval"))
+    lines += ["", "Step times in ms. error: predicted against measured; speed-up: the same for the ratio to the baseline,",
+              "which leaves out what recording costs; noise: how far the rounds of a measurement lie apart.", ""]
+    for heads in (("change", "trace", "cases", "median", "worst", "median of", "worst of", "in the"),
+                  ("", "", "", "error", "error", "speed-up", "speed-up", "interval")):
+        lines.append("{:20} {:7} {:>5} {:>8} {:>8} {:>10} {:>9} {:>9}".format(*heads))
     for group in classes(found):
         covered = f"{group['covered']}/{group['cases']}"
         lines.append(f"{group['change']:20} {group['source']:7} {group['cases']:>5} {group['median_error']:>8.1%} "
-                     f"{group['worst_error']:>+8.1%} {group['median_speedup_error']:>10.1%} {group['worst_speedup_error']:>+9.1%} "
-                     f"{covered:>9}")
+                     f"{group['worst_error']:>+8.1%} {group['median_speedup_error']:>10.1%} "
+                     f"{group['worst_speedup_error']:>+9.1%} {covered:>9}")
     return "\n".join(lines)

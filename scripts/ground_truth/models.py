@@ -78,7 +78,8 @@ class Attention(nn.Module):
     def forward(self, x):
         samples, tokens, width = x.shape
         q, k, v = self.qkv(x).view(samples, tokens, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=self.causal)
+        dropout = self.dropout if self.training else 0.0
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=self.causal)
         return self.out(y.transpose(1, 2).reshape(samples, tokens, width))
 
 
@@ -89,8 +90,8 @@ class TransformerBlock(nn.Module):
         super().__init__()
         self.norm_first = norm_first
         self.attention = Attention(width, heads, causal, dropout)
-        self.feed_forward = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh" if norm_first else "none"),
-                                          nn.Linear(4 * width, width))
+        gelu = nn.GELU(approximate="tanh" if norm_first else "none")
+        self.feed_forward = nn.Sequential(nn.Linear(width, 4 * width), gelu, nn.Linear(4 * width, width))
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
         self.dropout = nn.Dropout(dropout)
 
@@ -103,7 +104,7 @@ class TransformerBlock(nn.Module):
 
 
 class Transformer(nn.Module):
-    """An encoder with a masked-word head (BERT) or a decoder (GPT-2); the head shares its weights with the embedding."""
+    """An encoder that guesses masked words (BERT) or a decoder (GPT-2). The head shares the embedding's weights."""
 
     def __init__(self, vocabulary, width, depth, heads, tokens, causal, recompute, dropout=0.1):
         super().__init__()
@@ -113,7 +114,8 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList([TransformerBlock(width, heads, causal, causal, dropout) for _ in range(depth)])
         self.norm = nn.LayerNorm(width)
-        self.transform = nn.Identity() if causal else nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width))
+        self.transform = (nn.Identity() if causal else
+                          nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width)))
         self.register_buffer("order", torch.arange(tokens), persistent=False)
         for embedding in (self.words, self.positions):
             nn.init.normal_(embedding.weight, std=0.02)

@@ -44,8 +44,8 @@ class Side:
             value = getattr(self, field)
             if value not in ("foreach", "eager", "default"):
                 parts.append(value)
-        parts += [field for field in ("capturable", "pinned", "prefetch", "checkpoint", "channels_last") if getattr(self, field)]
-        return ".".join(parts)
+        flags = ("capturable", "pinned", "prefetch", "checkpoint", "channels_last")
+        return ".".join(parts + [flag for flag in flags if getattr(self, flag)])
 
     def as_json(self):
         return dataclasses.asdict(self)
@@ -78,7 +78,8 @@ CHANGES = {
     "batch_x2": Change("batch twice as large", {}, {"batch": 2.0}, memory=True),
     "compile": Change("eager to torch.compile", {}, {"execution": "compile"}),
     "loader_workers": Change("loading in the process to 4 worker processes", {}, {"workers": 4}, ("loader:workers=4",)),
-    "pinned": Change("pageable to pinned memory, copies that do not block", {"workers": 4}, {"workers": 4, "pinned": True}),
+    "pinned": Change("pageable to pinned memory, copies that do not block", {"workers": 4},
+                     {"workers": 4, "pinned": True}),
     "prefetch": Change("pageable copies to pinned ones on a stream of their own", {"workers": 4},
                        {"workers": 4, "pinned": True, "prefetch": True}, ("prefetch:buffers=2",)),
 }
@@ -91,7 +92,7 @@ MODELS = {model.name: model for model in (
     Model("resnet50", 64, 0, _TRAINING + ("channels_last", "checkpoint", "batch_x2", "compile", "pinned", "prefetch")),
     Model("image-loader", 64, 0, ("loader_workers", "pinned", "prefetch")),
     Model("bert-base", 16, 256, _TEXT),
-    Model("gpt2-medium", 4, 1024, _TEXT[:-1]),  # Compiling it takes minutes and shows nothing that the small one does not.
+    Model("gpt2-medium", 4, 1024, _TEXT[:-1]),  # Compiling it takes minutes and shows what the small one shows.
 )}
 OVERHEAD_MODELS = ("gpt2-small", "resnet50")
 
@@ -152,7 +153,7 @@ LEVELS = {
 
 
 def items(only=()):
-    """All there is to do, in order. `only` holds MODEL, MODEL/CHANGE, or overhead[/MODEL]; unknown ones are a ValueError."""
+    """All there is to do, in order. `only` holds MODEL, MODEL/CHANGE or overhead; unknown ones are a ValueError."""
     everything = []
     for model in MODELS.values():
         everything += [Case(model.name, change) for change in model.changes]
@@ -160,7 +161,7 @@ def items(only=()):
             everything.append(Overhead(model.name))
     for wanted in only:
         if not any(matches(item, wanted) for item in everything):
-            raise ValueError(f"--only: must be one of {', '.join(MODELS)} or overhead, or one of the lines of --list, got '{wanted}'")
+            raise ValueError(f"--only: must be one of {', '.join(MODELS)}, overhead, or a line of --list, got '{wanted}'")
     return [item for item in everything if not only or any(matches(item, wanted) for wanted in only)]
 
 

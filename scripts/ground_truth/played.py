@@ -12,9 +12,12 @@ import signal
 import time
 import zlib
 
+from ground_truth import plan
+
 SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "traces"
 SAMPLE_OF = {"image-loader": "resnet18-v100-loader0", "resnet50": "resnet18-v100-loader4",
-             "gpt2-small": "gpt-a100-launch-bound", "bert-base": "gpt-a100-gpu-bound", "gpt2-medium": "gpt-a100-gpu-bound"}
+             "gpt2-small": "gpt-a100-launch-bound", "bert-base": "gpt-a100-gpu-bound",
+             "gpt2-medium": "gpt-a100-gpu-bound"}
 STEP_MS = {"image-loader": 85.0, "resnet50": 48.9, "gpt2-small": 4.21, "bert-base": 150.0, "gpt2-medium": 150.0}
 
 
@@ -28,7 +31,7 @@ def sample(side):
 
 
 def step_ms(side):
-    time_ms = STEP_MS[side.model] * side.batch / {"gpt2-small": 8, "bert-base": 16, "gpt2-medium": 4}.get(side.model, 64)
+    time_ms = STEP_MS[side.model] * side.batch / plan.MODELS[side.model].batch
     time_ms *= {"fp32": 3.0, "tf32": 2.0, "amp": 1.0}[side.precision]
     time_ms *= {"cuda_graphs": 0.5, "compile": 0.8}.get(side.execution, 1.0)
     time_ms *= 0.9 if side.optimizer == "fused" else 1.0

@@ -45,8 +45,9 @@ class Clock:
 
 
 def worker_command(side, played, *more):
-    command = [sys.executable, "-u", str(SCRIPT), "worker", "--settings", json.dumps(side.as_json()), *more]
-    return command + ["--played"] if played else command
+    told = [str(SCRIPT), "worker", "--settings", json.dumps(side.as_json()), *more]
+    # What is played needs no packages, and starts faster without looking for them.
+    return [sys.executable, "-S", *told, "--played"] if played else [sys.executable, *told]
 
 
 class Worker:
@@ -59,11 +60,13 @@ class Worker:
                                         stderr=self.errors, start_new_session=True)
         self.facts = None
         self.pending = b""
+        self.busy = False  # With a request that is not answered yet.
 
     def send(self, request):
         try:
             self.process.stdin.write((json.dumps(request) + "\n").encode())
             self.process.stdin.flush()
+            self.busy = True
         except BrokenPipeError:
             raise Failed(self.obituary()) from None
 
@@ -82,6 +85,7 @@ class Worker:
                 if not chunk:
                     raise Failed(self.obituary())
                 self.pending += chunk
+        self.busy = False
         line, self.pending = self.pending.split(b"\n", 1)
         reply = json.loads(line)
         if "error" in reply:
@@ -100,13 +104,14 @@ class Worker:
         return f"the process {how}" + (f": {words}" if words else "")
 
     def close(self):
+        """Lets an idle process end by itself; its loader processes end with it in any case."""
         if self.process.stdin:
             try:
                 self.process.stdin.close()
             except BrokenPipeError:
                 pass
         try:
-            self.process.wait(timeout=0 if self.process.poll() is None and self.pending else 5)
+            self.process.wait(timeout=0 if self.busy else 5)
         except subprocess.TimeoutExpired:
             pass
         kill_group(self.process)
@@ -117,8 +122,8 @@ class Worker:
 def run(command, limit_s, clock, **environment):
     """Runs a command to its end and returns (exit code, stdout, stderr); the whole group dies at the limit."""
     limit = min(limit_s, max(clock.left(), 0.1))
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               errors="replace", start_new_session=True, env={**os.environ, **environment})
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, errors="replace", start_new_session=True, env={**os.environ, **environment})
     try:
         output, errors = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -137,7 +142,7 @@ def collect_command(foretrace, trace, record, ops):
     return command + (["--ops"] if ops else []) + ["--"]
 
 
-def recorded(side, foretrace, trace, window, clock, *, record=None, ops=True, profiler=False, played=False, **environment):
+def recorded(side, foretrace, trace, window, clock, *, record=None, ops=True, profiler=False, played=False):
     """Trains a side under `foretrace collect`, or without it if `trace` is None; returns what the program measured."""
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder) / "result.json"
@@ -145,7 +150,7 @@ def recorded(side, foretrace, trace, window, clock, *, record=None, ops=True, pr
         command = worker_command(side, played, *more)
         if trace is not None and not played:
             command = collect_command(foretrace, trace, record, ops) + command
-        code, _, errors = run(command, 300, clock, **environment)
+        code, _, errors = run(command, 300, clock)
         if code != 0 or not result.exists():
             raise Failed(f"exit code {code}: {last_words(errors)}")
         measured = json.loads(result.read_text())

@@ -1,6 +1,7 @@
 """Where numbers come from: machine, driver, versions, commit."""
 
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ CLOCKS = ("clocks.sm", "clocks.mem", "power.draw", "temperature.gpu")
 
 def said_by(*command):
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=ROOT)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True, cwd=ROOT)
         return done.stdout.strip() or None
     except (OSError, subprocess.SubprocessError):
         return None
@@ -38,7 +39,9 @@ def cpu_name():
 
 
 OF_TORCH = """
-import json, torch
+import json, sys, torch
+if not torch.cuda.is_available():
+    sys.exit(4)
 device = torch.cuda.get_device_properties(0)
 print(json.dumps({"gpu": device.name, "gpu_memory_bytes": device.total_memory,
     "multiprocessors": device.multi_processor_count, "compute_capability": f"{device.major}.{device.minor}",
@@ -46,10 +49,28 @@ print(json.dumps({"gpu": device.name, "gpu_memory_bytes": device.total_memory,
 """
 
 
-def of_torch():
+@functools.lru_cache(maxsize=None)
+def look_at_torch():
+    """(facts, None), or (None, why nothing can be measured here)."""
     # In a process of its own: the campaign must not hold a context on the device that it measures.
-    told = said_by(sys.executable, "-c", OF_TORCH)
-    return json.loads(told.splitlines()[-1]) if told else {}
+    try:
+        done = subprocess.run([sys.executable, "-c", OF_TORCH], capture_output=True, text=True, timeout=180, check=False)
+    except subprocess.TimeoutExpired:
+        return None, "importing torch took more than three minutes"
+    if done.returncode == 4:
+        return None, "torch finds no GPU"
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        return None, f"torch cannot be used ({lines[-1] if lines else 'no message'})"
+    return json.loads(done.stdout.splitlines()[-1]), None
+
+
+def of_torch():
+    return look_at_torch()[0]
+
+
+def missing():
+    return look_at_torch()[1]
 
 
 def facts(dry_run, argv):
@@ -61,18 +82,3 @@ def facts(dry_run, argv):
     if dry_run:
         return {**found, "played": True}
     return {**found, **of_torch(), "nvidia_smi": nvidia_smi(QUERY), "clocks": nvidia_smi(CLOCKS)}
-
-
-def missing():
-    """Why nothing can be measured here, or None."""
-    code = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 4)"
-    try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180, check=False)
-    except subprocess.TimeoutExpired:
-        return "importing torch took more than three minutes"
-    if done.returncode == 4:
-        return "torch finds no GPU"
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        return f"torch cannot be imported ({lines[-1] if lines else 'no message'})"
-    return None

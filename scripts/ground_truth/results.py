@@ -77,13 +77,15 @@ class Results:
 
     def describe(self, path):
         content = path.read_bytes()
-        return {"path": str(path.relative_to(self.out)), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        return {"path": str(path.relative_to(self.out)), "bytes": len(content),
+                "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def as_text(document):
     """JSON with an entry per line, but lists of numbers in one line: there are thousands of step times."""
     text = json.dumps(document, indent=1, sort_keys=True)
-    return re.sub(r"\[[\s\d.,eE+-]*\]", lambda found: re.sub(r"\s+", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text) + "\n"
+    return re.sub(r"\[[\s\d.,eE+-]*\]", lambda found: " ".join(found[0].split()).replace("[ ", "[").replace(" ]", "]"),
+                  text) + "\n"
 
 
 def read(path):
@@ -110,7 +112,7 @@ def write_atomically(path, content):
         raise
 
 
-def bundle(results, archive, part_bytes=15_000_000, most_parts=7):
+def bundle(results, archive, part_bytes=15_000_000, most_parts=6):
     """Packs the files not packed before, and the results, into archive, archive.2.tar, ...; returns their paths.
 
     Each part stays below `part_bytes`; what has no room in the last part waits for the next bundle."""
