@@ -1,73 +1,62 @@
 #include <fstream>
-#include <memory>
 
 #include "cli/options.h"
+#include "cli/outputs.h"
+#include "cli/part.h"
 #include "cli/progress.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/infer.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {
 
-bool ends_in(const std::string& path, std::initializer_list<std::string_view> endings) {
-  for (const std::string_view ending : endings) {
-    if (path.ends_with(ending)) return true;
-  }
-  return false;
-}
-
-void write_notation(const Graph& graph, const std::string& path) {
+void write_notation(const Trace& trace, const std::string& path) {
+  const Inference inference = infer(trace);
   std::ofstream file(path, std::ios::binary);
-  file << to_text(graph);
+  file << to_text(inference.graph);
   file.close();
   if (!file) throw Error("cannot write '" + path + "'");
 }
 
 struct ConvertCommand {
-  std::string from, to;
+  std::string from;
+  OutputChoice out{.path = {}, .to = {}, .allows_graph = true};
+  PartOption part;
   bool quiet = false;
   ExecutionTraceOption execution_trace;
   CacheOptions cache;
 
   void add_to(CLI::App& command) {
-    command.add_option("TRACE", from, "What to read")->required();
-    command
-        .add_option("OUT", to,
-                    "What to write. By its ending: .ftrace (all records), .json or .json.gz "
-                    "(Kineto JSON of the tasks "
-                    "that were found), .graph (their dependencies, as text)")
-        ->required();
+    add_trace(command, from);
+    out.add_to(command);
+    part.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     execution_trace.add_to(command);
     cache.add_to(command);
   }
 
-  void run() const {
-    const bool as_kineto = ends_in(to, {".json", ".json.gz"});
-    if (exporter_for(to) == nullptr && !as_kineto && !ends_in(to, {".graph"})) {
-      throw Error("convert: OUT must end in .ftrace, .json, .json.gz or .graph, got '" + to + "'");
-    }
+  void run(Session& session) const {
+    out.check("convert");
+    part.check();
     const Progress progress("converting " + from, quiet);
-    const Trace trace = import_trace(
-        from, {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
-    if (exporter_for(to) != nullptr) return export_trace(trace, to);
-    const Inference inference = within(from, [&] { return infer(trace); });
-    if (as_kineto) return write_kineto(inference.graph, inference.recorded, to);
-    write_notation(inference.graph, to);
+    std::vector<Trace> traces =
+        import_all(from, {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
+    within(from, [&] { part.apply(traces); });
+    for (const Output& output : out.places(from, traces)) {
+      within(from, [&] {
+        if (output.exporter == nullptr) return write_notation(*output.trace, output.path);
+        output.exporter->write(*output.trace, output.path);
+      });
+    }
+    session.exit_code = kAnswered;
   }
 };
 
 }  // namespace
 
 void add_convert(CLI::App& command, Session& session) {
-  const auto convert = std::make_shared<ConvertCommand>();
-  convert->add_to(command);
-  command.callback([convert, &session] {
-    convert->run();
-    session.exit_code = kAnswered;
-  });
+  add_command<ConvertCommand>(command, session);
 }
 
 }  // namespace foretrace

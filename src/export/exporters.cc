@@ -3,20 +3,6 @@
 
 namespace foretrace {
 
-namespace {
-
-/// Calls `visit` with each of the endings.
-template <class Visit>
-void each_ending(std::string_view endings, Visit&& visit) {
-  while (!endings.empty()) {
-    const std::size_t blank = endings.find(' ');
-    visit(endings.substr(0, blank));
-    endings.remove_prefix(blank == std::string_view::npos ? endings.size() : blank + 1);
-  }
-}
-
-}  // namespace
-
 const std::vector<ExporterEntry>& exporters() {
   static const std::vector<ExporterEntry> entries = {
 #define EXPORTER(name, endings, summary) {#name, endings, summary, export_##name},
@@ -26,23 +12,32 @@ const std::vector<ExporterEntry>& exporters() {
   return entries;
 }
 
-const ExporterEntry* exporter_for(std::string_view path) {
-  const ExporterEntry* found = nullptr;
-  for (const ExporterEntry& entry : exporters()) {
-    each_ending(entry.endings, [&](std::string_view ending) {
-      if (path.ends_with(ending)) found = &entry;
-    });
+std::vector<std::string_view> endings_of(const ExporterEntry& exporter) {
+  std::vector<std::string_view> all;
+  std::string_view rest = exporter.endings;
+  while (!rest.empty()) {
+    const std::size_t blank = rest.find(' ');
+    all.push_back(rest.substr(0, blank));
+    rest.remove_prefix(blank == std::string_view::npos ? rest.size() : blank + 1);
   }
-  return found;
+  return all;
+}
+
+const ExporterEntry* exporter_for(std::string_view path) {
+  for (const ExporterEntry& entry : exporters()) {
+    for (const std::string_view ending : endings_of(entry)) {
+      if (path.ends_with(ending)) return &entry;
+    }
+  }
+  return nullptr;
 }
 
 void export_trace(const Trace& trace, const std::string& path) {
   if (const ExporterEntry* entry = exporter_for(path)) return entry->write(trace, path);
   std::string all;
   for (const ExporterEntry& entry : exporters()) {
-    each_ending(entry.endings, [&](std::string_view ending) {
+    for (const std::string_view ending : endings_of(entry))
       all += (all.empty() ? "" : ", ") + std::string(ending);
-    });
   }
   throw Error("'" + path + "' must end in one of " + all);
 }

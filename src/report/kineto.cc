@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "foretrace/kineto_file.h"
 #include "foretrace/report.h"
-#include "report/kineto_file.h"
+#include "foretrace/version.h"
 #include "report/kineto_host.h"
 #include "report/kineto_layout.h"
 
@@ -235,11 +236,29 @@ std::pair<std::int32_t, std::int32_t> rank_and_world(const Graph& graph) {
   return {first, last + 1};
 }
 
+void write_header(const Graph& graph, const std::string& path, KinetoFile& file) {
+  file.member("schemaVersion", "1");
+  file.member("displayTimeUnit", "\"ms\"");
+  file.member("baseTimeNanoseconds", "0");
+  file.member("traceName", json_string(path));
+  file.member("producer", json_string("foretrace " + std::string(kVersion)));
+  std::string devices;
+  for (std::size_t i = 0; i < graph.device_names().size(); ++i) {
+    devices += (i == 0 ? "{\"id\": " : ", {\"id\": ") + std::to_string(i) +
+               ", \"name\": " + json_string(graph.device_names()[i]) + "}";
+  }
+  file.member("deviceProperties", "[" + devices + "]");
+  const auto [rank, world_size] = rank_and_world(graph);
+  file.member("distributedInfo", "{\"rank\": " + std::to_string(rank) +
+                                     ", \"world_size\": " + std::to_string(world_size) + "}");
+  file.begin_events();
+}
+
 }  // namespace
 
 void write_kineto(const Graph& graph, const Timeline& timeline, const std::string& path) {
-  const auto [rank, world_size] = rank_and_world(graph);
-  KinetoFile file(path, rank, world_size, graph.device_names());
+  KinetoFile file(path);
+  write_header(graph, path, file);
   Export(graph, timeline, file).write();
   file.close();
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "foretrace/graph.h"
-#include "report/kineto_file.h"
+#include "foretrace/kineto_file.h"
 
 namespace foretrace {
 

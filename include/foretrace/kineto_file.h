@@ -1,13 +1,19 @@
 #pragma once
 
-// A Chrome trace while it is written: one event after the other into a plain or gzip file.
+// A Chrome trace in the form of PyTorch's profiler, while it is written: members that say what was
+// recorded where, then one event after the other.
+//
+//     KinetoFile file("x.json.gz");
+//     file.member("displayTimeUnit", "\"ms\"");
+//     file.begin_events();
+//     file.complete("kernel", "\"gemm\"", {0, 7}, 10us, 20us, "\"stream\": 7");
+//     file.close();
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "foretrace/packed_file.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -16,15 +22,18 @@ namespace foretrace {
 struct Track {
   std::int64_t process = 0;
   std::int64_t thread = 0;
+  friend bool operator==(const Track&, const Track&) = default;
+  friend auto operator<=>(const Track&, const Track&) = default;
 };
 
 class KinetoFile {
  public:
   /// Throws Error if `path` cannot be written; gzip if it ends in .gz.
-  /// `devices` are names by ordinal; empty where not known.
-  KinetoFile(const std::string& path, std::int32_t rank, std::int32_t world_size,
-             const std::vector<std::string>& devices);
-  ~KinetoFile();
+  explicit KinetoFile(const std::string& path) : file_(path) {}
+
+  /// A member of the object around the events, in front of them; `json` is its value.
+  void member(std::string_view key, std::string_view json);
+  void begin_events();
 
   /// A stretch of time. `name` is JSON text, quotes included; `arguments` are members of a JSON
   /// object, or empty.
@@ -32,28 +41,27 @@ class KinetoFile {
                 Nanoseconds finish, std::string_view arguments);
   void instant(std::string_view category, std::string_view name, Track track, Nanoseconds time,
                std::string_view arguments);
-  /// One end of an arrow from a call to what it launched.
-  void arrow(bool is_end, std::int64_t id, Track track, Nanoseconds time);
+  /// One end of an arrow; "ac2g" ones lead from a call to what it launched.
+  void arrow(bool is_end, std::int64_t id, Track track, Nanoseconds time,
+             std::string_view category = "ac2g");
   void name_process(std::int64_t process, std::string_view name, std::int64_t position);
   void name_thread(Track track, std::string_view name, std::int64_t position);
+  /// What else viewers show of a track: `what` is "process_labels", for one.
+  void describe(std::string_view what, Track track, std::string_view key, std::string_view json);
 
   /// Ends the file. Throws Error if anything could not be written.
   void close();
 
  private:
-  struct Sink;
   void begin_event();
-  void add(std::string_view text);
+  void add(std::string_view text) { file_.write(text); }
   void add(std::int64_t value);
   void add_time(Nanoseconds time);  ///< In microseconds with three decimals.
   void add_place(Track track);
-  void flush();
 
-  std::unique_ptr<Sink> sink_;
-  std::string path_;
-  std::string buffer_;
+  PackedFile file_;
+  bool first_member_ = true;
   bool first_ = true;
-  bool whole_ = false;  ///< Closed without an error.
 };
 
 /// `text` as a JSON string, quotes included; bytes that are not UTF-8 become replacement

@@ -1,0 +1,39 @@
+#pragma once
+
+// A file while it is written, plain or gzip by its ending. Half a file is of no use: one that is
+// not closed is removed again.
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace foretrace {
+
+class PackedFile {
+ public:
+  /// Gzip if the path ends in .gz. Throws Error if it cannot be written.
+  explicit PackedFile(const std::string& path);
+  PackedFile(const PackedFile&) = delete;
+  PackedFile& operator=(const PackedFile&) = delete;
+  ~PackedFile();
+
+  /// Holds back up to a megabyte. Throws Error if the file cannot be written.
+  void write(std::string_view bytes) {
+    buffer_ += bytes;
+    if (buffer_.size() >= kFlushAt) flush();
+  }
+  /// Throws Error if anything could not be written.
+  void close();
+
+ private:
+  static constexpr std::size_t kFlushAt = std::size_t{1} << 20;
+  struct Sink;
+  void flush();
+
+  std::string path_;
+  std::unique_ptr<Sink> sink_;
+  std::string buffer_;
+  bool whole_ = false;  ///< Closed without an error.
+};
+
+}  // namespace foretrace

@@ -1,0 +1,23 @@
+#pragma once
+
+// --steps and --window of commands that write a part of a trace.
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+struct PartOption {
+  std::string steps, window;
+
+  void add_to(CLI::App& command);
+  /// Throws Error on what is no range, before anything was read.
+  void check() const;
+  /// Replaces each trace by its part, if one was asked for.
+  void apply(std::vector<Trace>& traces) const;
+};
+
+}  // namespace foretrace

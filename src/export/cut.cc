@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <unordered_set>
+
+#include "export/each_name.h"
+#include "foretrace/error.h"
+#include "foretrace/export.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::string_view kMarker = "ProfilerStep#";
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+bool is_call(HostKind kind) { return kind == HostKind::runtime || kind == HostKind::driver; }
+
+class Cutter {
+ public:
+  Cutter(const Trace& trace, Window window) : from_(trace), window_(window) {}
+
+  Trace cut() {
+    copy_what_is_whole();
+    find_correlations();
+    cut_hosts();
+    cut_devices();
+    cut_syncs();
+    cut_memory();
+    cut_links();
+    cut_structure();
+    keep_used_names();
+    start_at_zero();
+    return std::move(to_);
+  }
+
+ private:
+  bool overlaps(std::int64_t start, std::int64_t duration) const {
+    const bool begins_inside = start >= window_.begin_ns && start < window_.end_ns;
+    return begins_inside || (start < window_.begin_ns && start + duration > window_.begin_ns);
+  }
+  bool is_inside(std::int64_t start, std::int64_t duration) const {
+    return start >= window_.begin_ns && start + duration <= window_.end_ns;
+  }
+  bool is_marker(NameId name) const {
+    return from_.names[name].substr(0, kMarker.size()) == kMarker;
+  }
+
+  void copy_what_is_whole() {
+    to_.threads = from_.threads;
+    to_.streams = from_.streams;
+    to_.properties = from_.properties;
+    to_.rank = from_.rank;
+    to_.world_size = from_.world_size;
+    to_.origin_ns = from_.origin_ns;
+    to_.tick_ns = from_.tick_ns;
+    to_.has_times = from_.has_times;
+    to_.format = from_.format;
+    to_.metadata = from_.metadata;
+    to_.notes = from_.notes;
+  }
+
+  /// Of calls in the window, and of device work in it.
+  void find_correlations() {
+    for (const HostRecord& record : from_.hosts) {
+      if (is_call(record.kind) && overlaps(record.start_ns, record.duration_ns))
+        called_.insert(record.correlation);
+    }
+    called_.erase(0);
+    for (const DeviceRecord& record : from_.devices) {
+      if (stays(record)) launched_.insert(record.correlation);
+    }
+    launched_.erase(0);
+  }
+
+  bool stays(const DeviceRecord& record) const {
+    // A range on a device is launched by nothing.
+    if (record.kind == DeviceKind::annotation && is_marker(record.name))
+      return is_inside(record.start_ns, record.duration_ns);
+    return overlaps(record.start_ns, record.duration_ns) || called_.count(record.correlation) > 0;
+  }
+
+  void cut_hosts() {
+    host_at_.assign(from_.tensors.empty() ? 0 : from_.hosts.size(), kNone);
+    for (std::size_t i = 0; i < from_.hosts.size(); ++i) {
+      HostRecord record = from_.hosts[i];
+      const bool launches = is_call(record.kind) && launched_.count(record.correlation) > 0;
+      if (!launches && !overlaps(record.start_ns, record.duration_ns)) continue;
+      if (is_marker(record.name) && !is_inside(record.start_ns, record.duration_ns)) continue;
+      if (!is_call(record.kind)) clip(record);
+      if (record.details != kNone) {
+        to_.op_details.push_back(from_.op_details[record.details]);
+        record.details = static_cast<std::uint32_t>(to_.op_details.size() - 1);
+      }
+      if (!host_at_.empty()) host_at_[i] = static_cast<std::uint32_t>(to_.hosts.size());
+      to_.hosts.push_back(record);
+    }
+  }
+
+  void clip(HostRecord& record) const {
+    const std::int64_t finish = std::min(record.start_ns + record.duration_ns, window_.end_ns);
+    record.start_ns = std::max(record.start_ns, window_.begin_ns);
+    record.duration_ns = std::max<std::int64_t>(finish - record.start_ns, 0);
+  }
+
+  void cut_devices() {
+    for (const DeviceRecord& record : from_.devices) {
+      if (!stays(record)) continue;
+      to_.devices.push_back(record);
+      if (record.graph_node != 0) nodes_.insert(record.graph_node);
+      if (record.details == kNone) continue;
+      to_.collectives.push_back(from_.collectives[record.details]);
+      to_.devices.back().details = static_cast<std::uint32_t>(to_.collectives.size() - 1);
+    }
+  }
+
+  void cut_syncs() {
+    for (const SyncRecord& record : from_.syncs) {
+      if (overlaps(record.start_ns, record.duration_ns) || called_.count(record.correlation) > 0)
+        to_.syncs.push_back(record);
+    }
+  }
+
+  void cut_memory() {
+    bool reaches_end = true;
+    for (const MemoryRecord& record : from_.memory) {
+      if (overlaps(record.time_ns, 0)) to_.memory.push_back(record);
+      reaches_end = reaches_end && record.time_ns < window_.end_ns;
+    }
+    // They tell what was held at the end of the recording.
+    if (!reaches_end) return;
+    to_.segments = from_.segments;
+    to_.blocks = from_.blocks;
+  }
+
+  /// A link with one end outside leads nowhere.
+  void cut_links() {
+    std::map<std::int64_t, int> ends;
+    for (const LinkRecord& record : from_.links) {
+      if (overlaps(record.time_ns, 0)) ends[record.id] |= record.is_end ? 2 : 1;
+    }
+    for (const LinkRecord& record : from_.links) {
+      if (overlaps(record.time_ns, 0) && ends[record.id] == 3) to_.links.push_back(record);
+    }
+  }
+
+  void cut_structure() {
+    for (const GraphEdge& edge : from_.graph_edges) {
+      if (nodes_.count(edge.before) > 0 && nodes_.count(edge.after) > 0)
+        to_.graph_edges.push_back(edge);
+    }
+    for (TensorRecord tensor : from_.tensors) {
+      if (host_at_[tensor.host] == kNone) continue;
+      tensor.host = host_at_[tensor.host];
+      to_.tensors.push_back(tensor);
+    }
+  }
+
+  void keep_used_names() {
+    std::vector<NameId> renamed(from_.names.size(), NameId{});
+    each_name(to_, [&](NameId& id) {
+      NameId& known = renamed[static_cast<std::size_t>(id)];
+      if (known == NameId{}) known = to_.names.intern(from_.names[id]);
+      id = known;
+    });
+  }
+
+  void start_at_zero() {
+    std::int64_t first = kNever;
+    each_time([&](std::int64_t time) { first = std::min(first, time); });
+    if (first == kNever) {
+      throw Error("the window from " + to_text(Nanoseconds(window_.begin_ns)) + " to " +
+                  to_text(Nanoseconds(window_.end_ns)) + " holds no record");
+    }
+    each_time([&](std::int64_t& time) { time -= first; });
+    to_.origin_ns += first;
+  }
+
+  template <class Visit>
+  void each_time(Visit&& visit) {
+    for (HostRecord& record : to_.hosts) visit(record.start_ns);
+    for (DeviceRecord& record : to_.devices) visit(record.start_ns);
+    for (SyncRecord& record : to_.syncs) visit(record.start_ns);
+    for (MemoryRecord& record : to_.memory) visit(record.time_ns);
+    for (LinkRecord& record : to_.links) visit(record.time_ns);
+  }
+
+  const Trace& from_;
+  Window window_;
+  Trace to_;
+  std::unordered_set<std::uint32_t> called_;    ///< Correlation ids of calls in the window.
+  std::unordered_set<std::uint32_t> launched_;  ///< And of the device work that stays.
+  std::unordered_set<std::uint64_t> nodes_;     ///< Of CUDA graphs.
+  std::vector<std::uint32_t> host_at_;          ///< New places of hosts, if tensors refer to them.
+};
+
+}  // namespace
+
+Trace cut(const Trace& trace, Window window) {
+  if (window.end_ns <= window.begin_ns) throw Error("the window must end behind its begin");
+  return Cutter(trace, window).cut();
+}
+
+std::optional<Window> window_of_steps(const Trace& trace, std::int64_t first, std::int64_t last) {
+  std::map<std::int64_t, Window> steps;
+  for (const HostRecord& record : trace.hosts) {
+    std::string_view name = trace.names[record.name];
+    if (name.substr(0, kMarker.size()) != kMarker) continue;
+    name.remove_prefix(kMarker.size());
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    const std::int64_t finish = record.start_ns + record.duration_ns;
+    const auto [step, added] = steps.try_emplace(number, Window{record.start_ns, finish});
+    if (added) continue;
+    step->second.begin_ns = std::min(step->second.begin_ns, record.start_ns);
+    step->second.end_ns = std::max(step->second.end_ns, finish);
+  }
+  if (steps.empty()) return std::nullopt;
+  if (steps.count(first) == 0 || steps.count(last) == 0) {
+    throw Error("steps must be between " + std::to_string(steps.begin()->first) + " and " +
+                std::to_string(steps.rbegin()->first) + ", the steps of this trace, got " +
+                std::to_string(first) + "-" + std::to_string(last));
+  }
+  return Window{steps[first].begin_ns, steps[last].end_ns};
+}
+
+}  // namespace foretrace

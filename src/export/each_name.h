@@ -1,0 +1,26 @@
+#pragma once
+
+// Every place in a trace where a name stands.
+
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+/// Calls `visit` with each NameId of the tables, which it may change.
+template <class Visit>
+void each_name(Trace& trace, Visit&& visit) {
+  for (HostRecord& record : trace.hosts) visit(record.name);
+  for (DeviceRecord& record : trace.devices) visit(record.name);
+  for (MemoryRecord& record : trace.memory) visit(record.stack);
+  for (MemorySegment& segment : trace.segments) visit(segment.stack), visit(segment.pool);
+  for (MemoryBlock& block : trace.blocks) visit(block.stack);
+  for (TensorRecord& tensor : trace.tensors) visit(tensor.type), visit(tensor.shape);
+  for (OpDetails& details : trace.op_details) {
+    visit(details.shapes), visit(details.types), visit(details.values), visit(details.stack);
+  }
+  for (CollectiveDetails& details : trace.collectives) {
+    visit(details.collective), visit(details.dtype), visit(details.group), visit(details.ranks);
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "foretrace/kineto_file.h"
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+/// Where a synchronization record is drawn: beside its stream, because it overlaps what it waits
+/// for; `stream` is -1 for one that waits for a device.
+Track sync_track(std::int32_t device, std::int64_t stream);
+
+/// The names of processes, threads and streams, and the order in which viewers show them: threads,
+/// then devices.
+void write_kineto_tracks(const Trace& trace, KinetoFile& file);
+
+}  // namespace foretrace

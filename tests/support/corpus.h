@@ -1,0 +1,39 @@
+#pragma once
+
+// Real traces, where FORETRACE_CORPUS names a folder of them, and the samples of the repository.
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace foretrace {
+
+inline std::vector<std::string> sample_files() {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(FORETRACE_SOURCE_DIR "/traces")) {
+    if (entry.path().filename().string().find(".json") != std::string::npos)
+      found.push_back(entry.path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Files of the corpus whose name ends in one of `endings`; none if there is no corpus.
+inline std::vector<std::string> corpus_files(const std::vector<std::string>& endings) {
+  std::vector<std::string> found;
+  const char* folder = std::getenv("FORETRACE_CORPUS");
+  if (folder == nullptr) return found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    const bool wanted = std::any_of(endings.begin(), endings.end(), [&](const std::string& ending) {
+      return path.ends_with(ending);
+    });
+    if (wanted && entry.is_regular_file()) found.push_back(path);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace foretrace
