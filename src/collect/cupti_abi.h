@@ -8,7 +8,7 @@
 // they are installed.
 //
 // Source: CUPTI of CUDA 13.0 (API version 130001); the fields are the same since CUDA 11.8 (API
-// version 17).
+// version 18).
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ enum Result : std::int32_t {
 };
 
 /// The oldest whose records are known to be laid out so.
-constexpr std::uint32_t kOldestVersion = 17;
+constexpr std::uint32_t kOldestVersion = 18;
 /// From here on CUPTI takes "no buffer" for an answer and counts what it drops; before, it crashes.
 constexpr std::uint32_t kVersionWithoutBufferCrash = 27;
 

@@ -69,7 +69,6 @@ void Recorder::start_cupti() {
   holds_cupti_ = true;
   enable_metadata();
   listen();
-  cut_chatter();
   if (is_open()) {
     window_open_ = false;
     open_window();
@@ -98,7 +97,8 @@ void Recorder::enable_metadata() {
     cupti_.enable(kind);
 }
 
-/// Calls that programs make thousands of times, and that nothing waits for.
+/// Calls that programs make thousands of times, and that nothing waits for. CUPTI forgets this when
+/// their kind is enabled.
 void Recorder::cut_chatter() {
   if (cupti_.enable_runtime_api != nullptr) {
     for (const std::uint32_t id : cupti::kChatterRuntime) cupti_.enable_runtime_api(id, 0);

@@ -7,6 +7,7 @@
 
 #include "collect/locked.h"
 #include "collect/recorder.h"
+#include "foretrace/step_name.h"
 
 namespace foretrace::collect {
 
@@ -31,22 +32,6 @@ constexpr KindOf kKinds[] = {
     {kOverhead, cupti::Kind::overhead},
 };
 
-/// The 3 of "ProfilerStep#3", "step 3", "iteration_3" or "iter: 3".
-bool step_of(const char* name, std::uint64_t& step) {
-  constexpr const char* kWords[] = {"ProfilerStep", "iteration", "iter", "step", "batch"};
-  for (const char* word : kWords) {
-    const std::size_t size = std::strlen(word);
-    if (strncasecmp(name, word, size) != 0) continue;
-    const char* digits = name + size;
-    while (*digits != '\0' && std::strchr("# _:-=", *digits) != nullptr) ++digits;
-    if (*digits < '0' || *digits > '9') continue;
-    char* end = nullptr;
-    step = std::strtoull(digits, &end, 10);
-    return *end == '\0';
-  }
-  return false;
-}
-
 }  // namespace
 
 void Recorder::open_window() {
@@ -61,9 +46,13 @@ void Recorder::open_window() {
       std::snprintf(key, sizeof key, "not_recorded.%u", static_cast<unsigned>(kind.kind));
       writer_.write_fact(key, cupti_.text(result));
     }
+    if (settings_.records(kApi)) cut_chatter();
   }
-  if (settings_.records(kDeviceMemory) && holds_cupti_ && cupti_.enable_event_timestamps != nullptr)
-    cupti_.enable_event_timestamps(1);
+  if (settings_.records(kSync) && holds_cupti_) {
+    if (cupti_.enable_event_timestamps != nullptr) cupti_.enable_event_timestamps(1);
+    // Whoever asks whether an event is done, and is told that it is not, waits for nothing.
+    if (cupti_.enable_all_sync_records != nullptr) cupti_.enable_all_sync_records(0);
+  }
   opened_ = now();
   window_open_ = true;
   spool::Window row;
@@ -93,17 +82,20 @@ void Recorder::check_window() {
   const std::uint64_t time = now();
   const bool by_time = !settings_.by_steps && !settings_.by_profiler_api;
   if (!window_open_ && by_time && time - started_ >= settings_.start_after_ns) open_window();
-  if (window_open_ && settings_.duration_ns != 0 && time - opened_ >= settings_.duration_ns)
+  // It may have been opened since the time was read.
+  const std::uint64_t opened = opened_;
+  if (window_open_ && settings_.duration_ns != 0 && time >= opened &&
+      time - opened >= settings_.duration_ns)
     close_window();
 }
 
 void Recorder::note_range(const char* name) {
   if (!settings_.by_steps || window_over_ || name == nullptr) return;
-  std::uint64_t step = 0;
-  if (!step_of(name, step)) return;
-  if (step > settings_.last_step) {
+  const auto step = step_name(name);
+  if (!step) return;
+  if (step->number > settings_.last_step) {
     close_window();
-  } else if (step >= settings_.first_step) {
+  } else if (step->number >= settings_.first_step) {
     open_window();
   }
 }

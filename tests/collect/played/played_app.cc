@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <thread>
 
 #include "collect/played/cuda.h"
@@ -155,6 +156,7 @@ int play_profiler_api(const Arguments& arguments) {
 
 /// Training steps as torch.profiler marks them.
 int play_steps(const Arguments& arguments) {
+  static std::deque<std::string> names;
   start_cuda();
   for (unsigned long i = 0; i < number(arguments, 0, 5); ++i) {
     push_range(("ProfilerStep#" + std::to_string(i)).c_str());
@@ -162,7 +164,8 @@ int play_steps(const Arguments& arguments) {
     run_steps(2);
     pop_range();
     push_range("backward");
-    launch(("only_in_step_" + std::to_string(i)).c_str(), 5000);
+    names.push_back("only_in_step_" + std::to_string(i));  // Names of kernels stay where they are.
+    launch(names.back().c_str(), 5000);
     if (driver() != nullptr) driver()->synchronize_device(0);
     pop_range();
     pop_range();

@@ -91,6 +91,8 @@ STANDIN_EXPORT Result cuptiSubscribe_v2(void** subscriber, standin::Callback cal
 STANDIN_EXPORT Result cuptiActivityEnableCudaEventDeviceTimestamps(std::uint8_t) {
   return library().gate();
 }
+
+STANDIN_EXPORT Result cuptiActivityEnableAllSyncRecords(std::uint8_t) { return library().gate(); }
 #endif
 
 // From CUDA 12.5 on.
