@@ -5,7 +5,7 @@ program imports torch and then, by torch's own hooks,
 
     marks training steps      NVTX ranges "ProfilerStep#N" from the end of one optimizer step to the end of the next,
                               "Optimizer.step#Adam.step", and "enumerate(DataLoader)#..." around waiting for a batch
-    FORETRACE_OPS=1           makes each operator an NVTX range with its input shapes (emit_nvtx), from the start of CUDA
+    FORETRACE_OPS=1           makes each operator an NVTX range with its input shapes (emit_nvtx), once CUDA has started
     FORETRACE_MEMORY_HISTORY=1    records the allocator's history and writes a snapshot to FORETRACE_SNAPSHOT at the end
                               (a file.pickle, or a stem that gets "-PID.pickle"; FORETRACE_MEMORY_ENTRIES, 200000,
                               limits its length)
@@ -111,19 +111,16 @@ class Steps(object):
         self.count = 0
         self.open_step = None
         self.updating = []
+        self.is_compiling = bool  # Says no, until torch brings a function that knows.
 
-    def compiling(self):
-        """Inside torch.compile nothing happens at run time, and marks would break the graph in two."""
-        compiler = sys.modules.get("torch.compiler")
-        return compiler is not None and hasattr(compiler, "is_compiling") and compiler.is_compiling()
-
+    # torch.compile traces through these two. Nothing happens at run time then, and marks would break its graph in two.
     def before(self, optimizer, *_):
-        if self.compiling() or os.getpid() != self.process:
+        if self.is_compiling() or os.getpid() != self.process:
             return
         self.begin_update(optimizer)
 
     def after(self, optimizer, *_):
-        if self.compiling() or os.getpid() != self.process:
+        if self.is_compiling() or os.getpid() != self.process:
             return
         self.end_update(optimizer)
 
@@ -172,6 +169,7 @@ class Hooks(object):
         if wanted("FORETRACE_OPS") or wanted("FORETRACE_MEMORY_HISTORY"):
             hooks["torch.cuda"] = self.on_cuda
         if wanted("FORETRACE_MARKS", "1"):
+            hooks["torch.compiler"] = self.on_compiler
             hooks["torch.optim.optimizer"] = self.on_optimizer
             hooks["torch.utils.data.dataloader"] = self.on_loader
         return hooks
@@ -215,6 +213,9 @@ class Hooks(object):
         sys.modules["torch.cuda.memory"]._dump_snapshot(path)
         debug("snapshot of the allocator in %s" % path)
 
+    def on_compiler(self, compiler):
+        self.steps.is_compiling = getattr(compiler, "is_compiling", bool)
+
     def on_optimizer(self, optimizer):
         optimizer.register_optimizer_step_pre_hook(self.steps.before)
         optimizer.register_optimizer_step_post_hook(self.steps.after)
@@ -243,7 +244,7 @@ class Hooks(object):
                 self.give_way(getattr(profiler, name), warn=name == "profile")
 
     def give_way(self, rival, warn):
-        """Leaves the operators' ranges before the program starts a profiler of its own, which would refuse otherwise."""
+        """Leaves the operators' ranges before the program starts a profiler of its own, which would refuse to."""
         method = "__init__" if warn else "__enter__"
         wrapped = getattr(rival, method)
         hooks = self
