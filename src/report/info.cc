@@ -138,6 +138,12 @@ void write_heaviest(const Trace& trace, const Census& census, std::ostream& out)
   write_aligned(table, out);
 }
 
+std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
+  std::int64_t bytes = 0;
+  for (const DeviceRecord& record : trace.devices) bytes += record.kind == kind ? record.bytes : 0;
+  return bytes;
+}
+
 }  // namespace
 
 nlohmann::json describe_trace(const Trace& trace) {
@@ -171,6 +177,8 @@ nlohmann::json describe_trace(const Trace& trace) {
             {"forward_backward_links", trace.links.size()}}},
           {"steps_on_host_ns", census.steps_ns},
           {"device_busy_ns", census.device_busy_ns},
+          {"copied_bytes", bytes_of(trace, DeviceKind::copy)},
+          {"filled_bytes", bytes_of(trace, DeviceKind::fill)},
           {"heaviest", top},
           {"tensors",
            {{"read", census.tensors_read},
