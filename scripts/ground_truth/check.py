@@ -229,6 +229,7 @@ def main(options, foretrace):
     if not options.dry_run and (foretrace is None or not foretrace.exists()):
         raise ValueError("no foretrace was found; give --foretrace FILE")
     out = pathlib.Path(options.out) if options.out else provenance.ROOT / "tests" / "collect" / "golden"
+    out = out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     bench = Bench(foretrace, options.dry_run)
     unknown = [number for number in options.only if not 1 <= number <= len(POINTS)]

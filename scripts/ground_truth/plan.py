@@ -60,7 +60,7 @@ class Change:
     summary: str
     before: dict
     after: dict
-    predict: tuple | None = None  # --with steps that model it; None: Foretrace has no such transform.
+    predict: tuple = None  # --with steps that model it; None: Foretrace has no such transform.
     memory: bool = False  # Worth a snapshot of the allocator.
 
 

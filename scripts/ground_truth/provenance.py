@@ -77,8 +77,11 @@ def facts(dry_run, argv):
     found = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
              "command": shlex.join([pathlib.Path(argv[0]).name, *argv[1:]]), "python": platform.python_version(),
              "system": platform.platform(), "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)),
-             "foretrace_commit": os.environ.get("FORETRACE_COMMIT") or said_by("git", "rev-parse", "HEAD"),
-             "foretrace_changed": bool(said_by("git", "status", "--porcelain", "--untracked-files=no"))}
+             "foretrace_commit": os.environ.get("FORETRACE_COMMIT")}
+    commit = said_by("git", "rev-parse", "HEAD")  # A copy without history knows only what it is told.
+    if commit is not None:
+        changed = said_by("git", "status", "--porcelain", "--untracked-files=no")
+        found.update(foretrace_commit=commit, foretrace_changed=bool(changed))
     if dry_run:
         return {**found, "played": True}
     return {**found, **of_torch(), "nvidia_smi": nvidia_smi(QUERY), "clocks": nvidia_smi(CLOCKS)}
