@@ -1,10 +1,11 @@
-// Training steps: from the profiler's markers ("ProfilerStep#7"), else from Optimizer.step
-// annotations, else from the period of what was launched: the distance p at which the sequence of
-// activities repeats itself best.
+// Training steps: from the profiler's markers ("ProfilerStep#7"), else from ranges that the program
+// numbered itself ("step 7"), else from Optimizer.step annotations, else from the period of what
+// was launched: the distance p at which the sequence of activities repeats itself best.
 
 #include <algorithm>
 #include <map>
 
+#include "foretrace/step_name.h"
 #include "infer/draft.h"
 
 namespace foretrace::infer_detail {
@@ -32,6 +33,32 @@ bool find_markers(Draft& draft) {
   std::sort(draft.steps.begin(), draft.steps.end(),
             [](const MarkedStep& a, const MarkedStep& b) { return a.start < b.start; });
   return !draft.steps.empty();
+}
+
+/// Ranges that the program numbered itself, as is the custom under profilers that know no steps.
+/// Taken where one word's ranges follow each other without overlapping.
+bool find_numbered_ranges(Draft& draft) {
+  std::map<std::size_t, std::vector<MarkedStep>> by_word;
+  for (const HostRecord& record : draft.trace.hosts) {
+    if (record.kind != HostKind::annotation || record.duration_ns == 0) continue;
+    const auto step = step_name(draft.name(record));
+    if (!step) continue;
+    by_word[step->word].push_back(
+        {record.start_ns, record.start_ns + record.duration_ns, std::string(draft.name(record))});
+  }
+  std::vector<MarkedStep> best;
+  for (auto& [word, steps] : by_word) {
+    std::sort(steps.begin(), steps.end(),
+              [](const MarkedStep& a, const MarkedStep& b) { return a.start < b.start; });
+    bool in_line = steps.size() >= kLeastRepeats;
+    for (std::size_t i = 1; i < steps.size(); ++i) in_line &= steps[i - 1].finish <= steps[i].start;
+    // Of several words the one with fewer, longer ranges: a step has several micro-batches.
+    if (in_line && (best.empty() || steps.size() < best.size())) best = std::move(steps);
+  }
+  if (best.empty()) return false;
+  draft.steps = std::move(best);
+  draft.assumptions.push_back("Steps are told by ranges such as \"" + draft.steps[0].name + "\".");
+  return true;
 }
 
 /// A step ends where Optimizer.step ends.
@@ -148,7 +175,7 @@ void find_period(Draft& draft) {
 }  // namespace
 
 void find_steps(Draft& draft) {
-  if (find_markers(draft) || find_optimizer_steps(draft)) return;
+  if (find_markers(draft) || find_numbered_ranges(draft) || find_optimizer_steps(draft)) return;
   if (draft.events.size() >= kLeastActivities) find_period(draft);
 }
 

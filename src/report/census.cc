@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "foretrace/step_name.h"
 
 namespace foretrace {
 namespace {
@@ -31,8 +35,8 @@ bool is_collective(std::string_view name) {
 
 /// What is asked of each distinct name is asked once.
 struct NameFacts {
-  bool launch = false, event_wait = false, sync = false, marker = false, module = false,
-       collective = false;
+  bool launch = false, event_wait = false, sync = false, module = false, collective = false;
+  std::optional<std::size_t> step_word{};  ///< Of the range of a training step.
 };
 
 std::vector<NameFacts> facts_of(const Names& names) {
@@ -42,9 +46,9 @@ std::vector<NameFacts> facts_of(const Names& names) {
     facts[i] = {.launch = launches_kernel(name),
                 .event_wait = waits_for_event(name),
                 .sync = waits_for_device(name),
-                .marker = name.starts_with(kStepMarker),
                 .module = name.starts_with("nn.Module: "),
                 .collective = is_collective(name)};
+    if (const auto step = step_name(name)) facts[i].step_word = step->word;
   }
   return facts;
 }
@@ -58,16 +62,26 @@ class Count {
     if (trace_.has_times) find_window();
     pair_launches();
     measure_busy();
-    if (!trace_.has_times) census_.device_busy_ns = 0;
+    if (!trace_.has_times) census_.device_busy_ns = census_.device_time_ns = 0;
     count_details();
     count_tensors();
-    std::sort(markers_.begin(), markers_.end());
-    for (const auto& [start, duration] : markers_)
-      census_.steps_ns.push_back(trace_.has_times ? duration : 0);
+    count_steps();
     return std::move(census_);
   }
 
  private:
+  /// Those of the profiler; else of the word with the fewest, as a step has several micro-batches.
+  void count_steps() {
+    if (markers_.empty()) return;
+    auto chosen = markers_.begin();
+    for (auto other = chosen; chosen->first != 0 && other != markers_.end(); ++other) {
+      if (other->second.size() < chosen->second.size()) chosen = other;
+    }
+    std::sort(chosen->second.begin(), chosen->second.end());
+    for (const auto& [start, duration] : chosen->second)
+      census_.steps_ns.push_back(trace_.has_times ? duration : 0);
+  }
+
   const NameFacts& facts(NameId name) const { return facts_[static_cast<std::uint32_t>(name)]; }
 
   void count(const HostRecord& record) {
@@ -78,7 +92,8 @@ class Count {
         break;
       case HostKind::annotation:
         ++census_.annotations;
-        if (known.marker) markers_.emplace_back(record.start_ns, record.duration_ns);
+        if (known.step_word)
+          markers_[*known.step_word].emplace_back(record.start_ns, record.duration_ns);
         break;
       case HostKind::python:
         ++census_.frames;
@@ -155,6 +170,7 @@ class Count {
       census_.copies += record.kind == DeviceKind::copy ? 1 : 0;
       census_.fills += record.kind == DeviceKind::fill ? 1 : 0;
       busy.emplace_back(record.start_ns, record.start_ns + record.duration_ns);
+      census_.device_time_ns += record.duration_ns;
       streams.insert(record.stream);
     }
     census_.used_streams = static_cast<std::int64_t>(streams.size());
@@ -192,7 +208,8 @@ class Count {
 
   const Trace& trace_;
   std::vector<NameFacts> facts_;
-  std::vector<std::pair<std::int64_t, std::int64_t>> markers_;
+  /// By the word that steps are named with.
+  std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> markers_;
   Census census_;
 };
 

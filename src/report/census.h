@@ -10,10 +10,6 @@
 
 namespace foretrace {
 
-/// Host annotations that PyTorch's profiler puts around a step are named so, with the number of the
-/// step.
-constexpr std::string_view kStepMarker = "ProfilerStep#";
-
 struct Census {
   /// First start to last finish of host and device records; 0 for a trace without times.
   std::int64_t window_ns = 0;
@@ -22,6 +18,7 @@ struct Census {
   std::int64_t ops = 0, annotations = 0, frames = 0, calls = 0, overheads = 0;
   std::int64_t kernels = 0, copies = 0, fills = 0;
   std::int64_t overhead_ns = 0;     ///< Sum over the profiler's own work.
+  std::int64_t device_time_ns = 0;  ///< Sum over kernels, copies and fills.
   std::int64_t device_busy_ns = 0;  ///< At least one kernel, copy or fill runs, over all devices.
 
   std::int64_t orphans = 0;   ///< Device records without a recorded call of their correlation id.

@@ -1,5 +1,5 @@
-// What is missing in a trace, what that costs a prediction, and which setting of torch.profiler
-// records it. One function per finding, in the order in which they are shown.
+// What is missing in a trace, what that costs a prediction, and which setting of the tool that
+// recorded it would record it. One function per finding, in the order in which they are shown.
 
 #include <algorithm>
 #include <functional>
@@ -26,6 +26,19 @@ Finding remark(std::string what, std::string cost, std::string fix) {
   return {Severity::info, std::move(what), std::move(cost), std::move(fix)};
 }
 
+/// What to do in the tool that made the trace. Tools without a text of their own are helped by what
+/// PyTorch's profiler can do.
+struct Fix {
+  const char* torch;
+  const char* collect;
+  const char* nsys;
+};
+
+std::string fix_for(const Patient& patient, const Fix& fix) {
+  if (patient.trace.format == "spool") return fix.collect;
+  return patient.trace.format == "nsys" ? fix.nsys : fix.torch;
+}
+
 std::string percent(std::int64_t part, std::int64_t whole) {
   return to_fixed(whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole),
                   1) +
@@ -43,35 +56,50 @@ Found no_host_records(const Patient& patient) {
       "no host records: nothing says what launched the work or what the host did meanwhile",
       "device work can be scaled or removed, but launches, loading and host time cannot be "
       "predicted",
-      "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]");
+      fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+                        "--record with api and nvtx in its list, or without --record",
+                        "nsys profile --trace=cuda,nvtx"}));
 }
 
 Found no_calls(const Patient& patient) {
   const Census& census = patient.census;
   if (census.calls > 0 || census.ops == 0 || device_records(census) == 0) return {};
-  return warning("no CUDA calls: ops and kernels are there, but not the calls between them",
-                 "no kernel can be tied to its launch, so each start stays where it was recorded",
-                 "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], in one profiler");
+  return warning(
+      "no CUDA calls: ops and kernels are there, but not the calls between them",
+      "no kernel can be tied to its launch, so each start stays where it was recorded",
+      fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], in one profiler",
+                        "--record with api in its list, or without --record",
+                        "nsys profile --trace=cuda,nvtx"}));
 }
 
 Found no_device_records(const Patient& patient) {
   const Census& census = patient.census;
   if (device_records(census) > 0) return {};
   if (census.launches > 0) {
-    return warning(counted(census.launches, "launch") + " without a single device record",
-                   "step times are those of the host, which may run far ahead of the device",
-                   "activities=[..., ProfilerActivity.CUDA]; if it is there, another profiler held "
-                   "the device");
+    return warning(
+        counted(census.launches, "launch") + " without a single device record",
+        "step times are those of the host, which may run far ahead of the device",
+        fix_for(patient, {"activities=[..., ProfilerActivity.CUDA]; if it is there, another "
+                          "profiler held the device",
+                          "--record with kernels in its list, or without --record",
+                          "nsys profile --trace=cuda; if it is there, another profiler "
+                          "held the device"}));
   }
   return remark("no device records", "only host work is predicted",
-                "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] if the job uses a GPU");
+                fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] if the "
+                                  "job uses a GPU",
+                                  "--record with kernels in its list, if the job uses a GPU",
+                                  "nsys profile --trace=cuda, if the job uses a GPU"}));
 }
 
 Found no_steps(const Patient& patient) {
   if (!patient.census.steps_ns.empty()) return {};
   return warning("no step markers",
                  "steps are looked for by their period, or the whole recording counts as one",
-                 "call prof.step() at the end of each training step");
+                 fix_for(patient, {"call prof.step() at the end of each training step",
+                                   "--ops marks PyTorch's steps; or put each into an NVTX range "
+                                   "\"step 1\", \"step 2\" ...",
+                                   "put each step into an NVTX range \"step 1\", \"step 2\" ..."}));
 }
 
 Found few_steps(const Patient& patient) {
@@ -80,7 +108,9 @@ Found few_steps(const Patient& patient) {
   return warning(
       "only " + counted(static_cast<std::int64_t>(steps), "step"),
       "warm-up is not told from steady state, and nothing is known about step-to-step variation",
-      "schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)");
+      fix_for(patient,
+              {"schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)",
+               "a longer --duration, or --steps over six or more", "a longer --duration"}));
 }
 
 Found uneven_steps(const Patient& patient) {
@@ -93,18 +123,24 @@ Found uneven_steps(const Patient& patient) {
   return remark("steps on the host vary: median " + to_text(Nanoseconds(median)) + ", longest " +
                     to_text(Nanoseconds(steps.back())),
                 "the interval of every prediction widens with it",
-                "more steps: schedule(..., active=10)");
+                fix_for(patient, {"more steps: schedule(..., active=10)",
+                                  "more steps: --steps over ten or more",
+                                  "more steps: a longer --duration"}));
 }
 
 Found orphans(const Patient& patient) {
   const Census& census = patient.census;
   if (census.orphans == 0 || census.calls == 0) return {};
-  return warning(grouped(census.orphans) + " of " + grouped(device_records(census)) +
-                     " device records (" + percent(census.orphans, device_records(census)) +
-                     ") without the call that launched them",
-                 "nothing but their stream says why they start when they do",
-                 "let the profiler warm up, schedule(wait=1, warmup=2, active=6), and call "
-                 "torch.cuda.synchronize() before the first active step");
+  return warning(
+      grouped(census.orphans) + " of " + grouped(device_records(census)) + " device records (" +
+          percent(census.orphans, device_records(census)) + ") without the call that launched them",
+      "nothing but their stream says why they start when they do",
+      fix_for(patient, {"let the profiler warm up, schedule(wait=1, warmup=2, active=6), "
+                        "and call torch.cuda.synchronize() before the first active step",
+                        "record from the start, or call torch.cuda.synchronize() before "
+                        "the first step of the window",
+                        "record from the start, or call torch.cuda.synchronize() before "
+                        "the capture range"}));
 }
 
 Found lost_records(const Patient& patient) {
@@ -116,7 +152,10 @@ Found lost_records(const Patient& patient) {
           percent(census.lost, census.launches) + ") without a kernel",
       many ? "device records were dropped: device time is missing from every answer"
            : "their kernels ran after the recording ended, or were dropped",
-      "call torch.cuda.synchronize() before the last prof.step(); record fewer steps at a time");
+      fix_for(patient, {"call torch.cuda.synchronize() before the last prof.step(); record fewer "
+                        "steps at a time",
+                        "call torch.cuda.synchronize() before the program ends",
+                        "call torch.cuda.synchronize() before the capture ends"}));
   if (!many) finding.severity = Severity::info;
   return finding;
 }
@@ -125,25 +164,30 @@ Found no_syncs(const Patient& patient) {
   const Census& census = patient.census;
   if (!patient.trace.syncs.empty() || census.calls == 0) return {};
   if (census.event_waits == 0 && census.used_streams < 2) return {};
-  return warning(
-      "no synchronization records, though " + counted(census.used_streams, "stream") + " and " +
-          counted(census.event_waits, "wait") + " for events are there",
-      "which stream waits for which is inferred from times instead of known",
-      "experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)");
+  return warning("no synchronization records, though " + counted(census.used_streams, "stream") +
+                     " and " + counted(census.event_waits, "wait") + " for events are there",
+                 "which stream waits for which is inferred from times instead of known",
+                 fix_for(patient, {"experimental_config=torch._C._profiler._ExperimentalConfig("
+                                   "enable_cuda_sync_events=True)",
+                                   "--record with sync in its list, or without --record",
+                                   "nsys profile --trace=cuda --cuda-event-trace=true"}));
 }
 
 Found no_shapes(const Patient& patient) {
   if (patient.census.shapes || patient.census.ops == 0) return {};
   return remark("no shapes of tensors",
                 "flops are not known, so what-ifs on devices judge kernels by their names alone",
-                "record_shapes=True");
+                fix_for(patient, {"record_shapes=True", "--ops",
+                                  "torch.autograd.profiler.emit_nvtx(record_shapes=True)"}));
 }
 
 Found no_memory(const Patient& patient) {
   const Census& census = patient.census;
   if (census.ops == 0 && census.calls == 0) return {};
   if (patient.trace.memory.empty()) {
-    return remark("no memory events", "peak memory is not predicted", "profile_memory=True");
+    return remark("no memory events", "peak memory is not predicted",
+                  fix_for(patient, {"profile_memory=True", "--memory",
+                                    "nsys profile --cuda-memory-usage=true"}));
   }
   if (census.addressed > 0) return {};
   return remark(
@@ -198,9 +242,12 @@ Found missing_ranks(const Patient& patient) {
 Found plain_collectives(const Patient& patient) {
   const Census& census = patient.census;
   if (census.collectives == 0 || census.described_collectives > 0) return {};
-  return remark(counted(census.collectives, "collective") + " without their sizes",
-                "transfers cannot be predicted for another link or number of workers",
-                "a PyTorch from 2024 or later records them with record_shapes=True");
+  return remark(
+      counted(census.collectives, "collective") + " without their sizes",
+      "transfers cannot be predicted for another link or number of workers",
+      fix_for(patient, {"a PyTorch from 2024 or later records them with record_shapes=True",
+                        "NCCL 2.19 or later tells them, with nvtx in the list of --record",
+                        "NCCL 2.19 or later tells them, with --trace=nvtx"}));
 }
 
 Found overhead(const Patient& patient) {
@@ -211,7 +258,10 @@ Found overhead(const Patient& patient) {
           counted(census.overheads, "stretch") + " (" +
           percent(census.overhead_ns, census.window_ns) + " of the recording)",
       "that time counts as host work of the steps it falls into",
-      "warm up for longer, schedule(wait=1, warmup=2, ...), and record fewer things at once");
+      fix_for(patient, {"warm up for longer, schedule(wait=1, warmup=2, ...), and record fewer "
+                        "things at once",
+                        "--start-after the warm-up, and a shorter list of --record",
+                        "--delay until after the warm-up, and trace fewer things at once"}));
   if (census.overhead_ns * 20 > census.window_ns) finding.severity = Severity::warning;
   return finding;
 }

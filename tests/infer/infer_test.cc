@@ -370,6 +370,22 @@ TEST(Infer, StepsComeFromMarkersAndKernelsBelongToTheStepThatLaunchedThem) {
   EXPECT_EQ(step_times(inference.graph, inference.recorded).step_time, 30us);
 }
 
+TEST(Infer, RangesThatTheProgramNumberedAreSteps) {
+  Recording run;
+  for (int i = 0; i < 4; ++i) {
+    const int start = 100 * i;
+    run.host(0, HostKind::annotation, "train_step " + std::to_string(i), start, 90);
+    // Two to a step: no steps themselves, although they are numbered.
+    run.host(0, HostKind::annotation, "batch " + std::to_string(2 * i), start + 1, 40);
+    run.host(0, HostKind::annotation, "batch " + std::to_string(2 * i + 1), start + 42, 40);
+    run.call(0, "launch", start + 10, 2, static_cast<std::uint32_t>(i + 1));
+    run.kernel(0, "A", start + 20, 30, static_cast<std::uint32_t>(i + 1));
+  }
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(step_times(inference.graph, inference.recorded).each.size(), 3U);
+  EXPECT_EQ(inference.assumptions.at(0), "Steps are told by ranges such as \"train_step 0\".");
+}
+
 TEST(Infer, StepsWithoutMarkersAreFoundByRepetition) {
   Recording run;
   std::uint32_t id = 0;
