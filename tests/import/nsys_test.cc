@@ -450,6 +450,72 @@ TEST_F(Nsys, SurvivesAnyDamagedByte) {
   EXPECT_GT(refused, 10);
 }
 
+void put_page_number(std::string& bytes, std::size_t at, std::size_t number) {
+  for (int i = 0; i < 4; ++i)
+    bytes[at + static_cast<std::size_t>(i)] = static_cast<char>(number >> (24 - 8 * i));
+}
+
+/// Chains the inner pages of all trees: each has the next as every one of its children, so that a
+/// walk over the table has no end in any reasonable time.
+std::string chained(std::string bytes) {
+  constexpr std::size_t kPage = 512;
+  std::vector<std::size_t> inner;
+  std::size_t leaf = 0;
+  for (std::size_t page = 1; page < bytes.size() / kPage; ++page) {
+    if (bytes[page * kPage] == 5) inner.push_back(page);
+    if (bytes[page * kPage] == 13) leaf = page;
+  }
+  for (std::size_t i = 0; i < inner.size() && i < 12; ++i) {
+    const std::size_t page = inner[i] * kPage;
+    const std::size_t next = (i + 1 < inner.size() && i < 11 ? inner[i + 1] : leaf) + 1;
+    const auto byte = [&](std::size_t at) {
+      return std::size_t{static_cast<unsigned char>(bytes[page + at])};
+    };
+    put_page_number(bytes, page + 8, next);
+    for (std::size_t cell = 0; cell < (byte(3) << 8U | byte(4)); ++cell)
+      put_page_number(bytes, page + (byte(12 + 2 * cell) << 8U | byte(13 + 2 * cell)), next);
+  }
+  return bytes;
+}
+
+TEST_F(Nsys, StopsAtMoreRowsThanTheFileHasRoomFor) {
+  std::string sql =
+      "PRAGMA page_size=512; CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end);"
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 50000) "
+      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT 1, 2 FROM n;";
+  const std::string path =
+      folder_.write("x.sqlite", chained(read_bytes(write(sql, "whole.sqlite"))));
+  EXPECT_EQ(import_trace(folder_ / "whole.sqlite").hosts.size(), 50000U);
+  const std::string message = failure([&] { import_trace(path); });
+  EXPECT_NE(message.find("the table CUPTI_ACTIVITY_KIND_RUNTIME, row "), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("there are more rows than the file has room for"), std::string::npos)
+      << message;
+}
+
+TEST_F(Nsys, ReadsAReportThatIsSetUpForALog) {
+  const std::string path =
+      write("PRAGMA journal_mode=WAL;" + std::string(kNsysTables) + kTexts + kernel(0, 5, 100, 1));
+  EXPECT_EQ(describe(import_trace(path)),
+            "kernel \"gemm<float>(int)\" 0/7 0+5 correlation=1 grid=8 block=128\n");
+  EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
+  EXPECT_FALSE(std::filesystem::exists(path + "-shm"));
+}
+
+TEST_F(Nsys, KeepsACopyOfEachProcess) {
+  std::string rows = kNsysTables + std::string(kTexts);
+  for (int i = 0; i < 1500; ++i) rows += kernel(i * 10, i * 10 + 1 + i % 2, 100 + i % 2, i, i % 2);
+  const std::string path = write("BEGIN;" + rows + "COMMIT;");
+  const ImportOptions options{.cache_folder = folder_ / "cache"};
+  for (int time = 0; time < 2; ++time) {
+    const std::vector<Trace> traces = import_all(path, options);
+    ASSERT_EQ(traces.size(), 2U);
+    EXPECT_EQ(traces[0].devices[0].duration_ns, 1);
+    EXPECT_EQ(traces[1].devices[0].duration_ns, 2);
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "cache"), {}), 2);
+}
+
 TEST_F(Nsys, HasNoEyeForTriggersViewsAndGeneratedColumns) {
   const std::string text = describe(import_trace(write(
       std::string(kNsysTables) + kTexts + kernel(0, 5, 100, 1) +

@@ -198,12 +198,26 @@ class NsysExport(unittest.TestCase):
             JOIN ENUM_CUDA_MEM_KIND AS m ON m.id = c.srcKind GROUP BY 1, 2""")
         self.assertEqual(rows, [("Host-to-Device", "Pageable", shown(self.trace)[0]["copied_bytes"])])
 
+    def check_predictions(self, trace, path, *options):
+        before, after = (json.loads(run("predict", each, *options, "--format", "json", "--no-cache", "--quiet"))
+                         for each in (trace, path))
+        for key in ("measured", "baseline", "predicted"):
+            self.assertEqual(before[key], after[key], f"{trace}: {key}")
+
     def test_predictions_stay_the_same(self):
-        for options in ((), ("--with", "amp")):
-            before, after = (json.loads(run("predict", path, *options, "--format", "json", "--no-cache", "--quiet"))
-                             for path in (self.trace, self.path))
-            for key in ("measured", "baseline", "predicted"):
-                self.assertEqual(before[key], after[key])
+        self.check_predictions(self.trace, self.path)
+        self.check_predictions(self.trace, self.path, "--with", "amp")
+
+    @unittest.skipUnless(CORPUS, "FORETRACE_CORPUS names no folder")
+    def test_predictions_of_the_corpus_stay_the_same(self):
+        for name in ("rn50-dl-v100/w0_runA.pt.trace.json.gz", "hta-ddp-v100-mem/df_index_resolver.json.gz",
+                     "nanogpt-8rank/rank0.json.gz", "dev-pair-h100-mi300/qwen05b_h100.json.gz",
+                     "nsys-27b-eager-graph/result_2_7B_compile_ro.sqlite"):
+            trace = pathlib.Path(CORPUS) / name
+            if not trace.exists():
+                continue
+            run("convert", trace, self.path, "--no-cache", "--quiet")
+            self.check_predictions(trace, self.path)
 
 
 if __name__ == "__main__":
