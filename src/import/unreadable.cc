@@ -16,6 +16,8 @@ bool starts_with(std::string_view text, std::string_view start) {
 std::string what_json_it_is(std::string_view head) {
   if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
   if (contains(head, "\"communicators\"")) return "a list of communicators";
+  if (contains(head, "\"dataDeps\"") || contains(head, "\"durationMicros\""))
+    return "a Chakra execution trace as JSON; give the .et that it was made from";
   if (starts_with(head, "[[") && !starts_with(head, "[[[[") && !contains(head, "{"))
     return "a PyTorch memory timeline, which has no tasks";
   return {};
@@ -55,11 +57,6 @@ std::string what_database_it_is(const Sniffed& file) {
   return "a SQLite database without the tables of a profiler";
 }
 
-/// A protobuf message that begins with a length and then field 1, as Chakra's files do.
-bool looks_like_protobuf(std::string_view path, std::string_view head) {
-  return path.size() > 3 && path.substr(path.size() - 3) == ".et" && head.size() > 2;
-}
-
 }  // namespace
 
 std::string what_else_it_is(const Sniffed& file) {
@@ -67,7 +64,6 @@ std::string what_else_it_is(const Sniffed& file) {
   if (start == std::string_view::npos) return file.head.empty() ? "empty" : "blank";
   const std::string_view head = file.head.substr(start);
   if (head[0] == '{' || head[0] == '[') return what_json_it_is(head);
-  if (looks_like_protobuf(file.path, head)) return "a Chakra execution trace in protobuf";
   if (starts_with(head, "<!DOCTYPE") || starts_with(head, "<html") || starts_with(head, "<?xml")) {
     return "a web page or XML";
   }

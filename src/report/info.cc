@@ -176,6 +176,7 @@ nlohmann::json describe_trace(const Trace& trace) {
             {"memory_events", trace.memory.size()},
             {"forward_backward_links", trace.links.size()}}},
           {"steps_on_host_ns", census.steps_ns},
+          {"device_time_ns", census.device_time_ns},
           {"device_busy_ns", census.device_busy_ns},
           {"copied_bytes", bytes_of(trace, DeviceKind::copy)},
           {"filled_bytes", bytes_of(trace, DeviceKind::fill)},

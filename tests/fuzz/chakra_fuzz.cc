@@ -1,0 +1,54 @@
+// Any bytes as an execution trace, Chakra's or PyTorch's: a Trace or a TraceError.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "import/chakra.h"
+#include "import/pytorch_et.h"
+#include "trace/validate.h"
+
+namespace {
+
+class Bytes : public foretrace::Source {
+ public:
+  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  std::size_t read(char* to, std::size_t room) override {
+    const std::size_t part = std::min(room, size_);
+    std::memcpy(to, data_, part);
+    data_ += part;
+    size_ -= part;
+    return part;
+  }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t size_;
+};
+
+foretrace::Trace read(const std::uint8_t* data, std::size_t size) {
+  // What begins like JSON is PyTorch's.
+  if (data[0] == '{') {
+    Bytes bytes(data, size);
+    return foretrace::PytorchDocument(bytes, 64 + size % 100).read();
+  }
+  foretrace::PeekedSource bytes(std::make_unique<Bytes>(data, size));
+  return foretrace::read_chakra(bytes);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  std::optional<foretrace::Trace> trace;
+  try {
+    trace = read(data, size);
+  } catch (const foretrace::TraceError&) {
+    return 0;
+  }
+  foretrace::validate(
+      *trace);  // What is read refers to nothing that is not there: throwing is a bug.
+  return 0;
+}
