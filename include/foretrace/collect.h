@@ -16,6 +16,7 @@ struct CollectOptions {
   /// What is recorded: of kernels, api, sync, graphs, nvtx, memory, device_memory, overhead.
   std::vector<std::string> record = {"kernels", "api",           "sync",    "graphs",
                                      "nvtx",    "device_memory", "overhead"};
+  bool python = true;           ///< Steps and loaders of PyTorch programs, by a hook in Python.
   bool ops = false;             ///< Ranges around PyTorch's operators, steps and loaders.
   bool memory_history = false;  ///< PyTorch's own history of allocations, as a snapshot beside.
   Nanoseconds start_after{0};   ///< From the program's first use of CUDA.

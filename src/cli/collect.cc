@@ -58,7 +58,7 @@ struct CollectCommand {
   std::vector<std::string> command;
   std::vector<std::string> record;
   std::string start_after, duration, steps;
-  bool ops = false, memory = false, memory_history = false, profiler_api = false;
+  bool no_python = false, ops = false, memory = false, memory_history = false, profiler_api = false;
   bool keep_spool = false, quiet = false;
 
   void add_to(CLI::App& app) {
@@ -74,8 +74,10 @@ struct CollectCommand {
         ->type_name("LIST")
         ->allow_extra_args(false);
     app.add_flag("--ops", ops,
-                 "Also PyTorch's operators, steps and loaders, by ranges around them; slows the "
+                 "Also PyTorch's operators with their shapes, by ranges around them; slows the "
                  "host");
+    app.add_flag("--no-python", no_python,
+                 "Do not mark the training steps of PyTorch programs by a hook in Python");
     app.add_flag("--memory", memory, "Also every block of PyTorch's caching allocator");
     app.add_flag("--memory-history", memory_history,
                  "Also PyTorch's own memory snapshot, with the source lines that allocated, as a "
@@ -104,6 +106,7 @@ struct CollectCommand {
         throw Error("collect: --record: there is no '" + kind + "'" + did_you_mean(kind, known));
     }
     if (memory) options.record.push_back("memory");
+    options.python = !no_python;
     options.ops = ops;
     options.memory_history = memory_history;
     if (!start_after.empty())
@@ -146,9 +149,11 @@ struct CollectCommand {
     if (exporter_for(output) == nullptr) output += ".ftrace";
     SpoolFolder folder(output, keep_spool);
     const CollectedRun program = foretrace::collect(command, folder.path(), chosen);
-    std::vector<Recorded> all = read(program, folder);
+    std::string problem;
+    std::vector<Recorded> all = read(program, folder, problem);
     if (all.empty()) {
-      std::cerr << "foretrace: nothing was recorded: the program used no CUDA"
+      std::cerr << "foretrace: nothing was recorded: "
+                << (problem.empty() ? "the program used no CUDA" : problem)
                 << (program.status == 0
                         ? ""
                         : ", and ended with status " + std::to_string(program.status))
@@ -158,11 +163,14 @@ struct CollectCommand {
     }
     write(all, folder);
     move_snapshots(program);
+    if (keep_spool && !quiet) std::cerr << "foretrace: spools are in " << folder.path() << '\n';
     session.exit_code = program.status;
   }
 
-  /// Those of processes that used a GPU; of all, if none did.
-  std::vector<Recorded> read(const CollectedRun& program, SpoolFolder& folder) const {
+  /// Those of processes that used a GPU; of all, if none did. `problem` gets what kept the first
+  /// one from being recorded.
+  std::vector<Recorded> read(const CollectedRun& program, SpoolFolder& folder,
+                             std::string& problem) const {
     const Progress progress("converting the recording", quiet);
     std::vector<Recorded> all;
     for (const std::string& spool : program.spools) {
@@ -170,8 +178,8 @@ struct CollectCommand {
         Recorded one{import_trace(spool), spool};
         if (one.trace.record_count() > 0) {
           all.push_back(std::move(one));
-        } else {
-          tell_problems(one.trace);
+        } else if (problem.empty()) {
+          problem = first_problem(one.trace);
         }
       } catch (const TraceError& error) {
         std::cerr << "foretrace: " << error.what() << '\n';
@@ -184,6 +192,14 @@ struct CollectCommand {
       return a.trace.rank < b.trace.rank;
     });
     return all;
+  }
+
+  static std::string first_problem(const Trace& trace) {
+    for (const Note& note : trace.notes.all()) {
+      if (note.severity == Severity::warning)
+        return note.example.empty() ? note.text : note.example;
+    }
+    return {};
   }
 
   static void tell_problems(const Trace& trace) {

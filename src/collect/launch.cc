@@ -83,8 +83,9 @@ Environment environment_of(const std::string& folder, const CollectOptions& opti
   environment.set("FORETRACE_DURATION", std::to_string(options.duration.count()));
   environment.set("FORETRACE_STEPS", options.steps);
   environment.set("FORETRACE_PROFILER_API", options.profiler_api ? "1" : "0");
-  if (options.ops || options.memory_history) {
+  if (options.python || options.ops || options.memory_history) {
     environment.put_in_front("PYTHONPATH", find_part("site"), ':');
+    environment.set("FORETRACE_MARKS", options.python ? "1" : "0");
     environment.set("FORETRACE_OPS", options.ops ? "1" : "0");
     environment.set("FORETRACE_MEMORY_HISTORY", options.memory_history ? "1" : "0");
     environment.set("FORETRACE_SNAPSHOT", folder + "/snapshot");

@@ -1,8 +1,8 @@
 // A library for LD_PRELOAD, with two tasks that cannot be done from inside the driver's injection.
 //
 // It stands in front of a function that PyTorch's caching allocator calls for each block it gives
-// out or takes back, and passes the call on. The symbol is that of PyTorch 1.11 and later; where it
-// has another name, nothing is seen, and nothing breaks.
+// out or takes back, and passes the call on. The symbols are those of PyTorch 2 and of 1.9 to 1.13;
+// where it has another name, nothing is seen, and nothing breaks.
 //
 // And it keeps CUPTI for the recording: a second client, as torch.profiler is, would take the
 // buffers away without a word, so it is told what CUPTI tells when it is taken.
@@ -49,6 +49,28 @@ Function next_of(const char* name, const char* library_name) {
   return library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
 }
 
+struct Change {
+  void* block;
+  std::int64_t bytes;
+  std::size_t allocated, reserved;
+  TorchDevice device;
+};
+
+void note(const Change& change) {
+  static std::atomic<NoteBlock> recording{nullptr};
+  NoteBlock found = recording.load(std::memory_order_relaxed);
+  if (found == nullptr) {
+    found = of_recording<NoteBlock>("foretrace_note_block");
+    recording.store(found, std::memory_order_relaxed);
+  }
+  if (found == nullptr) return;
+  const foretrace::collect::BlockChange block{
+      reinterpret_cast<std::uintptr_t>(change.block), change.bytes,
+      static_cast<std::int64_t>(change.allocated), static_cast<std::int64_t>(change.reserved),
+      static_cast<std::int16_t>(change.device.type == kHost ? -1 : change.device.ordinal)};
+  found(&block);
+}
+
 bool recording_holds_cupti() {
   const auto holds = of_recording<HoldsCupti>("foretrace_holds_cupti");
   return holds != nullptr && holds() == 1;
@@ -84,6 +106,9 @@ extern "C" {
 __attribute__((visibility("default"))) void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
     void* block, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
     TorchDevice device);
+__attribute__((visibility("default"))) void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
+    void* block, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
+    TorchDevice device);
 __attribute__((visibility("default"))) foretrace::cupti::Result cuptiSubscribe(
     foretrace::cupti::Subscriber* subscriber, foretrace::cupti::Callback callback, void* user);
 __attribute__((visibility("default"))) foretrace::cupti::Result cuptiActivityRegisterCallbacks(
@@ -93,21 +118,19 @@ void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* block, std::int
                                                            std::size_t allocated,
                                                            std::size_t reserved,
                                                            TorchDevice device) {
-  static std::atomic<NoteBlock> note{nullptr};
-  NoteBlock found = note.load(std::memory_order_relaxed);
-  if (found == nullptr) {
-    found = of_recording<NoteBlock>("foretrace_note_block");
-    note.store(found, std::memory_order_relaxed);
-  }
-  if (found != nullptr) {
-    const foretrace::collect::BlockChange change{
-        reinterpret_cast<std::uintptr_t>(block), bytes, static_cast<std::int64_t>(allocated),
-        static_cast<std::int64_t>(reserved),
-        static_cast<std::int16_t>(device.type == kHost ? -1 : device.ordinal)};
-    found(&change);
-  }
+  note({block, bytes, allocated, reserved, device});
   static const auto next =
       next_of<Report>("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE", "libc10.so");
+  if (next != nullptr) next(block, bytes, allocated, reserved, device);
+}
+
+void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void* block, std::int64_t bytes,
+                                                           std::size_t allocated,
+                                                           std::size_t reserved,
+                                                           TorchDevice device) {
+  note({block, bytes, allocated, reserved, device});
+  static const auto next =
+      next_of<Report>("_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE", "libc10.so");
   if (next != nullptr) next(block, bytes, allocated, reserved, device);
 }
 

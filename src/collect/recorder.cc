@@ -125,11 +125,25 @@ void Recorder::flush(bool force) {
   constexpr int kPatience = 5;
   const Locked lock(flush_mutex_, kPatience);
   if (!lock.holds() || !is_alive()) return;
-  if (holds_cupti_) cupti_.flush_all(force ? cupti::kForceFlush : 0);
+  if (holds_cupti_) {
+    const cupti::Result result = cupti_.flush_all(force ? cupti::kForceFlush : 0);
+    if (force && result != cupti::kSuccess)
+      writer_.write_fact("problem", "CUPTI ended before the program: what came last is missing");
+  }
+  if (!force) come_first_at_exit();
   ThreadLog::drain_all();
   thread_names_.write_new(writer_);
   write_clocks();
   writer_.write_header();
+}
+
+/// Handlers run in the order opposite to that in which they were set, and CUDA sets its own after
+/// ours, in the first calls of the program: then CUPTI is gone before it is asked for its last
+/// records. So ours is set again when CUDA is up.
+void Recorder::come_first_at_exit() {
+  constexpr int kTimes = 4;
+  if (exit_handlers_.load(std::memory_order_relaxed) >= kTimes) return;
+  if (exit_handlers_++ < kTimes) std::atexit(on_exit);
 }
 
 void Recorder::on_exit() { instance().finish(); }

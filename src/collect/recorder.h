@@ -65,6 +65,8 @@ class Recorder {
   void take_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
   void decode_buffer(std::uint8_t* buffer, std::size_t valid);
   void name_call(std::uint32_t domain, std::uint32_t id);
+  void note_unreadable();
+  void come_first_at_exit();
   void note_graph(std::uint32_t id, const cupti::GraphData& graph);
   void run_flusher();
   void start_flusher();
@@ -91,6 +93,8 @@ class Recorder {
   std::atomic<bool> window_open_{false};
   std::atomic<bool> window_over_{false};
   std::atomic<bool> stopping_{false};
+  std::atomic<int> exit_handlers_{0};
+  std::atomic<bool> told_unreadable_{false};
   std::uint64_t started_ = 0;
   std::atomic<std::uint64_t> opened_{0};
   pthread_mutex_t start_mutex_ = PTHREAD_MUTEX_INITIALIZER;

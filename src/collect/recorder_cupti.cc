@@ -167,6 +167,7 @@ void Recorder::note_graph(std::uint32_t id, const cupti::GraphData& graph) {
 
 void Recorder::on_request(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
   Recorder& recorder = instance();
+  recorder.come_first_at_exit();
   *most = 0;
   *buffer = recorder.buffers_.take();
   *size = *buffer == nullptr ? 0 : recorder.buffers_.bytes();
@@ -225,8 +226,15 @@ void Recorder::decode_buffer(std::uint8_t* buffer, std::size_t valid) {
     used = count = 0;
   }
   if (rows != nullptr) writer_.write_rows(rows, used, count);
+  if (result != cupti::kMaxLimitReached) note_unreadable();
   writer_.untimed += untimed;
   std::free(rows);
+}
+
+/// CUPTI's iterator stopped inside of a buffer: how many records lie behind, nobody knows.
+void Recorder::note_unreadable() {
+  if (!told_unreadable_.exchange(true))
+    writer_.write_fact("problem", "CUPTI could not read the rest of some of its own buffers");
 }
 
 /// Once for each call there is. `runtime` is 0 or 1.

@@ -1,7 +1,6 @@
 #include "export/sqlite_writer.h"
 
 #include <sqlite3.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <cstring>
 
 #include "foretrace/error.h"
+#include "foretrace/new_file.h"
 
 namespace foretrace {
 
@@ -54,10 +54,7 @@ void SqliteWriter::finish() {
   run("COMMIT");
   if (sqlite3_close(database_.get()) != SQLITE_OK) fail();
   static_cast<void>(database_.release());
-  // mkstemp makes files for nobody else.
-  const ::mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::chmod(written_.c_str(), 0666 & ~mask);
+  give_usual_rights(written_);
   if (std::rename(written_.c_str(), path_.c_str()) != 0)
     throw Error("cannot write '" + path_ + "': " + std::strerror(errno));
   finished_ = true;

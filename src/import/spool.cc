@@ -34,7 +34,8 @@ Trace SpoolReader::read() {
     if (chunk.kind == spool::ChunkKind::rows) take(chunk.body);
   });
   close_ranges();
-  drop_inner_calls();
+  join_inner_calls();
+  drop_records();
   resolve_events();
   clone_edges();
   make_relative();
@@ -317,6 +318,7 @@ void SpoolReader::write_notes() {
   warn("parts of the spool with records of unknown kinds", static_cast<std::uint64_t>(odd_rows_),
        {});
   tell("ranges without an end, ended with the recording", open_ranges_);
+  tell("steps without an end, left out", open_steps_);
   tell("ends of ranges that began before the recording", stray_ends_);
 }
 

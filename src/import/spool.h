@@ -84,7 +84,8 @@ class SpoolReader {
 
   // Joins.
   void close_ranges();
-  void drop_inner_calls();
+  void join_inner_calls();
+  void drop_records();
   void resolve_events();
   void describe_collectives();
   void clone_edges();
@@ -96,7 +97,7 @@ class SpoolReader {
   Trace trace_;
   InternCache intern_;
   KinetoLanes lanes_;
-  std::vector<NameId> names_;  ///< By number of text; 0 until asked for.
+  std::vector<NameId> names_;            ///< By number of text; 0 until asked for.
   std::vector<std::string_view> texts_;  ///< In the file, or in `repaired_`.
   std::deque<std::string> repaired_;
   std::vector<NameId> call_names_[3];         ///< By domain and number; 0 until asked for.
@@ -117,6 +118,7 @@ class SpoolReader {
   std::vector<spool::Sync> waits_;  ///< Of events, with the sync record's place.
   std::vector<std::uint32_t> wait_records_;
   std::vector<InnerCall> inner_;
+  std::vector<std::uint32_t> dropped_;  ///< Host records that go.
   std::vector<NamedCollective> collectives_;
   std::vector<spool::GraphClone> clones_;
   std::unordered_map<std::uint64_t, std::int64_t> device_blocks_;
@@ -125,8 +127,8 @@ class SpoolReader {
   std::vector<std::string> not_recorded_;
   SpoolFile::Damage damage_;
   std::int64_t last_time_ = 0;
-  std::int64_t open_ranges_ = 0, stray_ends_ = 0, unexplained_ = 0, backwards_ = 0, odd_rows_ = 0,
-               invalid_texts_ = 0;
+  std::int64_t open_ranges_ = 0, open_steps_ = 0, stray_ends_ = 0, unexplained_ = 0, backwards_ = 0,
+               odd_rows_ = 0, invalid_texts_ = 0;
 };
 
 }  // namespace foretrace

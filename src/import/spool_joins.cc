@@ -6,12 +6,19 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "foretrace/step_name.h"
 #include "import/spool.h"
 
 namespace foretrace {
 
 void SpoolReader::close_ranges() {
   const auto close = [&](std::uint32_t record) {
+    // A step that did not end says nothing about how long steps take.
+    if (step_name(trace_.names[trace_.hosts[record].name])) {
+      ++open_steps_;
+      dropped_.push_back(record);
+      return;
+    }
     ++open_ranges_;
     trace_.hosts[record].duration_ns =
         std::max<std::int64_t>(0, last_time_ - trace_.hosts[record].start_ns);
@@ -24,12 +31,11 @@ void SpoolReader::close_ranges() {
 
 /// The runtime does its work by driver calls. One record of both is enough, and is what other
 /// profilers show; what the inner one launched, the outer one launched.
-void SpoolReader::drop_inner_calls() {
+void SpoolReader::join_inner_calls() {
   if (inner_.empty()) return;
   std::unordered_map<std::uint32_t, std::uint32_t> outer_of;
-  std::vector<bool> drop(trace_.hosts.size());
   for (const InnerCall& call : inner_) {
-    drop[call.inner] = true;
+    dropped_.push_back(call.inner);
     const std::uint32_t inner = trace_.hosts[call.inner].correlation;
     const std::uint32_t outer = trace_.hosts[call.outer].correlation;
     if (inner != 0 && outer != 0 && inner != outer) outer_of[inner] = outer;
@@ -43,6 +49,14 @@ void SpoolReader::drop_inner_calls() {
     for (SyncRecord& record : trace_.syncs) lift(record.correlation);
     for (spool::Event& event : events_) lift(event.correlation);
   }
+  trace_.notes.add(Severity::info, "driver calls inside of runtime calls, counted as one", {},
+                   static_cast<std::int64_t>(inner_.size()));
+}
+
+void SpoolReader::drop_records() {
+  if (dropped_.empty()) return;
+  std::vector<bool> drop(trace_.hosts.size());
+  for (const std::uint32_t record : dropped_) drop[record] = true;
   std::vector<std::uint32_t> moved(trace_.hosts.size());
   std::size_t kept = 0;
   for (std::size_t i = 0; i < trace_.hosts.size(); ++i) {
@@ -51,8 +65,6 @@ void SpoolReader::drop_inner_calls() {
   }
   trace_.hosts.resize(kept);
   for (NamedCollective& named : collectives_) named.record = moved[named.record];
-  trace_.notes.add(Severity::info, "driver calls inside of runtime calls, counted as one", {},
-                   static_cast<std::int64_t>(inner_.size()));
 }
 
 /// By the number of the recording where CUPTI tells it; else the last recording of that event in

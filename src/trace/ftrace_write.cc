@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "foretrace/error.h"
+#include "foretrace/new_file.h"
 #include "foretrace/trace.h"
 #include "trace/ftrace_bytes.h"
 #include "trace/ftrace_layout.h"
@@ -146,9 +147,8 @@ class Writer {
 
 LooseRows loose_rows(const Trace& trace) {
   LooseRows loose;
-  loose.trace.push_back(
-      {trace.rank, trace.world_size, trace.origin_ns, trace.tick_ns, trace.has_times,
-       trace.format});
+  loose.trace.push_back({trace.rank, trace.world_size, trace.origin_ns, trace.tick_ns,
+                         trace.has_times, trace.format});
   for (std::uint32_t i = 0; i < trace.names.size(); ++i)
     loose.names.push_back({std::string(trace.names[NameId{i}])});
   for (const auto& [key, value] : trace.metadata) loose.metadata.push_back({key, value});
@@ -169,6 +169,7 @@ void write_whole(const std::string& bytes, const std::string& path) {
     done += static_cast<std::size_t>(wrote);
   }
   const bool closed = ::close(handle) == 0;
+  give_usual_rights(temporary);
   if (done == bytes.size() && closed && std::rename(temporary.c_str(), path.c_str()) == 0) return;
   const std::string why = std::strerror(errno);
   ::unlink(temporary.c_str());

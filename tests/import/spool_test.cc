@@ -136,6 +136,19 @@ TEST(Spool, RangesNestWithinTheirDomain) {
   EXPECT_EQ(trace.notes.count("ranges without an end, ended with the recording"), 1);
 }
 
+TEST(Spool, AStepThatDidNotEndIsNoStep) {
+  SpoolBytes spool;
+  const std::uint32_t first = spool.text("ProfilerStep#1");
+  const std::uint32_t second = spool.text("ProfilerStep#2");
+  spool.rows(range(spool::RowKind::range_push, 100, first), range(spool::RowKind::range_pop, 200),
+             range(spool::RowKind::range_push, 210, second), call(kRuntime, 300, 310, 1));
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.hosts.size(), 2U);
+  EXPECT_EQ(name_of(trace, trace.hosts[0]), "ProfilerStep#1");
+  EXPECT_EQ(trace.hosts[1].kind, HostKind::runtime);
+  EXPECT_EQ(trace.notes.count("steps without an end, left out"), 1);
+}
+
 TEST(Spool, WaitsFindTheRecordingOfTheirEvent) {
   SpoolBytes spool;
   spool::Context context;
