@@ -81,7 +81,8 @@ TEST(Collect, ThreadsThatHaveEndedAreNotForgotten) {
 
 TEST(Collect, LocksOfCuptiAndOursDoNotMeet) {
   // CUPTI holds a lock while it calls back, and its functions take it.
-  Recording recording({.program = {"threads", "4", "20000"},
+  Recording recording({.options = {"--record", "kernels,api"},
+                       .program = {"threads", "4", "20000"},
                        .environment = {{"FORETRACE_STANDIN", "strict=1"},
                                        {"FORETRACE_FLUSH_MS", "1"},
                                        {"FORETRACE_BUFFER_BYTES", "16384"}}});
