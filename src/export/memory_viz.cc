@@ -13,7 +13,8 @@ namespace foretrace {
 
 namespace {
 
-using nlohmann::json;
+/// Keeps the order of keys.
+using json = nlohmann::ordered_json;
 
 std::string_view action_name(const VizEvent& event) {
   switch (event.action) {
@@ -47,12 +48,14 @@ struct Frame {
 
 Frame frame_of(std::string_view text) {
   for (std::size_t colon = text.find(':'); colon != text.npos; colon = text.find(':', colon + 1)) {
-    std::size_t end = colon + 1;
+    const std::size_t digits = colon + 1 + (text.substr(colon + 1, 1) == "-" ? 1 : 0);
+    std::size_t end = digits;
     std::int64_t line = 0;
-    while (end < text.size() && end < colon + 11 && text[end] >= '0' && text[end] <= '9')
+    while (end < text.size() && end < digits + 10 && text[end] >= '0' && text[end] <= '9')
       line = line * 10 + (text[end++] - '0');
-    if (end > colon + 1 && end < text.size() && text[end] == ' ')
-      return {text.substr(0, colon), text.substr(end + 1), line};
+    if (end > digits && end < text.size() && text[end] == ' ') {
+      return {text.substr(0, colon), text.substr(end + 1), digits > colon + 1 ? -line : line};
+    }
   }
   return {{}, text, 0};
 }
@@ -109,7 +112,8 @@ void SnapshotWriter::write_frame(const std::string& text) {
   out_.begin_dict();
   member("name", frame.name);
   member("filename", frame.file);
-  member("line", frame.line);
+  // PyTorch counts lines without a sign, so that no line, -1, is a very large one.
+  out_.text("line"), out_.address(static_cast<std::uint64_t>(frame.line));
   out_.end();
   frames_.emplace(text, out_.remember());
 }

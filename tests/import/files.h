@@ -16,6 +16,9 @@
 
 namespace foretrace {
 
+// Tests of a program of whole runs have another class of this name, and both may be linked into one.
+inline namespace files {
+
 class Folder {
  public:
   Folder() {
@@ -42,6 +45,8 @@ class Folder {
  private:
   std::string path_;
 };
+
+}  // namespace files
 
 inline std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -1,0 +1,21 @@
+// Any bytes as a pickle: plain data, and if that is a memory snapshot, a valid Trace; or a
+// TraceError. The time and memory that it takes are bounded by the number of bytes.
+
+#include <cstdint>
+#include <string>
+
+#include "foretrace/error.h"
+#include "import/pickle.h"
+#include "import/torch_memory.h"
+#include "trace/validate.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const foretrace::PlainData plain =
+        foretrace::read_pickle({reinterpret_cast<const char*>(data), size});
+    foretrace::to_json_text(plain, plain.root, 4096);
+    foretrace::validate(foretrace::SnapshotReader(plain, size).read());
+  } catch (const foretrace::TraceError&) {
+  }
+  return 0;
+}
