@@ -13,11 +13,26 @@ namespace {
 
 constexpr std::int64_t kMostDamaged = 1000;
 
-/// Fields 1 and 2 as the message about the file has them: texts or attributes.
+bool is_printable(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f; });
+}
+
+/// A name, and the rest of a message.
+bool is_attribute(std::string_view message) {
+  ProtoReader fields(message);
+  if (!fields.next() || fields.number() != 1 || !is_printable(fields.bytes())) return false;
+  while (fields.next()) {
+  }
+  return !fields.damaged();
+}
+
+/// Fields 1 and 2 as the message about the file has them: a version and attributes.
 bool is_metadata(std::string_view message) {
   ProtoReader fields(message);
   while (fields.next()) {
-    if (fields.number() > 2 || fields.wire() != WireType::bytes) return false;
+    const bool is_version = fields.number() == 1 && is_printable(fields.bytes());
+    if (!is_version && (fields.number() > 2 || !is_attribute(fields.bytes()))) return false;
   }
   return !fields.damaged();
 }

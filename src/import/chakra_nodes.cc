@@ -135,6 +135,7 @@ struct ChakraNodes::Draft {
   ChakraNode node;
   std::string_view name;
   std::string_view inputs, outputs;  ///< Messages.
+  std::int64_t start_micros = 0, duration_micros = 0;
   std::map<Attribute, std::int64_t> numbers;
   std::string group;
 
@@ -147,57 +148,9 @@ struct ChakraNodes::Draft {
 
 bool ChakraNodes::add(std::string_view message) {
   Draft draft;
+  if (!read_fields(message, draft)) return false;
   ChakraNode& node = draft.node;
-  std::int64_t start = 0, duration = 0;
-  ProtoReader fields(message);
-  while (fields.next()) {
-    switch (fields.number()) {
-      case 1:
-        node.id = fields.unsigned_value();
-        break;
-      case 2:
-        draft.name = fields.bytes();
-        break;
-      case 3:
-        node.type = static_cast<ChakraType>(std::min<std::uint64_t>(fields.unsigned_value(), 255));
-        break;
-      case 4:
-        fields.each_varint([&](std::uint64_t id) { node.control.push_back(id); });
-        break;
-      case 5:
-        fields.each_varint([&](std::uint64_t id) { node.data.push_back(id); });
-        break;
-      case 6:
-        start = fields.signed_value();
-        break;
-      case 7:
-        duration = fields.signed_value();
-        break;
-      case 8:
-        draft.inputs = fields.bytes();
-        break;
-      case 9:
-        draft.outputs = fields.bytes();
-        break;
-      case 10:
-        read_attribute(fields.bytes(), draft);
-        break;
-      default:
-        break;
-    }
-  }
-  if (fields.damaged()) return false;
-  if (start < 0 || start > kMostMicros || duration < 0 || duration > kMostMicros) {
-    ++impossible_times_;
-    start = duration = 0;
-  }
-  constexpr std::int64_t kMostNs = 1000 * kMostMicros;
-  if (start > 0) node.start_ns = start * 1000;
-  node.duration_ns = duration * 1000;
-  if (const auto exact = draft.number(Attribute::start_ns, -1); exact >= 0 && exact <= kMostNs)
-    node.start_ns = exact, trace_.tick_ns = 1;
-  if (const auto exact = draft.number(Attribute::duration_ns, -1); exact >= 0 && exact <= kMostNs)
-    node.duration_ns = exact, trace_.tick_ns = 1;
+  set_times(draft);
   std::int64_t invalid = 0;
   node.name = names_.intern(decode_text({.begin = draft.name.data(),
                                          .size = static_cast<std::uint32_t>(draft.name.size()),
@@ -220,6 +173,70 @@ bool ChakraNodes::add(std::string_view message) {
   }
   nodes_.push_back(std::move(node));
   return true;
+}
+
+bool ChakraNodes::read_fields(std::string_view message, Draft& draft) {
+  ChakraNode& node = draft.node;
+  ProtoReader fields(message);
+  while (fields.next()) {
+    switch (fields.number()) {
+      case 1:
+        node.id = fields.unsigned_value();
+        break;
+      case 2:
+        draft.name = fields.bytes();
+        break;
+      case 3:
+        node.type = static_cast<ChakraType>(std::min<std::uint64_t>(fields.unsigned_value(), 255));
+        break;
+      case 4:
+        fields.each_varint([&](std::uint64_t id) { node.control.push_back(id); });
+        break;
+      case 5:
+        fields.each_varint([&](std::uint64_t id) { node.data.push_back(id); });
+        break;
+      case 6:
+        draft.start_micros = fields.signed_value();
+        break;
+      case 7:
+        draft.duration_micros = fields.signed_value();
+        break;
+      case 8:
+        draft.inputs = fields.bytes();
+        break;
+      case 9:
+        draft.outputs = fields.bytes();
+        break;
+      case 10:
+        read_attribute(fields.bytes(), draft);
+        break;
+      default:
+        break;
+    }
+  }
+  return !fields.damaged();
+}
+
+/// Attributes with nanoseconds win over the fields with microseconds.
+void ChakraNodes::set_times(Draft& draft) {
+  const auto possible = [](std::int64_t time, std::int64_t most) {
+    return time >= 0 && time <= most;
+  };
+  if (!possible(draft.start_micros, kMostMicros) || !possible(draft.duration_micros, kMostMicros)) {
+    ++impossible_times_;
+    draft.start_micros = draft.duration_micros = 0;
+  }
+  ChakraNode& node = draft.node;
+  if (draft.start_micros > 0) node.start_ns = draft.start_micros * 1000;
+  node.duration_ns = draft.duration_micros * 1000;
+  const auto replace = [&](Attribute attribute, std::int64_t& time) {
+    const std::int64_t exact = draft.number(attribute, -1);
+    if (!possible(exact, 1000 * kMostMicros)) return;
+    time = exact;
+    trace_.tick_ns = 1;
+  };
+  replace(Attribute::start_ns, node.start_ns);
+  replace(Attribute::duration_ns, node.duration_ns);
 }
 
 void ChakraNodes::read_attribute(std::string_view message, Draft& draft) {

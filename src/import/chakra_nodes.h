@@ -27,6 +27,8 @@ class ChakraNodes {
   /// What one node's message says, as views into it.
   struct Draft;
 
+  bool read_fields(std::string_view message, Draft& draft);
+  void set_times(Draft& draft);
   void read_attribute(std::string_view message, Draft& draft);
   void set_attribute(std::string_view name, const ProtoReader& value, Draft& draft);
   void read_metadata_attribute(std::string_view message);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "foretrace/error.h"
 
@@ -31,6 +32,17 @@ void note_match(Trace& profiled, const Trace& execution, const OpMatch& match) {
   profiled.notes.add(match.share() < 0.9 ? Severity::warning : Severity::info,
                      "ops of the execution trace that are not in this one",
                      execution.names[execution.hosts[at].name], missing);
+}
+
+/// Chakra's traces are made from PyTorch's, and have their tensors.
+void keep_those_with_times(std::vector<Trace>& traces, Notes& notes) {
+  const auto is_timed = [](const Trace& trace) { return trace.has_times; };
+  if (std::none_of(traces.begin(), traces.end(), is_timed)) return;
+  const auto dropped = std::erase_if(traces, std::not_fn(is_timed));
+  if (dropped > 0) {
+    notes.add(Severity::info, "execution traces without times beside those with times, left out",
+              {}, static_cast<std::int64_t>(dropped));
+  }
 }
 
 struct Pair {
@@ -93,7 +105,8 @@ bool link_execution_trace(Trace& profiled, const Trace& execution, const OpMatch
 
 void link_execution_traces(std::vector<Trace>& traces, Notes& notes) {
   const auto executions = std::count_if(traces.begin(), traces.end(), is_execution_trace);
-  if (executions == 0 || executions == std::ssize(traces)) return;
+  if (executions == 0) return;
+  if (executions == std::ssize(traces)) return keep_those_with_times(traces, notes);
   std::vector<std::int32_t> ranks;
   for (const Trace& trace : traces) ranks.push_back(trace.rank);
   std::sort(ranks.begin(), ranks.end());

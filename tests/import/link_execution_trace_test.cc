@@ -7,6 +7,7 @@
 
 #include "foretrace/error.h"
 #include "import/files.h"
+#include "import/protobuf_bytes.h"
 #include "trace/validate.h"
 
 namespace foretrace {
@@ -134,6 +135,16 @@ TEST_F(LinkExecutionTrace, AFolderOfExecutionTracesIsThoseTraces) {
   const std::vector<Trace> traces = import_all(folder_ / "run");
   ASSERT_EQ(traces.size(), 2U);
   EXPECT_EQ(traces[1].rank, 1);
+}
+
+TEST_F(LinkExecutionTrace, ATraceOfChakraNeedsNoneOfPyTorch) {
+  const std::string node =
+      proto_number(1, 1) + proto_text(2, "add") + proto_number(3, 4) + proto_number(7, 10);
+  folder_.write("run/job.0.et", proto_delimited(proto_text(1, "0.0.4")) + proto_delimited(node));
+  folder_.write("run/et_0.json", execution(kOps));
+  const std::vector<Trace> traces = import_all(folder_ / "run");
+  ASSERT_EQ(traces.size(), 1U);
+  EXPECT_EQ(traces[0].format, "chakra");
 }
 
 TEST_F(LinkExecutionTrace, RefusesWhatIsNoExecutionTrace) {

@@ -8,6 +8,7 @@ import os
 import struct
 import subprocess
 import tarfile
+import tempfile
 import unittest
 
 FORETRACE = os.environ.get("FORETRACE", "")
@@ -178,8 +179,8 @@ class ExecutionTraceTotals(unittest.TestCase):
     def test_a_cut_trace_is_read_up_to_the_cut_or_refused(self):
         with open(os.path.join(CORPUS, CHAKRA[1]), "rb") as file:
             whole = file.read()
-        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"foretrace-cut-{os.getpid()}.et")
-        try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "cut.et")
             for size in (0, 1, 50, 200, 10_000, len(whole) // 2, len(whole) - 1):
                 with open(path, "wb") as file:
                     file.write(whole[:size])
@@ -187,8 +188,6 @@ class ExecutionTraceTotals(unittest.TestCase):
                                      capture_output=True, text=True)
                 self.assertIn(run.returncode, (0, 3), size)
                 self.assertEqual(run.returncode == 0, "is cut off" in run.stdout, size)
-        finally:
-            os.remove(path)
 
 
 if __name__ == "__main__":
