@@ -275,8 +275,8 @@ void AllocatorReplay::merge(Pieces::iterator piece) {
   pieces_.erase(piece);
 }
 
-/// Blocks are compared by their addresses, as the size of one that was there all the time may not be
-/// known.
+/// Blocks are compared by their addresses, as the size of one that was there all the time may not
+/// be known.
 void AllocatorReplay::compare() {
   std::map<std::uint64_t, std::int64_t> gone = live_;
   bool has_segments = false;

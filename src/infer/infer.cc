@@ -22,7 +22,7 @@ void name_devices(const Trace& trace, Graph& graph) {
 
 Inference infer(const Trace& trace) {
   using namespace infer_detail;
-  if (!trace.segments.empty() && trace.devices.empty()) {
+  if (trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory")) {
     throw TraceError(
         "there is nothing to replay: a memory snapshot tells what the allocator did, not what ran; "
         "give a profiler trace of the same run");

@@ -219,7 +219,7 @@ nlohmann::json allocating_stacks_json(const Trace& trace) {
 
 void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
   rows.push_back({"memory", grouped(std::ssize(trace.memory)) + " events"});
-  if (trace.segments.empty()) return;
+  if (trace.segments.empty() && trace.format != "torch_memory") return;
   for (const auto& [device, one] : allocators(trace)) {
     const std::string name = "device " + std::to_string(device);
     std::string text = "peak " + bytes_text(one.peak_allocated) + " allocated (" +
@@ -228,6 +228,7 @@ void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>
                        counted(one.allocations, "allocation");
     if (one.out_of_memory > 0) text += ", " + grouped(one.out_of_memory) + " times out of memory";
     rows.push_back({name, std::move(text)});
+    if (one.segments == 0) continue;  // What it holds at the end is not known.
     rows.push_back({"", "at the end " + bytes_text(one.in_use) + " in " +
                             counted(one.used_blocks, "block") + " of " + grouped(one.blocks) +
                             ", " + bytes_text(one.held) + " in " +

@@ -122,7 +122,7 @@ class Count {
     };
     for (const HostRecord& record : trace_.hosts) widen(record.start_ns, record.duration_ns);
     for (const DeviceRecord& record : trace_.devices) widen(record.start_ns, record.duration_ns);
-    if (!trace_.segments.empty()) {
+    if (!trace_.segments.empty() || trace_.format == "torch_memory") {
       for (const MemoryRecord& record : trace_.memory) widen(record.time_ns, 0);
     }
     if (first > last) return;

@@ -268,7 +268,7 @@ Found overhead(const Patient& patient) {
 
 /// What an allocator held, without the work it was for.
 bool is_memory_snapshot(const Trace& trace) {
-  return !trace.segments.empty() && trace.devices.empty();
+  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
 }
 
 /// Nothing about time is to be expected of such a trace.
