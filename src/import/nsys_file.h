@@ -126,6 +126,7 @@ class NsysReport {
   SyncKind sync_kind(const SqliteRows& row, SyncKind called);
   SyncKind kind_of_call(std::uint32_t correlation) const;
   void read_memory();
+  void find_memory_calls();
   std::uint16_t thread_of_memory(const SqliteRows& row);
   void read_thread_names();
   void read_devices();
@@ -156,6 +157,7 @@ class NsysReport {
   std::vector<EventRecord> events_;         ///< By context, event and correlation.
   std::vector<EventRecord> synced_events_;  ///< By sync id.
   std::vector<NvtxText> domains_, categories_;
+  std::vector<std::uint32_t> memory_calls_;  ///< Into Trace::hosts.
   std::int64_t session_ns_ = 0;
   std::array<std::pair<std::int64_t, std::string>, static_cast<std::size_t>(NsysOdd::count)> odd_;
 };

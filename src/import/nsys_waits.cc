@@ -119,7 +119,7 @@ SyncKind NsysReport::kind_of_call(std::uint32_t id) const {
 /// of types says, so that the call and the ids are asked first.
 SyncKind NsysReport::sync_kind(const SqliteRows& row, SyncKind called) {
   const SyncKind typed = kind_of_type(row.integer(type));
-  if (row.known(old_type) && typed != SyncKind::unknown) return typed;
+  if (row.known(old_type)) return typed != SyncKind::unknown ? typed : called;
   SyncKind found = called;
   if (found == SyncKind::unknown)
     found = row.known(Column::stream) && row.known(event) ? kind_of_ids(row) : typed;

@@ -244,10 +244,6 @@ std::int64_t SqliteRows::integer(int column, std::int64_t otherwise) const {
   return has(column) ? sqlite3_column_int64(statement_.get(), column) : otherwise;
 }
 
-double SqliteRows::real(int column) const {
-  return sqlite3_column_double(statement_.get(), column);
-}
-
 std::string_view SqliteRows::text(int column) const {
   const unsigned char* const text = sqlite3_column_text(statement_.get(), column);
   if (text == nullptr) return {};

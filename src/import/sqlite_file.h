@@ -64,7 +64,6 @@ class SqliteRows {
   /// Of the current row. `column` counts from 0 in the list given.
   bool has(int column) const;
   std::int64_t integer(int column, std::int64_t otherwise = 0) const;
-  double real(int column) const;
   /// Valid until next().
   std::string_view text(int column) const;
   /// Whether the table has a column of that number.

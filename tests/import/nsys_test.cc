@@ -206,6 +206,22 @@ TEST_F(Nsys, ReadsMemoryOfTheDriverAndOfPools) {
   EXPECT_EQ(trace.memory[2].action, MemoryAction::segment_free);
 }
 
+TEST_F(Nsys, FindsTheThreadThatTookMemoryByTheTimeOfItsCall) {
+  const Trace trace = import_trace(write(
+      "CREATE TABLE StringIds (id INTEGER, value TEXT); INSERT INTO StringIds VALUES (1, "
+      "'cudaMalloc_v3020'), (2, 'cudaLaunchKernel_v7000');"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);"
+      "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start, deviceId, bytes, memKind, "
+      "memoryOperationType);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (0, 90, " +
+      id_of(100, 11) + ", 1, 2), (20, 30, " + id_of(100, 12) + ", 2, 1), (22, 80, " +
+      id_of(100, 13) +
+      ", 3, 2);"
+      "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (25, 0, 64, 2, 0);"));
+  ASSERT_EQ(trace.memory.size(), 1U);
+  EXPECT_EQ(trace.threads.at(trace.memory[0].thread).id, 12);
+}
+
 TEST_F(Nsys, JoinsCallsWithinTheirProcessOnly) {
   const std::string path =
       write(std::string(kNsysTables) + kTexts + call(1000, 1010, 100, 5) +
