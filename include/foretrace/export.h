@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,5 +53,26 @@ Trace cut(const Trace& trace, Window window);
 /// ("ProfilerStep#7"). Nothing if the trace has no such markers; throws Error, with those there
 /// are, if one of the two is missing.
 std::optional<Window> window_of_steps(const Trace& trace, std::int64_t first, std::int64_t last);
+
+struct Anonymization {
+  std::string salt{};               ///< The same salt gives the same replacements.
+  std::vector<std::string> keep{};  ///< Names, or parts of paths, that stay as they are.
+  bool drop_shapes = false;         ///< Sizes, types and values of what ops work on go, too.
+  bool keep_time = false;           ///< When it was recorded stays.
+  /// What of a kernel's name is to stay, because predictions look at it; nullptr: nothing.
+  std::string (*kernel_words)(std::string_view name) = nullptr;
+};
+
+/// What anonymize() did to texts.
+struct AnonymizedTexts {
+  std::set<std::string> kept;    ///< Those that stayed, and parts of others that did.
+  std::set<std::string> hidden;  ///< Those that did not.
+};
+
+/// The same trace with names that say nothing about the program: what CUDA, PyTorch and NCCL call
+/// things stays, all else becomes letters that depend on it and the salt. So what was the same is
+/// still the same, parts of paths each by themselves. Addresses begin anew, and so does time. What
+/// predictions look at stays, so that they say the same.
+Trace anonymize(const Trace& trace, const Anonymization& how, AnonymizedTexts& texts);
 
 }  // namespace foretrace

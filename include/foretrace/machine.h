@@ -49,4 +49,9 @@ struct KernelClass {
 };
 KernelClass classify_kernel(std::string_view name);
 
+/// What of a kernel's name decides its class, without the rest of it: fragments such as "gemm" and
+/// "bf16", joined by dashes. They classify as the name does, also with a dash and letters none of
+/// a-c, e, f, i, l-u, w-y behind them.
+std::string class_words(std::string_view name);
+
 }  // namespace foretrace

@@ -218,7 +218,7 @@ std::optional<Window> window_of_steps(const Trace& trace, std::int64_t first, st
   }
   if (steps.empty()) return std::nullopt;
   if (steps.count(first) == 0 || steps.count(last) == 0) {
-    throw Error("steps must be between " + std::to_string(steps.begin()->first) + " and " +
+    throw Error("must be between " + std::to_string(steps.begin()->first) + " and " +
                 std::to_string(steps.rbegin()->first) + ", the steps of this trace, got " +
                 std::to_string(first) + "-" + std::to_string(last));
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "foretrace/machine.h"
 
@@ -214,6 +215,26 @@ KernelClass classify_kernel(std::string_view name) {
   kind.tensor_cores =
       kind.bound == Boundness::compute && has_any(lower, kTensor) && !has_any(lower, kVector);
   return kind;
+}
+
+std::string class_words(std::string_view name) {
+  const std::string lower = prepared(name);
+  std::vector<std::string> words;
+  // These two are told by more than a fragment; the first only at the begin of a name.
+  if (lower.starts_with("cijk_"))
+    words.push_back(is_half_cijk(lower) ? "cijk_x_x_h" : "cijk_x_x_s");
+  if (lower.find("nvjet_") != std::string::npos)
+    words.push_back(is_half_nvjet(lower) ? "nvjet_h" : "nvjet_s");
+  const auto add = [&](std::span<const std::string_view> fragments) {
+    for (const std::string_view fragment : fragments) {
+      const bool known = std::find(words.begin(), words.end(), fragment) != words.end();
+      if (!known && lower.find(fragment) != std::string::npos) words.emplace_back(fragment);
+    }
+  };
+  add(kLatency), add(kMemory), add(kCompute), add(kTensor), add(kVector), add(kHalf);
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : "-") + word;
+  return all;
 }
 
 }  // namespace foretrace

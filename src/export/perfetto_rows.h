@@ -1,0 +1,27 @@
+#pragma once
+
+// Perfetto draws a track as a stack: a slice must end before those around it do. Slices that
+// overlap otherwise go to further rows of the same track:
+//
+//     recorded    |--a--|           row 0   |--a--|  |c|
+//                    |--b--|        row 1      |--b--|
+//                          |c|
+
+#include <cstdint>
+#include <vector>
+
+namespace foretrace {
+
+struct Slice {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::uint32_t record = 0;
+  std::uint32_t row = 0;
+  std::uint8_t depth = 0;  ///< Of two with the same times, the one inside has more.
+};
+
+/// Sorts the slices of a track, outer ones first, and gives each its row; with `nests` false no two
+/// slices of a row overlap at all. Returns the number of rows.
+std::uint32_t arrange(std::vector<Slice>& slices, bool nests);
+
+}  // namespace foretrace
