@@ -30,6 +30,7 @@ SpoolReader::SpoolReader(const std::string& path)
 Trace SpoolReader::read() {
   trace_.format = "spool";
   damage_ = file_.each_chunk([&](const SpoolFile::Chunk& chunk) { learn(chunk); });
+  make_room();
   file_.each_chunk([&](const SpoolFile::Chunk& chunk) {
     if (chunk.kind == spool::ChunkKind::rows) take(chunk.body);
   });
@@ -44,6 +45,19 @@ Trace SpoolReader::read() {
   write_facts();
   write_notes();
   return std::move(trace_);
+}
+
+/// Tables that grow are copied again and again; these are large.
+void SpoolReader::make_room() {
+  const auto count = [&](spool::RowKind kind) {
+    return row_counts_[static_cast<std::size_t>(kind)];
+  };
+  trace_.devices.reserve(count(spool::RowKind::kernel) + count(spool::RowKind::transfer));
+  trace_.hosts.reserve(count(spool::RowKind::call) + count(spool::RowKind::range_push) +
+                       count(spool::RowKind::range_start) + count(spool::RowKind::mark) +
+                       count(spool::RowKind::overhead));
+  trace_.memory.reserve(count(spool::RowKind::block) + count(spool::RowKind::device_memory));
+  trace_.syncs.reserve(count(spool::RowKind::sync));
 }
 
 void SpoolReader::learn(const SpoolFile::Chunk& chunk) {
@@ -121,6 +135,7 @@ void SpoolReader::learn_facts(std::string_view body, std::uint32_t count) {
 
 void SpoolReader::learn_rows(std::string_view body) {
   each_row(body, [&](spool::RowKind kind, const char* row) {
+    ++row_counts_[static_cast<std::size_t>(kind)];
     switch (kind) {
       case spool::RowKind::context: {
         const auto context = row_as<spool::Context>(row);

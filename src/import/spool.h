@@ -4,6 +4,7 @@
 // written after rows that are known by number only; then records; last what joins records of
 // different kinds.
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -57,6 +58,7 @@ class SpoolReader {
   std::string_view valid(std::string_view text);
   void learn_facts(std::string_view body, std::uint32_t count);
   void learn_rows(std::string_view body);
+  void make_room();
   NameId name(std::uint32_t text);
   NameId call_name(std::uint16_t domain, std::uint32_t callback);
   std::uint16_t stream(std::uint32_t device, std::uint32_t context, std::uint32_t stream);
@@ -114,6 +116,7 @@ class SpoolReader {
   std::uint16_t last_thread_ = 0;
   std::vector<Thread> threads_;
   std::unordered_map<std::uint64_t, std::uint32_t> started_;  ///< Range id -> host record.
+  std::unordered_map<std::uint64_t, std::uint64_t> early_ends_;  ///< Times, by range.
   std::vector<spool::Event> events_;
   std::vector<spool::Sync> waits_;  ///< Of events, with the sync record's place.
   std::vector<std::uint32_t> wait_records_;
@@ -126,6 +129,7 @@ class SpoolReader {
   std::vector<std::string> problems_;
   std::vector<std::string> not_recorded_;
   SpoolFile::Damage damage_;
+  std::array<std::size_t, static_cast<std::size_t>(spool::RowKind::count)> row_counts_{};
   std::int64_t last_time_ = 0;
   std::int64_t open_ranges_ = 0, open_steps_ = 0, stray_ends_ = 0, unexplained_ = 0, backwards_ = 0,
                odd_rows_ = 0, invalid_texts_ = 0;
