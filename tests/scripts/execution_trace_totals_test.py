@@ -190,5 +190,63 @@ class ExecutionTraceTotals(unittest.TestCase):
                 self.assertEqual(run.returncode == 0, "is cut off" in run.stdout, size)
 
 
+@unittest.skipUnless(FORETRACE, "needs FORETRACE")
+class ExecutionTraceCommands(unittest.TestCase):
+    """What the commands make of a small execution trace, alone and beside a profiler's."""
+
+    OPS = ["aten::zeros", "aten::mm", "aten::relu"]
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        tensor = {"values": [[5, 6, 0, 100, 4, "cuda:0"]], "shapes": [[100]],
+                  "types": ["Tensor(float)"]}
+        nodes = [{"id": i + 2, "name": name, "ctrl_deps": 1, "inputs": tensor, "outputs": tensor,
+                  "attrs": [{"name": "rf_id", "type": "uint64", "value": i + 1}]}
+                 for i, name in enumerate(self.OPS)]
+        events = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 10 * i,
+                   "dur": 9, "args": {"Record function id": i + 1}}
+                  for i, name in enumerate(self.OPS)]
+        self.execution = self.write("et.json", {"schema": "1.1.0-chakra.0.0.4", "nodes": nodes})
+        self.profile = self.write("kineto.json", {"traceEvents": events})
+
+    def write(self, name, document):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "w") as file:
+            json.dump(document, file)
+        return path
+
+    def run_foretrace(self, *arguments):
+        return subprocess.run([FORETRACE, *arguments, "--no-cache", "--quiet"],
+                              capture_output=True, text=True)
+
+    def test_a_trace_without_times_is_shown(self):
+        shown = self.run_foretrace("info", self.execution)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertRegex(shown.stdout, r"recorded +the order of events, without times")
+        self.assertRegex(shown.stdout,
+                         r"tensors +3 read \(1.2 kB\), 3 written \(1.2 kB\), in 1 storage")
+
+    def test_a_trace_without_times_predicts_nothing(self):
+        refused = self.run_foretrace("predict", self.execution)
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn("must have times, but is an execution trace", refused.stderr)
+
+    def test_every_command_takes_an_execution_trace(self):
+        out = os.path.join(self.folder.name, "linked.ftrace")
+        for command in (["info", self.profile], ["predict", self.profile],
+                        ["doctor", self.profile], ["convert", self.profile, out]):
+            run = self.run_foretrace(*command, "--execution-trace", self.execution)
+            self.assertEqual(run.returncode, 0, (command, run.stderr))
+        [found] = info(out)
+        self.assertEqual(found["tensors"]["read"], 3)
+
+    def test_a_folder_links_what_lies_beside_each_other(self):
+        [found] = info(self.folder.name)
+        self.assertEqual(found["format"], "kineto")
+        self.assertEqual(found["tensors"], {"read": 3, "written": 3, "read_bytes": 1200,
+                                            "written_bytes": 1200, "storages": 1})
+
+
 if __name__ == "__main__":
     unittest.main()
