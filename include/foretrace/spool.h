@@ -284,7 +284,7 @@ struct Block {
 
 struct ThreadName {
   RowKind row = RowKind::thread_name;
-  std::uint16_t reserved = 0;
+  std::uint16_t is_given = 0;  ///< By the program: counts more than the system's name.
   std::uint32_t thread = 0;
   std::uint32_t name = 0;
   std::uint32_t reserved2 = 0;

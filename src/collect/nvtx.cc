@@ -188,6 +188,9 @@ void* create_wide_domain(const wchar_t* name) {
 std::uint64_t schema_register(const void*, const nvtx::SchemaAttributes* attributes) {
   return register_schema(attributes);
 }
+std::uint64_t enum_register(const void*, const nvtx::EnumAttributes* attributes) {
+  return register_enum(attributes);
+}
 void payload_mark(const void* domain, const nvtx::PayloadData* data, std::size_t count) {
   with(data, count, domain, mark);
 }
@@ -202,6 +205,17 @@ std::uint64_t payload_start(const void* domain, const nvtx::PayloadData* data, s
 }
 void payload_end(const void*, std::uint64_t id, const nvtx::PayloadData*, std::size_t) { end(id); }
 std::uint8_t domain_is_enabled(const void*) { return 1; }
+
+/// The program's own name for a thread counts more than the system's.
+void name_thread(std::uint32_t thread, const char* name) {
+  Recorder& recorder = Recorder::instance();
+  if (name == nullptr || !recorder.start()) return;
+  spool::ThreadName row;
+  row.is_given = 1;
+  row.thread = thread;
+  row.name = texts().number(name);
+  recorder.writer().write_row(row);
+}
 
 template <class Function>
 void set(nvtx::FunctionTable table, unsigned int size, std::uint32_t slot, Function* function) {
@@ -221,6 +235,7 @@ void set_core(nvtx::FunctionTable table, unsigned int size) {
   set(table, size, nvtx::kRangePushA, core_push);
   set(table, size, nvtx::kRangePushW, core_push_wide);
   set(table, size, nvtx::kRangePop, core_pop);
+  set(table, size, nvtx::kNameThreadA, name_thread);
 }
 
 void set_domains(nvtx::FunctionTable table, unsigned int size) {
@@ -259,6 +274,7 @@ int attach_nvtx_extension(nvtx::ModuleInfo* module) {
     if (slot < segment.slot_count) segment.slots[slot] = reinterpret_cast<std::intptr_t>(function);
   };
   fill(nvtx::kSchemaRegister, schema_register);
+  fill(nvtx::kEnumRegister, enum_register);
   fill(nvtx::kMarkPayload, payload_mark);
   fill(nvtx::kRangePushPayload, payload_push);
   fill(nvtx::kRangePopPayload, payload_pop);

@@ -150,6 +150,16 @@ struct SchemaAttributes {
   std::uint64_t schema;
   void* extension;
 };
+struct EnumAttributes {
+  std::uint64_t field_mask;
+  const char* name;
+  const void* entries;
+  std::size_t entry_count;
+  std::size_t value_size;
+  std::uint64_t schema;
+  void* extension;
+};
+constexpr std::uint64_t kEnumHasId = 1U << 5;
 constexpr std::uint64_t kSchemaHasId = 1U << 8;
 constexpr std::uint64_t kFirstDynamicSchema = std::uint64_t{1} << 32;
 /// Flags of entries that are no plain value in place: pointers, arrays.

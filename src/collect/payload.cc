@@ -17,6 +17,7 @@ struct Schema {
   std::uint64_t id;
   std::size_t count;
   nvtx::SchemaEntry* entries;
+  std::size_t value_size = 0;  ///< Of an enumeration, which has no entries.
 };
 
 constexpr std::size_t kMostSchemas = 256;
@@ -48,6 +49,15 @@ constexpr TypeTraits kTypes[] = {
     {19, 4, 'f'}, {20, 8, 'f'}, {22, 8, 'u'}, {23, 8, 'u'}, {32, 1, 'u'}, {43, 4, 'f'},
     {44, 8, 'f'}, {71, 4, 'u'}, {72, 8, 'u'}, {73, 4, 'u'}, {74, 8, 'u'},
 };
+
+/// Of a type of NVTX's or an enumeration of the program's; 0 bytes for any other.
+TypeTraits traits_of(std::uint64_t type) {
+  for (const TypeTraits& known : kTypes) {
+    if (known.type == type) return known;
+  }
+  const Schema* schema = find_schema(type);
+  return {type, schema == nullptr ? 0 : schema->value_size, 'u'};
+}
 
 /// Without what JSON would have to escape.
 void copy_key(const char* from, char* to, std::size_t room) {
@@ -86,6 +96,17 @@ std::uint64_t register_schema(const nvtx::SchemaAttributes* attributes) {
   const bool has_id = (attributes->field_mask & nvtx::kSchemaHasId) != 0;
   const std::uint64_t id = has_id ? attributes->schema : next_schema++;
   if (schema_count < kMostSchemas) schemas[schema_count++] = {id, count, entries};
+  return id;
+}
+
+std::uint64_t register_enum(const nvtx::EnumAttributes* attributes) {
+  if (attributes == nullptr) return 0;
+  const std::lock_guard lock(schemas_mutex);
+  const bool has_id = (attributes->field_mask & nvtx::kEnumHasId) != 0;
+  const std::uint64_t id = has_id ? attributes->schema : next_schema++;
+  const std::size_t size = attributes->value_size;
+  if (schema_count < kMostSchemas && (size == 1 || size == 2 || size == 4 || size == 8))
+    schemas[schema_count++] = {id, 0, nullptr, size};
   return id;
 }
 
@@ -136,17 +157,16 @@ void PayloadText::add_fields(const nvtx::PayloadData& data) {
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < schema->count; ++i) {
     const nvtx::SchemaEntry& entry = schema->entries[i];
-    const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                    [&](const auto& known) { return known.type == entry.type; });
+    const TypeTraits type = traits_of(entry.type);
     // Without another size the fields behind this one cannot be found, unless they say where.
-    if (type == std::end(kTypes) || (entry.flags & nvtx::kNotInPlace) != 0) continue;
-    const std::uint64_t aligned = (end + type->bytes - 1) / type->bytes * type->bytes;
+    if (type.bytes == 0 || (entry.flags & nvtx::kNotInPlace) != 0) continue;
+    const std::uint64_t aligned = (end + type.bytes - 1) / type.bytes * type.bytes;
     const std::uint64_t at = entry.offset != 0 || i == 0 ? entry.offset : aligned;
-    if (data.size != SIZE_MAX && at + type->bytes > data.size) return;
-    end = at + type->bytes;
+    if (data.size != SIZE_MAX && at + type.bytes > data.size) return;
+    end = at + type.bytes;
     char key[64];
     copy_key(entry.name, key, sizeof key);
-    add(key, type->kind, static_cast<const char*>(data.bytes) + at, type->bytes);
+    add(key, type.kind, static_cast<const char*>(data.bytes) + at, type.bytes);
   }
 }
 

@@ -37,5 +37,7 @@ const char* message_of(const nvtx::PayloadData* data, std::size_t count);
 
 /// Remembers what the fields of a payload are. The number of the schema.
 std::uint64_t register_schema(const nvtx::SchemaAttributes* attributes);
+/// Values of the enumeration are written as numbers.
+std::uint64_t register_enum(const nvtx::EnumAttributes* attributes);
 
 }  // namespace foretrace::collect

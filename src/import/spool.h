@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "foretrace/spool.h"
@@ -117,6 +118,7 @@ class SpoolReader {
   std::vector<Thread> threads_;
   std::unordered_map<std::uint64_t, std::uint32_t> started_;  ///< Range id -> host record.
   std::unordered_map<std::uint64_t, std::uint64_t> early_ends_;  ///< Times, by range.
+  std::unordered_set<std::uint32_t> named_by_program_;           ///< Threads.
   std::vector<spool::Event> events_;
   std::vector<spool::Sync> waits_;  ///< Of events, with the sync record's place.
   std::vector<std::uint32_t> wait_records_;

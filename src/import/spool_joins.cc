@@ -27,6 +27,7 @@ void SpoolReader::close_ranges() {
     for (const OpenRange& range : thread.ranges) close(range.record);
   }
   for (const auto& [id, record] : started_) close(record);
+  stray_ends_ += static_cast<std::int64_t>(early_ends_.size());
 }
 
 /// The runtime does its work by driver calls. One record of both is enough, and is what other

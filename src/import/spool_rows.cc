@@ -96,6 +96,8 @@ void SpoolReader::take_row(spool::RowKind kind, const char* row) {
       return add_block(row_as<spool::Block>(row));
     case spool::RowKind::thread_name: {
       const auto named = row_as<spool::ThreadName>(row);
+      if (named.is_given == 0 && named_by_program_.contains(named.thread)) return;
+      if (named.is_given != 0) named_by_program_.insert(named.thread);
       if (named.name < texts_.size())
         lanes_.name_thread(static_cast<std::int64_t>(file_.header().process), named.thread,
                            texts_[named.name]);
@@ -288,7 +290,13 @@ void SpoolReader::begin_range(const spool::Range& row) {
     if (threads_.size() <= number) threads_.resize(std::size_t{number} + 1);
     threads_[number].ranges.push_back({record, row.domain});
   } else if (row.row == spool::RowKind::range_start) {
-    started_[row.id] = record;
+    const auto ended = early_ends_.find(row.id);
+    if (ended == early_ends_.end()) {
+      started_[row.id] = record;
+    } else {
+      end_record(record, ended->second);
+      early_ends_.erase(ended);
+    }
   }
   const std::string_view domain =
       row.domain < texts_.size() ? texts_[row.domain] : std::string_view();
@@ -315,7 +323,8 @@ void SpoolReader::end_push(const spool::Range& row) {
 void SpoolReader::end_start(const spool::Range& row) {
   const auto found = started_.find(row.id);
   if (found == started_.end()) {
-    ++stray_ends_;
+    // Threads write what they saw one after the other: the start may still come.
+    early_ends_[row.id] = row.time;
     return;
   }
   end_record(found->second, row.time);
