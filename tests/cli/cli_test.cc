@@ -56,8 +56,6 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
       {"schema predictions",
        "foretrace: schema: must be scenario or prediction, got 'predictions' (did you mean "
        "\"prediction\"?)"},
-      {"convert a b.txt",
-       "foretrace: convert: OUT must end in .ftrace, .json, .json.gz or .graph, got 'b.txt'"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = foretrace_run(arguments);

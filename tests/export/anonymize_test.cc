@@ -23,8 +23,42 @@ TEST(Anonymize, PublicWordsStay) {
     EXPECT_EQ(shown(HostKind::op, op, {.salt = "s"}), op);
   }
   for (const char* call : {"cudaLaunchKernel", "cuMemAlloc_v2", "hipMemcpyAsync"})
-    const std::string kept =
-        shown(HostKind::python, "/home/me/train.py(88): step", {.salt = "s", .keep = {"train.py"}});
+    EXPECT_EQ(shown(HostKind::runtime, call, {.salt = "s"}), call);
+}
+
+TEST(Anonymize, TheProgramsOwnWordsGo) {
+  const struct {
+    HostKind kind;
+    const char* name;
+    const char* begin;
+    const char* gone;
+  } cases[] = {
+      {HostKind::annotation, "secret forward", "", "secret"},
+      {HostKind::op, "autograd::engine::evaluate_function: SecretBackward",
+       "autograd::engine::evaluate_function: ", "Secret"},
+      {HostKind::annotation, "Optimizer.step#SecretOpt.step", "Optimizer.step#", "Secret"},
+      {HostKind::python, "nn.Module: SecretNet_0", "nn.Module: ", "Secret"},
+      {HostKind::python, "/home/me/secret/train.py(88): step", "/", "secret"},
+      {HostKind::runtime, "secretLaunchKernel", "", "secret"},
+      {HostKind::op, "aten::secret thing", "", "secret"},
+  };
+  for (const auto& [kind, name, begin, gone] : cases) {
+    const std::string text = shown(kind, name, {.salt = "s"});
+    EXPECT_TRUE(text.starts_with(begin)) << text;
+    EXPECT_EQ(text.find(gone), std::string::npos) << text;
+  }
+}
+
+TEST(Anonymize, PartsOfPathsAreHiddenEachByItself) {
+  const auto frame = [](const char* text) { return shown(HostKind::python, text, {.salt = "s"}); };
+  const std::string one = frame("/home/me/train.py(88): step");
+  const std::string other = frame("/home/me/train.py(90): loop");
+  const std::size_t line = one.find("(88): ");
+  ASSERT_NE(line, std::string::npos);
+  EXPECT_TRUE(one.substr(0, line).ends_with(".py"));
+  EXPECT_EQ(other.substr(0, line), one.substr(0, line));
+  const std::string kept =
+      shown(HostKind::python, "/home/me/train.py(88): step", {.salt = "s", .keep = {"train.py"}});
   EXPECT_NE(kept.find("/train.py(88): "), std::string::npos) << kept;
 }
 

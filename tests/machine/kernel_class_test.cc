@@ -105,5 +105,23 @@ TEST(KernelClass, AreNotMisledByTheNameOfALibrary) {
   EXPECT_EQ(described(name + "::gemm"), "compute");
 }
 
+TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
+  for (const char* name : {
+           "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn",
+           "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>",
+           "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32",
+           "Cijk_Ailk_Bljk_SB_MT64x64x16",
+           "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_NNT",
+           "nvjet_sss_64x64",
+           "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
+           "triton_poi_fused_mm_relu_3",
+           "fbgemm_gpu_split_embedding_forward",
+           "volta_scudnn_128x64_relu_interior_nn_v1",
+           "my_own_kernel",
+       }) {
+    EXPECT_EQ(described(class_words(name) + "-bdghjkvzbdghjk"), described(name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace foretrace
