@@ -155,10 +155,12 @@ void KinetoRecords::add_sync(const KinetoEvent& event, Times times) {
   record.kind = sync_kind(event.text(field));
   record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
   const std::int64_t device = device_of(event);
+  // Some versions write CUPTI's "none" instead of -1.
+  constexpr std::int64_t kNoStream = 0xffffffff;
   const std::int64_t stream = event.integer(Field::stream, -1);
-  if (stream >= 0) record.stream = lanes_.stream(device, stream);
+  if (stream >= 0 && stream != kNoStream) record.stream = lanes_.stream(device, stream);
   const std::int64_t other = event.integer(Field::wait_on_stream, -1);
-  if (other >= 0) record.wait_on_stream = lanes_.stream(device, other);
+  if (other >= 0 && other != kNoStream) record.wait_on_stream = lanes_.stream(device, other);
   const std::int64_t recorded_by = event.integer(Field::wait_on_correlation, -1);
   if (recorded_by > 0) record.wait_on_correlation = static_cast<std::uint32_t>(recorded_by);
   record.event = static_cast<std::uint32_t>(event.integer(Field::wait_on_event, 0));

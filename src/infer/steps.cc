@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "foretrace/step_name.h"
 #include "infer/draft.h"
@@ -102,13 +103,63 @@ std::vector<Activity> activities_in_order(Draft& draft) {
   return activities;
 }
 
-/// Distances that occur often between two activities of one name.
-std::vector<std::size_t> candidate_periods(const std::vector<Activity>& activities) {
-  std::map<std::uint32_t, std::vector<std::size_t>> places;
+/// Where each name, or each stretch of them, is.
+using Places = std::map<std::uint32_t, std::vector<std::size_t>>;
+using Votes = std::map<std::size_t, std::size_t>;  ///< For each distance.
+
+/// Every stretch of a few activities, by what it is made of. Where one layer ends and the next
+/// begins there are stretches that occur once in a step, even if each activity in them occurs
+/// often.
+Places places_of_stretches(const std::vector<Activity>& activities) {
+  constexpr std::size_t kLength = 8;
+  Places places;
+  for (std::size_t i = 0; i + kLength <= activities.size(); ++i) {
+    std::uint64_t hash = 0;
+    for (std::size_t k = 0; k < kLength; ++k) {
+      hash = (hash ^ static_cast<std::uint32_t>(activities[i + k].name)) * 0x9e3779b97f4a7c15U;
+      hash ^= hash >> 29U;
+    }
+    places[static_cast<std::uint32_t>(hash >> 32U)].push_back(i);
+  }
+  return places;
+}
+
+/// Of what comes back at the same distance nearly always, one vote each: a model has many alike
+/// layers, but one beginning and one end.
+Votes regular_distances(const Places& places) {
+  Votes votes;
+  for (const auto& [what, at] : places) {
+    if (at.size() < kLeastRepeats) continue;
+    std::vector<std::size_t> gaps;
+    for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps.push_back(at[i + 1] - at[i]);
+    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+    std::nth_element(gaps.begin(), middle, gaps.end());
+    const auto alike = std::count(gaps.begin(), gaps.end(), *middle);
+    if (static_cast<std::size_t>(alike) * 4 >= gaps.size() * 3) ++votes[*middle];
+  }
+  return votes;
+}
+
+/// The `most` distances with most votes, weighed by their length.
+void add_best(const Votes& votes, std::size_t activities, std::size_t most,
+              std::set<std::size_t>& periods) {
+  std::vector<std::pair<std::size_t, std::size_t>> ranked;
+  for (const auto& [distance, count] : votes) {
+    if (distance * kLeastRepeats <= activities + distance / 2)
+      ranked.emplace_back(count * distance, distance);
+  }
+  std::sort(ranked.rbegin(), ranked.rend());
+  if (ranked.size() > most) ranked.resize(most);
+  for (const auto& [weight, distance] : ranked) periods.insert(distance);
+}
+
+/// Distances that occur often between two activities of one name. From short to long.
+std::set<std::size_t> candidate_periods(const std::vector<Activity>& activities) {
+  Places places;
   for (std::size_t i = 0; i < activities.size(); ++i) {
     places[static_cast<std::uint32_t>(activities[i].name)].push_back(i);
   }
-  std::map<std::size_t, std::size_t> votes;
+  Votes votes;
   for (const auto& [name, at] : places) {
     if (at.size() < kLeastRepeats) continue;
     std::map<std::size_t, std::size_t> distances;
@@ -119,17 +170,9 @@ std::vector<std::size_t> candidate_periods(const std::vector<Activity>& activiti
       if (count >= 2) votes[distance] += count;
     }
   }
-  std::vector<std::pair<std::size_t, std::size_t>> ranked;
-  for (const auto& [distance, count] : votes) {
-    if (distance * kLeastRepeats <= activities.size() + distance / 2) {
-      ranked.emplace_back(count * distance, distance);
-    }
-  }
-  std::sort(ranked.rbegin(), ranked.rend());
-  if (ranked.size() > 40) ranked.resize(40);
-  std::vector<std::size_t> periods;
-  for (const auto& [weight, distance] : ranked) periods.push_back(distance);
-  std::sort(periods.begin(), periods.end());
+  std::set<std::size_t> periods;
+  add_best(votes, activities.size(), 40, periods);
+  add_best(regular_distances(places_of_stretches(activities)), activities.size(), 10, periods);
   return periods;
 }
 

@@ -35,9 +35,12 @@ std::vector<std::string> files_in(const std::string& folder) {
 std::vector<std::string> files_of(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return files_in(path);
-  // A member of an archive is "archive.tar.gz:member".
-  const std::size_t colon = path.rfind(':');
-  if (colon != std::string::npos && !fs::exists(path, ignored)) return {path.substr(0, colon)};
+  // A member of a file is "archive.tar.gz:member" or "report.sqlite:process", also both.
+  if (fs::exists(path, ignored)) return {path};
+  for (std::size_t colon = path.find(':'); colon != std::string::npos;
+       colon = path.find(':', colon + 1)) {
+    if (fs::is_regular_file(path.substr(0, colon), ignored)) return {path.substr(0, colon)};
+  }
   return {path};
 }
 

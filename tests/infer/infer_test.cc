@@ -401,6 +401,29 @@ TEST(Infer, StepsWithoutMarkersAreFoundByRepetition) {
   EXPECT_EQ(inference.assumptions.size(), 1u);
 }
 
+// Each step is a beginning, 30 alike layers and an end: the layers repeat, but are no steps.
+TEST(Infer, AlikeLayersAreNoSteps) {
+  Recording run;
+  std::uint32_t correlation = 0;
+  const auto launch = [&](std::string_view name) {
+    const int start = static_cast<int>(10 * correlation++);
+    run.call(0, "launch", start, 2, correlation).kernel(0, name, start + 5, 4, correlation);
+  };
+  constexpr std::string_view kLayer[] = {"norm", "qkv", "softmax", "project", "up", "gelu", "down"};
+  for (int step = 0; step < 5; ++step) {
+    launch("embed");
+    for (int layer = 0; layer < 30; ++layer) {
+      for (const std::string_view name : kLayer) launch(name);
+    }
+    launch("head");
+    launch("loss");
+  }
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(inference.assumptions.at(0),
+            "Steps are told by the repetition of 213 device activities; the trace has no step "
+            "markers.");
+}
+
 TEST(Infer, PhasesComeFromWhatSurroundsACall) {
   Recording run;
   run.op(0, "aten::mm", 0, 4).call(0, "launch", 1, 1, 1);
