@@ -3,7 +3,8 @@
 // than TrackEvents (the scheduler, counters of the system) have no place in a trace and are passed
 // over.
 
-#include <limits>
+#include "import/perfetto.h"
+
 #include <map>
 
 #include "foretrace/error.h"
@@ -228,9 +229,11 @@ bool recognizes_perfetto(const Sniffed& file) {
   return next_is_packet && first > 5 && first < 1000;
 }
 
+Trace read_perfetto(PeekedSource& bytes) { return PerfettoDocument(bytes).read(); }
+
 Trace read_perfetto(const std::string& path) {
   const auto bytes = open_source(path);
-  return within(path, [&] { return PerfettoDocument(*bytes).read(); });
+  return within(path, [&] { return read_perfetto(*bytes); });
 }
 
 }  // namespace foretrace
