@@ -245,7 +245,9 @@ void Activity::deliver(Buffer& buffer) {
   {
     std::unique_lock<std::recursive_mutex> hold(lock, std::defer_lock);
     if (faults_.strict) hold.lock();
+    const auto start = std::chrono::steady_clock::now();
     completed_(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
+    client_ns_ += static_cast<std::uint64_t>((std::chrono::steady_clock::now() - start).count());
   }
   for (std::uint32_t kind = 0; kind < kMostKinds; ++kind)
     counters_[kind].delivered += delivered[kind];

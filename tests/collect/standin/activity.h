@@ -86,6 +86,7 @@ class Activity {
 
   Counts counts(std::uint32_t kind) const;
   std::uint64_t lost() const { return lost_; }
+  std::uint64_t client_ns() const { return client_ns_; }
   /// CUPTI ends itself: nothing is handed over any more.
   void end();
   void forget_threads();  ///< In a forked child: there is no worker.
@@ -122,6 +123,7 @@ class Activity {
   Counters counters_[kMostKinds];
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> lost_{0};
+  std::atomic<std::uint64_t> client_ns_{0};
   std::atomic<std::uint64_t> kernels_{0};
   std::atomic<bool> is_over_{false};
 

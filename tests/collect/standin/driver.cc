@@ -233,4 +233,5 @@ const standin::Driver standin_driver = {
     standin::fail,
     [](std::uint32_t kind) { return standin::activity().counts(kind); },
     [] { return standin::activity().lost(); },
+    [] { return standin::activity().client_ns(); },
 };

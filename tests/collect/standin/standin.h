@@ -101,6 +101,8 @@ struct Driver {
   Counts (*counts)(std::uint32_t kind);
   /// Records that the client will never see, for CUPTI ended with them.
   std::uint64_t (*lost)();
+  /// Time that the client took to read buffers.
+  std::uint64_t (*client_ns)();
 };
 
 constexpr const char* kDriverSymbol = "standin_driver";
