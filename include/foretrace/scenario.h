@@ -39,10 +39,10 @@ nlohmann::json write_scenario(const Scenario& scenario);
 
 struct PredictOptions {
   bool explain = false;
-  bool strict = false;        ///< Notes of severity warning become a TraceError.
-  std::string cache_folder;   ///< See ImportOptions.
+  bool strict = false;               ///< Notes of severity warning become a TraceError.
+  std::string cache_folder;          ///< See ImportOptions.
   std::string execution_trace = {};  ///< See ImportOptions.
-  std::string perfetto_path;  ///< Write the predicted timeline there.
+  std::string perfetto_path;         ///< Write the predicted timeline there.
 };
 
 /// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is

@@ -211,8 +211,8 @@ struct Trace {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
   std::int64_t origin_ns = 0;  ///< Add to any time to get that of the recording's clock.
-  std::int64_t tick_ns =
-      1;               ///< Resolution of the recorded times: 1, or 1000 for whole microseconds.
+  /// Resolution of the recorded times: 1, or 1000 for whole microseconds.
+  std::int64_t tick_ns = 1;
   /// False for execution traces, which tell order and sizes only. Times are then positions: each
   /// begin and each end of an op is a tick of its own, so that ops still come one after another and
   /// one inside another, but lengths mean nothing. Such a trace cannot be replayed.

@@ -76,8 +76,9 @@ void run(const std::string& what, Session& session) {
 
 void add_list(CLI::App& command, Session& session) {
   const auto what = std::make_shared<std::string>();
-  command.add_option("WHAT", *what,
-                     "commands, devices, exporters, importers, reports or transforms; all if left out");
+  command.add_option(
+      "WHAT", *what,
+      "commands, devices, exporters, importers, reports or transforms; all if left out");
   command.callback([what, &session] { run(*what, session); });
 }
 

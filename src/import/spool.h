@@ -116,7 +116,7 @@ class SpoolReader {
   std::uint32_t last_thread_id_ = ~std::uint32_t{0};
   std::uint16_t last_thread_ = 0;
   std::vector<Thread> threads_;
-  std::unordered_map<std::uint64_t, std::uint32_t> started_;  ///< Range id -> host record.
+  std::unordered_map<std::uint64_t, std::uint32_t> started_;     ///< Range id -> host record.
   std::unordered_map<std::uint64_t, std::uint64_t> early_ends_;  ///< Times, by range.
   std::unordered_set<std::uint32_t> named_by_program_;           ///< Threads.
   std::vector<spool::Event> events_;

@@ -39,7 +39,8 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "foretrace: there is no transform 'anp' (did you mean \"amp\"?); `foretrace list "
        "transforms` shows all"},
       {"list transform",
-       "foretrace: list: must be one of commands, devices, exporters, importers, reports, transforms, got "
+       "foretrace: list: must be one of commands, devices, exporters, importers, reports, "
+       "transforms, got "
        "'transform' (did you mean "
        "\"transforms\"?)"},
       {"predict x --format jsn",

@@ -16,7 +16,7 @@
 
 namespace foretrace {
 
-// Tests of a program of whole runs have another class of this name, and both may be linked into one.
+// Tests of a program of whole runs have another class of this name; both may be linked into one.
 inline namespace files {
 
 class Folder {

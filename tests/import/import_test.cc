@@ -136,7 +136,8 @@ TEST(Import, SaysWhatIsWrong) {
       {folder.write("et.json", R"({"schema": "1.0.1", "pid": 1, "nodes": []})"),
        "must hold nodes, but its list of nodes is empty"},
       {folder.write("chakra.json", R"({"version": "0.0.4"}{"id": "1", "durationMicros": "5"})"),
-       "must be a trace, but is a Chakra execution trace as JSON; give the .et that it was made from"},
+       "must be a trace, but is a Chakra execution trace as JSON; give the .et that it was made "
+       "from"},
       {folder.write("comm.json", R"({"communicators": []})"),
        "must be a trace, but is a list of communicators"},
       {folder.write("half.json.gz", half),
