@@ -100,7 +100,6 @@ const char* CuptiLibrary::load(const char* path) {
   bind(library, "cuptiActivityRegisterTimestampCallback", register_timestamps);
   bind(library, "cuptiActivityEnableRuntimeApi", enable_runtime_api);
   bind(library, "cuptiActivityEnableDriverApi", enable_driver_api);
-  bind(library, "cuptiActivityEnableCudaEventDeviceTimestamps", enable_event_timestamps);
   bind(library, "cuptiActivityEnableAllSyncRecords", enable_all_sync_records);
   bind(library, "cuptiGetGraphNodeId", graph_node_id);
   bind(library, "cuptiGetGraphId", graph_id);

@@ -33,7 +33,6 @@ struct CuptiLibrary {
   Result (*register_timestamps)(cupti::TimestampCallback callback) = nullptr;
   Result (*enable_runtime_api)(std::uint32_t id, std::uint8_t enable) = nullptr;
   Result (*enable_driver_api)(std::uint32_t id, std::uint8_t enable) = nullptr;
-  Result (*enable_event_timestamps)(std::uint8_t enable) = nullptr;
   Result (*enable_all_sync_records)(std::uint8_t enable) = nullptr;
   Result (*graph_node_id)(void* node, std::uint64_t* id) = nullptr;
   Result (*graph_id)(void* graph, std::uint32_t* id) = nullptr;

@@ -39,6 +39,32 @@ std::string find_part(const std::string& name) {
   throw Error("cannot find " + name + ", which must be beside the program or in ../lib/foretrace");
 }
 
+/// LD_PRELOAD is split at blanks and colons. A library in a folder whose name has any gets a link
+/// in one that has none, for as long as the object lives.
+class Preloadable {
+ public:
+  explicit Preloadable(const std::string& library) : path_(library) {
+    if (path_.find_first_of(" :") == std::string::npos) return;
+    std::string folder = "/tmp/foretrace-XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) throw Error("cannot make a folder in /tmp");
+    folder_ = folder;
+    path_ = folder_ + "/" + fs::path(library).filename().string();
+    fs::create_symlink(library, path_);
+  }
+  Preloadable(const Preloadable&) = delete;
+  Preloadable& operator=(const Preloadable&) = delete;
+  ~Preloadable() {
+    std::error_code ignored;
+    if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::string folder_;
+};
+
 class Environment {
  public:
   Environment() {
@@ -69,12 +95,13 @@ class Environment {
   std::vector<std::string> entries_;
 };
 
-Environment environment_of(const std::string& folder, const CollectOptions& options) {
+Environment environment_of(const std::string& folder, const CollectOptions& options,
+                           const Preloadable& preload) {
   Environment environment;
   const std::string library = find_part("libforetrace_collect.so");
   environment.set("CUDA_INJECTION64_PATH", library);
   environment.set("NVTX_INJECTION64_PATH", library);
-  environment.put_in_front("LD_PRELOAD", find_part("libforetrace_preload.so"), ':');
+  environment.put_in_front("LD_PRELOAD", preload.path(), ':');
   environment.set("FORETRACE_SPOOL", folder);
   std::string record;
   for (const std::string& kind : options.record) record += (record.empty() ? "" : ",") + kind;
@@ -198,10 +225,11 @@ const std::vector<std::string_view>& recordable() {
 CollectedRun collect(const std::vector<std::string>& command, const std::string& folder,
                      const CollectOptions& options) {
   if (command.empty()) throw Error("there must be a program to record, behind --");
+  const Preloadable preload(find_part("libforetrace_preload.so"));
   const LeaveSignalsToProgram keyboard;
   const PassOnTermination termination;
-  child =
-      start(command, environment_of(fs::absolute(folder).string(), options), keyboard.defaults());
+  child = start(command, environment_of(fs::absolute(folder).string(), options, preload),
+                keyboard.defaults());
   CollectedRun run;
   run.status = wait_for(child);
   run.spools = files_ending_in(folder, ".spool");

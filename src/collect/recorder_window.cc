@@ -49,7 +49,6 @@ void Recorder::open_window() {
     if (settings_.records(kApi)) cut_chatter();
   }
   if (settings_.records(kSync) && holds_cupti_) {
-    if (cupti_.enable_event_timestamps != nullptr) cupti_.enable_event_timestamps(1);
     // Whoever asks whether an event is done, and is told that it is not, waits for nothing.
     if (cupti_.enable_all_sync_records != nullptr) cupti_.enable_all_sync_records(0);
   }
