@@ -205,6 +205,16 @@ TEST(Collect, StepsChooseAWindow) {
   EXPECT_EQ(ranges.count("ProfilerStep#3"), 1U);
 }
 
+TEST(Collect, StepsMayHaveRegisteredNames) {
+  Recording recording({.options = {"--steps", "2-3"}, .program = {"steps", "6", "registered"}});
+  expect_all_accounted(recording);
+  const auto kernels = kernels_of(recording.trace());
+  EXPECT_EQ(kernels.count("only_in_step_1"), 0U);
+  EXPECT_EQ(kernels.count("only_in_step_2"), 1U);
+  EXPECT_EQ(kernels.count("only_in_step_3"), 1U);
+  EXPECT_EQ(kernels.count("only_in_step_4"), 0U);
+}
+
 TEST(Collect, TimeChoosesAWindow) {
   Recording recording(
       {.options = {"--start-after", "50ms", "--duration", "50ms"}, .program = {"long", "200"}});

@@ -135,6 +135,19 @@ void misuse() {
 }  // namespace
 
 void push_range(const char* name) { nvtxRangePushA(name); }
+
+void push_registered_range(const char* name) {
+  static nvtxDomainHandle_t domain = nvtxDomainCreateA("training");
+  nvtxEventAttributes_t event = attributes(nullptr);
+  event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  event.message.registered = nvtxDomainRegisterStringA(domain, name);
+  nvtxDomainRangePushEx(domain, &event);
+}
+
+void pop_registered_range() {
+  static nvtxDomainHandle_t domain = nvtxDomainCreateA("training");
+  nvtxDomainRangePop(domain);
+}
 void pop_range() { nvtxRangePop(); }
 
 int play_nvtx(const Arguments& arguments) {

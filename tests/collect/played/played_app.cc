@@ -154,12 +154,14 @@ int play_profiler_api(const Arguments& arguments) {
   return finish();
 }
 
-/// Training steps as torch.profiler marks them.
+/// Training steps as torch.profiler marks them, or, with a second argument, as Python's nvtx does.
 int play_steps(const Arguments& arguments) {
   static std::deque<std::string> names;
   start_cuda();
   for (unsigned long i = 0; i < number(arguments, 0, 5); ++i) {
-    push_range(("ProfilerStep#" + std::to_string(i)).c_str());
+    const bool registered = arguments.size() > 1;
+    const std::string step = "ProfilerStep#" + std::to_string(i);
+    (registered ? push_registered_range : push_range)(step.c_str());
     push_range("forward");
     run_steps(2);
     pop_range();
@@ -168,7 +170,7 @@ int play_steps(const Arguments& arguments) {
     launch(names.back().c_str(), 5000);
     if (driver() != nullptr) driver()->synchronize_device(0);
     pop_range();
-    pop_range();
+    (registered ? pop_registered_range : pop_range)();
   }
   return finish();
 }

@@ -19,6 +19,9 @@ int play_nvtx(const Arguments& arguments);
 /// One range, to be in a place.
 void push_range(const char* name);
 void pop_range();
+/// The same in a domain, with a name that was registered, as Python's nvtx does.
+void push_registered_range(const char* name);
+void pop_registered_range();
 // processes.cc: ends and children of processes.
 int play_end(const std::string& how, const Arguments& arguments);
 int play_fork(const Arguments& arguments);
