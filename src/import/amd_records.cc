@@ -1,9 +1,9 @@
 #include "import/amd_records.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "foretrace/error.h"
+#include "import/times.h"
 
 namespace foretrace {
 
@@ -124,14 +124,7 @@ void AmdRecords::finish() {
   if (trace_.record_count() == 0)
     throw TraceError("must hold kernels, copies or calls, but holds none");
   if (trace_.threads.empty()) trace_.threads.push_back({});
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (const DeviceRecord& record : trace_.devices) first = std::min(first, record.start_ns);
-  for (const HostRecord& record : trace_.hosts) first = std::min(first, record.start_ns);
-  for (const MemoryRecord& record : trace_.memory) first = std::min(first, record.time_ns);
-  for (DeviceRecord& record : trace_.devices) record.start_ns -= first;
-  for (HostRecord& record : trace_.hosts) record.start_ns -= first;
-  for (MemoryRecord& record : trace_.memory) record.time_ns -= first;
-  trace_.origin_ns = first;
+  make_times_relative(trace_);
   const auto note = [&](std::string_view text, std::int64_t count) {
     if (count > 0) trace_.notes.add(Severity::warning, text, {}, count);
   };

@@ -152,10 +152,7 @@ bool ChakraNodes::add(std::string_view message) {
   ChakraNode& node = draft.node;
   set_times(draft);
   std::int64_t invalid = 0;
-  node.name = names_.intern(decode_text({.begin = draft.name.data(),
-                                         .size = static_cast<std::uint32_t>(draft.name.size()),
-                                         .kind = ValueKind::literal},
-                                        invalid));
+  node.name = names_.intern(valid_text(draft.name, invalid));
   node.is_frame = draft.name.starts_with("[pytorch|profiler|execution_");
   node.says_where = draft.has(Attribute::is_cpu_op);
   node.on_device = draft.number(Attribute::is_cpu_op, 1) == 0;

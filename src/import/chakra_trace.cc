@@ -6,7 +6,6 @@
 // waits.
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <string>
 
@@ -14,6 +13,7 @@
 #include "import/chakra.h"
 #include "import/kineto_lanes.h"
 #include "import/kineto_records.h"
+#include "import/times.h"
 
 namespace foretrace {
 
@@ -39,7 +39,7 @@ class Builder {
     if (trace_.has_times) {
       enclose(links);
       add_waits();
-      make_relative();
+      make_times_relative(trace_);
     }
     adjust_tensors();
     lanes_.finish();
@@ -185,16 +185,6 @@ class Builder {
       sync.correlation = add_call("wait for the device", i, sync.start_ns, sync.duration_ns);
       trace_.syncs.push_back(sync);
     }
-  }
-
-  void make_relative() {
-    std::int64_t first = std::numeric_limits<std::int64_t>::max();
-    for (const HostRecord& record : trace_.hosts) first = std::min(first, record.start_ns);
-    for (const DeviceRecord& record : trace_.devices) first = std::min(first, record.start_ns);
-    for (HostRecord& record : trace_.hosts) record.start_ns -= first;
-    for (DeviceRecord& record : trace_.devices) record.start_ns -= first;
-    for (SyncRecord& record : trace_.syncs) record.start_ns -= first;
-    trace_.origin_ns = first;
   }
 
   void adjust_tensors() {

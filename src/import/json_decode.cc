@@ -129,4 +129,11 @@ std::string decode_text(const JsonValue& value, std::int64_t& invalid) {
   return out;
 }
 
+std::string valid_text(std::string_view text, std::int64_t& invalid) {
+  const JsonValue bytes{.begin = text.data(),
+                        .size = static_cast<std::uint32_t>(text.size()),
+                        .kind = ValueKind::literal};
+  return decode_text(bytes, invalid);
+}
+
 }  // namespace foretrace

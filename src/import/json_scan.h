@@ -92,6 +92,8 @@ class JsonCursor {
 /// The text without escapes and with every invalid UTF-8 byte replaced by U+FFFD; adds to `invalid`
 /// if there was one.
 std::string decode_text(const JsonValue& value, std::int64_t& invalid);
+/// The same for text that never was JSON.
+std::string valid_text(std::string_view text, std::int64_t& invalid);
 
 /// Modulo 2^64; 0 if there are no digits. Signs and what follows the digits are accepted, so that
 /// "12", "-3" and 7.0 all work.

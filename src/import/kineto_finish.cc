@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "import/kineto_records.h"
+#include "import/times.h"
 
 namespace foretrace {
 
@@ -32,22 +33,12 @@ constexpr OddText kOddTexts[] = {
 };
 static_assert(std::size(kOddTexts) == static_cast<std::size_t>(Odd::count));
 
-/// Calls `visit` with every time there is.
-template <class Visit>
-void each_time(Trace& trace, Visit&& visit) {
-  for (HostRecord& record : trace.hosts) visit(record.start_ns);
-  for (DeviceRecord& record : trace.devices) visit(record.start_ns);
-  for (SyncRecord& record : trace.syncs) visit(record.start_ns);
-  for (MemoryRecord& record : trace.memory) visit(record.time_ns);
-  for (LinkRecord& record : trace.links) visit(record.time_ns);
-}
-
 }  // namespace
 
 void KinetoRecords::finish(std::int64_t base_ns) {
   close_ranges();
   drop_unrecorded_times();
-  make_relative(base_ns);
+  make_times_relative(trace_, base_ns);
   fill_copy_sizes();
   count_shared_correlations();
   lanes_.finish();
@@ -88,14 +79,6 @@ void KinetoRecords::drop_unrecorded_times() {
   std::erase_if(trace_.memory, [](const MemoryRecord& record) { return record.time_ns == 0; });
   std::erase_if(trace_.links, [](const LinkRecord& record) { return record.time_ns == 0; });
   odd_[static_cast<std::size_t>(Odd::zero_time)] = {zeros, -1};
-}
-
-void KinetoRecords::make_relative(std::int64_t base_ns) {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  each_time(trace_, [&](std::int64_t time) { first = std::min(first, time); });
-  if (first == std::numeric_limits<std::int64_t>::max()) return;
-  each_time(trace_, [&](std::int64_t& time) { time -= first; });
-  if (__builtin_add_overflow(base_ns, first, &trace_.origin_ns)) trace_.origin_ns = first;
 }
 
 void KinetoRecords::fill_copy_sizes() {

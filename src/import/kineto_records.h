@@ -106,7 +106,6 @@ class KinetoRecords {
 
   void close_ranges();
   void drop_unrecorded_times();
-  void make_relative(std::int64_t base_ns);
   void fill_copy_sizes();
   void count_shared_correlations();
   void write_notes();

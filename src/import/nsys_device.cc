@@ -1,56 +1,25 @@
 // Work of the device: kernels, copies, fills and launches of whole graphs.
 
-#include <algorithm>
-#include <limits>
-
+#include "import/cuda_words.h"
 #include "import/nsys_file.h"
 
 namespace foretrace {
 
 namespace {
 
-/// As in the table ENUM_CUDA_MEMCPY_OPER.
-struct CopyKind {
-  std::string_view text;
-  CopyDirection direction;
-};
-
-constexpr CopyKind kCopyKinds[] = {
-    {"", CopyDirection::none},          {"HtoD", CopyDirection::in},
-    {"DtoH", CopyDirection::out},       {"HtoA", CopyDirection::in},
-    {"AtoH", CopyDirection::out},       {"AtoA", CopyDirection::on_device},
-    {"AtoD", CopyDirection::on_device}, {"DtoA", CopyDirection::on_device},
-    {"DtoD", CopyDirection::on_device}, {"HtoH", CopyDirection::on_host},
-    {"PtoP", CopyDirection::peer},      {"HtoD", CopyDirection::in},
-    {"DtoH", CopyDirection::out},       {"DtoD", CopyDirection::peer},
-};
-
-/// As in the table ENUM_CUDA_MEM_KIND.
-constexpr std::string_view kMemoryKinds[] = {"Pageable",       "Pinned",  "Device",
-                                             "Array",          "Managed", "Device Static",
-                                             "Managed Static", "Unknown"};
-constexpr std::int64_t kPinned = 1;
-
-std::string_view memory_kind(std::int64_t kind) {
-  return kind >= 0 && kind < static_cast<std::int64_t>(std::size(kMemoryKinds))
-             ? kMemoryKinds[kind]
-             : std::string_view("Unknown");
+/// What ENUM_CUDA_MEM_KIND counts from 0 on, its last one for unknown, as CUPTI does.
+std::int64_t memory_of(const SqliteRows& row, int column) {
+  const std::int64_t kind = row.integer(column, -1);
+  return kind < 7 ? kind + 1 : 0;
 }
 
-const CopyKind& copy_kind(std::int64_t kind) {
-  return kCopyKinds[kind >= 0 && kind < static_cast<std::int64_t>(std::size(kCopyKinds)) ? kind
-                                                                                         : 0];
+std::string memory_text(const SqliteRows& row, int column) {
+  return std::string(memory_kind(memory_of(row, column)));
 }
 
-std::uint32_t volume(const SqliteRows& row, int first) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  std::uint64_t product = 1;
-  for (int i = first; i < first + 3; ++i) {
-    if (!row.has(i)) return 0;
-    product = std::min(kMost, product * static_cast<std::uint64_t>(std::clamp<std::int64_t>(
-                                            row.integer(i), 0, static_cast<std::int64_t>(kMost))));
-  }
-  return static_cast<std::uint32_t>(product);
+std::uint32_t volume_at(const SqliteRows& row, int first) {
+  if (!row.has(first) || !row.has(first + 1) || !row.has(first + 2)) return 0;
+  return volume(row.integer(first), row.integer(first + 1), row.integer(first + 2));
 }
 
 /// What every row of the device's tables has, in front of what only some have.
@@ -94,8 +63,8 @@ void NsysReport::read_kernels() {
       count(NsysOdd::no_name, "kernel " + std::to_string(rows.number()));
       record.name = trace_.names.intern("(unnamed kernel)");
     }
-    record.grid = volume(rows, kCommon + 3);
-    record.block = volume(rows, kCommon + 6);
+    record.grid = volume_at(rows, kCommon + 3);
+    record.block = volume_at(rows, kCommon + 6);
     const std::int64_t collective = rows.integer(kCommon + 9, -1);
     if (collective >= 0 && collective < static_cast<std::int64_t>(trace_.collectives.size()))
       record.details = static_cast<std::uint32_t>(collective);
@@ -122,12 +91,11 @@ void NsysReport::read_copies() {
     if (record.direction == CopyDirection::on_device && two_devices)
       record.direction = CopyDirection::peer;
     const int host_side = record.direction == CopyDirection::out ? kCommon + 3 : kCommon + 2;
-    record.pinned_host = rows.integer(host_side, 0) == kPinned;
+    record.pinned_host = memory_of(rows, host_side) == kPinnedMemory;
     std::string name = "Memcpy";
     if (!kind.text.empty()) (name += ' ') += kind.text;
     if (rows.has(kCommon + 2) && rows.has(kCommon + 3)) {
-      name += " (" + std::string(memory_kind(rows.integer(kCommon + 2))) + " -> " +
-              std::string(memory_kind(rows.integer(kCommon + 3))) + ")";
+      name += " (" + memory_text(rows, kCommon + 2) + " -> " + memory_text(rows, kCommon + 3) + ")";
     }
     record.name = trace_.names.intern(name);
     add_device(record, rows);
@@ -145,8 +113,7 @@ void NsysReport::read_fills() {
     record.kind = DeviceKind::fill;
     record.bytes = rows.integer(kCommon);
     std::string name = "Memset";
-    if (rows.has(kCommon + 1))
-      name += " (" + std::string(memory_kind(rows.integer(kCommon + 1))) + ")";
+    if (rows.has(kCommon + 1)) name += " (" + memory_text(rows, kCommon + 1) + ")";
     record.name = trace_.names.intern(name);
     add_device(record, rows);
   }

@@ -136,7 +136,6 @@ class NsysReport {
   void read_messages();
   void note_other_tables();
   void note_processes();
-  void make_relative();
   void write_notes();
 
   /// Whether the row is of this process, by a column with a global id.

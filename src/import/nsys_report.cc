@@ -1,10 +1,11 @@
 // What all tables of a report have in common, and what is done when all are read.
 
 #include <algorithm>
-#include <limits>
 
+#include "import/cuda_words.h"
 #include "import/json_scan.h"
 #include "import/nsys_file.h"
+#include "import/times.h"
 
 namespace foretrace {
 
@@ -30,32 +31,6 @@ constexpr OddText kNsysOddTexts[] = {
     {Severity::warning, "rows with a negative number of bytes, read as 0"},
 };
 static_assert(std::size(kNsysOddTexts) == static_cast<std::size_t>(NsysOdd::count));
-
-bool ends_in_version(std::string_view name, std::size_t& at) {
-  at = name.rfind("_v");
-  if (at == std::string_view::npos || name.size() - at < 6) return false;
-  return name.find_first_not_of("0123456789", at + 2) == std::string_view::npos;
-}
-
-/// "cudaLaunchKernel_ptsz_v7000": the function, a mark of programs whose default stream is one per
-/// thread, the version of CUDA that introduced it. A short number is part of the name:
-/// "cuCtxCreate_v2".
-std::string_view without_version(std::string_view name) {
-  std::size_t at = 0;
-  if (ends_in_version(name, at)) name = name.substr(0, at);
-  for (const std::string_view mark : {"_ptsz", "_ptds"}) {
-    if (name.ends_with(mark)) name.remove_suffix(mark.size());
-  }
-  return name;
-}
-
-template <class Visit>
-void each_time(Trace& trace, Visit&& visit) {
-  for (HostRecord& record : trace.hosts) visit(record.start_ns);
-  for (DeviceRecord& record : trace.devices) visit(record.start_ns);
-  for (SyncRecord& record : trace.syncs) visit(record.start_ns);
-  for (MemoryRecord& record : trace.memory) visit(record.time_ns);
-}
 
 }  // namespace
 
@@ -90,10 +65,7 @@ NameId NsysStrings::call(std::int64_t id) {
 NameId NsysStrings::intern(std::string_view text) {
   const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0; });
   if (ascii) return intern_.intern(text);
-  JsonValue bytes;
-  bytes.begin = text.data();
-  bytes.size = static_cast<std::uint32_t>(text.size());
-  return names_.intern(decode_text(bytes, invalid_));
+  return names_.intern(valid_text(text, invalid_));
 }
 
 NsysReport::NsysReport(const SqliteFile& file, const NsysProcesses& processes,
@@ -130,7 +102,7 @@ Trace NsysReport::read() {
   read_waits();
   read_memory();
   read_thread_names();
-  make_relative();
+  make_times_relative(trace_, session_ns_);
   lanes_.finish();
   note_processes();
   read_messages();
@@ -174,14 +146,6 @@ std::uint16_t NsysReport::stream(const SqliteRows& row, int device, int stream) 
 void NsysReport::count(NsysOdd odd, const std::string& example) {
   auto& [count, first] = odd_[static_cast<std::size_t>(odd)];
   if (count++ == 0) first = example;
-}
-
-void NsysReport::make_relative() {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  each_time(trace_, [&](std::int64_t time) { first = std::min(first, time); });
-  if (first == std::numeric_limits<std::int64_t>::max()) first = 0;
-  each_time(trace_, [&](std::int64_t& time) { time -= first; });
-  if (__builtin_add_overflow(session_ns_, first, &trace_.origin_ns)) trace_.origin_ns = first;
 }
 
 void NsysReport::write_notes() {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "import/times.h"
+
 namespace foretrace {
 namespace {
 
@@ -303,18 +305,7 @@ void PerfettoRecords::finish() {
   };
   note("slices without an end, ended with the trace", unfinished);
   note("ends of slices without a begin, left out", ends_without_begin_);
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  const auto each_time = [&](auto&& visit) {
-    for (HostRecord& record : trace_.hosts) visit(record.start_ns);
-    for (DeviceRecord& record : trace_.devices) visit(record.start_ns);
-    for (SyncRecord& record : trace_.syncs) visit(record.start_ns);
-    for (MemoryRecord& record : trace_.memory) visit(record.time_ns);
-    for (LinkRecord& record : trace_.links) visit(record.time_ns);
-  };
-  each_time([&](std::int64_t time) { first = std::min(first, time); });
-  if (first == std::numeric_limits<std::int64_t>::max()) return;
-  each_time([&](std::int64_t& time) { time -= first; });
-  trace_.origin_ns = first;
+  make_times_relative(trace_);
   lanes_.finish();
 }
 

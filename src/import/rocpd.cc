@@ -42,13 +42,8 @@ std::vector<std::string> guids_of(const SqliteFile& file) {
 }
 
 NameId intern_text(std::string_view text, Names& names) {
-  JsonValue value;
-  value.begin = text.data();
-  value.size = static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), 1U << 20U));
-  value.kind = ValueKind::literal;
-  value.non_ascii = true;
   std::int64_t invalid = 0;
-  return names.intern(decode_text(value, invalid));
+  return names.intern(valid_text(text.substr(0, 1U << 20U), invalid));
 }
 
 RocpdStrings::RocpdStrings(const SqliteFile& file, std::string_view table, Names& names) {

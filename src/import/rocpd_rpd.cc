@@ -2,9 +2,9 @@
 // the correlation id of its operations. Ranges of roctx are calls of the name "UserMarker".
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
+#include "import/cuda_words.h"
 #include "import/rocpd.h"
 
 namespace foretrace {
@@ -22,14 +22,6 @@ struct Copy {
 
 bool has(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
-}
-
-std::uint32_t product(std::int64_t x, std::int64_t y, std::int64_t z) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  std::int64_t all = 1;
-  for (const std::int64_t size : {x, y, z})
-    all = std::min(all * std::clamp<std::int64_t>(size, 0, kMost), kMost);
-  return static_cast<std::uint32_t>(all);
 }
 
 /// Of hipMemcpyKind, or as the type of the operation says.
@@ -106,8 +98,8 @@ void RpdReader::read_launches() {
                    by_operation_ ? "gridz" : "gridZ", "workgroupX", "workgroupY", "workgroupZ"});
   while (rows.next()) {
     launches_[rows.integer(0)] = {
-        .grid = product(rows.integer(1, 1), rows.integer(2, 1), rows.integer(3, 1)),
-        .block = product(rows.integer(4, 1), rows.integer(5, 1), rows.integer(6, 1))};
+        .grid = volume(rows.integer(1, 1), rows.integer(2, 1), rows.integer(3, 1)),
+        .block = volume(rows.integer(4, 1), rows.integer(5, 1), rows.integer(6, 1))};
   }
 }
 

@@ -3,8 +3,8 @@
 // of tracks. Events tie rows together: their stack_id is the profiler's correlation id.
 
 #include <algorithm>
-#include <limits>
 
+#include "import/cuda_words.h"
 #include "import/rocpd.h"
 
 namespace foretrace {
@@ -165,14 +165,6 @@ Event SdkReader::event(const SqliteRows& row) const {
   return found == events_.end() ? Event{} : found->second;
 }
 
-std::uint32_t product(std::int64_t x, std::int64_t y, std::int64_t z) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  std::int64_t all = 1;
-  for (const std::int64_t size : {x, y, z})
-    all = std::min(all * std::clamp<std::int64_t>(size, 0, kMost), kMost);
-  return static_cast<std::uint32_t>(all);
-}
-
 void SdkReader::read_kernels() {
   SqliteRows row = rows("rocpd_kernel_dispatch",
                         {"kernel_id", "workgroup_size_x", "workgroup_size_y", "workgroup_size_z",
@@ -195,8 +187,8 @@ void SdkReader::read_kernels() {
           std::clamp<std::int64_t>(row.integer(kWhereCount + 4 + i), 0, std::int64_t{1} << 40);
       blocks[i] = group[i] == 0 ? 0 : items / group[i] + (items % group[i] != 0 ? 1 : 0);
     }
-    kernel.block = product(group[0], group[1], group[2]);
-    kernel.grid = product(blocks[0], blocks[1], blocks[2]);
+    kernel.block = volume(group[0], group[1], group[2]);
+    kernel.grid = volume(blocks[0], blocks[1], blocks[2]);
     kernel.stream = records_.stream(std::max(records_.agent(where.agent).ordinal, 0),
                                     where.stream >= 0 ? where.stream : where.queue);
     records_.add_device(kernel, times(row));

@@ -41,7 +41,7 @@ class RocprofDocument {
     std::uint32_t correlation = 0, external = 0;
     std::int64_t agent = 0, source = 0, target = 0, queue = 0, stream = -1;
     std::int64_t kernel = 0, bytes = 0, address = 0;
-    std::uint64_t grid[3] = {0, 0, 0}, group[3] = {0, 0, 0};
+    std::int64_t grid[3] = {0, 0, 0}, group[3] = {0, 0, 0};
     NameId message{};
   };
 

@@ -1,8 +1,8 @@
 // One record of rocprofiler-sdk at a time, and the tables that records refer to.
 
 #include <algorithm>
-#include <limits>
 
+#include "import/cuda_words.h"
 #include "import/rocprof.h"
 
 namespace foretrace {
@@ -19,24 +19,16 @@ std::int64_t handle(const JsonValue& value) {
   return number;
 }
 
-void read_xyz(const JsonValue& value, std::uint64_t (&sizes)[3]) {
+void read_xyz(const JsonValue& value, std::int64_t (&sizes)[3]) {
   each_member(value, [&](std::string_view key, const JsonValue& member) {
     if (key.size() == 1 && key[0] >= 'x' && key[0] <= 'z')
-      sizes[key[0] - 'x'] =
-          static_cast<std::uint64_t>(std::max<std::int64_t>(to_integer(member), 0));
+      sizes[key[0] - 'x'] = std::max<std::int64_t>(to_integer(member), 0);
   });
 }
 
 /// Numbers of calls count up from 1 and are far from using more than 32 bits.
 std::uint32_t correlation(std::int64_t id) {
   return id > 0 ? static_cast<std::uint32_t>(static_cast<std::uint64_t>(id)) : 0;
-}
-
-std::uint32_t product(const std::uint64_t (&sizes)[3]) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  std::uint64_t all = 1;
-  for (const std::uint64_t size : sizes) all = std::min(all * std::min(size, kMost), kMost);
-  return static_cast<std::uint32_t>(all);
 }
 
 }  // namespace
@@ -158,11 +150,12 @@ void RocprofDocument::add_kernel(const Record& record) {
   kernel.correlation = record.correlation;
   kernel.external = record.external;
   // Sizes of the grid are in work-items here.
-  std::uint64_t blocks[3];
-  for (int i = 0; i < 3; ++i)
-    blocks[i] = record.group[i] == 0 ? 0 : (record.grid[i] + record.group[i] - 1) / record.group[i];
-  kernel.grid = product(blocks);
-  kernel.block = product(record.group);
+  const auto blocks = [&](int i) -> std::int64_t {
+    const std::int64_t items = record.grid[i], group = record.group[i];
+    return group == 0 ? 0 : items / group + (items % group != 0 ? 1 : 0);
+  };
+  kernel.grid = volume(blocks(0), blocks(1), blocks(2));
+  kernel.block = volume(record.group[0], record.group[1], record.group[2]);
   kernel.stream = records_.stream(std::max(records_.agent(record.agent).ordinal, 0),
                                   record.stream >= 0 ? record.stream : record.queue);
   if (records_.add_device(kernel, record.times))

@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
+#include "import/cuda_words.h"
 #include "import/json_scan.h"
 #include "import/registered.h"
 #include "import/spool_rows.h"
+#include "import/times.h"
 
 namespace foretrace {
 
@@ -110,8 +111,7 @@ std::string_view SpoolReader::valid(std::string_view text) {
   const bool plain = std::all_of(text.begin(), text.end(),
                                  [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   if (plain) return text;
-  const JsonValue bytes{.begin = text.data(), .size = static_cast<std::uint32_t>(text.size())};
-  repaired_.push_back(decode_text(bytes, invalid_texts_));
+  repaired_.push_back(valid_text(text, invalid_texts_));
   return repaired_.back();
 }
 
@@ -175,24 +175,6 @@ NameId SpoolReader::name(std::uint32_t text) {
   return known;
 }
 
-namespace {
-
-/// "cudaLaunchKernel" of "cudaLaunchKernel_ptsz_v7000": the version and the kind of default stream
-/// do not make another call of it.
-std::string_view without_version(std::string_view call) {
-  const std::size_t v = call.rfind("_v");
-  if (v != std::string_view::npos && v + 2 < call.size() &&
-      call.find_first_not_of("0123456789", v + 2) == std::string_view::npos) {
-    call = call.substr(0, v);
-  }
-  for (const std::string_view suffix : {"_ptsz", "_ptds"}) {
-    if (call.ends_with(suffix)) call.remove_suffix(suffix.size());
-  }
-  return call;
-}
-
-}  // namespace
-
 NameId SpoolReader::call_name(std::uint16_t domain, std::uint32_t callback) {
   if (domain >= std::size(call_names_) || callback >= 65536) return {};
   std::vector<NameId>& known = call_names_[domain];
@@ -247,22 +229,13 @@ std::int64_t SpoolReader::on_device_clock(std::uint64_t monotonic) const {
 }
 
 void SpoolReader::make_relative() {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  const auto each_time = [&](auto&& visit) {
-    for (HostRecord& record : trace_.hosts) visit(record.start_ns);
-    for (DeviceRecord& record : trace_.devices) visit(record.start_ns);
-    for (SyncRecord& record : trace_.syncs) visit(record.start_ns);
-    for (MemoryRecord& record : trace_.memory) visit(record.time_ns);
-  };
-  each_time([&](std::int64_t time) { first = std::min(first, time); });
-  if (first == std::numeric_limits<std::int64_t>::max()) return;
-  each_time([&](std::int64_t& time) { time -= first; });
-  trace_.origin_ns = first;
+  std::int64_t base_ns = 0;
   if (file_.header().device_clock == spool::Clock::monotonic && !clocks_.empty()) {
     // The time of day, so that recordings of several machines can be laid side by side.
     const spool::Clocks& read = clocks_.front();
-    trace_.origin_ns += static_cast<std::int64_t>(read.realtime - read.monotonic);
+    base_ns = static_cast<std::int64_t>(read.realtime - read.monotonic);
   }
+  make_times_relative(trace_, base_ns);
 }
 
 namespace {

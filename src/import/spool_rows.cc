@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "import/cuda_words.h"
 #include "import/nvtx_op.h"
 #include "import/spool.h"
 
@@ -11,30 +12,6 @@ namespace foretrace {
 
 namespace {
 
-/// CUPTI's numbers of kinds of copies and of memory.
-struct CopyKind {
-  std::string_view text;
-  CopyDirection direction;
-};
-constexpr CopyKind kCopyKinds[] = {
-    {"", CopyDirection::none},          {"HtoD", CopyDirection::in},
-    {"DtoH", CopyDirection::out},       {"HtoA", CopyDirection::in},
-    {"AtoH", CopyDirection::out},       {"AtoA", CopyDirection::on_device},
-    {"AtoD", CopyDirection::on_device}, {"DtoA", CopyDirection::on_device},
-    {"DtoD", CopyDirection::on_device}, {"HtoH", CopyDirection::on_host},
-    {"PtoP", CopyDirection::peer},
-};
-constexpr std::string_view kMemoryKinds[] = {"Unknown", "Pageable", "Pinned", "Device",
-                                             "Array",   "Managed",  "Device", "Managed"};
-constexpr std::uint8_t kPinned = 2;
-constexpr std::uint8_t kDevice = 3;
-constexpr std::uint8_t kDeviceStatic = 6;
-
-std::string_view memory_kind(std::uint8_t kind) {
-  return kMemoryKinds[kind < std::size(kMemoryKinds) ? kind : 0];
-}
-
-/// As PyTorch's profiler spells it, so that nothing else has to know another spelling.
 std::string copy_name(const spool::Transfer& row, const CopyKind& kind) {
   return "Memcpy " + std::string(kind.text) + " (" + std::string(memory_kind(row.source_kind)) +
          " -> " + std::string(memory_kind(row.destination_kind)) + ")";
@@ -157,12 +134,12 @@ void SpoolReader::add_transfer(const spool::Transfer& row) {
     record.kind = DeviceKind::fill;
     record.name = intern_.intern("Memset (" + std::string(memory_kind(row.destination_kind)) + ")");
   } else {
-    const CopyKind& kind = kCopyKinds[row.copy_kind < std::size(kCopyKinds) ? row.copy_kind : 0];
+    const CopyKind& kind = copy_kind(row.copy_kind);
     record.kind = DeviceKind::copy;
     record.direction = kind.direction;
     record.name = intern_.intern(copy_name(row, kind));
     const bool out = kind.direction == CopyDirection::out;
-    record.pinned_host = (out ? row.destination_kind : row.source_kind) == kPinned;
+    record.pinned_host = (out ? row.destination_kind : row.source_kind) == kPinnedMemory;
   }
   trace_.devices.push_back(record);
 }
@@ -218,7 +195,7 @@ void SpoolReader::add_sync(const spool::Sync& row) {
 
 void SpoolReader::add_device_memory(const spool::DeviceMemory& row) {
   const Times times = device_times(row.time, row.time);
-  const bool on_device = row.memory_kind == kDevice || row.memory_kind == kDeviceStatic;
+  const bool on_device = row.memory_kind == kDeviceMemory || row.memory_kind == kDeviceStaticMemory;
   std::int64_t bytes = static_cast<std::int64_t>(row.bytes & (~std::uint64_t{0} >> 1U));
   const bool is_release = row.is_release != 0;
   if (is_release) {

@@ -17,6 +17,7 @@
 #include "foretrace/error.h"
 #include "import/registered.h"
 #include "import/source.h"
+#include "import/times.h"
 
 namespace foretrace {
 
@@ -212,12 +213,7 @@ void SnapshotReader::settle_times() {
     trace_.tick_ns = 1;
     return;
   }
-  std::int64_t first = INT64_MAX;
-  for (const MemoryRecord& record : trace_.memory) first = std::min(first, record.time_ns);
-  for (const HostRecord& record : trace_.hosts) first = std::min(first, record.start_ns);
-  trace_.origin_ns = first;
-  for (MemoryRecord& record : trace_.memory) record.time_ns -= first;
-  for (HostRecord& record : trace_.hosts) record.start_ns -= first;
+  make_times_relative(trace_);
 }
 
 }  // namespace foretrace

@@ -22,13 +22,8 @@ std::string cleaned(std::string_view text) {
 }  // namespace
 
 std::string valid_text(std::string_view text) {
-  JsonValue value;
-  value.begin = text.data();
-  value.size = static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), 1U << 20U));
-  value.kind = ValueKind::literal;
-  value.non_ascii = true;
   std::int64_t invalid = 0;
-  return decode_text(value, invalid);
+  return valid_text(text.substr(0, 1U << 20U), invalid);
 }
 
 SnapshotStacks::SnapshotStacks(const PlainData& data, Names& names, std::size_t file_size)

@@ -1,0 +1,35 @@
+#pragma once
+
+// The times of a trace, all of them: importers read them on the clock of their file and make them
+// relative to the first one at the end, as a trace has them.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+/// Calls `visit` with every time that is recorded, to read or to change it.
+template <class Visit>
+void each_time(Trace& trace, Visit&& visit) {
+  for (HostRecord& record : trace.hosts) visit(record.start_ns);
+  for (DeviceRecord& record : trace.devices) visit(record.start_ns);
+  for (SyncRecord& record : trace.syncs) visit(record.start_ns);
+  for (MemoryRecord& record : trace.memory) visit(record.time_ns);
+  for (LinkRecord& record : trace.links) visit(record.time_ns);
+}
+
+/// Makes the first time 0 and the origin what it was, where `base_ns` is time 0 of the file. The
+/// importer has left out times so far apart that their difference does not fit.
+inline void make_times_relative(Trace& trace, std::int64_t base_ns = 0) {
+  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first = kNever;
+  each_time(trace, [&](std::int64_t time) { first = std::min(first, time); });
+  if (first == kNever) first = 0;
+  each_time(trace, [&](std::int64_t& time) { time -= first; });
+  if (__builtin_add_overflow(base_ns, first, &trace.origin_ns)) trace.origin_ns = first;
+}
+
+}  // namespace foretrace
