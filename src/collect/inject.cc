@@ -30,7 +30,8 @@ int InitializeInjectionNvtxExtension(foretrace::nvtx::ModuleInfo* module) {
 
 void foretrace_note_block(const foretrace::collect::BlockChange* change) {
   Recorder& recorder = Recorder::instance();
-  if (!recorder.settings().records(foretrace::collect::kMemory)) return;
+  // The settings are read when the recorder starts, which this may be.
+  if (!recorder.start() || !recorder.settings().records(foretrace::collect::kMemory)) return;
   foretrace::collect::ThreadLog* log = recorder.log();
   if (log == nullptr) return;
   foretrace::spool::Block row;

@@ -48,6 +48,8 @@ class Recorder {
   static std::uint64_t now();  ///< Of the monotonic clock.
 
  private:
+  enum class Wanted : std::uint8_t { nothing, open, closed };
+
   Recorder() = default;
 
   void say(const char* problem, const char* cure);
@@ -55,6 +57,7 @@ class Recorder {
   void enable_metadata();
   void cut_chatter();
   void listen();
+  void want_window(Wanted wanted);
   void open_window();
   void close_window();
   void check_window();
@@ -92,6 +95,7 @@ class Recorder {
   std::atomic<bool> holds_cupti_{false};
   std::atomic<bool> window_open_{false};
   std::atomic<bool> window_over_{false};
+  std::atomic<Wanted> wanted_{Wanted::nothing};
   std::atomic<bool> stopping_{false};
   std::atomic<int> exit_handlers_{0};
   std::atomic<bool> told_unreadable_{false};

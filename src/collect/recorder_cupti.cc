@@ -71,7 +71,7 @@ void Recorder::start_cupti() {
   listen();
   if (is_open()) {
     window_open_ = false;
-    open_window();
+    want_window(Wanted::open);
   }
 }
 
@@ -134,8 +134,8 @@ void Recorder::on_callback(void* user, cupti::Domain domain, std::uint32_t id, c
     const bool leaving = static_cast<const cupti::CallbackData*>(data)->site == kLeaving;
     const bool start = id == (runtime ? cupti::kRuntimeProfilerStart : cupti::kProfilerStart);
     const bool stop = id == (runtime ? cupti::kRuntimeProfilerStop : cupti::kProfilerStop);
-    if (start && leaving) recorder.open_window();
-    if (stop && !leaving) recorder.close_window();
+    if (start && leaving) recorder.want_window(Wanted::open);
+    if (stop && !leaving) recorder.want_window(Wanted::closed);
   } else if (domain == cupti::Domain::resource) {
     const void* graph = static_cast<const cupti::ResourceData*>(data)->descriptor;
     if (graph != nullptr) recorder.note_graph(id, *static_cast<const cupti::GraphData*>(graph));

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "collect/locked.h"
 #include "collect/recorder.h"
 #include "foretrace/step_name.h"
 
@@ -34,8 +33,19 @@ constexpr KindOf kKinds[] = {
 
 }  // namespace
 
+/// Never waits for whoever is at it: that may be waiting inside of CUPTI for the callback that we
+/// are in. Who holds the lock looks again when it is done.
+void Recorder::want_window(Wanted wanted) {
+  wanted_ = wanted;
+  while (wanted_ != Wanted::nothing && pthread_mutex_trylock(&window_mutex_) == 0) {
+    const Wanted now_wanted = wanted_.exchange(Wanted::nothing);
+    if (now_wanted == Wanted::open) open_window();
+    if (now_wanted == Wanted::closed) close_window();
+    pthread_mutex_unlock(&window_mutex_);
+  }
+}
+
 void Recorder::open_window() {
-  const Locked lock(window_mutex_);
   if (window_open_ || window_over_ || !is_alive()) return;
   if (holds_cupti_) {
     for (const KindOf& kind : kKinds) {
@@ -61,7 +71,6 @@ void Recorder::open_window() {
 }
 
 void Recorder::close_window() {
-  const Locked lock(window_mutex_);
   if (!window_open_ || !is_alive()) return;
   window_open_ = false;
   // The program may start and stop its window as often as it likes; the others open once.
@@ -80,12 +89,13 @@ void Recorder::check_window() {
   if (!is_alive() || window_over_) return;
   const std::uint64_t time = now();
   const bool by_time = !settings_.by_steps && !settings_.by_profiler_api;
-  if (!window_open_ && by_time && time - started_ >= settings_.start_after_ns) open_window();
+  if (!window_open_ && by_time && time - started_ >= settings_.start_after_ns)
+    want_window(Wanted::open);
   // It may have been opened since the time was read.
   const std::uint64_t opened = opened_;
   if (window_open_ && settings_.duration_ns != 0 && time >= opened &&
       time - opened >= settings_.duration_ns)
-    close_window();
+    want_window(Wanted::closed);
 }
 
 void Recorder::note_range(const char* name) {
@@ -93,9 +103,9 @@ void Recorder::note_range(const char* name) {
   const auto step = step_name(name);
   if (!step) return;
   if (step->number > settings_.last_step) {
-    close_window();
+    want_window(Wanted::closed);
   } else if (step->number >= settings_.first_step) {
-    open_window();
+    want_window(Wanted::open);
   }
 }
 

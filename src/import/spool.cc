@@ -40,6 +40,7 @@ Trace SpoolReader::read() {
   drop_records();
   resolve_events();
   clone_edges();
+  orient_edges();
   make_relative();
   describe_collectives();
   lanes_.finish();

@@ -92,6 +92,7 @@ class SpoolReader {
   void resolve_events();
   void describe_collectives();
   void clone_edges();
+  void orient_edges();
   void make_relative();
   void write_facts();
   void write_notes();

@@ -132,6 +132,56 @@ void SpoolReader::clone_edges() {
 
 namespace {
 
+/// A node of a graph as it ran in one launch.
+struct NodeRun {
+  std::uint64_t node = 0;
+  std::uint32_t correlation = 0;
+  std::int64_t start = 0, finish = 0;
+};
+
+std::vector<NodeRun> node_runs(const Trace& trace) {
+  std::vector<NodeRun> runs;
+  for (const DeviceRecord& record : trace.devices) {
+    if (record.graph_node == 0) continue;
+    runs.push_back({record.graph_node, record.correlation, record.start_ns,
+                    record.start_ns + record.duration_ns});
+  }
+  std::sort(runs.begin(), runs.end(), [](const NodeRun& a, const NodeRun& b) {
+    return std::pair(a.node, a.correlation) < std::pair(b.node, b.correlation);
+  });
+  return runs;
+}
+
+}  // namespace
+
+/// CUPTI's documentation leaves open which of the two nodes of an edge it is that waits. The times
+/// tell: who waits starts when the other is done.
+void SpoolReader::orient_edges() {
+  if (trace_.graph_edges.empty()) return;
+  const std::vector<NodeRun> runs = node_runs(trace_);
+  const auto runs_of = [&](std::uint64_t node) {
+    return std::equal_range(runs.begin(), runs.end(), NodeRun{.node = node},
+                            [](const NodeRun& a, const NodeRun& b) { return a.node < b.node; });
+  };
+  std::int64_t as_recorded = 0;
+  std::int64_t reversed = 0;
+  for (const GraphEdge& edge : trace_.graph_edges) {
+    auto [before, before_end] = runs_of(edge.before);
+    auto [after, after_end] = runs_of(edge.after);
+    while (before != before_end && after != after_end) {
+      if (before->correlation == after->correlation) {
+        as_recorded += before->finish <= after->start ? 1 : 0;
+        reversed += after->finish <= before->start ? 1 : 0;
+      }
+      before->correlation <= after->correlation ? ++before : ++after;
+    }
+  }
+  if (reversed <= as_recorded) return;
+  for (GraphEdge& edge : trace_.graph_edges) std::swap(edge.before, edge.after);
+}
+
+namespace {
+
 std::int64_t field(const nlohmann::json& payload, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const auto found = payload.find(name);

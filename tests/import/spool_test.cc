@@ -247,6 +247,25 @@ TEST(Spool, CopiesOfAGraphHaveItsEdges) {
   EXPECT_EQ(trace.graph_edges[1].after, 12U);
 }
 
+// Which of its nodes waits, an edge does not say for sure; the times of the kernels do.
+TEST(Spool, EdgesPointTheWayThatTimesGo) {
+  for (const bool reversed : {false, true}) {
+    SpoolBytes spool;
+    spool::GraphEdge edge;
+    edge.before = reversed ? 12 : 11;
+    edge.after = reversed ? 11 : 12;
+    spool::Kernel first = kernel(1000, 2000, 5);
+    first.graph_node = 11;
+    spool::Kernel second = kernel(2000, 3000, 5);
+    second.graph_node = 12;
+    spool.rows(edge, second, first);
+    const Trace trace = read(spool);
+    ASSERT_EQ(trace.graph_edges.size(), 1U);
+    EXPECT_EQ(trace.graph_edges[0].before, 11U);
+    EXPECT_EQ(trace.graph_edges[0].after, 12U);
+  }
+}
+
 TEST(Spool, WhatTheDriverGivesIsASegmentAndWhatAPoolGivesABlock) {
   SpoolBytes spool;
   spool::DeviceMemory given;
