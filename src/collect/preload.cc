@@ -101,6 +101,8 @@ Function cupti_function(const char* name) {
 
 }  // namespace
 
+// Names that others gave.
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
 extern "C" {
 
 __attribute__((visibility("default"))) void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
@@ -150,3 +152,4 @@ foretrace::cupti::Result cuptiActivityRegisterCallbacks(
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

@@ -26,21 +26,20 @@
 namespace foretrace::collect {
 
 /// Bits of Settings::record.
-enum Record : std::uint32_t {
-  kKernels = 1,
-  kApi = 2,
-  kSync = 4,
-  kGraphs = 8,
-  kNvtx = 16,
-  kMemory = 32,        ///< Blocks of PyTorch's allocator.
-  kDeviceMemory = 64,  ///< cudaMalloc and its like.
-  kOverhead = 128,
-  kEverything = 255,
-};
+using Record = std::uint32_t;
+constexpr Record kKernels = 1;
+constexpr Record kApi = 2;
+constexpr Record kSync = 4;
+constexpr Record kGraphs = 8;
+constexpr Record kNvtx = 16;
+constexpr Record kMemory = 32;        ///< Blocks of PyTorch's allocator.
+constexpr Record kDeviceMemory = 64;  ///< cudaMalloc and its like.
+constexpr Record kOverhead = 128;
+constexpr Record kEverything = 255;
 
 struct Settings {
   const char* spool_folder = nullptr;  ///< nullptr: record nothing.
-  std::uint32_t record = kEverything;
+  Record record = kEverything;
   std::uint64_t start_after_ns = 0;
   std::uint64_t duration_ns = 0;  ///< 0: to the end.
   bool by_steps = false;

@@ -62,6 +62,7 @@ class RocprofDocument {
 
   void read_record(std::string_view domain, const JsonValue& value);
   void read_member(std::string_view key, const JsonValue& value, Record& record);
+  void read_correlations(const JsonValue& ids, Record& record);
   void read_dispatch(const JsonValue& info, Record& record);
   void add_kernel(const Record& record);
   void add_copy(const Record& record);

@@ -107,12 +107,14 @@ void RocprofDocument::read_member(std::string_view key, const JsonValue& value, 
   if (key == "bytes" || key == "allocation_size") record.bytes = to_integer(value);
   if (key == "address") record.address = handle(value);
   if (key == "dispatch_info") read_dispatch(value, record);
-  if (key == "correlation_id") {
-    each_member(value, [&](std::string_view which, const JsonValue& id) {
-      if (which == "internal") record.correlation = correlation(handle(id));
-      if (which == "external") record.external = correlation(handle(id));
-    });
-  }
+  if (key == "correlation_id") read_correlations(value, record);
+}
+
+void RocprofDocument::read_correlations(const JsonValue& ids, Record& record) {
+  each_member(ids, [&](std::string_view key, const JsonValue& id) {
+    if (key == "internal") record.correlation = correlation(handle(id));
+    if (key == "external") record.external = correlation(handle(id));
+  });
 }
 
 void RocprofDocument::read_dispatch(const JsonValue& info, Record& record) {

@@ -91,6 +91,7 @@ class SpoolReader {
   void drop_records();
   void resolve_events();
   void describe_collectives();
+  bool add_collective(const NamedCollective& named, CollectiveDetails& details);
   void clone_edges();
   void orient_edges();
   void make_relative();

@@ -3,7 +3,9 @@
 // their originals.
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "foretrace/step_name.h"
@@ -65,6 +67,7 @@ void SpoolReader::drop_records() {
     if (!drop[i]) trace_.hosts[kept++] = trace_.hosts[i];
   }
   trace_.hosts.resize(kept);
+  std::erase_if(collectives_, [&](const NamedCollective& named) { return drop[named.record]; });
   for (NamedCollective& named : collectives_) named.record = moved[named.record];
 }
 
@@ -190,63 +193,77 @@ std::int64_t field(const nlohmann::json& payload, std::initializer_list<const ch
   return 0;
 }
 
+/// Something that a thread did, and its place in the list that it is of.
+struct OnThread {
+  std::uint16_t thread;
+  std::int64_t time;
+  std::uint32_t place;
+};
+
+void sort_by_thread(std::vector<OnThread>& all) {
+  std::sort(all.begin(), all.end(), [](const OnThread& a, const OnThread& b) {
+    return std::pair(a.thread, a.time) < std::pair(b.thread, b.time);
+  });
+}
+
+/// The calls that launched NCCL's kernels, with the kernel's place among the device records.
+std::vector<OnThread> launches_of_collectives(const Trace& trace) {
+  std::unordered_map<std::uint32_t, std::uint32_t> kernels;  // Correlation to device record.
+  for (std::size_t i = 0; i < trace.devices.size(); ++i) {
+    const std::string_view name = trace.names[trace.devices[i].name];
+    if (name.find("nccl") != std::string_view::npos)
+      kernels[trace.devices[i].correlation] = static_cast<std::uint32_t>(i);
+  }
+  std::vector<OnThread> launches;
+  for (const HostRecord& call : trace.hosts) {
+    if (call.kind != HostKind::runtime && call.kind != HostKind::driver) continue;
+    const auto found = kernels.find(call.correlation);
+    if (found != kernels.end()) launches.push_back({call.thread, call.start_ns, found->second});
+  }
+  sort_by_thread(launches);
+  return launches;
+}
+
 }  // namespace
+
+/// Whether the range tells what a collective moves; adds that to what the kernel does.
+bool SpoolReader::add_collective(const NamedCollective& named, CollectiveDetails& details) {
+  const nlohmann::json payload = nlohmann::json::parse(texts_[named.payload], nullptr, false);
+  if (!payload.is_object()) return false;
+  const std::int64_t size = field(payload, {"Message size [bytes]", "bytes", "count"});
+  if (__builtin_add_overflow(details.in_elements, size, &details.in_elements))
+    details.in_elements = std::numeric_limits<std::int64_t>::max();
+  details.out_elements = details.in_elements;
+  const std::int64_t group = field(payload, {"NCCL communicator ID", "commHash", "comm"});
+  if (group != 0) details.group = trace_.names.intern(std::to_string(group));
+  const std::string_view whole = trace_.names[trace_.hosts[named.record].name];
+  details.collective = trace_.names.intern(whole.substr(whole.find(':') + 1));
+  return true;
+}
 
 /// NCCL says in its ranges how much each collective moves; the kernel is launched in the range, or
 /// at the end of the group that it is part of. So a kernel does all that its thread has asked for
 /// since the one before.
 void SpoolReader::describe_collectives() {
   if (collectives_.empty()) return;
-  std::unordered_map<std::uint32_t, std::uint32_t> kernels;  // Correlation to device record.
-  for (std::size_t i = 0; i < trace_.devices.size(); ++i) {
-    const std::string_view name = trace_.names[trace_.devices[i].name];
-    if (name.find("nccl") != std::string_view::npos)
-      kernels[trace_.devices[i].correlation] = static_cast<std::uint32_t>(i);
-  }
-  struct Launch {
-    std::uint16_t thread;
-    std::int64_t time;
-    std::uint32_t kernel;
-  };
-  std::vector<Launch> launches;
-  for (const HostRecord& call : trace_.hosts) {
-    if (call.kind != HostKind::runtime && call.kind != HostKind::driver) continue;
-    const auto found = kernels.find(call.correlation);
-    if (found != kernels.end()) launches.push_back({call.thread, call.start_ns, found->second});
-  }
-  const auto by_thread = [](const auto& a, const auto& b) {
-    return std::pair(a.thread, a.time) < std::pair(b.thread, b.time);
-  };
-  std::sort(launches.begin(), launches.end(), by_thread);
-  std::vector<Launch> asked;  // `kernel` is the place in collectives_.
+  std::vector<OnThread> asked;
   for (std::size_t i = 0; i < collectives_.size(); ++i) {
     const HostRecord& range = trace_.hosts[collectives_[i].record];
     asked.push_back({range.thread, range.start_ns, static_cast<std::uint32_t>(i)});
   }
-  std::sort(asked.begin(), asked.end(), by_thread);
-  std::size_t next = 0;
-  for (const Launch& launch : launches) {
-    while (next < asked.size() && asked[next].thread < launch.thread) ++next;
+  sort_by_thread(asked);
+  auto next = asked.begin();
+  for (const OnThread& launch : launches_of_collectives(trace_)) {
+    while (next != asked.end() && next->thread < launch.thread) ++next;
     CollectiveDetails details;
     bool any = false;
-    for (; next < asked.size() && asked[next].thread == launch.thread &&
-           asked[next].time <= launch.time;
+    for (; next != asked.end() && next->thread == launch.thread && next->time <= launch.time;
          ++next) {
-      const NamedCollective& named = collectives_[asked[next].kernel];
-      const nlohmann::json payload = nlohmann::json::parse(texts_[named.payload], nullptr, false);
-      if (!payload.is_object()) continue;
-      any = true;
-      details.in_elements += field(payload, {"Message size [bytes]", "bytes", "count"});
-      details.out_elements = details.in_elements;
-      const std::int64_t group = field(payload, {"NCCL communicator ID", "commHash", "comm"});
-      if (group != 0) details.group = trace_.names.intern(std::to_string(group));
-      const std::string_view whole = trace_.names[trace_.hosts[named.record].name];
-      details.collective = trace_.names.intern(whole.substr(whole.find(':') + 1));
+      any = add_collective(collectives_[next->place], details) || any;
     }
     if (!any) continue;
     details.dtype = trace_.names.intern("Byte");
-    details.ranks = {};
-    trace_.devices[launch.kernel].details = static_cast<std::uint32_t>(trace_.collectives.size());
+    trace_.devices[launch.place].details = static_cast<std::uint32_t>(trace_.collectives.size());
     trace_.collectives.push_back(details);
   }
 }
