@@ -14,7 +14,7 @@ namespace foretrace {
 namespace {
 
 /// Keeps the order of keys.
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 std::string_view action_name(const VizEvent& event) {
   switch (event.action) {
@@ -93,7 +93,7 @@ class SnapshotWriter {
   void write_segment(const VizSegment& segment);
   void write_block(const VizBlock& block);
   void write_event(const VizEvent& event);
-  void write_json(const json& value, int depth = 0);
+  void write_json(const Json& value, int depth = 0);
   void write_settings();
   void write_annotations();
   void write_annotation(const HostRecord& record, bool begins);
@@ -154,7 +154,7 @@ void SnapshotWriter::write_segment(const VizSegment& segment) {
   member("requested_size", requested);
   member("stream", segment.stream);
   member("segment_type", segment.is_large ? "large" : "small");
-  const json pool = json::parse(segment.pool, nullptr, false);
+  const Json pool = Json::parse(segment.pool, nullptr, false);
   const bool is_pair = pool.is_array() && pool.size() == 2 && pool[0].is_number_integer() &&
                        pool[1].is_number_integer();
   out_.text("segment_pool_id");
@@ -182,7 +182,7 @@ void SnapshotWriter::write_event(const VizEvent& event) {
   out_.end();
 }
 
-void SnapshotWriter::write_json(const json& value, int depth) {
+void SnapshotWriter::write_json(const Json& value, int depth) {
   constexpr int kDeepest = 64;
   if (value.is_boolean()) return out_.boolean(value.get<bool>());
   if (value.is_number_integer()) return out_.integer(value.get<std::int64_t>());
@@ -202,7 +202,7 @@ void SnapshotWriter::write_settings() {
   bool has_settings = false;
   for (const auto& [key, text] : trace_.metadata) {
     if (trace_.format != "torch_memory") break;
-    const json value = json::parse(text, nullptr, false);
+    const Json value = Json::parse(text, nullptr, false);
     if (value.is_discarded()) continue;
     has_settings |= key == "allocator_settings";
     out_.text(key);

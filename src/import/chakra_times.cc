@@ -158,6 +158,34 @@ ChakraTimes recorded_times(const std::vector<ChakraNode>& nodes, Notes& notes) {
   return times;
 }
 
+/// Counts ids that no node has.
+void link_data(const std::vector<ChakraNode>& nodes, std::uint32_t i, ChakraLinks& links,
+               std::int64_t& missing) {
+  for (const std::uint64_t id : nodes[i].data) {
+    const std::uint32_t before = find_node(nodes, id);
+    if (before == kNone) ++missing;
+    if (before != kNone && before != i) links.before[i].push_back(before);
+  }
+}
+
+void link_callers(const std::vector<ChakraNode>& nodes, std::uint32_t i, ChakraLinks& links) {
+  const ChakraNode& node = nodes[i];
+  for (const std::uint64_t id : node.control) {
+    const std::uint32_t caller = find_node(nodes, id);
+    if (caller == kNone || caller == i || nodes[caller].on_device) continue;
+    if (!node.on_device && links.parent[i] == kNone) links.parent[i] = caller;
+    if (node.data.empty()) links.before[i].push_back(caller);
+  }
+}
+
+void link_launcher(const std::vector<ChakraNode>& nodes, std::uint32_t i, ChakraLinks& links) {
+  links.launcher[i] = launcher_of(nodes, nodes[i]);
+  std::vector<std::uint32_t>& before = links.before[i];
+  if (links.launcher[i] != kNone) before.push_back(links.launcher[i]);
+  std::sort(before.begin(), before.end());
+  before.erase(std::unique(before.begin(), before.end()), before.end());
+}
+
 }  // namespace
 
 ChakraLinks link_nodes(const std::vector<ChakraNode>& nodes, Notes& notes) {
@@ -168,24 +196,9 @@ ChakraLinks link_nodes(const std::vector<ChakraNode>& nodes, Notes& notes) {
   const bool stale = control_is_stale(nodes);
   std::int64_t missing = 0;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    const ChakraNode& node = nodes[i];
-    for (const std::uint64_t id : node.data) {
-      const std::uint32_t before = find_node(nodes, id);
-      if (before == kNone) ++missing;
-      if (before != kNone && before != i) links.before[i].push_back(before);
-    }
-    for (const std::uint64_t id : node.control) {
-      const std::uint32_t caller = stale ? kNone : find_node(nodes, id);
-      if (caller == kNone || caller == i || nodes[caller].on_device) continue;
-      if (!node.on_device && links.parent[i] == kNone) links.parent[i] = caller;
-      if (node.data.empty()) links.before[i].push_back(caller);
-    }
-    if (!node.on_device) continue;
-    links.launcher[i] = launcher_of(nodes, node);
-    if (links.launcher[i] != kNone) links.before[i].push_back(links.launcher[i]);
-    std::sort(links.before[i].begin(), links.before[i].end());
-    links.before[i].erase(std::unique(links.before[i].begin(), links.before[i].end()),
-                          links.before[i].end());
+    link_data(nodes, i, links, missing);
+    if (!stale) link_callers(nodes, i, links);
+    if (nodes[i].on_device) link_launcher(nodes, i, links);
   }
   if (stale) {
     notes.add(Severity::info,

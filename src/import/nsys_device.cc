@@ -40,10 +40,6 @@ void NsysReport::add_device(DeviceRecord& record, const SqliteRows& row) {
   record.correlation = static_cast<std::uint32_t>(row.integer(5));
   record.graph_node = static_cast<std::uint64_t>(row.integer(6));
   record.external = static_cast<std::uint32_t>(row.integer(7));
-  if (record.bytes < 0) {
-    count(NsysOdd::negative_bytes, "row " + std::to_string(row.number()));
-    record.bytes = 0;
-  }
   trace_.devices.push_back(record);
 }
 
@@ -83,7 +79,7 @@ void NsysReport::read_copies() {
     record.start_ns = times.start;
     record.duration_ns = times.duration;
     record.kind = DeviceKind::copy;
-    record.bytes = rows.integer(kCommon);
+    record.bytes = take_bytes(rows, kCommon, "row ");
     const CopyKind& kind = copy_kind(rows.integer(kCommon + 1));
     record.direction = kind.direction;
     const bool two_devices = rows.has(kCommon + 4) && rows.has(kCommon + 5) &&
@@ -111,7 +107,7 @@ void NsysReport::read_fills() {
     record.start_ns = times.start;
     record.duration_ns = times.duration;
     record.kind = DeviceKind::fill;
-    record.bytes = rows.integer(kCommon);
+    record.bytes = take_bytes(rows, kCommon, "row ");
     std::string name = "Memset";
     if (rows.has(kCommon + 1)) name += " (" + memory_text(rows, kCommon + 1) + ")";
     record.name = trace_.names.intern(name);

@@ -142,6 +142,7 @@ class NsysReport {
   bool is_mine(const SqliteRows& row, int column) const;
   /// From two columns; false if they are no times.
   bool take_times(const SqliteRows& row, int start, int end, Times& times);
+  std::int64_t take_bytes(const SqliteRows& row, int column, std::string_view what);
   std::uint16_t thread(const SqliteRows& row, int column);
   std::uint16_t stream(const SqliteRows& row, int device, int stream);
   void count(NsysOdd odd, const std::string& example);

@@ -74,11 +74,7 @@ void NsysReport::read_memory() {
     MemoryRecord record;
     record.time_ns = times.start;
     record.address = static_cast<std::uint64_t>(rows.integer(address));
-    record.bytes = rows.integer(bytes);
-    if (record.bytes < 0) {
-      count(NsysOdd::negative_bytes, "memory row " + std::to_string(rows.number()));
-      record.bytes = 0;
-    }
+    record.bytes = take_bytes(rows, bytes, "memory row ");
     const bool freed = rows.integer(operation) == kDeallocation;
     if (freed) record.bytes = -record.bytes;
     const bool from_pool = rows.has(pool_address);

@@ -143,6 +143,12 @@ std::uint16_t NsysReport::stream(const SqliteRows& row, int device, int stream) 
   return lanes_.stream(row.integer(device), row.integer(stream));
 }
 
+std::int64_t NsysReport::take_bytes(const SqliteRows& row, int column, std::string_view what) {
+  const std::int64_t bytes = row.integer(column);
+  if (bytes < 0) count(NsysOdd::negative_bytes, std::string(what) + std::to_string(row.number()));
+  return std::max<std::int64_t>(bytes, 0);
+}
+
 void NsysReport::count(NsysOdd odd, const std::string& example) {
   auto& [count, first] = odd_[static_cast<std::size_t>(odd)];
   if (count++ == 0) first = example;

@@ -128,6 +128,21 @@ class PerfettoDocument {
     }
   }
 
+  static OwnClock read_clock(std::string_view message, std::uint64_t& id) {
+    constexpr std::uint64_t kMostUnit = 1'000'000;
+    OwnClock clock;
+    std::uint64_t unit = 0;
+    ProtoReader parts(message);
+    while (parts.next()) {
+      if (parts.number() == 1) id = parts.unsigned_value();
+      if (parts.number() == 2) clock.value = parts.signed_value();
+      if (parts.number() == 3) clock.counts_on = parts.unsigned_value() != 0;
+      if (parts.number() == 4) unit = parts.unsigned_value();
+    }
+    if (unit > 0 && unit <= kMostUnit) clock.unit_ns = static_cast<std::int64_t>(unit);
+    return clock;
+  }
+
   /// The same moment on several clocks; those from 64 on are the sequence's own.
   static void read_snapshot(std::string_view message, Sequence& sequence) {
     constexpr std::uint64_t kFirstOwn = 64, kBootTime = 6;
@@ -138,16 +153,7 @@ class PerfettoDocument {
     while (fields.next()) {
       if (fields.number() != 1) continue;
       std::uint64_t id = 0;
-      OwnClock clock;
-      ProtoReader parts(fields.bytes());
-      while (parts.next()) {
-        if (parts.number() == 1) id = parts.unsigned_value();
-        if (parts.number() == 2) clock.value = parts.signed_value();
-        if (parts.number() == 3) clock.counts_on = parts.unsigned_value() != 0;
-        if (parts.number() == 4 && parts.unsigned_value() > 0 &&
-            parts.unsigned_value() <= 1'000'000)
-          clock.unit_ns = parts.signed_value();
-      }
+      const OwnClock clock = read_clock(fields.bytes(), id);
       if (id >= kFirstOwn) {
         own[id] = clock;
       } else if (!is_boot_time) {

@@ -57,7 +57,26 @@ std::int32_t to_int32(std::int64_t value) {
       value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
 }
 
+/// What our own exporter says of a device, behind its number.
+void add_fact(const PerfettoArgument& fact, Device& device) {
+  if (fact.key == "device name") device.name = fact.text;
+  if (fact.key == "memory_bytes") device.memory_bytes = fact.number;
+  if (fact.key == "multiprocessors") device.multiprocessors = to_int32(fact.number);
+  if (fact.key == "major") device.major = to_int32(fact.number);
+  if (fact.key == "minor") device.minor = to_int32(fact.number);
+}
+
 }  // namespace
+
+/// A ThreadDescriptor, or a ProcessDescriptor, which has fewer fields that matter.
+void PerfettoRecords::read_owner(std::string_view descriptor, Track& track) {
+  ProtoReader ids(descriptor);
+  while (ids.next()) {
+    if (ids.number() == 1) track.process = ids.signed_value();
+    if (ids.number() == 2 && track.has_thread) track.thread = ids.signed_value();
+    if (ids.number() == 5 && track.has_thread) track.name = ids.bytes();
+  }
+}
 
 void PerfettoRecords::add_track(std::string_view descriptor) {
   Track track;
@@ -69,12 +88,7 @@ void PerfettoRecords::add_track(std::string_view descriptor) {
     if (fields.number() == 5) track.parent = fields.unsigned_value();
     if (fields.number() != 3 && fields.number() != 4) continue;
     (fields.number() == 3 ? track.has_process : track.has_thread) = true;
-    ProtoReader ids(fields.bytes());
-    while (ids.next()) {
-      if (ids.number() == 1) track.process = ids.signed_value();
-      if (ids.number() == 2 && track.has_thread) track.thread = ids.signed_value();
-      if (ids.number() == 5 && track.has_thread) track.name = ids.bytes();
-    }
+    read_owner(fields.bytes(), track);
   }
   Track& known = tracks_[uuid];
   // A descriptor may come again with every new begin of its sequence.
@@ -285,12 +299,7 @@ void PerfettoRecords::add_head(const PerfettoEvent& event) {
     if (argument.key == "device") {
       trace_.properties.emplace_back().ordinal = to_int32(argument.number);
     } else if (!trace_.properties.empty()) {
-      Device& device = trace_.properties.back();
-      if (argument.key == "device name") device.name = argument.text;
-      if (argument.key == "memory_bytes") device.memory_bytes = argument.number;
-      if (argument.key == "multiprocessors") device.multiprocessors = to_int32(argument.number);
-      if (argument.key == "major") device.major = to_int32(argument.number);
-      if (argument.key == "minor") device.minor = to_int32(argument.number);
+      add_fact(argument, trace_.properties.back());
     }
   }
 }
