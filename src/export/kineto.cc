@@ -17,43 +17,12 @@
 #include "export/kineto_arguments.h"
 #include "export/kineto_header.h"
 #include "export/kineto_tracks.h"
+#include "export/profiler_words.h"
 #include "export/registered.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
 namespace {
-
-constexpr std::string_view category_of(HostKind kind) {
-  switch (kind) {
-    case HostKind::op:
-      return "cpu_op";
-    case HostKind::annotation:
-      return "user_annotation";
-    case HostKind::python:
-      return "python_function";
-    case HostKind::runtime:
-      return "cuda_runtime";
-    case HostKind::driver:
-      return "cuda_driver";
-    case HostKind::overhead:
-      return "overhead";
-  }
-  return "";
-}
-
-constexpr std::string_view category_of(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kernel:
-      return "kernel";
-    case DeviceKind::copy:
-      return "gpu_memcpy";
-    case DeviceKind::fill:
-      return "gpu_memset";
-    case DeviceKind::annotation:
-      return "gpu_user_annotation";
-  }
-  return "";
-}
 
 constexpr std::string_view name_of(SyncKind kind) {
   switch (kind) {

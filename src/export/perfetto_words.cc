@@ -1,41 +1,10 @@
 #include "export/perfetto_words.h"
 
 #include "export/copy_name.h"
+#include "export/profiler_words.h"
 
 namespace foretrace {
 namespace {
-
-std::string_view category_of(HostKind kind) {
-  switch (kind) {
-    case HostKind::op:
-      return "cpu_op";
-    case HostKind::annotation:
-      return "user_annotation";
-    case HostKind::python:
-      return "python_function";
-    case HostKind::runtime:
-      return "cuda_runtime";
-    case HostKind::driver:
-      return "cuda_driver";
-    case HostKind::overhead:
-      return "overhead";
-  }
-  return "";
-}
-
-std::string_view category_of(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kernel:
-      return "kernel";
-    case DeviceKind::copy:
-      return "gpu_memcpy";
-    case DeviceKind::fill:
-      return "gpu_memset";
-    case DeviceKind::annotation:
-      return "gpu_user_annotation";
-  }
-  return "";
-}
 
 void add_unless(std::int64_t absent, std::string_view key, std::int64_t value,
                 PerfettoPackets& out) {
