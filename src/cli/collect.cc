@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -64,7 +65,8 @@ struct CollectCommand {
   void add_to(CLI::App& app) {
     app.add_option("-o,--output", output,
                    "What to write; its ending tells the format, as for convert. Where several "
-                   "processes use a GPU: a folder of that name, with a file per rank")
+                   "processes use a GPU, or with / at its end: a folder of that name, with a file "
+                   "per rank")
         ->capture_default_str()
         ->type_name("FILE");
     app.add_option("--record", record,
@@ -146,14 +148,14 @@ struct CollectCommand {
       throw Error(
           "collect: which PROGRAM? Give it behind --: foretrace collect -o run.ftrace -- "
           "python train.py");
-    if (exporter_for(output) == nullptr) output += ".ftrace";
-    SpoolFolder folder(output, keep_spool);
+    settle_output(chosen);
+    SpoolFolder folder(is_folder() ? output + "recording" : output, keep_spool);
     const CollectedRun program = foretrace::collect(command, folder.path(), chosen);
     std::string problem;
     std::vector<Recorded> all = read(program, folder, problem);
     if (all.empty()) {
       std::cerr << "foretrace: nothing was recorded: "
-                << (problem.empty() ? "the program used no CUDA" : problem)
+                << (problem.empty() ? why_nothing(program) : problem)
                 << (program.status == 0
                         ? ""
                         : ", and ended with status " + std::to_string(program.status))
@@ -165,6 +167,35 @@ struct CollectCommand {
     move_snapshots(program);
     if (keep_spool && !quiet) std::cerr << "foretrace: spools are in " << folder.path() << '\n';
     session.exit_code = program.status;
+  }
+
+  /// What cannot be written is to be known before the program has run for hours. A path with a
+  /// slash at its end is a folder from here on.
+  void settle_output(const CollectOptions& chosen) {
+    if (output.empty()) throw Error("collect: --output must name a file or folder");
+    std::error_code ignored;
+    if (fs::is_directory(output, ignored) && !is_folder()) output += '/';
+    if (is_folder()) return;
+    const ExporterEntry* exporter = exporter_for(output);
+    if (exporter == nullptr) {
+      output += ".ftrace";
+      return;
+    }
+    const auto& record = chosen.record;
+    if (exporter->name == "memory_viz" &&
+        std::find(record.begin(), record.end(), "memory") == record.end())
+      throw Error("collect: '" + output + "' would hold memory events alone: add --memory");
+  }
+
+  bool is_folder() const { return output.ends_with('/'); }
+
+  /// Processes that use CUDA leave a spool, even if there is nothing in it.
+  std::string why_nothing(const CollectedRun& program) const {
+    if (program.spools.empty()) return "the program used no CUDA";
+    if (!steps.empty()) return "no range of the program marked a step of --steps " + steps;
+    if (profiler_api) return "the program never called cudaProfilerStart, as --profiler-api asks";
+    if (!start_after.empty()) return "the program ended before --start-after " + start_after;
+    return "the program used CUDA, but did nothing of what was to be recorded";
   }
 
   /// Those of processes that used a GPU; of all, if none did. `problem` gets what kept the first
@@ -212,17 +243,34 @@ struct CollectCommand {
 
   void write(const std::vector<Recorded>& all, SpoolFolder& folder) const {
     try {
-      if (all.size() == 1) return write_one(all[0].trace, output);
+      if (all.size() == 1 && !is_folder()) return write_one(all[0].trace, output);
       const fs::path target(output);
       const fs::path ranks = target.parent_path() / target.stem();
       fs::create_directories(ranks);
+      std::set<std::string> names;
+      for (std::size_t i = 0; i < all.size(); ++i) names.insert(name_of(all, i));
       for (std::size_t i = 0; i < all.size(); ++i)
         write_one(all[i].trace, (ranks / name_of(all, i)).string());
+      tell_others(ranks, names);
     } catch (const Error&) {
       folder.keep();
       std::cerr << "foretrace: the recording is kept in " << folder.path() << '\n';
       throw;
     }
+  }
+
+  /// Ranks of a larger job, recorded before, would be read as ranks of this one.
+  void tell_others(const fs::path& folder, const std::set<std::string>& names) const {
+    std::set<std::string> others;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("rank") && exporter_for(name) != nullptr && names.count(name) == 0)
+        others.insert(name);
+    }
+    if (others.empty()) return;
+    std::cerr << "foretrace: " << folder.string() << " also holds " << *others.begin()
+              << (others.size() == 1 ? "" : " and " + std::to_string(others.size() - 1) + " more")
+              << ", not of this recording: remove what is old, or it is taken for a rank\n";
   }
 
   /// "rank3.ftrace"; the process is named where two are of the same rank.
@@ -252,6 +300,9 @@ struct CollectCommand {
   }
 
   void move_snapshots(const CollectedRun& program) const {
+    if (memory_history && program.snapshots.empty())
+      std::cerr << "foretrace: there is no memory history: it is written by PyTorch, when a Python "
+                   "program that used its allocator on a GPU ends\n";
     for (const std::string& snapshot : program.snapshots) {
       const fs::path target = fs::absolute(output).parent_path() / fs::path(snapshot).filename();
       std::error_code error;

@@ -1,0 +1,77 @@
+// Where recordings go, and what is said when there is none to write.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "collect/recording.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the program says of itself is not compared here.
+std::string said(const Recording& recording) { return recording.ended.err; }
+
+bool says(const Recording& recording, const std::string& text) {
+  return said(recording).find(text) != std::string::npos;
+}
+
+TEST(Output, APathWithASlashIsAFolderOfRanks) {
+  for (const char* folder : {"runs/", "a.b/"}) {
+    SCOPED_TRACE(folder);
+    const Recording recording({.program = {"steps", "3"}, .output = folder});
+    EXPECT_EQ(recording.ended.status, 0) << said(recording);
+    EXPECT_TRUE(fs::exists(recording.path(std::string(folder) + "rank0.ftrace")));
+    EXPECT_FALSE(fs::exists(recording.path(std::string(folder) + ".ftrace")));
+  }
+}
+
+TEST(Output, SeveralRanksInAFolderThatWasAskedFor) {
+  const Recording recording({.program = {"ranks", "2"}, .output = "runs/"});
+  EXPECT_TRUE(fs::exists(recording.path("runs/rank0.ftrace"))) << said(recording);
+  EXPECT_TRUE(fs::exists(recording.path("runs/rank1.ftrace"))) << said(recording);
+  EXPECT_FALSE(says(recording, "also holds")) << said(recording);
+}
+
+TEST(Output, RanksOfALargerJobBeforeAreNotTakenForThisOnes) {
+  const Recording larger({.program = {"ranks", "3"}});
+  const std::vector<std::string> again = {
+      FORETRACE_BINARY, "collect", "-o", larger.path("out.ftrace"), "--", PLAYED_APP, "ranks", "2"};
+  const Ended ended = run_program(again, {{"LD_LIBRARY_PATH", STANDIN_13}});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.err.find("out also holds rank2.ftrace, not of this recording"), std::string::npos)
+      << ended.err;
+}
+
+TEST(Output, IsRefusedBeforeTheProgramRuns) {
+  const Recording pickle({.program = {"steps", "3"}, .output = "out.pickle"});
+  EXPECT_EQ(pickle.ended.status, 2);
+  EXPECT_TRUE(says(pickle, "would hold memory events alone: add --memory")) << said(pickle);
+  EXPECT_EQ(pickle.ended.out, "") << "the program ran";
+}
+
+TEST(Output, SaysWhyAPartOfTheProgramHadNothing) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--steps", "20-30"}, "no range of the program marked a step of --steps 20-30"},
+      {{"--start-after", "1h"}, "the program ended before --start-after 1h"},
+      {{"--profiler-api"}, "the program never called cudaProfilerStart"},
+      {{"--record", "memory"}, "the program used CUDA, but did nothing of what was to be recorded"},
+  };
+  for (const auto& [options, reason] : cases) {
+    SCOPED_TRACE(reason);
+    const Recording recording({.options = options, .program = {"steps", "3"}});
+    EXPECT_EQ(recording.ended.status, 3);
+    EXPECT_TRUE(says(recording, std::string("nothing was recorded: ") + reason)) << said(recording);
+  }
+}
+
+TEST(Output, SaysThatThereIsNoMemoryHistory) {
+  const Recording recording({.options = {"--memory-history"}, .program = {"steps", "3"}});
+  EXPECT_EQ(recording.ended.status, 0);
+  EXPECT_TRUE(says(recording, "there is no memory history")) << said(recording);
+}
+
+}  // namespace
+}  // namespace foretrace
