@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "foretrace/error.h"
 #include "import/tar.h"
@@ -12,9 +13,25 @@ namespace foretrace {
 
 namespace {
 
+/// A file is opened several times: to see what it is, to read it, and for its checksum. What a pipe
+/// has given once is gone, and opening one that nobody writes to never returns.
+void refuse_streams(const std::string& path) {
+  std::error_code unknown;
+  switch (std::filesystem::status(path, unknown).type()) {
+    case std::filesystem::file_type::fifo:
+    case std::filesystem::file_type::socket:
+    case std::filesystem::file_type::character:
+      throw TraceError("must be a file, but is a pipe or device; save what comes out of it first");
+    default:
+      return;
+  }
+}
+
 class File : public Source {
  public:
-  explicit File(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
+  explicit File(const std::string& path) {
+    refuse_streams(path);
+    file_ = std::fopen(path.c_str(), "rb");
     if (file_ == nullptr)
       throw TraceError(std::string("cannot be opened: ") + std::strerror(errno));
     std::setvbuf(file_, nullptr, _IONBF, 0);
@@ -32,7 +49,7 @@ class File : public Source {
   }
 
  private:
-  std::FILE* file_;
+  std::FILE* file_ = nullptr;
 };
 
 }  // namespace

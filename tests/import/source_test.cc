@@ -1,6 +1,7 @@
 #include "import/source.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -109,6 +110,16 @@ TEST(Source, AGitLfsPointerIsNoTrace) {
 TEST(Source, AMissingFileIsSaid) {
   EXPECT_EQ(failure([] { open_source("/nonexistent/x.json"); }),
             "/nonexistent/x.json: cannot be opened: No such file or directory");
+}
+
+TEST(Source, APipeIsRefusedInsteadOfWaitedFor) {
+  const Folder folder;
+  const std::string pipe = folder / "pipe.json";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const char* what = ": must be a file, but is a pipe or device; save what comes out of it first";
+  EXPECT_EQ(failure([&] { open_source(pipe); }), pipe + what);
+  EXPECT_EQ(failure([&] { import_trace(pipe); }), pipe + what);
+  EXPECT_EQ(failure([] { open_source("/dev/null"); }), std::string("/dev/null") + what);
 }
 
 TEST(Tar, MembersAreReadInOrder) {
