@@ -32,11 +32,15 @@ struct Fix {
   const char* torch;
   const char* collect;
   const char* nsys;
+  const char* amd = nullptr;  ///< rocprofv3, where PyTorch's profiler has nothing alike.
 };
 
 std::string fix_for(const Patient& patient, const Fix& fix) {
-  if (patient.trace.format == "spool") return fix.collect;
-  return patient.trace.format == "nsys" ? fix.nsys : fix.torch;
+  const std::string& format = patient.trace.format;
+  if (format == "spool") return fix.collect;
+  if (format == "nsys") return fix.nsys;
+  const bool amd = format == "rocprof" || format == "rocpd" || format == "rpd";
+  return amd && fix.amd != nullptr ? fix.amd : fix.torch;
 }
 
 std::string percent(std::int64_t part, std::int64_t whole) {
@@ -58,7 +62,7 @@ Found no_host_records(const Patient& patient) {
       "predicted",
       fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
                         "--record with api and nvtx in its list, or without --record",
-                        "nsys profile --trace=cuda,nvtx"}));
+                        "nsys profile --trace=cuda,nvtx", "rocprofv3 --hip-trace --marker-trace"}));
 }
 
 Found no_calls(const Patient& patient) {
@@ -69,7 +73,7 @@ Found no_calls(const Patient& patient) {
       "no kernel can be tied to its launch, so each start stays where it was recorded",
       fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], in one profiler",
                         "--record with api in its list, or without --record",
-                        "nsys profile --trace=cuda,nvtx"}));
+                        "nsys profile --trace=cuda,nvtx", "rocprofv3 --hip-trace"}));
 }
 
 Found no_device_records(const Patient& patient) {
@@ -83,13 +87,15 @@ Found no_device_records(const Patient& patient) {
                           "profiler held the device",
                           "--record with kernels in its list, or without --record",
                           "nsys profile --trace=cuda; if it is there, another profiler "
-                          "held the device"}));
+                          "held the device",
+                          "rocprofv3 --kernel-trace --memory-copy-trace"}));
   }
   return remark("no device records", "only host work is predicted",
                 fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] if the "
                                   "job uses a GPU",
                                   "--record with kernels in its list, if the job uses a GPU",
-                                  "nsys profile --trace=cuda, if the job uses a GPU"}));
+                                  "nsys profile --trace=cuda, if the job uses a GPU",
+                                  "rocprofv3 --kernel-trace --memory-copy-trace"}));
 }
 
 Found no_steps(const Patient& patient) {
@@ -99,7 +105,9 @@ Found no_steps(const Patient& patient) {
                  fix_for(patient, {"call prof.step() at the end of each training step",
                                    "--ops marks PyTorch's steps; or put each into an NVTX range "
                                    "\"step 1\", \"step 2\" ...",
-                                   "put each step into an NVTX range \"step 1\", \"step 2\" ..."}));
+                                   "put each step into an NVTX range \"step 1\", \"step 2\" ...",
+                                   "put each step into a roctx range \"step 1\", \"step 2\" ..., "
+                                   "and record with rocprofv3 --marker-trace"}));
 }
 
 Found few_steps(const Patient& patient) {
@@ -177,7 +185,7 @@ Found no_shapes(const Patient& patient) {
   if (patient.census.shapes || patient.census.ops == 0) return {};
   return remark("no shapes of tensors",
                 "flops are not known, so what-ifs on devices judge kernels by their names alone",
-                fix_for(patient, {"record_shapes=True", "--ops",
+                fix_for(patient, {"record_shapes=True", "foretrace collect --ops",
                                   "torch.autograd.profiler.emit_nvtx(record_shapes=True)"}));
 }
 
@@ -186,7 +194,7 @@ Found no_memory(const Patient& patient) {
   if (census.ops == 0 && census.calls == 0) return {};
   if (patient.trace.memory.empty()) {
     return remark("no memory events", "peak memory is not predicted",
-                  fix_for(patient, {"profile_memory=True", "--memory",
+                  fix_for(patient, {"profile_memory=True", "foretrace collect --memory",
                                     "nsys profile --cuda-memory-usage=true"}));
   }
   if (census.addressed > 0) return {};
@@ -247,7 +255,8 @@ Found plain_collectives(const Patient& patient) {
       "transfers cannot be predicted for another link or number of workers",
       fix_for(patient, {"a PyTorch from 2024 or later records them with record_shapes=True",
                         "NCCL 2.19 or later tells them, with nvtx in the list of --record",
-                        "NCCL 2.19 or later tells them, with --trace=nvtx"}));
+                        "NCCL 2.19 or later tells them, with --trace=nvtx",
+                        "PyTorch's profiler tells them, with record_shapes=True"}));
 }
 
 Found overhead(const Patient& patient) {

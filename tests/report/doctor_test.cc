@@ -59,6 +59,18 @@ class Doctor : public testing::Test {
 
 TEST_F(Doctor, HasNothingToSayAboutAGoodTrace) { EXPECT_EQ(findings(), ""); }
 
+TEST_F(Doctor, HelpsWithTheToolThatRecorded) {
+  trace_.hosts.clear();
+  for (const char* format : {"rocprof", "rocpd", "rpd"}) {
+    trace_.format = format;
+    EXPECT_NE(findings().find("-> rocprofv3 --hip-trace --marker-trace\n"), std::string::npos);
+    EXPECT_NE(findings().find("-> put each step into a roctx range"), std::string::npos);
+    EXPECT_EQ(findings().find("prof.step()"), std::string::npos) << findings();
+  }
+  trace_.format = "spool";
+  EXPECT_NE(findings().find("-> --record with api and nvtx"), std::string::npos) << findings();
+}
+
 TEST_F(Doctor, NamesTheFlagForShapes) {
   trace_.op_details[0].shapes = {};
   EXPECT_EQ(findings(), "info: no shapes of tensors -> record_shapes=True\n");
