@@ -218,15 +218,20 @@ std::uint16_t SpoolReader::thread(std::uint32_t id) {
   return last_thread_ = known->second;
 }
 
+std::int64_t SpoolReader::sound_time(std::uint64_t time) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62U;
+  return static_cast<std::int64_t>(std::min(time, kMost));
+}
+
 std::int64_t SpoolReader::on_device_clock(std::uint64_t monotonic) const {
-  const auto time = static_cast<std::int64_t>(monotonic);
-  if (file_.header().device_clock == spool::Clock::monotonic || clocks_.empty()) return time;
+  if (file_.header().device_clock == spool::Clock::monotonic || clocks_.empty())
+    return sound_time(monotonic);
   // The clock of the day may be set while it runs: the last reading before counts.
   const auto next = std::upper_bound(
       clocks_.begin(), clocks_.end(), monotonic,
       [](std::uint64_t t, const spool::Clocks& read) { return t < read.monotonic; });
   const spool::Clocks& read = next == clocks_.begin() ? clocks_.front() : *std::prev(next);
-  return time + static_cast<std::int64_t>(read.realtime - read.monotonic);
+  return sound_time(monotonic + (read.realtime - read.monotonic));
 }
 
 void SpoolReader::make_relative() {

@@ -83,6 +83,8 @@ class SpoolReader {
   void add_block(const spool::Block& row);
   Times device_times(std::uint64_t start, std::uint64_t end);
   /// A time of the monotonic clock on that of the device.
+  /// No later than what can be subtracted from any other time; damage alone tells later ones.
+  static std::int64_t sound_time(std::uint64_t time);
   std::int64_t on_device_clock(std::uint64_t monotonic) const;
 
   // Joins.

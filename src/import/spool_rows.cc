@@ -88,7 +88,7 @@ void SpoolReader::take_row(spool::RowKind kind, const char* row) {
 }
 
 SpoolReader::Times SpoolReader::device_times(std::uint64_t start, std::uint64_t end) {
-  Times times{static_cast<std::int64_t>(start), static_cast<std::int64_t>(end - start)};
+  Times times{sound_time(start), sound_time(end) - sound_time(start)};
   if (end < start) {
     ++backwards_;
     times.duration = 0;
@@ -277,7 +277,7 @@ void SpoolReader::begin_range(const spool::Range& row) {
   }
   const std::string_view domain =
       row.domain < texts_.size() ? texts_[row.domain] : std::string_view();
-  if (domain == "NCCL" && row.payload != 0)
+  if (domain == "NCCL" && row.payload != 0 && row.payload < texts_.size())
     collectives_.push_back({trace_.hosts[record].start_ns, record, row.payload});
 }
 
