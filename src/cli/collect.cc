@@ -181,9 +181,9 @@ struct CollectCommand {
       output += ".ftrace";
       return;
     }
-    const auto& record = chosen.record;
+    const auto& kinds = chosen.record;
     if (exporter->name == "memory_viz" &&
-        std::find(record.begin(), record.end(), "memory") == record.end())
+        std::find(kinds.begin(), kinds.end(), "memory") == kinds.end())
       throw Error("collect: '" + output + "' would hold memory events alone: add --memory");
   }
 
