@@ -95,6 +95,22 @@ void read_folder(const std::string& folder, const ImportOptions& options, Found&
   }
 }
 
+bool is_snapshot(const Trace& trace) {
+  return trace.format == "torch_memory" && trace.devices.empty();
+}
+
+/// PyTorch's memory snapshots often lie beside the traces of the same run. They are no ranks of it,
+/// and there is nothing in them that ran.
+void leave_out_snapshots(std::vector<Trace>& traces, Notes& notes) {
+  if (std::all_of(traces.begin(), traces.end(), is_snapshot)) return;
+  const auto left_out = std::erase_if(traces, is_snapshot);
+  if (left_out > 0) {
+    notes.add(Severity::info,
+              "memory snapshots beside traces of what ran, left out; give one by itself", {},
+              static_cast<std::int64_t>(left_out));
+  }
+}
+
 /// Recordings of different runs in one folder are hardly meant to be compared as ranks.
 void note_repeated_ranks(const std::vector<Trace>& traces, Notes& notes) {
   for (std::size_t i = 1; i < traces.size(); ++i) {
@@ -141,6 +157,7 @@ std::vector<Trace> import_all(const std::string& path, const ImportOptions& opti
     throw TraceError(path + ": must hold a trace, but none of its " + looked + " is one" +
                      (found.first_other.empty() ? "" : " (" + found.first_other + ")"));
   }
+  leave_out_snapshots(found.traces, found.notes);
   std::stable_sort(found.traces.begin(), found.traces.end(),
                    [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
   link_execution_traces(found.traces, found.notes);

@@ -319,5 +319,23 @@ TEST(TorchMemory, RealSnapshotsEndWithTheBlocksThatTheAllocatorsRulesGive) {
   }
 }
 
+TEST(TorchMemory, ASnapshotIsNoRankOfTheTraceBesideIt) {
+  const Folder folder;
+  folder.write(
+      "memory.pickle",
+      snapshot({segment(0x200000, 2 * kMiB, "small", {{0x200000, 512, 1, "inactive"}})}, {}));
+  EXPECT_EQ(import_all(folder.path()).size(), 1U) << "alone it is what was asked for";
+  folder.write("trace.json",
+               R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7,
+                   "ts": 1, "dur": 2, "args": {"stream": 7}}]})");
+  const std::vector<Trace> traces = import_all(folder.path());
+  ASSERT_EQ(traces.size(), 1U);
+  EXPECT_EQ(traces[0].format, "kineto");
+  EXPECT_EQ(traces[0].notes.count(
+                "memory snapshots beside traces of what ran, left out; give one by itself"),
+            1);
+  EXPECT_EQ(traces[0].notes.count(kRepeatedRank), 0);
+}
+
 }  // namespace
 }  // namespace foretrace
