@@ -29,7 +29,7 @@ SpoolReader::SpoolReader(const std::string& path)
     : file_(path), intern_(trace_.names), lanes_(trace_) {}
 
 Trace SpoolReader::read() {
-  trace_.format = "spool";
+  trace_.format = "collect";
   damage_ = file_.each_chunk([&](const SpoolFile::Chunk& chunk) { learn(chunk); });
   make_room();
   file_.each_chunk([&](const SpoolFile::Chunk& chunk) {

@@ -217,15 +217,30 @@ nlohmann::json allocating_stacks_json(const Trace& trace) {
   return all;
 }
 
+namespace {
+
+/// Peaks, as far as the recording tells; nothing if it tells none.
+std::string peaks_text(const Allocator& one, bool is_snapshot) {
+  if (one.peak_allocated < 0 && one.peak_reserved < 0) return {};
+  std::string text = "peak ";
+  if (one.peak_allocated >= 0) text += bytes_text(one.peak_allocated) + " allocated";
+  if (is_snapshot) text += " (" + bytes_text(one.peak_requested) + " asked for)";
+  if (one.peak_reserved >= 0) {
+    text += one.peak_allocated >= 0 ? ", " : "";
+    text += bytes_text(one.peak_reserved) + " reserved";
+  }
+  return text + "; " + counted(one.allocations, "allocation");
+}
+
+}  // namespace
+
 void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
   rows.push_back({"memory", grouped(std::ssize(trace.memory)) + " events"});
-  if (trace.segments.empty() && trace.format != "torch_memory") return;
+  const bool is_snapshot = !trace.segments.empty() || trace.format == "torch_memory";
   for (const auto& [device, one] : allocators(trace)) {
-    const std::string name = "device " + std::to_string(device);
-    std::string text = "peak " + bytes_text(one.peak_allocated) + " allocated (" +
-                       bytes_text(one.peak_requested) + " asked for), " +
-                       bytes_text(one.peak_reserved) + " reserved; " +
-                       counted(one.allocations, "allocation");
+    const std::string name = device < 0 ? "host" : "device " + std::to_string(device);
+    std::string text = peaks_text(one, is_snapshot);
+    if (text.empty()) continue;
     if (one.out_of_memory > 0) text += ", " + grouped(one.out_of_memory) + " times out of memory";
     rows.push_back({name, std::move(text)});
     if (one.segments == 0) continue;  // What it holds at the end is not known.

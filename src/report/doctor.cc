@@ -37,7 +37,7 @@ struct Fix {
 
 std::string fix_for(const Patient& patient, const Fix& fix) {
   const std::string& format = patient.trace.format;
-  if (format == "spool") return fix.collect;
+  if (format == "collect") return fix.collect;
   if (format == "nsys") return fix.nsys;
   const bool amd = format == "rocprof" || format == "rocpd" || format == "rpd";
   return amd && fix.amd != nullptr ? fix.amd : fix.torch;
@@ -100,14 +100,16 @@ Found no_device_records(const Patient& patient) {
 
 Found no_steps(const Patient& patient) {
   if (!patient.census.steps_ns.empty()) return {};
-  return warning("no step markers",
-                 "steps are looked for by their period, or the whole recording counts as one",
-                 fix_for(patient, {"call prof.step() at the end of each training step",
-                                   "--ops marks PyTorch's steps; or put each into an NVTX range "
-                                   "\"step 1\", \"step 2\" ...",
-                                   "put each step into an NVTX range \"step 1\", \"step 2\" ...",
-                                   "put each step into a roctx range \"step 1\", \"step 2\" ..., "
-                                   "and record with rocprofv3 --marker-trace"}));
+  return warning(
+      "no step markers",
+      "steps are looked for by their period, or the whole recording counts as one",
+      fix_for(patient, {"call prof.step() at the end of each training step",
+                        "put each step into an NVTX range \"step 1\", \"step 2\" ...; "
+                        "those of PyTorch's optimizers are marked by themselves, without "
+                        "--no-python",
+                        "put each step into an NVTX range \"step 1\", \"step 2\" ...",
+                        "put each step into a roctx range \"step 1\", \"step 2\" ..., "
+                        "and record with rocprofv3 --marker-trace"}));
 }
 
 Found few_steps(const Patient& patient) {
