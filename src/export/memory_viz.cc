@@ -263,7 +263,8 @@ void export_memory_viz(const Trace& trace, const std::string& path) {
     throw Error(
         path +
         ": a memory snapshot must have memory events, but the trace has none; record it with "
-        "profile_memory=True");
+        "profile_memory=True (torch.profiler), --memory (foretrace collect) or "
+        "--cuda-memory-usage=true (nsys)");
   }
   const VizState state = trace.segments.empty() ? state_of_events(trace) : state_of_snapshot(trace);
   SnapshotWriter(trace, state, path).write();

@@ -305,6 +305,20 @@ constexpr Found (*kChecks[])(const Patient&) = {
 
 }  // namespace
 
+namespace {
+
+/// What to do about something in the data that is not as it should be.
+std::string again_for(const Trace& trace) {
+  if (is_memory_snapshot(trace)) {
+    return "torch.cuda.memory._record_memory_history(max_entries=...) with more entries, before "
+           "the first allocation";
+  }
+  if (trace.format == "collect") return "record it again, less at a time, on a disk with room";
+  return "record the trace again, and copy it whole";
+}
+
+}  // namespace
+
 std::vector<Finding> examine(const Trace& trace) {
   std::vector<Finding> findings;
   if (is_memory_snapshot(trace)) {
@@ -323,10 +337,9 @@ std::vector<Finding> examine(const Trace& trace) {
                           "put the traces of each run into a folder of its own"});
       continue;
     }
-    findings.push_back(
-        {note.severity, note_text_without_severity(note),
-         "was read around; what it stood for is not in the answer",
-         note.severity == Severity::warning ? "record the trace again, and copy it whole" : ""});
+    findings.push_back({note.severity, note_text_without_severity(note),
+                        "was read around; what it stood for is not in the answer",
+                        note.severity == Severity::warning ? again_for(trace) : ""});
   }
   std::stable_partition(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity == Severity::warning;

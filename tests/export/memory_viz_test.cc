@@ -207,7 +207,8 @@ TEST(MemoryViz, RefusesATraceThatHasNothingForIt) {
   EXPECT_EQ(refusal(trace),
             folder / "x.pickle" +
                 ": a memory snapshot must have memory events, but the trace has none; "
-                "record it with profile_memory=True");
+                "record it with profile_memory=True (torch.profiler), --memory (foretrace collect) "
+                "or --cuda-memory-usage=true (nsys)");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
