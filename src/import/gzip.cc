@@ -39,6 +39,9 @@ class Inflater {
  private:
 #ifdef FORETRACE_HAVE_ISAL
   inflate_state state_;
+  /// Kept here, as isal_inflate() forgets what it has read of a header that the input cuts in two.
+  isal_gzip_header header_;
+  bool in_header_ = true;
 #else
   z_stream state_{};
 #endif
@@ -48,14 +51,16 @@ class Inflater {
 
 Inflater::Inflater() {
   isal_inflate_init(&state_);
-  state_.crc_flag = ISAL_GZIP;
+  restart();
 }
 
 Inflater::~Inflater() = default;
 
 void Inflater::restart() {
   isal_inflate_reset(&state_);
-  state_.crc_flag = ISAL_GZIP;
+  state_.crc_flag = ISAL_GZIP_NO_HDR_VER;
+  isal_gzip_header_init(&header_);
+  in_header_ = true;
 }
 
 Inflater::Result Inflater::run(const std::uint8_t*& in, std::size_t& in_size, char*& out,
@@ -64,7 +69,9 @@ Inflater::Result Inflater::run(const std::uint8_t*& in, std::size_t& in_size, ch
   state_.avail_in = static_cast<std::uint32_t>(in_size);
   state_.next_out = reinterpret_cast<std::uint8_t*>(out);
   state_.avail_out = static_cast<std::uint32_t>(room);
-  const int code = isal_inflate(&state_);
+  int code = in_header_ ? isal_read_gzip_header(&state_, &header_) : ISAL_DECOMP_OK;
+  in_header_ = in_header_ && code != ISAL_DECOMP_OK;
+  if (code == ISAL_DECOMP_OK) code = isal_inflate(&state_);
   in = state_.next_in;
   in_size = state_.avail_in;
   out = reinterpret_cast<char*>(state_.next_out);
