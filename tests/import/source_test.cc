@@ -57,6 +57,17 @@ TEST(Source, PlainBytesStayAsTheyAre) {
 
 TEST(Source, GzipIsUndone) { EXPECT_EQ(decompress(gzip(long_text())).text, long_text()); }
 
+TEST(Source, GzipMayTellItsNameWhereverItIsCut) {
+  const auto named = [](std::string bytes, const std::string& name) {
+    bytes[3] = 8;  // A name follows the first 10 bytes.
+    return bytes.insert(10, name + '\0');
+  };
+  const std::string bytes =
+      named(gzip("one "), "rank0.pt.trace.json") + named(gzip("two"), std::string(2000, 'n'));
+  EXPECT_EQ(decompress(bytes).text, "one two");
+  EXPECT_EQ(decompress(bytes).damage, "");
+}
+
 TEST(Source, AllMembersOfGzipAreRead) {
   const Read read = decompress(gzip("one ") + gzip("") + gzip(long_text()) + gzip("three"));
   EXPECT_EQ(read.text, "one " + long_text() + "three");
