@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string csv_text(std::string_view text) {
   std::string all = "\"";
   for (const char c : text) {
     if (c == '"') all += '"';
@@ -26,8 +26,8 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
     out << ",baseline_" << share.name << "_ns,predicted_" << share.name << "_ns";
   }
   out << ",pinned_tasks,unexplained_ns\n";
-  out << quoted(prediction.inputs.empty() ? "" : prediction.inputs.front().path) << ','
-      << quoted(uses) << ',' << prediction.measured.step_time.count() << ','
+  out << csv_text(prediction.inputs.empty() ? "" : prediction.inputs.front().path) << ','
+      << csv_text(uses) << ',' << prediction.measured.step_time.count() << ','
       << prediction.baseline.step_time.count() << ',' << to_text(prediction.replay_error) << ','
       << prediction.predicted.step_time.count() << ',' << prediction.lower.count() << ','
       << prediction.upper.count() << ',' << to_text(prediction.speedup);
