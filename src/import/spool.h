@@ -134,6 +134,7 @@ class SpoolReader {
   std::unordered_map<std::string, std::string> facts_;
   std::vector<std::string> problems_;
   std::vector<std::string> not_recorded_;
+  std::vector<bool> known_devices_;  ///< By ordinal.
   SpoolFile::Damage damage_;
   std::array<std::size_t, static_cast<std::size_t>(spool::RowKind::count)> row_counts_{};
   std::int64_t last_time_ = 0;

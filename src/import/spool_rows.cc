@@ -99,9 +99,12 @@ SpoolReader::Times SpoolReader::device_times(std::uint64_t start, std::uint64_t 
 
 void SpoolReader::add_device(const spool::Device& row) {
   const std::string_view name = row.name < texts_.size() ? texts_[row.name] : std::string_view();
-  for (const Device& known : trace_.properties) {
-    if (known.ordinal == row.ordinal) return;
-  }
+  // Told again for every context. No machine has more devices than this.
+  constexpr std::size_t kMostDevices = 1024;
+  if (row.ordinal >= kMostDevices) return;
+  if (known_devices_.size() <= row.ordinal) known_devices_.resize(std::size_t{row.ordinal} + 1);
+  if (known_devices_[row.ordinal]) return;
+  known_devices_[row.ordinal] = true;
   trace_.properties.push_back({.ordinal = row.ordinal,
                                .name = std::string(name),
                                .memory_bytes = static_cast<std::int64_t>(row.memory_bytes),
