@@ -1,32 +1,15 @@
 // Any bytes as an execution trace, Chakra's or PyTorch's: a Trace or a TraceError.
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include "foretrace/error.h"
+#include "fuzz/bytes.h"
 #include "import/chakra.h"
 #include "import/pytorch_et.h"
 #include "trace/validate.h"
 
 namespace {
-
-class Bytes : public foretrace::Source {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  std::size_t read(char* to, std::size_t room) override {
-    const std::size_t part = std::min(room, size_);
-    std::memcpy(to, data_, part);
-    data_ += part;
-    size_ -= part;
-    return part;
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
-};
 
 foretrace::Trace read(const std::uint8_t* data, std::size_t size) {
   // What begins like JSON is PyTorch's.

@@ -1,33 +1,12 @@
 // Any bytes as a trace: a Trace or a TraceError, in a window of any size.
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include "foretrace/error.h"
+#include "fuzz/bytes.h"
 #include "import/kineto_document.h"
 #include "trace/validate.h"
-
-namespace {
-
-class Bytes : public foretrace::Source {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  std::size_t read(char* to, std::size_t room) override {
-    const std::size_t part = std::min(room, size_);
-    std::memcpy(to, data_, part);
-    data_ += part;
-    size_ -= part;
-    return part;
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
-};
-
-}  // namespace
 
 /// The first byte chooses the window; what follows may also be compressed.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
