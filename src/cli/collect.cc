@@ -244,8 +244,8 @@ struct CollectCommand {
   void write(const std::vector<Recorded>& all, SpoolFolder& folder) const {
     try {
       if (all.size() == 1 && !is_folder()) return write_one(all[0].trace, output);
-      const fs::path target(output);
-      const fs::path ranks = target.parent_path() / target.stem();
+      const fs::path ranks =
+          is_folder() ? output : output.substr(0, output.size() - ending().size());
       fs::create_directories(ranks);
       std::set<std::string> names;
       for (std::size_t i = 0; i < all.size(); ++i) names.insert(name_of(all, i));

@@ -60,6 +60,13 @@ TEST(Programs, RanksOfAJobBecomeAFolderThatIsPredicted) {
   EXPECT_FALSE(predicted.out.empty());
 }
 
+TEST(Programs, TheFolderOfRanksIsNamedWithoutTheWholeEnding) {
+  Recording recording({.program = {"ranks", "2"}, .output = "job.json.gz"});
+  EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+  EXPECT_EQ(import_all(recording.path("job")).size(), 2U);
+  EXPECT_EQ(import_trace(recording.path("job/rank1.json.gz")).rank, 1);
+}
+
 TEST(Programs, ARecordingIsPredicted) {
   Recording recording({.program = {"steps", "5"}});
   const Ended predicted =
