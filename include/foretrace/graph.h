@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -115,14 +116,48 @@ struct Dependency {
   NameId why{};  ///< Names the rule: "launch", "event wait", "device sync" ... in Graph::names().
 };
 
-/// `bytes` on a device from the start of `made_by` to the start of `freed_by`; kNoTask: since
-/// before the recording, or until after it.
+/// What the bytes of an allocation are for. workspace: made and freed inside one op. temporary:
+/// neither kept for the backward pass nor for the next step. activation: made in the forward pass
+/// and kept for the backward pass.
+enum class MemoryUse : std::uint8_t {
+  unknown,
+  parameter,
+  gradient,
+  optimizer_state,
+  activation,
+  temporary,
+  workspace,
+  input
+};
+
+/// Bytes on a device between two tasks; kNoTask: since before the recording, or until after it. One
+/// of 0 bytes is none: that is how a transform takes an allocation away.
 struct Allocation {
-  Bytes bytes{};
+  Bytes bytes{};      ///< As the allocator counts them, rounding included.
+  Bytes requested{};  ///< As the program asked for them; 0 where only `bytes` is known.
   TaskId made_by = kNoTask;
   TaskId freed_by = kNoTask;
+  /// Made so long after the start of `made_by`, but no later than at its end. The same for freed.
+  Nanoseconds made_after{0};
+  Nanoseconds freed_after{0};
+  /// What allocators did at the same time happens in this order. As recorded; an allocation that a
+  /// transform adds takes that of the one it stands for.
+  std::uint32_t made_order = 0;
+  std::uint32_t freed_order = 0;
   std::int32_t device = 0;
-  LaneId stream = kNoLane;
+  LaneId stream = kNoLane;  ///< Whose pool it came from, where known.
+  NameId op{};              ///< The op that asked for it, "aten::convolution"; may be empty.
+  NameId stack{};           ///< Source lines, innermost first, joined by ';'; may be empty.
+  MemoryUse use = MemoryUse::unknown;
+};
+
+/// `task` reads or writes an allocation (number in Graph::allocations()). measured where an
+/// execution trace says so, otherwise inferred.
+struct Access {
+  std::uint32_t allocation = 0;
+  TaskId task = kNoTask;
+  bool writes = false;
+  Provenance provenance = Provenance::inferred;
 };
 
 struct Step {
@@ -207,6 +242,9 @@ class Graph {
 
   std::vector<Allocation>& allocations();
   const std::vector<Allocation>& allocations() const;
+  /// Who touches which allocation, as far as known; in no promised order. See AccessLists.
+  std::vector<Access>& accesses();
+  const std::vector<Access>& accesses() const;
   /// Bytes in use on each device when the recording began (index = device), allocations without a
   /// maker included.
   std::vector<Bytes>& initial_memory();
@@ -227,6 +265,18 @@ class Graph {
   friend class WaitGraph;  // Shows the graph to Boost.Graph, in src/graph/bgl.h.
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// The accesses of each allocation, in the order in which Graph::accesses() has them. Holds as long
+/// as neither list changes. Linear.
+class AccessLists {
+ public:
+  explicit AccessLists(const Graph& graph);
+  std::span<const Access> of(std::size_t allocation) const;
+
+ private:
+  std::vector<std::size_t> begins_;
+  std::vector<Access> accesses_;
 };
 
 bool runs_on_device(TaskKind kind);
@@ -257,6 +307,9 @@ std::string_view to_string(Phase phase);
 std::optional<Phase> phase_named(std::string_view name);
 const std::vector<std::string_view>& phase_names();
 std::string_view to_string(Provenance provenance);
+std::string_view to_string(MemoryUse use);
+std::optional<MemoryUse> memory_use_named(std::string_view name);
+const std::vector<std::string_view>& memory_use_names();
 std::string_view to_string(LaneKind kind);
 std::optional<LaneKind> lane_kind_named(std::string_view name);
 

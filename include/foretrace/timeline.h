@@ -61,6 +61,22 @@ struct Breakdown {
 };
 Breakdown breakdown(const Graph& graph, const Timeline& timeline);
 
+/// One thing that an allocator did.
+struct MemoryEvent {
+  Nanoseconds time{};
+  std::uint32_t allocation = 0;  ///< Into Graph::allocations().
+  bool frees = false;
+};
+
+/// All that allocators do after the beginning, in the order in which they do it: by time, then as
+/// recorded. What an edited graph frees in front of where it makes it is held for no time. Blocks
+/// of 0 bytes do not count; those that nothing makes are there before the first event.
+std::vector<MemoryEvent> memory_events(const Graph& graph, const Timeline& timeline);
+
+/// Bytes in use on `device` when the recording began: what the trace says, or at least those of the
+/// blocks that nothing in the recording makes.
+Bytes initial_memory(const Graph& graph, std::int32_t device);
+
 /// From the allocations of the graph. One curve for each device that has any.
 std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timeline);
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "foretrace/fields.h"
@@ -14,12 +15,21 @@
 
 namespace foretrace {
 
+/// A number that a transform worked out beside its edits: bytes read from disk in an epoch, the
+/// share of misses. Reported, and open to assertions as "loader.disk_bytes".
+struct Figure {
+  std::string name;  ///< "disk_bytes": snake_case, unique in its transform.
+  std::variant<double, Nanoseconds, Bytes> value;
+};
+
 /// What a transform did, in words for the answer.
 struct Effect {
   std::string summary;                   ///< "412 kernels at a third, 1303 at half of their time"
   std::vector<std::string> assumptions;  ///< What must hold for this to be true, one sentence each.
   Notes notes;
-  std::size_t changed = 0;  ///< Tasks and dependencies touched; 0 is reported as "changed nothing".
+  std::vector<Figure> figures;
+  std::size_t changed = 0;  ///< Tasks, dependencies and allocations touched; 0 is reported as
+                            ///< "changed nothing".
 };
 
 class Transform : public Described {
@@ -27,6 +37,12 @@ class Transform : public Described {
   /// Throws Error if there is nothing to apply to, with the setting that matched nothing. May leave
   /// the graph half edited then.
   virtual Effect apply(Graph& graph) const = 0;
+
+  /// Path of another trace that it learns from (relative to a scenario's file); empty: none.
+  /// Whoever applies it reads that trace and hands its graph over by learn() first.
+  virtual std::string donor() const { return {}; }
+  virtual void set_donor(std::string /*path*/) {}
+  virtual void learn(const Graph& /*donor*/) {}
 };
 
 struct TransformEntry {

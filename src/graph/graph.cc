@@ -23,6 +23,7 @@ Graph Graph::clone() const {
   to.places = impl_->places;
   to.dependencies = impl_->dependencies;
   to.allocations = impl_->allocations;
+  to.accesses = impl_->accesses;
   to.initial_memory = impl_->initial_memory;
   to.device_names = impl_->device_names;
   to.steps = impl_->steps;
@@ -56,6 +57,8 @@ std::size_t Graph::task_count() const { return impl_->tasks.size(); }
 
 std::vector<Allocation>& Graph::allocations() { return impl_->allocations; }
 const std::vector<Allocation>& Graph::allocations() const { return impl_->allocations; }
+std::vector<Access>& Graph::accesses() { return impl_->accesses; }
+const std::vector<Access>& Graph::accesses() const { return impl_->accesses; }
 std::vector<Bytes>& Graph::initial_memory() { return impl_->initial_memory; }
 const std::vector<Bytes>& Graph::initial_memory() const { return impl_->initial_memory; }
 std::vector<std::string>& Graph::device_names() { return impl_->device_names; }

@@ -57,6 +57,13 @@ const std::vector<std::string_view>& phase_names() {
   return names;
 }
 
+const std::vector<std::string_view>& memory_use_names() {
+  static const std::vector<std::string_view> names = {"unknown",         "parameter",  "gradient",
+                                                      "optimizer_state", "activation", "temporary",
+                                                      "workspace",       "input"};
+  return names;
+}
+
 std::string_view to_string(TaskKind kind) {
   return task_kind_names()[static_cast<std::size_t>(kind)];
 }
@@ -71,6 +78,12 @@ std::optional<TaskKind> task_kind_named(std::string_view name) {
 }
 std::optional<Phase> phase_named(std::string_view name) {
   return named<Phase>(phase_names(), name);
+}
+std::string_view to_string(MemoryUse use) {
+  return memory_use_names()[static_cast<std::size_t>(use)];
+}
+std::optional<MemoryUse> memory_use_named(std::string_view name) {
+  return named<MemoryUse>(memory_use_names(), name);
 }
 std::optional<LaneKind> lane_kind_named(std::string_view name) {
   return named<LaneKind>(kLaneKinds, name);

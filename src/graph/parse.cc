@@ -219,29 +219,63 @@ class Parser {
     return found->second;
   }
 
-  // @alloc 4KiB device=0 stream=s: a .. b
+  // @alloc 4KiB device=0 stream=s use=activation: a .. b reads c, d writes a
   void parse_allocation(Words& words) {
     Allocation block;
     block.bytes = parse_bytes(words.take_word("bytes", ":"));
-    while (!words.skip(":")) {
-      if (words.skip("device=")) {
-        block.device = to_number<std::int32_t>(words.take_word("a number", ":"));
-      } else if (words.skip("stream=")) {
-        const std::string label = words.take_name("a lane");
-        const auto found = lanes_.find(label);
-        if (found == lanes_.end()) throw Error("there is no lane " + quoted(label));
-        block.stream = found->second;
-      } else {
-        words.fail("device=, stream= or \":\"");
-      }
-    }
+    while (!words.skip(":")) parse_allocation_attribute(words, block);
     if (!words.skip("..")) {
       block.made_by = take_task(words);
       words.take("..");
     }
-    if (!words.at_end()) block.freed_by = take_task(words);
-    finish(words);
     graph_.allocations().push_back(block);
+    bool writes = false;
+    const auto takes_accesses = [&] {
+      writes = words.skip("writes ");
+      return writes || words.skip("reads ");
+    };
+    if (!takes_accesses()) {
+      if (words.at_end()) return;
+      graph_.allocations().back().freed_by = take_task(words);
+      if (!takes_accesses()) return finish(words);
+    }
+    const auto number = static_cast<std::uint32_t>(graph_.allocations().size() - 1);
+    do {
+      do graph_.accesses().push_back({number, take_task(words), writes});
+      while (words.skip(","));
+    } while (takes_accesses());
+    finish(words);
+  }
+
+  void parse_allocation_attribute(Words& words, Allocation& block) {
+    const std::string key(words.take_word("an attribute of an allocation, or \":\"", "=:"));
+    words.take("=");
+    if (key == "device") {
+      block.device = to_number<std::int32_t>(words.take_word("a number", ":"));
+    } else if (key == "stream") {
+      const std::string label = words.take_name("a lane");
+      const auto found = lanes_.find(label);
+      if (found == lanes_.end()) throw Error("there is no lane " + quoted(label));
+      block.stream = found->second;
+    } else if (key == "use") {
+      block.use =
+          to_choice(words.take_name("a use of memory"), memory_use_named, memory_use_names());
+    } else if (key == "requested") {
+      block.requested = parse_bytes(words.take_word("bytes", ":"));
+    } else if (key == "op") {
+      block.op = graph_.names().intern(words.take_name("an op"));
+    } else if (key == "stack") {
+      block.stack = graph_.names().intern(words.take_name("source lines"));
+    } else if (key == "made") {
+      block.made_order = to_number<std::uint32_t>(words.take_word("a number", "+:"));
+      if (words.skip("+")) block.made_after = words.take_ticks();
+    } else if (key == "freed") {
+      block.freed_order = to_number<std::uint32_t>(words.take_word("a number", "+:"));
+      if (words.skip("+")) block.freed_after = words.take_ticks();
+    } else {
+      throw Error("an allocation has no attribute \"" + key +
+                  "\"; it has device, freed, made, op, requested, stack, stream, use");
+    }
   }
 
   // @memory 4KiB device=0

@@ -43,7 +43,7 @@ class Printer {
     graph_.each_dependency([&](const Dependency& wait) {
       if (!graph_.removed(wait.before) && !graph_.removed(wait.after)) print_dependency(wait);
     });
-    for (const Allocation& block : graph_.allocations()) print_allocation(block);
+    print_allocations();
     return std::move(text_);
   }
 
@@ -147,15 +147,50 @@ class Printer {
     text_ += '\n';
   }
 
+  void print_allocations() {
+    const AccessLists accesses(graph_);
+    for (std::size_t i = 0; i < graph_.allocations().size(); ++i) {
+      print_allocation(graph_.allocations()[i]);
+      print_accesses(accesses.of(i));
+      text_ += '\n';
+    }
+  }
+
+  bool known(TaskId task) const { return task != kNoTask && !graph_.removed(task); }
+
   void print_allocation(const Allocation& block) {
-    const auto known = [&](TaskId task) { return task != kNoTask && !graph_.removed(task); };
     text_ += "@alloc " + to_exact_text(block.bytes) + " device=" + std::to_string(block.device);
     if (block.stream != kNoLane) text_ += " stream=" + quoted(lane_labels_[index(block.stream)]);
+    if (block.use != MemoryUse::unknown) text_ += " use=" + std::string(to_string(block.use));
+    if (block.requested != Bytes{}) text_ += " requested=" + to_exact_text(block.requested);
+    if (block.op != NameId{}) text_ += " op=" + quoted(graph_.names()[block.op]);
+    if (block.stack != NameId{}) text_ += " stack=" + quoted(graph_.names()[block.stack]);
+    print_order(" made=", block.made_order, block.made_after);
+    print_order(" freed=", block.freed_order, block.freed_after);
     text_ += ':';
     if (known(block.made_by)) text_ += ' ' + label(block.made_by);
     text_ += " ..";
     if (known(block.freed_by)) text_ += ' ' + label(block.freed_by);
-    text_ += '\n';
+  }
+
+  void print_order(std::string_view key, std::uint32_t order, Nanoseconds after) {
+    if (order == 0 && after == 0ns) return;
+    text_ += std::string(key) + std::to_string(order);
+    if (after != 0ns) text_ += '+' + to_ticks(after);
+  }
+
+  void print_accesses(std::span<const Access> accesses) {
+    std::optional<bool> writes;
+    for (const Access& access : accesses) {
+      if (!known(access.task)) continue;
+      if (writes == access.writes) {
+        text_ += ',';
+      } else {
+        text_ += access.writes ? " writes" : " reads";
+      }
+      writes = access.writes;
+      text_ += ' ' + label(access.task);
+    }
   }
 
   const Graph& graph_;

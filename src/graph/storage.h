@@ -56,6 +56,7 @@ struct Graph::Impl {
   std::vector<Place> places;
   std::vector<Linked> dependencies;
   std::vector<Allocation> allocations;
+  std::vector<Access> accesses;
   std::vector<Bytes> initial_memory;
   std::vector<std::string> device_names;
   std::vector<Step> steps;

@@ -7,76 +7,88 @@
 namespace foretrace {
 namespace {
 
-/// At one instant blocks that were there before are freed first, then blocks are made, then those
-/// that were only just made are freed: the level is never below what it can have been.
+/// Where the recording does not tell the order: blocks that were there before are freed first, then
+/// blocks are made, then those that were only just made are freed, so that the level is never below
+/// what it can have been.
 enum class Turn : std::uint8_t { free_old, make, free_new };
 
-struct Change {
-  Nanoseconds time{};
+struct Placed {
+  MemoryEvent event;
+  std::uint32_t order = 0;
   Turn turn{};
-  Bytes bytes{};
-  TaskId task = kNoTask;
+
+  auto key() const { return std::tuple(event.time, order, turn, event.allocation); }
 };
 
-struct Device {
-  Bytes known_before{};  ///< Of blocks that nothing in the recording made.
-  std::vector<Change> changes;
-};
-
-void add_changes(const Allocation& block, const Timeline& timeline, Device& device) {
-  if (block.made_by == kNoTask) {
-    device.known_before += block.bytes;
-  } else {
-    device.changes.push_back(
-        {timeline.start[index(block.made_by)], Turn::make, block.bytes, block.made_by});
-  }
-  if (block.freed_by == kNoTask) return;
-  const Nanoseconds freed = timeline.start[index(block.freed_by)];
-  if (block.made_by == kNoTask) {
-    device.changes.push_back({freed, Turn::free_old, Bytes{} - block.bytes, block.freed_by});
-    return;
-  }
-  // An edited graph may free a block in front of where it makes it; it is then held for no time.
-  const Nanoseconds made = timeline.start[index(block.made_by)];
-  const Turn turn = freed > made ? Turn::free_old : Turn::free_new;
-  device.changes.push_back({std::max(freed, made), turn, Bytes{} - block.bytes, block.freed_by});
+Nanoseconds time_of(TaskId task, Nanoseconds after, const Timeline& timeline) {
+  const Nanoseconds start = timeline.start[index(task)];
+  return start + std::clamp(after, 0ns, timeline.finish[index(task)] - start);
 }
 
-MemoryCurve curve_of(std::int32_t number, Bytes initial, std::vector<Change> changes) {
-  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-    return std::tie(a.time, a.turn, a.task) < std::tie(b.time, b.turn, b.task);
-  });
-  MemoryCurve curve;
-  curve.device = number;
-  curve.points.push_back({0ns, initial});
-  curve.peak = initial;
-  Bytes level = initial;
-  for (const Change& change : changes) {
-    level += change.bytes;
-    if (level > curve.peak)
-      curve.peak = level, curve.peak_time = change.time, curve.peak_task = change.task;
-    if (curve.points.back().time != change.time) curve.points.push_back({change.time, {}});
-    curve.points.back().allocated = level;
+void place(const Allocation& block, std::uint32_t number, const Timeline& timeline,
+           std::vector<Placed>& events) {
+  Nanoseconds made = Nanoseconds::min();
+  if (block.made_by != kNoTask) {
+    made = time_of(block.made_by, block.made_after, timeline);
+    events.push_back({{made, number, false}, block.made_order, Turn::make});
   }
-  return curve;
+  if (block.freed_by == kNoTask) return;
+  const Nanoseconds freed = time_of(block.freed_by, block.freed_after, timeline);
+  const bool in_order = std::tie(freed, block.freed_order) > std::tie(made, block.made_order);
+  Placed free{{std::max(freed, made), number, true}, block.freed_order, Turn::free_old};
+  if (freed <= made) free.turn = Turn::free_new;
+  if (!in_order) free.order = block.made_order;
+  events.push_back(free);
 }
 
 }  // namespace
 
-std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timeline) {
-  std::map<std::int32_t, Device> devices;
-  for (const Allocation& block : graph.allocations())
-    add_changes(block, timeline, devices[block.device]);
-  std::vector<MemoryCurve> curves;
-  for (auto& [number, device] : devices) {
-    // What was in use at first includes the known blocks, where the recording says it at all.
-    Bytes initial = device.known_before;
-    if (number >= 0 && static_cast<std::size_t>(number) < graph.initial_memory().size()) {
-      initial = std::max(initial, graph.initial_memory()[static_cast<std::size_t>(number)]);
-    }
-    curves.push_back(curve_of(number, initial, std::move(device.changes)));
+std::vector<MemoryEvent> memory_events(const Graph& graph, const Timeline& timeline) {
+  std::vector<Placed> placed;
+  placed.reserve(2 * graph.allocations().size());
+  for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
+    if (graph.allocations()[i].bytes > Bytes{}) place(graph.allocations()[i], i, timeline, placed);
   }
-  return curves;
+  std::sort(placed.begin(), placed.end(),
+            [](const Placed& a, const Placed& b) { return a.key() < b.key(); });
+  std::vector<MemoryEvent> events;
+  events.reserve(placed.size());
+  for (const Placed& one : placed) events.push_back(one.event);
+  return events;
+}
+
+Bytes initial_memory(const Graph& graph, std::int32_t device) {
+  Bytes known{};
+  for (const Allocation& block : graph.allocations()) {
+    if (block.device == device && block.made_by == kNoTask) known += block.bytes;
+  }
+  // What was in use at first includes the known blocks, where the recording says it at all.
+  const auto number = static_cast<std::size_t>(device);
+  if (device < 0 || number >= graph.initial_memory().size()) return known;
+  return std::max(known, graph.initial_memory()[number]);
+}
+
+std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timeline) {
+  std::map<std::int32_t, MemoryCurve> curves;
+  for (const Allocation& block : graph.allocations()) curves[block.device].device = block.device;
+  for (auto& [device, curve] : curves) {
+    curve.peak = initial_memory(graph, device);
+    curve.points.push_back({0ns, curve.peak});
+  }
+  for (const MemoryEvent& event : memory_events(graph, timeline)) {
+    const Allocation& block = graph.allocations()[event.allocation];
+    MemoryCurve& curve = curves[block.device];
+    const Bytes before = curve.points.back().allocated;
+    const Bytes level = event.frees ? before - block.bytes : before + block.bytes;
+    if (level > curve.peak) {
+      curve.peak = level, curve.peak_time = event.time, curve.peak_task = block.made_by;
+    }
+    if (curve.points.back().time != event.time) curve.points.push_back({event.time, {}});
+    curve.points.back().allocated = level;
+  }
+  std::vector<MemoryCurve> all;
+  for (auto& [device, curve] : curves) all.push_back(std::move(curve));
+  return all;
 }
 
 }  // namespace foretrace

@@ -36,6 +36,8 @@ A~2 -> ""
 @alloc 4MB device=0 stream="stream 7": i .. A
 @alloc 4MB device=0: .. A
 @alloc 4MB device=1: A~2 ..
+@alloc 1MB device=0 use=activation requested=999998B op=aten::relu stack="train.py:8 f;g" made=3+0.5 freed=7: L .. M writes i reads A, t
+@alloc 1MB device=0: .. reads A writes A
 )graph";
 
 TEST(Notation, WritesWhatItReads) { EXPECT_EQ(to_text(parse_graph(kEverything)), kEverything); }
@@ -143,6 +145,11 @@ TEST(Notation, SaysWhatIsWrong) {
       {"@now", "line 1: expected @step, @memory or @alloc, found \"now\""},
       {"@memory 1GB device=99999999", "line 1: there are at most 65536 devices"},
       {"@alloc 1GB stream=x: ..", "line 1: there is no lane x"},
+      {"@alloc 1GB size=x: ..",
+       "line 1: an allocation has no attribute \"size\"; it has device, freed, made, op, "
+       "requested, "
+       "stack, stream, use"},
+      {"@alloc 1GB use=weights: ..", "line 1: \"weights\" is unknown"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(error_of(text), message) << text;
 }

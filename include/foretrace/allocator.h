@@ -1,0 +1,135 @@
+#pragma once
+
+// The caching allocator of PyTorch (native back end), rule by rule: what a program asks for is not
+// what a device gives. Requests are rounded, served from the best fitting free block of their
+// stream, or from a new segment that the driver is asked for; freed blocks stay reserved. Whether a
+// job fits is decided here, not by the sum of its tensors.
+//
+//     malloc 16MiB x, malloc 16MiB y, free x, malloc 6MiB z
+//
+//     segment 0  |zzzzzz..........|      32 MiB reserved, 22 MiB allocated, 10 MiB inactive split
+//     segment 1  |yyyyyyyyyyyyyyyy|
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/fields.h"
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+/// What PYTORCH_CUDA_ALLOC_CONF sets, and what the device has.
+class AllocatorSettings final : public Described {
+ public:
+  void describe(Fields& fields) override;
+
+  Bytes limit{};               ///< The driver gives no more than this in all; 0: any amount.
+  double memory_fraction = 1;  ///< Of the limit that the process may use.
+  Bytes max_split_size{};      ///< Blocks of at least this are never split; 0: no such limit.
+  /// "4", or by size as PyTorch writes it, "[256:1,512:2,1024:4,>:8]"; empty: none.
+  std::string roundup_power2_divisions;
+  Bytes max_non_split_rounding{20 << 20};  ///< A block not to be split may be so much larger.
+  double garbage_collection_threshold = 0;
+  bool expandable_segments = false;
+};
+
+/// All in bytes, as torch.cuda.memory_stats() names them.
+struct AllocatorLevels {
+  std::int64_t allocated = 0;       ///< Blocks in use, whole.
+  std::int64_t active = 0;          ///< Those and blocks that wait for another stream.
+  std::int64_t requested = 0;       ///< What was asked for, of blocks in use.
+  std::int64_t reserved = 0;        ///< Segments.
+  std::int64_t inactive_split = 0;  ///< Free blocks of segments that are partly in use.
+
+  friend bool operator==(const AllocatorLevels&, const AllocatorLevels&) = default;
+};
+
+/// A free or used stretch of a segment.
+struct AllocatorBlock {
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0;
+  std::int64_t requested = 0;  ///< 0 for a free one.
+  std::int64_t handle = -1;    ///< As given to malloc(); -1 for a free one.
+  bool pending = false;        ///< Freed, and still in use by another stream.
+};
+
+struct AllocatorSegment {
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0;  ///< Of an expandable one: what is mapped.
+  std::int64_t stream = 0;
+  bool is_small = false;
+  bool is_expandable = false;
+  std::vector<AllocatorBlock> blocks;  ///< In order of address.
+};
+
+/// Thrown by nobody: what an allocator answers when memory is not to be had.
+struct OutOfMemory {
+  std::int64_t handle = -1;  ///< Of the request that was refused.
+  std::int64_t requested = 0;
+  std::int64_t segment = 0;       ///< What the driver would have had to give.
+  AllocatorLevels levels;         ///< When it was refused.
+  std::int64_t largest_free = 0;  ///< Block that was free, on any stream.
+};
+
+/// One device. Handles are the caller's numbers for blocks, each in use once at a time. Logarithmic
+/// in the number of blocks.
+class CachingAllocator {
+ public:
+  explicit CachingAllocator(const AllocatorSettings& settings = {});
+  CachingAllocator(CachingAllocator&&) noexcept;
+  CachingAllocator& operator=(CachingAllocator&&) noexcept;
+  ~CachingAllocator();
+
+  /// Nothing when it was served. Times never go back; they decide which pending blocks are done.
+  std::optional<OutOfMemory> malloc(std::int64_t handle, Bytes bytes, std::int64_t stream = 0,
+                                    Nanoseconds now = 0ns);
+  void free(std::int64_t handle, Nanoseconds now = 0ns);
+  /// `stream` uses the block, and will be done with it at `done`.
+  void record_stream(std::int64_t handle, std::int64_t stream, Nanoseconds done);
+  void empty_cache(Nanoseconds now = 0ns);
+  bool holds(std::int64_t handle) const;
+
+  const AllocatorLevels& levels() const;
+  /// The greatest of each level so far, not necessarily at one time.
+  const AllocatorLevels& peaks() const;
+  /// In the order in which the driver gave them.
+  std::vector<AllocatorSegment> segments() const;
+  std::int64_t driver_mallocs() const;
+  std::int64_t driver_frees() const;
+  std::int64_t retries() const;  ///< Times that the cache was given back to be served.
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What the allocator of one device does under a timeline.
+struct AllocatorRun {
+  std::int32_t device = 0;
+  struct Point {
+    Nanoseconds time{};
+    AllocatorLevels levels;
+  };
+  std::vector<Point> curve;  ///< After each event; the levels hold until the next point.
+  AllocatorLevels peaks;
+  Nanoseconds peak_reserved_time{};
+  /// The first request that was refused; what comes behind it is replayed as if it had been served.
+  std::optional<OutOfMemory> out_of_memory;
+  std::uint32_t refused = 0;  ///< Into Graph::allocations(), if out_of_memory.
+  Nanoseconds refused_time{};
+  std::int64_t driver_mallocs = 0, driver_frees = 0, retries = 0;
+};
+
+/// The allocations of `graph` in the order in which `timeline` makes and frees them, on an
+/// allocator that starts empty; what was there before the recording is asked for first. One run for
+/// each device that has any. Blocks used on other streams than their own (Graph::accesses()) are
+/// held back until those are done.
+std::vector<AllocatorRun> replay_allocator(const Graph& graph, const Timeline& timeline,
+                                           const AllocatorSettings& settings = {});
+
+}  // namespace foretrace
