@@ -36,7 +36,7 @@ A~2 -> ""
 @alloc 4MB device=0 stream="stream 7": i .. A
 @alloc 4MB device=0: .. A
 @alloc 4MB device=1: A~2 ..
-@alloc 1MB device=0 use=activation requested=999998B op=aten::relu stack="train.py:8 f;g" made=3+0.5 freed=7: L .. M writes i reads A, t
+@alloc 1MB device=0 use=activation requested=999998B op="aten::relu" stack="train.py:8 f;g" made=3+0.5 freed=7: L .. M writes i reads A, t
 @alloc 1MB device=0: .. reads A writes A
 )graph";
 
