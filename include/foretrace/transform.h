@@ -6,21 +6,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "foretrace/fields.h"
+#include "foretrace/figure.h"
 #include "foretrace/graph.h"
 #include "foretrace/notes.h"
 
 namespace foretrace {
-
-/// A number that a transform worked out beside its edits: bytes read from disk in an epoch, the
-/// share of misses. Reported, and open to assertions as "loader.disk_bytes".
-struct Figure {
-  std::string name;  ///< "disk_bytes": snake_case, unique in its transform.
-  std::variant<double, Nanoseconds, Bytes> value;
-};
 
 /// What a transform did, in words for the answer.
 struct Effect {
