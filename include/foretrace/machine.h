@@ -39,6 +39,13 @@ DeviceModel find_device(std::string_view name_or_path);
 /// nullptr if none.
 const DeviceModel* device_recorded_as(std::string_view recorded_name);
 
+/// The largest block that leaves the device at `out` and is back at `in` within `interval`, so that
+/// two accesses that far apart never notice: interval / (1 / out + 1 / in), rounded down. Nothing
+/// where a rate or the interval is 0. (J. Li et al., Pinpointing the Memory Behaviors of DNN
+/// Training, ISPASS 2021.) It takes both copies to start at once: other copies on the link are the
+/// caller's to count.
+Bytes swappable(Nanoseconds interval, Bandwidth out, Bandwidth in);
+
 /// What kind of work a kernel is, from its name alone; used for roofline and AMP. `latency` is what
 /// neither a faster device nor faster memory speeds up: messages between devices, tiny bookkeeping.
 enum class Boundness : std::uint8_t { compute, memory, latency };
