@@ -2,6 +2,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "transform/allocation_selector.h"
 #include "transform/registered.h"
 
 namespace foretrace {
@@ -28,6 +29,8 @@ class SettingCheck final : public Fields {
     within(name, [&] {
       if (const auto* selector = dynamic_cast<const Selector*>(&value))
         selector->check();
+      else if (const auto* blocks = dynamic_cast<const AllocationSelector*>(&value))
+        blocks->check();
       else
         value.describe(*this);
     });

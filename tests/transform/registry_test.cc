@@ -39,7 +39,7 @@ TEST(Transforms, ReadBackWhatTheyWriteAboutThemselves) {
   }
 }
 
-// Step, layers, phases, launches, an autograd thread, copies and a queue.
+// Step, layers, phases, launches, an autograd thread, copies, a queue, and memory.
 constexpr auto kTraining = R"(
     @step one
     @step two
@@ -56,6 +56,8 @@ constexpr auto kTraining = R"(
     g -> k
     B -> t
     "g gemm" -> s
+    @alloc 8MB device=0 stream=stream use=input: i .. G writes ii reads "f gemm"
+    @alloc 4MB device=0 stream=stream use=activation op="aten::relu": F .. U writes "f gemm" reads "b gemm"
 )";
 
 TEST(Transforms, WithNeutralSettingsChangeNothing) {

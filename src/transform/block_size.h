@@ -1,0 +1,32 @@
+#pragma once
+
+// Blocks of another size, and what a device then holds.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+/// More than any device has; so much that the sum of all blocks of a run still fits 64 bits.
+constexpr Bytes kLargestBlock{std::int64_t{1} << 44};
+
+/// `block` with its size times `factor`. What an allocator had rounded to units of 512 bytes, as
+/// the caching allocator of PyTorch does, is rounded up to them again. Throws Error naming
+/// `setting` if that is more than kLargestBlock.
+Allocation resized(const Allocation& block, double factor, std::string_view setting);
+
+/// Puts `block` in the place of allocation `number`. One that was there before the recording takes
+/// the level at which the recording began with it.
+void replace_block(Graph& graph, std::uint32_t number, const Allocation& block);
+
+/// When everything would run if every lane were FIFO; see earliest_starts(). Without reasons.
+Timeline fifo_timeline(const Graph& graph);
+
+/// The greatest peak of all devices in `timeline`.
+Bytes peak_memory(const Graph& graph, const Timeline& timeline);
+
+}  // namespace foretrace
