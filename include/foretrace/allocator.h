@@ -9,6 +9,10 @@
 //
 //     segment 0  |zzzzzz..........|      32 MiB reserved, 22 MiB allocated, 10 MiB inactive split
 //     segment 1  |yyyyyyyyyyyyyyyy|
+//
+// The rules are those of PyTorch 2.x as its sources have them. Ignored: private pools of CUDA
+// graphs, other back ends (cudaMallocAsync), callbacks that free memory, and that a driver spends
+// memory on itself.
 
 #include <cstdint>
 #include <memory>
@@ -33,8 +37,8 @@ class AllocatorSettings final : public Described {
   Bytes max_split_size{};      ///< Blocks of at least this are never split; 0: no such limit.
   /// "4", or by size as PyTorch writes it, "[256:1,512:2,1024:4,>:8]"; empty: none.
   std::string roundup_power2_divisions;
-  Bytes max_non_split_rounding{20 << 20};  ///< A block not to be split may be so much larger.
-  double garbage_collection_threshold = 0;
+  Bytes max_non_split_rounding{20 << 20};   ///< A block not to be split may be so much larger.
+  double garbage_collection_threshold = 0;  ///< Of what the process may use; 0: never.
   bool expandable_segments = false;
 };
 
@@ -42,7 +46,7 @@ class AllocatorSettings final : public Described {
 struct AllocatorLevels {
   std::int64_t allocated = 0;       ///< Blocks in use, whole.
   std::int64_t active = 0;          ///< Those and blocks that wait for another stream.
-  std::int64_t requested = 0;       ///< What was asked for, of blocks in use.
+  std::int64_t requested = 0;       ///< What was asked for, of active blocks.
   std::int64_t reserved = 0;        ///< Segments.
   std::int64_t inactive_split = 0;  ///< Free blocks of segments that are partly in use.
 
@@ -54,13 +58,14 @@ struct AllocatorBlock {
   std::uint64_t address = 0;
   std::int64_t bytes = 0;
   std::int64_t requested = 0;  ///< 0 for a free one.
-  std::int64_t handle = -1;    ///< As given to malloc(); -1 for a free one.
+  std::int64_t handle = -1;    ///< As given to malloc(), also of a pending one; -1 for a free one.
   bool pending = false;        ///< Freed, and still in use by another stream.
 };
 
+/// Of an expandable one each stretch that is mapped counts as a segment.
 struct AllocatorSegment {
   std::uint64_t address = 0;
-  std::int64_t bytes = 0;  ///< Of an expandable one: what is mapped.
+  std::int64_t bytes = 0;
   std::int64_t stream = 0;
   bool is_small = false;
   bool is_expandable = false;
@@ -76,30 +81,41 @@ struct OutOfMemory {
   std::int64_t largest_free = 0;  ///< Block that was free, on any stream.
 };
 
-/// One device. Handles are the caller's numbers for blocks, each in use once at a time. Logarithmic
-/// in the number of blocks.
+/// One device. Handles are the caller's numbers for blocks, 0 or more, each in use once at a time;
+/// one that is not in use is none to free or to record. Logarithmic in the number of blocks.
 class CachingAllocator {
  public:
+  /// Throws Error where roundup_power2_divisions cannot be read.
   explicit CachingAllocator(const AllocatorSettings& settings = {});
   CachingAllocator(CachingAllocator&&) noexcept;
   CachingAllocator& operator=(CachingAllocator&&) noexcept;
   ~CachingAllocator();
 
-  /// Nothing when it was served. Times never go back; they decide which pending blocks are done.
+  /// Nothing when it was served, which one of 0 bytes is without getting a block. Times never go
+  /// back; they decide which pending blocks are done.
   std::optional<OutOfMemory> malloc(std::int64_t handle, Bytes bytes, std::int64_t stream = 0,
                                     Nanoseconds now = 0ns);
+  /// As malloc(), but what the limit refuses is served beyond it all the same. So what comes after
+  /// is as if the device had just had enough. Only what no address space has is not served.
+  std::optional<OutOfMemory> malloc_beyond(std::int64_t handle, Bytes bytes,
+                                           std::int64_t stream = 0, Nanoseconds now = 0ns);
   void free(std::int64_t handle, Nanoseconds now = 0ns);
   /// `stream` uses the block, and will be done with it at `done`.
   void record_stream(std::int64_t handle, std::int64_t stream, Nanoseconds done);
-  void empty_cache(Nanoseconds now = 0ns);
+  /// Waits for all streams and gives back what can be.
+  void empty_cache();
+  /// Takes over a segment with its blocks (those with a handle; what is between them is free) as
+  /// they are, whatever the rules would have made of them and however much the limit is.
+  void adopt(const AllocatorSegment& segment);
   bool holds(std::int64_t handle) const;
+  std::uint64_t address(std::int64_t handle) const;  ///< 0 if not held.
 
   const AllocatorLevels& levels() const;
   /// The greatest of each level so far, not necessarily at one time.
   const AllocatorLevels& peaks() const;
   /// In the order in which the driver gave them.
   std::vector<AllocatorSegment> segments() const;
-  std::int64_t driver_mallocs() const;
+  std::int64_t driver_mallocs() const;  ///< And mappings of expandable segments.
   std::int64_t driver_frees() const;
   std::int64_t retries() const;  ///< Times that the cache was given back to be served.
 
@@ -120,7 +136,10 @@ struct AllocatorRun {
   Nanoseconds peak_reserved_time{};
   /// The first request that was refused; what comes behind it is replayed as if it had been served.
   std::optional<OutOfMemory> out_of_memory;
-  std::uint32_t refused = 0;  ///< Into Graph::allocations(), if out_of_memory.
+  /// Into Graph::allocations(), if out_of_memory; kWasThereBefore if what was there before the
+  /// recording, in blocks that are not known, is more than the limit.
+  std::uint32_t refused = 0;
+  static constexpr std::uint32_t kWasThereBefore = 0xffffffff;
   Nanoseconds refused_time{};
   std::int64_t driver_mallocs = 0, driver_frees = 0, retries = 0;
 };
@@ -128,7 +147,8 @@ struct AllocatorRun {
 /// The allocations of `graph` in the order in which `timeline` makes and frees them, on an
 /// allocator that starts empty; what was there before the recording is asked for first. One run for
 /// each device that has any. Blocks used on other streams than their own (Graph::accesses()) are
-/// held back until those are done.
+/// held back until those are done. A block counts as asked for by its `requested` bytes, or by
+/// `bytes` where those are not known. Throws Error as CachingAllocator does.
 std::vector<AllocatorRun> replay_allocator(const Graph& graph, const Timeline& timeline,
                                            const AllocatorSettings& settings = {});
 

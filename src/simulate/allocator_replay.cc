@@ -1,0 +1,170 @@
+// The caching allocator under the schedule of a timeline, one device at a time.
+//
+// It starts empty, and what was in use when the recording began is put in first, because it takes
+// up room that nothing later can have:
+//
+//   1. What is in use but in no block that the recording names, as parameters and the state of
+//      optimizers mostly are: one segment just as large, filled by one block. So it adds the same
+//      to allocated and reserved, and nobody gets room in it that may never have been there.
+//   2. Blocks that the recording frees, or reads, but does not make: asked for one by one.
+//
+// What the real allocator had in its cache when the recording began is not known; the replay asks
+// the driver for it when it is needed. So reserved memory may start below the real one and reaches
+// it within the first step.
+
+#include <algorithm>
+#include <map>
+
+#include "foretrace/allocator.h"
+
+namespace foretrace {
+namespace {
+
+/// Until when other streams use each block; Nanoseconds::min() where none does.
+std::vector<Nanoseconds> busy_elsewhere(const Graph& graph, const Timeline& timeline) {
+  std::vector<Nanoseconds> busy(graph.allocations().size(), Nanoseconds::min());
+  const auto is_on_device = [&](LaneId lane) {
+    const LaneKind kind = graph.lane(lane).kind;
+    return kind == LaneKind::stream || kind == LaneKind::copy_engine;
+  };
+  for (const Access& access : graph.accesses()) {
+    if (access.task == kNoTask || graph.removed(access.task)) continue;
+    const LaneId own = graph.allocations()[access.allocation].stream;
+    const LaneId lane = graph.lane_of(access.task);
+    if (own == kNoLane || lane == own || !is_on_device(lane)) continue;
+    Nanoseconds& until = busy[access.allocation];
+    until = std::max(until, timeline.finish[index(access.task)]);
+  }
+  return busy;
+}
+
+/// One device.
+class DeviceReplay {
+ public:
+  DeviceReplay(const Graph& graph, std::int32_t device, const AllocatorSettings& settings)
+      : graph_(graph), settings_(settings), allocator_(settings) {
+    run_.device = device;
+  }
+
+  void put_in_unknown(Bytes bytes) {
+    if (bytes <= Bytes{}) return;
+    const std::int64_t handle = AllocatorRun::kWasThereBefore;
+    allocator_.adopt({.address = kUnknownAddress,
+                      .bytes = bytes.count,
+                      .stream = kUnknownStream,
+                      .blocks = {{kUnknownAddress, bytes.count, bytes.count, handle}}});
+    if (settings_.limit > Bytes{} && bytes > settings_.limit) {
+      refuse({.handle = handle,
+              .requested = bytes.count,
+              .segment = bytes.count,
+              .levels = allocator_.levels()},
+             AllocatorRun::kWasThereBefore, 0ns);
+    }
+    note(0ns);
+  }
+
+  void make(std::uint32_t number, Nanoseconds time) {
+    const Allocation& block = graph_.allocations()[number];
+    const Bytes asked = block.requested > Bytes{} ? block.requested : block.bytes;
+    const auto refusal = allocator_.malloc_beyond(number, asked, stream_of(block), time);
+    if (refusal) refuse(*refusal, number, time);
+    note(time);
+  }
+
+  void free(std::uint32_t number, Nanoseconds time, Nanoseconds busy_until) {
+    if (busy_until > Nanoseconds::min()) {
+      allocator_.record_stream(number, kAnotherStream, busy_until);
+    }
+    allocator_.free(number, time);
+    note(time);
+  }
+
+  AllocatorRun finish() {
+    run_.peaks = allocator_.peaks();
+    run_.driver_mallocs = allocator_.driver_mallocs();
+    run_.driver_frees = allocator_.driver_frees();
+    run_.retries = allocator_.retries();
+    return std::move(run_);
+  }
+
+ private:
+  static constexpr std::int64_t kUnknownStream = -2, kAnotherStream = -3;
+  static constexpr std::uint64_t kUnknownAddress = std::uint64_t{1} << 62;
+
+  static std::int64_t stream_of(const Allocation& block) {
+    return block.stream == kNoLane ? -1 : static_cast<std::int64_t>(index(block.stream));
+  }
+
+  void refuse(const OutOfMemory& refusal, std::uint32_t number, Nanoseconds time) {
+    if (run_.out_of_memory) return;
+    run_.out_of_memory = refusal;
+    run_.refused = number;
+    run_.refused_time = time;
+  }
+
+  void note(Nanoseconds time) {
+    const AllocatorLevels& levels = allocator_.levels();
+    if (run_.curve.empty() || levels.reserved > most_reserved_) {
+      most_reserved_ = levels.reserved;
+      run_.peak_reserved_time = time;
+    }
+    run_.curve.push_back({time, levels});
+  }
+
+  const Graph& graph_;
+  const AllocatorSettings& settings_;
+  CachingAllocator allocator_;
+  AllocatorRun run_;
+  std::int64_t most_reserved_ = 0;
+};
+
+/// Those that have allocations, or were in use when the recording began.
+std::map<std::int32_t, DeviceReplay> replays_of(const Graph& graph,
+                                                const AllocatorSettings& settings) {
+  std::map<std::int32_t, DeviceReplay> replays;
+  const auto add = [&](std::int32_t device) {
+    if (device >= 0) replays.try_emplace(device, graph, device, settings);
+  };
+  for (const Allocation& block : graph.allocations()) {
+    if (block.bytes > Bytes{}) add(block.device);
+  }
+  for (std::size_t device = 0; device < graph.initial_memory().size(); ++device) {
+    if (graph.initial_memory()[device] > Bytes{}) add(static_cast<std::int32_t>(device));
+  }
+  return replays;
+}
+
+}  // namespace
+
+std::vector<AllocatorRun> replay_allocator(const Graph& graph, const Timeline& timeline,
+                                           const AllocatorSettings& settings) {
+  std::map<std::int32_t, DeviceReplay> replays = replays_of(graph, settings);
+  const std::vector<Allocation>& blocks = graph.allocations();
+  std::map<std::int32_t, Bytes> known;
+  for (const Allocation& block : blocks) {
+    if (block.made_by == kNoTask) known[block.device] += block.bytes;
+  }
+  for (auto& [device, replay] : replays) {
+    replay.put_in_unknown(initial_memory(graph, device) - known[device]);
+  }
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+    const bool was_there = blocks[i].made_by == kNoTask && blocks[i].bytes > Bytes{};
+    if (was_there && blocks[i].device >= 0) replays.at(blocks[i].device).make(i, 0ns);
+  }
+  const std::vector<Nanoseconds> busy = busy_elsewhere(graph, timeline);
+  for (const MemoryEvent& event : memory_events(graph, timeline)) {
+    const std::int32_t device = blocks[event.allocation].device;
+    if (device < 0) continue;
+    DeviceReplay& replay = replays.at(device);
+    if (event.frees) {
+      replay.free(event.allocation, event.time, busy[event.allocation]);
+    } else {
+      replay.make(event.allocation, event.time);
+    }
+  }
+  std::vector<AllocatorRun> runs;
+  for (auto& [device, replay] : replays) runs.push_back(replay.finish());
+  return runs;
+}
+
+}  // namespace foretrace
