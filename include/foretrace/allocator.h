@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foretrace/fields.h"
@@ -41,6 +42,12 @@ class AllocatorSettings final : public Described {
   double garbage_collection_threshold = 0;  ///< Of what the process may use; 0: never.
   bool expandable_segments = false;
 };
+
+/// Sets what the text of PYTORCH_CUDA_ALLOC_CONF says, as
+/// "max_split_size_mb:512,expandable_segments:True,roundup_power2_divisions:[256:1,512:2]". Names
+/// that PyTorch knows but that change nothing here are skipped. Throws Error on others (with the
+/// nearest), and on values that PyTorch would refuse.
+void read_alloc_conf(std::string_view text, AllocatorSettings& settings);
 
 /// All in bytes, as torch.cuda.memory_stats() names them.
 struct AllocatorLevels {
