@@ -117,6 +117,7 @@ struct Draft {
   std::vector<MarkedStep> steps;  ///< In order of time, on the clock of the launches.
   bool steps_by_device =
       false;  ///< There are no launches: steps are told by when device events start.
+  bool steps_by_period = false;  ///< Where they begin is a guess.
   Typical typical;
   std::int64_t tolerance =
       1000;  ///< Times this close count as the same: clock resolution and skew.

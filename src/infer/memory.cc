@@ -2,51 +2,58 @@
 // addresses the pairs are exact; without (profilers of 2021) a free is matched with the youngest
 // live allocation of its size. What is freed without having been allocated was there when the
 // recording began.
+//
+// An event is tied to the task that its thread was at, so long after the start of that task as was
+// recorded, and keeps its position among all events: what the replay of an unchanged graph makes
+// and frees, it makes and frees in recorded order.
+
+#include "infer/memory.h"
 
 #include <algorithm>
 #include <map>
-
-#include "infer/draft.h"
 
 namespace foretrace::infer_detail {
 namespace {
 
 class Pairing {
  public:
-  explicit Pairing(Draft& draft) : draft_(draft) {}
+  explicit Pairing(Draft& draft) : draft_(draft), surroundings_(draft) { choose_what_counts(); }
 
-  void pair() {
+  std::vector<BlockSites> pair() {
     std::vector<std::uint32_t> order;
-    const bool has_blocks = std::any_of(
-        draft_.trace.memory.begin(), draft_.trace.memory.end(), [](const MemoryRecord& record) {
-          return record.device >= 0 && record.action == MemoryAction::block;
-        });
     for (std::size_t i = 0; i < draft_.trace.memory.size(); ++i) {
-      const MemoryRecord& record = draft_.trace.memory[i];
-      if (record.device >= 0 && counts(record.action, has_blocks))
-        order.push_back(static_cast<std::uint32_t>(i));
+      if (counts(draft_.trace.memory[i])) order.push_back(static_cast<std::uint32_t>(i));
     }
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
       return draft_.trace.memory[a].time_ns < draft_.trace.memory[b].time_ns;
     });
-    for (const std::uint32_t i : order) {
-      const MemoryRecord& record = draft_.trace.memory[i];
+    for (position_ = 0; position_ < order.size(); ++position_) {
+      const MemoryRecord& record = draft_.trace.memory[order[position_]];
       note_level(record);
       if (record.bytes > 0) {
-        allocate(record);
+        allocate(order[position_], record);
       } else if (record.bytes < 0) {
-        free(record);
+        free(order[position_], record);
       }
     }
     set_initial_levels();
+    name_ops();
+    return std::move(sites_);
   }
 
  private:
   /// Blocks are what the program uses. One without an allocator of its own uses what it asks the
   /// driver for.
-  static bool counts(MemoryAction action, bool has_blocks) {
-    if (has_blocks) return action == MemoryAction::block;
-    return action == MemoryAction::segment_alloc || action == MemoryAction::segment_free;
+  void choose_what_counts() {
+    for (const MemoryRecord& record : draft_.trace.memory) {
+      has_blocks_ |= record.device >= 0 && record.action == MemoryAction::block;
+    }
+  }
+  bool counts(const MemoryRecord& record) const {
+    if (record.device < 0) return false;
+    if (has_blocks_) return record.action == MemoryAction::block;
+    return record.action == MemoryAction::segment_alloc ||
+           record.action == MemoryAction::segment_free;
   }
 
   using Key = std::pair<std::int32_t, std::uint64_t>;
@@ -61,34 +68,49 @@ class Pairing {
     levels_.try_emplace(record.device, record.total_allocated - record.bytes);
   }
 
-  void allocate(const MemoryRecord& record) {
-    live_[key_of(record)].push_back(draft_.graph.allocations().size());
-    draft_.graph.allocations().push_back(
-        {.bytes = Bytes{record.bytes}, .made_by = task_at(record), .device = record.device});
+  void allocate(std::uint32_t number, const MemoryRecord& record) {
+    live_[key_of(record)].push_back(sites_.size());
+    Allocation block{.bytes = Bytes{record.bytes}, .device = record.device};
+    sites_.push_back({.made = surroundings_.at(number, false), .freed = {}});
+    make(block, sites_.back().made, record);
+    draft_.graph.allocations().push_back(block);
   }
 
-  void free(const MemoryRecord& record) {
+  void make(Allocation& block, const MemorySite& site, const MemoryRecord& record) {
+    std::tie(block.made_by, block.made_after) = place_of(record);
+    block.made_order = static_cast<std::uint32_t>(position_);
+    block.stack = record.stack != NameId{} ? record.stack : surroundings_.stack(site);
+    if (record.stream != kNone) streams_.emplace_back(sites_.size() - 1, record.stream);
+  }
+
+  void free(std::uint32_t number, const MemoryRecord& record) {
     const auto found = live_.find(key_of(record));
+    std::size_t block = sites_.size();
     if (found == live_.end() || found->second.empty()) {
-      draft_.graph.allocations().push_back({.bytes = Bytes{-record.bytes},
-                                            .made_by = kNoTask,
-                                            .freed_by = task_at(record),
-                                            .device = record.device});
-      return;
+      draft_.graph.allocations().push_back(
+          {.bytes = Bytes{-record.bytes}, .device = record.device});
+      sites_.emplace_back();
+    } else {
+      block = found->second.back();
+      found->second.pop_back();
     }
-    draft_.graph.allocations()[found->second.back()].freed_by = task_at(record);
-    found->second.pop_back();
+    Allocation& freed = draft_.graph.allocations()[block];
+    std::tie(freed.freed_by, freed.freed_after) = place_of(record);
+    freed.freed_order = static_cast<std::uint32_t>(position_);
+    sites_[block].freed = surroundings_.at(number, true);
   }
 
-  /// The task its thread was at.
-  TaskId task_at(const MemoryRecord& record) const {
+  /// The task its thread was at, and how long after its start.
+  std::pair<TaskId, Nanoseconds> place_of(const MemoryRecord& record) const {
+    const auto start = [&](TaskId task) { return draft_.recorded.start[index(task)].count(); };
     const std::vector<TaskId>& tasks = draft_.thread_tasks[record.thread];
-    const auto behind = std::upper_bound(tasks.begin(), tasks.end(), record.time_ns,
-                                         [&](std::int64_t t, TaskId task) {
-                                           return t < draft_.recorded.start[index(task)].count();
-                                         });
-    if (behind == tasks.begin()) return tasks.empty() ? draft_.origin : tasks.front();
-    return *std::prev(behind);
+    const auto behind =
+        std::upper_bound(tasks.begin(), tasks.end(), record.time_ns,
+                         [&](std::int64_t t, TaskId task) { return t < start(task); });
+    if (behind == tasks.begin()) return {tasks.empty() ? draft_.origin : tasks.front(), 0ns};
+    const TaskId task = *std::prev(behind);
+    return {task, std::clamp(Nanoseconds(record.time_ns - start(task)), 0ns,
+                             draft_.graph.task(task).duration)};
   }
 
   /// All that was in use when the recording began, the blocks that are freed in it included.
@@ -102,7 +124,27 @@ class Pairing {
     }
   }
 
+  void name_ops() {
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      const std::uint32_t op = sites_[i].made.op;
+      if (op != kNone) draft_.graph.allocations()[i].op = draft_.trace.hosts[op].name;
+    }
+    std::vector<LaneId> lanes(draft_.trace.streams.size(), kNoLane);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      const auto [begin, end] = draft_.streams[i];
+      if (begin != end) lanes[i] = draft_.graph.lane_of(draft_.events[begin].task);
+    }
+    for (const auto& [block, stream] : streams_) {
+      if (stream < lanes.size()) draft_.graph.allocations()[block].stream = lanes[stream];
+    }
+  }
+
   Draft& draft_;
+  Surroundings surroundings_;
+  bool has_blocks_ = false;
+  std::size_t position_ = 0;
+  std::vector<BlockSites> sites_;
+  std::vector<std::pair<std::size_t, std::uint32_t>> streams_;  ///< Block, into Trace::streams.
   std::map<Key, std::vector<std::size_t>> live_;
   std::map<std::int32_t, std::int64_t> levels_;  ///< Before the first event of a device.
 };
@@ -111,7 +153,10 @@ class Pairing {
 
 void connect_memory(Draft& draft) {
   if (draft.trace.memory.empty()) return;
-  Pairing(draft).pair();
+  const std::vector<BlockSites> sites = Pairing(draft).pair();
+  const LaunchedWork work(draft);
+  tell_uses(draft, sites, work);
+  find_accesses(draft, sites, work);
 }
 
 }  // namespace foretrace::infer_detail

@@ -211,6 +211,7 @@ void find_period(Draft& draft) {
     draft.steps.push_back({activities[i].time, activities.back().time + 1,
                            "repetition " + std::to_string(draft.steps.size() + 1)});
   }
+  draft.steps_by_period = true;
   draft.assumptions.push_back("Steps are told by the repetition of " + std::to_string(period) +
                               " device activities; the trace has no step markers.");
 }

@@ -1,0 +1,153 @@
+#pragma once
+
+// What the rules about memory share: where each block was made and freed, and which op gave the
+// device what work. memory.cc pairs the events and calls the rules in order:
+//
+//     memory.cc           allocator events -> blocks; who made and freed them, and when
+//     memory_sites.cc     what surrounded an event on its thread: ops, source lines
+//     memory_uses.cc      what a block is for, from where it was made and freed
+//     memory_work.cc      which op launched which device tasks
+//     memory_access.cc    which device tasks write and read a block
+//     memory_tensors.cc   the same, where an execution trace says so
+//     memory_initial.cc   parameters that no event mentions
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+
+/// What was around an allocator event. A thread without records around it has none of it.
+struct MemorySite {
+  std::int64_t time = 0;
+  std::uint32_t record = kNone;   ///< Into Trace::memory; kNone if there is no such event.
+  std::uint32_t context = kNone;  ///< Into Draft::contexts: the innermost op.
+  std::uint32_t op = kNone;       ///< Host record: the op that people recognise; see NamedOps.
+  std::uint32_t unit = kNone;     ///< The same, but only if it is one operator or autograd node.
+  std::uint32_t node = kNone;     ///< Host record: the outermost of the backward pass around it.
+  std::uint16_t thread = 0;
+  Phase phase = Phase::none;
+
+  bool exists() const { return record != kNone; }
+};
+
+/// Where an allocation of the graph with the same number was made and freed.
+struct BlockSites {
+  MemorySite made, freed;
+};
+
+/// Times at which ops of one phase began, over all threads.
+class PhaseTimes {
+ public:
+  explicit PhaseTimes(const Draft& draft);
+  /// Whether an op of `phase` began behind `after` and no later than `until`.
+  bool began(Phase phase, std::int64_t after, std::int64_t until) const;
+  /// When the first op of `phase` behind `after` began; the greatest time if none did.
+  std::int64_t next(Phase phase, std::int64_t after) const;
+
+ private:
+  std::vector<std::int64_t> begins_[5];
+};
+
+/// What an op does to hand out memory, and nothing else: aten::empty and the like.
+bool only_allocates(std::string_view op);
+/// A call of autograd's engine, or a node of its graph.
+bool is_backward_call(std::string_view op);
+
+/// Of each context the ops around it that stand for the others; host records or kNone.
+class NamedOps {
+ public:
+  explicit NamedOps(const Draft& draft);
+
+  /// The outermost op with a namespace that does more than to allocate: "aten::conv2d", where
+  /// aten::cudnn_convolution calls aten::empty. It is what the program called.
+  std::uint32_t op(std::uint32_t context) const { return all_[context].op; }
+  /// Without such an op: the innermost range of the program, else the innermost op.
+  std::uint32_t name(std::uint32_t context) const;
+  /// The outermost op of the backward pass: a node of autograd, as far as recorded with the call of
+  /// the engine around it.
+  std::uint32_t node(std::uint32_t context) const { return all_[context].node; }
+  /// Source lines that the profiler wrote beside the innermost op that has any.
+  NameId stack(std::uint32_t context) const { return all_[context].stack; }
+
+ private:
+  struct Around {
+    std::uint32_t op = kNone, plain = kNone, innermost = kNone, node = kNone;
+    NameId stack{};
+  };
+  std::vector<Around> all_;
+};
+
+/// Looks up what surrounds a time on a thread.
+class Surroundings {
+ public:
+  explicit Surroundings(Draft& draft);
+  MemorySite at(std::uint32_t record, bool frees) const;
+  /// The frames of Python around a time, innermost first, in the form of MemoryRecord::stack; or
+  /// what the profiler wrote beside the op.
+  NameId stack(const MemorySite& site);
+
+ private:
+  const Segment* segment_at(const MemorySite& site, bool frees) const;
+  bool only_allocates(std::uint32_t context) const;
+  void sort_frames();
+  NameId written_stack(NameId recorded);
+  NameId python_stack(std::uint16_t thread, std::int64_t time);
+  NameId text_of(std::uint16_t thread, std::size_t frame);
+
+  /// A Python frame and the one around it (number in `frames_` of its thread).
+  struct Frame {
+    std::int64_t start = 0, finish = 0;
+    std::uint32_t record = kNone;
+    std::uint32_t outer = kNone;
+    NameId text{};
+    bool has_text = false;
+  };
+
+  Draft& draft_;
+  NamedOps ops_;
+  std::vector<char> allocates_;      ///< Of each name: an op that does nothing but allocate.
+  std::vector<char> runs_backward_;  ///< Of each thread: nearly all its ops are backward.
+  std::vector<std::vector<Frame>> frames_;
+  std::unordered_map<std::uint32_t, NameId> stacks_;  ///< Of each that the profiler wrote.
+};
+
+/// Device tasks that one op launched itself, one after another.
+struct OpWork {
+  std::int64_t time = 0;              ///< Of the first launch.
+  std::uint32_t context = kNone;      ///< Of the launching op, into Draft::contexts.
+  std::uint32_t first = 0, last = 0;  ///< Launches of the thread, into LaunchedWork::launches().
+};
+
+/// What each thread launched, by op and in order.
+class LaunchedWork {
+ public:
+  explicit LaunchedWork(const Draft& draft);
+
+  struct Launch {
+    std::int64_t time = 0;
+    std::uint32_t event = kNone;  ///< Into Draft::events.
+    std::uint32_t work = 0;       ///< Into works() of the thread.
+  };
+  std::span<const OpWork> works(std::uint16_t thread) const { return works_[thread]; }
+  std::span<const Launch> launches(std::uint16_t thread) const { return launches_[thread]; }
+  /// The first launch of the thread at or behind `time`, a number.
+  std::uint32_t first_launch(std::uint16_t thread, std::int64_t time) const;
+
+ private:
+  std::vector<std::vector<OpWork>> works_;
+  std::vector<std::vector<Launch>> launches_;
+};
+
+/// Bytes of each tensor that an op took, from its recorded shapes and types; 0 for what is none.
+std::vector<std::int64_t> input_bytes(const Draft& draft, std::uint32_t op);
+
+/// memory_uses.cc
+void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);
+/// memory_access.cc
+void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);
+
+}  // namespace foretrace::infer_detail
