@@ -107,11 +107,13 @@ std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std
   std::vector<Change> changes;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
-    // What a worker or a disk does in the background is no part of the step; waiting for it is.
-    const bool in_background = lane.kind == LaneKind::worker || lane.kind == LaneKind::storage;
-    if (lane.rank != rank || in_background) continue;
+    // What a worker or a disk does in the background is no part of the step; waiting for it is. On
+    // cores that workers share with the training process, the rest is not theirs.
+    if (lane.rank != rank || lane.kind == LaneKind::storage) continue;
+    const bool of_worker = lane.kind == LaneKind::worker;
     for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {
       const Part part = part_of(graph.task(task).kind);
+      if (of_worker && part != host) continue;
       const Nanoseconds from = std::max(timeline.start[index(task)], window.from);
       const Nanoseconds to = std::min(timeline.finish[index(task)], window.to);
       if (part == idle || from >= to) continue;

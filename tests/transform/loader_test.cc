@@ -48,9 +48,197 @@ train+worker0 |aaaa.bbbb.cccc.dddd....|
 )");
 }
 
-TEST(Loader, CoresLimitHowManyWorkAtOnce) {
-  EXPECT_EQ(simulated(kInline, LOADER(R"(, "workers": 4, "cores": 1)")),
-            simulated(kInline, LOADER(R"(, "workers": 1, "prefetch_factor": 4)")));
+TEST(Loader, CoresAreSharedWithTheTrainingThread) {
+  // One worker and the training thread on one core: each gets half of it while both are busy.
+  EXPECT_EQ(simulated(R"(
+    train: a:input 2, A:host 2, b:input 2, B:host 2
+)",
+                      LOADER(R"(, "workers": 1, "cores": 1)")),
+            R"(
+cpu cores |aabbbb.tBB|
+          |..ttAAA...|
+)");
+}
+
+TEST(Loader, AsManyCoresAsThreadsDelayNobody) {
+  EXPECT_EQ(simulated(kInline, LOADER(R"(, "workers": 2, "cores": 3)")),
+            simulated(kInline, LOADER(R"(, "workers": 2)")));
+}
+
+TEST(Loader, TheDeviceGoesOnWhileThreadsShareACore) {
+  EXPECT_EQ(simulated(R"(
+    train:  a:input 2, L:launch 2, b:input 2, M:launch 2
+    stream: A 5, B 5
+    L -> A
+    M -> B
+)",
+                      LOADER(R"(, "workers": 1, "cores": 1)")),
+            R"(
+stream    |.......AAAAABBBBB|
+cpu cores |aabbbb.tMM.......|
+          |..ttLLL..........|
+)");
+}
+
+// 100 samples of 1 kB, of which a batch takes 4.
+#define STORED(more) \
+  LOADER(R"(, "dataset_bytes": "100kB", "dataset_samples": 100, "samples": 4)" more)
+
+TEST(Loader, StorageIsReadBeforeWorkersPrepare) {
+  // 4 kB at 1 GB/s take 4us, and the disk is what bounds the step.
+  EXPECT_EQ(simulated(R"(
+    train: a:input 2, A:host 1, b:input 2, B:host 1, c:input 2, C:host 1
+)",
+                      STORED(R"(, "workers": 2, "storage": "1GB/s")")),
+            R"(
+train         |......tA..tB..tC|
+train+worker0 |....aa......cc..|
+train+worker1 |........bb......|
+storage       |rrrrrrrrrrrr....|
+)");
+}
+
+TEST(Loader, WhatIsCachedNeedsNoDisk) {
+  // Half of it is read in 2us, and prepared in 4us by the one worker there is.
+  EXPECT_EQ(
+      simulated(R"(
+    train: a:input 4, A:host 1, b:input 4, B:host 1, c:input 4, C:host 1
+)",
+                STORED(R"(, "workers": 1, "storage": "1GB/s", "cache": "minio", "cached": 0.5)")),
+      R"(
+train         |......tA....tB....tC|
+train+worker0 |..aaaa..bbbb..cccc..|
+storage       |rr....rr....rr......|
+)");
+}
+
+TEST(Loader, WithoutWorkersTheTrainingThreadReads) {
+  EXPECT_EQ(simulated("train: a:input 2, A:host 3, b:input 2, B:host 3",
+                      STORED(R"(, "workers": 0, "storage": "1GB/s")")),
+            R"(
+train   |....aaAAA....bbBBB|
+storage |rrrr.....rrrr.....|
+)");
+}
+
+double figure(const Effect& effect, std::string_view name) {
+  for (const Figure& figure : effect.figures) {
+    if (figure.name != name) continue;
+    if (const auto* number = std::get_if<double>(&figure.value)) return *number;
+    if (const auto* time = std::get_if<Nanoseconds>(&figure.value)) {
+      return static_cast<double>(time->count());
+    }
+    return static_cast<double>(std::get<Bytes>(figure.value).count);
+  }
+  ADD_FAILURE() << "no figure " << name;
+  return 0;
+}
+
+// Six steps of 60ms of the device, each with 24ms of loading.
+constexpr auto kSteps = R"(
+    @step one
+    @step two
+    @step three
+    @step four
+    @step five
+    @step six
+    train: i1:input 24000 {step=0}, l1:launch 5 {step=0}, s1:sync 1 {step=0}, i2:input 24000 {step=1}, l2:launch 5 {step=1}, s2:sync 1 {step=1}, i3:input 24000 {step=2}, l3:launch 5 {step=2}, s3:sync 1 {step=2}, i4:input 24000 {step=3}, l4:launch 5 {step=3}, s4:sync 1 {step=3}, i5:input 24000 {step=4}, l5:launch 5 {step=4}, s5:sync 1 {step=4}, i6:input 24000 {step=5}, l6:launch 5 {step=5}, s6:sync 1 {step=5}
+    gpu: k1 40000 {step=0}, k2 40000 {step=1}, k3 40000 {step=2}, k4 40000 {step=3}, k5 40000 {step=4}, k6 40000 {step=5}
+    l1 -> k1 [measured launch]
+    l2 -> k2 [measured launch]
+    l3 -> k3 [measured launch]
+    l4 -> k4 [measured launch]
+    l5 -> k5 [measured launch]
+    l6 -> k6 [measured launch]
+    k1 -> s1 [measured "device sync"]
+    k2 -> s2 [measured "device sync"]
+    k3 -> s3 [measured "device sync"]
+    k4 -> s4 [measured "device sync"]
+    k5 -> s5 [measured "device sync"]
+    k6 -> s6 [measured "device sync"]
+)";
+
+struct Answer {
+  Effect effect;
+  Nanoseconds step{0};
+};
+
+Answer answer(const std::string& settings) {
+  Graph graph = parse_graph(kSteps);
+  Answer answer;
+  answer.effect =
+      read_transform_text("loader:hand_over=0us,host_factor=1," + settings)->apply(graph);
+  answer.step = step_times(graph, simulate(graph)).step_time;
+  return answer;
+}
+
+constexpr auto kImageNet =
+    "samples=512,dataset_samples=1281167,dataset_bytes=146GiB,storage=530MB/s,";
+
+TEST(Loader, TheReplayedStepIsThatOfTheFetchRate) {
+  // F of equation 2 for 0 to 75 % of ImageNet-1k cached; what trains faster than that waits.
+  const std::pair<const char*, double> cases[] = {
+      {"0", 4331}, {"0.25", 5675}, {"0.35", 6479}, {"0.5", 8227}, {"0.75", 14949}};
+  for (const auto& [cached, rate] : cases) {
+    const Answer found = answer(std::string(kImageNet) +
+                                "workers=24,cache=minio,cache_bandwidth=10GB/s,cached=" + cached);
+    EXPECT_NEAR(figure(found.effect, "fetch_rate"), rate, 1e-3 * rate) << cached;
+    const double step = std::max(512 / rate, 40.006e-3);
+    EXPECT_NEAR(static_cast<double>(found.step.count()) / 1e9, step, 1e-3 * step) << cached;
+    EXPECT_NEAR(figure(found.effect, "samples_per_second"), 512 / step, 1e-3 * 512 / step);
+  }
+}
+
+TEST(Loader, StallsAreSharesOfTheStep) {
+  const Answer found = answer(std::string(kImageNet) + "workers=24");
+  const double step = 512 / 4331.4;
+  EXPECT_NEAR(figure(found.effect, "fetch_stall"), (step - 40.006e-3) / step, 1e-3);
+  EXPECT_EQ(figure(found.effect, "prep_stall"), 0);
+  EXPECT_EQ(found.effect.summary.substr(found.effect.summary.rfind(';')),
+            "; reading is what bounds a step");
+}
+
+TEST(Loader, OneWorkerReadsAndPreparesByTurns) {
+  const Answer found = answer(std::string(kImageNet) + "workers=1");
+  const double step = 512 / 4331.4 + 24e-3;
+  EXPECT_NEAR(static_cast<double>(found.step.count()) / 1e9, step, 1e-3 * step);
+}
+
+TEST(Loader, CoordinatedJobsReadAndPrepareOnce) {
+  const std::string page = std::string(kImageNet) + "workers=3,cache=page_cache,cached=0.35,";
+  const Effect one = answer(page + "jobs=1").effect;
+  const Effect apart = answer(page + "jobs=8").effect;
+  const Effect together = answer(page + "jobs=8,coordinated=true").effect;
+  EXPECT_EQ(figure(together, "disk_bytes"), figure(one, "disk_bytes"));
+  EXPECT_EQ(figure(together, "prep_work"), figure(one, "prep_work"));
+  EXPECT_EQ(figure(apart, "prep_work"), 8 * figure(one, "prep_work"));
+  EXPECT_NEAR(figure(apart, "amplification"), 6.293, 0.001);
+}
+
+TEST(Loader, PartitionedCachesAskEachOther) {
+  const Effect found =
+      answer(std::string(kImageNet) + "cache=partitioned,servers=2,cached=0.51,network=1.25GB/s")
+          .effect;
+  EXPECT_EQ(figure(found, "disk_bytes"), 0);
+  EXPECT_EQ(figure(found, "remote_bytes"), 146 * 1024.0 * 1024 * 1024 / 2 / 2);
+}
+
+TEST(Loader, RatesOfCoresSaturate) {
+  const std::string rates = "samples=512,prep_rates=[3:6400,12:12800],workers=";
+  EXPECT_EQ(answer(rates + "3").step, 80ms);
+  EXPECT_EQ(answer(rates + "12").step, 40006us);
+  EXPECT_EQ(answer(rates + "24,cores=3").step, 80ms);
+}
+
+TEST(Loader, MoreWorkersNeverTakeLonger) {
+  Nanoseconds before = Nanoseconds::max();
+  for (int workers = 0; workers <= 40; ++workers) {
+    const Nanoseconds step =
+        answer(std::string(kImageNet) + "cache=minio,cached=0.5,workers=" + std::to_string(workers))
+            .step;
+    EXPECT_LE(step, before) << workers;
+    before = step;
+  }
 }
 
 TEST(Loader, BatchTimeReplacesWhatWasRecorded) {
@@ -134,13 +322,21 @@ TEST(Loader, SaysWhatItDidAndWhatIsWrong) {
       {R"({"use": "loader", "where": {"name": "load"}})",
        "no task matches \"where\" (kind input, name \"load\")"},
       {R"({"use": "loader", "worker": 2})",
-       "there is no setting \"worker\"; the settings are batch_time, cores, first_touch"},
+       "there is no setting \"worker\"; the settings are batch_time, cache, "},
+      {R"({"use": "loader", "storage": "1GB/s"})", "samples: must be given with storage"},
+      {R"({"use": "loader", "dataset_bytes": "1GB"})",
+       "dataset_samples: must be given with dataset_bytes"},
+      {R"({"use": "loader", "samples": 1, "prep_rates": ["3"]})",
+       "prep_rates: must be rows of cores and samples a second such as \"3:2100\", got \"3\""},
+      {R"({"use": "loader", "cache": "fifo"})",
+       "cache: must be one of none, minio, page_cache, lru, partitioned"},
   };
   for (const auto& [transform, message] : cases) {
     EXPECT_EQ(simulated(kInline, transform).substr(0, std::string_view(message).size()), message);
   }
 }
 
+#undef STORED
 #undef LOADER
 
 }  // namespace
