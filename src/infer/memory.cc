@@ -1,7 +1,8 @@
 // Allocator events become allocations between the host tasks that made and freed them. With
 // addresses the pairs are exact; without (profilers of 2021) a free is matched with the youngest
-// live allocation of its size. What is freed without having been allocated was there when the
-// recording began.
+// live allocation of its size that anything can have used: outside of the op that made it a block
+// is not freed before another op launched something. What is freed without having been allocated
+// was there when the recording began.
 //
 // An event is tied to the task that its thread was at, so long after the start of that task as was
 // recorded, and keeps its position among all events: what the replay of an unchanged graph makes
@@ -11,13 +12,17 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace foretrace::infer_detail {
 namespace {
 
 class Pairing {
  public:
-  explicit Pairing(Draft& draft) : draft_(draft), surroundings_(draft) { choose_what_counts(); }
+  Pairing(Draft& draft, const LaunchedWork& work)
+      : draft_(draft), work_(work), surroundings_(draft) {
+    choose_what_counts();
+  }
 
   std::vector<BlockSites> pair() {
     std::vector<std::uint32_t> order;
@@ -84,20 +89,52 @@ class Pairing {
   }
 
   void free(std::uint32_t number, const MemoryRecord& record) {
-    const auto found = live_.find(key_of(record));
+    const MemorySite site = surroundings_.at(number, true);
+    std::vector<std::size_t>& live = live_[key_of(record)];
+    const auto chosen = choose(live, record, site);
     std::size_t block = sites_.size();
-    if (found == live_.end() || found->second.empty()) {
+    if (chosen == live.end()) {
       draft_.graph.allocations().push_back(
           {.bytes = Bytes{-record.bytes}, .device = record.device});
       sites_.emplace_back();
     } else {
-      block = found->second.back();
-      found->second.pop_back();
+      block = *chosen;
+      live.erase(chosen);
     }
     Allocation& freed = draft_.graph.allocations()[block];
     std::tie(freed.freed_by, freed.freed_after) = place_of(record);
     freed.freed_order = static_cast<std::uint32_t>(position_);
-    sites_[block].freed = surroundings_.at(number, true);
+    sites_[block].freed = site;
+  }
+
+  using Live = std::vector<std::size_t>;
+
+  /// The end for one that was there before. Where the first free of a size comes too early for all
+  /// there are, it is such a one: the batch of the step before, when the next has just come.
+  Live::iterator choose(Live& live, const MemoryRecord& record, const MemorySite& site) {
+    constexpr std::ptrdiff_t kMostTried = 16;
+    if (live.empty()) return live.end();
+    if (record.address != 0) return std::prev(live.end());
+    const bool first = freed_.insert(key_of(record)).second;
+    for (auto i = live.end(); i != live.begin() && live.end() - i < kMostTried;) {
+      if (may_be_used(sites_[*--i].made, site)) return i;
+    }
+    return first ? live.end() : std::prev(live.end());
+  }
+
+  /// Whether there was anything between the op that made a block and its end.
+  bool may_be_used(const MemorySite& made, const MemorySite& freed) const {
+    if (made.unit == kNone || made.unit == freed.unit) return true;
+    const HostRecord& op = draft_.trace.hosts[made.unit];
+    const std::int64_t over = op.start_ns + op.duration_ns;
+    if (made.thread == freed.thread && freed.time < over) return true;
+    const auto launches = work_.launches(freed.thread);
+    // Copies from the host use no block that was there.
+    for (std::uint32_t i = work_.first_launch(freed.thread, over); i < launches.size(); ++i) {
+      if (launches[i].time > freed.time) break;
+      if (draft_.events[launches[i].event].kind != TaskKind::copy_in) return true;
+    }
+    return false;
   }
 
   /// The task its thread was at, and how long after its start.
@@ -140,12 +177,14 @@ class Pairing {
   }
 
   Draft& draft_;
+  const LaunchedWork& work_;
   Surroundings surroundings_;
   bool has_blocks_ = false;
   std::size_t position_ = 0;
   std::vector<BlockSites> sites_;
   std::vector<std::pair<std::size_t, std::uint32_t>> streams_;  ///< Block, into Trace::streams.
   std::map<Key, std::vector<std::size_t>> live_;
+  std::set<Key> freed_;  ///< Sizes of which one was freed, where there are no addresses.
   std::map<std::int32_t, std::int64_t> levels_;  ///< Before the first event of a device.
 };
 
@@ -153,8 +192,8 @@ class Pairing {
 
 void connect_memory(Draft& draft) {
   if (draft.trace.memory.empty()) return;
-  const std::vector<BlockSites> sites = Pairing(draft).pair();
   const LaunchedWork work(draft);
+  const std::vector<BlockSites> sites = Pairing(draft, work).pair();
   tell_uses(draft, sites, work);
   find_accesses(draft, sites, work);
 }
