@@ -49,8 +49,13 @@ Bytes swappable(Nanoseconds interval, Bandwidth out, Bandwidth in);
 /// What kind of work a kernel is, from its name alone; used for roofline and AMP. `latency` is what
 /// neither a faster device nor faster memory speeds up: messages between devices, tiny bookkeeping.
 enum class Boundness : std::uint8_t { compute, memory, latency };
+/// How the output of a kernel bound by memory hangs on its input, which decides what a compiler can
+/// join it with. pointwise: each element on those at the same place. reduction: many elements on
+/// one. normalization: a reduction that is applied to all it was made of, such as softmax.
+enum class Pattern : std::uint8_t { other, pointwise, reduction, normalization };
 struct KernelClass {
   Boundness bound = Boundness::memory;
+  Pattern pattern = Pattern::other;
   bool tensor_cores = false;    ///< Already runs on them (its name says so).
   bool half_precision = false;  ///< Already computes in fp16, bf16 or narrower types.
 };

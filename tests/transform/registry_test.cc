@@ -68,6 +68,7 @@ TEST(Transforms, WithNeutralSettingsChangeNothing) {
       "amp:compute_factor=1,memory_factor=1",
       "faster_device:from=v100-sxm2-32gb,to=v100-sxm2-32gb",
       "loader:workers=0",
+      "op_fusion:longest=1",
       "replace:per=run,where.name=gemm,where.step=1",
       "split:slices=1",
       "reorder:by=layer,where.name=ii",
@@ -89,7 +90,9 @@ TEST(Transforms, LeaveAGraphThatReplays) {
     std::string step(entry.name);
     if (entry.name == "priority") step += ":where.kind=copy_in";
     if (entry.name == "move") step += ":to=elsewhere,where.kind=copy_in";
+    if (entry.name == "offload") step += ":host_bandwidth=10GB/s,min_bytes=1B";
     if (entry.name == "faster_device") step += ":from=v100-sxm2-32gb,to=a100-sxm4-40gb";
+    if (entry.name == "op_fusion") step += ":pattern=[u,v]";
     SCOPED_TRACE(step);
     Graph graph = parse_graph(kTraining);
     const Effect effect = read_transform_text(step)->apply(graph);
