@@ -88,6 +88,9 @@ struct OutOfMemory {
   std::int64_t largest_free = 0;  ///< Block that was free, on any stream.
 };
 
+/// What a request for `requested` counts where a free block can be split for it.
+Bytes block_size(Bytes requested, const AllocatorSettings& settings = {});
+
 /// One device. Handles are the caller's numbers for blocks, 0 or more, each in use once at a time;
 /// one that is not in use is none to free or to record. Logarithmic in the number of blocks.
 class CachingAllocator {
@@ -114,6 +117,9 @@ class CachingAllocator {
   /// Takes over a segment with its blocks (those with a handle; what is between them is free) as
   /// they are, whatever the rules would have made of them and however much the limit is.
   void adopt(const AllocatorSegment& segment);
+  /// The driver will put the next segment that is not expandable there, as a recording tells; 0:
+  /// where it likes.
+  void place_next_segment(std::uint64_t address);
   bool holds(std::int64_t handle) const;
   std::uint64_t address(std::int64_t handle) const;  ///< 0 if not held.
 

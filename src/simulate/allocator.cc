@@ -167,6 +167,8 @@ void CachingAllocator::empty_cache() { impl_->release_all(); }
 
 void CachingAllocator::adopt(const AllocatorSegment& segment) { impl_->adopt(segment); }
 
+void CachingAllocator::place_next_segment(std::uint64_t address) { impl_->next_address = address; }
+
 bool CachingAllocator::holds(std::int64_t handle) const { return impl_->handles.contains(handle); }
 
 std::uint64_t CachingAllocator::address(std::int64_t handle) const {

@@ -11,6 +11,7 @@
 // Ignored: that the driver's own granularity, its context and other processes take memory, too.
 
 #include <algorithm>
+#include <utility>
 
 #include "simulate/allocator_impl.h"
 
@@ -45,7 +46,9 @@ std::uint32_t CachingAllocator::Impl::ask_driver(const CacheRequest& request) {
 
 std::uint32_t CachingAllocator::Impl::new_segment(const CacheRequest& request) {
   if (table.levels().reserved + request.segment > limit) return kNoBlock;
-  const std::uint64_t address = addresses.take(request.segment);
+  const std::uint64_t told = std::exchange(next_address, 0);
+  if (told != 0) addresses.reserve(told, request.segment);
+  const std::uint64_t address = told != 0 ? told : addresses.take(request.segment);
   if (address == 0) return kNoBlock;
   ++driver_mallocs;
   table.add(&AllocatorLevels::reserved, request.segment);

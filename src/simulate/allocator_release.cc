@@ -7,6 +7,14 @@
 #include "simulate/allocator_impl.h"
 
 namespace foretrace {
+namespace {
+
+bool fits(const AllocatorBlock& block, const CacheBlock& room) {
+  return block.bytes > 0 && block.address >= room.address && block.address < room.end() &&
+         static_cast<std::uint64_t>(block.bytes) <= room.end() - block.address;
+}
+
+}  // namespace
 
 void CachingAllocator::Impl::release_whole(std::uint32_t block) {
   const std::int64_t bytes = table[block].bytes;
@@ -123,8 +131,9 @@ void CachingAllocator::Impl::unmap(std::uint32_t block) {
   table.remove_segment(pages);
 }
 
-/// Gaps between the blocks that are listed are free. An expandable segment is taken as one that
-/// cannot grow, as nobody says how much address space it has; what grows does so elsewhere.
+/// Gaps between the blocks that are listed are free; what overlaps is left out. An expandable
+/// segment is taken as one that cannot grow, as nobody says how much address space it has; what
+/// grows does so elsewhere.
 void CachingAllocator::Impl::adopt(const AllocatorSegment& segment) {
   if (segment.bytes <= 0) return;
   addresses.reserve(segment.address, segment.bytes);
@@ -137,9 +146,7 @@ void CachingAllocator::Impl::adopt(const AllocatorSegment& segment) {
                                          BlockUse::used);
   std::vector<std::uint32_t> free;
   for (const AllocatorBlock& block : segment.blocks) {
-    if (block.handle < 0) continue;
-    CHECK(block.address >= table[rest].address && block.bytes > 0 &&
-          block.address + static_cast<std::uint64_t>(block.bytes) <= table[rest].end());
+    if (block.handle < 0 || handles.contains(block.handle) || !fits(block, table[rest])) continue;
     const auto lead = static_cast<std::int64_t>(block.address - table[rest].address);
     if (lead > 0) {
       free.push_back(rest);
@@ -149,7 +156,7 @@ void CachingAllocator::Impl::adopt(const AllocatorSegment& segment) {
     rest = block.bytes < table[taken].bytes ? table.split(taken, block.bytes) : kNoBlock;
     table[taken].requested = block.requested;
     table[taken].handle = block.handle;
-    CHECK(handles.emplace(block.handle, taken).second);
+    handles.emplace(block.handle, taken);
     table.add(&AllocatorLevels::allocated, block.bytes);
     table.add(&AllocatorLevels::active, block.bytes);
     table.add(&AllocatorLevels::requested, block.requested);

@@ -132,6 +132,11 @@ bool CachingRules::suits(std::int64_t rounded, std::int64_t block) const {
   return block < rounded + max_non_split_rounding_;
 }
 
+Bytes block_size(Bytes requested, const AllocatorSettings& settings) {
+  if (requested.count >= kOneExabyte) return requested;
+  return Bytes{CachingRules(settings).rounded(requested.count)};
+}
+
 void AllocatorSettings::describe(Fields& fields) {
   fields.bytes("limit", limit, "Device memory that the allocator can get in all; 0: any amount");
   fields.number("memory_fraction", memory_fraction,

@@ -1,0 +1,56 @@
+#pragma once
+
+// Does the allocator that Foretrace replays do what the recorded one did? A trace that records
+// every block together with what was allocated and reserved in all answers that: its requests are
+// fed to a CachingAllocator, and the levels of the two are compared after each.
+//
+//     recorded  malloc 6MiB -> 22 MiB allocated, 32 MiB reserved
+//     replayed  malloc 6MiB -> 22 MiB allocated, 32 MiB reserved       no error
+//
+// cold: the allocator starts empty but for one block as large as what was in use. What the real one
+//     had in its cache is not known, and what was free between its blocks neither.
+// warm: it starts with the segments and blocks that can be told from the recording: those of a
+//     snapshot, or stretches between the addresses that the trace names.
+
+#include <cstdint>
+#include <vector>
+
+#include "foretrace/trace.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+/// How far replayed levels are off the recorded ones, over all events that record them.
+struct LevelError {
+  Bytes recorded_peak{};
+  Bytes replayed_peak{};
+  Bytes most{};     ///< The greatest error at any event, without its sign.
+  double mean = 0;  ///< Of the errors without their signs, in bytes.
+  double peak = 0;  ///< Of the replayed peak: (replayed - recorded) / recorded.
+  std::int64_t compared = 0;
+};
+
+struct MemoryReplay {
+  LevelError allocated, reserved;
+  /// Blocks that were given out where the recorded allocator gave them; only of those whose segment
+  /// is one that both have at the same place.
+  std::int64_t same_address = 0;
+  std::int64_t compared_addresses = 0;
+};
+
+struct MemoryCheck {
+  std::int32_t device = 0;
+  std::int64_t events = 0;  ///< Blocks made or freed.
+  /// Frees of blocks that nothing in the trace makes; they were there before.
+  std::int64_t freed_unmade = 0;
+  Bytes initial_allocated{}, initial_reserved{};  ///< In front of the first event.
+  /// Recorded sizes are those of blocks, rounding included, not what was asked for.
+  bool sizes_are_rounded = false;
+  MemoryReplay cold, warm;
+};
+
+/// One for each device of which the trace records blocks with the levels after them; none where it
+/// does not. In order of device.
+std::vector<MemoryCheck> check_memory(const Trace& trace);
+
+}  // namespace foretrace
