@@ -19,8 +19,8 @@ namespace {
 
 class Pairing {
  public:
-  Pairing(Draft& draft, const LaunchedWork& work)
-      : draft_(draft), work_(work), surroundings_(draft) {
+  Pairing(Draft& draft, const LaunchedWork& work, const EventPlaces& places)
+      : draft_(draft), work_(work), places_(places) {
     choose_what_counts();
   }
 
@@ -48,15 +48,23 @@ class Pairing {
 
  private:
   /// Blocks are what the program uses. One without an allocator of its own uses what it asks the
-  /// driver for.
+  /// driver for. Recorders can be told to skip actions: where nothing tells that a free was
+  /// completed, the request for it has to do.
   void choose_what_counts() {
+    bool has_frees = false;
     for (const MemoryRecord& record : draft_.trace.memory) {
-      has_blocks_ |= record.device >= 0 && record.action == MemoryAction::block;
+      if (record.device < 0 || record.action != MemoryAction::block) continue;
+      has_blocks_ = true;
+      has_frees |= record.bytes < 0;
     }
+    requests_free_ = !has_frees;
   }
   bool counts(const MemoryRecord& record) const {
     if (record.device < 0) return false;
-    if (has_blocks_) return record.action == MemoryAction::block;
+    if (has_blocks_) {
+      return record.action == MemoryAction::block ||
+             (requests_free_ && record.action == MemoryAction::free_requested);
+    }
     return record.action == MemoryAction::segment_alloc ||
            record.action == MemoryAction::segment_free;
   }
@@ -76,20 +84,20 @@ class Pairing {
   void allocate(std::uint32_t number, const MemoryRecord& record) {
     live_[key_of(record)].push_back(sites_.size());
     Allocation block{.bytes = Bytes{record.bytes}, .device = record.device};
-    sites_.push_back({.made = surroundings_.at(number, false), .freed = {}});
-    make(block, sites_.back().made, record);
+    sites_.push_back({.made = places_.site(number, false), .freed = {}});
+    make(block, number, record);
     draft_.graph.allocations().push_back(block);
   }
 
-  void make(Allocation& block, const MemorySite& site, const MemoryRecord& record) {
-    std::tie(block.made_by, block.made_after) = place_of(record);
+  void make(Allocation& block, std::uint32_t number, const MemoryRecord& record) {
+    std::tie(block.made_by, block.made_after) = places_.place(record, number);
     block.made_order = static_cast<std::uint32_t>(position_);
-    block.stack = record.stack != NameId{} ? record.stack : surroundings_.stack(site);
+    block.stack = record.stack != NameId{} ? record.stack : places_.stack(sites_.back().made);
     if (record.stream != kNone) streams_.emplace_back(sites_.size() - 1, record.stream);
   }
 
   void free(std::uint32_t number, const MemoryRecord& record) {
-    const MemorySite site = surroundings_.at(number, true);
+    const MemorySite site = places_.site(number, true);
     std::vector<std::size_t>& live = live_[key_of(record)];
     const auto chosen = choose(live, record, site);
     std::size_t block = sites_.size();
@@ -102,7 +110,7 @@ class Pairing {
       live.erase(chosen);
     }
     Allocation& freed = draft_.graph.allocations()[block];
-    std::tie(freed.freed_by, freed.freed_after) = place_of(record);
+    std::tie(freed.freed_by, freed.freed_after) = places_.place(record, number);
     freed.freed_order = static_cast<std::uint32_t>(position_);
     sites_[block].freed = site;
   }
@@ -137,19 +145,6 @@ class Pairing {
     return false;
   }
 
-  /// The task its thread was at, and how long after its start.
-  std::pair<TaskId, Nanoseconds> place_of(const MemoryRecord& record) const {
-    const auto start = [&](TaskId task) { return draft_.recorded.start[index(task)].count(); };
-    const std::vector<TaskId>& tasks = draft_.thread_tasks[record.thread];
-    const auto behind =
-        std::upper_bound(tasks.begin(), tasks.end(), record.time_ns,
-                         [&](std::int64_t t, TaskId task) { return t < start(task); });
-    if (behind == tasks.begin()) return {tasks.empty() ? draft_.origin : tasks.front(), 0ns};
-    const TaskId task = *std::prev(behind);
-    return {task, std::clamp(Nanoseconds(record.time_ns - start(task)), 0ns,
-                             draft_.graph.task(task).duration)};
-  }
-
   /// All that was in use when the recording began, the blocks that are freed in it included.
   void set_initial_levels() {
     std::vector<Bytes>& initial = draft_.graph.initial_memory();
@@ -178,8 +173,8 @@ class Pairing {
 
   Draft& draft_;
   const LaunchedWork& work_;
-  Surroundings surroundings_;
-  bool has_blocks_ = false;
+  const EventPlaces& places_;
+  bool has_blocks_ = false, requests_free_ = false;
   std::size_t position_ = 0;
   std::vector<BlockSites> sites_;
   std::vector<std::pair<std::size_t, std::uint32_t>> streams_;  ///< Block, into Trace::streams.
@@ -190,10 +185,37 @@ class Pairing {
 
 }  // namespace
 
+std::vector<BlockSites> pair_events(Draft& draft, const LaunchedWork& work,
+                                    const EventPlaces& places) {
+  return Pairing(draft, work, places).pair();
+}
+
+namespace {
+
+/// The task that the thread of an event was at, and how long after its start.
+std::pair<TaskId, Nanoseconds> place_of(const Draft& draft, const MemoryRecord& record) {
+  const auto start = [&](TaskId task) { return draft.recorded.start[index(task)].count(); };
+  const std::vector<TaskId>& tasks = draft.thread_tasks[record.thread];
+  const auto behind =
+      std::upper_bound(tasks.begin(), tasks.end(), record.time_ns,
+                       [&](std::int64_t t, TaskId task) { return t < start(task); });
+  if (behind == tasks.begin()) return {tasks.empty() ? draft.origin : tasks.front(), 0ns};
+  const TaskId task = *std::prev(behind);
+  return {task, std::clamp(Nanoseconds(record.time_ns - start(task)), 0ns,
+                           draft.graph.task(task).duration)};
+}
+
+}  // namespace
+
 void connect_memory(Draft& draft) {
   if (draft.trace.memory.empty()) return;
   const LaunchedWork work(draft);
-  const std::vector<BlockSites> sites = Pairing(draft, work).pair();
+  Surroundings surroundings(draft);
+  const EventPlaces places{
+      .place = [&](const MemoryRecord& record, std::uint32_t) { return place_of(draft, record); },
+      .site = [&](std::uint32_t number, bool frees) { return surroundings.at(number, frees); },
+      .stack = [&](const MemorySite& site) { return surroundings.stack(site); }};
+  const std::vector<BlockSites> sites = pair_events(draft, work, places);
   tell_uses(draft, sites, work);
   find_accesses(draft, sites, work);
 }

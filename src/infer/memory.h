@@ -12,8 +12,11 @@
 //     memory_initial.cc   parameters that no event mentions
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "infer/draft.h"
@@ -39,10 +42,14 @@ struct BlockSites {
   MemorySite made, freed;
 };
 
-/// Times at which ops of one phase began, over all threads.
+/// Times at which something of each phase began, over all threads.
 class PhaseTimes {
  public:
-  explicit PhaseTimes(const Draft& draft);
+  void add(Phase phase, std::int64_t time) {
+    begins_[static_cast<std::size_t>(phase)].push_back(time);
+  }
+  /// Behind the last add().
+  void sort();
   /// Whether an op of `phase` began behind `after` and no later than `until`.
   bool began(Phase phase, std::int64_t after, std::int64_t until) const;
   /// When the first op of `phase` behind `after` began; the greatest time if none did.
@@ -145,7 +152,23 @@ class LaunchedWork {
 /// Bytes of each tensor that an op took, from its recorded shapes and types; 0 for what is none.
 std::vector<std::int64_t> input_bytes(const Draft& draft, std::uint32_t op);
 
-/// memory_uses.cc
+/// Where events happened: the task, and so long after its start; and what was around it.
+struct EventPlaces {
+  std::function<std::pair<TaskId, Nanoseconds>(const MemoryRecord&, std::uint32_t number)> place;
+  std::function<MemorySite(std::uint32_t number, bool frees)> site;
+  std::function<NameId(const MemorySite&)> stack;
+};
+
+/// memory.cc: adds an allocation for each block, and returns where they were made and freed.
+/// `work` tells what can have used a block that has no address.
+std::vector<BlockSites> pair_events(Draft& draft, const LaunchedWork& work,
+                                    const EventPlaces& places);
+
+/// memory_uses.cc: from the phases in which a block was made and freed alone.
+MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const MemorySite& freed);
+/// Where an update frees a parameter or a state, the block of its size that the update made last
+/// takes its place.
+void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites);
 void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);
 /// memory_access.cc
 void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);

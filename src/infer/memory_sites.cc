@@ -66,13 +66,8 @@ std::uint32_t NamedOps::name(std::uint32_t context) const {
   return around.plain != kNone ? around.plain : around.innermost;
 }
 
-PhaseTimes::PhaseTimes(const Draft& draft) {
-  for (const Context& context : draft.contexts) {
-    if (context.op == kNone) continue;
-    begins_[static_cast<std::size_t>(context.phase)].push_back(
-        draft.trace.hosts[context.op].start_ns);
-  }
-  for (auto& begins : begins_) std::sort(begins.begin(), begins.end());
+void PhaseTimes::sort() {
+  for (std::vector<std::int64_t>& begins : begins_) std::sort(begins.begin(), begins.end());
 }
 
 std::int64_t PhaseTimes::next(Phase phase, std::int64_t after) const {

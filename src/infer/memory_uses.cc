@@ -27,14 +27,60 @@ namespace {
 
 constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
 
+std::int64_t end_of(const MemorySite& freed) { return freed.exists() ? freed.time : kEver; }
+
+MemoryUse use_from_update(const PhaseTimes& times, std::int64_t made, std::int64_t freed) {
+  const std::int64_t over =
+      std::min(times.next(Phase::forward, made), times.next(Phase::backward, made));
+  if (over == kEver) return freed == kEver ? MemoryUse::unknown : MemoryUse::temporary;
+  if (freed <= over) return MemoryUse::temporary;
+  const std::int64_t next_update = times.next(Phase::update, over);
+  if (next_update == kEver) return freed == kEver ? MemoryUse::unknown : MemoryUse::temporary;
+  return freed > next_update ? MemoryUse::optimizer_state : MemoryUse::temporary;
+}
+
+MemoryUse use_from_backward(const PhaseTimes& times, std::int64_t made, const MemorySite& freed) {
+  if (freed.exists() && freed.phase == Phase::backward &&
+      !times.began(Phase::update, made, freed.time)) {
+    return MemoryUse::temporary;
+  }
+  const std::int64_t until = std::min(end_of(freed), kEver - 1);
+  const bool survived =
+      times.began(Phase::update, made, until) || times.began(Phase::forward, made, until);
+  if (survived) return MemoryUse::gradient;
+  if (!freed.exists()) return MemoryUse::unknown;
+  // Freed by another thread behind the last backward op: what nobody but the program held.
+  return times.began(Phase::backward, freed.time, kEver - 1) ? MemoryUse::temporary
+                                                             : MemoryUse::gradient;
+}
+
+MemoryUse use_from_forward(const PhaseTimes& times, std::int64_t made, const MemorySite& freed) {
+  const std::int64_t backward = times.next(Phase::backward, made);
+  if (freed.exists()) {
+    return freed.time > backward ? MemoryUse::activation : MemoryUse::temporary;
+  }
+  if (backward == kEver) return MemoryUse::unknown;
+  // Still there when a later backward pass begins: no backward pass waits for it.
+  const std::int64_t update = times.next(Phase::update, backward);
+  const bool outlived = update != kEver && times.next(Phase::backward, update) != kEver;
+  return outlived ? MemoryUse::unknown : MemoryUse::activation;
+}
+
 class UseTeller {
  public:
   UseTeller(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work)
-      : draft_(draft), sites_(sites), work_(work), times_(draft) {}
+      : draft_(draft), sites_(sites), work_(work) {
+    for (const Context& context : draft.contexts) {
+      if (context.op == kNone) continue;
+      times_.add(context.phase, draft.trace.hosts[context.op].start_ns);
+    }
+    times_.sort();
+  }
 
   void tell() {
     std::vector<Allocation>& blocks = draft_.graph.allocations();
     for (std::size_t i = 0; i < sites_.size(); ++i) blocks[i].use = use_of(blocks[i], sites_[i]);
+    follow_replacements(blocks, sites_);
     tell_by_likes();
   }
 
@@ -42,25 +88,14 @@ class UseTeller {
   MemoryUse use_of(const Allocation& block, const BlockSites& sites) const {
     const MemorySite& made = sites.made;
     const std::int64_t freed = sites.freed.exists() ? sites.freed.time : kEver;
-    if (!made.exists()) return use_of_old(sites.freed);
+    if (!made.exists()) return use_by_phases(times_, made, sites.freed);
     if (is_parameter(made, freed)) return MemoryUse::parameter;
     if (is_copied_in(block, made, freed)) return MemoryUse::input;
     if (is_inside(made, sites.freed)) return MemoryUse::workspace;
-    switch (made.phase) {
-      case Phase::update:
-        return use_from_update(made.time, freed);
-      case Phase::backward:
-        return use_from_backward(made.time, sites.freed);
-      case Phase::forward:
-        return use_from_forward(made, sites.freed);
-      default:
-        return MemoryUse::unknown;
-    }
-  }
-
-  /// Of a block that was there before the recording.
-  static MemoryUse use_of_old(const MemorySite& freed) {
-    return freed.phase == Phase::backward ? MemoryUse::activation : MemoryUse::unknown;
+    const MemoryUse use = use_by_phases(times_, made, sites.freed);
+    return use == MemoryUse::unknown && !sites.freed.exists() && is_saved(made)
+               ? MemoryUse::activation
+               : use;
   }
 
   bool is_parameter(const MemorySite& made, std::int64_t freed) const {
@@ -96,46 +131,10 @@ class UseTeller {
     return freed.time < op.start_ns + op.duration_ns || freed.unit == made.unit;
   }
 
-  MemoryUse use_from_update(std::int64_t made, std::int64_t freed) const {
-    const std::int64_t over =
-        std::min(times_.next(Phase::forward, made), times_.next(Phase::backward, made));
-    if (over == kEver) return freed == kEver ? MemoryUse::unknown : MemoryUse::temporary;
-    if (freed <= over) return MemoryUse::temporary;
-    const std::int64_t next_update = times_.next(Phase::update, over);
-    if (next_update == kEver) return freed == kEver ? MemoryUse::unknown : MemoryUse::temporary;
-    return freed > next_update ? MemoryUse::optimizer_state : MemoryUse::temporary;
-  }
-
-  MemoryUse use_from_backward(std::int64_t made, const MemorySite& freed) const {
-    if (freed.exists() && freed.phase == Phase::backward &&
-        !times_.began(Phase::update, made, freed.time)) {
-      return MemoryUse::temporary;
-    }
-    const std::int64_t until = freed.exists() ? freed.time : kEver - 1;
-    const bool survived =
-        times_.began(Phase::update, made, until) || times_.began(Phase::forward, made, until);
-    if (survived) return MemoryUse::gradient;
-    if (!freed.exists()) return MemoryUse::unknown;
-    // Freed by another thread behind the last backward op: what nobody but the program held.
-    return times_.began(Phase::backward, freed.time, kEver - 1) ? MemoryUse::temporary
-                                                                : MemoryUse::gradient;
-  }
-
-  MemoryUse use_from_forward(const MemorySite& made, const MemorySite& freed) const {
-    const std::int64_t backward = times_.next(Phase::backward, made.time);
-    if (freed.exists()) {
-      return freed.time > backward ? MemoryUse::activation : MemoryUse::temporary;
-    }
-    // Still there behind a later forward pass: no backward pass waits for it.
-    if (backward == kEver) return is_saved(made) ? MemoryUse::activation : MemoryUse::unknown;
-    const std::int64_t update = times_.next(Phase::update, backward);
-    const bool outlived = update != kEver && times_.next(Phase::backward, update) != kEver;
-    return outlived ? MemoryUse::unknown : MemoryUse::activation;
-  }
-
   /// PyTorch numbers the ops that autograd may have to go back to.
   bool is_saved(const MemorySite& made) const {
-    if (made.op == kNone || times_.began(Phase::backward, -1, made.time)) return false;
+    if (made.op == kNone || made.phase != Phase::forward) return false;
+    if (times_.began(Phase::backward, -1, kEver - 1)) return false;
     const std::uint32_t details = draft_.trace.hosts[made.op].details;
     return details != kNone && draft_.trace.op_details[details].sequence > 0;
   }
@@ -170,6 +169,73 @@ class UseTeller {
 };
 
 }  // namespace
+
+MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const MemorySite& freed) {
+  if (!made.exists()) {
+    return freed.phase == Phase::backward ? MemoryUse::activation : MemoryUse::unknown;
+  }
+  switch (made.phase) {
+    case Phase::update:
+      return use_from_update(times, made.time, end_of(freed));
+    case Phase::backward:
+      return use_from_backward(times, made.time, freed);
+    case Phase::forward:
+      return use_from_forward(times, made.time, freed);
+    default:
+      return MemoryUse::unknown;
+  }
+}
+
+namespace {
+
+/// What an update makes and frees, in order.
+struct UpdateEvent {
+  std::uint32_t order;
+  std::uint32_t block;
+  bool frees;
+};
+
+std::vector<UpdateEvent> events_of_updates(const std::vector<Allocation>& blocks,
+                                           const std::vector<BlockSites>& sites) {
+  std::vector<UpdateEvent> events;
+  const auto in_update = [](const MemorySite& site) {
+    return site.exists() && site.phase == Phase::update;
+  };
+  for (std::uint32_t i = 0; i < sites.size(); ++i) {
+    if (in_update(sites[i].made)) events.push_back({blocks[i].made_order, i, false});
+    if (in_update(sites[i].freed)) events.push_back({blocks[i].freed_order, i, true});
+  }
+  std::sort(events.begin(), events.end(),
+            [](const UpdateEvent& a, const UpdateEvent& b) { return a.order < b.order; });
+  return events;
+}
+
+}  // namespace
+
+void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites) {
+  // Of each size those that an update made, the youngest last, until they are freed or known.
+  std::map<std::pair<std::int32_t, std::int64_t>, std::vector<std::uint32_t>> made;
+  for (const UpdateEvent& event : events_of_updates(blocks, sites)) {
+    const Allocation& block = blocks[event.block];
+    std::vector<std::uint32_t>& alike = made[{block.device, block.bytes.count}];
+    if (!event.frees) {
+      alike.push_back(event.block);
+      continue;
+    }
+    // What an update frees of its own is young.
+    constexpr std::size_t kMostTried = 64;
+    for (std::size_t i = 0; i < std::min(kMostTried, alike.size()); ++i) {
+      const auto at = alike.end() - 1 - static_cast<std::ptrdiff_t>(i);
+      if (*at != event.block) continue;
+      alike.erase(at);
+      break;
+    }
+    if (block.use != MemoryUse::parameter && block.use != MemoryUse::optimizer_state) continue;
+    if (alike.empty()) continue;
+    blocks[alike.back()].use = block.use;
+    alike.pop_back();
+  }
+}
 
 void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work) {
   UseTeller(draft, sites, work).tell();
