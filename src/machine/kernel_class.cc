@@ -159,6 +159,30 @@ constexpr std::string_view kHalf[] = {
     "int8",  "_i8",   "bfloat", "flash_fwd", "flash_bwd", "flashattn", "df16b",
 };
 
+/// Of what is bound by memory, by pattern of access; the first list with a match decides.
+constexpr std::string_view kScattered[] = {
+    "multi_tensor_apply", "index_put", "index_add", "scatter", "embedding", "depthwise",
+};
+constexpr std::string_view kNormalization[] = {
+    "softmax", "layer_norm", "layernorm",  "rmsnorm",   "rms_norm", "group_norm",  "groupnorm",
+    "bn_fw_",  "bn_bw_",     "batch_norm", "batchnorm", "bnorm",    "triton_per_",
+};
+constexpr std::string_view kReduction[] = {"reduce_kernel", "triton_red_"};
+constexpr std::string_view kPointwise[] = {
+    "elementwise",
+    "triton_poi_",
+    "op_generic_tensor",
+    "optensor",
+    "scalepackedtensor",
+    "addpackedtensor",
+    "dropout",
+    "relu",
+    "gelu",
+    "silu",
+    "swish",
+    "rotary",
+};
+
 bool has_any(std::string_view name, std::span<const std::string_view> fragments) {
   return std::any_of(fragments.begin(), fragments.end(), [&](std::string_view fragment) {
     return name.find(fragment) != std::string_view::npos;
@@ -205,12 +229,20 @@ Boundness boundness(std::string_view name) {
   return Boundness::memory;
 }
 
+Pattern pattern(std::string_view name) {
+  if (has_any(name, kScattered)) return Pattern::other;
+  if (has_any(name, kNormalization)) return Pattern::normalization;
+  if (has_any(name, kReduction)) return Pattern::reduction;
+  return has_any(name, kPointwise) ? Pattern::pointwise : Pattern::other;
+}
+
 }  // namespace
 
 KernelClass classify_kernel(std::string_view name) {
   const std::string lower = prepared(name);
   KernelClass kind;
   kind.bound = boundness(lower);
+  if (kind.bound == Boundness::memory) kind.pattern = pattern(lower);
   kind.half_precision = has_any(lower, kHalf) || is_half_cijk(lower) || is_half_nvjet(lower);
   kind.tensor_cores =
       kind.bound == Boundness::compute && has_any(lower, kTensor) && !has_any(lower, kVector);
@@ -232,6 +264,7 @@ std::string class_words(std::string_view name) {
     }
   };
   add(kLatency), add(kMemory), add(kCompute), add(kTensor), add(kVector), add(kHalf);
+  add(kScattered), add(kNormalization), add(kReduction), add(kPointwise);
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : "-") + word;
   return all;

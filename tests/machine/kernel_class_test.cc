@@ -98,6 +98,24 @@ TEST(KernelClass, TakesTheRestForMemoryBound) {
   for (const auto& [name, kind] : cases) EXPECT_EQ(described(name), kind) << name;
 }
 
+TEST(KernelClass, TellsWhatACompilerCouldJoin) {
+  const std::pair<const char*, Pattern> cases[] = {
+      {"void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>",
+       Pattern::pointwise},
+      {"void at::native::index_elementwise_kernel<128, 4, index_put_kernel_impl>", Pattern::other},
+      {"fused_dropout_kernel_vec", Pattern::pointwise},
+      {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>", Pattern::reduction},
+      {"softmax_warp_forward", Pattern::normalization},
+      {"void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>", Pattern::normalization},
+      {"multi_tensor_apply_kernel", Pattern::other},
+      {"volta_scudnn_128x64_relu_interior_nn_v1", Pattern::other},
+      {"my_kernel", Pattern::other},
+  };
+  for (const auto& [name, expected] : cases) {
+    EXPECT_EQ(classify_kernel(name).pattern, expected) << name;
+  }
+}
+
 TEST(KernelClass, AreNotMisledByTheNameOfALibrary) {
   std::string name;
   for (int i = 0; i < 200'000; ++i) name += "fbgemm";
@@ -118,8 +136,15 @@ TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
            "fbgemm_gpu_split_embedding_forward",
            "volta_scudnn_128x64_relu_interior_nn_v1",
            "my_own_kernel",
+           "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8>",
+           "void at::native::index_elementwise_kernel<128, 4, at::native::index_put_kernel_impl>",
+           "fused_dropout_kernel_vec",
+           "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, sum_functor>>",
        }) {
     EXPECT_EQ(described(class_words(name) + "-bdghjkvzbdghjk"), described(name)) << name;
+    EXPECT_EQ(classify_kernel(class_words(name) + "-bdghjkvzbdghjk").pattern,
+              classify_kernel(name).pattern)
+        << name;
   }
 }
 

@@ -69,6 +69,8 @@ TEST(Transforms, WithNeutralSettingsChangeNothing) {
       "faster_device:from=v100-sxm2-32gb,to=v100-sxm2-32gb",
       "loader:workers=0",
       "op_fusion:longest=1",
+      "batchnorm_restructure:norms=gemm,factor=1,keep_activations=true",
+      "channels_last:conversions=gemm,where.step=1",
       "replace:per=run,where.name=gemm,where.step=1",
       "split:slices=1",
       "reorder:by=layer,where.name=ii",
@@ -92,6 +94,8 @@ TEST(Transforms, LeaveAGraphThatReplays) {
     if (entry.name == "move") step += ":to=elsewhere,where.kind=copy_in";
     if (entry.name == "offload") step += ":host_bandwidth=10GB/s,min_bytes=1B";
     if (entry.name == "faster_device") step += ":from=v100-sxm2-32gb,to=a100-sxm4-40gb";
+    if (entry.name == "batchnorm_restructure") step += ":norms=gemm";
+    if (entry.name == "channels_last") step += ":conversions=gemm";
     if (entry.name == "op_fusion") step += ":pattern=[u,v]";
     SCOPED_TRACE(step);
     Graph graph = parse_graph(kTraining);
