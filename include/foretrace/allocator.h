@@ -165,4 +165,40 @@ struct AllocatorRun {
 std::vector<AllocatorRun> replay_allocator(const Graph& graph, const Timeline& timeline,
                                            const AllocatorSettings& settings = {});
 
+/// A text that says step by step what is asked of an allocator; see
+/// src/simulate/allocator_programs.md for all of its lines.
+///
+///     limit 48MiB
+///     malloc x 16MiB
+///     free x
+struct AllocatorStep {
+  enum class Verb : std::uint8_t { malloc, free, record, sync, empty_cache };
+  Verb verb = Verb::malloc;
+  std::uint32_t name = 0;        ///< Into AllocatorProgram::names, of the first three.
+  Bytes bytes{};                 ///< Of malloc.
+  std::int64_t stream = 0;       ///< Of malloc, record and sync; of sync -1 for all.
+  std::size_t line = 0;          ///< From 1.
+  Nanoseconds busy_until = 0ns;  ///< Of record: the step that finds `stream` done.
+};
+struct AllocatorProgram {
+  AllocatorSettings settings;
+  std::vector<AllocatorStep> steps;
+  std::vector<std::string> names;
+};
+
+/// Throws Error with the line number on what is no such text, or frees what is not in use. What it
+/// does not set is as in `settings`.
+AllocatorProgram parse_allocator_program(std::string_view text,
+                                         const AllocatorSettings& settings = {});
+
+/// Handles of blocks are their names' numbers. Ends in front of a step that is refused.
+struct AllocatorOutcome {
+  AllocatorLevels levels, peaks;
+  std::vector<AllocatorSegment> segments;
+  std::int64_t driver_mallocs = 0, driver_frees = 0, retries = 0;
+  std::optional<OutOfMemory> out_of_memory;
+  std::size_t refused_line = 0;
+};
+AllocatorOutcome run_allocator_program(const AllocatorProgram& program);
+
 }  // namespace foretrace
