@@ -73,6 +73,19 @@ struct MemoryEvent {
 /// of 0 bytes do not count; those that nothing makes are there before the first event.
 std::vector<MemoryEvent> memory_events(const Graph& graph, const Timeline& timeline);
 
+/// Where the sizes of the blocks that are made on a device repeat themselves: training steps.
+/// Numbers count those blocks in the order in which they are made.
+struct MemoryPeriod {
+  std::size_t first = 0;
+  std::size_t length = 0;  ///< Blocks in each repetition; 0 if there is no period.
+  std::size_t repetitions = 0;
+};
+
+/// From what memory_events() returned. Repetitions are whole: the same sizes at the same level in
+/// use, twice at least and over most of the events. About linear.
+MemoryPeriod memory_period(const Graph& graph, const std::vector<MemoryEvent>& events,
+                           std::int32_t device);
+
 /// Bytes in use on `device` when the recording began: what the trace says, or at least those of the
 /// blocks that nothing in the recording makes.
 Bytes initial_memory(const Graph& graph, std::int32_t device);

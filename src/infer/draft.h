@@ -211,6 +211,11 @@ void break_circles(Draft& draft);
 /// memory.cc: allocator events become allocations between host tasks.
 void connect_memory(Draft& draft);
 
+/// snapshot.cc: whether a trace tells of an allocator alone, and the whole graph of such a one.
+/// Throws TraceError if there is no history.
+bool is_snapshot(const Trace& trace);
+void build_snapshot(Draft& draft);
+
 /// Makes `task` start no earlier than it did, for want of a cause.
 void pin(Draft& draft, TaskId task);
 

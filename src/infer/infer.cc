@@ -18,15 +18,15 @@ void name_devices(const Trace& trace, Graph& graph) {
   }
 }
 
+Inference finish(infer_detail::Draft& draft) {
+  return {std::move(draft.graph), std::move(draft.recorded), std::move(draft.notes),
+          std::move(draft.assumptions)};
+}
+
 }  // namespace
 
 Inference infer(const Trace& trace) {
   using namespace infer_detail;
-  if (trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory")) {
-    throw TraceError(
-        "there is nothing to replay: a memory snapshot tells what the allocator did, not what ran; "
-        "give a profiler trace of the same run");
-  }
   if (!trace.has_times) {
     throw TraceError(
         "must have times, but is an execution trace, which tells only the order; give a profiler "
@@ -35,6 +35,10 @@ Inference infer(const Trace& trace) {
   Draft draft(trace);
   draft.graph.names() = trace.names.clone();
   name_devices(trace, draft.graph);
+  if (is_snapshot(trace)) {
+    build_snapshot(draft);
+    return finish(draft);
+  }
   order_records(draft);
   if (draft.events.empty() && trace.hosts.empty()) {
     throw TraceError("there is nothing that takes time: no host record and no device activity");
@@ -54,8 +58,7 @@ Inference infer(const Trace& trace) {
   measure_arrival_skew(draft);
   count_flops(draft);
   connect_memory(draft);
-  return {std::move(draft.graph), std::move(draft.recorded), std::move(draft.notes),
-          std::move(draft.assumptions)};
+  return finish(draft);
 }
 
 }  // namespace foretrace

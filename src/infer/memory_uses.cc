@@ -217,7 +217,9 @@ void follow_replacements(std::vector<Allocation>& blocks, const std::vector<Bloc
   std::map<std::pair<std::int32_t, std::int64_t>, std::vector<std::uint32_t>> made;
   for (const UpdateEvent& event : events_of_updates(blocks, sites)) {
     const Allocation& block = blocks[event.block];
-    std::vector<std::uint32_t>& alike = made[{block.device, block.bytes.count}];
+    // Of blocks of one request the allocator may count different rests.
+    const std::int64_t size = (block.requested > Bytes{} ? block.requested : block.bytes).count;
+    std::vector<std::uint32_t>& alike = made[{block.device, size}];
     if (!event.frees) {
       alike.push_back(event.block);
       continue;

@@ -287,11 +287,11 @@ std::vector<Finding> examine_snapshot(const Trace& trace) {
   std::vector<Finding> findings;
   findings.push_back(
       warning("a memory snapshot: it tells what the allocator did, not what ran",
-              "nothing can be replayed or predicted; info shows the peaks and who allocated",
+              "memory can be predicted from it, times cannot: they are those of the history",
               "record the same run with torch.profiler, profile_memory=True"));
   if (trace.memory.empty()) {
     findings.push_back(remark("no history: only what was held when the snapshot was taken",
-                              "peaks during the run are not known",
+                              "peaks during the run are not known, and nothing can be predicted",
                               "torch.cuda.memory._record_memory_history() in front of the run"));
   }
   return findings;
