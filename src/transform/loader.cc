@@ -220,6 +220,12 @@ class Loader final : public Transform {
     return times;
   }
 
+  static Nanoseconds mean_work(const Graph& graph, const std::vector<Batch>& batches) {
+    Nanoseconds sum{0};
+    for (const Batch& batch : batches) sum += total_duration(graph, batch.work);
+    return sum / static_cast<std::int64_t>(std::max<std::size_t>(batches.size(), 1));
+  }
+
   std::vector<LaneId> hand_to_workers(Graph& graph, LaneId train, const std::vector<Batch>& batches,
                                       Tally& tally) const {
     const auto at_once = static_cast<std::size_t>(settings_.workers);
@@ -231,10 +237,17 @@ class Loader final : public Transform {
     FetchLanes lanes(settings_, train);
     const auto ahead = static_cast<std::size_t>(settings_.workers * settings_.prefetch_factor);
     const double factor = settings_.work_factor * cost_of_batch(settings_).part;
+    const Nanoseconds mean = scaled(mean_work(graph, batches), factor);
     std::vector<TaskId> handed_over;
     for (std::size_t k = 0; k < batches.size(); ++k) {
       const Batch& batch = batches[k];
-      const double left = k < at_once ? left_of_first(graph, batch, k, factor, lanes) : 1;
+      const Nanoseconds work = scaled(total_duration(graph, batch.work), factor);
+      // Of the first ones it matters when they are ready, which does not vary with their own work:
+      // in a loader that has run for long, places that are filled make up for that.
+      const Nanoseconds left = k < at_once ? left_of_first(mean, k, lanes) : work;
+      const double share = work > 0ns ? factor * static_cast<double>(left.count()) /
+                                            static_cast<double>(work.count())
+                                      : 1;
       handed_over.push_back(add_hand_over(graph, batch, pin));
       tally.hand_over += graph.task(handed_over.back()).duration;
       TaskId begins = batch.work.front();
@@ -247,7 +260,7 @@ class Loader final : public Transform {
       }
       for (const TaskId id : batch.work) {
         Task& task = graph.task(id);
-        task.duration = scaled(task.duration, factor * left);
+        task.duration = scaled(task.duration, share);
         task.gap = Nanoseconds(0);
         // A worker is ahead of the training thread: its work does not mark the beginning of a step.
         task.step = -1;
@@ -258,22 +271,19 @@ class Loader final : public Transform {
     return workers;
   }
 
-  /// The share of its preparation that the first batch of worker k still has to get when the
-  /// recording begins. Alone, the loader has a batch ready each
+  /// What the first batch of worker k still has to get of its preparation when the recording
+  /// begins, for batches that all take `work`. Alone, the loader has a batch ready each
   ///
-  ///     pace = max(read, (read + prepare) / W)
+  ///     pace = max(read, (read + work) / W)
   ///
   /// and reads one each `read`. What is left lets batch k be ready `pace` behind the one before,
   /// and the last of the first W have all of it, so that those behind them go on at the same pace.
-  double left_of_first(const Graph& graph, const Batch& batch, std::size_t k, double factor,
-                       const FetchLanes& lanes) const {
-    const auto work = static_cast<double>(total_duration(graph, batch.work).count()) * factor;
-    if (work <= 0) return 1;
-    const auto slower = static_cast<double>(lanes.slower().count());
-    const double all = work + static_cast<double>(lanes.time().count());
-    const double beyond = std::max(0.0, all / static_cast<double>(settings_.workers) - slower);
-    const auto behind = static_cast<double>(settings_.workers - 1) - static_cast<double>(k);
-    return std::clamp(1 - behind * beyond / work, 0.0, 1.0);
+  Nanoseconds left_of_first(Nanoseconds work, std::size_t k, const FetchLanes& lanes) const {
+    const auto workers = static_cast<double>(settings_.workers);
+    const Nanoseconds beyond =
+        std::max(0ns, scaled(work + lanes.time(), 1 / workers) - lanes.slower());
+    const double behind = workers - 1 - static_cast<double>(k);
+    return std::clamp(work - scaled(beyond, behind), 0ns, work);
   }
 
   static void wait(Graph& graph, TaskId before, TaskId after, const char* why) {

@@ -2,6 +2,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "transform/copy_waits.h"
 #include "transform/edit.h"
 #include "transform/registered.h"
 
@@ -34,7 +35,7 @@ class Prefetch final : public Transform {
       memory += add_buffers(graph, lane, of_lane);
       effect.changed += run_ahead(graph, lane, of_lane);
     }
-    const std::size_t waits = let_host_go(graph, launches, inputs);
+    const std::size_t waits = drop_waits_for_copies(graph, launches, copies_of(inputs));
     effect.changed += waits;
     effect.summary = counted(count, "input") + " copied ahead, " + std::to_string(buffers_) +
                      " at once on the device" +
@@ -64,6 +65,16 @@ class Prefetch final : public Transform {
       of_lane.push_back({.copies = std::move(copies)});
     }
     return inputs;
+  }
+
+  static std::vector<TaskId> copies_of(const std::map<LaneId, std::vector<Input>>& inputs) {
+    std::vector<TaskId> copies;
+    for (const auto& [lane, of_lane] : inputs) {
+      for (const Input& input : of_lane) {
+        copies.insert(copies.end(), input.copies.begin(), input.copies.end());
+      }
+    }
+    return copies;
   }
 
   /// All but one of the buffers are new; each is as large as the largest input.
@@ -107,43 +118,6 @@ class Prefetch final : public Transform {
     }
     return changed;
   }
-
-  /// A copy from pinned memory returns at once: the waits that belong to its call, directly behind
-  /// the launch, are dropped. Waiting for the whole device is the program's own and stays.
-  static std::size_t let_host_go(Graph& graph, const Launches& launches,
-                                 const std::map<LaneId, std::vector<Input>>& inputs) {
-    std::vector<char> copied(graph.task_count(), 0);
-    std::vector<char> call(graph.task_count(), 0);
-    for (const auto& [lane, of_lane] : inputs) {
-      for (const Input& input : of_lane) {
-        for (const TaskId copy : input.copies) {
-          copied[index(copy)] = 1;
-          const TaskId launch = launches.launch_of(copy);
-          if (launch != kNoTask) call[index(launch)] = 1;
-        }
-      }
-    }
-    return graph.remove_dependencies([&](const Dependency& wait) {
-      return copied[index(wait.before)] != 0 && follows_one(graph, wait.after, call);
-    });
-  }
-
-  /// Whether `task` is a wait of the host with nothing but host work between it and a call in
-  /// `calls`.
-  static bool follows_one(const Graph& graph, TaskId task, const std::vector<char>& calls) {
-    const Task& wait = graph.task(task);
-    if (!runs_on_host(wait.kind) || wait.kind == TaskKind::launch) return false;
-    if (graph.name(task).find("DeviceSynchronize") != std::string_view::npos) return false;
-    for (int steps = 0; steps < kFarthest && task != kNoTask; ++steps) {
-      if (calls[index(task)] != 0) return true;
-      const TaskKind kind = graph.task(task).kind;
-      if (kind != TaskKind::host && kind != TaskKind::sync) return false;
-      task = graph.previous(task);
-    }
-    return false;
-  }
-
-  static constexpr int kFarthest = 16;  // Tasks between a call and its wait.
 
   Selector where_{"copy_in"};
   std::int64_t buffers_ = 2;

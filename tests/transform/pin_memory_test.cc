@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+// Both directions from pageable memory: each call holds the host.
+constexpr auto kBothWays = R"(
+    cpu: L:launch 1, w=cudaStreamSynchronize:sync 1, M:launch 1, v=cudaStreamSynchronize:sync 1, S=cudaDeviceSynchronize:sync 1
+    in:  i:copy_in 6 {bytes=100kB}
+    out: o:copy_out 6 {bytes=100kB}
+    L -> i
+    i -> w
+    M -> o
+    o -> v
+    i -> S
+    o -> S
+)";
+
+TEST(PinMemory, Baseline) {
+  EXPECT_EQ(simulated(kBothWays), R"(
+cpu |L......cM......cc|
+in  |.iiiiii..........|
+out |.........oooooo..|
+)");
+}
+
+TEST(PinMemory, BothDirectionsOverlap) {
+  EXPECT_EQ(simulated(kBothWays, R"({"use": "pin_memory", "host_copy": "0B/s"})"), R"(
+cpu |LcMc.....c|
+in  |.iiiiii...|
+out |...oooooo.|
+)");
+}
+
+TEST(PinMemory, TheHostsCopyOnTheWayOutGoes) {
+  // 100 kB at 50 GB/s are 2us.
+  EXPECT_EQ(simulated(kBothWays, R"({"use": "pin_memory", "host_copy": "50GB/s"})"), R"(
+cpu |LcMc...c|
+in  |.iiiiii.|
+out |...oooo.|
+)");
+}
+
+TEST(PinMemory, AMeasuredBandwidthIsWhatCounts) {
+  EXPECT_EQ(simulated(kBothWays, R"({"use": "pin_memory", "bandwidth": "50GB/s"})"), R"(
+cpu |LcMc.c|
+in  |.ii...|
+out |...oo.|
+)");
+}
+
+TEST(PinMemory, WhatIsReadAtOnceStillIs) {
+  EXPECT_EQ(simulated(kBothWays, R"({"use": "pin_memory", "least": "1MB"})"),
+            "where: must select copies between host and pageable memory of at least 1 MB, there is "
+            "none");
+}
+
+TEST(PinMemory, PinnedCopiesAreLeftAlone) {
+  EXPECT_EQ(simulated(R"g(
+    cpu: L:launch 1
+    in:  "Memcpy HtoD (Pinned -> Device)":copy_in 6 {bytes=100kB}
+)g",
+                      R"({"use": "pin_memory"})"),
+            "where: must select copies between host and pageable memory of at least 65.54 kB, there "
+            "is none");
+}
+
+}  // namespace
+}  // namespace foretrace
