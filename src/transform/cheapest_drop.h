@@ -1,0 +1,46 @@
+#pragma once
+
+// Which blocks to drop to save so many bytes at the least time of computing them again. Work that
+// several dropped blocks need is done once:
+//
+//     min  time of the union of work(b) over the dropped b      so that      sum bytes(b) >= wanted
+//
+// Greedily: always the block that saves the most bytes for the time it adds (MSPS of Capuchin,
+// ASPLOS'20). Exactly: branch and bound over the blocks, with the fractional knapsack as bound in
+// which each task's time is divided among all who need it - never more than what a union costs.
+//
+// An own search, not a solver of integer programs: this one problem is small, and GLPK would put
+// the whole program under the GPL.
+
+#include <cstdint>
+#include <vector>
+
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+struct DropItem {
+  Bytes bytes{};                    ///< More than 0.
+  std::vector<std::uint32_t> work;  ///< Into DropProblem::times, each once.
+};
+
+struct DropProblem {
+  std::vector<DropItem> items;
+  std::vector<Nanoseconds> times;
+  Bytes wanted{};
+};
+
+struct DropChoice {
+  std::vector<std::uint32_t> items;  ///< In ascending order.
+  Bytes bytes{};
+  Nanoseconds time{0};
+  bool least = false;  ///< Proven that there is no cheaper one.
+};
+
+/// All items if even they do not save enough.
+DropChoice drop_greedily(const DropProblem& problem);
+
+/// Never worse than drop_greedily(). Gives up after `effort` looks at an item: then the best found.
+DropChoice drop_cheapest(const DropProblem& problem, std::int64_t effort = 2'000'000);
+
+}  // namespace foretrace
