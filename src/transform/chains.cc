@@ -32,12 +32,12 @@ class ChainFinder {
     Group chain;
     std::int64_t reductions = 0;
     const auto close = [&] {
-      if (chain.size() > 1) chains.push_back(chain);
+      if (chain.size() > 1 || (rule_.any && !chain.empty())) chains.push_back(chain);
       chain.clear();
       reductions = 0;
     };
     for (const TaskId task : tasks) {
-      const Pattern pattern = pattern_of(task);
+      const Pattern pattern = rule_.any ? any_kernel(task) : pattern_of(task);
       if (pattern == Pattern::other) {
         close();
         continue;
@@ -99,6 +99,10 @@ class ChainFinder {
       if (waits[index(task)] != 0 || kind == TaskKind::sync || kind == TaskKind::input)
         ++stretches_;
     }
+  }
+
+  Pattern any_kernel(TaskId id) const {
+    return graph_.task(id).kind == TaskKind::kernel ? Pattern::pointwise : Pattern::other;
   }
 
   Pattern pattern_of(TaskId id) {

@@ -30,6 +30,7 @@ namespace foretrace {
 struct ChainRule {
   std::int64_t longest = 64;       ///< Kernels in a chain.
   std::int64_t reductions = 1;     ///< Reductions and normalizations in a chain, at most.
+  bool any = false;                ///< Kernels of whatever kind, and chains of one kernel too.
   std::vector<NamePattern> names;  /// If given, chains of kernels with these names, one of each, in
                                    /// this order, instead of any that may be joined by class.
 };

@@ -64,8 +64,8 @@ class RemoveSync final : public Transform {
                                      ? "nothing the host does hangs on what it waited for"
                                      : "the host needs what it waited for at its next step only");
     if (held > 0) {
-      effect.assumptions.push_back("the host is at most " + counted(queue_count(), "launch") +
-                                   (queue_ == 1 ? "" : "es") + " ahead of the device");
+      effect.assumptions.push_back("the host is at most " + std::to_string(queue_) +
+                                   " launches ahead of the device");
     }
     return effect;
   }

@@ -45,7 +45,7 @@ constexpr auto kTraining = R"(
     @step two
     main:     a:input 4 {step=0 phase=input}, i:launch 1 {step=0 phase=forward}, F:launch 1 {step=0 phase=forward}, g:host 1 {step=0}, t:host 1 {step=0}, U:launch 1 {step=0 phase=update}, V:launch 1 {step=0 phase=update}, b:input 4 {step=1 phase=input}, j:launch 1 {step=1 phase=forward}, G:launch 1 {step=1 phase=forward}, s:sync 1 {step=1}
     autograd: k:host 1 {step=0 phase=backward}, B:launch 1 {step=0 phase=backward}
-    stream:   ii:copy_in 2 {step=0 bytes=1MB}, "f gemm" 6 {step=0 phase=forward layer=0}, "b gemm" 9 {step=0 phase=backward layer=0}, u 2 {step=0 phase=update}, v 2 {step=0 phase=update}, jj:copy_in 2 {step=1 bytes=1MB}, "g gemm" 6 {step=1 phase=forward layer=0}
+    stream:   ii:copy_in 2 {step=0 bytes=1MB}, "f gemm" 6 {step=0 phase=forward layer=0}, "b gemm" 9 {step=0 phase=backward layer=0}, u = "u relu" 2 {step=0 phase=update}, v = "v relu" 2 {step=0 phase=update}, jj:copy_in 2 {step=1 bytes=1MB}, "g gemm" 6 {step=1 phase=forward layer=0}
     i -> ii
     F -> "f gemm"
     B -> "b gemm"
@@ -96,10 +96,14 @@ TEST(Transforms, LeaveAGraphThatReplays) {
     if (entry.name == "faster_device") step += ":from=v100-sxm2-32gb,to=a100-sxm4-40gb";
     if (entry.name == "batchnorm_restructure") step += ":norms=gemm";
     if (entry.name == "channels_last") step += ":conversions=gemm";
+    if (entry.name == "substitute") step += ":rules=[gemm => nothing]";
+    if (entry.name == "torch_compile") step += ":optimizer=true";
     if (entry.name == "op_fusion") step += ":pattern=[u,v]";
     SCOPED_TRACE(step);
     Graph graph = parse_graph(kTraining);
-    const Effect effect = read_transform_text(step)->apply(graph);
+    const auto transform = read_transform_text(step);
+    if (entry.name == "kernel_from") transform->learn(graph);
+    const Effect effect = transform->apply(graph);
     EXPECT_FALSE(effect.summary.empty());
     EXPECT_GE(simulate(graph).length, 0us);
     EXPECT_EQ(to_text(parse_graph(to_text(graph))), to_text(graph));

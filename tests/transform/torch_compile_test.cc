@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+constexpr auto kEager = R"(
+    cpu:    L:launch 1, h:host 3, M:launch 1, h:host 3, N:launch 1, h:host 3, O:launch 1, e:host 1
+    stream: "a elementwise" 3, "b elementwise" 3, "c gemm" 2, "d gemm" 2
+    L -> "a elementwise"
+    M -> "b elementwise"
+    N -> "c gemm"
+    O -> "d gemm"
+)";
+
+TEST(TorchCompile, Baseline) {
+  EXPECT_EQ(simulated(kEager), R"(
+cpu    |LhhhMhhhNhhhOe.|
+stream |.aaa.bbb.cc..dd|
+)");
+}
+
+TEST(TorchCompile, FusesAndRunsAWrapperInsteadOfPython) {
+  // 2us of guards and 1us for each of three launches instead of 9us.
+  EXPECT_EQ(
+      simulated(kEager, R"({"use": "torch_compile", "guard_time": "2us", "wrapper_time": "1us"})"),
+      R"(
+cpu    |cccLcNcOe...|
+stream |....ffffccdd|
+)");
+}
+
+TEST(TorchCompile, WhatIsFasterInPythonStays) {
+  EXPECT_EQ(
+      simulated(kEager, R"({"use": "torch_compile", "guard_time": "9us", "wrapper_time": "1us"})"),
+      R"(
+cpu    |LhhhhhhNhhhOe.|
+stream |.ffff...cc..dd|
+)");
+}
+
+TEST(TorchCompile, ReducedOverheadIsOneGraph) {
+  Graph graph = parse_graph(kEager);
+  const Effect effect =
+      read_transform_text("torch_compile:mode=reduce-overhead,guard_time=2us,wrapper_time=1us")
+          ->apply(graph);
+  EXPECT_EQ(effect.summary,
+            "2 kernels became 1, from 6 us to 4 us in all, 1 launch call fewer; 1 compiled region "
+            "with 4 us of host work fewer; 3 launch calls became 1 graph launch, -3.6 us of host "
+            "work fewer");
+}
+
+TEST(TorchCompile, AWaitBreaksTheRegion) {
+  Graph graph = parse_graph(R"(
+      cpu:    L:launch 1, h:host 9, M:launch 1, s:sync 1, N:launch 1, h:host 9, O:launch 1
+      stream: "a gemm" 3, "b gemm" 3, "c gemm" 2, "d gemm" 2
+      L -> "a gemm"
+      M -> "b gemm"
+      "b gemm" -> s
+      N -> "c gemm"
+      O -> "d gemm"
+  )");
+  const Effect effect =
+      read_transform_text("torch_compile:guard_time=2us,wrapper_time=1us")->apply(graph);
+  EXPECT_EQ(effect.figures.at(6).name, "regions");
+  EXPECT_EQ(to_text(effect.figures.at(6)), "2");
+  EXPECT_EQ(effect.notes.count("graph breaks where the host waits for the device"), 1);
+}
+
+TEST(TorchCompile, SaysWhatIsWrong) {
+  EXPECT_EQ(simulated("stream: \"a gemm\" 1", R"({"use": "torch_compile"})"),
+            "where: no kernels (kind kernel) to fuse, and no host work between their launches to "
+            "save");
+  EXPECT_EQ(simulated("stream: \"a gemm\" 1 {phase=update}", R"({"use": "torch_compile"})"),
+            "where: all tasks (kind kernel) are of the update phase; \"optimizer\": true compiles "
+            "them");
+}
+
+}  // namespace
+}  // namespace foretrace
