@@ -192,18 +192,34 @@ std::vector<BlockSites> pair_events(Draft& draft, const LaunchedWork& work,
 
 namespace {
 
-/// The task that the thread of an event was at, and how long after its start.
-std::pair<TaskId, Nanoseconds> place_of(const Draft& draft, const MemoryRecord& record) {
-  const auto start = [&](TaskId task) { return draft.recorded.start[index(task)].count(); };
-  const std::vector<TaskId>& tasks = draft.thread_tasks[record.thread];
-  const auto behind =
-      std::upper_bound(tasks.begin(), tasks.end(), record.time_ns,
-                       [&](std::int64_t t, TaskId task) { return t < start(task); });
-  if (behind == tasks.begin()) return {tasks.empty() ? draft.origin : tasks.front(), 0ns};
-  const TaskId task = *std::prev(behind);
-  return {task, std::clamp(Nanoseconds(record.time_ns - start(task)), 0ns,
-                           draft.graph.task(task).duration)};
-}
+/// The tasks that the threads of events were at. Events come in order of time, so that each thread
+/// is searched from where the last one was found.
+class ThreadPlaces {
+ public:
+  explicit ThreadPlaces(const Draft& draft) : draft_(draft), at_(draft.thread_tasks.size(), 0) {}
+
+  /// The task, and how long after its start.
+  std::pair<TaskId, Nanoseconds> at(const MemoryRecord& record) {
+    const std::vector<TaskId>& tasks = draft_.thread_tasks[record.thread];
+    const auto starts = [&](std::size_t i) {
+      return i < tasks.size() && draft_.recorded.start[index(tasks[i])].count() <= record.time_ns;
+    };
+    std::size_t& begin = at_[record.thread];
+    std::size_t hop = 1;
+    while (starts(begin + hop)) begin += hop, hop *= 2;
+    for (; hop > 0; hop /= 2) {
+      if (starts(begin + hop)) begin += hop;
+    }
+    if (!starts(begin)) return {tasks.empty() ? draft_.origin : tasks.front(), 0ns};
+    const Nanoseconds after =
+        Nanoseconds(record.time_ns) - draft_.recorded.start[index(tasks[begin])];
+    return {tasks[begin], std::min(after, draft_.graph.task(tasks[begin]).duration)};
+  }
+
+ private:
+  const Draft& draft_;
+  std::vector<std::size_t> at_;  ///< Of each thread the task found last.
+};
 
 }  // namespace
 
@@ -211,13 +227,15 @@ void connect_memory(Draft& draft) {
   if (draft.trace.memory.empty()) return;
   const LaunchedWork work(draft);
   Surroundings surroundings(draft);
+  ThreadPlaces tasks(draft);
   const EventPlaces places{
-      .place = [&](const MemoryRecord& record, std::uint32_t) { return place_of(draft, record); },
+      .place = [&](const MemoryRecord& record, std::uint32_t) { return tasks.at(record); },
       .site = [&](std::uint32_t number, bool frees) { return surroundings.at(number, frees); },
       .stack = [&](const MemorySite& site) { return surroundings.stack(site); }};
-  const std::vector<BlockSites> sites = pair_events(draft, work, places);
+  std::vector<BlockSites> sites = pair_events(draft, work, places);
   tell_uses(draft, sites, work);
-  find_accesses(draft, sites, work);
+  const std::vector<WeightUse> weights = find_weights(draft, sites);
+  find_accesses(draft, sites, work, weights);
 }
 
 }  // namespace foretrace::infer_detail

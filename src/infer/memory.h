@@ -7,6 +7,7 @@
 //     memory_sites.cc     what surrounded an event on its thread: ops, source lines
 //     memory_uses.cc      what a block is for, from where it was made and freed
 //     memory_work.cc      which op launched which device tasks
+//     memory_initial.cc   parameters that no event mentions
 //     memory_access.cc    which device tasks write and read a block
 //     memory_tensors.cc   the same, where an execution trace says so
 //     memory_initial.cc   parameters that no event mentions
@@ -170,7 +171,16 @@ MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const M
 /// takes its place.
 void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites);
 void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);
+
+/// An op takes a block as its weight.
+struct WeightUse {
+  std::uint32_t block = 0;
+  std::uint32_t op = kNone;  ///< Host record.
+};
+/// memory_initial.cc: adds the blocks, which have no sites, and returns who takes them.
+std::vector<WeightUse> find_weights(Draft& draft, std::vector<BlockSites>& sites);
 /// memory_access.cc
-void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);
+void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work,
+                   const std::vector<WeightUse>& weights);
 
 }  // namespace foretrace::infer_detail

@@ -7,8 +7,9 @@
 //     saved    the backward node with the sequence number of a forward op reads what that op read
 //              and wrote, as far as it is still there
 //     let go   what the backward pass frees was read by the node that frees it
-//     update   gradients are read, optimizer states read and written by the optimizer's first and
-//              last kernel that took a tensor of their size, or its first and last kernel at all
+//     weights  the ops that take a parameter read it
+//     update   gradients are read, parameters and states read and written by the optimizer's first
+//              and last kernel that took a tensor of their size, or its first and last at all
 //
 // An op can only touch a block that the host holds when it launches; the device may be far behind
 // that, as frees on the same stream are safe.
@@ -33,12 +34,13 @@ class AccessFinder {
     }
   }
 
-  void find() {
+  void find(const std::vector<WeightUse>& weights) {
     find_devices();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
       if (sites_[i].made.exists()) find_writers(i);
     }
     for (std::uint32_t i = 0; i < sites_.size(); ++i) find_readers(i);
+    for (const WeightUse& weight : weights) find_reads_of_weight(weight);
     find_saved();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) find_last_reader(i);
     find_updates();
@@ -60,6 +62,8 @@ class AccessFinder {
     for (const DeviceEvent& event : draft_.events) {
       one_device_ &= device_of(event) == device_of(draft_.events[0]);
     }
+    has_shapes_ = std::any_of(draft_.trace.op_details.begin(), draft_.trace.op_details.end(),
+                              [](const OpDetails& details) { return details.shapes != NameId{}; });
   }
   std::int32_t device_of(const DeviceEvent& event) const {
     return draft_.trace.streams[event.stream].device;
@@ -115,6 +119,7 @@ class AccessFinder {
       touch(block, made.thread, last = i, true);
     }
     written_[block] = {made.thread, last};
+    if (!has_shapes_) return;
     writes_of_size_.emplace(made.thread, last, draft_.graph.allocations()[block].bytes.count);
   }
 
@@ -131,15 +136,23 @@ class AccessFinder {
     return launch;
   }
 
-  /// The innermost op of a piece of work whose shapes were recorded.
+  /// Of the innermost op of a piece of work whose shapes were recorded.
   const std::vector<std::int64_t>& inputs_of(const OpWork& work) {
     static const std::vector<std::int64_t> kNothing;
+    if (!has_shapes_) return kNothing;
     int depth = 0;
     for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
          at = draft_.contexts[at].parent, ++depth) {
       const std::uint32_t op = draft_.contexts[at].op;
       if (op == kNone) break;
-      const auto [found, is_new] = inputs_.try_emplace(op);
+      const std::uint32_t details = draft_.trace.hosts[op].details;
+      if (details == kNone) continue;
+      const NameId shapes = draft_.trace.op_details[details].shapes;
+      const NameId types = draft_.trace.op_details[details].types;
+      if (shapes == NameId{} || types == NameId{}) continue;
+      const auto [found, is_new] =
+          inputs_.try_emplace(std::uint64_t{static_cast<std::uint32_t>(shapes)} << 32U |
+                              static_cast<std::uint32_t>(types));
       if (is_new) found->second = input_bytes(draft_, op);
       if (!found->second.empty()) return found->second;
     }
@@ -160,7 +173,7 @@ class AccessFinder {
     const auto works = work_.works(thread);
     const std::uint32_t next = written_[block].last_work + 1;
     bool any = false;
-    for (std::uint32_t i = next; i < works.size() && i < next + kMostAhead; ++i) {
+    for (std::uint32_t i = next; has_shapes_ && i < works.size() && i < next + kMostAhead; ++i) {
       if (!is_there(block, works[i].time)) break;
       if (takes(works[i], bytes) && touch(block, thread, i, false)) any = true;
       if (writes_of_size_.contains({thread, i, bytes})) break;
@@ -169,6 +182,14 @@ class AccessFinder {
     for (std::uint32_t i = next; !any && i < works.size() && i < next + kMostAhead; ++i) {
       if (!is_there(block, works[i].time)) break;
       any = touch(block, thread, i, false);
+    }
+  }
+
+  void find_reads_of_weight(const WeightUse& weight) {
+    const HostRecord& op = draft_.trace.hosts[weight.op];
+    const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
+    for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
+      touch(weight.block, op.thread, i, false);
     }
   }
 
@@ -225,7 +246,8 @@ class AccessFinder {
     std::sort(blocks.begin(), blocks.end());
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
     for (const std::uint32_t block : blocks) {
-      if (draft_.graph.allocations()[block].use != MemoryUse::activation) continue;
+      const MemoryUse use = draft_.graph.allocations()[block].use;
+      if (use != MemoryUse::activation && use != MemoryUse::parameter) continue;
       for (std::uint32_t i = first; i < last; ++i) touch(block, backward.thread, i, false);
     }
   }
@@ -256,7 +278,10 @@ class AccessFinder {
     std::vector<std::uint32_t> updated;
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
       const MemoryUse use = draft_.graph.allocations()[i].use;
-      if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient) updated.push_back(i);
+      if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient ||
+          use == MemoryUse::parameter) {
+        updated.push_back(i);
+      }
     }
     const auto made = [&](std::uint32_t block) {
       return sites_[block].made.exists() ? sites_[block].made.time : -1;
@@ -297,23 +322,29 @@ class AccessFinder {
       const auto sized = by_size.find(allocation.bytes.count);
       const auto [first, last] = sized == by_size.end() ? std::pair(from, to - 1) : sized->second;
       touch(block, thread, first, false);
-      touch(block, thread, last, allocation.use == MemoryUse::optimizer_state);
+      touch(block, thread, last, allocation.use != MemoryUse::gradient);
     }
   }
 
+  /// In the order of the blocks; of each block in that of the tasks, writes in front.
   void keep_each_once() {
     std::vector<Access>& all = draft_.graph.accesses();
-    const auto key = [](const Access& a) {
-      return std::tuple(a.allocation, index(a.task), !a.writes, a.provenance);
-    };
-    std::sort(all.begin(), all.end(),
-              [&](const Access& a, const Access& b) { return key(a) < key(b); });
-    all.erase(std::unique(all.begin(), all.end(),
-                          [](const Access& a, const Access& b) {
-                            return std::tie(a.allocation, a.task, a.writes) ==
-                                   std::tie(b.allocation, b.task, b.writes);
-                          }),
-              all.end());
+    const AccessLists lists(draft_.graph);
+    all.clear();
+    std::vector<Access> of_block;
+    for (std::uint32_t block = 0; block < sites_.size(); ++block) {
+      const auto recorded = lists.of(block);
+      of_block.assign(recorded.begin(), recorded.end());
+      const auto key = [](const Access& a) {
+        return std::uint64_t{index(a.task)} << 1U | (a.writes ? 0U : 1U);
+      };
+      std::sort(of_block.begin(), of_block.end(),
+                [&](const Access& a, const Access& b) { return key(a) < key(b); });
+      const auto end =
+          std::unique(of_block.begin(), of_block.end(),
+                      [&](const Access& a, const Access& b) { return key(a) == key(b); });
+      all.insert(all.end(), of_block.begin(), end);
+    }
   }
 
   static constexpr int kMostDepth = 64;
@@ -327,13 +358,15 @@ class AccessFinder {
   std::vector<Written> written_;
   std::set<std::tuple<std::uint16_t, std::uint32_t, std::int64_t>> writes_of_size_;  ///< By work.
   std::vector<std::vector<std::vector<std::uint32_t>>> touched_;  ///< Blocks, by thread and work.
-  std::unordered_map<std::uint32_t, std::vector<std::int64_t>> inputs_;  ///< Of each op.
+  bool has_shapes_ = false;
+  std::unordered_map<std::uint64_t, std::vector<std::int64_t>> inputs_;  ///< By shapes and types.
 };
 
 }  // namespace
 
-void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work) {
-  AccessFinder(draft, sites, work).find();
+void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work,
+                   const std::vector<WeightUse>& weights) {
+  AccessFinder(draft, sites, work).find(weights);
 }
 
 }  // namespace foretrace::infer_detail
