@@ -1,0 +1,268 @@
+#pragma once
+
+// What the memory of a device is spent on, block by block: how much is in use and when most, for
+// what, on whose account, how long blocks live, and how long nobody touches them.
+//
+//     bytes |        ____               made .. freed     lifetime
+//           |   ____| b  |_             r   w      r      accesses; between two of them lies an
+//           |__| a        |__           |---|------|      access interval (ATI), in which a block
+//           +----------------> time                       could be elsewhere
+//
+// The questions are those of J. Li et al., "Pinpointing the Memory Behaviors of DNN Training"
+// (ISPASS 2021). A block of S bytes leaves and comes back unnoticed where S/out + S/in <= ATI;
+// whether copies get in each other's way is worked out one copy at a time per direction, as in
+// J. Zhang et al., "Efficient Memory Management for GPU-based Deep Learning Systems" (2019).
+// Accesses are known as far as the graph knows them; blocks that were there before the recording
+// and are never freed in it are known by their sum alone.
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/notes.h"
+#include "foretrace/timeline.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+constexpr std::size_t kMemoryUses = 8;
+/// Bytes by MemoryUse.
+using BytesByUse = std::array<Bytes, kMemoryUses>;
+
+struct MemoryQuestion {
+  std::optional<std::int32_t> device;  ///< The one with the highest peak, if not told.
+  std::optional<std::int64_t> step;    ///< Number in the name of the step; all if not told.
+  std::size_t top = 10;                ///< Rows of each list.
+  Bandwidth out{}, in{};               ///< Of copies to the host and back.
+};
+
+/// A block with its times. Those that outlive the recording end with it.
+struct TimedBlock {
+  std::uint32_t allocation = 0;  ///< Into Graph::allocations().
+  Nanoseconds made{0}, freed{0};
+  bool was_there = false;  ///< Made before the recording.
+  bool is_left = false;    ///< Not freed in it.
+};
+
+/// A place in the recording, as people speak of it.
+struct MemoryMoment {
+  Nanoseconds time{0};
+  std::string step;        ///< "ProfilerStep#7", or empty.
+  Nanoseconds in_step{0};  ///< Since the step began on the host.
+  Phase phase = Phase::none;
+  std::string op;    ///< That asked for the block; of the task, where the block knows none.
+  std::string line;  ///< Innermost source line of the user's own, or empty.
+  Bytes bytes{};     ///< Of the block that was made.
+};
+
+struct UseRow {
+  MemoryUse use = MemoryUse::unknown;
+  Bytes at_peak{}, average{}, most{};
+  std::int64_t blocks_at_peak = 0;
+};
+
+struct PhaseRow {
+  Phase phase = Phase::none;
+  Nanoseconds time{0};  ///< How long the allocator was in this phase.
+  Bytes most{}, average{};
+  BytesByUse average_by_use{};
+};
+
+/// Who allocated what is in use at the peak.
+struct HolderRow {
+  std::string name;
+  Bytes bytes{};
+  std::int64_t blocks = 0;
+  Nanoseconds lifetime{0};  ///< Median of its blocks, as far as recorded.
+};
+
+struct Quantiles {
+  Nanoseconds least{0}, tenth{0}, median{0}, ninetieth{0}, most{0};
+};
+
+/// One decade of times: from `from` to below ten times as much; the first from 0.
+struct TimeBin {
+  Nanoseconds from{0};
+  std::int64_t count = 0;
+  Bytes bytes{};              ///< Sum over the blocks.
+  std::int64_t hideable = 0;  ///< Of access intervals: those that a copy out and in fits in.
+};
+
+struct LifetimeSection {
+  std::int64_t blocks = 0;  ///< Made in the window.
+  Bytes bytes{};
+  std::int64_t inside_op = 0;  ///< Made and freed inside one op.
+  Bytes inside_op_bytes{};
+  std::int64_t left = 0;  ///< Made in the window and not freed in the recording.
+  Bytes left_bytes{};
+  std::int64_t was_there = 0;  ///< Blocks from before that are freed in the recording.
+  Bytes was_there_bytes{};
+  Quantiles times;  ///< Of those made and freed.
+  std::vector<TimeBin> bins;
+};
+
+/// Blocks of one op and line that pile up: made and not freed in two steps or more that were not
+/// the last.
+struct LeakRow {
+  std::string op, line;
+  std::int64_t blocks = 0;
+  std::int64_t steps = 0;
+  Bytes per_step{};
+};
+
+struct GrowthSection {
+  struct Start {
+    std::string step;
+    Bytes allocated{};
+  };
+  std::vector<Start> starts;      ///< The level at which each step begins.
+  std::optional<Bytes> per_step;  ///< Median change, the first left out; with three steps or more.
+  std::vector<LeakRow> candidates;  ///< The greatest first.
+};
+
+/// A block that is away between two accesses; those of several steps are one row.
+struct SwapRow {
+  Bytes bytes{};
+  Nanoseconds interval{0};  ///< The shortest of them.
+  Nanoseconds copies{0};    ///< Out and in.
+  std::int64_t times = 0;
+  MemoryUse use = MemoryUse::unknown;
+  std::string op, line;       ///< That made the block.
+  std::string before, after;  ///< Tasks that access it.
+};
+
+struct IntervalSection {
+  bool known = false;  ///< Whether anything tells what accesses blocks.
+  std::int64_t accesses = 0, intervals = 0, hideable = 0;
+  Bandwidth out{}, in{};
+  Quantiles times;
+  std::vector<TimeBin> bins;
+  std::int64_t candidates = 0;  ///< Hideable, between two accesses, of at least 1 MB.
+  std::vector<SwapRow> best;
+  /// What is in use as tasks on the device come to it: from the first access of a block to the
+  /// last. The host, which makes and frees blocks, may run far ahead of that.
+  std::vector<MemoryCurve::Point> needs;
+  Bytes needed{};          ///< Its peak.
+  Bytes bound{};           ///< That peak, were all candidates away and the link free for each.
+  Bytes planned{};         ///< With copies one at a time per direction, each in time.
+  std::int64_t moved = 0;  ///< Blocks that the plan moves.
+  Bytes moved_bytes{};     ///< In all, one way.
+};
+
+struct PeriodSection {
+  bool repeats = false;
+  std::int64_t first = 0;   ///< Blocks in front of the first iteration.
+  std::int64_t blocks = 0;  ///< Of one iteration.
+  std::int64_t iterations = 0;
+  std::string first_irregular;  ///< The block behind the last iteration; empty if there is none.
+};
+
+/// What a replay of the caching allocator found, and how it compares with what was recorded.
+struct ReplayedAllocator {
+  std::string settings;                                                    ///< In words.
+  Bytes allocated{}, active{}, requested{}, reserved{}, inactive_split{};  ///< Greatest of each.
+  /// When most was reserved.
+  Bytes allocated_then{}, requested_then{}, inactive_split_then{};
+  Nanoseconds reserved_time{0};
+  std::int64_t driver_mallocs = 0, driver_frees = 0, retries = 0;
+  struct Point {
+    Nanoseconds time{0};
+    Bytes reserved{};
+  };
+  std::vector<Point> curve;
+  struct Refused {
+    MemoryMoment moment;  ///< `bytes` is what was asked for.
+    Bytes allocated{}, reserved{}, segment{}, largest_free{};
+  };
+  std::optional<Refused> refused;
+  std::optional<Bytes> recorded_reserved, recorded_allocated;  ///< Greatest that the trace tells.
+  /// The recorded requests, replayed and compared event by event (memory_check.h).
+  struct Check {
+    std::string start;  ///< The cache it starts with: "empty" or "as found".
+    std::int64_t events = 0;
+    double allocated_error = 0, reserved_error = 0;  ///< Of the peaks, relative.
+    double mean_reserved_error = 0;                  ///< In bytes, without sign.
+    Bytes most_reserved_error{};
+  };
+  std::vector<Check> checks;
+};
+
+/// One device, or the fullest device of one rank.
+struct MemorySummary {
+  std::int32_t rank = 0;
+  std::int32_t device = 0;
+  std::string name;
+  Bytes peak{};
+  std::optional<Bytes> reserved;
+  bool fits = true;
+};
+
+struct MemoryReport {
+  std::string trace;
+  std::int32_t rank = 0;
+  std::int32_t device = 0;
+  std::string device_name;
+  Bytes capacity{};       ///< Of the device; 0 where nothing tells.
+  Bytes limit{};          ///< That was asked about; 0: none.
+  bool has_times = true;  ///< False: times are positions in the recording.
+
+  Nanoseconds from{0}, to{0};  ///< The window that is reported.
+  std::string step;            ///< The one it is, if one was asked for.
+  std::int64_t blocks = 0, events = 0;
+  Bytes at_begin{};  ///< In use when the window begins.
+  Bytes unnamed{};   ///< There before the recording and never freed: known by the sum alone.
+  Bytes peak{};
+  Bytes average{};
+  MemoryMoment peak_moment;
+
+  std::vector<UseRow> uses;      ///< Those that there are, the greatest at the peak first.
+  std::vector<PhaseRow> phases;  ///< In order of Phase.
+  std::vector<HolderRow> ops, lines, modules, layers;
+  LifetimeSection lifetimes;
+  GrowthSection growth;
+  IntervalSection intervals;
+  std::optional<PeriodSection> period;
+  std::optional<ReplayedAllocator> allocator;
+
+  std::vector<MemoryCurve::Point> curve;  ///< Of the window.
+  std::vector<TimedBlock> held;           ///< All blocks of the window, in order of number.
+  struct StepBegin {
+    std::string name;
+    Nanoseconds time{0};
+  };
+  std::vector<StepBegin> step_begins;
+  std::vector<std::pair<Nanoseconds, Phase>> phase_begins;  ///< Of the allocator, in the window.
+
+  std::vector<MemorySummary> devices;  ///< Of this rank.
+  std::vector<MemorySummary> ranks;    ///< Of several, the fullest device of each.
+  std::vector<std::string> assumptions;
+  Notes notes;
+};
+
+/// The answer without the allocator. Throws TraceError where the graph has no allocations, and
+/// Error where the question names no device or step of it.
+MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
+                             const MemoryQuestion& question = {});
+
+/// A block's place in the recording, as describe_memory() says it of the peak.
+MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32_t allocation,
+                       Nanoseconds time);
+
+/// Whether no request was refused under the limit, or, where the allocator was not replayed, the
+/// peak is no higher than it.
+bool fits(const MemoryReport& report);
+
+/// The object with schema "foretrace.memory/1".
+nlohmann::json to_json(const MemoryReport& report);
+void write_memory_text(const MemoryReport& report, std::ostream& out);
+/// One row per block.
+void write_memory_csv(const MemoryReport& report, const Graph& graph, std::ostream& out);
+/// One page that needs nothing else: level, blocks over time, and all tables.
+void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostream& out);
+
+}  // namespace foretrace

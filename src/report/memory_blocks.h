@@ -1,0 +1,72 @@
+#pragma once
+
+// The blocks of one device in order of time: what every section of the memory report is read from.
+
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/memory_report.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+struct DeviceMemory {
+  const Graph& graph;
+  const Timeline& timeline;
+  std::int32_t device = 0;
+  Nanoseconds from{0}, to{0};       ///< The window, `to` included only at the very end.
+  std::vector<MemoryEvent> events;  ///< Of the device, in order, from first to last.
+  std::vector<TimedBlock> blocks;   ///< Of the device, in order of number.
+  Bytes unnamed{};                  ///< In use all the time without a block that stands for it.
+  /// When each step begins on the host: where its first task does that is not on a device. In
+  /// order; steps without tasks have none.
+  struct StepSpan {
+    std::int32_t step = -1;
+    Nanoseconds begin{0}, end{0};
+  };
+  std::vector<StepSpan> steps;
+
+  const Allocation& allocation(std::uint32_t number) const { return graph.allocations()[number]; }
+  Bytes initial() const { return initial_memory(graph, device); }
+  bool in_window(Nanoseconds time) const { return from <= time && (time < to || to == end); }
+  Nanoseconds end{0};  ///< Of the recording, and of blocks that outlive it.
+};
+
+DeviceMemory device_memory(const Graph& graph, const Timeline& timeline, std::int32_t device);
+
+/// The task of an event; kNoTask where the recording has none.
+TaskId task_of(const Graph& graph, const MemoryEvent& event);
+
+/// What is in use after each event; the first point is the beginning.
+std::vector<MemoryCurve::Point> level_curve(const DeviceMemory& memory);
+
+/// How well a name tells who made a block: its op, else the task that made it.
+std::string maker_of(const Graph& graph, const Allocation& block);
+
+/// At most `text` if it is short, else its innermost telling frame.
+std::string line_of(const Graph& graph, const Allocation& block);
+
+/// Of sorted times; zeros for none.
+Quantiles quantiles(const std::vector<Nanoseconds>& sorted);
+
+/// Decades from below 1 us to 10 s and more, without the empty ones at both ends.
+class Decades {
+ public:
+  Decades();
+  TimeBin& at(Nanoseconds time);
+  std::vector<TimeBin> used() const;
+
+ private:
+  std::vector<TimeBin> bins_;
+};
+
+void describe_occupation(const DeviceMemory& memory, const MemoryQuestion& question,
+                         MemoryReport& report);
+void describe_lifetimes(const DeviceMemory& memory, const MemoryQuestion& question,
+                        MemoryReport& report);
+void describe_growth(const DeviceMemory& memory, const MemoryQuestion& question,
+                     MemoryReport& report);
+void describe_intervals(const DeviceMemory& memory, const MemoryQuestion& question,
+                        MemoryReport& report);
+
+}  // namespace foretrace

@@ -1,0 +1,29 @@
+#pragma once
+
+// The level of memory over one step, as a picture of text:
+//
+//      11.2 GB |          ##^#
+//              |        #######
+//              |     ###########
+//       7.1 GB |#################
+//              +-----------------
+//               FFFFFFFFFFBBBBBUU   0 ns to 150.2 ms
+//
+// Each column shows the highest level in its stretch of time; the scale does not begin at 0 where
+// most of the memory never moves.
+
+#include <string>
+
+#include "foretrace/memory_report.h"
+
+namespace foretrace {
+
+/// Of the step with the peak, or of the whole window where that is in no step. Empty for a window
+/// of no length.
+std::string level_picture(const MemoryReport& report, std::size_t columns = 64,
+                          std::size_t rows = 8);
+
+/// The stretch of time that the picture is of, in words.
+std::string pictured_stretch(const MemoryReport& report);
+
+}  // namespace foretrace
