@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include "foretrace/error.h"
+#include "foretrace/figure.h"
+#include "foretrace/timeline.h"
+#include "foretrace/transform.h"
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+double figure(const Effect& effect, std::string_view name) {
+  for (const Figure& figure : effect.figures) {
+    if (figure.name == name) return magnitude(figure);
+  }
+  ADD_FAILURE() << "no figure " << name;
+  return 0;
+}
+
+// 7.5 billion parameters in mixed precision with Adam: 2 + 2 + 12 bytes each (Rajbhandari et al.,
+// SC'20, figure 1).
+TEST(Zero, DividesTheStatesOfTheTableInItsPaper) {
+  const std::pair<const char*, double> stages[] = {{"zero:stage=1,workers=64", 31.4},
+                                                   {"zero:stage=2,workers=64", 16.6},
+                                                   {"zero:stage=3,workers=64", 1.9}};
+  for (const auto& [transform, gigabytes] : stages) {
+    Graph graph = parse_graph("@memory 120GB device=0\ns: A 1\n");
+    const Effect effect =
+        read_transform_text(std::string(transform) +
+                            ",parameter_bytes=15GB,gradient_bytes=15GB,optimizer_bytes=90GB")
+            ->apply(graph);
+    EXPECT_EQ(figure(effect, "state_before"), 120e9);
+    EXPECT_NEAR(figure(effect, "state_after") / 1e9, gigabytes, 0.05);
+    EXPECT_EQ(static_cast<double>(initial_memory(graph, 0).count), figure(effect, "state_after"));
+  }
+}
+
+constexpr auto kTraining = R"(
+    @memory 16MiB device=0
+    s: f 1 {layer=0}, g 1 {layer=1}, b 1 {phase=backward}, u 1 {phase=update}
+    @alloc 3MiB use=parameter: .. reads f
+    @alloc 1MiB use=parameter: .. reads g
+    @alloc 8MiB use=optimizer_state: .. reads u
+    @alloc 4MiB use=gradient: b .. writes b reads u
+)";
+
+Bytes peak_behind(std::string_view transform) {
+  Graph graph = parse_graph(kTraining);
+  if (!transform.empty()) read_transform_text(transform)->apply(graph);
+  return memory_curves(graph, simulate(graph)).at(0).peak;
+}
+
+TEST(Zero, EachStageDividesMore) {
+  EXPECT_EQ(peak_behind(""), Bytes{20 << 20});
+  EXPECT_EQ(peak_behind("zero:stage=1,workers=4"), Bytes{14 << 20});
+  EXPECT_EQ(peak_behind("zero:stage=2,workers=4"), Bytes{11 << 20});
+  // Parameters of 4 MiB become one, and the larger layer, of 3 MiB, is gathered.
+  EXPECT_EQ(peak_behind("zero:stage=3,workers=4"), Bytes{11 << 20});
+  EXPECT_EQ(peak_behind("zero:stage=3,workers=4,layer_bytes=1MiB"), Bytes{9 << 20});
+}
+
+TEST(Zero, OneWorkerKeepsAll) { EXPECT_EQ(peak_behind("zero:workers=1"), Bytes{20 << 20}); }
+
+TEST(Zero, SaysWhatIsWrong) {
+  EXPECT_EQ(simulated("@memory 1GB device=0\ns: A 1\n", R"({"use": "zero"})"),
+            "optimizer_bytes: must be given, as this trace does not tell which memory stage 1 "
+            "divides");
+  EXPECT_EQ(
+      simulated("@memory 1GB device=0\ns: A 1\n", R"({"use": "zero", "optimizer_bytes": "2GB"})"),
+      "optimizer_bytes: must be at most the 1 GB in use when the recording began, got 2GB");
+  EXPECT_EQ(simulated("s: A 1\n", R"({"use": "zero", "stage": 4})"),
+            "stage: must be at most 3, got 4");
+}
+
+}  // namespace
+}  // namespace foretrace
