@@ -105,9 +105,12 @@ class ChainFinder {
     return graph_.task(id).kind == TaskKind::kernel ? Pattern::pointwise : Pattern::other;
   }
 
+  /// What a compiler has left apart stays apart.
   Pattern pattern_of(TaskId id) {
     const Task& task = graph_.task(id);
-    return task.kind == TaskKind::kernel ? classes_.of(task.name).pattern : Pattern::other;
+    if (task.kind != TaskKind::kernel || graph_.names()[task.name].starts_with("triton_"))
+      return Pattern::other;
+    return classes_.of(task.name).pattern;
   }
 
   bool matches(TaskId task, std::size_t place) {
@@ -157,6 +160,8 @@ int tensors_in_array(std::string_view name) {
 
 int tensors_named(std::string_view name) {
   if (const int count = tensors_in_array(name); count > 0) return count;
+  // PyTorch's kernel for operands of different layout, mostly as one is broadcast and small.
+  if (name.find("::elementwise_kernel<") != std::string_view::npos) return 2;
   constexpr std::pair<std::string_view, int> kFunctors[] = {
       {"FillFunctor", 1},   {"arange", 1},        {"BUnaryFunctor", 2},
       {"AUnaryFunctor", 2}, {"OnSelf_add", 2},    {"direct_copy", 2},
@@ -250,18 +255,38 @@ class ChainPrice {
 
   Nanoseconds saved_at_junctions(const Group& chain) {
     Nanoseconds saved(0);
+    std::vector<Nanoseconds> reads(chain.size(), Nanoseconds(0));
     for (std::size_t i = 1; i < chain.size(); ++i) {
-      const Nanoseconds written = per_tensor(chain[i - 1], true);
-      const Nanoseconds read = per_tensor(chain[i], false);
-      // What does not move faster without the tensor in between saves nothing of its own time, and
-      // the tensor is no larger than the other side could move.
-      if (bound_by_memory(chain[i - 1]))
-        saved += bound_by_memory(chain[i]) ? std::min(written, read) : written;
-      if (bound_by_memory(chain[i]))
-        saved += bound_by_memory(chain[i - 1]) ? std::min(written, read) : read;
+      const bool writer = bound_by_memory(chain[i - 1]);
+      const bool reader = bound_by_memory(chain[i]);
+      Nanoseconds written = per_tensor(chain[i - 1], true);
+      Nanoseconds read = per_tensor(chain[i], false);
+      // The tensor is no larger than what the other side moved; what is bound by arithmetic does
+      // not tell, and saves nothing of its own time.
+      if (writer && reader) written = read = std::min(written, read);
+      if (writer) saved += written;
+      if (reader) saved += reads[i] = read;
     }
-    return saved;
+    return saved + saved_behind_reductions(chain, reads);
   }
+
+  /// What a reduction has read is read again by what is applied to it: x in x / sum(x).
+  Nanoseconds saved_behind_reductions(const Group& chain, const std::vector<Nanoseconds>& reads) {
+    Nanoseconds saved(0), at_hand(0), most(0);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      const bool reduces = pattern_of(chain[i]) == Pattern::reduction;
+      if (reduces) {
+        saved += most;
+        most = Nanoseconds(0);
+        at_hand = per_tensor(chain[i], false);
+      } else if (bound_by_memory(chain[i])) {
+        most = std::max(most, std::min(at_hand, per_tensor(chain[i], false) - reads[i]));
+      }
+    }
+    return saved + most;
+  }
+
+  Pattern pattern_of(TaskId task) { return classes_.of(graph_.task(task).name).pattern; }
 
   /// What moving the tensor in between takes of the time of the kernel that writes or reads it.
   Nanoseconds per_tensor(TaskId id, bool writes) {
@@ -270,7 +295,7 @@ class ChainPrice {
     if (i >= tensors_.size()) tensors_.resize(graph_.names().size(), -1);
     if (tensors_[i] < 0) tensors_[i] = tensors_named(graph_.names()[task.name]);
     std::int64_t tensors = tensors_[i] > 0 ? tensors_[i] : cost_.tensors;
-    switch (classes_.of(task.name).pattern) {
+    switch (pattern_of(id)) {
       case Pattern::reduction:  // Reads one and writes next to nothing.
         return writes ? Nanoseconds(0) : task.duration;
       case Pattern::normalization:

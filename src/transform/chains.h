@@ -14,6 +14,8 @@
 //
 //     saved = 2 * min(t(a) / tensors(a), t(b) / tensors(b))
 //
+// What a reduction has read is at hand for one kernel behind it, as in x / sum(x).
+//
 // Kernels bound by arithmetic keep their own time. Ignored: caches, in which a tensor may have
 // stayed from one kernel to the next; registers, of which a long chain may want too many.
 
@@ -29,7 +31,7 @@ namespace foretrace {
 /// What may be joined.
 struct ChainRule {
   std::int64_t longest = 64;       ///< Kernels in a chain.
-  std::int64_t reductions = 1;     ///< Reductions and normalizations in a chain, at most.
+  std::int64_t reductions = 2;     ///< Reductions and normalizations in a chain, at most.
   bool any = false;                ///< Kernels of whatever kind, and chains of one kernel too.
   std::vector<NamePattern> names;  /// If given, chains of kernels with these names, one of each, in
                                    /// this order, instead of any that may be joined by class.
@@ -37,7 +39,8 @@ struct ChainRule {
 
 /// Of selected tasks, in order of lanes. A chain stays within a phase and a step. It ends where
 /// a kernel waits for more than its launch and its own stream, where another stream or the host
-/// waits for one, and where the host waits for the device between two launches.
+/// waits for one, and where the host waits for the device between two launches. Kernels that
+/// TorchInductor made (triton_*) are joined by name only: it has left them apart.
 std::vector<Group> find_chains(const Graph& graph, const Launches& launches,
                                const std::vector<TaskId>& tasks, const ChainRule& rule);
 

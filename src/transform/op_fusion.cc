@@ -25,9 +25,8 @@ class OpFusion final : public Transform {
                  "Instead, kernels with these names in this order, such as [conv, bn_fw, relu]");
     fields.integer("longest", longest_, "Kernels in a chain; 1 joins nothing", 1, 1'000'000);
     fields.integer("reductions", reductions_,
-                   "Reductions and normalizations in a chain (assumed: 1, as a second one needs "
-                   "the whole result of the first)",
-                   1, 1'000'000);
+                   "Reductions and normalizations in a chain (assumed: 2, as a softmax has)", 1,
+                   1'000'000);
     cost_.describe(fields);
   }
 
@@ -66,7 +65,7 @@ class OpFusion final : public Transform {
   std::string classes_ = "reductions";
   std::vector<std::string> pattern_;
   std::int64_t longest_ = 64;
-  std::int64_t reductions_ = 1;
+  std::int64_t reductions_ = 2;
   ChainCost cost_;
 };
 
@@ -75,8 +74,9 @@ class OpFusion final : public Transform {
 std::unique_ptr<Transform> make_op_fusion() { return std::make_unique<OpFusion>(); }
 
 std::string_view assumes_op_fusion() {
-  return "Pointwise kernels that directly follow each other on a stream, and one reduction or "
-         "normalization among them, become one kernel, and of their launches the first remains. "
+  return "Pointwise kernels that directly follow each other on a stream, and up to two reductions "
+         "or "
+         "normalizations among them, become one kernel, and of their launches the first remains. "
          "It moves the bytes that enter and leave the chain; without recorded accesses, one "
          "tensor per junction is neither written nor read. What only the chain touches is not "
          "allocated. A chain never crosses a phase, a step, a wait for another stream or a wait "

@@ -38,7 +38,8 @@ class TorchCompile final : public Transform {
                 "Host time for each launch, beside the call itself (recalled: about 5us)",
                 Nanoseconds(0));
     fields.integer("reductions", reductions_,
-                   "Reductions and normalizations in a fused kernel (assumed)", 1, 1'000'000);
+                   "Reductions and normalizations in a fused kernel (assumed: 2, as a softmax has)",
+                   1, 1'000'000);
     cost_.describe(fields);
   }
 
@@ -147,7 +148,7 @@ class TorchCompile final : public Transform {
   bool optimizer_ = false;
   Nanoseconds guard_time_ = 50us;
   Nanoseconds wrapper_time_ = 5us;
-  std::int64_t reductions_ = 1;
+  std::int64_t reductions_ = 2;
   ChainCost cost_;
 };
 
@@ -156,7 +157,8 @@ class TorchCompile final : public Transform {
 std::unique_ptr<Transform> make_torch_compile() { return std::make_unique<TorchCompile>(); }
 
 std::string_view assumes_torch_compile() {
-  return "Chains of pointwise kernels with one reduction become one kernel each, forward and "
+  return "Chains of pointwise kernels with up to two reductions become one kernel each, forward "
+         "and "
          "backward, as in op_fusion; products of matrices and convolutions stay. Host work "
          "between launches is replaced by guards for each region and a wrapper for each launch "
          "(both recalled), where that is less. Waits, copies from or to host memory and "

@@ -57,12 +57,21 @@ stream |ffffffffff|
 )");
 }
 
-TEST(OpFusion, AReductionReadsAndOneIsEnough) {
-  // The sum reads what b wrote and hands on next to nothing; the second sum begins a new chain.
+TEST(OpFusion, AReductionReadsAndMakesNextToNothing) {
+  // The sum reads what b wrote; with one reduction in a chain the second sum begins another.
   EXPECT_EQ(simulated(R"(stream: "a elementwise" 6, "b reduce_kernel" 2, "c reduce_kernel" 2)",
-                      R"({"use": "op_fusion"})"),
+                      R"({"use": "op_fusion", "reductions": 1})"),
             R"(
 stream |ffffcc|
+)");
+}
+
+TEST(OpFusion, WhatAReductionReadIsAtHandBehindIt) {
+  // x / sum(x): the division reads x again, a third of its 6us.
+  EXPECT_EQ(
+      simulated(R"(stream: "s reduce_kernel" 2, "d elementwise" 6)", R"({"use": "op_fusion"})"),
+      R"(
+stream |ffffff|
 )");
 }
 
@@ -120,6 +129,13 @@ TEST(OpFusion, NothingIsJoinedAcrossAWait) {
               "other among the tasks of \"where\" (kind kernel)")
         << text;
   }
+}
+
+TEST(OpFusion, WhatACompilerLeftApartStaysApart) {
+  EXPECT_EQ(simulated("stream: triton_poi_fused_add_0 2, triton_poi_fused_mul_1 2",
+                      R"({"use": "op_fusion"})"),
+            "classes: no two kernels that could be joined (reductions) directly follow each "
+            "other among the tasks of \"where\" (kind kernel)");
 }
 
 TEST(OpFusion, APlaceInTheLaunchQueueIsNoWait) {
