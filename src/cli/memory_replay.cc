@@ -115,9 +115,8 @@ void write_levels(const AllocatorOutcome& outcome, std::ostream& out) {
   row("inactive split", &AllocatorLevels::inactive_split);
   out << "\nfragmentation  " << to_fixed(100 * fragmentation_of(outcome.levels), 1)
       << " % of what is reserved is not allocated\n"
-      << "driver         asked " << outcome.driver_mallocs << " times, given back "
-      << outcome.driver_frees << " times, cache emptied to be served " << outcome.retries
-      << " times\n";
+      << "driver calls   " << outcome.driver_mallocs << " to get memory, " << outcome.driver_frees
+      << " to give it back; " << outcome.retries << " after the whole cache was given back\n";
 }
 
 void write_verdict(const AllocatorProgram& program, const AllocatorOutcome& outcome,
