@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "foretrace/figure.h"
 #include "foretrace/graph.h"
 #include "foretrace/notes.h"
 #include "foretrace/timeline.h"
@@ -22,16 +23,30 @@ struct InputFile {
   std::string path, format, sha256;
 };
 
+/// A request for memory that was not served.
+struct Refusal {
+  std::string op, stack;  ///< Who asked; may be empty.
+  std::string phase;      ///< "backward"; empty where unknown.
+  std::int32_t step = -1;
+  Nanoseconds time{0};
+  Bytes requested{}, allocated{}, reserved{}, limit{};
+};
+
 struct MemoryPeak {
   std::int32_t device = 0;
   Bytes peak_allocated{};
-  std::optional<Bytes> peak_reserved;  ///< Where the trace records it.
+  /// What the caching allocator takes from the device when it starts empty and is asked for the
+  /// blocks of the timeline; nothing for host memory.
+  std::optional<Bytes> peak_reserved{};
+  std::optional<Bytes> recorded_reserved{};  ///< Of the baseline, where the trace tells.
+  std::optional<Refusal> out_of_memory{};    ///< The first, under the limit that was asked about.
 };
 
 struct AppliedStep {
   std::string use;  ///< With its settings, as could be given to --with.
   std::string summary;
   bool changed_nothing = false;
+  std::vector<Figure> figures{};
 };
 
 /// One line of --explain: a task on the critical path and what it waited for.
@@ -62,6 +77,7 @@ struct Prediction {
   std::string interval_source;  ///< Where the interval comes from, in words.
   Breakdown predicted_breakdown;
   std::vector<MemoryPeak> predicted_memory;
+  Bytes memory_limit{};  ///< That was asked about, or of the machine that was; 0: none.
   std::vector<std::string> assumptions;
   double speedup = 1;  ///< baseline step time / predicted step time.
 
@@ -69,6 +85,37 @@ struct Prediction {
   std::vector<Explained> explained;  ///< Only with --explain.
   Notes notes;
 };
+
+/// What becomes of a job while one setting of a what-if varies.
+struct CurvePoint {
+  std::string value;
+  Nanoseconds step_time{0};
+  std::optional<Bytes> peak_allocated, peak_reserved;  ///< Of the fullest device.
+  bool fits = true;                                    ///< No request was refused.
+  bool satisfies = true;                               ///< What was asked with --until.
+  bool on_front = false;        ///< No other point is both faster and smaller.
+  std::vector<Figure> figures;  ///< Of the step that varies.
+  std::string refused;          ///< Why there is no answer for this value; empty if there is one.
+};
+
+struct Curve {
+  std::vector<InputFile> inputs;
+  std::string setting;            ///< "recompute.share"
+  std::vector<std::string> uses;  ///< The what-if with its other settings.
+  std::string until;              ///< "peak_reserved <= 16GB", or empty.
+  Nanoseconds baseline_step_time{0};
+  std::optional<Bytes> baseline_allocated, baseline_reserved;
+  std::vector<CurvePoint> points;     ///< In order of the values.
+  std::optional<std::size_t> answer;  ///< The value furthest along that satisfies `until`.
+  std::string answer_text;            ///< In words.
+  Notes notes;
+};
+
+/// The object with schema "foretrace.curve/1".
+nlohmann::json to_json(const Curve& curve);
+void write_curve_text(const Curve& curve, std::ostream& out);
+void write_curve_csv(const Curve& curve, std::ostream& out);
+void write_curve_markdown(const Curve& curve, std::ostream& out);
 
 /// The object of DESIGN section 4, schema "foretrace.prediction/1".
 nlohmann::json to_json(const Prediction& prediction);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/allocator.h"
 #include "foretrace/graph.h"
 #include "foretrace/infer.h"
 #include "foretrace/report.h"
@@ -22,6 +23,7 @@ struct Scenario {
   std::string trace;    ///< Path, in a file relative to that file; may be empty when given on the
                         ///< command line.
   std::string machine;  ///< Name or path of the device to predict for; empty: the trace's own.
+  AllocatorSettings allocator;  ///< Of the predicted job, its memory limit included.
   std::vector<std::unique_ptr<Transform>> transforms;
   std::vector<std::string> uses;     ///< Each transform with its settings, as text.
   std::vector<std::string> reports;  ///< Names of reports.
@@ -42,7 +44,7 @@ struct PredictOptions {
   bool strict = false;               ///< Notes of severity warning become a TraceError.
   std::string cache_folder;          ///< See ImportOptions.
   std::string execution_trace = {};  ///< See ImportOptions.
-  std::string perfetto_path;         ///< Write the predicted timeline there.
+  std::string perfetto_path = {};    ///< Write the predicted timeline there.
 };
 
 /// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is
@@ -53,6 +55,20 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 /// The same for an inferred trace; the parts that need a file (inputs) are left empty.
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options = {});
+
+/// One setting, and the values to try.
+struct Vary {
+  std::string setting;  ///< "recompute.share", "transforms[1].workers", "memory.limit".
+  std::string values;   ///< "1,2,4", "0..16" (whole numbers), "0..1/20" (21 values), "8GB..40GB/8".
+  std::string until;    ///< An assertion; ranges are then searched for the last value that holds.
+};
+
+/// The prediction for each value, in order; points are worked out on all cores. Throws Error if the
+/// setting, a value or the assertion cannot be read, or if no value has an answer.
+Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
+           const PredictOptions& options = {});
+Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+           const PredictOptions& options = {});
 
 /// undecided: the interval of the prediction straddles the threshold.
 enum class Verdict { holds, fails, undecided };

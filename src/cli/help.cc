@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "cli/options.h"
+#include "foretrace/allocator.h"
 #include "foretrace/error.h"
 #include "foretrace/transform.h"
 
@@ -51,8 +52,20 @@ void help_transform(const std::string& name, Session& session) {
               "; `foretrace list transforms` shows all");
 }
 
+void write_allocator_help(std::ostream& out) {
+  out << "allocator\n";
+  write_wrapped(
+      "What PyTorch's caching allocator (native back end) is told, and what the device has; for "
+      "--allocator and for \"memory\" in a scenario.",
+      out);
+  out << '\n';
+  AllocatorSettings settings;
+  write_help(settings, out);
+}
+
 /// A command, or else a transform.
 void help_any(const std::string& name, Session& session) {
+  if (name == "allocator") return write_allocator_help(session.out);
   std::vector<std::string_view> names;
   for (const CommandEntry& entry : commands()) {
     if (entry.name == name) {

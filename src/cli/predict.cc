@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
+#include "cli/allocator_option.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "foretrace/error.h"
@@ -12,6 +14,9 @@ namespace {
 struct PredictCommand {
   std::string trace, scenario_path, machine, perfetto;
   std::vector<std::string> steps;
+  std::string vary_text;
+  Vary question;
+  AllocatorOption allocator;
   bool explain = false, strict = false, quiet = false;
   FormatOption format;
   ExecutionTraceOption execution_trace;
@@ -33,6 +38,17 @@ struct PredictCommand {
                     "As --with faster_device:to=NAME in front of all others; a built-in name or a "
                     "JSON file")
         ->type_name("NAME|FILE");
+    allocator.add_to(command);
+    command
+        .add_option("--vary", vary_text,
+                    "Predict for several values of a setting: loader.workers=0..16, "
+                    "recompute.share=0..1/10, memory.limit=8GB,16GB")
+        ->type_name("SETTING=VALUES");
+    command
+        .add_option("--until", question.until,
+                    "With --vary: find the last value of a range for which this holds, such as "
+                    "\"peak_reserved <= 16GB\"")
+        ->type_name("ASSERTION");
     for (const ReportEntry& report : reports()) format.names.push_back(report.name);
     format.add_to(command);
     command
@@ -58,6 +74,7 @@ struct PredictCommand {
     }
     if (!trace.empty()) scenario.trace = trace;
     if (!machine.empty()) scenario.machine = machine;
+    allocator.set(scenario.allocator);
     if (scenario.trace.empty())
       throw Error("predict: which TRACE? Give it on the command line, or in the scenario");
     return scenario;
@@ -72,10 +89,12 @@ struct PredictCommand {
 
   void run(Session& session) {
     if (!format.chosen.empty()) format.check();
-    const Scenario question = scenario();
+    const Scenario asked = scenario();
+    if (!vary_text.empty()) return run_curve(session, asked);
+    if (!question.until.empty()) throw Error("--until: needs --vary, which says what to change");
     const Prediction prediction = [&] {
-      const Progress progress("predicting " + question.trace, quiet);
-      return predict(question.trace, question,
+      const Progress progress("predicting " + asked.trace, quiet);
+      return predict(asked.trace, asked,
                      {.explain = explain,
                       .strict = strict,
                       .cache_folder = cache.chosen(),
@@ -83,9 +102,36 @@ struct PredictCommand {
                       .perfetto_path = perfetto});
     }();
     output.write(session, [&](std::ostream& out) {
-      for (const std::string& name : chosen_reports(question)) write_report(name, prediction, out);
+      for (const std::string& name : chosen_reports(asked)) write_report(name, prediction, out);
     });
-    session.exit_code = check(question, prediction);
+    session.exit_code = check(asked, prediction);
+  }
+
+  void run_curve(Session& session, const Scenario& asked) {
+    const std::size_t equals = vary_text.find('=');
+    if (equals == std::string::npos)
+      throw Error("--vary: must be SETTING=VALUES such as loader.workers=0..16, got \"" +
+                  vary_text + "\"");
+    if (!perfetto.empty() || explain || strict)
+      throw Error("--vary: shows many predictions; --perfetto, --explain and --strict are for one");
+    question.setting = vary_text.substr(0, equals);
+    question.values = vary_text.substr(equals + 1);
+    const Curve curve = [&] {
+      const Progress progress("predicting " + asked.trace, quiet);
+      return vary(asked.trace, asked, question,
+                  {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
+    }();
+    output.write(session, [&](std::ostream& out) {
+      for (const std::string& name : chosen_reports(asked)) write_curve(name, curve, out);
+    });
+    if (!question.until.empty() && !curve.answer) session.exit_code = kCheckFailed;
+  }
+
+  static void write_curve(const std::string& name, const Curve& curve, std::ostream& out) {
+    if (name == "json") return print_json(to_json(curve), out);
+    if (name == "csv") return write_curve_csv(curve, out);
+    if (name == "markdown") return write_curve_markdown(curve, out);
+    write_curve_text(curve, out);
   }
 
   static void write_report(const std::string& name, const Prediction& prediction,

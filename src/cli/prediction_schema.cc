@@ -37,10 +37,27 @@ json breakdown() {
                 "Where the time of an average steady step goes; the parts add up to the step time");
 }
 
+json optional(const char* description) {
+  return {{"type", json::array({"integer", "null"})}, {"description", description}};
+}
+
 json memory() {
+  json refusal = object({{"op", text("Who asked")},
+                         {"stack", text("From where; may be empty")},
+                         {"phase", text("May be empty")},
+                         {"step", {{"type", "integer"}}},
+                         {"time_ns", time("When")},
+                         {"requested_bytes", {{"type", "integer"}}},
+                         {"allocated_bytes", {{"type", "integer"}}},
+                         {"reserved_bytes", {{"type", "integer"}}},
+                         {"limit_bytes", {{"type", "integer"}}}},
+                        "The first request that was refused under the limit asked about");
+  refusal["type"] = json::array({"object", "null"});
   json peak = object({{"device", {{"type", "integer"}}},
                       {"peak_allocated_bytes", {{"type", "integer"}}},
-                      {"peak_reserved_bytes", {{"type", json::array({"integer", "null"})}}}},
+                      {"peak_reserved_bytes", optional("By the caching allocator, replayed")},
+                      {"recorded_reserved_bytes", optional("Where the trace tells")},
+                      {"out_of_memory", std::move(refusal)}},
                      "Of one device");
   return list(std::move(peak), "Empty where the trace has no memory events");
 }
@@ -73,6 +90,7 @@ json predicted() {
        {"interval_source", text("Where the interval comes from")},
        {"breakdown_ns", breakdown()},
        {"memory", memory()},
+       {"memory_limit_bytes", optional("That was asked about, or of the machine that was")},
        {"assumptions", list({{"type", "string"}}, "What must hold for the prediction to be true")}},
       "The replay of the job as the scenario changes it");
 }
@@ -86,7 +104,11 @@ json prediction_schema() {
                       "A file that was read");
   json step = object({{"use", text("As could be given to --with")},
                       {"summary", text("What it did")},
-                      {"changed_nothing", {{"type", "boolean"}}}},
+                      {"changed_nothing", {{"type", "boolean"}}},
+                      {"figures",
+                       {{"type", "object"},
+                        {"additionalProperties", {{"type", "number"}}},
+                        {"description", "What it worked out beside its edits"}}}},
                      "A transform that was applied");
   json note = object({{"severity", {{"enum", json::array({"info", "warning"})}}},
                       {"text", text("What was found")},

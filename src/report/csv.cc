@@ -1,10 +1,12 @@
+#include <algorithm>
+#include <optional>
 #include <ostream>
 
+#include "report/csv_text.h"
 #include "report/registered.h"
 #include "report/wording.h"
 
 namespace foretrace {
-namespace {
 
 std::string csv_text(std::string_view text) {
   std::string all = "\"";
@@ -13,6 +15,28 @@ std::string csv_text(std::string_view text) {
     all += c;
   }
   return all + "\"";
+}
+
+namespace {
+
+/// Of the fullest device; empty where memory is not recorded.
+void write_memory(const Prediction& prediction, std::ostream& out) {
+  const auto write = [&](const std::vector<MemoryPeak>& peaks, bool reserved) {
+    std::optional<Bytes> most;
+    for (const MemoryPeak& peak : peaks) {
+      const std::optional<Bytes> one = reserved ? peak.peak_reserved : peak.peak_allocated;
+      if (one) most = std::max(most.value_or(*one), *one);
+    }
+    out << ',';
+    if (most) out << most->count;
+  };
+  for (const bool reserved : {false, true}) {
+    write(prediction.baseline_memory, reserved);
+    write(prediction.predicted_memory, reserved);
+  }
+  std::size_t refused = 0;
+  for (const MemoryPeak& peak : prediction.predicted_memory) refused += peak.out_of_memory ? 1 : 0;
+  out << ',' << refused;
 }
 
 }  // namespace
@@ -25,7 +49,9 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
   for (const Share& share : shares(prediction)) {
     out << ",baseline_" << share.name << "_ns,predicted_" << share.name << "_ns";
   }
-  out << ",pinned_tasks,unexplained_ns\n";
+  out << ",pinned_tasks,unexplained_ns,baseline_peak_allocated_bytes,predicted_peak_allocated_"
+         "bytes,"
+         "baseline_peak_reserved_bytes,predicted_peak_reserved_bytes,out_of_memory\n";
   out << csv_text(prediction.inputs.empty() ? "" : prediction.inputs.front().path) << ','
       << csv_text(uses) << ',' << prediction.measured.step_time.count() << ','
       << prediction.baseline.step_time.count() << ',' << to_text(prediction.replay_error) << ','
@@ -34,8 +60,9 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
   for (const Share& share : shares(prediction)) {
     out << ',' << share.baseline.count() << ',' << share.predicted.count();
   }
-  out << ',' << prediction.unexplained.pinned_tasks << ',' << prediction.unexplained.lag.count()
-      << '\n';
+  out << ',' << prediction.unexplained.pinned_tasks << ',' << prediction.unexplained.lag.count();
+  write_memory(prediction, out);
+  out << '\n';
 }
 
 }  // namespace foretrace

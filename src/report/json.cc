@@ -23,13 +23,31 @@ json to_json(const Breakdown& breakdown) {
       {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
 }
 
+json to_json(const Refusal& refusal) {
+  return {{"op", refusal.op},
+          {"stack", refusal.stack},
+          {"phase", refusal.phase},
+          {"step", refusal.step},
+          {"time_ns", refusal.time.count()},
+          {"requested_bytes", refusal.requested.count},
+          {"allocated_bytes", refusal.allocated.count},
+          {"reserved_bytes", refusal.reserved.count},
+          {"limit_bytes", refusal.limit.count}};
+}
+
+json to_json(const std::optional<Bytes>& bytes) {
+  return bytes ? json(bytes->count) : json(nullptr);
+}
+
 json to_json(const std::vector<MemoryPeak>& peaks) {
   json all = json::array();
   for (const MemoryPeak& peak : peaks) {
-    all.push_back({{"device", peak.device},
-                   {"peak_allocated_bytes", peak.peak_allocated.count},
-                   {"peak_reserved_bytes",
-                    peak.peak_reserved ? json(peak.peak_reserved->count) : json(nullptr)}});
+    all.push_back(
+        {{"device", peak.device},
+         {"peak_allocated_bytes", peak.peak_allocated.count},
+         {"peak_reserved_bytes", to_json(peak.peak_reserved)},
+         {"recorded_reserved_bytes", to_json(peak.recorded_reserved)},
+         {"out_of_memory", peak.out_of_memory ? to_json(*peak.out_of_memory) : json(nullptr)}});
   }
   return all;
 }
@@ -55,14 +73,17 @@ json baseline_json(const Prediction& prediction) {
 }
 
 json predicted_json(const Prediction& prediction) {
-  return {{"step_time_ns", prediction.predicted.step_time.count()},
-          {"steps", nanoseconds(prediction.predicted.each)},
-          {"lower_ns", prediction.lower.count()},
-          {"upper_ns", prediction.upper.count()},
-          {"interval_source", prediction.interval_source},
-          {"breakdown_ns", to_json(prediction.predicted_breakdown)},
-          {"memory", to_json(prediction.predicted_memory)},
-          {"assumptions", prediction.assumptions}};
+  return {
+      {"step_time_ns", prediction.predicted.step_time.count()},
+      {"steps", nanoseconds(prediction.predicted.each)},
+      {"lower_ns", prediction.lower.count()},
+      {"upper_ns", prediction.upper.count()},
+      {"interval_source", prediction.interval_source},
+      {"breakdown_ns", to_json(prediction.predicted_breakdown)},
+      {"memory", to_json(prediction.predicted_memory)},
+      {"memory_limit_bytes",
+       prediction.memory_limit == Bytes{} ? json(nullptr) : json(prediction.memory_limit.count)},
+      {"assumptions", prediction.assumptions}};
 }
 
 json inputs_json(const Prediction& prediction) {
@@ -76,8 +97,10 @@ json inputs_json(const Prediction& prediction) {
 json steps_json(const Prediction& prediction) {
   json all = json::array();
   for (const AppliedStep& step : prediction.steps) {
-    all.push_back(
-        {{"use", step.use}, {"summary", step.summary}, {"changed_nothing", step.changed_nothing}});
+    all.push_back({{"use", step.use},
+                   {"summary", step.summary},
+                   {"changed_nothing", step.changed_nothing},
+                   {"figures", figures_json(step.figures)}});
   }
   return all;
 }
@@ -96,6 +119,18 @@ json explained_json(const Prediction& prediction) {
 }
 
 }  // namespace
+
+json figures_json(const std::vector<Figure>& figures) {
+  json all = json::object();
+  for (const Figure& figure : figures) {
+    if (const auto* number = std::get_if<double>(&figure.value)) {
+      all[json_key(figure)] = *number;
+    } else {
+      all[json_key(figure)] = static_cast<std::int64_t>(magnitude(figure));
+    }
+  }
+  return all;
+}
 
 json notes_json(const Notes& notes) {
   json all = json::array();

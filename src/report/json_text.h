@@ -2,7 +2,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "foretrace/figure.h"
 #include "foretrace/notes.h"
 
 namespace foretrace {
@@ -12,5 +14,8 @@ namespace foretrace {
 std::string json_text(const nlohmann::json& value);
 
 nlohmann::json notes_json(const Notes& notes);
+
+/// An object with a number for each.
+nlohmann::json figures_json(const std::vector<Figure>& figures);
 
 }  // namespace foretrace

@@ -48,11 +48,13 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   const VerdictLines lines = verdict(prediction);
   out << "### " << literal(lines.what) << "\n\n";
   out << "**" << literal(lines.how_much) << "**, " << literal(lines.how_sure) << "\n";
+  if (!lines.fits.empty()) out << "\n**Does it fit?** " << literal(lines.fits) << "\n";
   write_table(out, time_table(prediction));
   if (Table memory = memory_table(prediction); !memory.rows.empty())
     write_table(out, std::move(memory));
 
   write_list(out, "Changed", changes(prediction));
+  write_list(out, "Figures", figures(prediction));
   std::vector<std::string> rests;
   for (const Ground& ground : grounds(prediction)) {
     rests.push_back(std::string(ground.heading) + ": " + ground.sentence);

@@ -69,24 +69,27 @@ Table time_table(const Prediction& prediction) {
 
 Table memory_table(const Prediction& prediction) {
   Table table;
-  const bool what_if = is_what_if(prediction);
+  const bool changes = asks_memory(prediction);
   table.heading = {"peak memory", "now"};
-  if (what_if) table.heading.insert(table.heading.end(), {"predicted", "change"});
-  for (const MemoryPeak& peak : prediction.baseline_memory) {
-    std::vector<std::string> row = {"  " + device_text(peak.device) + ", allocated",
-                                    to_text(peak.peak_allocated)};
-    const MemoryPeak* after = peak_of(prediction.predicted_memory, peak.device);
-    if (what_if && after != nullptr) {
-      row.push_back(to_text(after->peak_allocated));
-      row.push_back(foretrace::change_text(static_cast<double>(peak.peak_allocated.count),
-                                           static_cast<double>(after->peak_allocated.count)));
+  if (changes) table.heading.insert(table.heading.end(), {"predicted", "change"});
+  const auto add = [&](std::string name, Bytes from, const std::optional<Bytes>& to) {
+    std::vector<std::string> row = {std::move(name), to_text(from)};
+    if (changes && to) {
+      row.push_back(to_text(*to));
+      row.push_back(
+          foretrace::change_text(static_cast<double>(from.count), static_cast<double>(to->count)));
     }
     table.rows.push_back(std::move(row));
-    if (!peak.peak_reserved) continue;
-    std::vector<std::string> reserved = {"  " + device_text(peak.device) + ", reserved",
-                                         to_text(*peak.peak_reserved)};
-    if (what_if) reserved.insert(reserved.end(), {"not known", ""});
-    table.rows.push_back(std::move(reserved));
+  };
+  for (const MemoryPeak& peak : prediction.baseline_memory) {
+    const std::string name = "  " + device_text(peak.device);
+    const MemoryPeak* after = peak_of(prediction.predicted_memory, peak.device);
+    add(name + ", allocated", peak.peak_allocated,
+        after ? std::optional(after->peak_allocated) : std::nullopt);
+    if (peak.peak_reserved)
+      add(name + ", reserved", *peak.peak_reserved, after ? after->peak_reserved : std::nullopt);
+    if (peak.recorded_reserved)
+      add(name + ", reserved as recorded", *peak.recorded_reserved, std::nullopt);
   }
   return table;
 }

@@ -35,6 +35,7 @@ void write_text(const Prediction& prediction, std::ostream& out) {
   write_line(out, is_what_if(prediction) ? "What if" : "What", lines.what);
   write_line(out, "How much", lines.how_much);
   write_line(out, "How sure", lines.how_sure);
+  if (!lines.fits.empty()) write_line(out, "Does it fit", lines.fits);
 
   out << '\n';
   write_aligned(time_table(prediction), out);
@@ -45,6 +46,7 @@ void write_text(const Prediction& prediction, std::ostream& out) {
   }
 
   write_list(out, "Changed", changes(prediction));
+  write_list(out, "Figures", figures(prediction));
 
   out << "\nRests on\n";
   for (const Ground& ground : grounds(prediction)) {

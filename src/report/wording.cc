@@ -49,6 +49,32 @@ std::string how_much(const Prediction& prediction) {
          "), " + to_fixed(prediction.speedup, 3) + " times as fast";
 }
 
+std::string refused_text(const MemoryPeak& peak) {
+  const Refusal& refusal = *peak.out_of_memory;
+  std::string text = "no: ";
+  text += refusal.op.empty() ? "a request" : refusal.op;
+  if (!refusal.stack.empty()) text += " (" + refusal.stack.substr(0, refusal.stack.find(';')) + ")";
+  text += " for " + to_text(refusal.requested);
+  if (!refusal.phase.empty()) text += " in the " + refusal.phase + " phase";
+  if (refusal.step >= 0) text += " of step " + std::to_string(refusal.step);
+  return text + " is refused at " + to_text(refusal.time) + ", with " + to_text(refusal.reserved) +
+         " of " + to_text(refusal.limit) + " reserved and " + to_text(refusal.allocated) +
+         " allocated; " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be needed";
+}
+
+std::string fits(const Prediction& prediction) {
+  if (prediction.memory_limit == Bytes{}) return {};
+  const MemoryPeak* fullest = nullptr;
+  for (const MemoryPeak& peak : prediction.predicted_memory) {
+    if (peak.out_of_memory) return refused_text(peak);
+    if (!peak.peak_reserved) continue;
+    if (fullest == nullptr || *peak.peak_reserved > *fullest->peak_reserved) fullest = &peak;
+  }
+  if (fullest == nullptr) return "not known: the trace does not record memory";
+  return "yes: " + to_text(*fullest->peak_reserved) + " of " + to_text(prediction.memory_limit) +
+         " reserved at the peak, " + to_text(fullest->peak_allocated) + " allocated";
+}
+
 }  // namespace
 
 std::string grouped(std::int64_t value) {
@@ -81,8 +107,19 @@ std::array<Share, 6> shares(const Prediction& prediction) {
 
 bool is_what_if(const Prediction& prediction) { return !prediction.steps.empty(); }
 
+bool asks_memory(const Prediction& prediction) {
+  if (is_what_if(prediction) || prediction.memory_limit != Bytes{}) return true;
+  const auto& before = prediction.baseline_memory;
+  const auto& after = prediction.predicted_memory;
+  return std::equal(before.begin(), before.end(), after.begin(), after.end(),
+                    [](const MemoryPeak& a, const MemoryPeak& b) {
+                      return a.peak_reserved == b.peak_reserved;
+                    }) == false;
+}
+
 VerdictLines verdict(const Prediction& prediction) {
   VerdictLines verdict;
+  verdict.fits = fits(prediction);
   verdict.what = is_what_if(prediction) ? applied(prediction) : "the job as it was recorded";
   verdict.how_much = how_much(prediction);
   verdict.how_sure = span(prediction);
@@ -125,6 +162,20 @@ std::vector<Ground> grounds(const Prediction& prediction) {
 std::vector<std::string> changes(const Prediction& prediction) {
   std::vector<std::string> all;
   for (const AppliedStep& step : prediction.steps) all.push_back(step.use + ": " + step.summary);
+  return all;
+}
+
+std::vector<std::string> figures(const Prediction& prediction) {
+  std::vector<std::string> all;
+  for (const AppliedStep& step : prediction.steps) {
+    std::string line;
+    for (const Figure& figure : step.figures) {
+      std::string name = figure.name;
+      std::replace(name.begin(), name.end(), '_', ' ');
+      line += (line.empty() ? "" : ", ") + name + " " + to_text(figure);
+    }
+    if (!line.empty()) all.push_back(step.use.substr(0, step.use.find(':')) + ": " + line);
+  }
   return all;
 }
 

@@ -31,9 +31,9 @@ struct Share {
 /// The parts of a step in the order of Breakdown.
 std::array<Share, 6> shares(const Prediction& prediction);
 
-/// The three lines every report for people begins with.
+/// The lines every report for people begins with; `fits` is empty where no limit was asked about.
 struct VerdictLines {
-  std::string what, how_much, how_sure;
+  std::string what, how_much, how_sure, fits;
 };
 VerdictLines verdict(const Prediction& prediction);
 
@@ -47,6 +47,9 @@ std::vector<Ground> grounds(const Prediction& prediction);
 /// What each step of the scenario did: "amp: 12 kernels ...".
 std::vector<std::string> changes(const Prediction& prediction);
 
+/// What each step worked out: "loader: miss share 0.862, disk bytes 225 GB".
+std::vector<std::string> figures(const Prediction& prediction);
+
 /// note_text() of every note.
 std::vector<std::string> note_texts(const Prediction& prediction);
 
@@ -55,6 +58,9 @@ std::string note_text(const Note& note);
 std::string note_text_without_severity(const Note& note);
 
 bool is_what_if(const Prediction& prediction);
+
+/// A what-if, or a question about a limit or the allocator: memory has a "predicted", too.
+bool asks_memory(const Prediction& prediction);
 
 /// A baseline whose replay is further off than this is marked: what-ifs on it are not to be
 /// trusted.

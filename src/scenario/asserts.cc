@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "foretrace/error.h"
 
 namespace foretrace {
 namespace {
 
-enum class Unit { time, bytes, number };
+/// any: of a figure, whose unit is known when the transform has worked it out.
+enum class Unit { time, bytes, number, any };
 
 struct Quantity {
   std::string_view name;
@@ -17,14 +19,16 @@ struct Quantity {
 };
 
 constexpr Quantity kQuantities[] = {
-    {"step_time", Unit::time}, {"upper", Unit::time},        {"lower", Unit::time},
-    {"speedup", Unit::number}, {"peak_memory", Unit::bytes}, {"replay_error", Unit::number},
+    {"step_time", Unit::time},       {"upper", Unit::time},          {"lower", Unit::time},
+    {"speedup", Unit::number},       {"peak_memory", Unit::bytes},   {"peak_reserved", Unit::bytes},
+    {"out_of_memory", Unit::number}, {"replay_error", Unit::number},
 };
 
 constexpr std::string_view kComparisons[] = {"<=", ">=", "<", ">"};
 
 struct Assertion {
-  Quantity quantity{};
+  std::string name;
+  Unit unit{};
   std::string_view comparison;
   double threshold =
       0;  ///< Nanoseconds or bytes: of a size that double holds exactly enough to compare.
@@ -44,6 +48,16 @@ double read_number(std::string_view text) {
   return value;
 }
 
+/// Takes the text for what it looks like.
+std::pair<Unit, double> read_any(std::string_view text) {
+  const std::size_t digits = text.find_first_not_of("+-.0123456789 ");
+  if (digits == text.npos) return {Unit::number, read_number(text)};
+  const bool is_time = text.find_first_of("sh", digits) != text.npos || text.ends_with("min");
+  if (is_time) return {Unit::time, static_cast<double>(parse_time(text).count())};
+  if (text.ends_with('B')) return {Unit::bytes, static_cast<double>(parse_bytes(text).count)};
+  return {Unit::number, read_number(text)};
+}
+
 double read_threshold(Unit unit, std::string_view text) {
   switch (unit) {
     case Unit::time:
@@ -51,6 +65,7 @@ double read_threshold(Unit unit, std::string_view text) {
     case Unit::bytes:
       return static_cast<double>(parse_bytes(text).count);
     case Unit::number:
+    case Unit::any:
       return read_number(text);
   }
   return 0;
@@ -62,33 +77,112 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// "step_time <= 120ms"
+Unit unit_of(std::string_view name) {
+  const auto quantity = std::find_if(std::begin(kQuantities), std::end(kQuantities),
+                                     [&](const Quantity& known) { return known.name == name; });
+  if (quantity != std::end(kQuantities)) return quantity->unit;
+  std::vector<std::string_view> transform_names;
+  for (const TransformEntry& entry : transforms()) transform_names.push_back(entry.name);
+  if (const std::size_t dot = name.find('.'); dot != name.npos) {
+    const std::string_view transform = name.substr(0, dot);
+    if (std::find(transform_names.begin(), transform_names.end(), transform) !=
+        transform_names.end())
+      return Unit::any;
+    throw Error("there is no transform \"" + std::string(transform) + "\"" +
+                did_you_mean(transform, transform_names));
+  }
+  std::string known;
+  for (const std::string_view option : assert_names()) {
+    known += (known.empty() ? "" : ", ") + std::string(option);
+  }
+  throw Error("there is no \"" + std::string(name) + "\" to assert; there are " + known +
+              " and figures of transforms such as loader.disk_bytes" +
+              did_you_mean(name, assert_names()));
+}
+
+/// "step_time <= 120ms", "loader.miss_share >= 0.84"
 Assertion read_text(std::string_view text) {
   const std::string_view whole = trimmed(text);
   const std::string_view name = whole.substr(0, whole.find_first_of(" <>"));
-  const auto quantity = std::find_if(std::begin(kQuantities), std::end(kQuantities),
-                                     [&](const Quantity& known) { return known.name == name; });
-  if (quantity == std::end(kQuantities)) {
-    std::string known;
-    for (const std::string_view option : assert_names()) {
-      known += (known.empty() ? "" : ", ") + std::string(option);
-    }
-    throw Error("there is no \"" + std::string(name) + "\" to assert; there are " + known +
-                did_you_mean(name, assert_names()));
-  }
+  Assertion assertion;
+  assertion.name = name;
+  assertion.unit = unit_of(name);
   const std::string_view demand = trimmed(whole.substr(name.size()));
   for (const std::string_view comparison : kComparisons) {
     if (demand.substr(0, comparison.size()) != comparison) continue;
-    const double threshold = within(name, [&] {
-      return read_threshold(quantity->unit, trimmed(demand.substr(comparison.size())));
+    assertion.comparison = comparison;
+    within(name, [&] {
+      const std::string_view threshold = trimmed(demand.substr(comparison.size()));
+      if (assertion.unit == Unit::any) {
+        std::tie(assertion.unit, assertion.threshold) = read_any(threshold);
+      } else {
+        assertion.threshold = read_threshold(assertion.unit, threshold);
+      }
     });
-    return {*quantity, comparison, threshold};
+    return assertion;
   }
   throw Error(std::string(name) + ": must be a comparison such as \"<= 120ms\", got \"" +
               std::string(demand) + "\"");
 }
 
-Found found_in(const Prediction& prediction, std::string_view name) {
+Unit unit_of(const Figure& figure) {
+  if (std::holds_alternative<Nanoseconds>(figure.value)) return Unit::time;
+  return std::holds_alternative<Bytes>(figure.value) ? Unit::bytes : Unit::number;
+}
+
+std::string_view unit_name(Unit unit) {
+  if (unit == Unit::time) return "a time";
+  return unit == Unit::bytes ? "bytes" : "a plain number";
+}
+
+/// "loader.miss_share", of the last step that is a loader.
+Found found_figure(const Prediction& prediction, const Assertion& assertion) {
+  const std::size_t dot = assertion.name.find('.');
+  const std::string transform = assertion.name.substr(0, dot);
+  const std::string wanted = assertion.name.substr(dot + 1);
+  std::vector<std::string_view> known;
+  bool applied = false;
+  for (auto step = prediction.steps.rbegin(); step != prediction.steps.rend(); ++step) {
+    if (step->use.substr(0, step->use.find(':')) != transform) continue;
+    applied = true;
+    for (const Figure& figure : step->figures) {
+      known.push_back(figure.name);
+      if (figure.name != wanted) continue;
+      if (unit_of(figure) != assertion.unit) {
+        throw Error(assertion.name + ": must be compared with " +
+                    std::string(unit_name(unit_of(figure))) + ", as it is " + to_text(figure));
+      }
+      const double value = magnitude(figure);
+      return {value, value, value};
+    }
+  }
+  if (!applied) throw Error(assertion.name + ": the scenario has no step \"" + transform + "\"");
+  std::string all;
+  for (const std::string_view name : known) all += (all.empty() ? "" : ", ") + std::string(name);
+  throw Error("there is no figure \"" + wanted + "\" of " + transform +
+              (all.empty() ? "; with these settings it has none" : "; there are " + all) +
+              did_you_mean(wanted, known));
+}
+
+double greatest(const Prediction& prediction, std::string_view name) {
+  if (prediction.predicted_memory.empty()) {
+    throw Error(std::string(name) + ": this trace does not record memory");
+  }
+  double most = 0;
+  for (const MemoryPeak& device : prediction.predicted_memory) {
+    if (name == "out_of_memory") {
+      most += device.out_of_memory ? 1 : 0;
+    } else {
+      const Bytes peak =
+          name == "peak_memory" ? device.peak_allocated : device.peak_reserved.value_or(Bytes{});
+      most = std::max(most, static_cast<double>(peak.count));
+    }
+  }
+  return most;
+}
+
+Found found_in(const Prediction& prediction, const Assertion& assertion) {
+  const std::string_view name = assertion.name;
   const auto exactly = [](double value) { return Found{value, value, value}; };
   const auto time = [](Nanoseconds value) { return static_cast<double>(value.count()); };
   if (name == "step_time") {
@@ -105,14 +199,8 @@ Found found_in(const Prediction& prediction, std::string_view name) {
     return {prediction.speedup, over(prediction.upper, prediction.speedup),
             over(prediction.lower, prediction.speedup)};
   }
-  if (prediction.predicted_memory.empty()) {
-    throw Error("peak_memory: this trace does not record memory");
-  }
-  Bytes peak{};
-  for (const MemoryPeak& device : prediction.predicted_memory) {
-    peak = std::max(peak, device.peak_allocated);
-  }
-  return exactly(static_cast<double>(peak.count));
+  if (name.find('.') != name.npos) return found_figure(prediction, assertion);
+  return exactly(greatest(prediction, name));
 }
 
 bool satisfies(double value, std::string_view comparison, double threshold) {
@@ -129,6 +217,7 @@ std::string in_words(Unit unit, double value) {
     case Unit::bytes:
       return to_text(Bytes{static_cast<std::int64_t>(value)});
     case Unit::number:
+    case Unit::any:
       return to_fixed(value, 3);
   }
   return {};
@@ -163,8 +252,8 @@ std::vector<std::string> read_assert(const nlohmann::json& json) {
 
 nlohmann::json write_assert(const std::string& text) {
   const Assertion assertion = read_text(text);
-  const std::string_view demand = trimmed(trimmed(text).substr(assertion.quantity.name.size()));
-  return {{std::string(assertion.quantity.name), std::string(demand)}};
+  const std::string_view demand = trimmed(trimmed(text).substr(assertion.name.size()));
+  return {{assertion.name, std::string(demand)}};
 }
 
 std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario,
@@ -172,9 +261,8 @@ std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario,
   std::vector<CheckedAssert> checked;
   for (const std::string& text : scenario.asserts) {
     const Assertion assertion = within("assert", [&] { return read_text(text); });
-    const Unit unit = assertion.quantity.unit;
-    const Found found =
-        within("assert", [&] { return found_in(prediction, assertion.quantity.name); });
+    const Unit unit = assertion.unit;
+    const Found found = within("assert", [&] { return found_in(prediction, assertion); });
     const auto holds = [&](double value) {
       return satisfies(value, assertion.comparison, assertion.threshold);
     };
@@ -188,6 +276,14 @@ std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario,
     checked.push_back(std::move(result));
   }
   return checked;
+}
+
+void check_assert(const std::string& text) { read_text(text); }
+
+bool holds_at_point(const std::string& text, const Prediction& prediction) {
+  const Assertion assertion = read_text(text);
+  return satisfies(found_in(prediction, assertion).point, assertion.comparison,
+                   assertion.threshold);
 }
 
 std::vector<CheckedAssert> check_asserts(const Scenario& scenario, const Prediction& prediction) {

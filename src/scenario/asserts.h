@@ -20,6 +20,13 @@ nlohmann::json write_assert(const std::string& text);
 /// Every assertion of the scenario, in its order.
 std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario, const Prediction& prediction);
 
+/// Throws Error if it cannot be read.
+void check_assert(const std::string& text);
+
+/// Whether the most likely value satisfies it, however wide the interval. Throws Error if what it
+/// is about is not known.
+bool holds_at_point(const std::string& text, const Prediction& prediction);
+
 /// Of what can be asserted, for help and the schema.
 const std::vector<std::string_view>& assert_names();
 

@@ -7,9 +7,12 @@
 #include "foretrace/import.h"
 #include "foretrace/scenario.h"
 #include "foretrace/simulate.h"
+#include "scenario/apply.h"
+#include "scenario/baseline.h"
 #include "scenario/explain.h"
 #include "scenario/inputs.h"
 #include "scenario/interval.h"
+#include "scenario/memory_peaks.h"
 
 namespace foretrace {
 namespace {
@@ -25,12 +28,6 @@ double ratio(Nanoseconds part, Nanoseconds whole) {
   return whole == 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-std::vector<MemoryPeak> peaks_of(const Timeline& timeline) {
-  std::vector<MemoryPeak> peaks;
-  for (const MemoryCurve& curve : timeline.memory) peaks.push_back({curve.device, curve.peak, {}});
-  return peaks;
-}
-
 /// The order of tasks on a lane counts as one structural dependency for each that stands behind
 /// another.
 void count_dependencies(const Graph& graph, Prediction& prediction) {
@@ -43,60 +40,12 @@ void count_dependencies(const Graph& graph, Prediction& prediction) {
   });
 }
 
-void note_assumptions(const std::vector<std::string>& assumptions, Prediction& prediction) {
-  std::vector<std::string>& known = prediction.assumptions;
-  for (const std::string& assumption : assumptions) {
-    if (std::find(known.begin(), known.end(), assumption) == known.end())
-      known.push_back(assumption);
-  }
-}
-
-/// Refuses more time than the clock can count, should all of it pass in turn.
-void check_length(const Graph& graph) {
-  constexpr double kMost = 9.2e18;
-  double total = 0;
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const TaskId task{i};
-    if (graph.removed(task)) continue;
-    total += static_cast<double>(graph.task(task).duration.count());
-    total += static_cast<double>(std::max(graph.task(task).gap, 0ns).count());
-  }
-  graph.each_dependency([&](const Dependency& wait) {
-    total += static_cast<double>(std::max(wait.lag, 0ns).count());
-  });
-  if (total < kMost) return;
-  throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");
-}
-
-void apply_one(const Transform& transform, const std::string& use, Graph& graph,
-               Prediction& prediction) {
-  const Effect effect = within(use, [&] {
-    Effect done = transform.apply(graph);
-    check_length(graph);
-    return done;
-  });
-  prediction.steps.push_back({use, effect.summary, effect.changed == 0});
-  if (effect.changed == 0)
-    prediction.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
-  note_assumptions(effect.assumptions, prediction);
-  prediction.notes.merge(effect.notes);
-}
-
-/// The one place where transforms are applied.
 void apply(const Scenario& scenario, Graph& graph, Prediction& prediction) {
-  if (!scenario.machine.empty()) {
-    const auto machine = read_transform({{"use", "faster_device"}, {"to", scenario.machine}});
-    apply_one(*machine, "faster_device:to=" + scenario.machine, graph, prediction);
-  }
-  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
-    const std::string use =
-        i < scenario.uses.size() ? scenario.uses[i] : "transform " + std::to_string(i);
-    apply_one(*scenario.transforms[i], use, graph, prediction);
-  }
-}
-
-bool edits(const Scenario& scenario) {
-  return !scenario.transforms.empty() || !scenario.machine.empty();
+  Applied applied = foretrace::apply(scenario, graph);
+  prediction.steps = std::move(applied.steps);
+  for (std::string& assumption : applied.assumptions)
+    prediction.assumptions.push_back(std::move(assumption));
+  prediction.notes.merge(applied.notes);
 }
 
 void describe_baseline(const Inference& inference, const Timeline& replayed,
@@ -109,7 +58,7 @@ void describe_baseline(const Inference& inference, const Timeline& replayed,
   prediction.window = graph.unexplained().window;
   prediction.tasks = graph.task_count();
   prediction.baseline_breakdown = breakdown(graph, replayed);
-  prediction.baseline_memory = peaks_of(replayed);
+  prediction.baseline_memory = memory_peaks(graph, replayed, {});
   count_dependencies(graph, prediction);
   const Nanoseconds measured = prediction.measured.step_time;
   if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
@@ -122,10 +71,11 @@ void describe_baseline(const Inference& inference, const Timeline& replayed,
   }
 }
 
-void describe_prediction(const Graph& graph, const Timeline& timeline, Prediction& prediction) {
+void describe_prediction(const Graph& graph, const Timeline& timeline,
+                         const AllocatorSettings& allocator, Prediction& prediction) {
   prediction.predicted = step_times(graph, timeline);
   prediction.predicted_breakdown = breakdown(graph, timeline);
-  prediction.predicted_memory = peaks_of(timeline);
+  prediction.predicted_memory = memory_peaks(graph, timeline, allocator);
   if (prediction.predicted.step_time <= 0ns)
     throw Error("nothing to simulate: the scenario leaves no work in a step");
   prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
@@ -149,49 +99,81 @@ void set_interval(const Graph& graph, const Timeline& timeline, Prediction& pred
   prediction.interval_source = interval.source;
 }
 
-Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options) {
-  Answer answer;
-  Prediction& prediction = answer.prediction;
-  prediction.scenario_json = write_scenario(scenario).dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);  // Names may hold any bytes.
+/// Someone who asked whether it fits wants to be told so before anything else.
+void note_refusals(Prediction& prediction) {
+  for (const MemoryPeak& peak : prediction.predicted_memory) {
+    if (!peak.out_of_memory) continue;
+    prediction.notes.add(Severity::info, "out of memory on device " + std::to_string(peak.device) +
+                                             "; times are those of a device with room enough");
+  }
+}
+
+/// What is the same whatever the what-if.
+Prediction described_baseline(const Inference& inference, const Timeline& replayed) {
+  Prediction prediction;
   prediction.notes = inference.notes;
   prediction.assumptions = inference.assumptions;
-  const bool what_if = edits(scenario);
-  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !what_if});
   describe_baseline(inference, replayed, prediction);
-  const Graph* graph = &inference.graph;
-  if (what_if) {
-    answer.graph = inference.graph.clone();
-    apply(scenario, answer.graph, prediction);
-    answer.timeline = simulate(answer.graph, {.reasons = true});
-    graph = &answer.graph;
-    describe_prediction(*graph, answer.timeline, prediction);
-  } else {
-    if (!options.perfetto_path.empty()) answer.graph = inference.graph.clone();
-    answer.timeline = std::move(replayed);
-    prediction.predicted = prediction.baseline;
-    prediction.predicted_breakdown = prediction.baseline_breakdown;
-    prediction.predicted_memory = prediction.baseline_memory;
-  }
-  set_interval(*graph, answer.timeline, prediction);
-  if (what_if && prediction.predicted.step_time == prediction.baseline.step_time) {
+  return prediction;
+}
+
+/// `prediction` describes the baseline, and becomes the answer.
+Answer what_if(const Inference& inference, Prediction prediction, const Scenario& scenario,
+               const PredictOptions& options) {
+  Answer answer;
+  answer.graph = inference.graph.clone();
+  apply(scenario, answer.graph, prediction);
+  answer.timeline = simulate(answer.graph, {.reasons = true});
+  describe_prediction(answer.graph, answer.timeline, allocator_of(scenario), prediction);
+  note_refusals(prediction);
+  set_interval(answer.graph, answer.timeline, prediction);
+  if (prediction.predicted.step_time == prediction.baseline.step_time) {
     prediction.notes.add(
         Severity::info,
         "the step time does not change: what the scenario speeds up or slows down is not what "
         "steps wait for");
   }
-  if (options.explain) prediction.explained = explain(*graph, answer.timeline);
+  if (options.explain) prediction.explained = explain(answer.graph, answer.timeline);
+  answer.prediction = std::move(prediction);
   return answer;
 }
 
+Answer as_recorded(const Inference& inference, Timeline replayed, Prediction prediction,
+                   const Scenario& scenario, const PredictOptions& options) {
+  prediction.predicted = prediction.baseline;
+  prediction.predicted_breakdown = prediction.baseline_breakdown;
+  prediction.predicted_memory = memory_peaks(inference.graph, replayed, allocator_of(scenario));
+  note_refusals(prediction);
+  set_interval(inference.graph, replayed, prediction);
+  if (options.explain) prediction.explained = explain(inference.graph, replayed);
+  Answer answer{.prediction = std::move(prediction), .graph = {}, .timeline = std::move(replayed)};
+  if (!options.perfetto_path.empty()) answer.graph = inference.graph.clone();
+  return answer;
+}
+
+void note_question(const Scenario& scenario, Prediction& prediction) {
+  prediction.scenario_json = write_scenario(scenario).dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);  // Names may hold any bytes.
+  prediction.memory_limit = allocator_of(scenario).limit;
+}
+
+Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options) {
+  const bool edited = edits(scenario);
+  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
+  Prediction prediction = described_baseline(inference, replayed);
+  note_question(scenario, prediction);
+  if (edited) return what_if(inference, std::move(prediction), scenario, options);
+  return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
+}
+
 /// The greatest level the allocator's own records tell of; nothing where they do not.
-void add_reserved(const Trace& trace, std::vector<MemoryPeak>& peaks) {
+void add_recorded_reserved(const Trace& trace, std::vector<MemoryPeak>& peaks) {
   for (MemoryPeak& peak : peaks) {
     std::int64_t most = -1;
     for (const MemoryRecord& record : trace.memory) {
       if (record.device == peak.device) most = std::max(most, record.total_reserved);
     }
-    if (most > 0) peak.peak_reserved = Bytes{most};
+    if (most > 0) peak.recorded_reserved = Bytes{most};
   }
 }
 
@@ -204,8 +186,7 @@ Answer answer(const Trace& trace, const std::string& place, const Scenario& scen
   notes.merge(trace.notes);
   notes.merge(result.prediction.notes);
   result.prediction.notes = std::move(notes);
-  add_reserved(trace, result.prediction.baseline_memory);
-  if (!edits(scenario)) result.prediction.predicted_memory = result.prediction.baseline_memory;
+  add_recorded_reserved(trace, result.prediction.baseline_memory);
   return result;
 } catch (const TraceError& error) {
   throw TraceError(place + ": " + error.what());
@@ -301,6 +282,7 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
   const std::vector<Trace> traces = import_all(
       trace_path,
       {.cache_folder = options.cache_folder, .execution_trace = options.execution_trace});
+  Donors(options.cache_folder).teach(scenario);
   Answer answer = slowest(traces, trace_path, scenario, options);
   answer.prediction.inputs = input_files(trace_path, traces);
   finish(answer, options);
@@ -309,9 +291,24 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options) {
+  Donors(options.cache_folder).teach(scenario);
   Answer result = answer(inference, scenario, options);
   finish(result, options);
   return std::move(result.prediction);
+}
+
+Baseline baseline_of(const Inference& inference) {
+  Timeline replayed = simulate(inference.graph);
+  Prediction prediction = described_baseline(inference, replayed);
+  return {std::move(replayed), std::move(prediction)};
+}
+
+Prediction predict_on(const Baseline& baseline, const Inference& inference,
+                      const Scenario& scenario) {
+  Prediction prediction = baseline.prediction;
+  note_question(scenario, prediction);
+  if (edits(scenario)) return what_if(inference, std::move(prediction), scenario, {}).prediction;
+  return as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {}).prediction;
 }
 
 }  // namespace foretrace

@@ -17,8 +17,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kKeys[] = {"$comment", "$schema", "assert",     "extends", "machine",
-                                      "reports",  "sweep",   "transforms", "trace",   "version"};
+constexpr std::string_view kKeys[] = {"$comment",   "$schema", "assert",  "extends",
+                                      "machine",    "memory",  "reports", "sweep",
+                                      "transforms", "trace",   "version"};
 constexpr std::size_t kMostBases = 16;
 
 std::string joined_keys() {
@@ -60,6 +61,11 @@ void each_of(const Json& json, const char* key, const Read& read) {
   for (std::size_t i = 0; i < found->size(); ++i) {
     within(std::string(key) + "[" + std::to_string(i) + "]", [&] { read((*found)[i]); });
   }
+}
+
+Json without_comment(Json json) {
+  if (json.is_object()) json.erase("$comment");
+  return json;
 }
 
 std::string report_named(const Json& json) {
@@ -140,6 +146,8 @@ Scenario parse_scenario(const Json& json) {
   Scenario scenario;
   scenario.trace = read_text(json, "trace");
   scenario.machine = read_text(json, "machine");
+  if (const auto memory = json.find("memory"); memory != json.end())
+    within("memory", [&] { read_json(without_comment(*memory), scenario.allocator); });
   each_of(json, "transforms", [&](const Json& step) {
     std::unique_ptr<Transform> transform = read_transform(step);
     scenario.uses.push_back(use_text(step.at("use").get<std::string>(), *transform));
@@ -167,6 +175,8 @@ Scenario read_scenario(const std::string& path) {
     const std::string folder = std::filesystem::path(path).parent_path().string();
     scenario.trace = relative_to(folder, scenario.trace);
     if (is_machine_file(scenario.machine)) scenario.machine = relative_to(folder, scenario.machine);
+    for (const auto& transform : scenario.transforms)
+      transform->set_donor(relative_to(folder, transform->donor()));
     return scenario;
   });
 }
@@ -175,6 +185,8 @@ Json write_scenario(const Scenario& scenario) {
   Json json = {{"version", 1}, {"transforms", Json::array()}};
   if (!scenario.trace.empty()) json["trace"] = scenario.trace;
   if (!scenario.machine.empty()) json["machine"] = scenario.machine;
+  AllocatorSettings allocator = scenario.allocator, usual;
+  if (Json memory = write_json(allocator); memory != write_json(usual)) json["memory"] = memory;
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
     Json step = write_json(*scenario.transforms[i]);
     const std::string use = i < scenario.uses.size() ? scenario.uses[i] : std::string();

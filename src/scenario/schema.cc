@@ -34,7 +34,20 @@ Json assert_schema() {
       {"description", "What the prediction must satisfy, such as {\"step_time\": \"<= 120ms\"}"},
       {"minProperties", 1},
       {"properties", properties},
+      {"patternProperties",
+       {{"^[a-z][a-z0-9_]*\\.[a-z][a-z0-9_]*$",
+         {{"type", "string"},
+          {"pattern", "^ *(<=|>=|<|>) *[^ ].*$"},
+          {"description", "A figure of a transform, such as loader.disk_bytes"}}}}},
       {"additionalProperties", false}};
+}
+
+Json memory_schema() {
+  AllocatorSettings settings;
+  Json schema = json_schema(settings);
+  schema["description"] = "How much memory the device has, and what PyTorch's allocator is told";
+  schema["properties"]["$comment"] = Json::object();
+  return schema;
 }
 
 }  // namespace
@@ -55,6 +68,7 @@ Json scenario_schema() {
       {"trace", text("Path of the trace, relative to this file")},
       {"machine", text("Device to predict for: its name or the path of a machine file; left out: "
                        "the one of the trace")},
+      {"memory", memory_schema()},
       {"transforms",
        {{"type", "array"},
         {"description", "What is different, in order of application"},

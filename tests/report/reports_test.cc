@@ -31,12 +31,16 @@ step       100 ms  100.0 %      50 ms  100.0 %  -50.0 %
   copy       5 ms    5.0 %       5 ms   10.0 %    0.0 %
   host      15 ms   15.0 %      15 ms   30.0 %    0.0 %
 
-peak memory             now  predicted   change
-  device 0, allocated  2 GB       1 GB  -50.0 %
-  device 0, reserved   3 GB  not known
+peak memory                        now  predicted   change
+  device 0, allocated             2 GB       1 GB  -50.0 %
+  device 0, reserved              3 GB     1.2 GB  -60.0 %
+  device 0, reserved as recorded  3.1 GB
 
 Changed
   - amp: 412 kernels faster
+
+Figures
+  - amp: saved bytes 1 GB
 
 Rests on
   replay        100 ms measured, 100 ms replayed over 3 steps
@@ -57,12 +61,40 @@ TEST(Reports, TextWithoutWhatIfShowsOneColumn) {
   Prediction prediction = sample_prediction();
   prediction.steps.clear();
   prediction.predicted = prediction.baseline;
+  prediction.predicted_memory = prediction.baseline_memory;
   const std::string text = written("text", prediction);
   EXPECT_EQ(text.substr(0, text.find("\n\n")),
             "What          the job as it was recorded\n"
             "How much      100 ms a step\n"
             "How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off");
   EXPECT_EQ(text.find("predicted"), std::string::npos);
+}
+
+TEST(Reports, ALimitIsAnsweredByWhoWasRefused) {
+  Prediction prediction = sample_prediction();
+  prediction.memory_limit = Bytes{1'000'000'000};
+  Refusal refusal;
+  refusal.op = "aten::convolution";
+  refusal.stack = "train.py:88 step;main.py:3 <module>";
+  refusal.phase = "backward";
+  refusal.step = 2;
+  refusal.time = 31ms;
+  refusal.requested = Bytes{200'000'000};
+  refusal.allocated = Bytes{700'000'000};
+  refusal.reserved = Bytes{900'000'000};
+  refusal.limit = prediction.memory_limit;
+  prediction.predicted_memory[0].out_of_memory = refusal;
+  const std::string text = written("text", prediction);
+  EXPECT_NE(text.find("Does it fit   no: aten::convolution (train.py:88 step) for 200 MB in the "
+                      "backward phase of step 2 is refused at 31 ms, with 900 MB of 1 GB reserved "
+                      "and 700 MB allocated; 1.2 GB would be needed\n"),
+            std::string::npos)
+      << text;
+  prediction.predicted_memory[0].out_of_memory.reset();
+  prediction.memory_limit = Bytes{2'000'000'000};
+  EXPECT_NE(written("text", prediction)
+                .find("Does it fit   yes: 1.2 GB of 2 GB reserved at the peak, 1 GB allocated\n"),
+            std::string::npos);
 }
 
 TEST(Reports, ABaselineThatDoesNotReproduceIsMarked) {
@@ -136,7 +168,10 @@ TEST(Reports, JsonKeepsTheContract) {
   EXPECT_EQ(predicted["lower_ns"], 45'000'000);
   EXPECT_EQ(predicted["upper_ns"], 55'000'000);
   EXPECT_EQ(predicted["assumptions"][0], "kernels gain as in the paper");
-  EXPECT_TRUE(predicted["memory"][0]["peak_reserved_bytes"].is_null());
+  EXPECT_EQ(baseline["memory"][0]["recorded_reserved_bytes"], 3'100'000'000);
+  EXPECT_EQ(predicted["memory"][0]["peak_reserved_bytes"], 1'200'000'000);
+  EXPECT_TRUE(predicted["memory"][0]["recorded_reserved_bytes"].is_null());
+  EXPECT_TRUE(predicted["memory"][0]["out_of_memory"].is_null());
   std::set<std::string> parts;
   for (const auto& [key, value] : predicted["breakdown_ns"].items()) parts.insert(key);
   EXPECT_EQ(parts,

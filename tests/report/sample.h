@@ -27,13 +27,16 @@ inline Prediction sample_prediction() {
   prediction.upper = 55ms;
   prediction.interval_source = "steps in the trace vary by -1.0 % to +1.0 %";
   prediction.predicted_breakdown = {.compute = 30ms, .copy = 5ms, .host = 15ms};
-  prediction.baseline_memory = {
-      {.device = 0, .peak_allocated = Bytes{2'000'000'000}, .peak_reserved = Bytes{3'000'000'000}}};
+  prediction.baseline_memory = {{.device = 0,
+                                 .peak_allocated = Bytes{2'000'000'000},
+                                 .peak_reserved = Bytes{3'000'000'000},
+                                 .recorded_reserved = Bytes{3'100'000'000}}};
   prediction.predicted_memory = {
-      {.device = 0, .peak_allocated = Bytes{1'000'000'000}, .peak_reserved = {}}};
+      {.device = 0, .peak_allocated = Bytes{1'000'000'000}, .peak_reserved = Bytes{1'200'000'000}}};
   prediction.assumptions = {"kernels gain as in the paper"};
   prediction.speedup = 2;
-  prediction.steps = {{"amp", "412 kernels faster", false}};
+  prediction.steps = {
+      {"amp", "412 kernels faster", false, {{"saved_bytes", Bytes{1'000'000'000}}}}};
   prediction.notes.add(Severity::warning, "odd records", "record 7", 3);
   return prediction;
 }

@@ -114,7 +114,7 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"transforms": {"use": "amp"}})", "transforms: must be a list"},
       {R"({"transfroms": []})",
        "there is no key \"transfroms\" in a scenario; the keys are assert, extends, machine, "
-       "reports, sweep, transforms, "
+       "memory, reports, sweep, transforms, "
        "trace, version (did you mean \"transforms\"?)"},
       {R"({"version": 2})", "version: must be 1, got 2"},
       {R"({"version": "1"})", "version: must be a whole number"},
@@ -122,8 +122,16 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"([])", "must be an object such as {\"version\": 1, \"transforms\": [{\"use\": \"amp\"}]}"},
       {R"({"assert": [{"step_tim": "<= 1ms"}]})",
        "assert[0]: there is no \"step_tim\" to assert; there are step_time, upper, lower, speedup, "
-       "peak_memory, "
-       "replay_error (did you mean \"step_time\"?)"},
+       "peak_memory, peak_reserved, out_of_memory, replay_error and figures of transforms such as "
+       "loader.disk_bytes (did you mean \"step_time\"?)"},
+      {R"({"assert": [{"loder.miss_share": "<= 1"}]})",
+       "assert[0]: there is no transform \"loder\" (did you mean \"loader\"?)"},
+      {R"({"assert": [{"loader.disk_bytes": "<= 1GX"}]})",
+       "assert[0]: loader.disk_bytes: must be a number such as 1.5 or 0.01, got \"1GX\""},
+      {R"({"memory": {"limit": "16GB", "max_split_siz": "1MB"}})",
+       "memory: there is no setting \"max_split_siz\"; the settings are expandable_segments, "
+       "garbage_collection_threshold, limit, max_non_split_rounding, max_split_size, "
+       "memory_fraction, roundup_power2_divisions (did you mean \"max_split_size\"?)"},
       {R"({"assert": [{"step_time": "120ms"}]})",
        "assert[0]: step_time: must be a comparison such as \"<= 120ms\", got \"120ms\""},
       {R"({"assert": [{"speedup": ">= 2x"}]})",
@@ -138,6 +146,8 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
        "sweep: transforms[0].buffers: buffers: must be at least 1, got 0"},
       {R"({"transforms": [{"use": "prefetch"}], "sweep": {"buffers": [1]}})",
        "sweep: must be a setting such as \"transforms[0].buffers\", got \"buffers\""},
+      {R"({"transforms": [{"use": "prefetch"}], "sweep": {"loader.workers": [1]}})",
+       "sweep: there is no step \"loader\" to vary; there are memory, prefetch"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(parsed(text), message) << text;
 }

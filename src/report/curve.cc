@@ -1,0 +1,212 @@
+// Time and memory of a what-if while one of its settings varies.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/version.h"
+#include "report/csv_text.h"
+#include "report/json_text.h"
+#include "report/table.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kBarWidth = 20;
+constexpr std::size_t kMostFigures = 4;
+
+json bytes_json(const std::optional<Bytes>& bytes) {
+  return bytes ? json(bytes->count) : json(nullptr);
+}
+
+std::string bytes_text(const std::optional<Bytes>& bytes) { return bytes ? to_text(*bytes) : "-"; }
+
+json point_json(const CurvePoint& point) {
+  json object = {{"value", point.value}};
+  if (!point.refused.empty()) {
+    object["refused"] = point.refused;
+    return object;
+  }
+  object["step_time_ns"] = point.step_time.count();
+  object["peak_allocated_bytes"] = bytes_json(point.peak_allocated);
+  object["peak_reserved_bytes"] = bytes_json(point.peak_reserved);
+  object["fits"] = point.fits;
+  object["satisfies"] = point.satisfies;
+  object["on_front"] = point.on_front;
+  object["figures"] = figures_json(point.figures);
+  return object;
+}
+
+/// Long next to the longest.
+std::string bar(double size, double longest) {
+  if (longest <= 0) return {};
+  const double share = std::clamp(size / longest, 0.0, 1.0);
+  return std::string(static_cast<std::size_t>(share * kBarWidth + 0.5), '#');
+}
+
+/// Marks in front of a value: the answer, and those of the front.
+std::string marked(const Curve& curve, std::size_t i) {
+  std::string text = curve.answer == i ? "> " : "  ";
+  return text + curve.points[i].value;
+}
+
+std::string remark(const Curve& curve, const CurvePoint& point) {
+  if (!point.refused.empty()) return "refused: " + point.refused;
+  std::string text;
+  const auto add = [&](std::string_view word) {
+    text += (text.empty() ? "" : ", ") + std::string(word);
+  };
+  if (!point.fits) add("out of memory");
+  if (!curve.until.empty()) add(point.satisfies ? "holds" : "does not hold");
+  if (point.on_front) add("best of its size");
+  return text;
+}
+
+bool has_memory(const Curve& curve) {
+  return std::any_of(curve.points.begin(), curve.points.end(),
+                     [](const CurvePoint& point) { return point.peak_allocated.has_value(); });
+}
+
+Table table_of(const Curve& curve, bool bars) {
+  Table table;
+  const bool memory = has_memory(curve);
+  table.heading = {curve.setting, "step"};
+  if (bars) table.heading.emplace_back("");
+  if (memory) table.heading.insert(table.heading.end(), {"allocated", "reserved"});
+  if (memory && bars) table.heading.emplace_back("");
+  table.heading.emplace_back("");
+  table.left = {0, table.heading.size() - 1};
+  if (bars) table.left.push_back(2);
+  if (bars && memory) table.left.push_back(5);
+  double longest = 0, largest = 0;
+  for (const CurvePoint& point : curve.points) {
+    longest = std::max(longest, static_cast<double>(point.step_time.count()));
+    largest = std::max(largest, static_cast<double>(point.peak_allocated.value_or(Bytes{}).count));
+  }
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    const CurvePoint& point = curve.points[i];
+    const bool known = point.refused.empty();
+    std::vector<std::string> row = {marked(curve, i), known ? to_text(point.step_time) : "-"};
+    if (bars) row.push_back(bar(static_cast<double>(point.step_time.count()), longest));
+    if (memory) {
+      row.push_back(bytes_text(point.peak_allocated));
+      row.push_back(bytes_text(point.peak_reserved));
+      if (bars)
+        row.push_back(
+            bar(static_cast<double>(point.peak_allocated.value_or(Bytes{}).count), largest));
+    }
+    row.push_back(remark(curve, point));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+/// The figures of the step that varies, where they do.
+Table figure_table(const Curve& curve) {
+  Table table;
+  const auto first = std::find_if(curve.points.begin(), curve.points.end(),
+                                  [](const auto& point) { return !point.figures.empty(); });
+  if (first == curve.points.end()) return table;
+  table.heading = {curve.setting};
+  std::vector<std::string> names;
+  for (const Figure& figure : first->figures) {
+    if (names.size() == kMostFigures) break;
+    names.push_back(figure.name);
+    std::string title = figure.name;
+    std::replace(title.begin(), title.end(), '_', ' ');
+    table.heading.push_back(title);
+  }
+  for (const CurvePoint& point : curve.points) {
+    std::vector<std::string> row = {"  " + point.value};
+    for (const std::string& name : names) {
+      const auto found = std::find_if(point.figures.begin(), point.figures.end(),
+                                      [&](const Figure& figure) { return figure.name == name; });
+      row.push_back(found == point.figures.end() ? "-" : to_text(*found));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string question(const Curve& curve) {
+  std::string text;
+  for (const std::string& use : curve.uses) text += (text.empty() ? "" : ", then ") + use;
+  return (text.empty() ? "" : text + ", ") + curve.setting + " from " + curve.points.front().value +
+         " to " + curve.points.back().value;
+}
+
+std::string now_text(const Curve& curve) {
+  std::string text = to_text(curve.baseline_step_time) + " a step";
+  if (curve.baseline_allocated) text += ", " + to_text(*curve.baseline_allocated) + " allocated";
+  if (curve.baseline_reserved) text += ", " + to_text(*curve.baseline_reserved) + " reserved";
+  return text;
+}
+
+}  // namespace
+
+json to_json(const Curve& curve) {
+  json points = json::array();
+  for (const CurvePoint& point : curve.points) points.push_back(point_json(point));
+  json inputs = json::array();
+  for (const InputFile& input : curve.inputs) {
+    inputs.push_back({{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
+  }
+  json object = {{"schema", "foretrace.curve/1"},
+                 {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
+                 {"inputs", inputs},
+                 {"setting", curve.setting},
+                 {"uses", curve.uses},
+                 {"baseline",
+                  {{"step_time_ns", curve.baseline_step_time.count()},
+                   {"peak_allocated_bytes", bytes_json(curve.baseline_allocated)},
+                   {"peak_reserved_bytes", bytes_json(curve.baseline_reserved)}}},
+                 {"points", points},
+                 {"notes", notes_json(curve.notes)}};
+  if (!curve.until.empty()) {
+    object["until"] = curve.until;
+    object["answer"] = curve.answer ? json(curve.points[*curve.answer].value) : json(nullptr);
+    object["answer_text"] = curve.answer_text;
+  }
+  return object;
+}
+
+void write_curve_text(const Curve& curve, std::ostream& out) {
+  out << "What if       " << question(curve) << '\n';
+  out << "Now           " << now_text(curve) << '\n';
+  if (!curve.until.empty())
+    out << "Answer        " << curve.until << " " << curve.answer_text << '\n';
+  out << '\n';
+  write_aligned(table_of(curve, true), out);
+  if (const Table figures = figure_table(curve); !figures.rows.empty()) {
+    out << '\n';
+    write_aligned(figures, out);
+  }
+  for (const Note& note : curve.notes.all()) out << "\n  - " << note_text(note) << '\n';
+}
+
+void write_curve_markdown(const Curve& curve, std::ostream& out) {
+  out << "### " << question(curve) << "\n\n";
+  if (!curve.until.empty()) out << "**" << curve.until << " " << curve.answer_text << "**\n\n";
+  out << "Now " << now_text(curve) << ".\n\n";
+  write_markdown_table(table_of(curve, false), out);
+}
+
+void write_curve_csv(const Curve& curve, std::ostream& out) {
+  out << "value,step_time_ns,peak_allocated_bytes,peak_reserved_bytes,fits,satisfies,on_front,"
+         "refused\n";
+  const auto bytes = [](const std::optional<Bytes>& level) {
+    return level ? std::to_string(level->count) : std::string();
+  };
+  for (const CurvePoint& point : curve.points) {
+    out << csv_text(point.value) << ',';
+    if (point.refused.empty()) out << point.step_time.count();
+    out << ',' << bytes(point.peak_allocated) << ',' << bytes(point.peak_reserved) << ','
+        << point.fits << ',' << point.satisfies << ',' << point.on_front << ','
+        << csv_text(point.refused) << '\n';
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,91 @@
+#include "scenario/apply.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "foretrace/infer.h"
+#include "foretrace/machine.h"
+
+namespace foretrace {
+namespace {
+
+/// Refuses more time than the clock can count, should all of it pass in turn.
+void check_length(const Graph& graph) {
+  constexpr double kMost = 9.2e18;
+  double total = 0;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId task{i};
+    if (graph.removed(task)) continue;
+    total += static_cast<double>(graph.task(task).duration.count());
+    total += static_cast<double>(std::max(graph.task(task).gap, 0ns).count());
+  }
+  graph.each_dependency([&](const Dependency& wait) {
+    total += static_cast<double>(std::max(wait.lag, 0ns).count());
+  });
+  if (total < kMost) return;
+  throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");
+}
+
+void apply_one(const Transform& transform, const std::string& use, Graph& graph, Applied& applied) {
+  Effect effect = within(use, [&] {
+    Effect done = transform.apply(graph);
+    check_length(graph);
+    return done;
+  });
+  applied.steps.push_back({use, effect.summary, effect.changed == 0, std::move(effect.figures)});
+  if (effect.changed == 0)
+    applied.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
+  for (const std::string& assumption : effect.assumptions) {
+    std::vector<std::string>& known = applied.assumptions;
+    if (std::find(known.begin(), known.end(), assumption) == known.end())
+      known.push_back(assumption);
+  }
+  applied.notes.merge(effect.notes);
+}
+
+std::string use_of(const Scenario& scenario, std::size_t step) {
+  return step < scenario.uses.size() ? scenario.uses[step] : "transform " + std::to_string(step);
+}
+
+}  // namespace
+
+void Donors::teach(const Scenario& scenario) {
+  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
+    const std::string path = scenario.transforms[i]->donor();
+    if (path.empty()) continue;
+    within(use_of(scenario, i), [&] {
+      if (!graphs_.contains(path)) {
+        const std::vector<Trace> traces = import_all(path, {.cache_folder = cache_folder_});
+        graphs_.emplace(path, infer(traces.front()).graph);
+      }
+      scenario.transforms[i]->learn(graphs_.at(path));
+    });
+  }
+}
+
+bool edits(const Scenario& scenario) {
+  return !scenario.transforms.empty() || !scenario.machine.empty();
+}
+
+Applied apply(const Scenario& scenario, Graph& graph) {
+  Applied applied;
+  if (!scenario.machine.empty()) {
+    const auto machine = read_transform({{"use", "faster_device"}, {"to", scenario.machine}});
+    apply_one(*machine, "faster_device:to=" + scenario.machine, graph, applied);
+  }
+  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
+    apply_one(*scenario.transforms[i], use_of(scenario, i), graph, applied);
+  }
+  return applied;
+}
+
+AllocatorSettings allocator_of(const Scenario& scenario) {
+  AllocatorSettings settings = scenario.allocator;
+  if (settings.limit == Bytes{} && !scenario.machine.empty())
+    settings.limit = find_device(scenario.machine).memory;
+  return settings;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,44 @@
+#pragma once
+
+// The one place where transforms are applied.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/notes.h"
+#include "foretrace/report.h"
+#include "foretrace/scenario.h"
+
+namespace foretrace {
+
+/// Graphs of the traces that transforms learn from, by path; each is read once.
+class Donors {
+ public:
+  explicit Donors(std::string cache_folder) : cache_folder_(std::move(cache_folder)) {}
+  /// Lets those transforms of the scenario learn that ask for a donor. Throws Error with the place.
+  void teach(const Scenario& scenario);
+
+ private:
+  std::string cache_folder_;
+  std::map<std::string, Graph> graphs_;
+};
+
+struct Applied {
+  std::vector<AppliedStep> steps;
+  std::vector<std::string> assumptions;
+  Notes notes;
+};
+
+/// Whether the scenario changes the graph.
+bool edits(const Scenario& scenario);
+
+/// Moves the graph to the scenario's machine, then applies its transforms in order.
+Applied apply(const Scenario& scenario, Graph& graph);
+
+/// The settings that the predicted job's allocator has: those of the scenario, and the memory of
+/// its machine for a limit where none is given.
+AllocatorSettings allocator_of(const Scenario& scenario);
+
+}  // namespace foretrace

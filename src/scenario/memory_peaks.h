@@ -1,0 +1,19 @@
+#pragma once
+
+// What a timeline needs of each device's memory, and whether it is to be had.
+
+#include <vector>
+
+#include "foretrace/allocator.h"
+#include "foretrace/graph.h"
+#include "foretrace/report.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+/// One for each device with allocations; the caching allocator is replayed for those that are no
+/// host.
+std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timeline,
+                                     const AllocatorSettings& settings);
+
+}  // namespace foretrace

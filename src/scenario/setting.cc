@@ -1,0 +1,149 @@
+#include "scenario/setting.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "foretrace/allocator.h"
+#include "foretrace/error.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kMemory = "memory";
+
+const Json& steps_of(const Json& scenario) {
+  static const Json none = Json::array();
+  const auto found = scenario.find("transforms");
+  return found == scenario.end() ? none : *found;
+}
+
+/// The number in "transforms[1]".
+std::size_t numbered(std::string_view head, std::size_t steps) {
+  constexpr std::string_view kBegin = "transforms[";
+  std::size_t number = 0;
+  const std::string_view digits = head.substr(kBegin.size());
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || digits.substr(static_cast<std::size_t>(end - digits.data())) != "]")
+    throw Error("must be a setting such as \"transforms[0].buffers\"");
+  if (number < steps) return number;
+  throw Error("there is no transforms[" + std::to_string(number) + "]; the scenario has " +
+              std::to_string(steps));
+}
+
+/// The only step that uses this transform.
+std::size_t named(std::string_view transform, const Json& steps) {
+  std::optional<std::size_t> found;
+  std::string known(kMemory);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::string use = steps[i].value("use", "");
+    known += ", " + use;
+    if (use != transform) continue;
+    if (found) {
+      throw Error("several steps are \"" + use + "\"; name one as transforms[" +
+                  std::to_string(*found) + "] or transforms[" + std::to_string(i) + "]");
+    }
+    found = i;
+  }
+  if (found) return *found;
+  throw Error("there is no step \"" + std::string(transform) + "\" to vary; there are " + known);
+}
+
+/// Sets "where.name" in an object.
+void set(Json& object, std::string_view name, const Json& value) {
+  Json* at = &object;
+  while (true) {
+    if (!at->is_object()) throw Error("has no settings of its own");
+    const std::size_t dot = name.find('.');
+    at = &(*at)[std::string(name.substr(0, dot))];
+    if (dot == std::string_view::npos) break;
+    if (at->is_null()) *at = Json::object();
+    name.remove_prefix(dot + 1);
+  }
+  *at = value;
+}
+
+/// Those of `changes`, and of `settings` where it has none.
+void merge(Json& settings, const Json& changes) {
+  for (const auto& [key, value] : changes.items()) {
+    if (value.is_object() && settings.contains(key) && settings[key].is_object()) {
+      merge(settings[key], value);
+    } else {
+      settings[key] = value;
+    }
+  }
+}
+
+}  // namespace
+
+Setting::Setting(std::string_view path, const Json& scenario) {
+  const Json& steps = steps_of(scenario);
+  const std::size_t dot = path.find('.');
+  if (dot == path.npos || dot == 0 || dot + 1 == path.size()) {
+    throw Error("must be a setting such as \"transforms[0].buffers\", got \"" + std::string(path) +
+                "\"");
+  }
+  const std::string_view head = path.substr(0, dot);
+  name_ = path.substr(dot + 1);
+  of_memory_ = head == kMemory;
+  if (of_memory_) return;
+  step_ = head.starts_with("transforms[") ? numbered(head, steps.size()) : named(head, steps);
+}
+
+Json Setting::settings_of(const Json& scenario) const {
+  if (of_memory_) return scenario.value(std::string(kMemory), Json::object());
+  return steps_of(scenario)[step_];
+}
+
+Json Setting::put(Json scenario, const Json& settings) const {
+  if (of_memory_) {
+    AllocatorSettings checked;
+    read_json(settings, checked);
+    scenario[std::string(kMemory)] = settings;
+  } else {
+    read_transform(settings);
+    scenario["transforms"][step_] = settings;
+  }
+  return scenario;
+}
+
+Json Setting::with(const Json& scenario, const Json& value) const {
+  Json settings = settings_of(scenario);
+  set(settings, name_, value);
+  return put(scenario, settings);
+}
+
+Json Setting::with_text(const Json& scenario, std::string_view value) const {
+  const std::string assignment = name_ + "=" + std::string(value);
+  Json settings = settings_of(scenario);
+  if (of_memory_) {
+    AllocatorSettings kinds;
+    merge(settings, read_assignments(assignment, kinds));
+  } else {
+    merge(settings, read_assignments(assignment, *read_transform(settings)));
+  }
+  return put(scenario, settings);
+}
+
+Json Setting::value(const Json& scenario) const {
+  Json settings = settings_of(scenario);
+  if (of_memory_) {
+    AllocatorSettings whole;
+    read_json(settings, whole);
+    settings = write_json(whole);
+  } else {
+    settings = write_json(*read_transform(settings));
+  }
+  const Json* at = &settings;
+  for (std::string_view name = name_;; name.remove_prefix(name.find('.') + 1)) {
+    const auto found = at->find(std::string(name.substr(0, name.find('.'))));
+    if (found == at->end()) return {};
+    at = &*found;
+    if (name.find('.') == name.npos) return *at;
+  }
+}
+
+}  // namespace foretrace

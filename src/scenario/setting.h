@@ -1,0 +1,36 @@
+#pragma once
+
+// Names one setting of a scenario, so that it can be given other values: "transforms[1].workers",
+// "loader.workers" for the only step that is a loader, "memory.limit".
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace foretrace {
+
+class Setting {
+ public:
+  /// Throws Error if the scenario (as write_scenario() gives it) has no such step.
+  Setting(std::string_view path, const nlohmann::json& scenario);
+
+  /// The scenario with another value for it. Throws Error if that cannot be read.
+  nlohmann::json with(const nlohmann::json& scenario, const nlohmann::json& value) const;
+  /// The same for a value as it would be given on the command line: "3", "1GB/s".
+  nlohmann::json with_text(const nlohmann::json& scenario, std::string_view value) const;
+  /// Its value in the scenario, defaults included; null if it is left out.
+  nlohmann::json value(const nlohmann::json& scenario) const;
+
+  bool is_of_memory() const { return of_memory_; }
+  std::size_t step() const { return step_; }
+
+ private:
+  nlohmann::json settings_of(const nlohmann::json& scenario) const;
+  nlohmann::json put(nlohmann::json scenario, const nlohmann::json& settings) const;
+
+  bool of_memory_ = false;
+  std::size_t step_ = 0;
+  std::string name_;  ///< "where.name"
+};
+
+}  // namespace foretrace

@@ -1,0 +1,126 @@
+#include "scenario/values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kMostValues = 10'000;
+constexpr std::int64_t kUsualSteps = 10;
+constexpr std::int64_t kMostSingly = 64;  ///< Whole numbers that are all tried unasked.
+
+struct Quantity {
+  double number = 0;
+  std::string unit;
+  bool whole = false;  ///< Written as a whole number.
+};
+
+std::optional<Quantity> read_quantity(std::string_view text) {
+  Quantity quantity;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), quantity.number);
+  if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
+  const auto digits = static_cast<std::size_t>(end - text.data());
+  quantity.unit = text.substr(digits);
+  quantity.whole = text.substr(0, digits).find_first_of(".eE") == text.npos;
+  return quantity;
+}
+
+std::string written(double number, bool whole, const std::string& unit) {
+  return to_text(whole ? std::round(number) : number) + unit;
+}
+
+Quantity end_of_range(std::string_view text) {
+  const std::optional<Quantity> quantity = read_quantity(text);
+  if (!quantity)
+    throw Error("must be a range of quantities such as 0..16 or 1GB/s..8GB/s, got \"" +
+                std::string(text) + "\" at one end");
+  return *quantity;
+}
+
+/// "/20" at the end: into so many steps. Not the "/s" of a bandwidth.
+std::optional<std::int64_t> take_steps(std::string_view& text) {
+  const std::size_t slash = text.rfind('/');
+  if (slash == text.npos) return std::nullopt;
+  const std::string_view digits = text.substr(slash + 1);
+  std::int64_t steps = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), steps);
+  if (digits.empty() || end != digits.data() + digits.size()) return std::nullopt;
+  if (error != std::errc() || steps < 1 || steps > kMostValues) {
+    throw Error("must have from 1 to " + std::to_string(kMostValues) + " steps, got " +
+                std::string(digits));
+  }
+  text = text.substr(0, slash);
+  return steps;
+}
+
+Values read_range(std::string_view low_text, std::string_view high_text, bool whole_setting) {
+  const std::optional<std::int64_t> asked = take_steps(high_text);
+  const Quantity low = end_of_range(low_text), high = end_of_range(high_text);
+  if (low.unit != high.unit) {
+    throw Error("must have one unit at both ends, got \"" + low.unit + "\" and \"" + high.unit +
+                "\"");
+  }
+  if (low.number >= high.number) throw Error("must begin with the smaller end");
+  Values values;
+  values.is_range = true;
+  values.whole = whole_setting && low.whole && high.whole;
+  const double span = high.number - low.number;
+  std::int64_t steps = asked.value_or(kUsualSteps);
+  if (values.whole && !asked && span <= static_cast<double>(kMostSingly))
+    steps = static_cast<std::int64_t>(span);
+  for (std::int64_t i = 0; i <= steps; ++i) {
+    const double number = low.number + span * (static_cast<double>(i) / static_cast<double>(steps));
+    std::string value = written(number, values.whole, low.unit);
+    if (values.listed.empty() || values.listed.back() != value)
+      values.listed.push_back(std::move(value));
+  }
+  return values;
+}
+
+/// At commas outside of [...].
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : text) {
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+Values read_values(std::string_view text, bool whole_setting) {
+  const std::size_t dots = text.find("..");
+  if (dots != text.npos)
+    return read_range(text.substr(0, dots), text.substr(dots + 2), whole_setting);
+  Values values;
+  values.listed = split(text);
+  if (values.listed.size() > static_cast<std::size_t>(kMostValues))
+    throw Error("must be at most " + std::to_string(kMostValues) + " values");
+  for (const std::string& value : values.listed) {
+    if (value.empty()) throw Error("must be values such as 1,2,4 or a range such as 0..16");
+  }
+  return values;
+}
+
+std::string between(const Values& values, std::string_view low, std::string_view high) {
+  const Quantity from = end_of_range(low), to = end_of_range(high);
+  double middle = from.number + (to.number - from.number) / 2;
+  if (values.whole) middle = std::floor(middle);
+  std::string text = written(middle, values.whole, from.unit);
+  return text == low || text == high ? std::string() : text;
+}
+
+}  // namespace foretrace

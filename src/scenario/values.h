@@ -1,0 +1,23 @@
+#pragma once
+
+// The values that a setting is to have in turn: "1,2,4", "0..16", "0..1/20", "8GB..40GB/8".
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace foretrace {
+
+struct Values {
+  std::vector<std::string> listed;  ///< In the order given; or the ends and what lies between.
+  bool is_range = false;            ///< Any value between two neighbours could be tried, too.
+  bool whole = false;               ///< Of a range: only whole numbers.
+};
+
+/// `whole_setting`: the setting takes whole numbers only. Throws Error.
+Values read_values(std::string_view text, bool whole_setting);
+
+/// The value in the middle of two of a range; empty if there is none that differs from both.
+std::string between(const Values& values, std::string_view low, std::string_view high);
+
+}  // namespace foretrace

@@ -1,0 +1,236 @@
+// One setting, many values: the curve of time against memory, and the search along it.
+//
+// Every point is a prediction of its own from the same inferred graph. With an assertion to hold
+// until, and a range, the two neighbours between which it begins or ceases to hold are narrowed
+// down until a thousandth of the range, or two neighbouring whole numbers, are left.
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "foretrace/scenario.h"
+#include "scenario/apply.h"
+#include "scenario/asserts.h"
+#include "scenario/baseline.h"
+#include "scenario/inputs.h"
+#include "scenario/setting.h"
+#include "scenario/values.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMostHalvings = 10;
+
+/// The greatest over devices; nothing where no device has one.
+std::optional<Bytes> greatest(const std::vector<MemoryPeak>& peaks, bool reserved) {
+  std::optional<Bytes> most;
+  for (const MemoryPeak& peak : peaks) {
+    const std::optional<Bytes> one = reserved ? peak.peak_reserved : peak.peak_allocated;
+    if (one && peak.device >= 0) most = std::max(most.value_or(*one), *one);
+  }
+  return most;
+}
+
+class Varied {
+ public:
+  Varied(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+         std::string cache_folder)
+      : ranks_(ranks),
+        json_(write_scenario(scenario)),
+        setting_(within("--vary", [&] { return Setting(question.setting, json_); })),
+        until_(question.until),
+        donors_(std::move(cache_folder)) {
+    within("--vary " + question.setting, [&] {
+      const Json now = setting_.value(json_);
+      values_ = read_values(question.values, !now.is_number_float() && !now.is_string());
+      for (const std::string& value : values_.listed) setting_.with_text(json_, value);
+    });
+    if (!until_.empty()) within("--until", [&] { check_assert(until_); });
+    for (const Inference& rank : ranks_) baselines_.push_back(baseline_of(rank));
+    for (const Baseline& baseline : baselines_) note_baseline(baseline.prediction);
+  }
+
+  Curve run() {
+    add(values_.listed);
+    if (!until_.empty() && values_.is_range) narrow();
+    refuse_nothing();
+    mark_front();
+    if (!until_.empty()) find_answer();
+    return std::move(curve_);
+  }
+
+ private:
+  using Points = std::vector<CurvePoint>;
+
+  /// Works points out on all cores, and puts them behind those there are.
+  void add(const std::vector<std::string>& values) {
+    const std::size_t first = curve_.points.size();
+    curve_.points.resize(first + values.size());
+    std::vector<Scenario> scenarios;
+    for (const std::string& value : values) {
+      scenarios.push_back(parse_scenario(setting_.with_text(json_, value)));
+      donors_.teach(scenarios.back());
+    }
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < values.size(); i = next++) {
+        curve_.points[first + i] = point(values[i], scenarios[i]);
+      }
+    };
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    std::vector<std::thread> others;
+    for (std::size_t i = 1; i < std::min(cores, values.size()); ++i) others.emplace_back(work);
+    work();
+    for (std::thread& other : others) other.join();
+  }
+
+  /// Never throws: what a value cannot be asked for is part of the answer.
+  CurvePoint point(const std::string& value, const Scenario& scenario) {
+    CurvePoint point;
+    point.value = value;
+    try {
+      const Prediction prediction = slowest(scenario);
+      point.step_time = prediction.predicted.step_time;
+      point.peak_allocated = greatest(prediction.predicted_memory, false);
+      point.peak_reserved = greatest(prediction.predicted_memory, true);
+      for (const MemoryPeak& peak : prediction.predicted_memory)
+        point.fits = point.fits && !peak.out_of_memory;
+      point.satisfies = until_.empty() || holds_at_point(until_, prediction);
+      const std::size_t machine = scenario.machine.empty() ? 0 : 1;
+      if (!setting_.is_of_memory() && setting_.step() + machine < prediction.steps.size())
+        point.figures = prediction.steps[setting_.step() + machine].figures;
+    } catch (const Error& error) {
+      point.refused = error.what();
+      point.satisfies = false;
+    }
+    return point;
+  }
+
+  Prediction slowest(const Scenario& scenario) const {
+    Prediction worst;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      Prediction next = predict_on(baselines_[i], ranks_[i], scenario);
+      if (i == 0 || next.predicted.step_time > worst.predicted.step_time) worst = std::move(next);
+    }
+    return worst;
+  }
+
+  void note_baseline(const Prediction& prediction) {
+    curve_.baseline_step_time = std::max(curve_.baseline_step_time, prediction.baseline.step_time);
+    const auto grow = [](std::optional<Bytes>& level, std::optional<Bytes> other) {
+      if (other) level = std::max(level.value_or(*other), *other);
+    };
+    grow(curve_.baseline_allocated, greatest(prediction.baseline_memory, false));
+    grow(curve_.baseline_reserved, greatest(prediction.baseline_memory, true));
+  }
+
+  /// The first two neighbours of which only one satisfies.
+  std::size_t change() const {
+    const Points& points = curve_.points;
+    std::size_t i = 1;
+    while (i < points.size() && points[i - 1].satisfies == points[i].satisfies) ++i;
+    return i;
+  }
+
+  void narrow() {
+    for (int halvings = 0; halvings < kMostHalvings; ++halvings) {
+      const std::size_t behind = change();
+      if (behind >= curve_.points.size()) return;
+      const std::string middle =
+          between(values_, curve_.points[behind - 1].value, curve_.points[behind].value);
+      if (middle.empty()) return;
+      add({middle});
+      const auto place = curve_.points.begin() + static_cast<std::ptrdiff_t>(behind);
+      std::rotate(place, curve_.points.end() - 1, curve_.points.end());
+    }
+  }
+
+  void refuse_nothing() const {
+    for (const CurvePoint& point : curve_.points) {
+      if (point.refused.empty()) return;
+    }
+    throw Error(curve_.points.front().refused);
+  }
+
+  /// Among those that fit. Where no memory is recorded there is no front.
+  void mark_front() {
+    const auto counts = [](const CurvePoint& point) {
+      return point.refused.empty() && point.fits && point.peak_allocated;
+    };
+    for (CurvePoint& one : curve_.points) {
+      if (!counts(one)) continue;
+      one.on_front =
+          std::none_of(curve_.points.begin(), curve_.points.end(), [&](const CurvePoint& other) {
+            if (!counts(other)) return false;
+            const bool no_worse =
+                other.step_time <= one.step_time && *other.peak_allocated <= *one.peak_allocated;
+            const bool better =
+                other.step_time < one.step_time || *other.peak_allocated < *one.peak_allocated;
+            return no_worse && better;
+          });
+    }
+  }
+
+  void find_answer() {
+    const Points& points = curve_.points;
+    const std::size_t behind = change();
+    const bool first_holds = points.front().satisfies;
+    if (behind >= points.size()) {
+      curve_.answer_text = first_holds ? "holds for every value tried" : "holds for no value tried";
+      if (first_holds) curve_.answer = points.size() - 1;
+      return;
+    }
+    curve_.answer = first_holds ? behind - 1 : behind;
+    curve_.answer_text = first_holds ? "holds up to " + points[*curve_.answer].value
+                                     : "holds from " + points[*curve_.answer].value + " on";
+    for (std::size_t i = behind + 1; i < points.size(); ++i) {
+      if (points[i].satisfies == points[behind].satisfies) continue;
+      curve_.notes.add(Severity::warning,
+                       "whether it holds changes more than once along the values; the answer is "
+                       "the first change",
+                       points[i].value);
+      return;
+    }
+  }
+
+  const std::vector<Inference>& ranks_;
+  Json json_;
+  Setting setting_;
+  std::string until_;
+  Donors donors_;
+  Values values_;
+  std::vector<Baseline> baselines_;
+  Curve curve_;
+};
+
+}  // namespace
+
+Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+           const PredictOptions& options) {
+  CHECK(!ranks.empty());
+  Curve curve = Varied(ranks, scenario, question, options.cache_folder).run();
+  curve.setting = question.setting;
+  curve.uses = scenario.uses;
+  curve.until = question.until;
+  return curve;
+}
+
+Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
+           const PredictOptions& options) {
+  const std::vector<Trace> traces = import_all(
+      trace_path,
+      {.cache_folder = options.cache_folder, .execution_trace = options.execution_trace});
+  std::vector<Inference> ranks;
+  for (const Trace& trace : traces)
+    ranks.push_back(within(trace_path, [&] { return infer(trace); }));
+  Curve curve = vary(ranks, scenario, question, options);
+  curve.inputs = input_files(trace_path, traces);
+  return curve;
+}
+
+}  // namespace foretrace
