@@ -12,6 +12,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "transform/device_change.h"
 #include "transform/edit.h"
 #include "transform/registered.h"
 
@@ -42,9 +43,13 @@ class BatchnormRestructure final : public Transform {
                   norms_ + "\"");
     }
     if (!keep_activations_) {
+      // Convolutions with "relu" in their names have done the activation already.
+      KernelClasses classes(graph);
       const std::vector<char> activation = marked(graph, tasks, "activations", activations_);
       for (const TaskId task : tasks) {
-        if (activation[index(task)] != 0 && norm[index(task)] == 0 && beside(graph, task, norm))
+        const bool named = activation[index(task)] != 0 && norm[index(task)] == 0;
+        if (named && classes.of(graph.task(task).name).bound == Boundness::memory &&
+            beside(graph, task, norm))
           activations.push_back(task);
       }
     }

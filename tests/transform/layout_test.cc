@@ -34,6 +34,14 @@ stream |.cccbbrrdddtt|
 )");
 }
 
+TEST(BatchnormRestructure, AConvolutionIsNoActivationWhateverItsName) {
+  EXPECT_EQ(simulated("stream: \"c volta_scudnn_relu_interior\" 3, \"b cudnn::bn_fw_tr\" 4",
+                      R"({"use": "batchnorm_restructure"})"),
+            R"(
+stream |cccbb|
+)");
+}
+
 TEST(BatchnormRestructure, NamesThePublishedBound) {
   Graph graph = parse_graph(kNorm);
   const Effect effect = read_transform_text("batchnorm_restructure")->apply(graph);
