@@ -178,6 +178,9 @@ class AccessFinder {
       if (takes(works[i], bytes) && touch(block, thread, i, false)) any = true;
       if (writes_of_size_.contains({thread, i, bytes})) break;
     }
+    // What waits for the update is not for the next op.
+    const MemoryUse use = draft_.graph.allocations()[block].use;
+    if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient) return;
     // Copies that only fill other blocks are none.
     for (std::uint32_t i = next; !any && i < works.size() && i < next + kMostAhead; ++i) {
       if (!is_there(block, works[i].time)) break;
