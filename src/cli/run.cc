@@ -53,13 +53,23 @@ void check_command(int argc, const char* const* argv) {
               (command.empty() ? "--help`" : "help " + command + "`"));
 }
 
+/// Of the command that was asked about, or of the one inside of it.
+std::string help_text(const CLI::App& app) {
+  std::string path;
+  const CLI::App* asked = &app;
+  while (!asked->get_subcommands().empty()) {
+    path += (path.empty() ? "" : " ") + asked->get_name();
+    asked = asked->get_subcommands().front();
+  }
+  return path.empty() ? app.help() : asked->help(path);
+}
+
 int parse_and_call(int argc, const char* const* argv, Session& session) {
   check_command(argc, argv);
   try {
     session.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    const auto chosen = session.app.get_subcommands();
-    session.out << (chosen.empty() ? session.app.help() : chosen.front()->help("foretrace"));
+    session.out << help_text(session.app);
   } catch (const CLI::CallForAllHelp&) {
     session.out << session.app.help("", CLI::AppFormatMode::All);
   } catch (const CLI::CallForVersion&) {

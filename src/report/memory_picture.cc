@@ -24,22 +24,65 @@ Stretch pictured(const MemoryReport& report) {
   return stretch;
 }
 
+/// What is drawn: times of the recording, or the numbers of events in their place.
+struct Drawn {
+  Nanoseconds from{0}, to{0};
+  std::vector<MemoryCurve::Point> curve;  ///< The first point is at `from` or before.
+  std::vector<std::pair<Nanoseconds, Phase>> phases;
+};
+
+Drawn by_time(const MemoryReport& report, const Stretch& stretch) {
+  Drawn drawn{stretch.from, stretch.to, {}, report.phase_begins};
+  for (const MemoryCurve::Point& point : report.curve) {
+    if (point.time > stretch.to) break;
+    if (point.time <= stretch.from) drawn.curve.clear();
+    drawn.curve.push_back(point);
+  }
+  return drawn;
+}
+
+/// Where the host runs ahead, nearly all happens in an instant, and the time says nothing.
+bool is_crowded(const Drawn& drawn, std::size_t columns) {
+  constexpr std::size_t kFew = 8;
+  if (drawn.curve.size() < kFew || drawn.to <= drawn.from) return false;
+  const Nanoseconds width = (drawn.to - drawn.from) / static_cast<std::int64_t>(columns) + 1ns;
+  std::size_t used = 0;
+  std::int64_t last = -1;
+  for (const MemoryCurve::Point& point : drawn.curve) {
+    const std::int64_t column = (point.time - drawn.from) / width;
+    used += column != last ? 1 : 0, last = column;
+  }
+  return used * kFew <= columns;
+}
+
+Drawn by_event(const Drawn& timed) {
+  Drawn drawn{0ns, Nanoseconds(std::ssize(timed.curve)), timed.curve, timed.phases};
+  for (std::size_t i = 0; i < drawn.curve.size(); ++i)
+    drawn.curve[i].time = Nanoseconds(static_cast<std::int64_t>(i));
+  for (auto& [time, phase] : drawn.phases) {
+    const auto at = std::lower_bound(
+        timed.curve.begin(), timed.curve.end(), time,
+        [](const MemoryCurve::Point& point, Nanoseconds value) { return point.time < value; });
+    time = Nanoseconds(at - timed.curve.begin());
+  }
+  return drawn;
+}
+
 char letter(Phase phase) {
   constexpr std::string_view kLetters = ".IFBU";  // By Phase.
   return kLetters[static_cast<std::size_t>(phase)];
 }
 
 /// Of each column, the time at which it ends.
-Nanoseconds column_end(const Stretch& stretch, std::size_t column, std::size_t columns) {
+Nanoseconds column_end(const Drawn& stretch, std::size_t column, std::size_t columns) {
   const double share = static_cast<double>(column + 1) / static_cast<double>(columns);
   return stretch.from + scaled(stretch.to - stretch.from, share);
 }
 
-std::vector<Bytes> column_levels(const MemoryReport& report, const Stretch& stretch,
-                                 std::size_t columns) {
+std::vector<Bytes> column_levels(const Drawn& stretch, std::size_t columns) {
   std::vector<Bytes> most(columns);
   std::size_t at = 0;
-  const auto& curve = report.curve;
+  const auto& curve = stretch.curve;
   Nanoseconds from = stretch.from;
   for (std::size_t column = 0; column < columns; ++column) {
     const Nanoseconds end = column_end(stretch, column, columns);
@@ -54,12 +97,12 @@ std::vector<Bytes> column_levels(const MemoryReport& report, const Stretch& stre
   return most;
 }
 
-std::string phase_letters(const MemoryReport& report, const Stretch& stretch, std::size_t columns) {
+std::string phase_letters(const Drawn& stretch, std::size_t columns) {
   std::string letters;
   Nanoseconds from = stretch.from;
   for (std::size_t column = 0; column < columns; ++column) {
     Phase phase = Phase::none;
-    for (const auto& [time, begun] : report.phase_begins) {
+    for (const auto& [time, begun] : stretch.phases) {
       if (time <= from) phase = begun;
     }
     letters += letter(phase);
@@ -80,13 +123,19 @@ Bytes foot(const std::vector<Bytes>& levels) {
 std::string pictured_stretch(const MemoryReport& report) {
   const Stretch stretch = pictured(report);
   return (stretch.step.empty() ? "the recording" : stretch.step) + ", " +
-         to_text(stretch.to - stretch.from);
+         to_text(stretch.to - stretch.from) +
+         (is_crowded(by_time(report, stretch), kPictureColumns)
+              ? ", in order of events as the host runs far ahead"
+              : "");
 }
 
 std::string level_picture(const MemoryReport& report, std::size_t columns, std::size_t rows) {
   const Stretch stretch = pictured(report);
   if (stretch.to <= stretch.from || report.curve.empty()) return {};
-  const std::vector<Bytes> levels = column_levels(report, stretch, columns);
+  Drawn drawn = by_time(report, stretch);
+  if (drawn.curve.empty()) return {};
+  if (is_crowded(drawn, columns)) drawn = by_event(drawn);
+  const std::vector<Bytes> levels = column_levels(drawn, columns);
   const Bytes most = *std::max_element(levels.begin(), levels.end());
   if (most <= Bytes{}) return {};
   const Bytes least = foot(levels);
@@ -110,7 +159,7 @@ std::string level_picture(const MemoryReport& report, std::size_t columns, std::
     picture += line + '\n';
   }
   picture += padded(least > Bytes{} ? "" : "0") + " +" + std::string(columns, '-') + '\n';
-  const std::string letters = phase_letters(report, stretch, columns);
+  const std::string letters = phase_letters(drawn, columns);
   if (letters.find_first_not_of('.') != std::string::npos)
     picture += padded("") + "  " + letters + '\n';
   return picture;

@@ -10,7 +10,8 @@
 //               FFFFFFFFFFBBBBBUU   0 ns to 150.2 ms
 //
 // Each column shows the highest level in its stretch of time; the scale does not begin at 0 where
-// most of the memory never moves.
+// most of the memory never moves. Where nearly all happens in a few columns, because the host runs
+// far ahead of the device, events take the place of time.
 
 #include <string>
 
@@ -18,9 +19,11 @@
 
 namespace foretrace {
 
+constexpr std::size_t kPictureColumns = 64;
+
 /// Of the step with the peak, or of the whole window where that is in no step. Empty for a window
 /// of no length.
-std::string level_picture(const MemoryReport& report, std::size_t columns = 64,
+std::string level_picture(const MemoryReport& report, std::size_t columns = kPictureColumns,
                           std::size_t rows = 8);
 
 /// The stretch of time that the picture is of, in words.
