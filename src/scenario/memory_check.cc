@@ -20,11 +20,11 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint64_t kMostAddress = std::uint64_t{1} << 62;
+constexpr std::uint64_t kLastSoundAddress = std::uint64_t{1} << 62;
 constexpr std::int64_t kMostRecorded = std::int64_t{1} << 50;
 
 bool is_sound(const MemoryRecord& record) {
-  return record.device >= 0 && record.address > 0 && record.address < kMostAddress &&
+  return record.device >= 0 && record.address > 0 && record.address < kLastSoundAddress &&
          std::abs(record.bytes) < kMostRecorded && record.total_allocated < kMostRecorded &&
          record.total_reserved < kMostRecorded;
 }
@@ -142,10 +142,10 @@ class RecordReplay {
     for (const EarlyBlock& block : early_) known += block.bytes;
     const std::int64_t rest = memory_.allocated - known;
     if (rest > 0) {
-      allocator_.adopt({.address = kMostAddress,
+      allocator_.adopt({.address = kLastSoundAddress,
                         .bytes = rest,
                         .stream = kNobodysStream,
-                        .blocks = {{kMostAddress, rest, rest, kFirstOtherHandle, false}}});
+                        .blocks = {{kLastSoundAddress, rest, rest, kFirstOtherHandle, false}}});
     }
     for (std::size_t i = 0; i < early_.size(); ++i) {
       allocator_.malloc(static_cast<std::int64_t>(i), Bytes{early_[i].bytes},

@@ -4,6 +4,8 @@
 #include "foretrace/allocator.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 
 #include "simulate/allocator_impl.h"
 
@@ -86,9 +88,13 @@ OutOfMemory CachingAllocator::Impl::refusal_of(const CacheRequest& request) cons
                       .segment = request.segment,
                       .levels = table.levels(),
                       .largest_free = 0};
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (const bool small : {true, false}) {
-    for (const CachePool::Free& free : table.pool(small).free) {
-      refusal.largest_free = std::max(refusal.largest_free, free.bytes);
+    const auto& free = table.pool(small).free;
+    for (auto at = free.begin(); at != free.end();) {
+      at =
+          free.upper_bound({at->stream, kMost, 0, 0});  // The next stream; in front is the largest.
+      refusal.largest_free = std::max(refusal.largest_free, std::prev(at)->bytes);
     }
   }
   return refusal;

@@ -9,6 +9,8 @@
 namespace foretrace {
 namespace {
 
+constexpr std::uint64_t kMostAddress = std::uint64_t{1} << 63;
+
 bool fits(const AllocatorBlock& block, const CacheBlock& room) {
   return block.bytes > 0 && block.address >= room.address && block.address < room.end() &&
          static_cast<std::uint64_t>(block.bytes) <= room.end() - block.address;
@@ -131,11 +133,14 @@ void CachingAllocator::Impl::unmap(std::uint32_t block) {
   table.remove_segment(pages);
 }
 
-/// Gaps between the blocks that are listed are free; what overlaps is left out. An expandable
+/// Gaps between the blocks that are listed are free; what overlaps is left out, and so is
+/// a segment that nobody has. An expandable
 /// segment is taken as one that cannot grow, as nobody says how much address space it has; what
 /// grows does so elsewhere.
 void CachingAllocator::Impl::adopt(const AllocatorSegment& segment) {
-  if (segment.bytes <= 0) return;
+  const bool has_room = segment.bytes > 0 && segment.address < kMostAddress &&
+                        segment.bytes <= kOneExabyte - table.levels().reserved;
+  if (!has_room) return;
   addresses.reserve(segment.address, segment.bytes);
   table.add(&AllocatorLevels::reserved, segment.bytes);
   std::uint32_t rest = table.add_segment({.address = segment.address,
@@ -154,12 +159,12 @@ void CachingAllocator::Impl::adopt(const AllocatorSegment& segment) {
     }
     const std::uint32_t taken = rest;
     rest = block.bytes < table[taken].bytes ? table.split(taken, block.bytes) : kNoBlock;
-    table[taken].requested = block.requested;
+    table[taken].requested = std::clamp<std::int64_t>(block.requested, 0, block.bytes);
     table[taken].handle = block.handle;
     handles.emplace(block.handle, taken);
     table.add(&AllocatorLevels::allocated, block.bytes);
     table.add(&AllocatorLevels::active, block.bytes);
-    table.add(&AllocatorLevels::requested, block.requested);
+    table.add(&AllocatorLevels::requested, table[taken].requested);
     if (rest == kNoBlock) break;
   }
   if (rest != kNoBlock) free.push_back(rest);

@@ -48,6 +48,7 @@ class DeviceReplay {
 
   void put_in_unknown(Bytes bytes) {
     if (bytes <= Bytes{}) return;
+    bytes = std::min(bytes, kMostUnknown);
     const std::int64_t handle = AllocatorRun::kWasThereBefore;
     allocator_.adopt({.address = kUnknownAddress,
                       .bytes = bytes.count,
@@ -90,6 +91,7 @@ class DeviceReplay {
  private:
   static constexpr std::int64_t kUnknownStream = -2, kAnotherStream = -3;
   static constexpr std::uint64_t kUnknownAddress = std::uint64_t{1} << 62;
+  static constexpr Bytes kMostUnknown{std::int64_t{1} << 59};  ///< More than any device has.
 
   static std::int64_t stream_of(const Allocation& block) {
     return block.stream == kNoLane ? -1 : static_cast<std::int64_t>(index(block.stream));
