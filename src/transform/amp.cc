@@ -11,6 +11,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "transform/amp_memory.h"
 #include "transform/device_change.h"
 #include "transform/edit.h"
 #include "transform/registered.h"
@@ -34,6 +35,8 @@ class Amp final : public Transform {
                 Nanoseconds(0));
     fields.flag("optimizer", optimizer_,
                 "Also kernels of the update phase, which usually keep FP32 master weights");
+    fields.flag("memory", memory_,
+                "Blocks that autocast makes in half precision take half of their memory");
     fields.flag("device_peaks", device_peaks_,
                 "Take the factors from the peaks of the device instead");
     fields.text("device", device_, "For device_peaks: its name; empty: as recorded");
@@ -59,14 +62,21 @@ class Amp final : public Transform {
     if (device_peaks_) factors = from_peaks(device_for(graph, "device", device_));
     Tally tally;
     KernelClasses classes(graph);
-    for (const TaskId task : where_.select_some(graph))
+    std::vector<char> chosen(graph.task_count(), 0), half(graph.task_count(), 0);
+    for (const TaskId task : where_.select_some(graph)) {
+      chosen[index(task)] = 1;
+      half[index(task)] = graph.task(task).kind == TaskKind::kernel &&
+                          classes.of(graph.task(task).name).half_precision;
       speed_up(graph, task, classes, factors, tally);
+    }
     if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
     if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
     if (tally.compute + tally.memory + tally.tf32 + tally.half + tally.update == 0) {
       throw Error("no kernel matches \"where\" (" + where_.to_text() + ")");
     }
-    return effect_of(tally, factors);
+    Effect effect = effect_of(tally, factors);
+    change_memory(graph, chosen, half, effect);
+    return effect;
   }
 
  private:
@@ -203,8 +213,26 @@ class Amp final : public Transform {
                                                : "kernels gain as in the Daydream paper (ATC'20); "
                                                  "names of kernels tell what bounds them");
     effect.assumptions.push_back("gradients are exchanged and weights updated in FP32");
-    effect.assumptions.push_back("memory use stays as recorded, though activations would shrink");
     return effect;
+  }
+
+  void change_memory(Graph& graph, const std::vector<char>& chosen, const std::vector<char>& half,
+                     Effect& effect) const {
+    HalvedMemory halved;
+    if (memory_ && !graph.allocations().empty()) halved = halve_memory(graph, chosen, half);
+    if (halved.blocks == 0) {
+      effect.assumptions.push_back("memory use stays as recorded, though activations would shrink");
+      return;
+    }
+    effect.changed += halved.blocks + halved.casts;
+    effect.summary += "; " + counted(halved.blocks, "block") + " of memory from " +
+                      to_text(halved.before) + " to " + to_text(halved.after) + " in all";
+    effect.figures.push_back({"halved_before", halved.before});
+    effect.figures.push_back({"halved_after", halved.after});
+    effect.figures.push_back({"weight_casts", halved.weight_casts});
+    effect.assumptions.push_back(
+        "autocast's published lists of ops tell which blocks are made in half precision; casts of "
+        "weights are kept to the end of the forward pass");
   }
 
   static constexpr Nanoseconds kLaunch = 5us;  // Recalled: the usual length of a launch call.
@@ -215,6 +243,7 @@ class Amp final : public Transform {
   double tf32_factor_ = 0.5;
   Nanoseconds shortest_ = 1us;
   bool optimizer_ = false;
+  bool memory_ = true;
   bool device_peaks_ = false;
   std::string device_;
   std::string precision_ = "fp16";
