@@ -48,7 +48,7 @@ class RewriteRule {
 
 struct RewriteSearch {
   double alpha = 1.05;
-  std::size_t most = 1000;  ///< Candidates that are looked at for one line.
+  std::size_t most = 200;  ///< Candidates that are looked at for one line.
 };
 
 /// The cheapest line found; the given one if nothing is cheaper. `exhausted` is counted up if the

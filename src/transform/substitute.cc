@@ -6,6 +6,7 @@
 //
 // Ignored: memory of what is no longer made between.
 
+#include <limits>
 #include <map>
 
 #include "foretrace/error.h"
@@ -42,7 +43,7 @@ class Substitute final : public Transform {
       throw Error("rules: must be given, such as [\"conv ; relu => conv_relu : max\"]");
     const std::vector<TaskId> tasks = where_.select_some(graph);
     const Launches launches(graph);
-    const std::vector<Group> lines = find_lines(graph, launches, tasks, longest_);
+    const std::vector<Group> lines = find_lines(graph, launches, tasks, rules);
     Tally tally;
     std::vector<Fusion> fusions;
     std::vector<TaskId> gone;
@@ -73,12 +74,36 @@ class Substitute final : public Transform {
     Nanoseconds before{0}, after{0};
   };
 
-  static std::vector<Group> find_lines(const Graph& graph, const Launches& launches,
-                                       const std::vector<TaskId>& tasks, std::int64_t longest) {
+  /// Kernels in line that some pattern matches, at most `longest` of them.
+  std::vector<Group> find_lines(const Graph& graph, const Launches& launches,
+                                const std::vector<TaskId>& tasks,
+                                const std::vector<RewriteRule>& rules) const {
     ChainRule rule;
-    rule.longest = longest;
+    rule.longest = std::numeric_limits<std::int64_t>::max();
     rule.any = true;
-    return find_chains(graph, launches, tasks, rule);
+    std::vector<char> known(graph.names().size(), 2);
+    std::vector<Group> lines;
+    for (const Group& chain : find_chains(graph, launches, tasks, rule)) {
+      bool open = false;
+      for (const TaskId task : chain) {
+        char& fits = known[static_cast<std::size_t>(graph.task(task).name)];
+        if (fits == 2) fits = some_match(rules, graph.name(task)) ? 1 : 0;
+        const bool full = open && lines.back().size() >= static_cast<std::size_t>(longest_);
+        if (fits == 1 && (!open || full)) lines.emplace_back();
+        if (fits == 1) lines.back().push_back(task);
+        open = fits == 1;
+      }
+    }
+    return lines;
+  }
+
+  static bool some_match(const std::vector<RewriteRule>& rules, std::string_view name) {
+    for (const RewriteRule& rule : rules) {
+      for (std::size_t place = 0; place < rule.length(); ++place) {
+        if (rule.matches(place, name)) return true;
+      }
+    }
+    return false;
   }
 
   std::vector<RewrittenKernel> search(const Graph& graph, const Group& line,
@@ -136,7 +161,7 @@ class Substitute final : public Transform {
   Selector where_{"kernel"};
   std::vector<std::string> rules_;
   double alpha_ = 1.05;
-  std::int64_t most_ = 1000;
+  std::int64_t most_ = 200;
   std::int64_t longest_ = 32;
 };
 
