@@ -1,0 +1,110 @@
+#include "transform/batch_work.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrace {
+namespace {
+
+/// A loss, a count or a flag: as large for any batch.
+constexpr std::int64_t kSingleNumber = 8;
+/// What the caching allocator of PyTorch gives for one.
+constexpr std::int64_t kSmallestBlock = 512;
+
+void lower_to(Nanoseconds& least, Nanoseconds duration) {
+  if (duration > 0ns && (least == 0ns || duration < least)) least = duration;
+}
+
+bool is_copy(TaskKind kind) {
+  return kind == TaskKind::copy_in || kind == TaskKind::copy_out ||
+         kind == TaskKind::copy_on_device || kind == TaskKind::fill;
+}
+
+}  // namespace
+
+BatchWork::BatchWork(const Graph& graph)
+    : graph_(graph),
+      classes_(graph),
+      growing_(graph.accesses().empty() ? 0 : graph.task_count(), 0),
+      touched_(growing_) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (graph.removed(TaskId{i})) continue;
+    has_phases_ = has_phases_ || task.phase == Phase::forward;
+    if (task.kind == TaskKind::kernel) {
+      const auto bound = static_cast<std::size_t>(classes_.of(task.name).bound);
+      lower_to(kernel_floor_[bound], task.duration);
+    }
+    if (is_copy(task.kind)) lower_to(copy_floor_, task.duration);
+  }
+  for (const Access& access : graph.accesses()) {
+    if (access.task == kNoTask) continue;
+    const auto size = static_cast<float>(graph.allocations()[access.allocation].bytes.count);
+    touched_[index(access.task)] += size;
+    if (grows(access.allocation)) growing_[index(access.task)] += size;
+  }
+}
+
+bool BatchWork::grows(std::uint32_t allocation) const {
+  const Allocation& block = graph_.allocations()[allocation];
+  if (block.bytes.count <= kSmallestBlock || block.made_by == kNoTask) return false;
+  const Phase phase = graph_.task(block.made_by).phase;
+  switch (block.use) {
+    case MemoryUse::parameter:
+    case MemoryUse::gradient:
+    case MemoryUse::optimizer_state:
+      return false;
+    case MemoryUse::activation:
+    case MemoryUse::input:
+      return true;
+    case MemoryUse::temporary:
+    case MemoryUse::workspace:
+      return phase != Phase::update;
+    case MemoryUse::unknown:
+      break;
+  }
+  return phase != Phase::update && (phase != Phase::none || !has_phases_);
+}
+
+double BatchWork::growing_share(TaskId task) const {
+  if (touched_.empty() || touched_[index(task)] <= 0) return 1;
+  return static_cast<double>(growing_[index(task)]) / static_cast<double>(touched_[index(task)]);
+}
+
+Nanoseconds BatchWork::floor_of(TaskId id) {
+  const Task& task = graph_.task(id);
+  if (task.kind != TaskKind::kernel) return copy_floor_;
+  return kernel_floor_[static_cast<std::size_t>(classes_.of(task.name).bound)];
+}
+
+bool BatchWork::copies_samples(const Task& task) const {
+  const bool to_or_from_host = task.kind == TaskKind::copy_in || task.kind == TaskKind::copy_out;
+  return !to_or_from_host || task.bytes.count == 0 || task.bytes.count > kSingleNumber;
+}
+
+Nanoseconds BatchWork::duration(TaskId id, double factor) {
+  const Task& task = graph_.task(id);
+  if (factor == 1 || task.phase == Phase::update) return task.duration;
+  if (task.kind == TaskKind::input) return scaled(task.duration, factor);
+  if (task.kind != TaskKind::kernel && !(is_copy(task.kind) && copies_samples(task)))
+    return task.duration;
+  const double share = growing_share(id);
+  if (share == 0) return task.duration;  // It works on parameters alone.
+  double growth = factor;
+  if (task.kind != TaskKind::kernel || classes_.of(task.name).bound != Boundness::compute)
+    growth = share * factor + (1 - share);
+  const Nanoseconds floor = std::min(floor_of(id), task.duration);
+  const Nanoseconds above = scaled(task.duration - floor, growth);
+  return floor + std::min(above, Nanoseconds::max() - floor);
+}
+
+Bytes BatchWork::bytes(TaskId id, double factor) const {
+  const Task& task = graph_.task(id);
+  if (factor == 1 || task.phase == Phase::update || !is_copy(task.kind) || !copies_samples(task))
+    return task.bytes;
+  if (growing_share(id) == 0) return task.bytes;
+  const double wanted = std::round(static_cast<double>(task.bytes.count) * factor);
+  return Bytes{static_cast<std::int64_t>(std::min(wanted, 1e18))};
+}
+
+}  // namespace foretrace

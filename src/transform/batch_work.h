@@ -1,0 +1,48 @@
+#pragma once
+
+// What of a run grows with the batch, and by how much: the work and memory of the passes, not those
+// of parameters. Shared by batch_size and gradient_accumulation.
+//
+//     t' = floor + (t - floor) * f        f: samples in the new batch / samples recorded
+//
+// `floor` is what a kernel takes however little it does: the shortest of the trace that is bound by
+// the same thing (arithmetic, memory). What part of the traffic of a kernel bound by memory is
+// parameters does not grow.
+
+#include <array>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/machine.h"
+#include "transform/device_change.h"
+
+namespace foretrace {
+
+class BatchWork {
+ public:
+  explicit BatchWork(const Graph& graph);
+
+  /// How long `task` takes with a batch `factor` times as large.
+  Nanoseconds duration(TaskId task, double factor);
+  Bytes bytes(TaskId task, double factor) const;
+
+  /// Whether the size of an allocation follows the batch: what the passes make and keep or throw
+  /// away, but no parameter, gradient or state of an optimizer, and nothing so small that it may be
+  /// a single number.
+  bool grows(std::uint32_t allocation) const;
+
+ private:
+  /// Of the bytes that a task touches, those that follow the batch; 1 where nothing is known.
+  double growing_share(TaskId task) const;
+  Nanoseconds floor_of(TaskId task);
+  bool copies_samples(const Task& task) const;
+
+  const Graph& graph_;
+  KernelClasses classes_;
+  bool has_phases_ = false;
+  std::array<Nanoseconds, 3> kernel_floor_{};  ///< By Boundness.
+  Nanoseconds copy_floor_{};
+  std::vector<float> growing_, touched_;  ///< Bytes that each task touches.
+};
+
+}  // namespace foretrace

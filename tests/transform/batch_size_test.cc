@@ -1,0 +1,107 @@
+#include <gtest/gtest.h>
+
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+// Two kernels bound by memory: the shortest of the trace is what they take at least.
+constexpr auto kStep = R"(
+    stream: i:copy_in 2 {bytes=2kB}, A 4 {phase=forward}, a 1 {phase=forward}, B 6 {phase=backward}, c:collective 2 {phase=backward}, U 5 {phase=update}
+    @alloc 4kB use=parameter: .. U
+    @alloc 8kB use=activation: A .. U writes A reads B
+    @alloc 4kB use=gradient: B .. writes B
+)";
+
+TEST(BatchSize, Baseline) {
+  EXPECT_EQ(simulated(kStep, R"({"use": "batch_size"})"), R"(
+stream |iiAAAAaBBBBBBccUUUUU|
+)");
+}
+
+TEST(BatchSize, ThePassesGrowAboveWhatAKernelTakesAnyway) {
+  // A: 1 + 3 * 2. B touches 8 kB that grow and 4 kB that do not: 1 + 5 * (2 * 2 + 1) / 3. The copy
+  // of 2 is the shortest there is.
+  EXPECT_EQ(simulated(R"(
+    stream: i:copy_in 2 {bytes=2kB}, A 4 {phase=forward}, a 1 {phase=forward}, B 6 {phase=backward}, c:collective 2 {phase=backward}, U 5 {phase=update}
+)",
+                      R"({"use": "batch_size", "from": 16, "to": 32})"),
+            R"(
+stream |iiAAAAAAAaBBBBBBBBBBBccUUUUU|
+)");
+}
+
+TEST(BatchSize, TrafficOfParametersDoesNotGrow) {
+  EXPECT_EQ(simulated(R"(
+    stream: a 1 {phase=forward}, A 5 {phase=forward}, z 3 {phase=forward}, G 5 {phase=forward}
+    @alloc 8kB use=activation: a .. G reads A
+    @alloc 8kB use=parameter: a .. G reads A, z
+)",
+                      R"({"use": "batch_size", "factor": 2})"),
+            R"(
+stream |aAAAAAAAzzzGGGGGGGGG|
+)");
+}
+
+TEST(BatchSize, LoadingGrowsAndLaunchingDoesNot) {
+  EXPECT_EQ(simulated(R"(
+    cpu: l:input 2, L:launch 3, M:launch 3
+    stream: A 1 {phase=forward}, B 4 {phase=forward}
+    L -> A
+    M -> B
+)",
+                      R"({"use": "batch_size", "factor": 2})"),
+            R"(
+cpu    |llllLLLMMM.......|
+stream |.......A..BBBBBBB|
+)");
+}
+
+TEST(BatchSize, NumbersAreAsLargeForAnyBatch) {
+  EXPECT_EQ(simulated("stream: x:copy_in 1 {bytes=8kB}, A 1, l:copy_out 3 {bytes=4B}, X:copy_in 3 "
+                      "{bytes=9kB}",
+                      R"({"use": "batch_size", "factor": 3})"),
+            R"(
+stream |xAlllXXXXXXX|
+)");
+}
+
+TEST(BatchSize, ActivationsGrowAndGradientsDoNot) {
+  Graph graph = parse_graph(kStep);
+  const Effect effect = read_transform_text("batch_size:factor=0.5")->apply(graph);
+  EXPECT_EQ(graph.allocations()[0].bytes, Bytes{4000});
+  EXPECT_EQ(graph.allocations()[1].bytes, Bytes{4000});
+  EXPECT_EQ(graph.allocations()[2].bytes, Bytes{4000});
+  ASSERT_EQ(effect.figures.at(1).name, "peak_after");
+  EXPECT_EQ(to_text(effect.figures.at(1)), "12 kB");
+}
+
+TEST(BatchSize, TimeAndMemoryNeverShrinkWithTheBatch) {
+  Nanoseconds length{};
+  Bytes peak{};
+  for (const char* factor : {"0.25", "0.5", "1", "1.5", "2", "7", "100"}) {
+    Graph graph = parse_graph(kStep);
+    read_transform_text("batch_size:factor=" + std::string(factor))->apply(graph);
+    const Timeline timeline = simulate(graph);
+    EXPECT_GE(timeline.length, length);
+    EXPECT_GE(timeline.memory.at(0).peak, peak);
+    length = timeline.length, peak = timeline.memory.at(0).peak;
+  }
+}
+
+TEST(BatchSize, SaysWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"use": "batch_size", "from": 4})", "to: must be given together with from"},
+      {R"({"use": "batch_size", "to": 4})", "from: must be given together with to"},
+      {R"({"use": "batch_size", "from": 4, "to": 8, "factor": 2})",
+       "factor: cannot be given together with from and to"},
+      {R"({"use": "batch_size", "factor": 0})", "factor: must be at least 0.000001, got 0"},
+  };
+  for (const auto& [step, message] : cases) EXPECT_EQ(simulated(kStep, step), message);
+  EXPECT_EQ(simulated("cpu: A:host 1", R"({"use": "batch_size", "factor": 2})"),
+            "factor: this trace has no kernels, copies or loading of input that a batch is the "
+            "work of");
+}
+
+}  // namespace
+}  // namespace foretrace

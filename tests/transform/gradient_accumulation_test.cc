@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+constexpr auto kStep = R"(
+    stream: i:copy_in 2 {bytes=8kB phase=input step=0}, F 5 {phase=forward step=0}, B 5 {phase=backward step=0}, c:collective 3 {phase=backward step=0}, U 2 {phase=update step=0}, u 1 {phase=update step=0}
+    @step one
+    @alloc 8kB use=activation: F .. B writes F reads B
+    @alloc 4kB use=gradient: B .. u writes B reads U
+)";
+
+TEST(GradientAccumulation, Baseline) {
+  EXPECT_EQ(simulated(kStep, R"({"use": "gradient_accumulation", "micro_batches": 1})"), R"(
+stream |iiFFFFFBBBBBcccUUu|
+)");
+}
+
+TEST(GradientAccumulation, EachMicroBatchGoesForwardAndBackwardAndOneUpdateFollows) {
+  // F takes 1 and half of the 4 above; of what B touches a third is a gradient, which stays as
+  // large. The copy is the shortest of its kind.
+  EXPECT_EQ(simulated(kStep, R"({"use": "gradient_accumulation", "micro_batches": 2})"), R"(
+stream |iiFFFBBBBiiFFFBBBcccUUu|
+)");
+}
+
+TEST(GradientAccumulation, EveryKernelIsLaunchedAgain) {
+  EXPECT_EQ(simulated(R"(
+    cpu: L:launch 2 {phase=forward}, M:launch 2 {phase=backward}, O:launch 1 {phase=update}
+    stream: F 5 {phase=forward}, B 5 {phase=backward}, U 1 {phase=update}
+    L -> F
+    M -> B
+    O -> U
+)",
+                      R"({"use": "gradient_accumulation", "micro_batches": 2})"),
+            R"(
+cpu    |LLMMLLMMO......|
+stream |..FFFBBBFFFBBBU|
+)");
+}
+
+TEST(GradientAccumulation, OnlyTheLastMicroBatchCommunicates) {
+  EXPECT_EQ(simulated(R"(
+    stream: F 5 {phase=forward}, B 5 {phase=backward}, b 1 {phase=backward}, U 1 {phase=update}
+    nccl: c:collective 2 {phase=backward}
+    B -> c
+    c -> U
+)",
+                      R"({"use": "gradient_accumulation", "micro_batches": 2})"),
+            R"(
+stream |FFFBBBbFFFBBBb.U|
+nccl   |.............cc.|
+)");
+}
+
+TEST(GradientAccumulation, ActivationsShrinkAndGradientsStay) {
+  Graph graph = parse_graph(kStep);
+  const Effect effect = read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph);
+  const Timeline timeline = simulate(graph);
+  // From the first backward pass on there is the gradient, and 2 kB of each micro-batch.
+  EXPECT_EQ(timeline.memory.at(0).peak, Bytes{6000});
+  EXPECT_EQ(to_text(effect.figures.at(0)) + " " + to_text(effect.figures.at(1)), "8 kB 6 kB");
+}
+
+TEST(GradientAccumulation, SaysWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"use": "gradient_accumulation", "micro_batches": 0})",
+       "micro_batches: must be at least 1, got 0"},
+      {R"({"use": "gradient_accumulation", "micro_batches": 2000})",
+       "micro_batches: must be at most 1024, got 2000"},
+  };
+  for (const auto& [step, message] : cases) EXPECT_EQ(simulated(kStep, step), message);
+  EXPECT_EQ(simulated("x: A 1", R"({"use": "gradient_accumulation"})"),
+            "micro_batches: no task of this trace is of the forward or backward pass");
+}
+
+}  // namespace
+}  // namespace foretrace
