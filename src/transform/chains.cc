@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "foretrace/machine.h"
 #include "transform/device_change.h"

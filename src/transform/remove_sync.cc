@@ -8,6 +8,7 @@
 // launch n - queue. Ignored: that shapes or branches may hang on the value.
 
 #include <algorithm>
+#include <map>
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
@@ -152,18 +153,16 @@ class RemoveSync final : public Transform {
         if (launch != kNoTask && !graph.removed(launch)) last[index(launch)] = task;
       }
     }
-    std::vector<std::vector<TaskId>> by_rank;
+    std::map<std::int32_t, std::vector<TaskId>> by_rank;
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
       const auto lane = static_cast<LaneId>(i);
-      const auto rank = static_cast<std::size_t>(std::max(0, graph.lane(lane).rank));
-      if (rank >= by_rank.size()) by_rank.resize(rank + 1);
       for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
-        if (last[index(task)] != kNoTask) by_rank[rank].push_back(task);
+        if (last[index(task)] != kNoTask) by_rank[graph.lane(lane).rank].push_back(task);
       }
     }
     const NameId why = graph.names().intern("launch queue");
     std::size_t held = 0;
-    for (std::vector<TaskId>& calls : by_rank) {
+    for (auto& [rank, calls] : by_rank) {
       std::stable_sort(calls.begin(), calls.end(),
                        [&](TaskId a, TaskId b) { return starts[index(a)] < starts[index(b)]; });
       for (std::size_t i = queue_count(); i < calls.size(); ++i, ++held) {
