@@ -13,6 +13,7 @@ import sys
 
 from samples.gpt import GEMM, TENSOR_GEMM, gpt, parameter_count
 from samples.model import A100, V100
+from samples.perceptron import WEIGHTS, perceptron
 from samples.resnet import PARAMETERS, resnet18
 from samples.training import ADAMW, SGD, Settings, Training
 
@@ -44,7 +45,16 @@ def gpu_bound():
         load_us=2_500, workers=2, pinned_prefetch=True, reads_loss=True, memory_events=True, sync_records=True, steps=6)
 
 
+def input_bound():
+    return Settings(
+        description="a perceptron on images, batch 512, one V100: the training process itself decodes each image, at 355 a "
+                    "second, so that the device is idle nearly all of the time",
+        seed=14, device=V100, model=perceptron(V100, 512), parameters=WEIGHTS, optimizer=SGD,
+        input_bytes=512 * 3 * 224 * 224, label_bytes=512 * 8, load_us=1_440_000, reads_loss=True, steps=8, warm_up=1)
+
+
 SAMPLES = {
+    "input-bound-v100.pt.trace.json.gz": input_bound,
     "resnet18-v100-loader0.pt.trace.json.gz": lambda: image_training(0),
     "resnet18-v100-loader4.pt.trace.json.gz": lambda: image_training(4),
     "gpt-a100-launch-bound.pt.trace.json.gz": launch_bound,
