@@ -1,4 +1,4 @@
-// Which device tasks touch a block, where no execution trace says so:
+// Which device tasks touch a block:
 //
 //     writes   what the op that asked for the block launched behind that: the innermost op around
 //              the request that launched anything; where none did, the next op that did
@@ -10,6 +10,8 @@
 //     weights  the ops that take a parameter read it
 //     update   gradients are read, parameters and states read and written by the optimizer's first
 //              and last kernel that took a tensor of their size, or its first and last at all
+//
+// Where an execution trace says what an op took and gave, that is taken instead.
 //
 // An op can only touch a block that the host holds when it launches; the device may be far behind
 // that, as frees on the same stream are safe.
@@ -44,6 +46,7 @@ class AccessFinder {
     find_saved();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) find_last_reader(i);
     find_updates();
+    find_measured();
     keep_each_once();
   }
 
@@ -77,25 +80,27 @@ class AccessFinder {
 
   /// A piece of work touches a block that is there. Of very many launches of one op the first and
   /// the last stand for all.
-  bool touch(std::uint32_t block, std::uint16_t thread, std::uint32_t number, bool writes) {
+  bool touch(std::uint32_t block, std::uint16_t thread, std::uint32_t number, bool writes,
+             Provenance provenance = Provenance::inferred) {
     const OpWork& work = work_.works(thread)[number];
     bool any = false;
     for (std::uint32_t i = work.first; i < work.last; ++i) {
       if (i == work.first + kMostLaunches) i = std::max(i, work.last - kMostLaunches);
-      any |= touch_by(work_.launches(thread)[i], block, writes);
+      any |= touch_by(work_.launches(thread)[i], block, writes, provenance);
     }
     if (any) touched_[thread][number].push_back(block);
     return any;
   }
 
-  bool touch_by(const LaunchedWork::Launch& launch, std::uint32_t block, bool writes) {
+  bool touch_by(const LaunchedWork::Launch& launch, std::uint32_t block, bool writes,
+                Provenance provenance) {
     const DeviceEvent& event = draft_.events[launch.event];
     const std::int32_t device = draft_.graph.allocations()[block].device;
     if (!one_device_ && device_of(event) != device) return false;
     if (!is_there(block, launch.time)) return false;
     // What comes from the host is only written, what goes there only read.
     if (event.kind == (writes ? TaskKind::copy_out : TaskKind::copy_in)) return false;
-    draft_.graph.accesses().push_back({block, event.task, writes, Provenance::inferred});
+    draft_.graph.accesses().push_back({block, event.task, writes, provenance});
     return true;
   }
 
@@ -329,7 +334,69 @@ class AccessFinder {
     }
   }
 
-  /// In the order of the blocks; of each block in that of the tasks, writes in front.
+  /// Where an execution trace tells what ops took and gave: a storage is the block of its size that
+  /// was made inside the op that gave it first.
+  void find_measured() {
+    if (draft_.trace.tensors.empty()) return;
+    const std::vector<TensorRecord>& tensors = draft_.trace.tensors;
+    std::map<std::int64_t, std::vector<std::uint32_t>> storages;
+    for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].storage != 0 && tensors[i].device >= 0)
+        storages[tensors[i].storage].push_back(i);
+    }
+    std::map<std::uint32_t, std::vector<std::vector<std::uint32_t>*>> given;  // By op.
+    for (auto& [storage, uses] : storages) {
+      std::stable_sort(uses.begin(), uses.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return draft_.trace.hosts[tensors[a].host].start_ns <
+               draft_.trace.hosts[tensors[b].host].start_ns;
+      });
+      if (tensors[uses.front()].is_output) given[tensors[uses.front()].host].push_back(&uses);
+    }
+    for (std::uint32_t block = 0; block < sites_.size(); ++block) {
+      if (!sites_[block].made.exists()) continue;
+      if (const auto* uses = storage_of(block, given)) touch_as_told(block, *uses);
+    }
+  }
+
+  const std::vector<std::uint32_t>* storage_of(
+      std::uint32_t block,
+      std::map<std::uint32_t, std::vector<std::vector<std::uint32_t>*>>& given) {
+    int depth = 0;
+    for (std::uint32_t at = sites_[block].made.context; at != kNone && depth < kMostDepth;
+         at = draft_.contexts[at].parent, ++depth) {
+      const auto found = given.find(draft_.contexts[at].op);
+      if (found == given.end()) continue;
+      const auto is_alike = [&](const std::vector<std::uint32_t>* uses) {
+        const TensorRecord& tensor = draft_.trace.tensors[uses->front()];
+        return (tensor.offset_bytes + tensor.bytes + 511) / 512 * 512 ==
+               draft_.graph.allocations()[block].bytes.count;
+      };
+      // An op gives few.
+      constexpr std::size_t kMostTried = 64;
+      const auto end = found->second.begin() +
+                       static_cast<std::ptrdiff_t>(std::min(kMostTried, found->second.size()));
+      const auto tied = std::find_if(found->second.begin(), end, is_alike);
+      if (tied == end) continue;
+      const std::vector<std::uint32_t>* uses = *tied;
+      found->second.erase(tied);
+      return uses;
+    }
+    return nullptr;
+  }
+
+  void touch_as_told(std::uint32_t block, const std::vector<std::uint32_t>& uses) {
+    for (const std::uint32_t use : uses) {
+      const TensorRecord& tensor = draft_.trace.tensors[use];
+      const HostRecord& op = draft_.trace.hosts[tensor.host];
+      const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
+      for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
+        touch(block, op.thread, i, tensor.is_output, Provenance::measured);
+      }
+    }
+  }
+
+  /// What was measured of a block stands for all that was inferred of it. In the order of the
+  /// blocks; of each block in that of the tasks, writes in front.
   void keep_each_once() {
     std::vector<Access>& all = draft_.graph.accesses();
     const AccessLists lists(draft_.graph);
@@ -338,6 +405,10 @@ class AccessFinder {
     for (std::uint32_t block = 0; block < sites_.size(); ++block) {
       const auto recorded = lists.of(block);
       of_block.assign(recorded.begin(), recorded.end());
+      const auto measured = [](const Access& a) { return a.provenance == Provenance::measured; };
+      if (std::any_of(of_block.begin(), of_block.end(), measured)) {
+        std::erase_if(of_block, [&](const Access& a) { return !measured(a); });
+      }
       const auto key = [](const Access& a) {
         return std::uint64_t{index(a.task)} << 1U | (a.writes ? 0U : 1U);
       };

@@ -92,6 +92,25 @@ TEST(InferMemory, ShapesTellWhoReads) {
             "\n1024 temporary of aten::op0, written by k0, read by k20\n");
 }
 
+TEST(InferMemory, AnExecutionTraceTellsWhoTouchesABlock) {
+  Recording run;
+  for (int i = 0; i < 4; ++i) launching(run, 0, "aten::op" + std::to_string(i), 10 * i, 10);
+  run.memory(0, 2, 0xa, 1024).memory(0, 50, 0xa, -1024);
+  Trace& trace = run.trace();
+  const auto tensor = [&](std::string_view op, bool is_output) {
+    for (std::uint32_t i = 0; i < trace.hosts.size(); ++i) {
+      if (trace.names[trace.hosts[i].name] != op) continue;
+      trace.tensors.push_back(
+          {.storage = 5, .bytes = 1000, .host = i, .device = 0, .is_output = is_output});
+    }
+  };
+  tensor("aten::op0", true);
+  tensor("aten::op3", false);
+  const Graph graph = infer(trace).graph;
+  EXPECT_EQ(blocks(graph), "\n1024 temporary of aten::op0, written by k0, read by k30\n");
+  EXPECT_EQ(graph.accesses()[0].provenance, Provenance::measured);
+}
+
 TEST(InferMemory, TheBackwardNodeReadsWhatItsForwardOpTouched) {
   Recording run;
   train_step(run, 0);
