@@ -1,0 +1,49 @@
+#pragma once
+
+// The answer of `foretrace input`: what of a step waits for input, and how many workers and how
+// much cache would end that. From one trace, what its records tell; from two or three traces of the
+// same job, by the differences of DS-Analyzer (Mohan et al., VLDB'21):
+//
+//     t1  batches made up on the device      G = samples / t1
+//     t2  all data cached                    P = samples / t2     prep stall   t2 - t1
+//     t3  the job as it is                   F = samples / t3     fetch stall  t3 - t2
+//
+//     speed(x) = min(F(x), P, G),  F(x) = F m(x0) / m(x)
+//
+// with m(x) the share of misses with a share x of the data cached, x0 as recorded. F and P are what
+// was reached: lower bounds where t3 = t2 or t2 = t1. Reading overlaps with the rest, so F is taken
+// from all of t3; the authors' script takes samples / (t3 - t2), which is shown beside it.
+
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "foretrace/notes.h"
+#include "foretrace/stalls.h"
+#include "foretrace/storage.h"
+
+namespace foretrace {
+
+struct InputReport {
+  InputStalls stalls;
+  Nanoseconds replayed{0};              ///< Step time of the trace.
+  Nanoseconds without_loading{0};       ///< Replayed with loading that takes no time.
+  Nanoseconds without_copies{0};        ///< And copies to the device that take none.
+  Nanoseconds work{0};                  ///< Of the training thread on loading, in a step.
+  std::optional<std::int64_t> workers;  ///< That would hide it; where the trace has the work.
+  Nanoseconds with_workers{0};          ///< Step time then, replayed.
+
+  std::optional<Nanoseconds> synthetic;  ///< t1
+  std::optional<Nanoseconds> cached;     ///< t2
+  double samples = 0;                    ///< Of a batch; 0: not known, rates are of batches.
+  std::int64_t recorded_workers = 0;     ///< 0: not known.
+  CachedSet set;                         ///< As recorded.
+  bool knows_cache = false;
+  Notes notes;
+};
+
+/// "foretrace.input/1". Durations are of a step.
+nlohmann::json to_json(const InputReport& report);
+void write_input(const InputReport& report, std::ostream& out);
+
+}  // namespace foretrace

@@ -1,0 +1,149 @@
+#include "foretrace/stalls.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "timeline/marks.h"
+
+namespace foretrace {
+namespace {
+
+/// The union of intervals, and how much of it lies in front of a time.
+class Busy {
+ public:
+  void add(Nanoseconds from, Nanoseconds to) {
+    if (from < to) pieces_.push_back({from, to, {}});
+  }
+
+  void finish() {
+    std::sort(pieces_.begin(), pieces_.end(),
+              [](const Piece& a, const Piece& b) { return a.from < b.from; });
+    std::vector<Piece> whole;
+    for (const Piece& piece : pieces_) {
+      if (!whole.empty() && piece.from <= whole.back().to) {
+        whole.back().to = std::max(whole.back().to, piece.to);
+      } else {
+        whole.push_back(piece);
+      }
+    }
+    Nanoseconds sum{0};
+    for (Piece& piece : whole) piece.before = std::exchange(sum, sum + (piece.to - piece.from));
+    pieces_ = std::move(whole);
+  }
+
+  Nanoseconds within(Nanoseconds from, Nanoseconds to) const {
+    return from < to ? before(to) - before(from) : 0ns;
+  }
+
+ private:
+  struct Piece {
+    Nanoseconds from{}, to{};
+    Nanoseconds before{};  ///< In earlier pieces.
+  };
+
+  Nanoseconds before(Nanoseconds time) const {
+    const auto next = std::partition_point(pieces_.begin(), pieces_.end(),
+                                           [&](const Piece& piece) { return piece.from < time; });
+    if (next == pieces_.begin()) return 0ns;
+    const Piece& last = *std::prev(next);
+    return last.before + std::min(time, last.to) - last.from;
+  }
+
+  std::vector<Piece> pieces_;
+};
+
+struct Window {
+  Nanoseconds from{}, to{};
+  std::int64_t steps = 1;
+};
+
+Window steady_window(const Graph& graph, const Timeline& timeline) {
+  const std::vector<Mark> marks = step_marks(graph, timeline);
+  if (marks.size() < 2) return {0ns, timeline.length, 1};
+  const std::size_t first = marks.size() >= 3 ? 1 : 0;
+  return {marks[first].time, marks.back().time,
+          static_cast<std::int64_t>(marks.size() - 1 - first)};
+}
+
+template <class Visit>
+void each_in(const Graph& graph, const Timeline& timeline, Window window, const Visit& visit) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (graph.removed(id)) continue;
+    const Nanoseconds from = std::max(timeline.start[i], window.from);
+    const Nanoseconds to = std::min(timeline.finish[i], window.to);
+    if (from < to) visit(id, from, to);
+  }
+}
+
+void add(InputStalls::Part& part, Nanoseconds stall, Nanoseconds all) {
+  part.stall += stall;
+  part.hidden += all - stall;
+}
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+}  // namespace
+
+Loading loading_named(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* word : {"_multiprocessingdataloaderiter", "multiprocessing/", "queue",
+                           "selectors", "poll", "select.select", "threading.py"}) {
+    if (has(lower, word)) return Loading::waiting;
+  }
+  for (const char* word : {"read_file", "readinto", "fread", "pread", "io.open", "_io.", "recv",
+                           "socket", "method read", ": read", ".read", "builtins.open"}) {
+    if (has(lower, word)) return Loading::reading;
+  }
+  for (const char* word : {"aten::", "decode", "transforms", "pil/", "image", "cv2", "numpy",
+                           "resize", "collate", "tokeniz"}) {
+    if (has(lower, word)) return Loading::preparing;
+  }
+  return Loading::untold;
+}
+
+InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
+  InputStalls stalls;
+  const Window window = steady_window(graph, timeline);
+  Busy device, work;
+  each_in(graph, timeline, window, [&](TaskId id, Nanoseconds from, Nanoseconds to) {
+    const TaskKind kind = graph.task(id).kind;
+    if (!runs_on_device(kind)) return;
+    device.add(from, to);
+    if (kind != TaskKind::copy_in) work.add(from, to);
+  });
+  device.finish();
+  work.finish();
+  TaskId before = kNoTask;
+  each_in(graph, timeline, window, [&](TaskId id, Nanoseconds from, Nanoseconds to) {
+    const Task& task = graph.task(id);
+    if (task.kind == TaskKind::copy_in) {
+      add(stalls.copying, to - from - work.within(from, to), to - from);
+      stalls.copied += task.bytes;
+      if (has(graph.name(id), "Pageable")) ++stalls.pageable;
+      if (has(graph.name(id), "Pinned")) ++stalls.pinned;
+    }
+    const bool in_background = graph.lane(graph.lane_of(id)).kind != LaneKind::host_thread;
+    if (task.kind != TaskKind::input || in_background) return;
+    // Loading tasks that directly follow each other make one batch.
+    if (before == kNoTask || graph.previous(id) != before) ++stalls.batches;
+    before = id;
+    const std::array parts = {&stalls.untold, &stalls.reading, &stalls.preparing, &stalls.waiting};
+    const auto kind = static_cast<std::size_t>(loading_named(graph.name(id)));
+    add(*parts[kind], to - from - device.within(from, to), to - from);
+  });
+  stalls.steps = window.steps;
+  stalls.step = step_times(graph, timeline).step_time;
+  for (InputStalls::Part* part :
+       {&stalls.reading, &stalls.preparing, &stalls.waiting, &stalls.untold, &stalls.copying}) {
+    part->stall /= stalls.steps;
+    part->hidden /= stalls.steps;
+  }
+  stalls.copied.count /= stalls.steps;
+  return stalls;
+}
+
+}  // namespace foretrace
