@@ -40,12 +40,22 @@ const AllocatorRun* run_of(const std::vector<AllocatorRun>& runs, std::int32_t d
   return found == runs.end() ? nullptr : &*found;
 }
 
-/// Adds what the allocator does on each device.
-void add_runs(const std::vector<AllocatorRun>& runs, std::vector<MemorySummary>& devices) {
+/// Nothing where the trace does not tell.
+std::optional<Bytes> recorded_reserved(const Trace& trace, std::int32_t device) {
+  std::int64_t most = -1;
+  for (const MemoryRecord& record : trace.memory) {
+    if (record.device == device) most = std::max(most, record.total_reserved);
+  }
+  return most < 0 ? std::nullopt : std::optional(Bytes{most});
+}
+
+/// Adds what the allocator does on each device, or did.
+void add_runs(const Trace& trace, const std::vector<AllocatorRun>& runs,
+              std::vector<MemorySummary>& devices) {
   for (MemorySummary& device : devices) {
     const AllocatorRun* run = run_of(runs, device.device);
     if (!run) continue;
-    device.reserved = Bytes{run->peaks.reserved};
+    device.reserved = recorded_reserved(trace, device.device).value_or(Bytes{run->peaks.reserved});
     device.fits = !run->out_of_memory;
   }
 }
@@ -113,13 +123,11 @@ void add_recorded(const Trace& trace, MemoryReport& report) {
       report.capacity = Bytes{device.memory_bytes};
   }
   if (!report.allocator) return;
-  const auto note = [](std::int64_t level, std::optional<Bytes>& most) {
-    if (level >= 0) most = std::max(most.value_or(Bytes{}), Bytes{level});
-  };
+  report.allocator->recorded_reserved = recorded_reserved(trace, report.device);
   for (const MemoryRecord& record : trace.memory) {
-    if (record.device != report.device) continue;
-    note(record.total_reserved, report.allocator->recorded_reserved);
-    note(record.total_allocated, report.allocator->recorded_allocated);
+    if (record.device != report.device || record.total_allocated < 0) continue;
+    std::optional<Bytes>& most = report.allocator->recorded_allocated;
+    most = std::max(most.value_or(Bytes{}), Bytes{record.total_allocated});
   }
   add_checks(trace, report);
 }
@@ -226,7 +234,7 @@ struct MemoryCommand {
     if (ranks.size() > 1) report.ranks = std::move(ranks);
     if (const AllocatorRun* run = run_of(shown.runs, report.device))
       report.allocator = replayed(shown.inference, *run);
-    add_runs(shown.runs, report.devices);
+    add_runs(*shown.trace, shown.runs, report.devices);
     add_recorded(*shown.trace, report);
     notes.merge(report.notes);
     report.notes = std::move(notes);
@@ -270,7 +278,7 @@ struct MemoryCommand {
                          .peak = curve.peak,
                          .reserved = {}});
     }
-    add_runs(rank.runs, devices);
+    add_runs(*rank.trace, rank.runs, devices);
     return *std::min_element(devices.begin(), devices.end(), is_worse);
   }
 

@@ -114,10 +114,12 @@ MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32
   const Task& task = graph.task(block.made_by);
   moment.phase = task.phase;
   const auto spans = step_spans(graph, timeline);
-  const auto span = std::find_if(spans.begin(), spans.end(),
-                                 [&](const auto& one) { return one.step == task.step; });
+  const auto span = std::find_if(spans.begin(), spans.end(), [&](const auto& one) {
+    // A task that no step claims is in the one that it falls into.
+    return task.step >= 0 ? one.step == task.step : one.begin <= time && time < one.end;
+  });
   if (span == spans.end()) return moment;
-  moment.step = graph.steps()[static_cast<std::size_t>(task.step)].name;
+  moment.step = graph.steps()[static_cast<std::size_t>(span->step)].name;
   moment.in_step = std::max(time - span->begin, 0ns);
   return moment;
 }

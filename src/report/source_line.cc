@@ -49,7 +49,9 @@ std::string_view telling_frame(std::string_view stack) {
 }
 
 std::string shown_frame(std::string_view stack) {
-  const std::string_view frame = telling_frame(stack);
+  std::string_view frame = telling_frame(stack);
+  constexpr std::string_view kNoFile = "??:0 ";  // Functions of C++ without debug information.
+  if (frame.starts_with(kNoFile)) frame.remove_prefix(kNoFile.size());
   if (frame.size() <= kFrameShown) return std::string(frame);
   // The signature of a function of C++ is the longer part; of a path, the folders in front.
   if (frame.find(".py") == std::string_view::npos) return cut_behind(frame);
