@@ -1,0 +1,68 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "foretrace/input_report.h"
+
+namespace foretrace {
+namespace {
+
+// A step of 100ms, of which 60 with all data cached and 30 with batches made up on the device.
+InputReport three_traces() {
+  InputReport report;
+  report.replayed = 100ms;
+  report.without_loading = 40ms;
+  report.without_copies = 35ms;
+  report.stalls.step = 100ms;
+  report.stalls.steps = 4;
+  report.stalls.waiting = {.stall = 60ms, .hidden = 5ms};
+  report.synthetic = 30ms;
+  report.cached = 60ms;
+  report.samples = 600;
+  report.recorded_workers = 4;
+  report.set = {.policy = "minio", .cached = 0.5};
+  report.knows_cache = true;
+  return report;
+}
+
+TEST(InputReport, DifferencesAreThoseOfTheThreePhases) {
+  const nlohmann::json found = to_json(three_traces())["differential"];
+  EXPECT_EQ(found["G"], 20000);
+  EXPECT_EQ(found["P"], 10000);
+  EXPECT_EQ(found["F"], 6000);
+  EXPECT_EQ(found["F_not_overlapped"], 15000);
+  EXPECT_EQ(found["prep_stall_ns"], 30000000);
+  EXPECT_EQ(found["fetch_stall_ns"], 40000000);
+}
+
+TEST(InputReport, KnowsWhatWouldBeEnough) {
+  const nlohmann::json found = to_json(three_traces())["differential"];
+  EXPECT_EQ(found["workers_needed"], 8);
+  // Half is missed in 100ms; in 60ms, 0.3 may be, in 30ms, 0.15.
+  EXPECT_NEAR(found["cached_share_needed"], 0.7, 1e-6);
+  EXPECT_NEAR(found["cached_share_for_training"], 0.85, 1e-6);
+}
+
+TEST(InputReport, NamesTheBottleneck) {
+  InputReport report = three_traces();
+  EXPECT_EQ(to_json(report)["bottleneck"], "reading");
+  report.cached = 95ms;
+  EXPECT_EQ(to_json(report)["bottleneck"], "preparation");
+  report.synthetic = report.cached = 100ms;
+  EXPECT_EQ(to_json(report)["bottleneck"], "training");
+  report.synthetic = report.cached = std::nullopt;
+  EXPECT_EQ(to_json(report)["bottleneck"], "loading");
+}
+
+TEST(InputReport, SaysWhenThereIsNothing) {
+  InputReport report;
+  report.replayed = report.without_loading = report.without_copies = 10ms;
+  std::ostringstream out;
+  write_input(report, out);
+  EXPECT_EQ(out.str(),
+            "10 ms a step, bound by training\n\nNothing in this trace loads or copies input.\n");
+}
+
+}  // namespace
+}  // namespace foretrace
