@@ -63,7 +63,10 @@ class Amp final : public Transform {
     Tally tally;
     KernelClasses classes(graph);
     std::vector<char> chosen(graph.task_count(), 0), half(graph.task_count(), 0);
-    for (const TaskId task : where_.select_some(graph)) {
+    const bool only_memory = memory_ && !graph.allocations().empty() && has_no_kernel(graph);
+    if (only_memory) chosen.assign(chosen.size(), 1);
+    const auto kernels = only_memory ? std::vector<TaskId>() : where_.select_some(graph);
+    for (const TaskId task : kernels) {
       chosen[index(task)] = 1;
       half[index(task)] = graph.task(task).kind == TaskKind::kernel &&
                           classes.of(graph.task(task).name).half_precision;
@@ -71,7 +74,8 @@ class Amp final : public Transform {
     }
     if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
     if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
-    if (tally.compute + tally.memory + tally.tf32 + tally.half + tally.update == 0) {
+    if (!only_memory &&
+        tally.compute + tally.memory + tally.tf32 + tally.half + tally.update == 0) {
       throw Error("no kernel matches \"where\" (" + where_.to_text() + ")");
     }
     Effect effect = effect_of(tally, factors);
@@ -87,6 +91,14 @@ class Amp final : public Transform {
   struct Tally {
     std::size_t compute = 0, memory = 0, tf32 = 0, half = 0, update = 0, changed = 0, added = 0;
   };
+
+  /// As in a snapshot of memory, which holds no times of kernels.
+  static bool has_no_kernel(const Graph& graph) {
+    for (std::size_t i = 0; i < graph.task_count(); ++i) {
+      if (runs_on_device(graph.task(static_cast<TaskId>(i)).kind)) return false;
+    }
+    return true;
+  }
 
   Factors from_peaks(const DeviceModel& device) const {
     const Throughput half = precision_ == "fp16" ? device.fp16 : device.bf16;
@@ -225,6 +237,11 @@ class Amp final : public Transform {
       return;
     }
     effect.changed += halved.blocks + halved.casts;
+    if (graph.accesses().empty()) {
+      effect.assumptions.push_back(
+          "who uses which block is unknown: ops that autocast does not name are taken to read what "
+          "was made in front of them");
+    }
     effect.summary += "; " + counted(halved.blocks, "block") + " of memory from " +
                       to_text(halved.before) + " to " + to_text(halved.after) + " in all";
     effect.figures.push_back({"halved_before", halved.before});
@@ -263,7 +280,9 @@ std::string_view assumes_amp() {
          "bounds a kernel is "
          "told from its name. Kernels in half precision already, the update of FP32 weights, "
          "copies, collectives and "
-         "host work stay as they are. Conversions and a gradient scaler are free unless their time "
+         "host work stay as they are. Where the trace knows memory, what autocast's published "
+         "lists of ops make in half precision takes half of it, and casts of weights are kept "
+         "through the forward pass. Conversions and a gradient scaler are free unless their time "
          "is given.";
 }
 

@@ -89,11 +89,16 @@ class Halver {
     const std::vector<std::uint32_t> order = in_order();
     for (const std::uint32_t block : order) {
       if (kind(block) != OpKind::low) continue;
+      // Without known uses, who asked for a product stands for who computes it.
+      if (!knows_uses()) low_[index(view_.block(block).made_by)] = 1;
       for (const Access& access : view_.uses.of_block(block)) {
         if (access.writes) low_[index(access.task)] = 1;
       }
     }
-    for (const std::uint32_t block : order) decide(block);
+    for (const std::uint32_t block : order) {
+      decide(block);
+      follows_half_ = half_[block] != 0;
+    }
     keep_weight_casts();
     return tally_;
   }
@@ -121,6 +126,8 @@ class Halver {
     return at->second;
   }
 
+  bool knows_uses() const { return !graph_.accesses().empty(); }
+
   void decide(std::uint32_t block) {
     bool writers = false, allowed = true, was_half = false;
     for (const Access& access : view_.uses.of_block(block)) {
@@ -143,7 +150,7 @@ class Halver {
         if (first_low_reader(block) != kNoTask) shrink(block);
         return;
       case OpKind::other:
-        if (reads_half_only(block)) shrink(block);
+        if (knows_uses() ? reads_half_only(block) : follows_half_) shrink(block);
         return;
     }
   }
@@ -195,20 +202,6 @@ class Halver {
 
   /// From the first product of each step's forward pass to its last.
   void keep_weight_casts() {
-    Bytes weights{};
-    std::int32_t device = 0;
-    for (std::uint32_t i = 0; i < half_.size(); ++i) {
-      const Allocation& block = view_.block(i);
-      if (block.use != MemoryUse::parameter || block.bytes <= Bytes{}) continue;
-      const auto uses = view_.uses.of_block(i);
-      const bool read = std::any_of(uses.begin(), uses.end(), [&](const Access& access) {
-        return low_[index(access.task)] != 0;
-      });
-      if (!uses.empty() && !read) continue;
-      weights += resized(block, 0.5, "memory").bytes;
-      device = block.device;
-    }
-    if (weights == Bytes{}) return;
     std::map<std::int32_t, std::pair<TaskId, TaskId>> of_step;
     for (std::size_t i = 0; i < low_.size(); ++i) {
       const auto task = static_cast<TaskId>(i);
@@ -219,6 +212,9 @@ class Halver {
       if (view_.before(at->second.second, task)) at->second.second = task;
     }
     for (const auto& [step, tasks] : of_step) {
+      std::int32_t device = 0;
+      const Bytes weights = casts_at(tasks.first, device);
+      if (weights == Bytes{}) continue;
       const Allocation none;
       const TaskId made = allocator_side(graph_, view_.launches, none, tasks.first);
       const Moment freed =
@@ -229,8 +225,28 @@ class Halver {
                                       .freed_after = freed.after,
                                       .device = device,
                                       .use = MemoryUse::temporary});
-      tally_.weight_casts = weights;
+      tally_.weight_casts = std::max(tally_.weight_casts, weights);
     }
+  }
+
+  /// Half of the weights that are there then and that products read.
+  Bytes casts_at(TaskId task, std::int32_t& device) const {
+    const Nanoseconds now = view_.start(task);
+    Bytes weights{};
+    for (std::uint32_t i = 0; i < half_.size(); ++i) {
+      const Allocation& block = view_.block(i);
+      if (block.use != MemoryUse::parameter || block.bytes <= Bytes{}) continue;
+      if (block.made_by != kNoTask && view_.start(block.made_by) > now) continue;
+      if (block.freed_by != kNoTask && view_.start(block.freed_by) <= now) continue;
+      const auto uses = view_.uses.of_block(i);
+      const bool read = std::any_of(uses.begin(), uses.end(), [&](const Access& access) {
+        return low_[index(access.task)] != 0;
+      });
+      if (!uses.empty() && !read) continue;
+      weights += resized(block, 0.5, "memory").bytes;
+      device = block.device;
+    }
+    return weights;
   }
 
   Graph& graph_;
@@ -240,6 +256,7 @@ class Halver {
   std::vector<char> half_;  ///< Of each block.
   std::vector<char> low_;   ///< Of each task: it multiplies in half precision.
   std::map<NameId, OpKind> kinds_;
+  bool follows_half_ = false;  ///< The block made in front of this one is in half precision.
   HalvedMemory tally_;
 };
 

@@ -8,6 +8,9 @@
 //     softmax, norms, losses, sums, exp, log, pow   stay in FP32
 //     all others                                    half if all they read is, else FP32
 //
+// Where the trace does not tell who uses what (snapshots of memory), an op of the last kind is
+// taken to read what was made in front of its own result.
+//
 // What such a product reads in FP32 is cast first. The cast is kept for the backward pass in the
 // place of what was cast, or beside it where an op keeps its own output (softmax). Casts of weights
 // are kept from their first use to the end of the forward pass. Gradients of weights, optimizer
