@@ -31,9 +31,9 @@ step       100 ms  100.0 %      50 ms  100.0 %  -50.0 %
   copy       5 ms    5.0 %       5 ms   10.0 %    0.0 %
   host      15 ms   15.0 %      15 ms   30.0 %    0.0 %
 
-peak memory                        now  predicted   change
-  device 0, allocated             2 GB       1 GB  -50.0 %
-  device 0, reserved              3 GB     1.2 GB  -60.0 %
+peak memory                          now  predicted   change
+  device 0, allocated               2 GB       1 GB  -50.0 %
+  device 0, reserved                3 GB     1.2 GB  -60.0 %
   device 0, reserved as recorded  3.1 GB
 
 Changed
