@@ -145,7 +145,7 @@ class Chooser {
       if (one.net > Bytes{}) passes[one.pass].push_back(&one);
     }
     std::vector<Droppable> chosen;
-    bool least = true, reached = true;
+    bool least = true, reached = false;  // A recording may cut its last pass off.
     for (const auto& [pass, of_pass] : passes) {
       DropProblem problem = problem_of(of_pass);
       Bytes most{};
@@ -158,7 +158,7 @@ class Chooser {
       const DropChoice best = wish_.exact && share == wish_.share ? drop_cheapest(problem, effort)
                                                                   : drop_greedily(problem);
       least = least && best.least;
-      reached = reached && best.bytes >= problem.wanted;
+      reached = reached || best.bytes >= problem.wanted;
       for (const std::uint32_t item : best.items) chosen.push_back(*of_pass[item]);
     }
     RecomputeChoice choice = finished(chosen, places, nullptr);
