@@ -117,8 +117,8 @@ class BatchSize final : public Transform {
 std::unique_ptr<Transform> make_batch_size() { return std::make_unique<BatchSize>(); }
 
 std::string_view assumes_batch_size() {
-  return "Each kernel of the passes takes what the shortest kernel of the trace that is bound by "
-         "the same thing takes, plus time in proportion to the samples; of kernels bound by "
+  return "Each kernel of the passes takes what the shortest kernel of the trace takes, plus time "
+         "in proportion to the samples; of kernels bound by "
          "memory, "
          "traffic of parameters does not grow where it is known what they touch. Copies to and "
          "from the host larger than a number, and loading, are in proportion too. The update, "

@@ -31,10 +31,7 @@ BatchWork::BatchWork(const Graph& graph)
     const Task& task = graph.task(TaskId{i});
     if (graph.removed(TaskId{i})) continue;
     has_phases_ = has_phases_ || task.phase == Phase::forward;
-    if (task.kind == TaskKind::kernel) {
-      const auto bound = static_cast<std::size_t>(classes_.of(task.name).bound);
-      lower_to(kernel_floor_[bound], task.duration);
-    }
+    if (task.kind == TaskKind::kernel) lower_to(kernel_floor_, task.duration);
     if (is_copy(task.kind)) lower_to(copy_floor_, task.duration);
   }
   for (const Access& access : graph.accesses()) {
@@ -71,12 +68,6 @@ double BatchWork::growing_share(TaskId task) const {
   return static_cast<double>(growing_[index(task)]) / static_cast<double>(touched_[index(task)]);
 }
 
-Nanoseconds BatchWork::floor_of(TaskId id) {
-  const Task& task = graph_.task(id);
-  if (task.kind != TaskKind::kernel) return copy_floor_;
-  return kernel_floor_[static_cast<std::size_t>(classes_.of(task.name).bound)];
-}
-
 bool BatchWork::copies_samples(const Task& task) const {
   const bool to_or_from_host = task.kind == TaskKind::copy_in || task.kind == TaskKind::copy_out;
   return !to_or_from_host || task.bytes.count == 0 || task.bytes.count > kSingleNumber;
@@ -93,7 +84,8 @@ Nanoseconds BatchWork::duration(TaskId id, double factor) {
   double growth = factor;
   if (task.kind != TaskKind::kernel || classes_.of(task.name).bound != Boundness::compute)
     growth = share * factor + (1 - share);
-  const Nanoseconds floor = std::min(floor_of(id), task.duration);
+  const Nanoseconds floor =
+      std::min(task.kind == TaskKind::kernel ? kernel_floor_ : copy_floor_, task.duration);
   const Nanoseconds above = scaled(task.duration - floor, growth);
   return floor + std::min(above, Nanoseconds::max() - floor);
 }

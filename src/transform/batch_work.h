@@ -5,11 +5,10 @@
 //
 //     t' = floor + (t - floor) * f        f: samples in the new batch / samples recorded
 //
-// `floor` is what a kernel takes however little it does: the shortest of the trace that is bound by
-// the same thing (arithmetic, memory). What part of the traffic of a kernel bound by memory is
-// parameters does not grow.
+// `floor` is what a kernel takes however little it does: the shortest of the trace, as starting and
+// draining cost the same whatever it computes. What part of the traffic of a kernel bound by memory
+// is parameters does not grow.
 
-#include <array>
 #include <vector>
 
 #include "foretrace/graph.h"
@@ -34,13 +33,12 @@ class BatchWork {
  private:
   /// Of the bytes that a task touches, those that follow the batch; 1 where nothing is known.
   double growing_share(TaskId task) const;
-  Nanoseconds floor_of(TaskId task);
   bool copies_samples(const Task& task) const;
 
   const Graph& graph_;
   KernelClasses classes_;
   bool has_phases_ = false;
-  std::array<Nanoseconds, 3> kernel_floor_{};  ///< By Boundness.
+  Nanoseconds kernel_floor_{};
   Nanoseconds copy_floor_{};
   std::vector<float> growing_, touched_;  ///< Bytes that each task touches.
 };

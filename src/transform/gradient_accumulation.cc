@@ -252,7 +252,7 @@ std::unique_ptr<Transform> make_gradient_accumulation() {
 
 std::string_view assumes_gradient_accumulation() {
   return "The batch is cut into micro-batches that load, go forward and go backward one behind the "
-         "other, each with its share of the samples: kernels take the shortest time of their kind "
+         "other, each with its share of the samples: kernels take the shortest time of any "
          "plus their share of the rest, and are all launched again. Collectives and the update "
          "happen once, behind the last. Activations shrink with the samples; gradients stay from "
          "the first micro-batch on. Adding to gradients in place of writing them is not counted.";
