@@ -41,35 +41,15 @@ class Loader final : public Transform {
       for (auto& [lane, of_lane] : batches) effect.changed += set_work(graph, of_lane, *given);
     }
     if (!given && settings_.workers > 0) refuse_recorded_workers(graph, batches);
-    Tally tally = count(graph, batches);
+    LoaderTally tally = count(graph, batches);
     const StageTimes times = settings_.workers == 0 ? load_in_line(graph, batches, tally)
                                                     : load_ahead(graph, batches, tally, effect);
     effect.figures = loader_figures(settings_, times, tally.work_of_step(settings_));
-    describe_effect(effect, tally, times);
+    describe_loading(settings_, tally, times, effect);
     return effect;
   }
 
  private:
-  struct Tally {
-    std::size_t batches = 0;
-    std::size_t threads = 0;
-    std::size_t steps = 0;
-    std::size_t slowed = 0;
-    bool shares_cores = false;
-    Nanoseconds work{0};  ///< As recorded or given, of all batches.
-    Nanoseconds host{0};
-    Nanoseconds hand_over{0};
-    Bytes largest{};
-
-    StepWork work_of_step(const LoaderSettings& settings) const {
-      const double all = static_cast<double>(std::max<std::size_t>(steps * threads, 1));
-      const double factor = settings.workers > 0 ? settings.work_factor : 1;
-      return {.loading = scaled(work, factor * cost_of_batch(settings).part / all),
-              .host = scaled(host, 1 / all),
-              .batches = static_cast<double>(batches) / all};
-    }
-  };
-
   /// Loading tasks that directly follow each other on a thread make one batch.
   Batches find_batches(const Graph& graph) const {
     std::map<std::int32_t, Bytes> copied;
@@ -133,8 +113,8 @@ class Loader final : public Transform {
     return changed;
   }
 
-  Tally count(const Graph& graph, const Batches& batches) const {
-    Tally tally{.threads = batches.size()};
+  LoaderTally count(const Graph& graph, const Batches& batches) const {
+    LoaderTally tally{.threads = batches.size()};
     std::set<std::int32_t> ranks;
     std::set<std::int32_t> steps;
     for (const auto& [lane, of_lane] : batches) {
@@ -182,7 +162,7 @@ class Loader final : public Transform {
   }
 
   /// Without workers the training thread itself reads and prepares.
-  StageTimes load_in_line(Graph& graph, const Batches& batches, const Tally& tally) const {
+  StageTimes load_in_line(Graph& graph, const Batches& batches, const LoaderTally& tally) const {
     const StageTimes times = stage_times(settings_, times_without_loading(graph, all_work(batches)),
                                          tally.work_of_step(settings_));
     for (const auto& [lane, of_lane] : batches) {
@@ -198,7 +178,8 @@ class Loader final : public Transform {
     return times;
   }
 
-  StageTimes load_ahead(Graph& graph, const Batches& batches, Tally& tally, Effect& effect) const {
+  StageTimes load_ahead(Graph& graph, const Batches& batches, LoaderTally& tally,
+                        Effect& effect) const {
     std::vector<std::vector<LaneId>> workers;
     for (const auto& [lane, of_lane] : batches) {
       workers.push_back(hand_to_workers(graph, lane, of_lane, tally));
@@ -227,7 +208,7 @@ class Loader final : public Transform {
   }
 
   std::vector<LaneId> hand_to_workers(Graph& graph, LaneId train, const std::vector<Batch>& batches,
-                                      Tally& tally) const {
+                                      LoaderTally& tally) const {
     const auto at_once = static_cast<std::size_t>(settings_.workers);
     std::vector<LaneId> workers;
     for (std::size_t i = 0; i < std::min(at_once, batches.size()); ++i) {
@@ -352,67 +333,6 @@ class Loader final : public Transform {
       ++changed;
     }
     return changed;
-  }
-
-  void describe_effect(Effect& effect, const Tally& tally, const StageTimes& times) const {
-    const auto n = static_cast<std::int64_t>(tally.batches);
-    if (settings_.workers == 0) {
-      effect.summary = "the training thread loads its batches itself";
-    } else {
-      effect.summary = std::to_string(n) + (n == 1 ? " batch" : " batches") + " of " +
-                       to_text(scaled(tally.work, settings_.work_factor) / n) + " loaded by " +
-                       counted(static_cast<std::size_t>(settings_.workers), "worker") +
-                       "; the training thread keeps " + to_text(tally.hand_over / n) + " for each";
-    }
-    if (settings_.reads()) effect.summary += "; " + bottleneck(times) + " is what bounds a step";
-    if (settings_.workers > 0) assume_workers(effect, tally);
-    assume_reading(effect);
-  }
-
-  void assume_workers(Effect& effect, const Tally& tally) const {
-    const auto assume = [&](const std::string& text) { effect.assumptions.push_back(text); };
-    assume("the workers have started and are evenly staggered");
-    if (settings_.prep_rates.empty()) {
-      assume("loading a batch takes a worker " +
-             std::string(settings_.batch_time ? "the time given"
-                                              : "what it took the training thread") +
-             (settings_.work_factor == 1 ? "" : " times " + to_text(settings_.work_factor)));
-    } else {
-      assume("all workers together prepare as many samples a second as prep_rates says");
-    }
-    if (tally.slowed > 0) {
-      assume("other host work takes " + to_text(settings_.host_factor) +
-             " times as long beside busy workers (host_factor, fitted)");
-    }
-    if (tally.shares_cores) {
-      assume("workers and the threads of the training process get equal parts of " +
-             to_text(*settings_.cores_of_job()) +
-             " cores when more of them are busy; a thread that waits for the device sleeps");
-    }
-    if (tally.largest.count > 0) {
-      const Bytes ahead = times(tally.largest, settings_.workers * settings_.prefetch_factor);
-      assume("host memory has room for up to " + to_text(ahead) + " of loaded batches");
-    }
-  }
-
-  void assume_reading(Effect& effect) const {
-    if (settings_.dataset_bytes.count == 0) return;
-    const auto assume = [&](const std::string& text) { effect.assumptions.push_back(text); };
-    if (settings_.set.policy != "none") {
-      assume(
-          "caches are as they are after the first epoch, and every epoch has a new random order");
-    }
-    if (settings_.reads() && !settings_.batch_time && settings_.prep_rates.empty()) {
-      assume("what was recorded as loading is preparation alone: what it read was cached");
-    }
-    if (settings_.set.jobs > 1 && !settings_.coordinated && settings_.set.policy == "page_cache") {
-      assume(
-          "each job reads in an order of its own; 8 jobs read 6.3 times as much as one by the "
-          "formula with 35 % cached, 7.1 times was measured (Mohan et al., VLDB'21)");
-    }
-    if (settings_.coordinated && settings_.set.jobs > 1) {
-      assume("the jobs keep pace with each other, and batches are staged in memory of the host");
-    }
   }
 
   LoaderSettings settings_;

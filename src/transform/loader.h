@@ -119,6 +119,21 @@ struct StepWork {
   double batches = 1;
 };
 
+/// What there is to load in a graph.
+struct LoaderTally {
+  std::size_t batches = 0;
+  std::size_t threads = 0;
+  std::size_t steps = 0;
+  std::size_t slowed = 0;
+  bool shares_cores = false;
+  Nanoseconds work{0};  ///< As recorded or given, of all batches.
+  Nanoseconds host{0};
+  Nanoseconds hand_over{0};
+  Bytes largest{};
+
+  StepWork work_of_step(const LoaderSettings& settings) const;
+};
+
 /// `train` and `copy` of StageTimes. `loading` takes no time in them. Linear.
 StageTimes times_without_loading(Graph& graph, const std::vector<TaskId>& loading);
 
@@ -127,6 +142,10 @@ StageTimes stage_times(const LoaderSettings& settings, StageTimes times, StepWor
 
 std::vector<Figure> loader_figures(const LoaderSettings& settings, const StageTimes& times,
                                    StepWork work);
+
+/// The summary, and what must hold.
+void describe_loading(const LoaderSettings& settings, const LoaderTally& tally,
+                      const StageTimes& times, Effect& effect);
 
 /// "reading", "preparation" or "training".
 std::string bottleneck(const StageTimes& times);
