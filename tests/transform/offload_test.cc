@@ -87,6 +87,34 @@ swap in  |...........ii..|
 )");
 }
 
+// The host has called the allocator for all of it before the device has done the second kernel.
+TEST(Offload, WhereTheHostCallsTheAllocatorRoomIsGivenBackInTheOrderOfItsCalls) {
+  Graph graph = parse_graph(R"(
+    cpu:    LA:launch 1, LB:launch 1, LC:launch 1, LD:launch 1, LE:launch 1, LZ:launch 1
+    stream: A 1, B 2, C 4, D 4, E 5, Z 1
+    LA -> A
+    LB -> B
+    LC -> C
+    LD -> D
+    LE -> E
+    LZ -> Z
+    @alloc 4kB use=activation: LA .. LZ writes A reads Z
+    @alloc 8kB use=temporary: LD .. LE writes D
+)");
+  read_transform_text(offload())->apply(graph);
+  const Timeline timeline = simulate(graph);
+  EXPECT_EQ("\n" + to_ascii(graph, timeline), R"(
+cpu      |LLLLLL............|
+stream   |.ABBCCCCDDDDEEEEEZ|
+swap out |..oooo............|
+swap in  |............iiii..|
+)");
+  // D, which may write where the block was, waits for the copy.
+  EXPECT_EQ(graph.name(graph.allocations()[0].freed_by), "LD");
+  EXPECT_EQ(graph.name(graph.allocations()[2].made_by), "launch swap in");
+  EXPECT_EQ(timeline.memory.at(0).peak, Bytes{8000});
+}
+
 TEST(Offload, CopiesOfOneDirectionWaitForEachOther) {
   // Both blocks would be out by 4 alone; the link carries one at a time.
   EXPECT_EQ(pictured(R"(
