@@ -99,7 +99,11 @@ class Replay {
 
   void renumber() {
     std::vector<Split> splits;
-    for (const Activation& activation : plan_.dropped) splits.push_back(split_of(activation));
+    for (const Activation& activation : plan_.dropped) {
+      // What no copy writes stays: its writers are on another device than who needs it first.
+      const TaskId writer = first_copied_writer(activation.allocation);
+      if (writer != kNoTask) splits.push_back(split_of(activation, writer));
+    }
     lengthen();
     const std::vector<std::uint32_t> second = split_lifetimes(graph_, splits, view_.timeline.start);
     for (std::size_t i = 0; i < second.size(); ++i) now_[splits[i].allocation] = second[i];
@@ -111,15 +115,15 @@ class Replay {
     copy_accesses();
   }
 
-  Split split_of(const Activation& activation) const {
-    const std::uint32_t block = activation.allocation;
-    TaskId first = kNoTask;
+  TaskId first_copied_writer(std::uint32_t block) const {
     for (const Access& access : view_.uses.of_block(block)) {
-      if (access.writes && copy_[index(access.task)] != kNoTask) {
-        first = access.task;
-        break;
-      }
+      if (access.writes && copy_[index(access.task)] != kNoTask) return access.task;
     }
+    return kNoTask;
+  }
+
+  Split split_of(const Activation& activation, TaskId first) const {
+    const std::uint32_t block = activation.allocation;
     const TaskId freed =
         allocator_side(view_.graph, view_.launches, view_.block(block), activation.last_forward);
     return {.allocation = block,

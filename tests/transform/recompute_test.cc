@@ -149,6 +149,22 @@ two |..xx.|
 )");
 }
 
+TEST(Recompute, WhatAnotherDeviceNeedsFirstStays) {
+  EXPECT_EQ(simulated(R"(
+    one [device=0]: A 1 {phase=forward}, a 2 {phase=backward}
+    two [device=1]: B 1 {phase=forward}, b 2 {phase=backward}
+    A -> B
+    b -> a
+    @alloc 4MB use=activation: A .. a writes A reads B, a
+    @alloc 4MB use=activation device=1: B .. b writes B reads b
+  )",
+                      R"({"use": "recompute", "policy": "all"})"),
+            R"(
+one |A....aa|
+two |.BBbb..|
+)");
+}
+
 TEST(Recompute, BudgetDropsWhatIsCheapestForItsBytes) {
   constexpr auto kDearAndCheap = R"(
     stream: A 5 {phase=forward}, B 1 {phase=forward}, C 3 {phase=forward}, c 1 {phase=backward}
