@@ -96,6 +96,7 @@ TEST(Transforms, LeaveAGraphThatReplays) {
     if (entry.name == "faster_device") step += ":from=v100-sxm2-32gb,to=a100-sxm4-40gb";
     if (entry.name == "batchnorm_restructure") step += ":norms=gemm";
     if (entry.name == "channels_last") step += ":conversions=gemm";
+    if (entry.name == "encode") step += ":device=v100-sxm2-32gb";
     if (entry.name == "substitute") step += ":rules=[gemm => nothing]";
     if (entry.name == "torch_compile") step += ":optimizer=true";
     if (entry.name == "op_fusion") step += ":pattern=[u,v]";
