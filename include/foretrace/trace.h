@@ -244,4 +244,7 @@ std::string_view to_string(SyncKind kind);
 std::string_view to_string(MemoryAction action);
 std::string_view to_string(BlockState state);
 
+/// By how much the allocator's segments grow (below 0: shrink) with it.
+std::int64_t reserved_change(const MemoryRecord& record);
+
 }  // namespace foretrace

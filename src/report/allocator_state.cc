@@ -30,18 +30,6 @@ struct Allocator {
   std::int64_t missing = 0;
 };
 
-std::int64_t reserved_by(const MemoryRecord& record) {
-  switch (record.action) {
-    case MemoryAction::segment_alloc:
-    case MemoryAction::segment_free:
-    case MemoryAction::segment_map:
-    case MemoryAction::segment_unmap:
-      return record.bytes;
-    default:
-      return 0;
-  }
-}
-
 void count(const MemoryRecord& record, Allocator& to) {
   const bool is_block = record.action == MemoryAction::block;
   const bool gives = is_block && record.bytes >= 0;
@@ -56,7 +44,7 @@ void count(const MemoryRecord& record, Allocator& to) {
     to.peak_requested = std::max(to.peak_requested, to.asked);
   }
   if (to.start_reserved < 0 && record.total_reserved >= 0) {
-    to.start_reserved = record.total_reserved - reserved_by(record);
+    to.start_reserved = record.total_reserved - reserved_change(record);
     to.peak_reserved = std::max(to.peak_reserved, to.start_reserved);
   }
 }

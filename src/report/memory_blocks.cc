@@ -126,7 +126,7 @@ MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32
 
 Quantiles quantiles(const std::vector<Nanoseconds>& sorted) {
   if (sorted.empty()) return {};
-  // The value at or above which the given share lies; of two in the middle the lower.
+  // The value at or below which the given share lies; of two in the middle the lower.
   const auto at = [&](std::size_t percent) { return sorted[(sorted.size() - 1) * percent / 100]; };
   return {sorted.front(), at(10), at(50), at(90), sorted.back()};
 }

@@ -25,11 +25,11 @@ struct DeviceMemory {
     Nanoseconds begin{0}, end{0};
   };
   std::vector<StepSpan> steps;
+  Nanoseconds end{0};  ///< Of the recording, and of blocks that outlive it.
 
   const Allocation& allocation(std::uint32_t number) const { return graph.allocations()[number]; }
   Bytes initial() const { return initial_memory(graph, device); }
   bool in_window(Nanoseconds time) const { return from <= time && (time < to || to == end); }
-  Nanoseconds end{0};  ///< Of the recording, and of blocks that outlive it.
 };
 
 DeviceMemory device_memory(const Graph& graph, const Timeline& timeline, std::int32_t device);
@@ -40,10 +40,10 @@ TaskId task_of(const Graph& graph, const MemoryEvent& event);
 /// What is in use after each event; the first point is the beginning.
 std::vector<MemoryCurve::Point> level_curve(const DeviceMemory& memory);
 
-/// How well a name tells who made a block: its op, else the task that made it.
+/// Who made a block: its op, else the task that made it, else in brackets what is known.
 std::string maker_of(const Graph& graph, const Allocation& block);
 
-/// At most `text` if it is short, else its innermost telling frame.
+/// The frame of its stack that tells most, cut to what fits a line; empty without a stack.
 std::string line_of(const Graph& graph, const Allocation& block);
 
 /// Of sorted times; zeros for none.

@@ -158,7 +158,7 @@ class Untouched {
   void plan() {
     std::vector<SwapCandidate> candidates;
     for (const Hideable& one : hideable_) candidates.push_back(one.candidate);
-    const SwapPlan plan =
+    const SwapEstimate plan =
         plan_swaps(section_.needs, memory_.to, candidates, question_.out, question_.in);
     section_.bound = plan.bound, section_.planned = plan.planned;
     section_.moved = plan.moved, section_.moved_bytes = plan.moved_bytes;

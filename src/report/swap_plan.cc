@@ -159,14 +159,14 @@ std::vector<std::size_t> by_use(const UpperArea& area, const std::vector<SwapCan
 
 }  // namespace
 
-SwapPlan plan_swaps(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end,
-                    const std::vector<SwapCandidate>& candidates, Bandwidth out, Bandwidth in) {
+SwapEstimate plan_swaps(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end,
+                        const std::vector<SwapCandidate>& candidates, Bandwidth out, Bandwidth in) {
   std::vector<Absence> each, planned;
   for (const SwapCandidate& one : candidates) {
     each.push_back(
         {one.bytes, {one.begin + time_for(one.bytes, out), one.end - time_for(one.bytes, in)}});
   }
-  SwapPlan plan;
+  SwapEstimate plan;
   Channel away, back;
   for (const std::size_t i : by_use(UpperArea(curve, end), candidates, out, in)) {
     const SwapCandidate& one = candidates[i];

@@ -23,7 +23,7 @@ struct SwapCandidate {
   Nanoseconds begin{0}, end{0};  ///< The access before ends, the one behind begins.
 };
 
-struct SwapPlan {
+struct SwapEstimate {
   Bytes bound{};    ///< Highest level with all candidates away, each with the link for itself.
   Bytes planned{};  ///< Highest level with copies one at a time.
   std::int64_t moved = 0;
@@ -34,7 +34,7 @@ struct SwapPlan {
 /// and longest, get the link first: by bytes times the area of the level above its mean while they
 /// are away (in the spirit of WDOA of AutoSwap, which is the area under the load). What it finds is
 /// a plan that works, not the best of all.
-SwapPlan plan_swaps(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end,
-                    const std::vector<SwapCandidate>& candidates, Bandwidth out, Bandwidth in);
+SwapEstimate plan_swaps(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end,
+                        const std::vector<SwapCandidate>& candidates, Bandwidth out, Bandwidth in);
 
 }  // namespace foretrace

@@ -45,15 +45,15 @@ struct Transplant {
   }
 };
 
-void count_line(const Line& line, Match& launched, Match& work) {
+void count_line(const StepLine& line, Match& launched, Match& work) {
   for (std::size_t i = 0; i < line.tasks.size(); ++i) {
     launched.total += line.launched[i] ? 0.5 : 0;
     work.total += static_cast<double>(line.durations[i].count());
   }
 }
 
-void count_pair(const Line& into, std::size_t a, const Line& from, std::size_t b, Match& launched,
-                Transplant& result) {
+void count_pair(const StepLine& into, std::size_t a, const StepLine& from, std::size_t b,
+                Match& launched, Transplant& result) {
   result.tasks.matched += 1;
   launched.matched += into.launched[a] ? 1 : 0;
   result.work_into.matched += static_cast<double>(into.durations[a].count());
@@ -62,7 +62,7 @@ void count_pair(const Line& into, std::size_t a, const Line& from, std::size_t b
 
 /// Work without a partner goes to the nearest task with one in front of it, or behind it at the
 /// beginning of a line.
-void transplant_line(const Line& into, const Line& from, Transplant& result) {
+void transplant_line(const StepLine& into, const StepLine& from, Transplant& result) {
   result.tasks.total += static_cast<double>(std::max(into.tasks.size(), from.tasks.size()));
   Match launched;
   count_line(into, launched, result.work_into);
@@ -93,8 +93,9 @@ void transplant_line(const Line& into, const Line& from, Transplant& result) {
 }
 
 /// Lines of the two that are of the same lane; work of other lanes has no place to go to.
-Transplant transplant(const std::map<LaneKey, Line>& into, const std::map<LaneKey, Line>& from) {
-  static const Line nothing;
+Transplant transplant(const std::map<LaneKey, StepLine>& into,
+                      const std::map<LaneKey, StepLine>& from) {
+  static const StepLine nothing;
   Transplant result;
   for (const auto& [lane, line] : into) {
     const auto found = from.find(lane);

@@ -54,19 +54,7 @@ AllocatorSettings recorded_settings(const Trace& trace) {
   return settings;
 }
 
-std::int64_t reserved_change(const MemoryRecord& record) {
-  switch (record.action) {
-    case MemoryAction::segment_alloc:
-    case MemoryAction::segment_free:
-    case MemoryAction::segment_map:
-    case MemoryAction::segment_unmap:
-      return record.bytes;
-    default:
-      return 0;
-  }
-}
-
-void examine(const Trace& trace, DeviceMemory& memory) {
+void examine(const Trace& trace, RecordedMemory& memory) {
   std::stable_sort(memory.records.begin(), memory.records.end(),
                    [](const auto* a, const auto* b) { return a->time_ns < b->time_ns; });
   bool completed = false, requested = false;
@@ -87,17 +75,17 @@ void examine(const Trace& trace, DeviceMemory& memory) {
 }
 
 /// By device; those only that have blocks with levels.
-std::vector<DeviceMemory> devices_of(const Trace& trace) {
-  std::map<std::int32_t, DeviceMemory> devices;
+std::vector<RecordedMemory> devices_of(const Trace& trace) {
+  std::map<std::int32_t, RecordedMemory> devices;
   const AllocatorSettings settings = recorded_settings(trace);
   for (const MemoryRecord& record : trace.memory) {
     if (!is_sound(record) || record.total_allocated < 0) continue;
-    DeviceMemory& memory = devices[record.device];
+    RecordedMemory& memory = devices[record.device];
     memory.device = record.device;
     memory.settings = settings;
     memory.records.push_back(&record);
   }
-  std::vector<DeviceMemory> all;
+  std::vector<RecordedMemory> all;
   for (auto& [device, memory] : devices) {
     examine(trace, memory);
     const bool has_reserved =
@@ -134,7 +122,7 @@ class LevelComparison {
 
 class RecordReplay {
  public:
-  explicit RecordReplay(const DeviceMemory& memory)
+  explicit RecordReplay(const RecordedMemory& memory)
       : memory_(memory), allocator_(memory.settings), early_(blocks_from_before(memory)) {}
 
   MemoryReplay cold() {
@@ -208,7 +196,7 @@ class RecordReplay {
     handles_.erase(found);
   }
 
-  const DeviceMemory& memory_;
+  const RecordedMemory& memory_;
   CachingAllocator allocator_;
   std::vector<EarlyBlock> early_;
   std::unordered_map<std::uint64_t, std::int64_t> handles_;  ///< By recorded address.
@@ -222,7 +210,7 @@ class RecordReplay {
 
 std::vector<MemoryCheck> check_memory(const Trace& trace) {
   std::vector<MemoryCheck> checks;
-  for (const DeviceMemory& memory : devices_of(trace)) {
+  for (const RecordedMemory& memory : devices_of(trace)) {
     MemoryCheck check;
     check.device = memory.device;
     check.events = std::count_if(

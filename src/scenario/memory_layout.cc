@@ -63,7 +63,7 @@ AddressRange range_of(std::uint64_t address, std::int64_t bytes) {
 /// Reads segments out of the addresses of blocks.
 class TouchedLayout {
  public:
-  explicit TouchedLayout(const DeviceMemory& memory)
+  explicit TouchedLayout(const RecordedMemory& memory)
       : memory_(memory), early_(blocks_from_before(memory)) {
     collect_touched();
     find_cuts();
@@ -194,7 +194,7 @@ class TouchedLayout {
     found.push_back(rest);
   }
 
-  const DeviceMemory& memory_;
+  const RecordedMemory& memory_;
   std::vector<EarlyBlock> early_;
   AddressRanges touched_[2];  ///< Of small blocks, of large ones.
   std::vector<const MemoryRecord*> old_;
@@ -204,7 +204,7 @@ class TouchedLayout {
 /// Takes the events of a history back, from the state at its end.
 class SnapshotLayout {
  public:
-  SnapshotLayout(const Trace& trace, const DeviceMemory& memory) : memory_(memory) {
+  SnapshotLayout(const Trace& trace, const RecordedMemory& memory) : memory_(memory) {
     for (std::size_t i = 0; i < trace.segments.size(); ++i) {
       const MemorySegment& segment = trace.segments[i];
       if (segment.device != memory.device || segment.bytes <= 0) continue;
@@ -309,14 +309,14 @@ class SnapshotLayout {
     }
   }
 
-  const DeviceMemory& memory_;
+  const RecordedMemory& memory_;
   std::map<std::uint64_t, AllocatorSegment> segments_;
   std::map<std::uint64_t, AllocatorBlock> blocks_;
 };
 
 }  // namespace
 
-std::vector<EarlyBlock> blocks_from_before(const DeviceMemory& memory) {
+std::vector<EarlyBlock> blocks_from_before(const RecordedMemory& memory) {
   std::vector<EarlyBlock> found;
   std::unordered_set<std::uint64_t> seen;
   for (const MemoryRecord* record : memory.records) {
@@ -329,7 +329,7 @@ std::vector<EarlyBlock> blocks_from_before(const DeviceMemory& memory) {
   return found;
 }
 
-std::vector<AllocatorSegment> layout_before(const Trace& trace, const DeviceMemory& memory) {
+std::vector<AllocatorSegment> layout_before(const Trace& trace, const RecordedMemory& memory) {
   if (memory.is_snapshot) return SnapshotLayout(trace, memory).segments();
   return TouchedLayout(memory).segments();
 }

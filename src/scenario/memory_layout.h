@@ -4,11 +4,10 @@
 // which has the state at the end: that, with all events taken back. Of a profiler, which has blocks
 // only:
 //
-//     touched    |bbbb|      |bb|bbbb|        stretches of addresses that blocks of the trace lie
-//     in cut                       ^             where a block was given out though the bytes in
-//     front
-//                                             were free: free blocks of one segment join, so this
-//                                             is where a segment begins
+//     touched    |bbbb|      |bb|bbbb|    stretches of addresses that blocks of the trace lie in
+//     cut                       ^         where a block was given out though the bytes in front
+//                                         were free: free blocks of one segment join, so this is
+//                                         where a segment begins
 //
 // and small blocks never share a stretch of 2 MiB with large ones, as their segments are so large.
 // The rest of what was reserved is one segment that nobody can use: what is never touched does no
@@ -23,7 +22,7 @@
 namespace foretrace {
 
 /// What was recorded of one device, in order of time.
-struct DeviceMemory {
+struct RecordedMemory {
   std::int32_t device = 0;
   std::vector<const MemoryRecord*> records;
   bool is_snapshot = false;
@@ -48,10 +47,10 @@ struct EarlyBlock {
 };
 
 /// Those that a record frees but none makes, in the order in which they are freed.
-std::vector<EarlyBlock> blocks_from_before(const DeviceMemory& memory);
+std::vector<EarlyBlock> blocks_from_before(const RecordedMemory& memory);
 
 /// Handles of blocks are their places in blocks_from_before(), or else above any of these.
-std::vector<AllocatorSegment> layout_before(const Trace& trace, const DeviceMemory& memory);
+std::vector<AllocatorSegment> layout_before(const Trace& trace, const RecordedMemory& memory);
 
 /// A stream of its own, that no record asks on.
 constexpr std::int64_t kNobodysStream = -7;

@@ -79,7 +79,7 @@ void merge(Json& settings, const Json& changes) {
 
 }  // namespace
 
-Setting::Setting(std::string_view path, const Json& scenario) {
+SettingPath::SettingPath(std::string_view path, const Json& scenario) {
   const Json& steps = steps_of(scenario);
   const std::size_t dot = path.find('.');
   if (dot == path.npos || dot == 0 || dot + 1 == path.size()) {
@@ -93,12 +93,12 @@ Setting::Setting(std::string_view path, const Json& scenario) {
   step_ = head.starts_with("transforms[") ? numbered(head, steps.size()) : named(head, steps);
 }
 
-Json Setting::settings_of(const Json& scenario) const {
+Json SettingPath::settings_of(const Json& scenario) const {
   if (of_memory_) return scenario.value(std::string(kMemory), Json::object());
   return steps_of(scenario)[step_];
 }
 
-Json Setting::put(Json scenario, const Json& settings) const {
+Json SettingPath::put(Json scenario, const Json& settings) const {
   if (of_memory_) {
     AllocatorSettings checked;
     read_json(settings, checked);
@@ -110,13 +110,13 @@ Json Setting::put(Json scenario, const Json& settings) const {
   return scenario;
 }
 
-Json Setting::with(const Json& scenario, const Json& value) const {
+Json SettingPath::with(const Json& scenario, const Json& value) const {
   Json settings = settings_of(scenario);
   set(settings, name_, value);
   return put(scenario, settings);
 }
 
-Json Setting::with_text(const Json& scenario, std::string_view value) const {
+Json SettingPath::with_text(const Json& scenario, std::string_view value) const {
   const std::string assignment = name_ + "=" + std::string(value);
   Json settings = settings_of(scenario);
   if (of_memory_) {
@@ -128,7 +128,7 @@ Json Setting::with_text(const Json& scenario, std::string_view value) const {
   return put(scenario, settings);
 }
 
-Json Setting::value(const Json& scenario) const {
+Json SettingPath::value(const Json& scenario) const {
   Json settings = settings_of(scenario);
   if (of_memory_) {
     AllocatorSettings whole;

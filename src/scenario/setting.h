@@ -9,10 +9,10 @@
 
 namespace foretrace {
 
-class Setting {
+class SettingPath {
  public:
   /// Throws Error if the scenario (as write_scenario() gives it) has no such step.
-  Setting(std::string_view path, const nlohmann::json& scenario);
+  SettingPath(std::string_view path, const nlohmann::json& scenario);
 
   /// The scenario with another value for it. Throws Error if that cannot be read.
   nlohmann::json with(const nlohmann::json& scenario, const nlohmann::json& value) const;

@@ -37,7 +37,7 @@ StepWork::StepWork(const Inference& inference, KeyTable& keys) : inference_(infe
     if (added) found->second = keys.key(task.kind, graph.names()[task.name]);
     return found->second;
   };
-  std::vector<std::map<LaneKey, Line>> by_step(graph.steps().size());
+  std::vector<std::map<LaneKey, StepLine>> by_step(graph.steps().size());
   std::vector<Nanoseconds> launch(graph.steps().size(), Nanoseconds::max());
   for (std::size_t i = 0; i < graph.lane_count(); ++i) {
     const auto lane = static_cast<LaneId>(i);
@@ -45,7 +45,7 @@ StepWork::StepWork(const Inference& inference, KeyTable& keys) : inference_(infe
       const Task& task = graph.task(id);
       if (task.step < 0 || static_cast<std::size_t>(task.step) >= by_step.size()) continue;
       const auto step = static_cast<std::size_t>(task.step);
-      Line& line = by_step[step][lanes[i]];
+      StepLine& line = by_step[step][lanes[i]];
       line.tasks.push_back(id);
       line.keys.push_back(key_of(task));
       line.durations.push_back(task.duration);
@@ -61,10 +61,10 @@ StepWork::StepWork(const Inference& inference, KeyTable& keys) : inference_(infe
   }
 }
 
-std::map<LaneKey, Line> StepWork::head(std::size_t step) const {
-  std::map<LaneKey, Line> heads;
+std::map<LaneKey, StepLine> StepWork::head(std::size_t step) const {
+  std::map<LaneKey, StepLine> heads;
   for (const auto& [lane, line] : lines_[step]) {
-    Line head;
+    StepLine head;
     for (std::size_t i = 0; i < line.tasks.size(); ++i) {
       if (runs_on_device(inference_.graph.task(line.tasks[i]).kind)) break;
       if (inference_.recorded.start[index(line.tasks[i])] >= first_launch_[step]) break;

@@ -26,7 +26,7 @@ class KeyTable {
 /// Kind of lane, device, and which one of these it is: names of threads differ between runs.
 using LaneKey = std::tuple<LaneKind, std::int32_t, std::size_t>;
 
-struct Line {
+struct StepLine {
   std::vector<TaskId> tasks;
   std::vector<std::uint64_t> keys;
   std::vector<Nanoseconds> durations;
@@ -39,13 +39,13 @@ class StepWork {
 
   /// Steps that have tasks, in order; they correspond to the marks behind StepTimes::each.
   std::size_t count() const { return lines_.size(); }
-  const std::map<LaneKey, Line>& lines(std::size_t step) const { return lines_[step]; }
+  const std::map<LaneKey, StepLine>& lines(std::size_t step) const { return lines_[step]; }
   /// Host work in front of the launch that starts the step.
-  std::map<LaneKey, Line> head(std::size_t step) const;
+  std::map<LaneKey, StepLine> head(std::size_t step) const;
 
  private:
   const Inference& inference_;
-  std::vector<std::map<LaneKey, Line>> lines_;
+  std::vector<std::map<LaneKey, StepLine>> lines_;
   std::vector<Nanoseconds>
       first_launch_;  ///< By step; of its first host task if it launches nothing.
 };

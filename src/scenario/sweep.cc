@@ -15,7 +15,7 @@ void check_sweep(const Json& sweep, const Json& scenario) {
     throw Error("must be an object such as {\"transforms[0].buffers\": [1, 2, 4]}");
   for (const auto& [path, values] : sweep.items()) {
     if (path == "$comment") continue;
-    const Setting setting(path, scenario);
+    const SettingPath setting(path, scenario);
     within(path, [&, &listed = values] {
       if (!listed.is_array() || listed.empty()) throw Error("must be a list of values");
       for (const Json& value : listed) setting.with(scenario, value);

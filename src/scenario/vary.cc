@@ -42,7 +42,7 @@ class Varied {
          std::string cache_folder)
       : ranks_(ranks),
         json_(write_scenario(scenario)),
-        setting_(within("--vary", [&] { return Setting(question.setting, json_); })),
+        setting_(within("--vary", [&] { return SettingPath(question.setting, json_); })),
         until_(question.until),
         donors_(std::move(cache_folder)) {
     within("--vary " + question.setting, [&] {
@@ -200,7 +200,7 @@ class Varied {
 
   const std::vector<Inference>& ranks_;
   Json json_;
-  Setting setting_;
+  SettingPath setting_;
   std::string until_;
   Donors donors_;
   Values values_;

@@ -3,8 +3,8 @@
 // What the caching allocator keeps account of: segments cut into blocks, and which blocks are free.
 //
 //     segment  [ used | free | pending | free ]     blocks in order of address, linked
-//     free     by (stream, size, address)           so that the first that is large enough fits
-//     best whole    free ones that are all of a segment   what can be given back, linked
+//     free     by (stream, size, address)           the first that is large enough fits best
+//     whole    free ones that are all of a segment  what can be given back, linked
 //
 // A free block is never beside another free one: they are joined as soon as they meet. Expandable
 // segments are address space of which some is unmapped; unmapped blocks are joined likewise.

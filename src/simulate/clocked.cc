@@ -245,7 +245,7 @@ class Replay {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::uint32_t> arrivals_;  ///< Of tasks, now.
   std::vector<std::uint32_t> due_;       ///< Lanes to wake now.
-  Progress progress_;
+  LaneProgress progress_;
 };
 
 }  // namespace

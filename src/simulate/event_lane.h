@@ -15,7 +15,7 @@ namespace foretrace {
 constexpr Nanoseconds kNever = Nanoseconds::max();
 
 /// What a wake-up brought about, in order.
-struct Progress {
+struct LaneProgress {
   struct Start {
     TaskId task;
     TaskId behind;  ///< Whom it had to let pass, or kNoTask.
@@ -43,7 +43,7 @@ class EventLane {
 
   /// Brings the lane to `now`, which never goes back. Returns when it has to be woken if nothing
   /// else arrives.
-  virtual Nanoseconds wake(Nanoseconds now, Progress& progress) = 0;
+  virtual Nanoseconds wake(Nanoseconds now, LaneProgress& progress) = 0;
 };
 
 std::unique_ptr<EventLane> make_shared_lane(Bandwidth capacity);

@@ -23,7 +23,7 @@ class PriorityLane final : public EventLane {
         .push_back({arrival.task, arrival.priority, false, now, arrival.duration});
   }
 
-  Nanoseconds wake(Nanoseconds now, Progress& progress) override {
+  Nanoseconds wake(Nanoseconds now, LaneProgress& progress) override {
     while (true) {
       if (running_ && finish_ <= now) {
         progress.finished.push_back(current_.task);
@@ -90,7 +90,7 @@ class PriorityLane final : public EventLane {
     return taken;
   }
 
-  void run_next(Nanoseconds now, Progress& progress) {
+  void run_next(Nanoseconds now, LaneProgress& progress) {
     current_ = take_most_urgent();
     running_ = true;
     began_ = now;

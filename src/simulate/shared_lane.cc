@@ -26,7 +26,7 @@ class SharedLane final : public EventLane {
 
   void arrive(const Arrival& arrival, Nanoseconds) override { arrived_.push_back(arrival); }
 
-  Nanoseconds wake(Nanoseconds now, Progress& progress) override {
+  Nanoseconds wake(Nanoseconds now, LaneProgress& progress) override {
     served_ += level_ * static_cast<double>((now - time_).count());
     time_ = now;
     finish_due(progress);
@@ -67,7 +67,7 @@ class SharedLane final : public EventLane {
     heap.push({key, active.task, slot, active.version}, counts());
   }
 
-  void begin(const Arrival& task, Progress& progress) {
+  void begin(const Arrival& task, LaneProgress& progress) {
     progress.started.push_back({task.task, kNoTask});
     if (task.bytes.count <= 0) {
       finishes_.push({time_ + task.duration, task.task, kNoSlot, 0}, counts());
@@ -148,7 +148,7 @@ class SharedLane final : public EventLane {
   }
 
   /// Returns whether there were any.
-  bool finish_due(Progress& progress) {
+  bool finish_due(LaneProgress& progress) {
     const std::size_t before = progress.finished.size();
     while (const auto* next = finishes_.first(counts())) {
       if (next->key > time_) break;

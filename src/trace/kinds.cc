@@ -102,4 +102,16 @@ std::string_view to_string(BlockState state) {
   return "?";
 }
 
+std::int64_t reserved_change(const MemoryRecord& record) {
+  switch (record.action) {
+    case MemoryAction::segment_alloc:
+    case MemoryAction::segment_free:
+    case MemoryAction::segment_map:
+    case MemoryAction::segment_unmap:
+      return record.bytes;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace foretrace

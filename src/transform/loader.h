@@ -113,7 +113,7 @@ struct StageTimes {
 };
 
 /// What a step asks of the CPU.
-struct StepWork {
+struct CpuWork {
   Nanoseconds loading{0};  ///< Of all workers of the job together.
   Nanoseconds host{0};     ///< Of the threads that train.
   double batches = 1;
@@ -131,17 +131,17 @@ struct LoaderTally {
   Nanoseconds hand_over{0};
   Bytes largest{};
 
-  StepWork work_of_step(const LoaderSettings& settings) const;
+  CpuWork work_of_step(const LoaderSettings& settings) const;
 };
 
 /// `train` and `copy` of StageTimes. `loading` takes no time in them. Linear.
 StageTimes times_without_loading(Graph& graph, const std::vector<TaskId>& loading);
 
 /// `prep` and `fetch`, from the other two.
-StageTimes stage_times(const LoaderSettings& settings, StageTimes times, StepWork work);
+StageTimes stage_times(const LoaderSettings& settings, StageTimes times, CpuWork work);
 
 std::vector<Figure> loader_figures(const LoaderSettings& settings, const StageTimes& times,
-                                   StepWork work);
+                                   CpuWork work);
 
 /// The summary, and what must hold.
 void describe_loading(const LoaderSettings& settings, const LoaderTally& tally,

@@ -79,7 +79,7 @@ StageTimes times_without_loading(Graph& graph, const std::vector<TaskId>& loadin
   return times;
 }
 
-StageTimes stage_times(const LoaderSettings& settings, StageTimes times, StepWork work) {
+StageTimes stage_times(const LoaderSettings& settings, StageTimes times, CpuWork work) {
   const FetchLanes fetch(settings, kNoLane);
   const Nanoseconds read = scaled(fetch.time(), work.batches);
   if (settings.workers == 0) {
@@ -103,7 +103,7 @@ std::string bottleneck(const StageTimes& times) {
 }
 
 std::vector<Figure> loader_figures(const LoaderSettings& settings, const StageTimes& times,
-                                   StepWork work) {
+                                   CpuWork work) {
   std::vector<Figure> figures;
   const auto add = [&](const char* name, auto value) { figures.push_back({name, value}); };
   const BatchCost cost = cost_of_batch(settings);

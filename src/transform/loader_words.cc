@@ -52,7 +52,7 @@ void assume_reading(const LoaderSettings& settings, Effect& effect) {
 
 }  // namespace
 
-StepWork LoaderTally::work_of_step(const LoaderSettings& settings) const {
+CpuWork LoaderTally::work_of_step(const LoaderSettings& settings) const {
   const double all = static_cast<double>(std::max<std::size_t>(steps * threads, 1));
   const double factor = settings.workers > 0 ? settings.work_factor : 1;
   return {.loading = scaled(work, factor * cost_of_batch(settings).part / all),

@@ -176,7 +176,7 @@ TEST(SwapPlan, CopiesGoOneAtATime) {
   const std::vector<MemoryCurve::Point> curve = {
       {0us, Bytes{200}}, {15us, Bytes{300}}, {16us, Bytes{200}}, {40us, Bytes{200}}};
   const std::vector<SwapCandidate> both = {{Bytes{100}, 0us, 50us}, {Bytes{100}, 0us, 50us}};
-  const SwapPlan plan = plan_swaps(curve, 50us, both, kTenPerMicrosecond, kTenPerMicrosecond);
+  const SwapEstimate plan = plan_swaps(curve, 50us, both, kTenPerMicrosecond, kTenPerMicrosecond);
   EXPECT_EQ(plan.moved, 2);
   // At 15 one is away and the other on its way; alone on the link both would be.
   EXPECT_EQ(plan.planned.count, 200);
@@ -188,7 +188,7 @@ TEST(SwapPlan, NoAccessWaits) {
   const std::vector<MemoryCurve::Point> curve = {
       {0us, Bytes{0}}, {10us, Bytes{200}}, {15us, Bytes{0}}};
   const std::vector<SwapCandidate> both = {{Bytes{100}, 0us, 25us}, {Bytes{100}, 0us, 25us}};
-  const SwapPlan plan = plan_swaps(curve, 25us, both, kTenPerMicrosecond, kTenPerMicrosecond);
+  const SwapEstimate plan = plan_swaps(curve, 25us, both, kTenPerMicrosecond, kTenPerMicrosecond);
   EXPECT_EQ(plan.moved, 1);
   EXPECT_EQ(plan.planned.count, 100);
   EXPECT_EQ(plan.bound.count, 0);

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Checks that no two types of one namespace have the same name.
+
+The linker takes them for one and keeps one of their functions, say one of two destructors, for both.
+Types in anonymous namespaces are their file's own and may be called what they like.
+
+    check_names.py [ROOT]     prints one line per violation; exit status 1 if there is any
+"""
+
+import collections
+import pathlib
+import re
+import sys
+
+OPENS = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\{")
+CLOSES = re.compile(r"\}\s*// namespace")
+TYPE = re.compile(r"(?:struct|class|enum class|enum)\s+(\w+)(?:\s+final)?\s*(?::[^:;{][^;{]*)?\{")
+
+
+def types(path):
+    """Names of the types that a file defines for all to see, as the formatter lays them out."""
+    around = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        opened = OPENS.match(line)
+        if opened:
+            around.append(opened.group(1))
+        elif CLOSES.match(line):
+            around.pop()
+        elif "" not in around:
+            defined = TYPE.match(line)
+            if defined:
+                yield "::".join([*around, defined.group(1)])
+
+
+def check(root):
+    homes = collections.defaultdict(list)
+    for folder in ("include", "src"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".cc", ".h"):
+                for name in types(path):
+                    homes[name].append(str(path.relative_to(root)))
+    for name, files in sorted(homes.items()):
+        if len(files) > 1:
+            yield f"{name}: is defined in {' and '.join(files)}"
+
+
+def main():
+    default = pathlib.Path(__file__).resolve().parent.parent
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    violations = list(check(root))
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
