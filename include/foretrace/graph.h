@@ -72,6 +72,9 @@ struct Task {
   std::int32_t step = -1;   ///< Into Graph::steps(), or -1.
   std::int32_t layer = -1;  ///< Of the model in forward order, or -1 where the trace does not say.
   std::int32_t priority = 0;  ///< On a priority lane the greatest runs first.
+  /// Of a kernel: how many times over its blocks take up what the device can do at once. Below 1
+  /// there is room for more of the same in the same time; 0: not known.
+  float fill = 0;
   TaskKind kind = TaskKind::kernel;
   Phase phase = Phase::none;
 };

@@ -176,11 +176,14 @@ class Parser {
       task.bytes = parse_bytes(value);
     } else if (key == "flops") {
       task.flops = to_number<double>(value);
+    } else if (key == "fill") {
+      task.fill = to_number<float>(value);
     } else if (key == "record") {
       task.record = to_number<std::uint32_t>(value);
     } else {
-      throw Error("a task has no attribute \"" + key +
-                  "\"; it has bytes, flops, gap, layer, module, phase, priority, record, step");
+      throw Error(
+          "a task has no attribute \"" + key +
+          "\"; it has bytes, fill, flops, gap, layer, module, phase, priority, record, step");
     }
   }
 

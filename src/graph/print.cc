@@ -128,6 +128,7 @@ class Printer {
     if (task.module != plain.module) add("module", quoted(graph_.names()[task.module]));
     if (task.bytes != plain.bytes) add("bytes", to_exact_text(task.bytes));
     if (task.flops != plain.flops) add("flops", to_text(task.flops));
+    if (task.fill != plain.fill) add("fill", to_text(static_cast<double>(task.fill)));
     if (task.gap != plain.gap) add("gap", to_ticks(task.gap));
     if (task.priority != plain.priority) add("priority", std::to_string(task.priority));
     if (task.record != plain.record) add("record", std::to_string(task.record));

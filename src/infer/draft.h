@@ -206,6 +206,8 @@ void measure_arrival_skew(Draft& draft);
 void connect_hosts(Draft& draft);
 /// flops.cc: arithmetic of kernels from the shapes of ops.
 void count_flops(Draft& draft);
+/// fill.cc: how much of a device the blocks of kernels take up.
+void measure_fill(Draft& draft);
 /// circles.cc: drops inferred waits that contradict each other.
 void break_circles(Draft& draft);
 /// memory.cc: allocator events become allocations between host tasks.

@@ -57,6 +57,7 @@ Inference infer(const Trace& trace) {
   break_circles(draft);
   measure_arrival_skew(draft);
   count_flops(draft);
+  measure_fill(draft);
   connect_memory(draft);
   return finish(draft);
 }

@@ -5,9 +5,10 @@
 //
 //     t' = floor + (t - floor) * factor      bytes' = bytes * factor
 //
-// Parameters, gradients, the optimizer's state and work, collectives of gradients, and what the
-// host does to launch all of it stay. Ignored: other kernels that libraries choose for other
-// shapes, and that a device that was not full takes more work in the same time.
+// A kernel that does not fill the device takes more work in the same time until it does
+// (batch_work.h). Parameters, gradients, the optimizer's state and work, collectives of gradients,
+// and what the host does to launch all of it stay. Ignored: other kernels that libraries choose for
+// other shapes.
 
 #include <algorithm>
 #include <optional>
@@ -48,7 +49,8 @@ class BatchSize final : public Transform {
                      to_text(tally.before) + " to " + to_text(tally.after) + " in all, " +
                      counted(tally.blocks, "allocation") + " with them";
     effect.assumptions = {
-        "kernels of the passes take their shortest time plus time in proportion to the samples",
+        "kernels of the passes take their shortest time plus time in proportion to the samples, "
+        "but those that do not fill the device take more samples in the same time until they do",
         "launching, the update and collectives take as long as before"};
     if (tally.blocks > 0) {
       effect.assumptions.push_back(
@@ -84,8 +86,8 @@ class BatchSize final : public Transform {
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       const TaskId id{i};
       if (graph.removed(id)) continue;
-      // What does not change for twice the batch never does.
-      if (work.duration(id, 2) == graph.task(id).duration) continue;
+      // What does not change for a huge batch never does.
+      if (work.duration(id, kHuge) == graph.task(id).duration) continue;
       const Nanoseconds wanted = work.duration(id, factor);
       const Bytes bytes = work.bytes(id, factor);
       Task& task = graph.task(id);
@@ -108,6 +110,8 @@ class BatchSize final : public Transform {
     }
   }
 
+  static constexpr double kHuge = 1e6;
+
   double factor_ = 1;
   std::optional<std::int64_t> from_, to_;
 };
@@ -123,9 +127,10 @@ std::string_view assumes_batch_size() {
          "traffic of parameters does not grow where it is known what they touch. Copies to and "
          "from the host larger than a number, and loading, are in proportion too. The update, "
          "collectives, launching and other host work stay. In memory, what the passes make grows "
-         "but gradients; shapes need not be whole numbers. That libraries choose other kernels for "
-         "other shapes, and that a device that was not full does more in the same time, is not "
-         "counted.";
+         "but gradients; shapes need not be whole numbers. A kernel whose blocks did not fill the "
+         "device takes more work in the same time until they do, where the trace tells their "
+         "number "
+         "and the device. That libraries choose other kernels for other shapes is not counted.";
 }
 
 }  // namespace foretrace

@@ -84,6 +84,10 @@ Nanoseconds BatchWork::duration(TaskId id, double factor) {
   double growth = factor;
   if (task.kind != TaskKind::kernel || classes_.of(task.name).bound != Boundness::compute)
     growth = share * factor + (1 - share);
+  if (task.fill > 0) {
+    const double fill = static_cast<double>(task.fill);
+    growth = std::max(1.0, fill * growth) / std::max(1.0, fill);
+  }
   const Nanoseconds floor =
       std::min(task.kind == TaskKind::kernel ? kernel_floor_ : copy_floor_, task.duration);
   const Nanoseconds above = scaled(task.duration - floor, growth);

@@ -3,11 +3,15 @@
 // What of a run grows with the batch, and by how much: the work and memory of the passes, not those
 // of parameters. Shared by batch_size and gradient_accumulation.
 //
-//     t' = floor + (t - floor) * f        f: samples in the new batch / samples recorded
+//     t' = floor + (t - floor) * max(1, fill * f) / max(1, fill)
+//
+//     f     samples in the new batch / samples recorded
+//     fill  how many times over the kernel's blocks take up the device (Task::fill)
 //
 // `floor` is what a kernel takes however little it does: the shortest of the trace, as starting and
-// draining cost the same whatever it computes. What part of the traffic of a kernel bound by memory
-// is parameters does not grow.
+// draining cost the same whatever it computes. As long as a device is not full, more blocks run in
+// the same time, and fewer save none; where fill is not known, the kernel is taken to fill it. What
+// part of the traffic of a kernel bound by memory is parameters does not grow.
 
 #include <vector>
 

@@ -22,7 +22,7 @@ constexpr std::string_view kEverything = R"graph(@step ProfilerStep#7
 @step "a \"b\" \\ \x01"
 @memory 2GB device=0
 cpu: L:launch 3 {step=0}, M:launch 5
-"stream 7" [rank=3]: i:copy_in 2 {bytes=4MB}, A 4.5 {phase=forward layer=3 module=Bert_0/Linear_3 flops=1000000000000 gap=-2.001 priority=-4 record=17}
+"stream 7" [rank=3]: i:copy_in 2 {bytes=4MB}, A 4.5 {phase=forward layer=3 module=Bert_0/Linear_3 flops=1000000000000 fill=0.25 gap=-2.001 priority=-4 record=17}
 "stream 7~2"="stream 7" [device=1]: A~2=A 6.667, "void f<int>(float, \"x\")" 1
 host [host_thread]: "" 0, x:marker 0
 link [link shared=25GB/s]: t:transfer 0 {bytes=1GB}
@@ -127,7 +127,7 @@ TEST(Notation, SaysWhatIsWrong) {
       {"x: A 99999999999999999999", "line 1: a time must be less than 104 days"},
       {"x: A:kernal 1", "line 1: \"kernal\" is unknown (did you mean \"kernel\"?)"},
       {"x: A 1 {stop=1}",
-       "line 1: a task has no attribute \"stop\"; it has bytes, flops, gap, layer, module, phase, "
+       "line 1: a task has no attribute \"stop\"; it has bytes, fill, flops, gap, layer, module, phase, "
        "priority, record, "
        "step"},
       {"x: A 1 {step=1", "line 1: expected an attribute of a task, found the end of the line"},

@@ -57,6 +57,27 @@ stream |.......A..BBBBBBB|
 )");
 }
 
+// A fills the device twice over, B a quarter of it: it takes 4 times the blocks at no cost, and
+// twice the time for 8 times as many.
+constexpr auto kQuarterFull = R"(
+    stream: a 1 {phase=forward}, A 3 {phase=forward fill=2}, B 3 {phase=forward fill=0.25}
+)";
+
+TEST(BatchSize, AKernelThatDoesNotFillTheDeviceTakesMoreInTheSameTime) {
+  EXPECT_EQ(simulated(kQuarterFull, R"({"use": "batch_size", "factor": 4})"), R"(
+stream |aAAAAAAAAABBB|
+)");
+  EXPECT_EQ(simulated(kQuarterFull, R"({"use": "batch_size", "factor": 8})"), R"(
+stream |aAAAAAAAAAAAAAAAAABBBBB|
+)");
+}
+
+TEST(BatchSize, ASmallerBatchSavesNothingOnceTheDeviceIsNotFull) {
+  EXPECT_EQ(simulated(kQuarterFull, R"({"use": "batch_size", "factor": 0.25})"), R"(
+stream |aAABBB|
+)");
+}
+
 TEST(BatchSize, NumbersAreAsLargeForAnyBatch) {
   EXPECT_EQ(simulated("stream: x:copy_in 1 {bytes=8kB}, A 1, l:copy_out 3 {bytes=4B}, X:copy_in 3 "
                       "{bytes=9kB}",
