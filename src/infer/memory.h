@@ -7,10 +7,12 @@
 //     memory_sites.cc     what surrounded an event on its thread: ops, source lines
 //     memory_uses.cc      what a block is for, from where it was made and freed
 //     memory_work.cc      which op launched which device tasks
+//     memory_gradients.cc gradients that autograd adds to those that are there
 //     memory_initial.cc   parameters that no event mentions
 //     memory_access.cc    which device tasks write and read a block
-//     memory_tensors.cc   the same, where an execution trace says so
-//     memory_initial.cc   parameters that no event mentions
+//     memory_in_place.cc  the same, of ops that change what they take
+//     memory_mirror.cc    which works of a backward pass belong to which of a forward pass
+//     memory_tensors.cc   who touches a block, where an execution trace says so
 
 #include <cstdint>
 #include <functional>
@@ -31,7 +33,7 @@ struct MemorySite {
   std::uint32_t context = kNone;  ///< Into Draft::contexts: the innermost op.
   std::uint32_t op = kNone;       ///< Host record: the op that people recognise; see NamedOps.
   std::uint32_t unit = kNone;     ///< The same, but only if it is one operator or autograd node.
-  std::uint32_t node = kNone;     ///< Host record: the outermost of the backward pass around it.
+  std::uint32_t node = kNone;     ///< Host record: the node of autograd around it; see NamedOps.
   std::uint16_t thread = 0;
   Phase phase = Phase::none;
 
@@ -64,6 +66,8 @@ class PhaseTimes {
 bool only_allocates(std::string_view op);
 /// A call of autograd's engine, or a node of its graph.
 bool is_backward_call(std::string_view op);
+/// A call of autograd's engine that runs one node.
+bool runs_node(std::string_view op);
 
 /// Of each context the ops around it that stand for the others; host records or kNone.
 class NamedOps {
@@ -75,8 +79,8 @@ class NamedOps {
   std::uint32_t op(std::uint32_t context) const { return all_[context].op; }
   /// Without such an op: the innermost range of the program, else the innermost op.
   std::uint32_t name(std::uint32_t context) const;
-  /// The outermost op of the backward pass: a node of autograd, as far as recorded with the call of
-  /// the engine around it.
+  /// The node of autograd around it, as far as recorded with the call of the engine; otherwise the
+  /// outermost op of the backward pass.
   std::uint32_t node(std::uint32_t context) const { return all_[context].node; }
   /// Source lines that the profiler wrote beside the innermost op that has any.
   NameId stack(std::uint32_t context) const { return all_[context].stack; }
@@ -172,13 +176,62 @@ MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const M
 void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites);
 void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);
 
-/// An op takes a block as its weight.
+/// memory_gradients.cc: nodes of autograd that add a gradient to one that is there, and let it go.
+class GradientSums {
+ public:
+  explicit GradientSums(const Draft& draft);
+  /// Whether such a node frees the block.
+  bool frees(const BlockSites& sites) const;
+  /// Blocks of each backward pass that are freed by such nodes, in order of time.
+  std::vector<std::vector<std::uint32_t>> passes(const std::vector<BlockSites>& sites) const;
+
+ private:
+  std::vector<char> adds_;            ///< Of each host record: such a node.
+  std::vector<std::int64_t> begins_;  ///< Of ops of a forward pass, in order.
+};
+
+/// An op takes a block as its weight, or changes it.
 struct WeightUse {
   std::uint32_t block = 0;
   std::uint32_t op = kNone;  ///< Host record.
+  bool writes = false;
 };
 /// memory_initial.cc: adds the blocks, which have no sites, and returns who takes them.
 std::vector<WeightUse> find_weights(Draft& draft, std::vector<BlockSites>& sites);
+/// memory_tensors.cc: a block, and what an execution trace tells of it (into Trace::tensors).
+struct MeasuredUses {
+  std::uint32_t block = 0;
+  std::vector<std::uint32_t> tensors;
+};
+std::vector<MeasuredUses> measured_uses(const Draft& draft, const std::vector<BlockSites>& sites);
+
+/// memory_mirror.cc: works [first, last) of a thread.
+struct WorkRange {
+  std::uint16_t thread = 0;
+  std::uint32_t first = 0, last = 0;
+};
+/// Of each work of `forward` the one of `backward` that belongs to it.
+std::vector<std::uint32_t> mirror_works(const Draft& draft, const LaunchedWork& work,
+                                        const WorkRange& forward, const WorkRange& backward);
+
+/// memory_in_place.cc: which block a piece of work changes.
+struct BlockChange {
+  std::uint32_t block = 0;
+  std::uint32_t work = 0;  ///< Of the thread.
+};
+/// What one thread does with a block before that.
+struct BlockHistory {
+  std::uint32_t block = 0;
+  std::uint32_t written = 0;           ///< The last work that fills it.
+  std::vector<std::uint32_t> taken{};  ///< Works that read it, in order.
+  std::int64_t freed = 0;              ///< The greatest time if never.
+};
+/// `changed`: bytes of the tensor that a piece of work changes, as an allocator counts them; 0 for
+/// one that changes nothing.
+std::vector<BlockChange> find_changes(const Draft& draft, std::span<const OpWork> works,
+                                      const std::vector<BlockHistory>& blocks,
+                                      const std::function<std::int64_t(const OpWork&)>& changed);
+
 /// memory_access.cc
 void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work,
                    const std::vector<WeightUse>& weights);

@@ -4,8 +4,10 @@
 //              the request that launched anything; where none did, the next op that did
 //     reads    the next ops that took a tensor of its size, until one writes a block like it; where
 //              shapes were not recorded, or none took one, the next op that launched anything
+//     changes  what an op changes in place it reads and writes; see memory_in_place.cc
 //     saved    the backward node with the sequence number of a forward op reads what that op read
-//              and wrote, as far as it is still there
+//              and wrote, as far as it is still there; where both are of very many ops, in the
+//              opposite order, see memory_mirror.cc
 //     let go   what the backward pass frees was read by the node that frees it
 //     weights  the ops that take a parameter read it
 //     update   gradients are read, parameters and states read and written by the optimizer's first
@@ -17,6 +19,7 @@
 // that, as frees on the same stream are safe.
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -29,7 +32,7 @@ namespace {
 class AccessFinder {
  public:
   AccessFinder(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work)
-      : draft_(draft), sites_(sites), work_(work) {
+      : draft_(draft), sites_(sites), work_(work), has_backward_reader_(sites.size(), 0) {
     touched_.resize(draft.threads.size());
     for (std::size_t t = 0; t < touched_.size(); ++t) {
       touched_[t].resize(work.works(static_cast<std::uint16_t>(t)).size());
@@ -42,11 +45,12 @@ class AccessFinder {
       if (sites_[i].made.exists()) find_writers(i);
     }
     for (std::uint32_t i = 0; i < sites_.size(); ++i) find_readers(i);
+    if (has_shapes_) find_changed();
     for (const WeightUse& weight : weights) find_reads_of_weight(weight);
     find_saved();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) find_last_reader(i);
     find_updates();
-    find_measured();
+    for (const MeasuredUses& told : measured_uses(draft_, sites_)) touch_as_told(told);
     keep_each_once();
   }
 
@@ -101,6 +105,9 @@ class AccessFinder {
     // What comes from the host is only written, what goes there only read.
     if (event.kind == (writes ? TaskKind::copy_out : TaskKind::copy_in)) return false;
     draft_.graph.accesses().push_back({block, event.task, writes, provenance});
+    if (!writes && draft_.graph.task(event.task).phase == Phase::backward) {
+      has_backward_reader_[block] = 1;
+    }
     return true;
   }
 
@@ -193,11 +200,59 @@ class AccessFinder {
     }
   }
 
+  /// Of the innermost op in place around a piece of work: aten::clamp_min_ calls aten::clamp_min.
+  std::int64_t changed_bytes(const OpWork& work) const {
+    int depth = 0;
+    for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
+         at = draft_.contexts[at].parent, ++depth) {
+      const Context& context = draft_.contexts[at];
+      if (context.op == kNone || context.phase == Phase::update) return 0;
+      const std::string_view name = draft_.name(draft_.trace.hosts[context.op]);
+      if (!name.starts_with("aten::")) return 0;
+      if (!name.ends_with('_') || name.ends_with("__")) continue;
+      const std::vector<std::int64_t> inputs = input_bytes(draft_, context.op);
+      return inputs.empty() ? 0 : (inputs[0] + 511) / 512 * 512;
+    }
+    return 0;
+  }
+
+  /// What ops change in place, they read and write.
+  void find_changed() {
+    const auto changed = [&](const OpWork& work) { return changed_bytes(work); };
+    std::vector<std::vector<BlockHistory>> histories(touched_.size());
+    std::vector<std::uint32_t> number(sites_.size(), kNone);
+    for (std::uint32_t i = 0; i < written_.size(); ++i) {
+      if (written_[i].last_work == kNone) continue;
+      std::vector<BlockHistory>& of_thread = histories[written_[i].thread];
+      number[i] = static_cast<std::uint32_t>(of_thread.size());
+      of_thread.push_back({.block = i,
+                           .written = written_[i].last_work,
+                           .freed = sites_[i].freed.exists()
+                                        ? sites_[i].freed.time
+                                        : std::numeric_limits<std::int64_t>::max()});
+    }
+    for (std::uint16_t thread = 0; thread < touched_.size(); ++thread) {
+      for (std::uint32_t work = 0; work < touched_[thread].size(); ++work) {
+        for (const std::uint32_t block : touched_[thread][work]) {
+          if (number[block] == kNone || written_[block].thread != thread) continue;
+          if (work > written_[block].last_work)
+            histories[thread][number[block]].taken.push_back(work);
+        }
+      }
+      for (const BlockChange& change :
+           find_changes(draft_, work_.works(thread), histories[thread], changed)) {
+        touch(change.block, thread, change.work, false);
+        touch(change.block, thread, change.work, true);
+      }
+    }
+  }
+
   void find_reads_of_weight(const WeightUse& weight) {
     const HostRecord& op = draft_.trace.hosts[weight.op];
     const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
     for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
       touch(weight.block, op.thread, i, false);
+      if (weight.writes) touch(weight.block, op.thread, i, true);
     }
   }
 
@@ -245,7 +300,11 @@ class AccessFinder {
   void share(const Span& forward, const Span& backward) {
     const auto [from, to] = works_in(forward.thread, forward.start, forward.finish);
     const auto [first, last] = works_in(backward.thread, backward.start, backward.finish);
-    if (to - from > kMostAhead || last - first > kMostAhead) return;
+    if (from == to || first == last) return;
+    if (to - from > kMostAhead || last - first > kMostAhead) {
+      share_in_order({forward.thread, from, to}, {backward.thread, first, last});
+      return;
+    }
     std::vector<std::uint32_t> blocks;
     for (std::uint32_t i = from; i < to; ++i) {
       blocks.insert(blocks.end(), touched_[forward.thread][i].begin(),
@@ -254,23 +313,60 @@ class AccessFinder {
     std::sort(blocks.begin(), blocks.end());
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
     for (const std::uint32_t block : blocks) {
-      const MemoryUse use = draft_.graph.allocations()[block].use;
-      if (use != MemoryUse::activation && use != MemoryUse::parameter) continue;
+      if (!is_saved(block)) continue;
       for (std::uint32_t i = first; i < last; ++i) touch(block, backward.thread, i, false);
     }
+  }
+
+  /// One op and one node stand for many. A node that runs a forward pass again first takes what
+  /// that one took.
+  void share_in_order(const WorkRange& forward, const WorkRange& backward) {
+    const bool again = runs_passes(backward);
+    const std::vector<std::uint32_t> mirrored =
+        again ? std::vector<std::uint32_t>(forward.last - forward.first, backward.first)
+              : mirror_works(draft_, work_, forward, backward);
+    for (std::uint32_t i = forward.first; i < forward.last; ++i) {
+      // As touching adds to such a list.
+      const std::vector<std::uint32_t> blocks = touched_[forward.thread][i];
+      for (const std::uint32_t block : blocks) {
+        if (is_saved(block)) touch(block, backward.thread, mirrored[i - forward.first], false);
+      }
+    }
+  }
+
+  bool is_saved(std::uint32_t block) const {
+    const MemoryUse use = draft_.graph.allocations()[block].use;
+    return use == MemoryUse::activation || use == MemoryUse::parameter;
+  }
+
+  /// Whether nodes of autograd ran inside of one.
+  bool runs_passes(const WorkRange& backward) const {
+    for (std::uint32_t i = backward.first; i < backward.last; ++i) {
+      int calls = 0, depth = 0;
+      for (std::uint32_t at = work_.works(backward.thread)[i].context;
+           at != kNone && depth < kMostDepth; at = draft_.contexts[at].parent, ++depth) {
+        const std::uint32_t op = draft_.contexts[at].op;
+        if (op != kNone && runs_node(draft_.name(draft_.trace.hosts[op]))) ++calls;
+      }
+      if (calls > 1) return true;
+    }
+    return false;
   }
 
   /// The node that frees a block, or the last work in front of that.
   void find_last_reader(std::uint32_t block) {
     const MemorySite& freed = sites_[block].freed;
     if (!freed.exists() || freed.phase != Phase::backward) return;
-    if (draft_.graph.allocations()[block].use != MemoryUse::activation) return;
+    const MemoryUse use = draft_.graph.allocations()[block].use;
+    if (use != MemoryUse::activation && use != MemoryUse::gradient) return;
     const std::int64_t start =
         freed.node == kNone ? freed.time : draft_.trace.hosts[freed.node].start_ns;
     const auto [from, to] = works_in(freed.thread, start, freed.time);
-    if (to > from) {
-      const std::uint32_t first = std::max(from, to > kMostAhead ? to - kMostAhead : 0);
-      for (std::uint32_t i = first; i < to; ++i) touch(block, freed.thread, i, false);
+    if (to - from > kMostAhead) {
+      // A node of so much work frees at its end what any part of it read.
+      if (!has_backward_reader_[block]) touch(block, freed.thread, to - 1, false);
+    } else if (to > from) {
+      for (std::uint32_t i = from; i < to; ++i) touch(block, freed.thread, i, false);
     } else if (to > 0) {
       touch(block, freed.thread, to - 1, false);
     }
@@ -334,63 +430,13 @@ class AccessFinder {
     }
   }
 
-  /// Where an execution trace tells what ops took and gave: a storage is the block of its size that
-  /// was made inside the op that gave it first.
-  void find_measured() {
-    if (draft_.trace.tensors.empty()) return;
-    const std::vector<TensorRecord>& tensors = draft_.trace.tensors;
-    std::map<std::int64_t, std::vector<std::uint32_t>> storages;
-    for (std::uint32_t i = 0; i < tensors.size(); ++i) {
-      if (tensors[i].storage != 0 && tensors[i].device >= 0)
-        storages[tensors[i].storage].push_back(i);
-    }
-    std::map<std::uint32_t, std::vector<std::vector<std::uint32_t>*>> given;  // By op.
-    for (auto& [storage, uses] : storages) {
-      std::stable_sort(uses.begin(), uses.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return draft_.trace.hosts[tensors[a].host].start_ns <
-               draft_.trace.hosts[tensors[b].host].start_ns;
-      });
-      if (tensors[uses.front()].is_output) given[tensors[uses.front()].host].push_back(&uses);
-    }
-    for (std::uint32_t block = 0; block < sites_.size(); ++block) {
-      if (!sites_[block].made.exists()) continue;
-      if (const auto* uses = storage_of(block, given)) touch_as_told(block, *uses);
-    }
-  }
-
-  const std::vector<std::uint32_t>* storage_of(
-      std::uint32_t block,
-      std::map<std::uint32_t, std::vector<std::vector<std::uint32_t>*>>& given) {
-    int depth = 0;
-    for (std::uint32_t at = sites_[block].made.context; at != kNone && depth < kMostDepth;
-         at = draft_.contexts[at].parent, ++depth) {
-      const auto found = given.find(draft_.contexts[at].op);
-      if (found == given.end()) continue;
-      const auto is_alike = [&](const std::vector<std::uint32_t>* uses) {
-        const TensorRecord& tensor = draft_.trace.tensors[uses->front()];
-        return (tensor.offset_bytes + tensor.bytes + 511) / 512 * 512 ==
-               draft_.graph.allocations()[block].bytes.count;
-      };
-      // An op gives few.
-      constexpr std::size_t kMostTried = 64;
-      const auto end = found->second.begin() +
-                       static_cast<std::ptrdiff_t>(std::min(kMostTried, found->second.size()));
-      const auto tied = std::find_if(found->second.begin(), end, is_alike);
-      if (tied == end) continue;
-      const std::vector<std::uint32_t>* uses = *tied;
-      found->second.erase(tied);
-      return uses;
-    }
-    return nullptr;
-  }
-
-  void touch_as_told(std::uint32_t block, const std::vector<std::uint32_t>& uses) {
-    for (const std::uint32_t use : uses) {
+  void touch_as_told(const MeasuredUses& told) {
+    for (const std::uint32_t use : told.tensors) {
       const TensorRecord& tensor = draft_.trace.tensors[use];
       const HostRecord& op = draft_.trace.hosts[tensor.host];
       const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
       for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
-        touch(block, op.thread, i, tensor.is_output, Provenance::measured);
+        touch(told.block, op.thread, i, tensor.is_output, Provenance::measured);
       }
     }
   }
@@ -429,6 +475,7 @@ class AccessFinder {
   const std::vector<BlockSites>& sites_;
   const LaunchedWork& work_;
   bool one_device_ = false;
+  std::vector<char> has_backward_reader_;  ///< Of each block.
   std::vector<Written> written_;
   std::set<std::tuple<std::uint16_t, std::uint32_t, std::int64_t>> writes_of_size_;  ///< By work.
   std::vector<std::vector<std::vector<std::uint32_t>>> touched_;  ///< Blocks, by thread and work.

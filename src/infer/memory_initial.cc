@@ -9,6 +9,9 @@
 //     only if     they fit into what was in use when the recording began; where that was not
 //                 recorded, if autograd accumulates as many gradients as there are weights
 //
+// Where no op shows its weights, the gradients do that autograd adds to those of the steps before:
+// each has a gradient and a parameter of its size that were there.
+//
 // If autograd adds to as many gradients as there are weights, and none of them was made in the
 // recording, these were there, too: as many bytes again. The same holds for the states of an
 // optimizer whose name tells their number (PyTorch's documentation: Adam and its kin keep two
@@ -60,10 +63,12 @@ struct Pass {
 
 class WeightFinder {
  public:
-  WeightFinder(Draft& draft, std::vector<BlockSites>& sites) : draft_(draft), sites_(sites) {}
+  WeightFinder(Draft& draft, std::vector<BlockSites>& sites)
+      : draft_(draft), sites_(sites), sums_(draft) {}
 
   std::vector<WeightUse> find() {
-    if (!find_device() || !find_passes()) return {};
+    if (!find_device()) return {};
+    if (!find_passes()) return find_by_gradients();
     const auto most =
         std::max_element(passes_.begin(), passes_.end(),
                          [](const Pass& a, const Pass& b) { return a.bytes < b.bytes; });
@@ -78,20 +83,51 @@ class WeightFinder {
         if (weight.trained) add(weight, MemoryUse::gradient);
       }
     }
-    if (const std::size_t states = old_states(weights); states > 0) {
-      claimed += ", and as much as " + std::to_string(states) + " times them for the optimizer";
-      for (const Weight& weight : weights) {
-        for (std::size_t i = 0; weight.trained && i < states; ++i) {
-          add(weight, MemoryUse::optimizer_state);
-        }
-      }
-    }
+    claimed += claim_states(weights);
     draft_.assumptions.push_back(
         "Memory from before the recording is told by the shapes of weights: " + claimed + ".");
     return uses_of(weights, first);
   }
 
  private:
+  std::vector<WeightUse> find_by_gradients() {
+    for (const std::vector<std::uint32_t>& blocks : sums_.passes(sites_)) {
+      passes_.emplace_back();
+      for (const std::uint32_t block : blocks) {
+        const std::int64_t bytes = draft_.graph.allocations()[block].bytes.count;
+        passes_.back().weights.push_back({.op = sites_[block].freed.node, .bytes = bytes});
+        passes_.back().bytes += bytes;
+      }
+    }
+    if (passes_.empty()) return {};
+    const std::vector<Weight> weights =
+        std::max_element(passes_.begin(), passes_.end(), [](const Pass& a, const Pass& b) {
+          return a.bytes < b.bytes;
+        })->weights;
+    if (!take(2 * whole_bytes(weights, true))) return {};
+    for (const Weight& weight : weights) add(weight, MemoryUse::parameter);
+    const std::size_t first = draft_.graph.allocations().size();
+    for (const Weight& weight : weights) add(weight, MemoryUse::gradient);
+    draft_.assumptions.push_back(
+        "Memory from before the recording is told by the gradients that autograd adds up: "
+        "parameters, their gradients" +
+        claim_states(weights) + ".");
+    std::vector<WeightUse> uses = uses_of(weights, first);
+    for (WeightUse& use : uses) use.writes = true;
+    return uses;
+  }
+
+  std::string claim_states(const std::vector<Weight>& weights) {
+    const std::size_t states = old_states(weights);
+    if (states == 0) return {};
+    for (const Weight& weight : weights) {
+      for (std::size_t i = 0; weight.trained && i < states; ++i) {
+        add(weight, MemoryUse::optimizer_state);
+      }
+    }
+    return ", and as much as " + std::to_string(states) + " times them for the optimizer";
+  }
+
   /// Shapes do not say where a tensor is, so there has to be one device.
   bool find_device() {
     const std::vector<Allocation>& blocks = draft_.graph.allocations();
@@ -102,8 +138,10 @@ class WeightFinder {
       return false;
     }
     std::int64_t known = 0;
-    for (const Allocation& block : blocks) {
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const Allocation& block = blocks[i];
       if (block.made_by == kNoTask) known += block.bytes.count;
+      if (sums_.frees(sites_[i])) continue;  // A gradient on its way to one that stays.
       is_made_[static_cast<std::size_t>(block.use)] |= block.made_by != kNoTask;
     }
     const std::vector<Bytes>& initial = draft_.graph.initial_memory();
@@ -312,6 +350,7 @@ class WeightFinder {
 
   Draft& draft_;
   std::vector<BlockSites>& sites_;
+  GradientSums sums_;
   std::int32_t device_ = 0;
   std::optional<std::int64_t> room_;  ///< In use at the beginning and not claimed; if recorded.
   std::array<bool, 8> is_made_{};     ///< Uses that blocks of the recording have.

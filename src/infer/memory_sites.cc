@@ -28,6 +28,10 @@ bool is_backward_call(std::string_view op) {
   return op.ends_with("Backward") && op.find_first_of(": /(") == op.npos;
 }
 
+bool runs_node(std::string_view op) {
+  return op.starts_with("autograd::engine::evaluate_function");
+}
+
 NamedOps::NamedOps(const Draft& draft) {
   const Trace& trace = draft.trace;
   enum class Kind : std::uint8_t { plain, operation, allocation, backward };
@@ -51,7 +55,12 @@ NamedOps::NamedOps(const Draft& draft) {
       around.innermost = context.op;
       if (kind == Kind::plain) around.plain = context.op;
       if (kind == Kind::operation && around.op == kNone) around.op = context.op;
-      if (context.phase == Phase::backward && around.node == kNone) around.node = context.op;
+      // A node may run a backward pass of its own, as that of a checkpoint does: each of that one's
+      // nodes comes with a call of the engine.
+      const bool is_call = kind == Kind::backward && runs_node(trace.names[op.name]);
+      if (context.phase == Phase::backward && (around.node == kNone || is_call)) {
+        around.node = context.op;
+      }
       if (op.details != kNone && trace.op_details[op.details].stack != NameId{}) {
         around.stack = trace.op_details[op.details].stack;
       }

@@ -4,7 +4,8 @@
 //     parameter        made in front of the first step, and still there at the end of the recording
 //     workspace        made and freed inside one op, or one node of autograd
 //     optimizer_state  made in the update, and still there when the next update began
-//     gradient         made in the backward pass, and still there when that was over
+//     gradient         made in the backward pass, and still there when that was over; or added by
+//                      autograd to a gradient that was there
 //     activation       made in the forward pass, and still there when the backward pass began; or
 //                      there before the recording and freed by the backward pass; or made while
 //                      autograd was on and never freed, where the recording has no backward pass
@@ -69,7 +70,7 @@ MemoryUse use_from_forward(const PhaseTimes& times, std::int64_t made, const Mem
 class UseTeller {
  public:
   UseTeller(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work)
-      : draft_(draft), sites_(sites), work_(work) {
+      : draft_(draft), sites_(sites), work_(work), sums_(draft) {
     for (const Context& context : draft.contexts) {
       if (context.op == kNone) continue;
       times_.add(context.phase, draft.trace.hosts[context.op].start_ns);
@@ -91,6 +92,7 @@ class UseTeller {
     if (!made.exists()) return use_by_phases(times_, made, sites.freed);
     if (is_parameter(made, freed)) return MemoryUse::parameter;
     if (is_copied_in(block, made, freed)) return MemoryUse::input;
+    if (sums_.frees(sites)) return MemoryUse::gradient;
     if (is_inside(made, sites.freed)) return MemoryUse::workspace;
     const MemoryUse use = use_by_phases(times_, made, sites.freed);
     return use == MemoryUse::unknown && !sites.freed.exists() && is_saved(made)
@@ -165,6 +167,7 @@ class UseTeller {
   Draft& draft_;
   const std::vector<BlockSites>& sites_;
   const LaunchedWork& work_;
+  GradientSums sums_;
   PhaseTimes times_;
 };
 

@@ -176,6 +176,61 @@ TEST(InferMemory, WeightsOfOpsAreParametersFromBeforeTheRecording) {
   EXPECT_EQ(infer(trace).graph.allocations().size(), 1u);
 }
 
+TEST(InferMemory, AnOpInPlaceChangesWhatWasMadeLast) {
+  Recording run;
+  launching(run, 0, "aten::conv2d", 0, 10);
+  launching(run, 0, "aten::batch_norm", 10, 10);
+  launching(run, 0, "aten::relu_", 20, 10);
+  launching(run, 0, "aten::linear", 30, 10);
+  run.memory(0, 2, 0xa, 1024).memory(0, 12, 0xb, 1024);
+  Trace& trace = run.trace();
+  trace.op_details.push_back(
+      {.shapes = trace.names.intern("[[16, 16]]"), .types = trace.names.intern("[\"float\"]")});
+  for (HostRecord& host : trace.hosts) {
+    if (host.kind == HostKind::op) host.details = 0;
+  }
+  EXPECT_EQ(blocks(infer(trace).graph), R"(
+1024 unknown of aten::conv2d, written by k0, read by k10
+1024 unknown of aten::batch_norm, written by k10 k20, read by k20 k30
+)");
+}
+
+TEST(InferMemory, GradientsThatAreAddedUpTellWhatWasThere) {
+  Recording run;
+  train_step(run, 0);
+  run.op(1, "aten::add_", 111, 8);
+  run.memory(1, 103, 0xd, 512).memory(1, 119, 0xd, -512);
+  run.trace().memory[0].total_allocated = 4096 + 512;
+  const Graph graph = infer(run.trace()).graph;
+  EXPECT_EQ(blocks(graph), R"(
+512 gradient of ReluBackward0, written by k100, read by k110
+512 parameter of torch::autograd::AccumulateGrad, written by k160, read by k160
+512 gradient of torch::autograd::AccumulateGrad, written by k110, read by k110 k160
+)");
+  EXPECT_EQ(initial_memory(graph, 0), Bytes{4096});
+}
+
+TEST(InferMemory, OneNodeForAWholePassReadsInTheOppositeOrder) {
+  Recording run;
+  constexpr int kOps = 40;
+  run.step(0, 0, 2000);
+  run.op(0, "CompiledFunction", 0, 10 * kOps).op(1, "CompiledFunctionBackward", 1000, 10 * kOps);
+  for (int i = 0; i < kOps; ++i) {
+    launching(run, 0, i == 10 ? "aten::tanh" : "aten::mm", 10 * i, 10);
+    launching(run, 1, i == 35 ? "aten::tanh_backward" : "aten::mm", 1000 + 10 * i, 10);
+  }
+  run.memory(0, 102, 0xa, 1024).memory(1, 1399, 0xa, -1024);
+  Trace& trace = run.trace();
+  trace.op_details.push_back({.sequence = 7});
+  for (HostRecord& host : trace.hosts) {
+    if (trace.names[host.name].starts_with("CompiledFunction")) host.details = 0;
+  }
+  // Made by tanh and taken by the op behind it: the node reads it where it computes their
+  // gradients.
+  EXPECT_EQ(blocks(infer(trace).graph),
+            "\n1024 activation of aten::tanh, written by k100, read by k110 k1340 k1350\n");
+}
+
 /// What the replay of a real trace does is in recorded order, and leads to the recorded levels.
 TEST(InferMemory, RealTracesReplayInRecordedOrder) {
   const auto files =
