@@ -110,7 +110,8 @@ class Encode final : public Transform {
         if (access.writes) writer = name;  // In place, ReLU writes what another op asked for.
         continue;
       }
-      only_relu = only_relu && words.relu(name);
+      // Pooling needs the places of its largest values, not the values.
+      only_relu = only_relu && (words.relu(name) || words.pool(name));
       only_pool = only_pool && words.pool(name);
     }
     const bool by_relu = words.relu(writer) || words.relu(view.block(number).op);

@@ -23,13 +23,15 @@ class Recompute final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The activations that may be dropped");
-    fields.choice("policy", wish_.policy, {"sqrt", "every", "selected", "all", "budget"},
-                  "sqrt: one of about sqrt(n) segments of the forward pass at a time (Chen et al. "
-                  "2016). every: "
-                  "segments of \"layers\" layers. selected: all of \"where\", as far back as "
-                  "needed at once. all: the "
-                  "same with every activation. budget: what saves \"save\", \"peak\" or "
-                  "\"share\" at the least time");
+    fields.choice(
+        "policy", wish_.policy, {"sqrt", "every", "selected", "all", "budget"},
+        "sqrt: one of about sqrt(n) segments of the forward pass at a time (Chen et al. "
+        "2016). every: "
+        "segments of \"layers\" layers. selected: all of \"where\", as far back as "
+        "needed at once. all: the "
+        "same with every activation, so that the whole pass is there again in front of its "
+        "backward pass and the peak falls little. budget: what saves \"save\", \"peak\" or "
+        "\"share\" at the least time");
     fields.integer("layers", wish_.layers,
                    "For every: layers of a segment (where layers are unknown: ops that make an "
                    "activation)",
@@ -76,6 +78,9 @@ class Recompute final : public Transform {
       why += ": what writes them is unknown, or nothing that can be done again";
     else if (wish_.policy == "every" || wish_.policy == "sqrt")
       why += ": each is used by another segment or is in the last, which is needed at once";
+    if (wish_.policy == "every" && choice.impossible == 0)
+      why += "; segments of more than " + std::to_string(wish_.layers) +
+             " layers (\"layers\") keep less";
     throw Error(why);
   }
 

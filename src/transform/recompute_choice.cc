@@ -327,6 +327,10 @@ Bytes peak_of(const MemoryView& view, const RecomputePlan& plan) {
     auto freed = levels.moment(block.freed_by, block.freed_after);
     if (const auto at = back.find(i); at != back.end()) {
       levels.live(block, made, gone.at(i));
+      if (const auto last = plan.let_go.find(i); last != plan.let_go.end()) {
+        const TaskId side = allocator_side(view.graph, view.launches, block, last->second);
+        freed = view.timeline.finish[index(side)];
+      }
       levels.live(block, at->second, freed);
       continue;
     }

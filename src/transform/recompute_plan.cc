@@ -53,6 +53,7 @@ class Planner {
       if (state_[activation.allocation] == State::restored) continue;
       plan_.units.push_back(unit_for(activation));
     }
+    let_segments_go();
     return std::move(plan_);
   }
 
@@ -91,7 +92,28 @@ class Planner {
     std::sort(unit_.work.begin(), unit_.work.end(),
               [&](TaskId a, TaskId b) { return view_.before(a, b); });
     for (const TaskId task : unit_.work) note_lives(task);
+    unit_.segment = segment_;
     return std::move(unit_);
+  }
+
+  void let_segments_go() {
+    std::map<std::int32_t, TaskId> last_of;
+    for (const RecomputeUnit& unit : plan_.units) {
+      if (unit.segment == kNoSegment) continue;
+      for (const std::uint32_t block : unit.restored) {
+        const TaskId last = view_.uses.of_block(block).back().task;
+        const auto [at, added] = last_of.try_emplace(unit.segment, last);
+        if (!added && view_.before(at->second, last)) at->second = last;
+      }
+    }
+    for (const RecomputeUnit& unit : plan_.units) {
+      if (unit.segment == kNoSegment) continue;
+      const TaskId last = last_of.at(unit.segment);
+      for (const std::uint32_t block : unit.restored) {
+        const TaskId side = allocator_side(view_.graph, view_.launches, view_.block(block), last);
+        if (is_there_at(block, view_.timeline.finish[index(side)])) plan_.let_go[block] = last;
+      }
+    }
   }
 
   void set(std::uint32_t block, State state) {
@@ -135,12 +157,16 @@ class Planner {
 
   /// Whether the block is still there when the unit runs.
   bool is_held(std::uint32_t number) const {
+    return is_there_at(number, view_.start(allocator_side(view_.graph, view_.launches,
+                                                          view_.block(number), unit_.before)));
+  }
+
+  bool is_there_at(std::uint32_t number, Nanoseconds time) const {
     const Allocation& block = view_.block(number);
     if (block.freed_by == kNoTask) return true;
-    const TaskId now = allocator_side(view_.graph, view_.launches, block, unit_.before);
     const Nanoseconds start = view_.start(block.freed_by);
     const Nanoseconds length = view_.timeline.finish[index(block.freed_by)] - start;
-    return start + std::clamp(block.freed_after, 0ns, length) > view_.start(now);
+    return start + std::clamp(block.freed_after, 0ns, length) > time;
   }
 
   /// Whether the forward pass wrote it again when `task` had read it.

@@ -39,6 +39,7 @@ struct RecomputeUnit {
   TaskId before = kNoTask;                ///< The first backward use.
   std::vector<TaskId> work{};             ///< In the order of the forward pass.
   std::vector<std::uint32_t> restored{};  ///< Dropped blocks that are there again behind it.
+  std::int32_t segment = kNoSegment;      ///< Of ForwardPlaces, if it is of one.
 };
 
 /// The copies of two tasks between which a block must exist (once more).
@@ -52,6 +53,9 @@ struct RecomputePlan {
   std::map<std::uint32_t, ExtraLife> temporaries;  ///< Blocks that live again for a short time.
   std::map<std::uint32_t, TaskId> kept;    ///< Blocks not freed until the copy of this has run.
   std::map<std::uint32_t, TaskId> longer;  ///< Restored blocks that later copies read as well.
+  /// Restored blocks that go when this, the last use of any of their segment, has been given to the
+  /// device: a segment has a graph of its own, which its backward pass uses up.
+  std::map<std::uint32_t, TaskId> let_go;
 };
 
 /// `places`: work is only done again inside the segment of what needs it, and what other segments

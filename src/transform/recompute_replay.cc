@@ -97,6 +97,10 @@ class Replay {
     return call == kNoTask ? copy_[index(task)] : call;
   }
 
+  TaskId late_side(std::uint32_t block, TaskId task) const {
+    return allocator_side(view_.graph, view_.launches, view_.block(block), task);
+  }
+
   void renumber() {
     std::vector<Split> splits;
     for (const Activation& activation : plan_.dropped) {
@@ -107,6 +111,10 @@ class Replay {
     lengthen();
     const std::vector<std::uint32_t> second = split_lifetimes(graph_, splits, view_.timeline.start);
     for (std::size_t i = 0; i < second.size(); ++i) now_[splits[i].allocation] = second[i];
+    for (const auto& [block, task] : plan_.let_go) {
+      const auto found = now_.find(block);
+      if (found != now_.end()) free_behind(found->second, late_side(block, task));
+    }
     for (const auto& [block, task] : plan_.longer) {
       const auto found = now_.find(block);
       if (found != now_.end()) free_behind(found->second, copy_side(block, task));
