@@ -80,6 +80,17 @@ std::vector<Activation> find_activations(const Graph& graph, const BlockUses& us
   return found;
 }
 
+namespace {
+
+bool has_device_tasks(const Graph& graph) {
+  for (std::size_t i = 0; i < graph.task_count(); ++i) {
+    if (runs_on_device(graph.task(static_cast<TaskId>(i)).kind)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void no_activation(const Graph& graph, const std::vector<std::uint32_t>& blocks) {
   std::vector<char> chosen(graph.allocations().size(), 0);
   for (const std::uint32_t block : blocks) chosen[block] = 1;
@@ -90,6 +101,11 @@ void no_activation(const Graph& graph, const std::vector<std::uint32_t>& blocks)
     backward = backward || phase == Phase::backward || phase == Phase::update;
   }
   const std::string allocations = counted(blocks.size(), "allocation") + " of \"where\"";
+  if (!used && !has_device_tasks(graph)) {
+    throw Error("a recording of memory alone tells of no kernels that use the " + allocations +
+                "; record a trace with torch.profiler.profile(profile_memory=True, "
+                "record_shapes=True) or `foretrace collect --memory`");
+  }
   if (!used) throw Error("this trace does not tell which tasks use the " + allocations);
   if (!backward) throw Error("no task of a backward pass that uses memory is known in this trace");
   throw Error("none of the " + allocations +
@@ -110,34 +126,58 @@ Moment end_of(const Graph& graph, TaskId task) {
   return {.task = task, .after = graph.task(task).duration};
 }
 
+namespace {
+
+using Moments = std::vector<Nanoseconds>;
+
+/// In the order of the block, then in that of the cuts in time.
+std::vector<std::uint32_t> in_order(const std::vector<Split>& splits, const Moments& starts) {
+  std::vector<std::uint32_t> order(splits.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto key = [&](std::uint32_t i) {
+    const Split& split = splits[i];
+    return std::tuple(split.allocation, starts[index(split.first_behind)], split.first_behind, i);
+  };
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  return order;
+}
+
+}  // namespace
+
 std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<Split>& splits,
                                            const std::vector<Nanoseconds>& starts) {
-  constexpr std::uint32_t kWhole = 0xffffffff;
-  std::vector<std::uint32_t> split_of(graph.allocations().size(), kWhole);
-  std::vector<std::uint32_t> second;
-  second.reserve(splits.size());
-  for (std::uint32_t i = 0; i < splits.size(); ++i) {
-    const Split& split = splits[i];
-    split_of[split.allocation] = i;
-    second.push_back(static_cast<std::uint32_t>(graph.allocations().size()));
-    Allocation behind = graph.allocations()[split.allocation];
-    behind.made_by = split.made.task;
-    behind.made_after = split.made.after;
-    graph.allocations().push_back(behind);
-    Allocation& front = graph.allocations()[split.allocation];
-    front.freed_by = split.freed.task;
-    front.freed_after = split.freed.after;
+  std::vector<Allocation>& blocks = graph.allocations();
+  const std::vector<std::uint32_t> order = in_order(splits, starts);
+  std::vector<std::uint32_t> first_of(blocks.size() + 1, 0);  // Into `order`, of each block.
+  for (const Split& split : splits) ++first_of[split.allocation + 1];
+  for (std::size_t i = 1; i < first_of.size(); ++i) first_of[i] += first_of[i - 1];
+  std::vector<std::uint32_t> behind(splits.size());
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    const Split& split = splits[order[at]];
+    const bool again = at > 0 && splits[order[at - 1]].allocation == split.allocation;
+    const std::uint32_t front = again ? behind[order[at - 1]] : split.allocation;
+    Allocation rest = blocks[front];
+    rest.made_by = split.made.task;
+    rest.made_after = split.made.after;
+    blocks[front].freed_by = split.freed.task;
+    blocks[front].freed_after = split.freed.after;
+    behind[order[at]] = static_cast<std::uint32_t>(blocks.size());
+    blocks.push_back(rest);
   }
   for (Access& access : graph.accesses()) {
-    if (access.allocation >= split_of.size() || access.task == kNoTask) continue;
-    const std::uint32_t i = split_of[access.allocation];
-    if (i == kWhole || index(access.task) >= starts.size()) continue;
-    const TaskId first = splits[i].first_behind;
-    if (std::tuple(starts[index(access.task)], access.task) >=
-        std::tuple(starts[index(first)], first))
-      access.allocation = second[i];
+    if (access.allocation + std::size_t{1} >= first_of.size() || access.task == kNoTask) continue;
+    if (index(access.task) >= starts.size()) continue;
+    const auto begin = order.begin() + first_of[access.allocation];
+    const auto end = order.begin() + first_of[access.allocation + 1];
+    const auto moment = std::tuple(starts[index(access.task)], access.task);
+    const auto past = std::partition_point(begin, end, [&](std::uint32_t i) {
+      const TaskId first = splits[i].first_behind;
+      return std::tuple(starts[index(first)], first) <= moment;
+    });
+    if (past != begin) access.allocation = behind[*std::prev(past)];
   }
-  return second;
+  return behind;
 }
 
 InsertedWork insert_work(Graph& graph, const Launches& launches, const ExtraWork& work) {

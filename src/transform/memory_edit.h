@@ -70,9 +70,9 @@ struct Split {
   Moment made;   ///< Begin of the second.
 };
 
-/// Cuts each of these lifetimes in two: the first half keeps the number, the second half is added
-/// with the later accesses. Returns the numbers of the second halves. Each block at most once.
-/// Linear in all accesses.
+/// Cuts each of these lifetimes in two: the first part keeps the number, the second one is added
+/// with the later accesses. Returns the numbers of the second parts. A block may be cut several
+/// times; then each part ends at the next cut. Linear in all accesses, but for sorting the cuts.
 std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<Split>& splits,
                                            const std::vector<Nanoseconds>& starts);
 

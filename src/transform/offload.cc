@@ -113,6 +113,10 @@ class Offload final : public Transform {
                   " that the forward pass leaves for the backward pass" +
                   (knows_passes(graph) ? "" : "; the phases of this trace are unknown"));
     }
+    if (plan.swaps.empty() && policy_ == "conv") {
+      throw Error("policy: \"conv\" finds no convolution that takes one of " +
+                  counted(plan.considered, "block") + "; \"all\" takes the inputs of every layer");
+    }
     return plan;
   }
 

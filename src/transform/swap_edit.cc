@@ -4,6 +4,7 @@
 
 #include "foretrace/error.h"
 #include "transform/block_size.h"
+#include "transform/memory_edit.h"
 #include "transform/swap.h"
 
 namespace foretrace {
@@ -61,8 +62,8 @@ class SwapEdit {
 
   void add_copies() {
     // In line on each lane as the link is to carry them.
-    for (const std::size_t i : in_order(&Swap::out_start, &Swap::out_after)) add_out(i);
-    for (const std::size_t i : in_order(&Swap::in_start, &Swap::back)) add_in(i);
+    for (const std::size_t i : in_order(&Swap::out_start, &Swap::out_after, by_access_)) add_out(i);
+    for (const std::size_t i : in_order(&Swap::in_start, &Swap::back, by_access_)) add_in(i);
     split_blocks();
   }
 
@@ -87,13 +88,14 @@ class SwapEdit {
   }
 
  private:
-  std::vector<std::size_t> in_order(Nanoseconds Swap::*planned, TaskId Swap::*access) const {
+  std::vector<std::size_t> in_order(Nanoseconds Swap::*planned, TaskId Swap::*access,
+                                    bool by_access) const {
     std::vector<std::size_t> order(swaps_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto key = [&](std::size_t i) {
       const Swap& swap = swaps_[i];
       const Nanoseconds at = timeline_.start[index(swap.*access)];
-      return std::tuple(by_access_ ? at : swap.*planned, swap.*planned, i);
+      return std::tuple(by_access ? at : swap.*planned, swap.*planned, i);
     };
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
@@ -181,66 +183,74 @@ class SwapEdit {
     wait(copy, swap.back, why_in_);
   }
 
-  /// Each trip cuts the lifetime of its block in two. The first part keeps the number.
+  /// Each trip cuts the lifetime of its block.
   void split_blocks() {
-    std::map<std::uint32_t, std::vector<std::size_t>> trips;
-    for (std::size_t i = 0; i < swaps_.size(); ++i) trips[swaps_[i].allocation].push_back(i);
-    std::map<std::uint32_t, std::vector<std::uint32_t>> parts;
-    for (auto& [number, of_block] : trips) {
-      std::sort(of_block.begin(), of_block.end(), [&](std::size_t a, std::size_t b) {
-        return back_at(swaps_[a]) < back_at(swaps_[b]);
-      });
-      for (const std::size_t i : of_block) {
-        const std::uint32_t now = parts[number].empty() ? number : parts[number].back();
-        parts[number].push_back(split(now, i));
-      }
+    std::vector<Split> splits;
+    for (std::size_t i = 0; i < swaps_.size(); ++i) splits.push_back(split_of(i));
+    const std::map<std::uint32_t, TaskId> last = last_backward_uses();
+    const std::vector<std::uint32_t> behind = split_lifetimes(graph_, splits, timeline_.start);
+    std::map<std::uint32_t, std::uint32_t>
+        front;  // Of each block the part in front of the next trip.
+    for (const std::size_t i : in_order(&Swap::in_start, &Swap::back, true)) {
+      const std::uint32_t number = swaps_[i].allocation;
+      const std::uint32_t now = front.try_emplace(number, number).first->second;
+      touch(now, copies_[i].out, false);
+      touch(behind[i], copies_[i].in, true);
+      // Room is given back in front of what the same moment makes, and taken behind that.
+      graph_.allocations()[now].freed_order = 0;
+      graph_.allocations()[behind[i]].made_order = 0xffffffff;
+      front[number] = behind[i];
     }
-    for (Access& access : graph_.accesses()) {
-      const auto found = trips.find(access.allocation);
-      if (found == trips.end() || access.task == kNoTask) continue;
-      const std::vector<std::size_t>& of_block = found->second;
-      const auto behind = std::upper_bound(
-          of_block.begin(), of_block.end(), timeline_.start[index(access.task)],
-          [&](Nanoseconds time, std::size_t i) { return time < back_at(swaps_[i]); });
-      if (behind == of_block.begin()) continue;
-      access.allocation =
-          parts[found->first][static_cast<std::size_t>(behind - of_block.begin()) - 1];
-    }
-    add_accesses(trips, parts);
+    for (const auto& [number, task] : last) let_go(front.at(number), task);
   }
 
-  Nanoseconds back_at(const Swap& swap) const { return timeline_.start[index(swap.back)]; }
-
-  std::uint32_t split(std::uint32_t number, std::size_t i) {
-    const bool calls = freed_by_calls(graph_, graph_.allocations()[number]);
-    Allocation& first = graph_.allocations()[number];
-    Allocation second = first;
-    const TaskId freed_call = calls ? launches_.launch_of(swaps_[i].freed_at) : kNoTask;
-    first.freed_by = freed_call == kNoTask ? copies_[i].out : freed_call;
-    first.freed_after = freed_call == kNoTask ? graph_.task(copies_[i].out).duration : 0ns;
-    first.freed_order = 0;  // In front of what the same moment makes.
+  Split split_of(std::size_t i) {
+    const Swap& swap = swaps_[i];
+    const bool calls = freed_by_calls(graph_, graph_.allocations()[swap.allocation]);
+    const TaskId freed_call = calls ? launches_.launch_of(swap.freed_at) : kNoTask;
     const bool by_call = calls && copies_[i].in_call != kNoTask;
-    second.made_by = by_call ? copies_[i].in_call : copies_[i].in;
-    second.made_after = 0ns;
-    second.made_order = 0xffffffff;  // Behind what the same moment frees.
-    graph_.allocations().push_back(second);
-    return static_cast<std::uint32_t>(graph_.allocations().size() - 1);
+    return {.allocation = swap.allocation,
+            .first_behind = swap.back,
+            .freed = freed_call == kNoTask ? end_of(graph_, copies_[i].out) : start_of(freed_call),
+            .made = start_of(by_call ? copies_[i].in_call : copies_[i].in)};
   }
 
-  void add_accesses(const std::map<std::uint32_t, std::vector<std::size_t>>& trips,
-                    const std::map<std::uint32_t, std::vector<std::uint32_t>>& parts) {
-    for (const auto& [number, of_block] : trips) {
-      std::uint32_t now = number;
-      for (std::size_t k = 0; k < of_block.size(); ++k) {
-        const std::uint32_t next = parts.at(number)[k];
-        const auto touch = [&](std::uint32_t part, TaskId task, bool writes) {
-          graph_.accesses().push_back({part, task, writes, Provenance::assumed});
-        };
-        touch(now, copies_[of_block[k]].out, false);
-        touch(next, copies_[of_block[k]].in, true);
-        now = next;
-      }
+  void touch(std::uint32_t part, TaskId task, bool writes) {
+    graph_.accesses().push_back({part, task, writes, Provenance::assumed});
+  }
+
+  /// Of activations that leave, if it is in the backward pass.
+  std::map<std::uint32_t, TaskId> last_backward_uses() const {
+    std::map<std::uint32_t, TaskId> last;
+    for (const Swap& swap : swaps_) {
+      if (graph_.allocations()[swap.allocation].use == MemoryUse::activation)
+        last.try_emplace(swap.allocation, swap.back);
     }
+    for (const Access& access : graph_.accesses()) {
+      const auto found = last.find(access.allocation);
+      if (found == last.end() || access.task == kNoTask || graph_.removed(access.task)) continue;
+      if (index(access.task) >= timeline_.start.size()) continue;
+      const auto moment = [&](TaskId task) {
+        return std::pair(timeline_.start[index(task)], task);
+      };
+      if (moment(found->second) < moment(access.task)) found->second = access.task;
+    }
+    std::erase_if(
+        last, [&](const auto& use) { return graph_.task(use.second).phase != Phase::backward; });
+    return last;
+  }
+
+  /// What came back for the backward pass goes with its last use there, as it is a copy that only
+  /// that one holds; what the program itself held would have stayed for as long as was recorded.
+  void let_go(std::uint32_t part, TaskId last) {
+    Allocation& block = graph_.allocations()[part];
+    const TaskId call = freed_by_calls(graph_, block) ? launches_.launch_of(last) : kNoTask;
+    const TaskId side = call == kNoTask ? last : call;
+    if (block.freed_by == kNoTask || index(block.freed_by) >= timeline_.start.size()) return;
+    const Nanoseconds recorded = timeline_.start[index(block.freed_by)] + block.freed_after;
+    if (timeline_.finish[index(side)] >= recorded) return;
+    block.freed_by = side;
+    block.freed_after = graph_.task(side).duration;
   }
 
   /// Whether a task that needs nothing else any more waits for `copy`.

@@ -52,6 +52,34 @@ TEST(MemoryEdit, ALifetimeCutInTwoLeavesItsUsesToTheRightHalf) {
   EXPECT_EQ(graph.allocations()[2].bytes, Bytes{4'000'000});
 }
 
+TEST(MemoryEdit, EachCutOfALifetimeEndsThePartInFrontOfIt) {
+  Graph graph = parse_graph(R"(
+    stream: A 1, B 1, C 1, D 1
+    @alloc 4MB: A .. D writes A reads B, C, D
+  )");
+  const std::vector<Nanoseconds> starts = fifo_timeline(graph).start;
+  const auto cut_at = [](std::uint32_t task) {
+    return Split{.allocation = 0,
+                 .first_behind = TaskId{task},
+                 .freed = start_of(TaskId{task - 1}),
+                 .made = start_of(TaskId{task})};
+  };
+  // In no order.
+  EXPECT_EQ(split_lifetimes(graph, {cut_at(3), cut_at(1)}, starts),
+            (std::vector<std::uint32_t>{2, 1}));
+  const std::vector<Allocation>& parts = graph.allocations();
+  std::string text;
+  for (const Allocation& part : parts) {
+    text += std::string(graph.name(part.made_by)) + ".." + std::string(graph.name(part.freed_by));
+    text += ' ';
+  }
+  EXPECT_EQ(text, "A..A B..C D..D ");
+  const BlockUses uses(graph, starts);
+  EXPECT_EQ(uses.of_block(0).size(), 1U);
+  EXPECT_EQ(uses.of_block(1).size(), 2U);
+  EXPECT_EQ(uses.of_block(2).size(), 1U);
+}
+
 TEST(MemoryEdit, WhereTheDeviceMakesABlockItAlsoFreesIt) {
   const Graph graph = parse_graph(R"(
     cpu:    LA:launch 1

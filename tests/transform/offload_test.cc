@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "support/random_graph.h"
 #include "support/simulated.h"
@@ -281,6 +282,32 @@ TEST(OffloadByLayer, ALayerOfThreeMillisecondsHidesAtMost36Megabytes) {
   };
   EXPECT_EQ(added("36MB"), "0 ns");
   EXPECT_EQ(added("42MB"), "500 us");
+}
+
+TEST(OffloadByLayer, WhatCameBackGoesWithItsLastUse) {
+  Graph graph = parse_graph(R"(
+    stream: i 1, a 10 {phase=forward layer=0}, b 10 {phase=forward layer=1}
+    stream: B 10 {phase=backward layer=1}, A 10 {phase=backward layer=0}, e 9 {phase=backward}, f 1
+    @alloc 10kB use=activation: i .. f writes i reads a, A
+  )");
+  read_transform_text("offload:host_bandwidth=1GB/s,min_bytes=1B,policy=all")->apply(graph);
+  ASSERT_EQ(graph.allocations().size(), 2U);
+  EXPECT_EQ(graph.name(graph.allocations()[1].freed_by), "A");
+}
+
+TEST(OffloadByLayer, WithoutConvolutionsThePolicyForThemIsRefused) {
+  Graph graph = parse_graph(R"(
+    stream: i 1, a 10 {phase=forward layer=0}, A 10 {phase=backward layer=0}
+    @alloc 10kB use=activation: i .. A writes i reads a, A
+  )");
+  try {
+    read_transform_text("offload:host_bandwidth=1GB/s,min_bytes=1B,policy=conv")->apply(graph);
+    ADD_FAILURE() << "must be refused";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("policy: \"conv\" finds no convolution"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(OffloadByLayer, TheLeastThatFitsIsChosen) {

@@ -46,6 +46,24 @@ stream |ABCDddccbbAaa|
 )");
 }
 
+TEST(Recompute, ASegmentGoesWithItsBackwardPassHoweverLongItWasKept) {
+  // The program keeps all to its end, the restored one included.
+  Graph graph = parse_graph(R"(
+    stream: A 1 {phase=forward layer=0}, B 1 {phase=forward layer=1}, C 1 {phase=forward layer=2}
+    stream: D 1 {phase=forward layer=3}, d 2 {phase=backward layer=3}, c 2 {phase=backward layer=2}
+    stream: b 2 {phase=backward layer=1}, a 2 {phase=backward layer=0}, e 1 {phase=backward}, f 1
+    @alloc 4MB use=activation op=wa: A .. f writes A reads B, a
+    @alloc 4MB use=activation op=wb: B .. f writes B reads C, b
+    @alloc 4MB use=activation op=wc: C .. f writes C reads D, c
+    @alloc 4MB use=activation op=wd: D .. f writes D reads d
+  )");
+  read_transform_text("recompute:policy=sqrt")->apply(graph);
+  ASSERT_EQ(graph.allocations().size(), 5U);
+  const Allocation& again = graph.allocations().back();
+  EXPECT_EQ(graph.name(again.made_by), "A");
+  EXPECT_EQ(graph.name(again.freed_by), "a");
+}
+
 TEST(Recompute, WhatDropsNothingChangesNothing) {
   EXPECT_EQ(simulated(kFourLayers, R"({"use": "recompute", "share": 0})"), R"(
 stream |ABCDddccbbaa|
