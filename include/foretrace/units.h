@@ -74,7 +74,8 @@ std::string to_percent(double fraction, int decimals = 1);
 /// `value * factor`, rounded to the nearest nanosecond, saturating.
 Nanoseconds scaled(Nanoseconds value, double factor);
 
-/// How long `amount` takes at `rate`, rounded to the nearest nanosecond; saturates for a rate of 0.
+/// How long `amount` takes at `rate`, rounded to the nearest nanosecond, at most 1000 hours; for a
+/// rate of 0 the greatest time there is.
 Nanoseconds time_for(Bytes amount, Bandwidth rate);
 
 }  // namespace foretrace

@@ -42,9 +42,13 @@ Nanoseconds scaled(Nanoseconds value, double factor) {
 Nanoseconds time_for(Bytes amount, Bandwidth rate) {
   if (amount.count == 0) return Nanoseconds{0};
   const double nanoseconds = static_cast<double>(amount.count) * 1e9 / rate.bytes_per_second;
-  if (!(std::abs(nanoseconds) < 9.2e18)) {
+  if (std::isnan(nanoseconds) || std::isinf(nanoseconds)) {
     return amount.count < 0 ? Nanoseconds::min() : Nanoseconds::max();
   }
+  // No run takes as long, and many of these can still be added up.
+  constexpr Nanoseconds kLongest = std::chrono::hours(1000);
+  if (nanoseconds > static_cast<double>(kLongest.count())) return kLongest;
+  if (nanoseconds < static_cast<double>(-kLongest.count())) return -kLongest;
   return Nanoseconds{std::llround(nanoseconds)};
 }
 

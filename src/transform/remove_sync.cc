@@ -160,19 +160,43 @@ class RemoveSync final : public Transform {
         if (last[index(task)] != kNoTask) by_rank[graph.lane(lane).rank].push_back(task);
       }
     }
-    const NameId why = graph.names().intern("launch queue");
-    std::size_t held = 0;
+    std::vector<std::size_t> place(graph.task_count(), 0);
     for (auto& [rank, calls] : by_rank) {
       std::stable_sort(calls.begin(), calls.end(),
                        [&](TaskId a, TaskId b) { return starts[index(a)] < starts[index(b)]; });
-      for (std::size_t i = queue_count(); i < calls.size(); ++i, ++held) {
-        graph.add({.before = last[index(calls[i - queue_count()])],
-                   .after = calls[i],
-                   .provenance = Provenance::assumed,
-                   .why = why});
+      for (std::size_t i = 0; i < calls.size(); ++i) place[index(calls[i])] = i;
+    }
+    const std::vector<std::size_t> behind = latest_in_front(graph, launches, place);
+    const NameId why = graph.names().intern("launch queue");
+    std::size_t held = 0;
+    for (const auto& [rank, calls] : by_rank) {
+      for (std::size_t i = queue_count(); i < calls.size(); ++i) {
+        const TaskId work = last[index(calls[i - queue_count()])];
+        // Where threads share a stream, its line may be another than that of the calls.
+        if (behind[index(work)] >= i) continue;
+        graph.add(
+            {.before = work, .after = calls[i], .provenance = Provenance::assumed, .why = why});
+        ++held;
       }
     }
     return held;
+  }
+
+  /// Of each task the greatest place of a call that launched it or something in front of it on its
+  /// lane.
+  static std::vector<std::size_t> latest_in_front(const Graph& graph, const Launches& launches,
+                                                  const std::vector<std::size_t>& place) {
+    std::vector<std::size_t> latest(graph.task_count(), 0);
+    for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+      std::size_t so_far = 0;
+      for (TaskId task = graph.first(static_cast<LaneId>(i)); task != kNoTask;
+           task = graph.next(task)) {
+        const TaskId launch = launches.launch_of(task);
+        if (launch != kNoTask) so_far = std::max(so_far, place[index(launch)]);
+        latest[index(task)] = so_far;
+      }
+    }
+    return latest;
   }
 
   /// The longest that an activity starts behind its launch.

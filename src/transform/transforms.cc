@@ -20,9 +20,11 @@ const TransformEntry& entry_named(std::string_view name) {
 
 /// No trace is as long; sums of such times still fit their 64 bits.
 constexpr Nanoseconds kLongest = std::chrono::hours(1000);
+/// No store is as large; the same for its sums.
+constexpr Bytes kMostBytes{std::int64_t{1} << 58};
 
 /// Checks what a single setting cannot know about itself: that expressions of selectors can be
-/// read, before a trace is, and that times are such that can be added up.
+/// read, before a trace is, and that times and sizes are such that can be added up.
 class SettingCheck final : public Fields {
  public:
   void object(std::string_view name, Described& value, std::string_view) override {
@@ -48,7 +50,11 @@ class SettingCheck final : public Fields {
     throw Error(std::string(name) + ": must be at most " + to_exact_text(kLongest) + ", got " +
                 to_exact_text(value));
   }
-  void bytes(std::string_view, Bytes&, std::string_view, Bytes) override {}
+  void bytes(std::string_view name, Bytes& value, std::string_view, Bytes) override {
+    if (value <= kMostBytes) return;
+    throw Error(std::string(name) + ": must be at most " + to_exact_text(kMostBytes) + ", got " +
+                to_exact_text(value));
+  }
   void bandwidth(std::string_view, Bandwidth&, std::string_view) override {}
   void throughput(std::string_view, Throughput&, std::string_view) override {}
   void optional_integer(std::string_view, std::optional<std::int64_t>&, std::string_view,

@@ -7,23 +7,10 @@
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
 #include "foretrace/simulate.h"
+#include "fuzz/supply.h"
 
 namespace foretrace {
 namespace {
-
-/// Small numbers from the bytes of the input; 0 when they are used up.
-class Supply {
- public:
-  Supply(const std::uint8_t* bytes, std::size_t size) : at_(bytes), end_(bytes + size) {}
-  bool empty() const { return at_ == end_; }
-  std::uint8_t next() { return empty() ? std::uint8_t{0} : *at_++; }
-  std::int64_t time() { return (next() * 256 + next()) * (next() % 4 == 0 ? 1000 : 100); }
-  std::uint32_t below(std::uint32_t limit) { return next() % limit; }
-
- private:
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
-};
 
 constexpr const char* kNames[] = {"aten::mm",
                                   "cudaLaunchKernel",

@@ -46,6 +46,24 @@ stream |.aaaaabbbcc|
 )");
 }
 
+// a stands behind b on the stream although it was launched first, so M cannot wait for it.
+TEST(RemoveSync, ThreadsThatShareAStreamDoNotWaitInACircle) {
+  EXPECT_EQ(simulated(R"(
+    one:    L:launch 1, s:sync 1
+    two:    h 2, M:launch 1
+    stream: b 1, a 1
+    L -> a
+    M -> b
+    a -> s
+)",
+                      R"({"use": "remove_sync", "queue": 1})"),
+            R"(
+one    |L....|
+two    |hhM..|
+stream |...ba|
+)");
+}
+
 TEST(RemoveSync, TheLaunchQueueStillHoldsBack) {
   // Two launches ahead: the third waits for a, the fourth for r.
   EXPECT_EQ(simulated(kReads, R"({"use": "remove_sync", "queue": 2})"), R"(
