@@ -51,12 +51,13 @@ Timeline fifo_timeline(const Graph& graph) {
   Timeline timeline;
   timeline.start = earliest_starts(graph);
   timeline.finish.resize(timeline.start.size());
+  // Those in a circle start at the end of time, but so that times within a task can be added.
+  constexpr Nanoseconds kEnd = Nanoseconds::max() / 4;
   for (std::size_t i = 0; i < timeline.start.size(); ++i) {
     const auto task = static_cast<TaskId>(i);
-    // Those in a circle start at the end of time.
-    const Nanoseconds most = Nanoseconds::max() - timeline.start[i];
+    timeline.start[i] = std::min(timeline.start[i], kEnd);
     const Nanoseconds duration = graph.removed(task) ? 0ns : graph.task(task).duration;
-    timeline.finish[i] = timeline.start[i] + std::min(duration, most);
+    timeline.finish[i] = timeline.start[i] + std::min(duration, kEnd);
     timeline.length = std::max(timeline.length, timeline.finish[i]);
   }
   return timeline;
