@@ -214,6 +214,9 @@ struct WorkRange {
 std::vector<std::uint32_t> mirror_works(const Draft& draft, const LaunchedWork& work,
                                         const WorkRange& forward, const WorkRange& backward);
 
+/// Whether nodes of autograd ran inside of another.
+bool runs_passes(const Draft& draft, const LaunchedWork& work, const WorkRange& backward);
+
 /// memory_in_place.cc: which block a piece of work changes.
 struct BlockChange {
   std::uint32_t block = 0;
@@ -226,11 +229,8 @@ struct BlockHistory {
   std::vector<std::uint32_t> taken{};  ///< Works that read it, in order.
   std::int64_t freed = 0;              ///< The greatest time if never.
 };
-/// `changed`: bytes of the tensor that a piece of work changes, as an allocator counts them; 0 for
-/// one that changes nothing.
 std::vector<BlockChange> find_changes(const Draft& draft, std::span<const OpWork> works,
-                                      const std::vector<BlockHistory>& blocks,
-                                      const std::function<std::int64_t(const OpWork&)>& changed);
+                                      const std::vector<BlockHistory>& blocks);
 
 /// memory_access.cc
 void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work,

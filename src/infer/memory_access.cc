@@ -200,25 +200,8 @@ class AccessFinder {
     }
   }
 
-  /// Of the innermost op in place around a piece of work: aten::clamp_min_ calls aten::clamp_min.
-  std::int64_t changed_bytes(const OpWork& work) const {
-    int depth = 0;
-    for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
-         at = draft_.contexts[at].parent, ++depth) {
-      const Context& context = draft_.contexts[at];
-      if (context.op == kNone || context.phase == Phase::update) return 0;
-      const std::string_view name = draft_.name(draft_.trace.hosts[context.op]);
-      if (!name.starts_with("aten::")) return 0;
-      if (!name.ends_with('_') || name.ends_with("__")) continue;
-      const std::vector<std::int64_t> inputs = input_bytes(draft_, context.op);
-      return inputs.empty() ? 0 : (inputs[0] + 511) / 512 * 512;
-    }
-    return 0;
-  }
-
   /// What ops change in place, they read and write.
   void find_changed() {
-    const auto changed = [&](const OpWork& work) { return changed_bytes(work); };
     std::vector<std::vector<BlockHistory>> histories(touched_.size());
     std::vector<std::uint32_t> number(sites_.size(), kNone);
     for (std::uint32_t i = 0; i < written_.size(); ++i) {
@@ -240,7 +223,7 @@ class AccessFinder {
         }
       }
       for (const BlockChange& change :
-           find_changes(draft_, work_.works(thread), histories[thread], changed)) {
+           find_changes(draft_, work_.works(thread), histories[thread])) {
         touch(change.block, thread, change.work, false);
         touch(change.block, thread, change.work, true);
       }
@@ -321,7 +304,7 @@ class AccessFinder {
   /// One op and one node stand for many. A node that runs a forward pass again first takes what
   /// that one took.
   void share_in_order(const WorkRange& forward, const WorkRange& backward) {
-    const bool again = runs_passes(backward);
+    const bool again = runs_passes(draft_, work_, backward);
     const std::vector<std::uint32_t> mirrored =
         again ? std::vector<std::uint32_t>(forward.last - forward.first, backward.first)
               : mirror_works(draft_, work_, forward, backward);
@@ -337,20 +320,6 @@ class AccessFinder {
   bool is_saved(std::uint32_t block) const {
     const MemoryUse use = draft_.graph.allocations()[block].use;
     return use == MemoryUse::activation || use == MemoryUse::parameter;
-  }
-
-  /// Whether nodes of autograd ran inside of one.
-  bool runs_passes(const WorkRange& backward) const {
-    for (std::uint32_t i = backward.first; i < backward.last; ++i) {
-      int calls = 0, depth = 0;
-      for (std::uint32_t at = work_.works(backward.thread)[i].context;
-           at != kNone && depth < kMostDepth; at = draft_.contexts[at].parent, ++depth) {
-        const std::uint32_t op = draft_.contexts[at].op;
-        if (op != kNone && runs_node(draft_.name(draft_.trace.hosts[op]))) ++calls;
-      }
-      if (calls > 1) return true;
-    }
-    return false;
   }
 
   /// The node that frees a block, or the last work in front of that.

@@ -76,15 +76,32 @@ class ChangeFinder {
   std::map<std::int64_t, std::vector<std::uint32_t>> there_;  ///< By size, in order of `written`.
 };
 
+/// Of the tensor that the innermost op in place around a piece of work changes, as an allocator
+/// counts them; 0 for none. aten::clamp_min_ calls aten::clamp_min.
+std::int64_t changed_bytes(const Draft& draft, const OpWork& work) {
+  constexpr int kMostDepth = 64;
+  int depth = 0;
+  for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
+       at = draft.contexts[at].parent, ++depth) {
+    const Context& context = draft.contexts[at];
+    if (context.op == kNone || context.phase == Phase::update) return 0;
+    const std::string_view name = draft.name(draft.trace.hosts[context.op]);
+    if (!name.starts_with("aten::")) return 0;
+    if (!name.ends_with('_') || name.ends_with("__")) continue;
+    const std::vector<std::int64_t> inputs = input_bytes(draft, context.op);
+    return inputs.empty() ? 0 : (inputs[0] + 511) / 512 * 512;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::vector<BlockChange> find_changes(const Draft& draft, std::span<const OpWork> works,
-                                      const std::vector<BlockHistory>& blocks,
-                                      const std::function<std::int64_t(const OpWork&)>& changed) {
+                                      const std::vector<BlockHistory>& blocks) {
   ChangeFinder finder(draft, blocks);
   std::vector<BlockChange> found;
   for (std::uint32_t i = 0; i < works.size(); ++i) {
-    const std::int64_t bytes = changed(works[i]);
+    const std::int64_t bytes = changed_bytes(draft, works[i]);
     if (bytes <= 0) continue;
     const std::uint32_t number = finder.changed_by(i, works[i].time, bytes);
     if (number != kNone) found.push_back({blocks[number].block, i});

@@ -133,4 +133,21 @@ std::vector<std::uint32_t> mirror_works(const Draft& draft, const LaunchedWork& 
   return Mirror(draft, work, forward, backward).of_each();
 }
 
+bool runs_passes(const Draft& draft, const LaunchedWork& work, const WorkRange& backward) {
+  constexpr int kMostDepth = 64;
+  for (std::uint32_t i = backward.first; i < backward.last; ++i) {
+    int calls = 0, depth = 0;
+    for (std::uint32_t at = work.works(backward.thread)[i].context;
+         at != kNone && depth < kMostDepth; at = draft.contexts[at].parent, ++depth) {
+      const std::uint32_t op = draft.contexts[at].op;
+      if (op == kNone || !runs_node(draft.name(draft.trace.hosts[op]))) continue;
+      // A context may stand for an op as its parent does.
+      const std::uint32_t parent = draft.contexts[at].parent;
+      if (parent == kNone || draft.contexts[parent].op != op) ++calls;
+    }
+    if (calls > 1) return true;
+  }
+  return false;
+}
+
 }  // namespace foretrace::infer_detail
