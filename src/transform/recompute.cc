@@ -79,8 +79,7 @@ class Recompute final : public Transform {
     else if (wish_.policy == "every" || wish_.policy == "sqrt")
       why += ": each is used by another segment or is in the last, which is needed at once";
     if (wish_.policy == "every" && choice.impossible == 0)
-      why += "; segments of more than " + std::to_string(wish_.layers) +
-             " layers (\"layers\") keep less";
+      why += "; with a greater \"layers\" a segment makes more for itself";
     throw Error(why);
   }
 
