@@ -58,13 +58,14 @@ TEST(PinMemory, WhatIsReadAtOnceStillIs) {
 }
 
 TEST(PinMemory, PinnedCopiesAreLeftAlone) {
-  EXPECT_EQ(simulated(R"g(
+  EXPECT_EQ(
+      simulated(R"g(
     cpu: L:launch 1
     in:  "Memcpy HtoD (Pinned -> Device)":copy_in 6 {bytes=100kB}
 )g",
-                      R"({"use": "pin_memory"})"),
-            "where: must select copies between host and pageable memory of at least 65.54 kB, there "
-            "is none");
+                R"({"use": "pin_memory"})"),
+      "where: must select copies between host and pageable memory of at least 65.54 kB, there "
+      "is none");
 }
 
 }  // namespace
