@@ -1,5 +1,5 @@
 // The published cases of "Analyzing and Mitigating Data Stalls in DNN Training" (VLDB'21), as
-// scenarios with assertions.
+// scenarios. That their assertions hold is tested with all other examples.
 
 #include <gtest/gtest.h>
 
@@ -32,23 +32,11 @@ const Figure* figure(const Prediction& prediction, std::string_view name) {
   return nullptr;
 }
 
-TEST(DataStalls, PublishedCasesHold) {
+TEST(DataStalls, TheReplayedStepIsThatOfTheSlowestStage) {
+  // The figures are closed forms; the step time comes from tasks on lanes.
   const std::vector<std::string> files = published();
   EXPECT_GE(files.size(), 18U);
   for (const std::string& file : files) {
-    SCOPED_TRACE(file);
-    const Scenario scenario = read_scenario(file);
-    EXPECT_FALSE(scenario.asserts.empty());
-    const Prediction prediction = predict(scenario.trace, scenario);
-    for (const CheckedAssert& broken : check_asserts(scenario, prediction)) {
-      ADD_FAILURE() << broken.text << ", found " << broken.found;
-    }
-  }
-}
-
-TEST(DataStalls, TheReplayedStepIsThatOfTheSlowestStage) {
-  // The figures are closed forms; the step time comes from tasks on lanes.
-  for (const std::string& file : published()) {
     SCOPED_TRACE(file);
     const Scenario scenario = read_scenario(file);
     const Prediction prediction = predict(scenario.trace, scenario);
