@@ -11,6 +11,7 @@
 #include "report/memory_blocks.h"
 #include "report/memory_layout.h"
 #include "report/memory_page.h"
+#include "report/memory_picture.h"
 #include "report/memory_words.h"
 #include "report/wording.h"
 
@@ -114,6 +115,7 @@ json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayou
   return {{"from", report.from.count()},
           {"length", length},
           {"has_times", report.has_times},
+          {"crowded", report.has_times && is_crowded(report)},
           {"limit", report.limit.count},
           {"height", layout.height + bottom},
           {"uses", std::move(uses)},
@@ -124,6 +126,13 @@ json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayou
           {"reserved", points_json(reserved_curve(report), report.from)},
           {"needed", points_json(report.intervals.needs, report.from)},
           {"steps", steps_json(report)}};
+}
+
+/// Bars of text are drawn, as nobody wants to hear them read.
+std::string cell(const std::string& text) {
+  if (text.empty() || text.find_first_not_of('#') != std::string::npos) return escaped(text);
+  return "<span class=\"bar\" style=\"width: " + std::to_string(text.size()) +
+         "ch\" aria-hidden=\"true\"></span>";
 }
 
 void write_table(const std::string& caption, const Table& table, std::ostream& out) {
@@ -139,7 +148,7 @@ void write_table(const std::string& caption, const Table& table, std::ostream& o
   for (const auto& row : table.rows) {
     out << "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i)
-      out << (is_left(i) ? "<td class=\"left\">" : "<td>") << escaped(row[i]) << "</td>";
+      out << (is_left(i) ? "<td class=\"left\">" : "<td>") << cell(row[i]) << "</td>";
     out << "</tr>\n";
   }
   out << "</tbody></table></div>\n";
@@ -187,16 +196,20 @@ void write_legend(const MemoryReport& report, const MemoryLayout& layout, std::o
 
 void write_picture(const MemoryReport& report, const MemoryLayout& layout, std::ostream& out) {
   const std::string label = escaped(verdict_lines(report)[1]) + "; the tables below say the same";
-  out << "<div class=\"picture\">\n<canvas id=\"level\" tabindex=\"0\" role=\"img\" aria-label=\""
+  out << "<div class=\"picture\">\n<canvas id=\"level\" tabindex=\"0\" role=\"img\" "
+         "aria-describedby=\"hint\" aria-label=\""
          "Level over time: "
       << label
       << "\"></canvas>\n<canvas id=\"blocks\" tabindex=\"0\" role=\"img\" "
+         "aria-describedby=\"hint\" "
          "aria-label=\"Blocks over time: "
       << label << "\"></canvas>\n<div id=\"hover\"></div>\n</div>\n";
   write_legend(report, layout, out);
-  out << "<p class=\"quiet\">Height is bytes, width is time; a block stands where a gap has room "
+  out << "<p class=\"quiet\" id=\"hint\">Height is bytes, width is <span id=\"scale\">time</span>; "
+         "a block stands where a gap has room "
          "for it. Wheel or + and - zoom, dragging or arrow keys move. <button id=\"whole\" "
-         "type=\"button\">Show all</button></p>\n";
+         "type=\"button\">Show all</button> <button id=\"widths\" type=\"button\">Draw by "
+         "change</button></p>\n";
 }
 
 /// As the text of a script element, in which nothing may look like its end.

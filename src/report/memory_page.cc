@@ -25,6 +25,7 @@ canvas:focus-visible, button:focus-visible { outline: 2px solid var(--needed); o
   background: var(--page); border: 1px solid var(--line); box-shadow: 0 2px 8px #0004; font-size: 13px; overflow-wrap: anywhere; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: .5rem 0; font-size: 13px; }
 .legend span::before { content: ""; display: inline-block; width: .8em; height: .8em; margin-right: .4em; background: var(--c); }
+td .bar { display: inline-block; height: .7em; min-width: 1px; background: var(--quiet); }
 button { font: inherit; color: inherit; background: none; border: 1px solid var(--line); border-radius: 4px; padding: .1rem .6rem; cursor: pointer; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
@@ -41,6 +42,26 @@ std::string_view memory_page_script() {
   const level = document.getElementById('level'), blocks = document.getElementById('blocks');
   const hover = document.getElementById('hover');
   const end = Math.max(m.length, 1);
+  // Blocks of a host that runs far ahead are made in an instant: then every change takes the same
+  // width, in place of every nanosecond. A place is a time, or the number of a change.
+  let byChange = m.crowded, whole = end, spots = [];
+  const changes = [...new Set([0, end].concat(...[m.level, m.reserved, m.needed, m.rest].map(curve => curve.map(point => point[0])),
+    m.blocks.map(b => b[0]), m.blocks.map(b => b[0] + b[1])))].filter(t => t >= 0 && t <= end).sort((a, b) => a - b);
+  const numberAt = t => {  // Of the last change not behind t.
+    let low = 1, high = changes.length - 1;
+    while (low < high) { const mid = (low + high) >> 1; if (changes[mid] > t) high = mid; else low = mid + 1; }
+    return low - 1;
+  };
+  const place = t => {
+    if (!byChange) return t;
+    const i = numberAt(t);
+    return i + (t - changes[i]) / (changes[i + 1] - changes[i]);
+  };
+  const moment = u => {
+    if (!byChange) return u;
+    const i = Math.min(Math.max(Math.floor(u), 0), changes.length - 2);
+    return changes[i] + (u - i) * (changes[i + 1] - changes[i]);
+  };
   const view = {from: 0, to: end};
   const left = 76;  // Room for the labels of the axis.
   const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -64,7 +85,7 @@ std::string_view memory_page_script() {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, box.width, box.height);
     c.font = '12px system-ui, sans-serif';
-    return {c, w: box.width, h: box.height, x: t => left + (t - view.from) / (view.to - view.from) * (box.width - left)};
+    return {c, w: box.width, h: box.height, x: t => left + (place(t) - view.from) / (view.to - view.from) * (box.width - left)};
   };
   const ticks = (from, to, count) => {
     const raw = (to - from) / count, power = 10 ** Math.floor(Math.log10(raw));
@@ -102,7 +123,7 @@ std::string_view memory_page_script() {
     p.c.lineTo(p.x(end), before), p.c.stroke();
   };
   const drawLevel = () => {
-    const p = prepare(level), y = b => p.h - b / highest * p.h;
+    const p = prepare(level), y = b => p.h - b / highest * (p.h - 18);  // Names of steps stand on top.
     axis(p, y, highest), clip(p), stepsAt(p, true);
     stair(p, m.needed, y, '--needed'), stair(p, m.reserved, y, '--reserved'), stair(p, m.level, y, '--allocated');
     p.c.strokeStyle = colour('--limit'), p.c.lineWidth = 1.5;
@@ -115,12 +136,13 @@ std::string_view memory_page_script() {
     const uses = m.uses.map((_, i) => colour('--use-' + i));
     const line = colour('--page');
     // The smallest last, as large ones would hide them.
-    for (const [start, length, offset, size, use] of m.blocks) {
-      const x = p.x(start), w = Math.max(p.x(start + length) - x, .6);
+    const scale = (p.w - left) / (view.to - view.from);
+    for (const [i, [, , offset, size, use]] of m.blocks.entries()) {
+      const x = left + (spots[i][0] - view.from) * scale, w = Math.max((spots[i][1] - spots[i][0]) * scale, .6);
       if (x > p.w || x + w < left) continue;
       const top = y(offset + size), h = Math.max(y(offset) - top, .4);
       p.c.fillStyle = uses[use], p.c.fillRect(x, top, w, h);
-      if (w > 3 && h > 3) p.c.strokeStyle = line, p.c.lineWidth = .6, p.c.strokeRect(x, top, w, h);
+      if (w > 4 && h > 4) p.c.strokeStyle = line, p.c.lineWidth = .6, p.c.strokeRect(x, top, w, h);
     }
     if (m.rest.length) {
       p.c.fillStyle = colour('--rest'), p.c.beginPath(), p.c.moveTo(p.x(m.rest[0][0]), y(m.height));
@@ -130,7 +152,11 @@ std::string_view memory_page_script() {
     }
     stepsAt(p, false);
     p.c.fillStyle = colour('--quiet'), p.c.textBaseline = 'bottom', p.c.textAlign = 'center';
-    for (const tick of ticks(view.from, view.to, 8)) p.c.fillText(time(tick + m.from), Math.min(Math.max(p.x(tick), left + 26), p.w - 30), p.h - 2);
+    for (const tick of ticks(view.from, view.to, Math.max(Math.floor((p.w - left) / 110), 2))) {
+      const label = byChange ? 'change ' + tick : time(tick + m.from);
+      const half = p.c.measureText(label).width / 2 + 3;
+      p.c.fillText(label, Math.min(Math.max(left + (tick - view.from) * scale, left + half), p.w - half), p.h - 2);
+    }
     p.c.restore();
   };
   let waiting = false;
@@ -140,12 +166,21 @@ std::string_view memory_page_script() {
     requestAnimationFrame(() => { waiting = false, drawLevel(), drawBlocks(); });
   };
   const look = (from, to) => {
-    const width = Math.min(Math.max(to - from, 10), end);
-    view.from = Math.min(Math.max(from, 0), end - width), view.to = view.from + width;
+    const width = Math.min(Math.max(to - from, byChange ? 2 : 10), whole);
+    view.from = Math.min(Math.max(from, 0), whole - width), view.to = view.from + width;
     draw();
   };
+  const widths = document.getElementById('widths');
+  const drawBy = change => {
+    byChange = change, whole = change ? Math.max(changes.length - 1, 1) : end;
+    spots = m.blocks.map(b => [place(b[0]), place(b[0] + b[1])]);
+    document.getElementById('scale').textContent = change ? 'changes in order, each as wide as any other' :
+      m.has_times ? 'time' : 'events in order';
+    widths.textContent = change ? 'Draw by time' : 'Draw by change';
+    look(0, whole);
+  };
   const zoom = (factor, at) => look(at - (at - view.from) * factor, at + (view.to - at) * factor);
-  const timeAt = (canvas, event) => {
+  const placeAt = (canvas, event) => {
     const box = canvas.getBoundingClientRect();
     return view.from + (event.clientX - box.left - left) / (box.width - left) * (view.to - view.from);
   };
@@ -167,20 +202,22 @@ std::string_view memory_page_script() {
     hover.style.top = event.clientY - box.top + 14 + 'px';
   };
   const blockAt = event => {
-    const box = blocks.getBoundingClientRect(), t = timeAt(blocks, event);
+    const box = blocks.getBoundingClientRect(), t = placeAt(blocks, event);
     const offset = (1 - (event.clientY - box.top) / (box.height - 18)) * height;
     const near = (view.to - view.from) / (box.width - left);
     let found = null;  // The smallest is drawn last.
-    for (const b of m.blocks)
-      if (t >= b[0] && t <= b[0] + Math.max(b[1], near) && offset >= b[2] && offset < b[2] + b[3]) found = b;
+    for (const [i, b] of m.blocks.entries()) {
+      const [first, last] = spots[i];
+      if (t >= first && t <= Math.max(last, first + near) && offset >= b[2] && offset < b[2] + b[3]) found = b;
+    }
     return found;
   };
   const tell = (canvas, event) => {
-    const t = timeAt(canvas, event);
-    if (t < view.from || t > view.to) return void (hover.style.display = 'none');
+    const at = placeAt(canvas, event), t = moment(at);
+    if (at < view.from || at > view.to) return void (hover.style.display = 'none');
     const b = canvas === blocks && blockAt(event);
     if (!b) {
-      const lines = [time(t + m.from | 0 || Math.round(t + m.from)), bytes(levelAt(m.level, t)) + ' allocated'];
+      const lines = [time(Math.round(t + m.from)), bytes(levelAt(m.level, t)) + ' allocated'];
       if (m.reserved.length) lines.push(bytes(levelAt(m.reserved, t)) + ' reserved');
       return show(event, lines);
     }
@@ -198,7 +235,7 @@ std::string_view memory_page_script() {
         const move = event.deltaX / 1000 * (view.to - view.from);
         return look(view.from + move, view.to + move);
       }
-      zoom(Math.exp(event.deltaY / 400), timeAt(canvas, event));
+      zoom(Math.exp(event.deltaY / 400), placeAt(canvas, event));
     }, {passive: false});
     canvas.addEventListener('pointerdown', event => {
       drag = {x: event.clientX, from: view.from, to: view.to};
@@ -213,22 +250,23 @@ std::string_view memory_page_script() {
     canvas.addEventListener('pointerup', () => drag = null);
     canvas.addEventListener('pointercancel', () => drag = null);
     canvas.addEventListener('pointerleave', () => hover.style.display = 'none');
-    canvas.addEventListener('dblclick', () => look(0, end));
+    canvas.addEventListener('dblclick', () => look(0, whole));
     canvas.addEventListener('keydown', event => {
       const width = view.to - view.from, middle = view.from + width / 2;
       if (event.key === 'ArrowLeft') look(view.from - width / 8, view.to - width / 8);
       else if (event.key === 'ArrowRight') look(view.from + width / 8, view.to + width / 8);
       else if (event.key === '+' || event.key === '=') zoom(.7, middle);
       else if (event.key === '-') zoom(1 / .7, middle);
-      else if (event.key === '0' || event.key === 'Home') look(0, end);
+      else if (event.key === '0' || event.key === 'Home') look(0, whole);
       else return;
       event.preventDefault();
     });
   }
-  document.getElementById('whole').addEventListener('click', () => look(0, end));
+  document.getElementById('whole').addEventListener('click', () => look(0, whole));
+  widths.addEventListener('click', () => drawBy(!byChange));
   window.addEventListener('resize', draw);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
-  draw();
+  drawBy(byChange);
 })();
 )js";
 }

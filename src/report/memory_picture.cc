@@ -120,13 +120,15 @@ Bytes foot(const std::vector<Bytes>& levels) {
 
 }  // namespace
 
+bool is_crowded(const MemoryReport& report) {
+  return is_crowded(by_time(report, pictured(report)), kPictureColumns);
+}
+
 std::string pictured_stretch(const MemoryReport& report) {
   const Stretch stretch = pictured(report);
   return (stretch.step.empty() ? "the recording" : stretch.step) + ", " +
          to_text(stretch.to - stretch.from) +
-         (is_crowded(by_time(report, stretch), kPictureColumns)
-              ? ", in order of events as the host runs far ahead"
-              : "");
+         (is_crowded(report) ? ", in order of events as the host runs far ahead" : "");
 }
 
 std::string level_picture(const MemoryReport& report, std::size_t columns, std::size_t rows) {

@@ -26,6 +26,9 @@ constexpr std::size_t kPictureColumns = 64;
 std::string level_picture(const MemoryReport& report, std::size_t columns = kPictureColumns,
                           std::size_t rows = 8);
 
+/// Whether that picture is of events, as nearly all happens in an instant of the stretch.
+bool is_crowded(const MemoryReport& report);
+
 /// The stretch of time that the picture is of, in words.
 std::string pictured_stretch(const MemoryReport& report);
 
