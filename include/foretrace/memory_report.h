@@ -21,6 +21,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foretrace/graph.h"
@@ -154,6 +155,15 @@ struct IntervalSection {
   Bytes moved_bytes{};     ///< In all, one way.
 };
 
+/// The blocks of one step, had their places been planned ahead (block_pool.h).
+struct PoolSection {
+  std::string step;  ///< The one with the peak; empty: the whole window.
+  std::int64_t blocks = 0;
+  std::int64_t by_load = 0;  ///< Small ones without a place of their own: counted by their load.
+  Bytes load{};              ///< The greatest sum in use.
+  Bytes footprint{};
+};
+
 struct PeriodSection {
   bool repeats = false;
   std::int64_t first = 0;   ///< Blocks in front of the first iteration.
@@ -226,6 +236,7 @@ struct MemoryReport {
   LifetimeSection lifetimes;
   GrowthSection growth;
   IntervalSection intervals;
+  PoolSection pool;
   std::optional<PeriodSection> period;
   std::optional<ReplayedAllocator> allocator;
 
@@ -243,6 +254,11 @@ struct MemoryReport {
   std::vector<std::string> assumptions;
   Notes notes;
 };
+
+/// Why a trace tells nothing of memory, and what to do about it.
+inline constexpr std::string_view kNoMemoryEvents =
+    "no memory events; record them with profile_memory=True in torch.profiler.profile, with "
+    "`foretrace collect --memory`, or as a snapshot with `foretrace collect --memory-history`";
 
 /// The answer without the allocator. Throws TraceError where the graph has no allocations, and
 /// Error where the question names no device or step of it.

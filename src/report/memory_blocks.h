@@ -66,6 +66,7 @@ void describe_lifetimes(const DeviceMemory& memory, const MemoryQuestion& questi
                         MemoryReport& report);
 void describe_growth(const DeviceMemory& memory, const MemoryQuestion& question,
                      MemoryReport& report);
+void describe_pool(const DeviceMemory& memory, MemoryReport& report);
 void describe_intervals(const DeviceMemory& memory, const MemoryQuestion& question,
                         MemoryReport& report);
 

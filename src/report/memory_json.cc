@@ -140,6 +140,25 @@ json intervals_json(const IntervalSection& section) {
           {"moved_bytes", section.moved_bytes.count}};
 }
 
+/// What is taken for each byte in use at the peak.
+double ratio(Bytes taken, Bytes used) {
+  return used > Bytes{} ? static_cast<double>(taken.count) / static_cast<double>(used.count) : 1;
+}
+
+json pool_json(const MemoryReport& report) {
+  const PoolSection& pool = report.pool;
+  json object = {{"step", pool.step},
+                 {"blocks", pool.blocks},
+                 {"blocks_by_load", pool.by_load},
+                 {"peak_load_bytes", pool.load.count},
+                 {"footprint_bytes", pool.footprint.count},
+                 {"ratio", ratio(pool.footprint, pool.load)},
+                 {"allocator_ratio", json()}};
+  if (report.allocator)
+    object["allocator_ratio"] = ratio(report.allocator->reserved, report.allocator->allocated);
+  return object;
+}
+
 json period_json(const PeriodSection& section) {
   return {{"repeats", section.repeats},
           {"first", section.first},
@@ -239,6 +258,7 @@ nlohmann::json to_json(const MemoryReport& report) {
                  {"lifetimes", lifetimes_json(report.lifetimes)},
                  {"growth", growth_json(report.growth)},
                  {"intervals", intervals_json(report.intervals)},
+                 {"pool", pool_json(report)},
                  {"devices", summaries_json(report.devices)},
                  {"ranks", summaries_json(report.ranks)},
                  {"assumptions", report.assumptions},

@@ -97,10 +97,7 @@ MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
                               .peak = curve.peak,
                               .reserved = {}});
   }
-  if (report.devices.empty())
-    throw TraceError(
-        "no memory events; record them with profile_memory=True of torch.profiler.profile, with "
-        "`foretrace collect --memory`, or as a snapshot with `foretrace collect --memory-history`");
+  if (report.devices.empty()) throw TraceError(std::string(kNoMemoryEvents));
   report.device = chosen_device(report.devices, question);
   report.device_name = name_of_device(graph, report.device);
   take_from_model(question, report);
@@ -116,6 +113,7 @@ MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
   describe_lifetimes(memory, question, report);
   describe_growth(memory, question, report);
   describe_intervals(memory, question, report);
+  describe_pool(memory, report);
   note_what_is_missing(memory, report);
   for (const TimedBlock& block : memory.blocks) {
     if (block.freed >= memory.from && block.made <= memory.to) report.held.push_back(block);

@@ -224,6 +224,33 @@ MemorySection allocator(const MemoryReport& report) {
   return section;
 }
 
+/// "1.0132 times"
+std::string times_text(Bytes taken, Bytes used) {
+  if (used <= Bytes{}) return "-";
+  return to_fixed(static_cast<double>(taken.count) / static_cast<double>(used.count), 4) + " times";
+}
+
+MemorySection pool(const MemoryReport& report) {
+  MemorySection section{
+      .heading = "Were places planned ahead", .before = {}, .table = {}, .after = {}};
+  const PoolSection& found = report.pool;
+  if (found.load <= Bytes{}) return section;
+  section.before.push_back(
+      "a pool of " + to_text(found.footprint) + " holds " + counted(found.blocks, "block") +
+      (found.step.empty() ? "" : " of " + found.step) + ", " +
+      times_text(found.footprint, found.load) +
+      " their peak load (as SmartPool, arXiv 1903.06631)" +
+      (found.by_load > 0
+           ? ", the " + grouped(found.by_load) + " smallest of them counted by their load"
+           : ""));
+  if (report.allocator) {
+    section.before.push_back("the caching allocator reserves " +
+                             times_text(report.allocator->reserved, report.allocator->allocated) +
+                             " what is allocated at the peak");
+  }
+  return section;
+}
+
 MemorySection summaries(const char* heading, const std::vector<MemorySummary>& all, bool ranks) {
   MemorySection section{.heading = heading, .before = {}, .table = {}, .after = {}};
   if (all.size() < 2) return section;
@@ -254,6 +281,7 @@ std::vector<MemorySection> memory_sections(const MemoryReport& report) {
   add_holders(report, "module", report.modules, all);
   add_holders(report, "layer", report.layers, all);
   all.push_back(allocator(report));
+  all.push_back(pool(report));
   all.push_back(lifetimes(report));
   all.push_back(growth(report));
   all.push_back(intervals(report));
