@@ -141,24 +141,40 @@ class GradientAccumulation final : public Transform {
     }
 
     void copy() {
+      std::multimap<Nanoseconds, const std::map<LaneId, std::vector<TaskId>>*> by_begin;
       for (const auto& [step, lanes] : passes_.steps) {
         Nanoseconds begin = Nanoseconds::max();
         for (const auto& [lane, line] : lanes)
           begin = std::min(begin, before_.start[index(line.front())]);
-        for (const auto& [lane, line] : lanes) copy_line(line, begin);
+        by_begin.emplace(begin, &lanes);
+      }
+      for (const auto& [begin, lanes] : by_begin) {
+        for (const auto& [lane, line] : *lanes) copy_line(line, begin);
       }
       copy_dependencies();
       copy_blocks();
     }
 
    private:
+    /// What the copies stand in front of: the first on the lane that starts when the passes have
+    /// begun. One moment on all lanes, as an update that comes amid the passes may wait for any of
+    /// them, and hold up any other.
+    TaskId place_of(TaskId first, Nanoseconds begin) const {
+      for (TaskId id = graph_.previous(first); id != kNoTask; id = graph_.previous(id)) {
+        if (index(id) >= before_.start.size() || before_.start[index(id)] < begin) break;
+        first = id;
+      }
+      return first;
+    }
+
     void copy_line(const std::vector<TaskId>& line, Nanoseconds begin) {
       const TaskId first = line.front();
+      const TaskId place = place_of(first, begin);
       for (const TaskId id : line) begins_[index(id)] = begin;
       for (auto& of_batch : copies_) {
         for (const TaskId id : line) {
           Task task = graph_.task(id);
-          of_batch[index(id)] = graph_.insert_before(first, task);
+          of_batch[index(id)] = graph_.insert_before(place, task);
         }
       }
       // The pause in front of the passes is made once; the others follow what is in front of them.

@@ -55,6 +55,24 @@ nccl   |.............cc.|
 )");
 }
 
+TEST(GradientAccumulation, AnUpdateAmidThePassesOfAStepComesOnce) {
+  // The step begins with input, then updates with what the step before left, as a pipelined loop
+  // does; the host waits for the forward pass, and so for what is in front of it on the stream.
+  EXPECT_EQ(simulated(R"(
+    cpu: I:input 2 {phase=input}, O:launch 1 {phase=update}, L:launch 1 {phase=forward}, S:sync 1 {phase=forward}, M:launch 1 {phase=backward}
+    stream: U 2 {phase=update}, F 4 {phase=forward}, B 4 {phase=backward}
+    O -> U
+    L -> F
+    F -> S
+    M -> B
+)",
+                      R"({"use": "gradient_accumulation", "micro_batches": 2})"),
+            R"(
+cpu    |IL...SMIOL.....SM...|
+stream |..FFF..BBBUUFFF..BBB|
+)");
+}
+
 TEST(GradientAccumulation, ActivationsShrinkAndGradientsStay) {
   Graph graph = parse_graph(kStep);
   const Effect effect = read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph);
