@@ -8,9 +8,12 @@ namespace foretrace {
 namespace {
 
 constexpr std::size_t kMostShown = 12;
+constexpr std::size_t kMostOfName = 60;  ///< Kernels have names of hundreds of letters.
 
 std::string described(const Graph& graph, TaskId task) {
-  return '"' + std::string(graph.name(task)) + "\" on " + graph.lane(graph.lane_of(task)).name;
+  std::string name(graph.name(task));
+  if (name.size() > kMostOfName) name = name.substr(0, kMostOfName - 3) + "...";
+  return '"' + name + "\" on " + graph.lane(graph.lane_of(task)).name;
 }
 
 std::string described(const Graph& graph, const Dependency& wait) {
