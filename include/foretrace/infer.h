@@ -24,4 +24,7 @@ struct Inference {
 /// Throws TraceError for a trace with nothing that takes time.
 Inference infer(const Trace& trace);
 
+/// Whether it tells what an allocator did and nothing of what ran: no step time comes of it.
+bool is_snapshot(const Trace& trace);
+
 }  // namespace foretrace

@@ -27,6 +27,7 @@ namespace foretrace {
 struct InputReport {
   InputStalls stalls;
   Nanoseconds replayed{0};              ///< Step time of the trace.
+  bool has_steps = true;                ///< Otherwise it is that of the whole recording.
   Nanoseconds without_loading{0};       ///< Replayed with loading that takes no time.
   Nanoseconds without_copies{0};        ///< And copies to the device that take none.
   Nanoseconds work{0};                  ///< Of the training thread on loading, in a step.

@@ -63,6 +63,7 @@ struct Prediction {
   StepTimes measured;
   Nanoseconds window{0};
   bool has_steps = false;  ///< Otherwise step times are those of the whole window.
+  bool has_times = true;   ///< False of a memory snapshot: its times are those of its history.
 
   StepTimes baseline;
   double replay_error = 0;
@@ -104,6 +105,8 @@ struct Curve {
   std::vector<std::string> uses;  ///< The what-if with its other settings.
   std::string until;              ///< "peak_reserved <= 16GB", or empty.
   Nanoseconds baseline_step_time{0};
+  bool has_steps = true;  ///< Otherwise times are those of the whole recording.
+  bool has_times = true;  ///< False of a memory snapshot.
   std::optional<Bytes> baseline_allocated, baseline_reserved;
   std::vector<CurvePoint> points;     ///< In order of the values.
   std::optional<std::size_t> answer;  ///< The value furthest along that satisfies `until`.

@@ -33,6 +33,9 @@ struct CommandEntry {
   void (*add)(CLI::App& command, Session& session);
 };
 
+/// Of a command such as `memory`, the one inside of it; nothing if there is none of this name.
+const CLI::App* inner_command(const CLI::App& outer, std::string_view name);
+
 /// Sorted by name.
 const std::vector<CommandEntry>& commands();
 

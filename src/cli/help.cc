@@ -81,6 +81,13 @@ void help_any(const std::string& name, Session& session) {
   throw Error("there is no command or transform '" + name + "'" + did_you_mean(name, names));
 }
 
+/// "memory replay"; nothing if there is no such command inside of one.
+const CLI::App* nested_command(const std::vector<std::string>& topic, const Session& session) {
+  if (topic.size() != 2) return nullptr;
+  const CLI::App* outer = inner_command(session.app, topic[0]);
+  return outer ? inner_command(*outer, topic[1]) : nullptr;
+}
+
 void run(const std::vector<std::string>& topic, Session& session) {
   if (topic.empty()) {
     session.out << session.app.help();
@@ -88,6 +95,8 @@ void run(const std::vector<std::string>& topic, Session& session) {
     help_any(topic[0], session);
   } else if (topic.size() == 2 && topic[0] == "transform") {
     help_transform(topic[1], session);
+  } else if (const CLI::App* inner = nested_command(topic, session)) {
+    session.out << inner->help("foretrace " + topic[0]);
   } else {
     throw Error("help: must be `help`, `help COMMAND` or `help transform NAME`");
   }

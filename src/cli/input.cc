@@ -22,6 +22,8 @@ Inference slowest_rank(const std::string& path, const CacheOptions& cache) {
   std::optional<Inference> slowest;
   Nanoseconds longest{-1};
   for (const Trace& trace : import_all(path, {.cache_folder = cache.chosen()})) {
+    if (is_snapshot(trace))
+      throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
     Inference inference = infer(trace);
     const Nanoseconds step = step_times(inference.graph, inference.recorded).step_time;
     if (step <= longest) continue;
@@ -87,6 +89,7 @@ struct InputCommand {
     InputReport report;
     report.stalls = input_stalls(inference.graph, inference.recorded);
     report.notes = inference.notes;
+    report.has_steps = !inference.graph.steps().empty();
     report.replayed = replayed_step(inference.graph);
     report.samples = samples;
     report.recorded_workers = workers;

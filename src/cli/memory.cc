@@ -142,6 +142,7 @@ Bandwidth positive_bandwidth(std::string_view text) {
 struct MemoryCommand {
   std::string trace, html, host_bandwidth;
   MemoryQuestion question;
+  std::int64_t top = 10;
   AllocatorOption allocator;
   FormatOption format{{"text", "json", "csv"}, "text"};
   OutputOption output;
@@ -161,7 +162,7 @@ struct MemoryCommand {
         .add_option("--step", question.step,
                     "Only this step, by the number in its name; all of the recording if not given")
         ->type_name("NUMBER");
-    command.add_option("--top", question.top, "Rows of each list")
+    command.add_option("--top", top, "Rows of each list")
         ->type_name("COUNT")
         ->capture_default_str();
     command
@@ -196,7 +197,8 @@ struct MemoryCommand {
     if (!app->get_subcommands().empty()) return;  // `memory replay` has answered.
     if (trace.empty()) throw Error("memory: which TRACE? See `foretrace help memory`");
     format.check();
-    if (question.top == 0) throw Error("--top: must be at least 1, got 0");
+    if (top < 1) throw Error("--top: must be at least 1, got " + std::to_string(top));
+    question.top = static_cast<std::size_t>(top);
     read_bandwidth();
     AllocatorSettings settings;
     allocator.set(settings);
@@ -224,7 +226,7 @@ struct MemoryCommand {
       ranks.push_back(rank.fullest);
       if (!shown.trace || is_worse(rank.fullest, shown.fullest)) shown = std::move(rank);
     }
-    if (!shown.trace) throw TraceError(trace + ": " + std::string(kNoEvents));
+    if (!shown.trace) throw TraceError(trace + ": " + std::string(kNoMemoryEvents));
     MemoryReport report =
         describe_memory(shown.inference.graph, shown.inference.recorded, question);
     report.trace = trace;
@@ -248,9 +250,10 @@ struct MemoryCommand {
     const std::string name = "rank " + std::to_string(one.rank);
     const std::string place = is_rank ? trace + ": " + name : trace;
     try {
-      if (one.memory.empty()) throw TraceError(std::string(kNoEvents));
+      if (one.memory.empty()) throw TraceError(std::string(kNoMemoryEvents));
       rank.inference = infer(one);
-      if (rank.inference.graph.allocations().empty()) throw TraceError(std::string(kNoEvents));
+      if (rank.inference.graph.allocations().empty())
+        throw TraceError(std::string(kNoMemoryEvents));
     } catch (const TraceError& error) {
       if (!is_rank) throw TraceError(place + ": " + error.what());
       notes.add(Severity::warning, "ranks whose memory is not known", name + ": " + error.what());
@@ -293,10 +296,6 @@ struct MemoryCommand {
     page.path = html;
     page.write(session, [&](std::ostream& out) { write_memory_html(report, graph, out); });
   }
-
-  static constexpr std::string_view kNoEvents =
-      "no memory events; record them with profile_memory=True in torch.profiler.profile, with "
-      "`foretrace collect --memory`, or as a snapshot with `foretrace collect --memory-history`";
 };
 
 }  // namespace

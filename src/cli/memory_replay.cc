@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/allocator_option.h"
+#include "cli/command.h"
 #include "cli/options.h"
 #include "foretrace/error.h"
 
@@ -199,6 +200,8 @@ std::string read_text(std::istream& in, const std::string& from) {
     }
   }
   if (in.bad()) throw Error("cannot read '" + from + "'");
+  if (text.find('\0') != std::string::npos)
+    throw Error("'" + from + "' is no text; `foretrace help memory replay` shows what it may say");
   return text;
 }
 
@@ -225,6 +228,10 @@ struct MemoryReplayCommand {
     const std::string text = program_text();
     AllocatorProgram program = within(file == "-" ? "standard input" : file,
                                       [&] { return parse_allocator_program(text); });
+    if (program.steps.empty()) {
+      throw Error((file == "-" ? "standard input" : file) +
+                  ": has no steps; `foretrace help memory replay` shows them");
+    }
     allocator.set(program.settings);  // What is typed holds over what the file says.
     const AllocatorOutcome outcome = run_allocator_program(program);
     output.write(session, [&](std::ostream& out) {
@@ -237,6 +244,7 @@ struct MemoryReplayCommand {
       write_levels(outcome, out);
       write_verdict(program, outcome, out);
     });
+    session.exit_code = outcome.out_of_memory ? kCheckFailed : kAnswered;
   }
 
  private:

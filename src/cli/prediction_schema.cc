@@ -118,6 +118,7 @@ json prediction_schema() {
   json measured = object({{"step_time_ns", time("Median of the steady steps")},
                           {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
                           {"has_steps", {{"type", "boolean"}}},
+                          {"has_times", {{"type", "boolean"}}},
                           {"window_ns", time("Length of the recording")}},
                          "What was recorded");
   json schema = object(

@@ -29,8 +29,10 @@ void check_command(int argc, const char* const* argv) {
 }
 
 /// What the command line holds beyond what the command takes, and what may have been meant.
-[[noreturn]] void refuse_extras(const CLI::App& command) {
-  const std::string name = command.get_name();
+[[noreturn]] void refuse_extras(const CLI::App& outer) {
+  const CLI::App& command =
+      outer.get_subcommands().empty() ? outer : *outer.get_subcommands().front();
+  const std::string name = outer.get_name() + (&command == &outer ? "" : " " + command.get_name());
   const std::string see = "; see `foretrace help " + name + "`";
   const std::vector<std::string> extras = command.remaining();
   std::vector<std::string> options;
@@ -46,9 +48,12 @@ void check_command(int argc, const char* const* argv) {
 }
 
 /// Other complaints of the library about the command line.
-[[noreturn]] void refuse(const CLI::ParseError& error, int argc, const char* const* argv) {
+[[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App& app, int argc,
+                         const char* const* argv) {
   if (argc < 2) throw Error("which command? `foretrace --help` shows all");
-  const std::string command = argv[1][0] == '-' ? "" : std::string(argv[1]);
+  std::string command = argv[1][0] == '-' ? "" : std::string(argv[1]);
+  const CLI::App* outer = inner_command(app, command);
+  if (outer && argc > 2 && inner_command(*outer, argv[2])) command += ' ' + std::string(argv[2]);
   throw Error((command.empty() ? "" : command + ": ") + error.what() + "; see `foretrace " +
               (command.empty() ? "--help`" : "help " + command + "`"));
 }
@@ -75,10 +80,10 @@ int parse_and_call(int argc, const char* const* argv, Session& session) {
   } catch (const CLI::CallForVersion&) {
     session.out << "foretrace " << kVersion << '\n';
   } catch (const CLI::ExtrasError& error) {
-    if (argc < 2 || argv[1][0] == '-') refuse(error, argc, argv);
+    if (argc < 2 || argv[1][0] == '-') refuse(error, session.app, argc, argv);
     refuse_extras(*session.app.get_subcommand(argv[1]));
   } catch (const CLI::ParseError& error) {
-    refuse(error, argc, argv);
+    refuse(error, session.app, argc, argv);
   }
   session.out.flush();
   if (!session.out) throw Error("cannot write the result to standard output");
@@ -86,6 +91,12 @@ int parse_and_call(int argc, const char* const* argv, Session& session) {
 }
 
 }  // namespace
+
+const CLI::App* inner_command(const CLI::App& outer, std::string_view name) {
+  const auto found =
+      outer.get_subcommands([&](const CLI::App* inner) { return inner->get_name() == name; });
+  return found.empty() ? nullptr : found.front();
+}
 
 const std::vector<CommandEntry>& commands() {
   static const std::vector<CommandEntry> entries = {

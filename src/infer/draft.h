@@ -213,9 +213,8 @@ void break_circles(Draft& draft);
 /// memory.cc: allocator events become allocations between host tasks.
 void connect_memory(Draft& draft);
 
-/// snapshot.cc: whether a trace tells of an allocator alone, and the whole graph of such a one.
-/// Throws TraceError if there is no history.
-bool is_snapshot(const Trace& trace);
+/// snapshot.cc: the whole graph of a trace that tells of an allocator alone. Throws TraceError if
+/// there is no history.
 void build_snapshot(Draft& draft);
 
 /// Makes `task` start no earlier than it did, for want of a cause.

@@ -18,6 +18,7 @@
 #include <set>
 
 #include "foretrace/error.h"
+#include "foretrace/infer.h"
 #include "infer/memory.h"
 #include "infer/memory_stacks.h"
 
@@ -369,10 +370,6 @@ class SnapshotGraph {
 
 }  // namespace
 
-bool is_snapshot(const Trace& trace) {
-  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
-}
-
 void build_snapshot(Draft& draft) {
   if (draft.trace.memory.empty()) {
     throw TraceError(
@@ -383,3 +380,11 @@ void build_snapshot(Draft& draft) {
 }
 
 }  // namespace foretrace::infer_detail
+
+namespace foretrace {
+
+bool is_snapshot(const Trace& trace) {
+  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
+}
+
+}  // namespace foretrace

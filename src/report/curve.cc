@@ -70,17 +70,31 @@ bool has_memory(const Curve& curve) {
                      [](const CurvePoint& point) { return point.peak_allocated.has_value(); });
 }
 
+/// Its columns; which of them are texts and bars.
+void add_heading(const Curve& curve, bool memory, bool bars, Table& table) {
+  const auto add_bars = [&] {
+    if (!bars) return;
+    table.left.push_back(table.heading.size());
+    table.heading.emplace_back("");
+  };
+  table.heading = {curve.setting};
+  table.left = {0};
+  if (curve.has_times) {
+    table.heading.emplace_back(curve.has_steps ? "step" : "recording");
+    add_bars();
+  }
+  if (memory) {
+    table.heading.insert(table.heading.end(), {"allocated", "reserved"});
+    add_bars();
+  }
+  table.left.push_back(table.heading.size());
+  table.heading.emplace_back("");
+}
+
 Table table_of(const Curve& curve, bool bars) {
   Table table;
   const bool memory = has_memory(curve);
-  table.heading = {curve.setting, "step"};
-  if (bars) table.heading.emplace_back("");
-  if (memory) table.heading.insert(table.heading.end(), {"allocated", "reserved"});
-  if (memory && bars) table.heading.emplace_back("");
-  table.heading.emplace_back("");
-  table.left = {0, table.heading.size() - 1};
-  if (bars) table.left.push_back(2);
-  if (bars && memory) table.left.push_back(5);
+  add_heading(curve, memory, bars, table);
   double longest = 0, largest = 0;
   for (const CurvePoint& point : curve.points) {
     longest = std::max(longest, static_cast<double>(point.step_time.count()));
@@ -89,8 +103,11 @@ Table table_of(const Curve& curve, bool bars) {
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const CurvePoint& point = curve.points[i];
     const bool known = point.refused.empty();
-    std::vector<std::string> row = {marked(curve, i), known ? to_text(point.step_time) : "-"};
-    if (bars) row.push_back(bar(static_cast<double>(point.step_time.count()), longest));
+    std::vector<std::string> row = {marked(curve, i)};
+    if (curve.has_times) {
+      row.push_back(known ? to_text(point.step_time) : "-");
+      if (bars) row.push_back(bar(static_cast<double>(point.step_time.count()), longest));
+    }
     if (memory) {
       row.push_back(bytes_text(point.peak_allocated));
       row.push_back(bytes_text(point.peak_reserved));
@@ -139,9 +156,13 @@ std::string question(const Curve& curve) {
 }
 
 std::string now_text(const Curve& curve) {
-  std::string text = to_text(curve.baseline_step_time) + " a step";
-  if (curve.baseline_allocated) text += ", " + to_text(*curve.baseline_allocated) + " allocated";
-  if (curve.baseline_reserved) text += ", " + to_text(*curve.baseline_reserved) + " reserved";
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (curve.has_times)
+    add(to_text(curve.baseline_step_time) +
+        (curve.has_steps ? " a step" : " for the whole recording"));
+  if (curve.baseline_allocated) add(to_text(*curve.baseline_allocated) + " allocated");
+  if (curve.baseline_reserved) add(to_text(*curve.baseline_reserved) + " reserved");
   return text;
 }
 

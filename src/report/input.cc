@@ -82,6 +82,18 @@ std::string bottleneck(const InputReport& report, const Difference& found) {
   return loading >= copying ? "loading" : "copying";
 }
 
+/// What comes before all tables.
+std::string headline(const InputReport& report, const Difference& found) {
+  const std::string time =
+      to_text(report.replayed) + (report.has_steps ? " a step" : " for the whole recording");
+  const std::string bound = bottleneck(report, found);
+  if (bound == "training") return time + "; input costs less than 2 % of it";
+  const Nanoseconds without =
+      report.synthetic.value_or(report.cached.value_or(report.without_copies));
+  return time + "; input costs " + percent(1 - ratio(without, report.replayed)) +
+         " of it, most of that " + bound;
+}
+
 void add_difference(nlohmann::json& json, const InputReport& report, const Difference& found) {
   if (!report.synthetic && !report.cached) return;
   nlohmann::json& object = json["differential"];
@@ -130,6 +142,10 @@ void write_stalls(const InputReport& report, std::ostream& out) {
 }
 
 void write_remedy(const InputReport& report, const Difference& found, std::ostream& out) {
+  if (ratio(report.without_loading - report.without_copies, report.replayed) > 0.02) {
+    out << "Would hide   copies: see predict --with "
+        << (report.stalls.pageable > 0 ? "pin_memory, and " : "") << "--with prefetch\n";
+  }
   if (report.workers) {
     out << "Would hide   " << counted(*report.workers, "worker") << " for " << to_text(report.work)
         << " of loading: " << to_text(report.with_workers)
@@ -178,6 +194,7 @@ nlohmann::json to_json(const InputReport& report) {
   const Difference found = difference(report);
   nlohmann::json json = {{"schema", "foretrace.input/1"},
                          {"step_time_ns", report.replayed.count()},
+                         {"has_steps", report.has_steps},
                          {"bottleneck", bottleneck(report, found)},
                          {"without_loading_ns", report.without_loading.count()},
                          {"without_copies_ns", report.without_copies.count()},
@@ -204,11 +221,12 @@ nlohmann::json to_json(const InputReport& report) {
 
 void write_input(const InputReport& report, std::ostream& out) {
   const Difference found = difference(report);
-  out << to_text(report.replayed) << " a step, bound by " << bottleneck(report, found) << "\n\n";
+  out << headline(report, found) << "\n\n";
   write_stalls(report, out);
   write_difference(report, found, out);
   write_remedy(report, found, out);
-  for (const Note& note : report.notes.all()) out << "\n" << note_text(note) << '\n';
+  if (!report.notes.empty()) out << "\nNotes\n";
+  for (const Note& note : report.notes.all()) out << "  - " << note_text(note) << '\n';
 }
 
 }  // namespace foretrace

@@ -154,6 +154,7 @@ json to_json(const Prediction& prediction) {
        {{"step_time_ns", prediction.measured.step_time.count()},
         {"steps", nanoseconds(prediction.measured.each)},
         {"has_steps", prediction.has_steps},
+        {"has_times", prediction.has_times},
         {"window_ns", prediction.window.count()}}},
       {"baseline", baseline_json(prediction)},
       {"predicted", predicted_json(prediction)},

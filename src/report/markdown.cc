@@ -49,7 +49,7 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   out << "### " << literal(lines.what) << "\n\n";
   out << "**" << literal(lines.how_much) << "**, " << literal(lines.how_sure) << "\n";
   if (!lines.fits.empty()) out << "\n**Does it fit?** " << literal(lines.fits) << "\n";
-  write_table(out, time_table(prediction));
+  if (prediction.has_times) write_table(out, time_table(prediction));
   if (Table memory = memory_table(prediction); !memory.rows.empty())
     write_table(out, std::move(memory));
 

@@ -1,6 +1,7 @@
 #include "report/memory_words.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "report/wording.h"
 
@@ -32,6 +33,11 @@ std::string when_text(const MemoryReport& report, const MemoryMoment& moment) {
 }
 
 std::string refusal_text(const MemoryReport& report, const ReplayedAllocator::Refused& refused) {
+  // Only what was there before the recording is ever put in beyond the limit.
+  if (refused.reserved > report.limit) {
+    return who_text(refused.moment.op, refused.moment.line) + " takes " +
+           to_text(refused.reserved) + " by itself";
+  }
   return when_text(report, refused.moment) + ", " +
          who_text(refused.moment.op, refused.moment.line) + " asks for " +
          to_text(refused.moment.bytes) + " and is refused: " + to_text(refused.allocated) +
@@ -39,14 +45,29 @@ std::string refusal_text(const MemoryReport& report, const ReplayedAllocator::Re
          to_text(refused.largest_free);
 }
 
+/// What the job reserves is what was recorded; whether it fits is decided by a replay that starts
+/// with an empty cache, so with a limit that is what counts.
+std::string reserved_text(const MemoryReport& report, Bytes& most) {
+  constexpr double kClearly = 1.05;
+  const std::optional<Bytes>& recorded = report.allocator->recorded_reserved;
+  const Bytes replayed = report.allocator->reserved;
+  most = report.limit > Bytes{} ? replayed : recorded.value_or(replayed);
+  const std::string text = ", " + to_text(most) + " reserved";
+  if (!recorded) return text + " (replayed)";
+  const bool differs =
+      static_cast<double>(recorded->count) > kClearly * static_cast<double>(replayed.count);
+  if (!differs) return text;
+  if (most == replayed) {
+    return text + " by a replay that begins with an empty cache (" + to_text(*recorded) +
+           " were reserved when recorded, of which the recording explains no more)";
+  }
+  return text + " (" + to_text(replayed) + " by a replay that begins with an empty cache)";
+}
+
 std::string fullness(const MemoryReport& report) {
   std::string text = "peak " + to_text(report.peak) + " allocated";
   Bytes most = report.peak;
-  if (report.allocator) {
-    most = report.allocator->recorded_reserved.value_or(report.allocator->reserved);
-    text += ", " + to_text(most) + " reserved" +
-            (report.allocator->recorded_reserved ? "" : " (replayed)");
-  }
+  if (report.allocator) text += reserved_text(report, most);
   if (report.capacity > Bytes{}) {
     text += "; the device has " + to_text(report.capacity) + " (" +
             share_text(most, report.capacity) + ")";

@@ -37,8 +37,10 @@ void write_text(const Prediction& prediction, std::ostream& out) {
   write_line(out, "How sure", lines.how_sure);
   if (!lines.fits.empty()) write_line(out, "Does it fit", lines.fits);
 
-  out << '\n';
-  write_aligned(time_table(prediction), out);
+  if (prediction.has_times) {
+    out << '\n';
+    write_aligned(time_table(prediction), out);
+  }
   const Table memory = memory_table(prediction);
   if (!memory.rows.empty()) {
     out << '\n';

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "report/source_line.h"
+
 namespace foretrace {
 namespace {
 
@@ -37,7 +39,27 @@ std::string span(const Prediction& prediction) {
   return "between " + to_text(prediction.lower) + " and " + to_text(prediction.upper);
 }
 
+std::string peak_text(const MemoryPeak& peak) {
+  return to_text(peak.peak_allocated) + " allocated" +
+         (peak.peak_reserved ? ", " + to_text(*peak.peak_reserved) + " reserved" : "");
+}
+
+/// Where the trace tells of memory alone.
+std::string how_much_memory(const Prediction& prediction) {
+  const auto fullest = [](const std::vector<MemoryPeak>& peaks) {
+    const MemoryPeak* most = nullptr;
+    for (const MemoryPeak& peak : peaks) {
+      if (!most || peak.peak_allocated > most->peak_allocated) most = &peak;
+    }
+    return most ? peak_text(*most) : std::string("no memory");
+  };
+  const std::string before = fullest(prediction.baseline_memory);
+  if (!is_what_if(prediction)) return before + " at the peak";
+  return before + " -> " + fullest(prediction.predicted_memory) + " at the peak";
+}
+
 std::string how_much(const Prediction& prediction) {
+  if (!prediction.has_times) return how_much_memory(prediction);
   const std::string after = to_text(prediction.predicted.step_time);
   if (!is_what_if(prediction)) return after + unit(prediction);
   const std::string times =
@@ -49,30 +71,56 @@ std::string how_much(const Prediction& prediction) {
          "), " + to_fixed(prediction.speedup, 3) + " times as fast";
 }
 
+/// What would do, as far as one replay beyond the limit tells.
+std::string needed_text(const MemoryPeak& peak) {
+  return "about " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be needed";
+}
+
 std::string refused_text(const MemoryPeak& peak) {
   const Refusal& refusal = *peak.out_of_memory;
+  // Only what was there before the recording is ever put in beyond the limit.
+  if (refusal.reserved > refusal.limit) {
+    return "no: what was in use before the recording, " + to_text(refusal.requested) +
+           ", is more than " + to_text(refusal.limit) + "; " + needed_text(peak);
+  }
   std::string text = "no: ";
   text += refusal.op.empty() ? "a request" : refusal.op;
-  if (!refusal.stack.empty()) text += " (" + refusal.stack.substr(0, refusal.stack.find(';')) + ")";
+  if (!refusal.stack.empty()) text += " (" + shown_frame(refusal.stack) + ")";
   text += " for " + to_text(refusal.requested);
   if (!refusal.phase.empty()) text += " in the " + refusal.phase + " phase";
   if (refusal.step >= 0) text += " of step " + std::to_string(refusal.step);
   return text + " is refused at " + to_text(refusal.time) + ", with " + to_text(refusal.reserved) +
          " of " + to_text(refusal.limit) + " reserved and " + to_text(refusal.allocated) +
-         " allocated; " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be needed";
+         " allocated; " + needed_text(peak);
+}
+
+/// A replay starts with an empty cache. Where the recorded one held clearly more, nobody knows what
+/// of that the job needs, or needed before the recording.
+std::string more_was_recorded(const Prediction& prediction, std::int32_t device) {
+  constexpr double kClearly = 1.05;
+  for (const MemoryPeak& peak : prediction.baseline_memory) {
+    if (peak.device != device || !peak.recorded_reserved || !peak.peak_reserved) continue;
+    const double replayed = static_cast<double>(peak.peak_reserved->count);
+    if (static_cast<double>(peak.recorded_reserved->count) <= kClearly * replayed) continue;
+    return "; the replay begins with an empty cache, while " + to_text(*peak.recorded_reserved) +
+           " were reserved when recorded, of which the recording explains " +
+           to_text(*peak.peak_reserved);
+  }
+  return {};
 }
 
 std::string fits(const Prediction& prediction) {
   if (prediction.memory_limit == Bytes{}) return {};
   const MemoryPeak* fullest = nullptr;
   for (const MemoryPeak& peak : prediction.predicted_memory) {
-    if (peak.out_of_memory) return refused_text(peak);
+    if (peak.out_of_memory) return refused_text(peak) + more_was_recorded(prediction, peak.device);
     if (!peak.peak_reserved) continue;
     if (fullest == nullptr || *peak.peak_reserved > *fullest->peak_reserved) fullest = &peak;
   }
   if (fullest == nullptr) return "not known: the trace does not record memory";
   return "yes: " + to_text(*fullest->peak_reserved) + " of " + to_text(prediction.memory_limit) +
-         " reserved at the peak, " + to_text(fullest->peak_allocated) + " allocated";
+         " reserved at the peak, " + to_text(fullest->peak_allocated) + " allocated" +
+         more_was_recorded(prediction, fullest->device);
 }
 
 }  // namespace
@@ -122,6 +170,10 @@ VerdictLines verdict(const Prediction& prediction) {
   verdict.fits = fits(prediction);
   verdict.what = is_what_if(prediction) ? applied(prediction) : "the job as it was recorded";
   verdict.how_much = how_much(prediction);
+  if (!prediction.has_times) {
+    verdict.how_sure = "a memory snapshot tells no step times; its own times are of its history";
+    return verdict;
+  }
   verdict.how_sure = span(prediction);
   const std::string error = to_fixed(100 * prediction.replay_error, 3) + " %";
   verdict.how_sure += prediction.replay_error <= kTrustedReplayError
@@ -138,6 +190,11 @@ std::vector<Ground> grounds(const Prediction& prediction) {
   };
   const std::size_t steps = prediction.measured.each.size();
   std::vector<Ground> all;
+  if (!prediction.has_times) {
+    all.push_back({"history", counted(static_cast<std::int64_t>(prediction.tasks), "event") +
+                                  " of the allocator, in their order"});
+    return all;
+  }
   all.push_back(
       {"replay", to_text(prediction.measured.step_time) + " measured, " +
                      to_text(prediction.baseline.step_time) + " replayed over " +

@@ -1,6 +1,8 @@
 #include "scenario/memory_peaks.h"
 
+#include <algorithm>
 #include <string>
+#include <tuple>
 
 namespace foretrace {
 namespace {
@@ -43,6 +45,21 @@ std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timelin
     }
   }
   return peaks;
+}
+
+bool is_fuller(const std::vector<MemoryPeak>& one, const std::vector<MemoryPeak>& other) {
+  const auto need = [](const std::vector<MemoryPeak>& peaks) {
+    bool refused = false;
+    Bytes reserved, allocated;
+    for (const MemoryPeak& peak : peaks) {
+      if (peak.device < 0) continue;
+      refused = refused || peak.out_of_memory.has_value();
+      reserved = std::max(reserved, peak.peak_reserved.value_or(Bytes{}));
+      allocated = std::max(allocated, peak.peak_allocated);
+    }
+    return std::tuple(refused, reserved, allocated);
+  };
+  return need(one) > need(other);
 }
 
 }  // namespace foretrace

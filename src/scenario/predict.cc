@@ -127,7 +127,7 @@ Answer what_if(const Inference& inference, Prediction prediction, const Scenario
   describe_prediction(answer.graph, answer.timeline, allocator_of(scenario), prediction);
   note_refusals(prediction);
   set_interval(answer.graph, answer.timeline, prediction);
-  if (prediction.predicted.step_time == prediction.baseline.step_time) {
+  if (prediction.has_times && prediction.predicted.step_time == prediction.baseline.step_time) {
     prediction.notes.add(
         Severity::info,
         "the step time does not change: what the scenario speeds up or slows down is not what "
@@ -157,10 +157,12 @@ void note_question(const Scenario& scenario, Prediction& prediction) {
   prediction.memory_limit = allocator_of(scenario).limit;
 }
 
-Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options) {
+Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options,
+              bool has_times = true) {
   const bool edited = edits(scenario);
   Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
   Prediction prediction = described_baseline(inference, replayed);
+  prediction.has_times = has_times;
   note_question(scenario, prediction);
   if (edited) return what_if(inference, std::move(prediction), scenario, options);
   return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
@@ -181,7 +183,7 @@ void add_recorded_reserved(const Trace& trace, std::vector<MemoryPeak>& peaks) {
 Answer answer(const Trace& trace, const std::string& place, const Scenario& scenario,
               const PredictOptions& options) try {
   const Inference inference = infer(trace);
-  Answer result = answer(inference, scenario, options);
+  Answer result = answer(inference, scenario, options, !is_snapshot(trace));
   Notes notes;
   notes.merge(trace.notes);
   notes.merge(result.prediction.notes);
@@ -208,15 +210,36 @@ void take_recorded(const Prediction& from, Prediction& to) {
   to.measured = from.measured;
   to.window = from.window;
   to.has_steps = from.has_steps;
+  to.has_times = from.has_times;
   to.baseline = from.baseline;
   to.replay_error = from.replay_error;
   to.unexplained = from.unexplained;
   to.tasks = from.tasks;
   std::copy(std::begin(from.dependencies), std::end(from.dependencies), to.dependencies);
   to.baseline_breakdown = from.baseline_breakdown;
-  to.baseline_memory = from.baseline_memory;
   to.speedup = ratio(to.baseline.step_time, to.predicted.step_time);
 }
+
+/// Of several ranks the one that decides whether the job fits.
+struct Fullest {
+  std::int32_t rank = 0;
+  std::vector<MemoryPeak> now, predicted;
+
+  void consider(std::int32_t number, const Prediction& prediction) {
+    if (!is_fuller(prediction.predicted_memory, predicted)) return;
+    rank = number;
+    now = prediction.baseline_memory;
+    predicted = prediction.predicted_memory;
+  }
+
+  void take(Prediction& answer) const {
+    if (!is_fuller(predicted, answer.predicted_memory)) return;
+    answer.baseline_memory = now;
+    answer.predicted_memory = predicted;
+    answer.notes.add(Severity::info,
+                     "peaks of memory are those of the fullest, rank " + std::to_string(rank));
+  }
+};
 
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
@@ -225,6 +248,7 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
   Answer worst;
   std::size_t worst_index = 0;
   std::size_t worst_now = 0;
+  Fullest fullest;
   Prediction now;
   std::string all;
   for (std::size_t i = 0; i < traces.size(); ++i) {
@@ -238,12 +262,14 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
       now = next.prediction;
       worst_now = i;
     }
+    fullest.consider(traces[i].rank, next.prediction);
     if (i == 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
       worst = std::move(next);
       worst_index = i;
     }
   }
   if (worst_now != worst_index) take_recorded(now, worst.prediction);
+  fullest.take(worst.prediction);
   if (traces.size() > 1) {
     add_warnings(traces, worst_index, worst.prediction.notes);
     worst.prediction.notes.add(

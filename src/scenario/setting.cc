@@ -49,7 +49,8 @@ std::size_t named(std::string_view transform, const Json& steps) {
     found = i;
   }
   if (found) return *found;
-  throw Error("there is no step \"" + std::string(transform) + "\" to vary; there are " + known);
+  throw Error("no step uses \"" + std::string(transform) + "\": add it with --with " +
+              std::string(transform) + ", or vary one of " + known);
 }
 
 /// Sets "where.name" in an object.
@@ -83,8 +84,9 @@ SettingPath::SettingPath(std::string_view path, const Json& scenario) {
   const Json& steps = steps_of(scenario);
   const std::size_t dot = path.find('.');
   if (dot == path.npos || dot == 0 || dot + 1 == path.size()) {
-    throw Error("must be a setting such as \"transforms[0].buffers\", got \"" + std::string(path) +
-                "\"");
+    throw Error(
+        "must be a setting such as \"loader.workers\" or \"transforms[0].workers\", got \"" +
+        std::string(path) + "\"");
   }
   const std::string_view head = path.substr(0, dot);
   name_ = path.substr(dot + 1);

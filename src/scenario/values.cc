@@ -32,8 +32,14 @@ std::optional<Quantity> read_quantity(std::string_view text) {
   return quantity;
 }
 
-std::string written(double number, bool whole, const std::string& unit) {
-  return to_text(whole ? std::round(number) : number) + unit;
+/// In as many digits as tell apart what lies `apart` from it: 1.7, not 1.7000000000000002.
+std::string written(double number, double apart, bool whole, const std::string& unit) {
+  if (whole) return to_text(std::round(number)) + unit;
+  const double digits = 2 - std::floor(std::log10(apart));
+  if (!(digits >= 0 && digits <= 15)) return to_text(number) + unit;
+  const double scale = std::pow(10.0, digits);
+  const double rounded = std::round(number * scale) / scale;
+  return to_text(std::isfinite(rounded) ? rounded : number) + unit;
 }
 
 Quantity end_of_range(std::string_view text) {
@@ -73,11 +79,13 @@ Values read_range(std::string_view low_text, std::string_view high_text, bool wh
   values.whole = whole_setting && low.whole && high.whole;
   const double span = high.number - low.number;
   std::int64_t steps = asked.value_or(kUsualSteps);
-  if (values.whole && !asked && span <= static_cast<double>(kMostSingly))
+  // From 1 to 8 means 1, 2, 3 ... also where 1.5 could be asked for; from 0 to 1 means the tenths.
+  const bool singly = values.whole || (low.whole && high.whole && span > 1);
+  if (singly && !asked && span <= static_cast<double>(kMostSingly))
     steps = static_cast<std::int64_t>(span);
   for (std::int64_t i = 0; i <= steps; ++i) {
     const double number = low.number + span * (static_cast<double>(i) / static_cast<double>(steps));
-    std::string value = written(number, values.whole, low.unit);
+    std::string value = written(number, span / static_cast<double>(steps), values.whole, low.unit);
     if (values.listed.empty() || values.listed.back() != value)
       values.listed.push_back(std::move(value));
   }
@@ -119,7 +127,8 @@ std::string between(const Values& values, std::string_view low, std::string_view
   const Quantity from = end_of_range(low), to = end_of_range(high);
   double middle = from.number + (to.number - from.number) / 2;
   if (values.whole) middle = std::floor(middle);
-  std::string text = written(middle, values.whole, from.unit);
+  std::string text =
+      written(middle, std::abs(to.number - from.number) / 2, values.whole, from.unit);
   return text == low || text == high ? std::string() : text;
 }
 

@@ -16,6 +16,7 @@
 #include "scenario/asserts.h"
 #include "scenario/baseline.h"
 #include "scenario/inputs.h"
+#include "scenario/memory_peaks.h"
 #include "scenario/setting.h"
 #include "scenario/values.h"
 
@@ -59,7 +60,8 @@ class Varied {
     add(values_.listed);
     if (!until_.empty() && values_.is_range) narrow();
     refuse_nothing();
-    mark_front();
+    // Neither the limit nor the other settings of the allocator change time or what is allocated.
+    if (!setting_.is_of_memory()) mark_front();
     if (!until_.empty()) find_answer();
     return std::move(curve_);
   }
@@ -111,17 +113,22 @@ class Varied {
     return point;
   }
 
+  /// With the memory of the fullest rank.
   Prediction slowest(const Scenario& scenario) const {
     Prediction worst;
+    std::vector<MemoryPeak> fullest;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       Prediction next = predict_on(baselines_[i], ranks_[i], scenario);
+      if (i == 0 || is_fuller(next.predicted_memory, fullest)) fullest = next.predicted_memory;
       if (i == 0 || next.predicted.step_time > worst.predicted.step_time) worst = std::move(next);
     }
+    worst.predicted_memory = std::move(fullest);
     return worst;
   }
 
   void note_baseline(const Prediction& prediction) {
     curve_.baseline_step_time = std::max(curve_.baseline_step_time, prediction.baseline.step_time);
+    curve_.has_steps = curve_.has_steps && prediction.has_steps;
     const auto grow = [](std::optional<Bytes>& level, std::optional<Bytes> other) {
       if (other) level = std::max(level.value_or(*other), *other);
     };
@@ -229,6 +236,7 @@ Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& 
   for (const Trace& trace : traces)
     ranks.push_back(within(trace_path, [&] { return infer(trace); }));
   Curve curve = vary(ranks, scenario, question, options);
+  curve.has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
   curve.inputs = input_files(trace_path, traces);
   return curve;
 }

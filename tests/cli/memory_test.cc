@@ -27,6 +27,7 @@ TEST(MemoryCommand, WrongUseIsToldByItsOption) {
        "ProfilerStep#8\n"},
       {"--device 3", "foretrace: --device: the trace has memory events of 0, not of 3\n"},
       {"--top 0", "foretrace: --top: must be at least 1, got 0\n"},
+      {"--top -1", "foretrace: --top: must be at least 1, got -1\n"},
       {"--host-bandwidth 0GB/s", "foretrace: --host-bandwidth: must be more than 0, got '0GB/s'\n"},
   };
   for (const auto& [option, message] : cases) {
@@ -34,6 +35,25 @@ TEST(MemoryCommand, WrongUseIsToldByItsOption) {
     EXPECT_EQ(outcome.exit_code, 2) << option;
     EXPECT_EQ(outcome.err, message);
   }
+}
+
+TEST(MemoryCommand, WrongUseOfAProgramIsToldByItsOwnName) {
+  EXPECT_EQ(foretrace_run("memory replay").err,
+            "foretrace: memory replay: FILE is required; see `foretrace help memory replay`\n");
+  EXPECT_EQ(foretrace_run("memory replay a b").err,
+            "foretrace: memory replay: 'b' is one too many; see `foretrace help memory replay`\n");
+  EXPECT_EQ(foretrace_run(std::string("memory replay ") + kSample).err,
+            std::string("foretrace: '") + kSample +
+                "' is no text; `foretrace help memory replay` shows what it may say\n");
+  EXPECT_EQ(foretrace_run("memory replay /dev/null").err,
+            "foretrace: /dev/null: has no steps; `foretrace help memory replay` shows them\n");
+  EXPECT_TRUE(foretrace_run("help memory replay").out.starts_with("Run a few lines"));
+}
+
+TEST(MemoryCommand, ALimitBelowWhatWasThereIsSaidSo) {
+  EXPECT_NE(foretrace_run(memory("--memory-limit 1GB"))
+                .out.find("\nwhat was in use before the recording takes 1.854 GB by itself\n"),
+            std::string::npos);
 }
 
 TEST(MemoryCommand, ALimitDecidesTheExitCode) {

@@ -87,7 +87,7 @@ TEST(Reports, ALimitIsAnsweredByWhoWasRefused) {
   const std::string text = written("text", prediction);
   EXPECT_NE(text.find("Does it fit   no: aten::convolution (train.py:88 step) for 200 MB in the "
                       "backward phase of step 2 is refused at 31 ms, with 900 MB of 1 GB reserved "
-                      "and 700 MB allocated; 1.2 GB would be needed\n"),
+                      "and 700 MB allocated; about 1.2 GB would be needed\n"),
             std::string::npos)
       << text;
   prediction.predicted_memory[0].out_of_memory.reset();
@@ -95,6 +95,43 @@ TEST(Reports, ALimitIsAnsweredByWhoWasRefused) {
   EXPECT_NE(written("text", prediction)
                 .find("Does it fit   yes: 1.2 GB of 2 GB reserved at the peak, 1 GB allocated\n"),
             std::string::npos);
+}
+
+TEST(Reports, WhatWasThereBeforeMayBeMoreThanTheLimitByItself) {
+  Prediction prediction = sample_prediction();
+  prediction.memory_limit = Bytes{100'000'000};
+  Refusal refusal;
+  refusal.requested = refusal.allocated = refusal.reserved = Bytes{900'000'000};
+  refusal.limit = prediction.memory_limit;
+  prediction.predicted_memory[0].out_of_memory = refusal;
+  EXPECT_NE(written("text", prediction)
+                .find("Does it fit   no: what was in use before the recording, 900 MB, is more "
+                      "than 100 MB; about 1.2 GB would be needed\n"),
+            std::string::npos);
+}
+
+TEST(Reports, MoreReservedWhenRecordedThanReplayedIsSaidBesideTheAnswer) {
+  Prediction prediction = sample_prediction();
+  prediction.memory_limit = Bytes{2'000'000'000};
+  prediction.baseline_memory[0].peak_reserved = Bytes{1'000'000'000};
+  const auto says = [&](std::int64_t recorded) {
+    prediction.baseline_memory[0].recorded_reserved = Bytes{recorded};
+    return written("text", prediction)
+               .find(
+                   "1 GB allocated; the replay begins with an empty cache, while 3 GB were "
+                   "reserved when recorded, of which the recording explains 1 GB\n") !=
+           std::string::npos;
+  };
+  EXPECT_FALSE(says(1'040'000'000));
+  EXPECT_TRUE(says(3'000'000'000));
+}
+
+TEST(Reports, OfASnapshotOnlyMemoryIsTold) {
+  Prediction prediction = sample_prediction();
+  prediction.has_times = false;
+  const std::string text = written("text", prediction);
+  EXPECT_NE(text.find("How sure      a memory snapshot tells no step times"), std::string::npos);
+  EXPECT_EQ(text.find(" ms"), std::string::npos) << text;
 }
 
 TEST(Reports, ABaselineThatDoesNotReproduceIsMarked) {

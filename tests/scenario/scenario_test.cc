@@ -145,9 +145,11 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"transforms": [{"use": "prefetch"}], "sweep": {"transforms[0].buffers": [1, 0]}})",
        "sweep: transforms[0].buffers: buffers: must be at least 1, got 0"},
       {R"({"transforms": [{"use": "prefetch"}], "sweep": {"buffers": [1]}})",
-       "sweep: must be a setting such as \"transforms[0].buffers\", got \"buffers\""},
+       "sweep: must be a setting such as \"loader.workers\" or \"transforms[0].workers\", got "
+       "\"buffers\""},
       {R"({"transforms": [{"use": "prefetch"}], "sweep": {"loader.workers": [1]}})",
-       "sweep: there is no step \"loader\" to vary; there are memory, prefetch"},
+       "sweep: no step uses \"loader\": add it with --with loader, or vary one of memory, "
+       "prefetch"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(parsed(text), message) << text;
 }

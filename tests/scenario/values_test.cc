@@ -27,6 +27,10 @@ TEST(Values, ListsAndRanges) {
   EXPECT_EQ(values("0..2/4"), "0 1 2");
   EXPECT_EQ(values("8GB..16GB/2", false), "8GB 12GB 16GB");
   EXPECT_EQ(values("1GB/s..2GB/s/2", false), "1GB/s 1.5GB/s 2GB/s");
+  EXPECT_EQ(values("1..4", false), "1 2 3 4");
+  EXPECT_EQ(values("0..1", false), "0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1");
+  EXPECT_EQ(values("1GB..20GB/10", false),
+            "1GB 2.9GB 4.8GB 6.7GB 8.6GB 10.5GB 12.4GB 14.3GB 16.2GB 18.1GB 20GB");
   EXPECT_EQ(values("0..1000"), "0 100 200 300 400 500 600 700 800 900 1000");
 }
 

@@ -96,6 +96,17 @@ TEST(Vary, TellsFromWhichLimitOnItFits) {
   EXPECT_EQ(found.points[2].peak_reserved, Bytes{170LL << 20});
 }
 
+TEST(Vary, TheFullestRankFitsOrNotHoweverFastItIs) {
+  std::vector<Inference> ranks;
+  ranks.push_back(recorded_as(kOneKernel));
+  ranks.push_back(recorded_as("cpu: l:launch 1\ngpu: k=gemm 500\nl -> k\n"));
+  const Curve found = vary(ranks, {}, {"memory.limit", "160MiB,240MiB", ""});
+  EXPECT_FALSE(found.points[0].fits);
+  EXPECT_TRUE(found.points[1].fits);
+  EXPECT_EQ(found.points[1].peak_reserved, Bytes{170LL << 20});
+  EXPECT_FALSE(found.points[1].on_front);
+}
+
 TEST(Vary, TheFrontIsWhatNoOtherPointBeatsInTimeAndMemory) {
   const Curve all =
       curve(kOneKernel, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
@@ -114,11 +125,12 @@ TEST(Vary, AValueThatIsRefusedIsPartOfTheAnswer) {
 
 TEST(Vary, SaysWhatIsWrong) {
   EXPECT_EQ(error_of(with({"amp"}), {"scale.factor", "1,2", ""}),
-            "--vary: there is no step \"scale\" to vary; there are memory, amp");
+            "--vary: no step uses \"scale\": add it with --with scale, or vary one of memory, amp");
   EXPECT_EQ(error_of(with({"scale", "scale"}), {"scale.factor", "1,2", ""}),
             "--vary: several steps are \"scale\"; name one as transforms[0] or transforms[1]");
   EXPECT_EQ(error_of(with({"scale"}), {"factor", "1,2", ""}),
-            "--vary: must be a setting such as \"transforms[0].buffers\", got \"factor\"");
+            "--vary: must be a setting such as \"loader.workers\" or \"transforms[0].workers\", "
+            "got \"factor\"");
   EXPECT_EQ(error_of(with({"scale"}), {"scale.factr", "1,2", ""}),
             "--vary scale.factr: there is no setting \"factr\"; the settings are by, factor, where "
             "(did you mean \"factor\"?)");
