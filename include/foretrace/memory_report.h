@@ -155,6 +155,15 @@ struct IntervalSection {
   Bytes moved_bytes{};     ///< In all, one way.
 };
 
+/// The blocks of one step, had their places been planned ahead (block_pool.h).
+struct PoolSection {
+  std::string step;  ///< The one with the peak; empty: the whole window.
+  std::int64_t blocks = 0;
+  std::int64_t by_load = 0;  ///< Small ones without a place of their own: counted by their load.
+  Bytes load{};              ///< The greatest sum in use.
+  Bytes footprint{};
+};
+
 struct PeriodSection {
   bool repeats = false;
   std::int64_t first = 0;   ///< Blocks in front of the first iteration.
@@ -227,6 +236,7 @@ struct MemoryReport {
   LifetimeSection lifetimes;
   GrowthSection growth;
   IntervalSection intervals;
+  PoolSection pool;
   std::optional<PeriodSection> period;
   std::optional<ReplayedAllocator> allocator;
 

@@ -113,6 +113,7 @@ MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
   describe_lifetimes(memory, question, report);
   describe_growth(memory, question, report);
   describe_intervals(memory, question, report);
+  describe_pool(memory, report);
   note_what_is_missing(memory, report);
   for (const TimedBlock& block : memory.blocks) {
     if (block.freed >= memory.from && block.made <= memory.to) report.held.push_back(block);
