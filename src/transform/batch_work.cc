@@ -81,10 +81,11 @@ Nanoseconds BatchWork::duration(TaskId id, double factor) {
     return task.duration;
   const double share = growing_share(id);
   if (share == 0) return task.duration;  // It works on parameters alone.
+  const bool is_arithmetic =
+      task.kind == TaskKind::kernel && classes_.of(task.name).bound == Boundness::compute;
   double growth = factor;
-  if (task.kind != TaskKind::kernel || classes_.of(task.name).bound != Boundness::compute)
-    growth = share * factor + (1 - share);
-  if (task.fill > 0) {
+  if (!is_arithmetic) growth = share * factor + (1 - share);
+  if (task.fill > 0 && !(is_arithmetic && factor < 1)) {
     const double fill = static_cast<double>(task.fill);
     growth = std::max(1.0, fill * growth) / std::max(1.0, fill);
   }

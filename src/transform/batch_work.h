@@ -10,7 +10,8 @@
 //
 // `floor` is what a kernel takes however little it does: the shortest of the trace, as starting and
 // draining cost the same whatever it computes. As long as a device is not full, more blocks run in
-// the same time, and fewer save none; where fill is not known, the kernel is taken to fill it. What
+// the same time, and fewer save none; but libraries cut arithmetic finer for smaller batches, so
+// that it fills the device as before. Where fill is not known, the kernel is taken to fill it. What
 // part of the traffic of a kernel bound by memory is parameters does not grow.
 
 #include <vector>

@@ -253,7 +253,7 @@ TEST(Scenario, ExamplesAreRead) {
     if (entry.path().extension() != ".json" || name == "scenario.schema.json") continue;
     SCOPED_TRACE(name);
     const Scenario scenario = read_scenario(entry.path().string());
-    EXPECT_FALSE(scenario.transforms.empty());
+    EXPECT_TRUE(!scenario.transforms.empty() || scenario.allocator.limit > Bytes{});
     EXPECT_TRUE(std::filesystem::exists(scenario.trace)) << scenario.trace;
     ++examples;
   }

@@ -58,6 +58,7 @@ constexpr auto kTraining = R"(
     "g gemm" -> s
     @alloc 8MB device=0 stream=stream use=input: i .. G writes ii reads "f gemm"
     @alloc 4MB device=0 stream=stream use=activation op="aten::relu": F .. U writes "f gemm" reads "b gemm"
+    @alloc 4MB device=0 stream=stream use=optimizer_state: .. reads u
 )";
 
 TEST(Transforms, WithNeutralSettingsChangeNothing) {
@@ -96,6 +97,7 @@ TEST(Transforms, LeaveAGraphThatReplays) {
     if (entry.name == "faster_device") step += ":from=v100-sxm2-32gb,to=a100-sxm4-40gb";
     if (entry.name == "batchnorm_restructure") step += ":norms=gemm";
     if (entry.name == "channels_last") step += ":conversions=gemm";
+    if (entry.name == "recompute") step += ":policy=all";
     if (entry.name == "encode") step += ":device=v100-sxm2-32gb";
     if (entry.name == "substitute") step += ":rules=[gemm => nothing]";
     if (entry.name == "torch_compile") step += ":optimizer=true";
