@@ -208,7 +208,7 @@ MemorySection allocator(const MemoryReport& report) {
       (found.retries > 0 ? ", " + counted(found.retries, "time") + " the cache was emptied" : ""));
   if (found.recorded_reserved) {
     section.after.push_back("recorded: " + to_text(*found.recorded_reserved) +
-                            " reserved at most; the replay reserves " +
+                            " reserved at most; the replay's peak is off by " +
                             change_text(static_cast<double>(found.recorded_reserved->count),
                                         static_cast<double>(found.reserved.count)));
   }

@@ -190,6 +190,10 @@ class Offload final : public Transform {
                                  " of pinned memory for what is away");
     if (call_time_ == 0ns && !plan.swaps.empty())
       effect.assumptions.push_back("the calls that issue the copies take no time (call_time)");
+    if (target_ > Bytes{} && peak > target_) {
+      effect.notes.add(Severity::warning, "offload does not reach its target",
+                       "the peak is " + to_text(peak) + ", wanted are " + to_text(target_));
+    }
     return {std::move(effect), peak};
   }
 

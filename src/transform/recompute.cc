@@ -107,6 +107,11 @@ class Recompute final : public Transform {
                       {"added_share", share},
                       {"recomputed_kernels", static_cast<double>(tally.kernels)}};
     say_what_holds(choice, effect);
+    if (wish_.policy == "budget" && choice.reached && wish_.peak > Bytes{} &&
+        new_peak > wish_.peak) {
+      effect.notes.add(Severity::warning, "recompute does not stay under its peak",
+                       "the peak is " + to_text(new_peak) + ", wanted are " + to_text(wish_.peak));
+    }
     return effect;
   }
 
