@@ -144,7 +144,7 @@ class Encode final : public Transform {
 
   Nanoseconds carry_out(Graph& graph, const MemoryView& view, const std::vector<Coded>& coded,
                         Bandwidth bandwidth) const {
-    std::vector<Split> splits;
+    std::vector<LifetimeCut> splits;
     std::vector<InsertedWork> encodes, decodes;
     Nanoseconds added{0};
     const NameId ready = graph.names().intern("decoded");

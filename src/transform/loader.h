@@ -147,6 +147,9 @@ std::vector<Figure> loader_figures(const LoaderSettings& settings, const StageTi
 void describe_loading(const LoaderSettings& settings, const LoaderTally& tally,
                       const StageTimes& times, Effect& effect);
 
+/// To whole bytes, at most what 64 bits hold.
+Bytes rounded(double bytes);
+
 /// "reading", "preparation" or "training".
 std::string bottleneck(const StageTimes& times);
 

@@ -15,9 +15,10 @@
 #include "transform/loader.h"
 
 namespace foretrace {
-namespace {
 
 Bytes rounded(double bytes) { return Bytes{std::llround(std::min(bytes, 9e18))}; }
+
+namespace {
 
 void wait_for(Graph& graph, TaskId before, TaskId after, const char* why, Nanoseconds lag = 0ns) {
   graph.add({.before = before,

@@ -20,8 +20,6 @@
 namespace foretrace {
 namespace {
 
-Bytes rounded(double bytes) { return Bytes{std::llround(std::min(bytes, 9e18))}; }
-
 double share(Nanoseconds part, Nanoseconds whole) {
   if (whole <= 0ns) return 0;
   return static_cast<double>(part.count()) / static_cast<double>(whole.count());

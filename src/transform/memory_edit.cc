@@ -131,11 +131,11 @@ namespace {
 using Moments = std::vector<Nanoseconds>;
 
 /// In the order of the block, then in that of the cuts in time.
-std::vector<std::uint32_t> in_order(const std::vector<Split>& splits, const Moments& starts) {
+std::vector<std::uint32_t> in_order(const std::vector<LifetimeCut>& splits, const Moments& starts) {
   std::vector<std::uint32_t> order(splits.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   const auto key = [&](std::uint32_t i) {
-    const Split& split = splits[i];
+    const LifetimeCut& split = splits[i];
     return std::tuple(split.allocation, starts[index(split.first_behind)], split.first_behind, i);
   };
   std::sort(order.begin(), order.end(),
@@ -145,16 +145,16 @@ std::vector<std::uint32_t> in_order(const std::vector<Split>& splits, const Mome
 
 }  // namespace
 
-std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<Split>& splits,
+std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<LifetimeCut>& splits,
                                            const std::vector<Nanoseconds>& starts) {
   std::vector<Allocation>& blocks = graph.allocations();
   const std::vector<std::uint32_t> order = in_order(splits, starts);
   std::vector<std::uint32_t> first_of(blocks.size() + 1, 0);  // Into `order`, of each block.
-  for (const Split& split : splits) ++first_of[split.allocation + 1];
+  for (const LifetimeCut& split : splits) ++first_of[split.allocation + 1];
   for (std::size_t i = 1; i < first_of.size(); ++i) first_of[i] += first_of[i - 1];
   std::vector<std::uint32_t> behind(splits.size());
   for (std::size_t at = 0; at < order.size(); ++at) {
-    const Split& split = splits[order[at]];
+    const LifetimeCut& split = splits[order[at]];
     const bool again = at > 0 && splits[order[at - 1]].allocation == split.allocation;
     const std::uint32_t front = again ? behind[order[at - 1]] : split.allocation;
     Allocation rest = blocks[front];

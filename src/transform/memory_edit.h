@@ -62,7 +62,7 @@ TaskId allocator_side(const Graph& graph, const Launches& launches, const Alloca
 Moment start_of(TaskId task);
 Moment end_of(const Graph& graph, TaskId task);
 
-struct Split {
+struct LifetimeCut {
   std::uint32_t allocation = 0;
   TaskId first_behind =
       kNoTask;   ///< This use, and all that start no earlier, are the second half's.
@@ -73,7 +73,7 @@ struct Split {
 /// Cuts each of these lifetimes in two: the first part keeps the number, the second one is added
 /// with the later accesses. Returns the numbers of the second parts. A block may be cut several
 /// times; then each part ends at the next cut. Linear in all accesses, but for sorting the cuts.
-std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<Split>& splits,
+std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<LifetimeCut>& splits,
                                            const std::vector<Nanoseconds>& starts);
 
 /// Work on a device that a program does in addition, beside `beside` on its line.

@@ -102,7 +102,7 @@ class Replay {
   }
 
   void renumber() {
-    std::vector<Split> splits;
+    std::vector<LifetimeCut> splits;
     for (const Activation& activation : plan_.dropped) {
       // What no copy writes stays: its writers are on another device than who needs it first.
       const TaskId writer = first_copied_writer(activation.allocation);
@@ -130,7 +130,7 @@ class Replay {
     return kNoTask;
   }
 
-  Split split_of(const Activation& activation, TaskId first) const {
+  LifetimeCut split_of(const Activation& activation, TaskId first) const {
     const std::uint32_t block = activation.allocation;
     const TaskId freed =
         allocator_side(view_.graph, view_.launches, view_.block(block), activation.last_forward);

@@ -185,7 +185,7 @@ class SwapEdit {
 
   /// Each trip cuts the lifetime of its block.
   void split_blocks() {
-    std::vector<Split> splits;
+    std::vector<LifetimeCut> splits;
     for (std::size_t i = 0; i < swaps_.size(); ++i) splits.push_back(split_of(i));
     const std::map<std::uint32_t, TaskId> last = last_backward_uses();
     const std::vector<std::uint32_t> behind = split_lifetimes(graph_, splits, timeline_.start);
@@ -204,7 +204,7 @@ class SwapEdit {
     for (const auto& [number, task] : last) let_go(front.at(number), task);
   }
 
-  Split split_of(std::size_t i) {
+  LifetimeCut split_of(std::size_t i) {
     const Swap& swap = swaps_[i];
     const bool calls = freed_by_calls(graph_, graph_.allocations()[swap.allocation]);
     const TaskId freed_call = calls ? launches_.launch_of(swap.freed_at) : kNoTask;

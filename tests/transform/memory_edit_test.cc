@@ -59,10 +59,10 @@ TEST(MemoryEdit, EachCutOfALifetimeEndsThePartInFrontOfIt) {
   )");
   const std::vector<Nanoseconds> starts = fifo_timeline(graph).start;
   const auto cut_at = [](std::uint32_t task) {
-    return Split{.allocation = 0,
-                 .first_behind = TaskId{task},
-                 .freed = start_of(TaskId{task - 1}),
-                 .made = start_of(TaskId{task})};
+    return LifetimeCut{.allocation = 0,
+                       .first_behind = TaskId{task},
+                       .freed = start_of(TaskId{task - 1}),
+                       .made = start_of(TaskId{task})};
   };
   // In no order.
   EXPECT_EQ(split_lifetimes(graph, {cut_at(3), cut_at(1)}, starts),
