@@ -204,6 +204,8 @@ void connect_devices(Draft& draft);
 void measure_arrival_skew(Draft& draft);
 /// threads.cc: what host tasks wait for.
 void connect_hosts(Draft& draft);
+/// The step that a time lies in; -1 in front of the first and behind the last. In steps.cc.
+std::int32_t step_at(const Draft& draft, std::int64_t time);
 /// flops.cc: arithmetic of kernels from the shapes of ops.
 void count_flops(Draft& draft);
 /// fill.cc: how much of a device the blocks of kernels take up.

@@ -189,7 +189,7 @@ class SnapshotGraph {
                                    ? std::max(begin, draft_.trace.memory[events[i + 1]].time_ns)
                                    : begin;
       Task task{.name = frees(record) ? free : other,
-                .step = step_at(record.time_ns),
+                .step = step_at(draft_, record.time_ns),
                 .kind = TaskKind::host,
                 .phase = phases_[events[i]]};
       if (makes(record)) {
@@ -200,15 +200,6 @@ class SnapshotGraph {
       task_of_[events[i]] = append(lane, begin, end, task);
     }
     pin(draft_, task_of_[events.front()]);
-  }
-
-  std::int32_t step_at(std::int64_t time) const {
-    const auto behind =
-        std::upper_bound(draft_.steps.begin(), draft_.steps.end(), time,
-                         [](std::int64_t t, const MarkedStep& step) { return t < step.start; });
-    if (behind == draft_.steps.begin()) return -1;
-    const bool over = behind == draft_.steps.end() && time >= std::prev(behind)->finish;
-    return over ? -1 : static_cast<std::int32_t>(behind - draft_.steps.begin() - 1);
   }
 
   void set_sizes() {

@@ -223,4 +223,13 @@ void find_steps(Draft& draft) {
   if (draft.events.size() >= kLeastActivities) find_period(draft);
 }
 
+std::int32_t step_at(const Draft& draft, std::int64_t time) {
+  const auto behind =
+      std::upper_bound(draft.steps.begin(), draft.steps.end(), time,
+                       [](std::int64_t t, const MarkedStep& step) { return t < step.start; });
+  if (behind == draft.steps.begin()) return -1;
+  const bool over = behind == draft.steps.end() && time >= std::prev(behind)->finish;
+  return over ? -1 : static_cast<std::int32_t>(behind - draft.steps.begin() - 1);
+}
+
 }  // namespace foretrace::infer_detail

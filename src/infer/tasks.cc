@@ -44,15 +44,6 @@ class Builder {
     return draft_.graph.append(lane, task);
   }
 
-  std::int32_t step_at(std::int64_t time) const {
-    const auto behind =
-        std::upper_bound(draft_.steps.begin(), draft_.steps.end(), time,
-                         [](std::int64_t t, const MarkedStep& step) { return t < step.start; });
-    if (behind == draft_.steps.begin()) return -1;
-    const bool over = behind == draft_.steps.end() && time >= std::prev(behind)->finish;
-    return over ? -1 : static_cast<std::int32_t>(behind - draft_.steps.begin() - 1);
-  }
-
   void mark_handovers() {
     waiting_.resize(draft_.threads.size());
     idle_.resize(draft_.threads.size());
@@ -102,7 +93,7 @@ class Builder {
     Task task{
         .name = segment.record == kNone ? unrecorded_ : draft_.trace.hosts[segment.record].name,
         .record = segment.record,
-        .step = step_at(start),
+        .step = step_at(draft_, start),
         .kind = kind};
     if (segment.context != kNone) {
       const Context& context = draft_.contexts[segment.context];
@@ -130,8 +121,8 @@ class Builder {
     given = std::clamp(given, segment.start, segment.finish);
     taken = std::clamp(taken, given, segment.finish);
     const TaskId gives = add(segment, segment.start, given, plain_kind(segment));
-    const TaskId takes =
-        add_task(taken, taken, {.name = waits_, .step = step_at(taken), .kind = TaskKind::sync});
+    const TaskId takes = add_task(
+        taken, taken, {.name = waits_, .step = step_at(draft_, taken), .kind = TaskKind::sync});
     if (taken < segment.finish) add(segment, taken, segment.finish, plain_kind(segment));
     for (std::size_t i = from; i < to; ++i) {
       Handover& h = draft_.handovers[waiting_[thread_][i].second];
@@ -216,9 +207,9 @@ class Builder {
     if (call && call->launch_task != kNoTask) {
       const Task& launch = draft_.graph.task(call->launch_task);
       task.module = launch.module, task.layer = launch.layer, task.phase = launch.phase;
-      task.step = step_at(call->start);
+      task.step = step_at(draft_, call->start);
     } else if (draft_.steps_by_device) {
-      task.step = step_at(event.start);
+      task.step = step_at(draft_, event.start);
     }
     if (task.phase == Phase::none && event.kind == TaskKind::copy_in) task.phase = Phase::input;
     return task;
