@@ -15,8 +15,6 @@ std::string number_text(double value) {
   return to_fixed(value, decimals);
 }
 
-bool ends_in(const std::string& text, const char* end) { return text.ends_with(end); }
-
 }  // namespace
 
 std::string to_text(const Figure& figure) {
@@ -36,8 +34,8 @@ double magnitude(const Figure& figure) {
 std::string json_key(const Figure& figure) {
   const bool is_time = std::holds_alternative<Nanoseconds>(figure.value);
   const bool is_bytes = std::holds_alternative<Bytes>(figure.value);
-  if (is_time && !ends_in(figure.name, "_ns")) return figure.name + "_ns";
-  if (is_bytes && !ends_in(figure.name, "_bytes")) return figure.name + "_bytes";
+  if (is_time && !figure.name.ends_with("_ns")) return figure.name + "_ns";
+  if (is_bytes && !figure.name.ends_with("_bytes")) return figure.name + "_bytes";
   return figure.name;
 }
 

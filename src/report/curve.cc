@@ -18,10 +18,6 @@ using nlohmann::json;
 constexpr std::size_t kBarWidth = 20;
 constexpr std::size_t kMostFigures = 4;
 
-json bytes_json(const std::optional<Bytes>& bytes) {
-  return bytes ? json(bytes->count) : json(nullptr);
-}
-
 std::string bytes_text(const std::optional<Bytes>& bytes) { return bytes ? to_text(*bytes) : "-"; }
 
 json point_json(const CurvePoint& point) {
@@ -171,13 +167,9 @@ std::string now_text(const Curve& curve) {
 json to_json(const Curve& curve) {
   json points = json::array();
   for (const CurvePoint& point : curve.points) points.push_back(point_json(point));
-  json inputs = json::array();
-  for (const InputFile& input : curve.inputs) {
-    inputs.push_back({{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
-  }
   json object = {{"schema", "foretrace.curve/1"},
                  {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
-                 {"inputs", inputs},
+                 {"inputs", inputs_json(curve.inputs)},
                  {"setting", curve.setting},
                  {"uses", curve.uses},
                  {"baseline",

@@ -35,18 +35,14 @@ json to_json(const Refusal& refusal) {
           {"limit_bytes", refusal.limit.count}};
 }
 
-json to_json(const std::optional<Bytes>& bytes) {
-  return bytes ? json(bytes->count) : json(nullptr);
-}
-
 json to_json(const std::vector<MemoryPeak>& peaks) {
   json all = json::array();
   for (const MemoryPeak& peak : peaks) {
     all.push_back(
         {{"device", peak.device},
          {"peak_allocated_bytes", peak.peak_allocated.count},
-         {"peak_reserved_bytes", to_json(peak.peak_reserved)},
-         {"recorded_reserved_bytes", to_json(peak.recorded_reserved)},
+         {"peak_reserved_bytes", bytes_json(peak.peak_reserved)},
+         {"recorded_reserved_bytes", bytes_json(peak.recorded_reserved)},
          {"out_of_memory", peak.out_of_memory ? to_json(*peak.out_of_memory) : json(nullptr)}});
   }
   return all;
@@ -86,14 +82,6 @@ json predicted_json(const Prediction& prediction) {
       {"assumptions", prediction.assumptions}};
 }
 
-json inputs_json(const Prediction& prediction) {
-  json all = json::array();
-  for (const InputFile& input : prediction.inputs) {
-    all.push_back({{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
-  }
-  return all;
-}
-
 json steps_json(const Prediction& prediction) {
   json all = json::array();
   for (const AppliedStep& step : prediction.steps) {
@@ -119,6 +107,18 @@ json explained_json(const Prediction& prediction) {
 }
 
 }  // namespace
+
+json bytes_json(const std::optional<Bytes>& bytes) {
+  return bytes ? json(bytes->count) : json(nullptr);
+}
+
+json inputs_json(const std::vector<InputFile>& inputs) {
+  json all = json::array();
+  for (const InputFile& input : inputs) {
+    all.push_back({{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
+  }
+  return all;
+}
 
 json figures_json(const std::vector<Figure>& figures) {
   json all = json::object();
@@ -147,7 +147,7 @@ json to_json(const Prediction& prediction) {
   json object = {
       {"schema", "foretrace.prediction/1"},
       {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
-      {"inputs", inputs_json(prediction)},
+      {"inputs", inputs_json(prediction.inputs)},
       {"scenario",
        prediction.scenario_json.empty() ? json::object() : json::parse(prediction.scenario_json)},
       {"measured",

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "foretrace/figure.h"
 #include "foretrace/notes.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 
@@ -14,6 +16,11 @@ namespace foretrace {
 std::string json_text(const nlohmann::json& value);
 
 nlohmann::json notes_json(const Notes& notes);
+
+/// Null for nothing.
+nlohmann::json bytes_json(const std::optional<Bytes>& bytes);
+
+nlohmann::json inputs_json(const std::vector<InputFile>& inputs);
 
 /// An object with a number for each.
 nlohmann::json figures_json(const std::vector<Figure>& figures);
