@@ -55,6 +55,13 @@ struct Explained {
   Nanoseconds start{0}, duration{0}, waited{0};
 };
 
+/// One source of doubt, and how far it alone moves the predicted step time.
+struct IntervalPart {
+  std::string source;  ///< "steps", "inferred", "model", "replay".
+  Nanoseconds lower{0}, upper{0};
+  std::string text;  ///< In words.
+};
+
 /// The answer of `predict`.
 struct Prediction {
   std::vector<InputFile> inputs;
@@ -76,6 +83,8 @@ struct Prediction {
   StepTimes predicted;
   Nanoseconds lower{0}, upper{0};
   std::string interval_source;  ///< Where the interval comes from, in words.
+  std::vector<IntervalPart> interval_parts;
+  std::int64_t resamples = 0;  ///< Replays that the interval comes from; 0: none.
   Breakdown predicted_breakdown;
   std::vector<MemoryPeak> predicted_memory;
   Bytes memory_limit{};  ///< That was asked about, or of the machine that was; 0: none.

@@ -45,6 +45,8 @@ struct PredictOptions {
   std::string cache_folder;          ///< See ImportOptions.
   std::string execution_trace = {};  ///< See ImportOptions.
   std::string perfetto_path = {};    ///< Write the predicted timeline there.
+  std::string html_path = {};        ///< Write the report page there.
+  std::string ledger_path = {};      ///< Of the user's own ledger of errors, beside the built-in.
 };
 
 /// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is

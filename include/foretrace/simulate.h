@@ -44,9 +44,16 @@ class Compiled {
   Nanoseconds replay();
   std::span<const Nanoseconds> finish() const;
 
+  /// What replay_all() found, set by set.
+  struct Replays {
+    std::vector<Nanoseconds> lengths;  ///< The greatest finish.
+    /// Of the probes in the order given: those of the first set, those of the second ...
+    std::vector<Nanoseconds> starts, finishes;
+  };
   /// As many replays as there are sets (each of task_count() durations in compiled order), eight at
-  /// a time in one pass.
-  std::vector<Nanoseconds> replay_all(std::span<const std::span<const Nanoseconds>> sets) const;
+  /// a time in one pass. `probes` are tasks of the graph whose times are wanted.
+  Replays replay_all(std::span<const std::span<const Nanoseconds>> sets,
+                     std::span<const TaskId> probes = {}) const;
 
  private:
   struct Impl;

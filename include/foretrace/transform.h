@@ -4,6 +4,7 @@
 // transform in src/transform; the list is transforms.def.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,16 @@ class Transform : public Described {
   /// Throws Error if there is nothing to apply to, with the setting that matched nothing. May leave
   /// the graph half edited then.
   virtual Effect apply(Graph& graph) const = 0;
+
+  /// Whether another value of this setting ("factor") gives the tasks that apply() changes other
+  /// durations, and changes nothing else: the same tasks, waits and memory. Then many values can be
+  /// tried on one structure, by these two.
+  virtual bool only_retimes(std::string_view /*setting*/) const { return false; }
+  /// The tasks whose durations apply() changes. Throws Error as apply() does.
+  virtual std::vector<TaskId> retimed(const Graph& /*graph*/) const { return {}; }
+  /// The durations that apply() gives to tasks that took `before`: element by element.
+  virtual void retime(std::span<const Nanoseconds> /*before*/,
+                      std::span<Nanoseconds> /*after*/) const {}
 
   /// Path of another trace that it learns from (relative to a scenario's file); empty: none.
   /// Whoever applies it reads that trace and hands its graph over by learn() first.

@@ -88,7 +88,7 @@ bool shrinking_holds(const Graph& graph, const Timeline& replayed) {
       sets[i][order[tasks[begin + i]]] = 0ns;
       views.emplace_back(sets[i]);
     }
-    for (const Nanoseconds length : compiled.replay_all(views)) {
+    for (const Nanoseconds length : compiled.replay_all(views).lengths) {
       if (length > replayed.length) return false;
     }
     for (std::size_t i = 0; i < count; ++i) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -41,10 +42,23 @@ Nanoseconds Compiled::replay() { return sweep(impl_->rows, impl_->finish); }
 
 std::span<const Nanoseconds> Compiled::finish() const { return impl_->finish; }
 
-std::vector<Nanoseconds> Compiled::replay_all(
-    std::span<const std::span<const Nanoseconds>> sets) const {
-  std::vector<Nanoseconds> lengths;
-  lengths.reserve(sets.size());
+Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanoseconds>> sets,
+                                       std::span<const TaskId> probes) const {
+  std::vector<Probe> sorted;
+  for (const TaskId task : probes) {
+    CHECK(index(task) < task_count());
+    sorted.push_back(
+        {impl_->rows.position[index(task)], static_cast<std::uint32_t>(sorted.size())});
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const Probe& a, const Probe& b) {
+    return std::tie(a.task, a.place) < std::tie(b.task, b.place);
+  });
+  Replays found;
+  found.lengths.reserve(sets.size());
+  // Room for the sets that fill up the last eight.
+  const std::size_t rounded = (sets.size() + kSetsAtOnce - 1) / kSetsAtOnce * kSetsAtOnce;
+  found.starts.resize(rounded * probes.size());
+  found.finishes.resize(rounded * probes.size());
   for (std::size_t begin = 0; begin < sets.size(); begin += kSetsAtOnce) {
     const std::size_t count = std::min(kSetsAtOnce, sets.size() - begin);
     const std::int64_t* durations[kSetsAtOnce];
@@ -54,11 +68,19 @@ std::vector<Nanoseconds> Compiled::replay_all(
       CHECK(set.size() == task_count());
       durations[i] = as_counts(set);
     }
+    const auto times_of = [&](std::vector<Nanoseconds>& all) {
+      return std::span(as_counts(std::span(all)) + begin * probes.size(),
+                       kSetsAtOnce * probes.size());
+    };
     std::int64_t greatest[kSetsAtOnce];
-    sweep_eight(impl_->rows, durations, greatest);
-    for (std::size_t i = 0; i < count; ++i) lengths.emplace_back(greatest[i]);
+    sweep_eight(
+        impl_->rows, durations, greatest,
+        {.probes = sorted, .starts = times_of(found.starts), .finishes = times_of(found.finishes)});
+    for (std::size_t i = 0; i < count; ++i) found.lengths.emplace_back(greatest[i]);
   }
-  return lengths;
+  found.starts.resize(sets.size() * probes.size());
+  found.finishes.resize(sets.size() * probes.size());
+  return found;
 }
 
 }  // namespace foretrace

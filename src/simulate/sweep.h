@@ -13,8 +13,20 @@ Nanoseconds sweep(const Rows& rows, std::span<Nanoseconds> finish);
 
 constexpr std::size_t kSetsAtOnce = 8;
 
+/// A task whose times are wanted.
+struct Probe {
+  std::uint32_t task = 0;   ///< Its row.
+  std::uint32_t place = 0;  ///< Of its times among those of a set.
+};
+
+/// Times of the probes in each of eight replays: those of the first, those of the second ...
+struct ProbeTimes {
+  std::span<const Probe> probes;  ///< In order of their rows.
+  std::span<std::int64_t> starts, finishes;
+};
+
 /// As sweep(), with eight sets of durations at once. Writes the greatest finish of each.
 void sweep_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsAtOnce],
-                 std::int64_t (&greatest)[kSetsAtOnce]);
+                 std::int64_t (&greatest)[kSetsAtOnce], const ProbeTimes& wanted);
 
 }  // namespace foretrace

@@ -47,12 +47,32 @@ template <bool with_lags>
   }
 }
 
+using Durations = const std::int64_t* const (&)[kSetsAtOnce];
+using Greatest = std::int64_t (&)[kSetsAtOnce];
+
+/// Of those tasks of the block that ends before `end`, from the probe `next` on. Returns the first
+/// probe behind the block.
+std::size_t read_probes(const Ring& ring, const ProbeTimes& wanted, std::size_t next,
+                        std::size_t end, Durations durations) {
+  const std::size_t count = wanted.probes.size();
+  for (; next < count && wanted.probes[next].task < end; ++next) {
+    const Probe& probe = wanted.probes[next];
+    const Eight finish = ring.finish[probe.task & ring.mask];
+    for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
+      wanted.finishes[set * count + probe.place] = finish[set];
+      wanted.starts[set * count + probe.place] = finish[set] - durations[set][probe.task];
+    }
+  }
+  return next;
+}
+
 template <bool with_lags>
 [[gnu::always_inline]] inline void sweep_all(const Rows& rows, const Ring& ring,
-                                             const std::int64_t* const (&durations)[kSetsAtOnce],
-                                             std::int64_t (&greatest)[kSetsAtOnce]) {
+                                             Durations durations, Greatest greatest,
+                                             const ProbeTimes& wanted) {
   alignas(64) std::int64_t gathered[kBlock][kSetsAtOnce];
   Eight best = {};
+  std::size_t probe = 0;
   for (std::size_t begin = 0; begin < rows.task_count(); begin += kBlock) {
     const std::size_t end = std::min(begin + kBlock, rows.task_count());
     for (std::size_t task = begin; task < end; ++task) {
@@ -60,40 +80,41 @@ template <bool with_lags>
         gathered[task - begin][set] = durations[set][task];
     }
     sweep_block<with_lags>(rows, ring, reinterpret_cast<const Eight*>(gathered), begin, end, best);
+    if (probe < wanted.probes.size() && wanted.probes[probe].task < end)
+      probe = read_probes(ring, wanted, probe, end, durations);
   }
   std::memcpy(greatest, &best, sizeof greatest);
 }
 
 [[gnu::always_inline]] inline void sweep_either(const Rows& rows, const Ring& ring,
-                                                const std::int64_t* const (&durations)[kSetsAtOnce],
-                                                std::int64_t (&greatest)[kSetsAtOnce]) {
+                                                Durations durations, Greatest greatest,
+                                                const ProbeTimes& wanted) {
   if (rows.lag.empty()) {
-    sweep_all<false>(rows, ring, durations, greatest);
+    sweep_all<false>(rows, ring, durations, greatest, wanted);
   } else {
-    sweep_all<true>(rows, ring, durations, greatest);
+    sweep_all<true>(rows, ring, durations, greatest, wanted);
   }
 }
 
-using Sweep = void (*)(const Rows&, const Ring&, const std::int64_t* const (&)[kSetsAtOnce],
-                       std::int64_t (&)[kSetsAtOnce]);
+using Sweep = void (*)(const Rows&, const Ring&, Durations, Greatest, const ProbeTimes&);
 
-void sweep_plain(const Rows& rows, const Ring& ring,
-                 const std::int64_t* const (&durations)[kSetsAtOnce],
-                 std::int64_t (&greatest)[kSetsAtOnce]) {
-  sweep_either(rows, ring, durations, greatest);
+void sweep_plain(const Rows& rows, const Ring& ring, Durations durations, Greatest greatest,
+                 const ProbeTimes& wanted) {
+  sweep_either(rows, ring, durations, greatest, wanted);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void sweep_avx2(const Rows& rows, const Ring& ring,
-                                        const std::int64_t* const (&durations)[kSetsAtOnce],
-                                        std::int64_t (&greatest)[kSetsAtOnce]) {
-  sweep_either(rows, ring, durations, greatest);
+[[gnu::target("avx2")]] void sweep_avx2(const Rows& rows, const Ring& ring, Durations durations,
+                                        Greatest greatest, const ProbeTimes& wanted) {
+  sweep_either(rows, ring, durations, greatest, wanted);
 }
 
-[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void sweep_avx512(
-    const Rows& rows, const Ring& ring, const std::int64_t* const (&durations)[kSetsAtOnce],
-    std::int64_t (&greatest)[kSetsAtOnce]) {
-  sweep_either(rows, ring, durations, greatest);
+[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void sweep_avx512(const Rows& rows,
+                                                                        const Ring& ring,
+                                                                        Durations durations,
+                                                                        Greatest greatest,
+                                                                        const ProbeTimes& wanted) {
+  sweep_either(rows, ring, durations, greatest, wanted);
 }
 
 Sweep best_sweep() {
@@ -113,12 +134,14 @@ std::unique_ptr<Eight[]> make_ring(std::size_t size) { return std::make_unique<E
 }  // namespace
 
 void sweep_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsAtOnce],
-                 std::int64_t (&greatest)[kSetsAtOnce]) {
-  const std::uint32_t size = std::bit_ceil(rows.reach + 1);
+                 std::int64_t (&greatest)[kSetsAtOnce], const ProbeTimes& wanted) {
+  // A whole block, so that probes can be read behind it.
+  const auto size = static_cast<std::uint32_t>(
+      std::bit_ceil(std::max<std::size_t>(std::size_t{rows.reach} + 1, kBlock)));
   const auto finish = make_ring(size);
   const auto duration = make_ring(rows.lag.empty() ? 1 : size);
   const Ring ring{finish.get(), duration.get(), size - 1};
-  best_sweep()(rows, ring, durations, greatest);
+  best_sweep()(rows, ring, durations, greatest, wanted);
 }
 
 }  // namespace foretrace

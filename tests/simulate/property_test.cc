@@ -118,15 +118,25 @@ TEST(Compiled, ReplaysManySetsAsOneByOne) {
     for_random_graphs(8, {.lags = lags}, [](const Graph& graph, std::mt19937& random) {
       Compiled compiled(graph);
       std::vector<std::vector<Nanoseconds>> sets(1 + random() % 20);
-      std::vector<Nanoseconds> expected;
+      std::vector<TaskId> probes;  // In any order, and some twice.
+      for (std::size_t i = random() % 5; i > 0; --i)
+        probes.push_back(TaskId{static_cast<std::uint32_t>(random() % graph.task_count())});
+      Compiled::Replays expected;
       for (std::vector<Nanoseconds>& set : sets) {
         for (std::size_t i = 0; i < compiled.task_count(); ++i) set.emplace_back(random() % 10000);
         std::copy(set.begin(), set.end(), compiled.durations().begin());
-        expected.push_back(compiled.replay());
+        expected.lengths.push_back(compiled.replay());
+        for (const TaskId probe : probes) {
+          const std::uint32_t place = compiled.order()[index(probe)];
+          expected.finishes.push_back(compiled.finish()[place]);
+          expected.starts.push_back(compiled.finish()[place] - set[place]);
+        }
       }
-      EXPECT_EQ(compiled.replay_all(
-                    {std::vector<std::span<const Nanoseconds>>(sets.begin(), sets.end())}),
-                expected);
+      const Compiled::Replays found = compiled.replay_all(
+          std::vector<std::span<const Nanoseconds>>(sets.begin(), sets.end()), probes);
+      EXPECT_EQ(found.lengths, expected.lengths);
+      EXPECT_EQ(found.starts, expected.starts);
+      EXPECT_EQ(found.finishes, expected.finishes);
     });
   }
 }
