@@ -9,8 +9,11 @@
 //         aten::_local_scalar_dense
 //           cudaStreamSynchronize   -> the task
 //
-// A kernel, copy or collective has the place of the call that launched it.
+// A kernel, copy or collective has the place of the call that launched it. Frames come from a
+// profiler's Python records, or from the stacks that it keeps of ops. What the threads of autograd
+// launch has no frame of its own.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,15 +28,20 @@ struct CallSite {
   std::string file;  ///< As recorded, but without what differs between machines: "train.py".
   int line = 0;      ///< 0 where unknown.
   std::string function;
+  friend bool operator==(const CallSite&, const CallSite&) = default;
 };
 
-/// Of every task of an inferred graph. Linear in the records, once.
+/// "train.py:88 main"
+std::string to_text(const CallSite& site);
+
+/// Of every task of an inferred graph. About linear in the records, once. A task whose record is
+/// none of the trace's has no place.
 class CallSites {
  public:
   CallSites(const Trace& trace, const Graph& graph);
 
-  /// The innermost frame of the user's own code around the call; nothing where no stack was
-  /// recorded.
+  /// The innermost frame of the user's own code around the call; of a package if there is none, and
+  /// nothing where no stack was recorded.
   std::optional<CallSite> site(TaskId task) const;
   /// Names of the ops around the call, outermost first, joined by '/': "aten::linear/aten::addmm".
   /// Empty where there is none.
@@ -44,10 +52,16 @@ class CallSites {
   std::string_view call(TaskId task) const;
 
  private:
-  struct Frames;
-  std::vector<std::uint32_t> of_task_;  ///< Into the lists of the two below.
-  std::vector<std::optional<CallSite>> sites_;
-  std::vector<std::string> op_paths_;
+  /// Into the lists below.
+  struct Place {
+    std::uint32_t site = kNone, path = 0, op = 0, call = 0;
+  };
+  const Place& place(TaskId task) const;
+
+  std::vector<Place> of_task_;
+  std::vector<CallSite> sites_;
+  std::vector<std::string> paths_;
+  std::vector<std::string> names_;  ///< Of ops and calls.
 };
 
 }  // namespace foretrace
