@@ -1,6 +1,7 @@
 #include <memory>
 #include <sstream>
 
+#include "cli/manual.h"
 #include "cli/options.h"
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
@@ -105,9 +106,19 @@ void run(const std::vector<std::string>& topic, Session& session) {
 }  // namespace
 
 void add_help(CLI::App& command, Session& session) {
-  const auto topic = std::make_shared<std::vector<std::string>>();
-  command.add_option("TOPIC", *topic, "A command, or: transform NAME");
-  command.callback([topic, &session] { run(*topic, session); });
+  struct Question {
+    std::vector<std::string> topic;
+    bool manual = false;
+  };
+  const auto asked = std::make_shared<Question>();
+  command.add_option("TOPIC", asked->topic, "A command, or: transform NAME");
+  command.add_flag("--man", asked->manual,
+                   "As a page for man: of the program, of a command, or of all \"transforms\"");
+  command.callback([asked, &session] {
+    if (!asked->manual) return run(asked->topic, session);
+    if (asked->topic.size() > 1) throw Error("help --man: must be of at most one command");
+    write_manual(session.app, asked->topic.empty() ? "" : asked->topic.front(), session.out);
+  });
 }
 
 }  // namespace foretrace

@@ -76,9 +76,9 @@ void run(const std::string& what, Session& session) {
 
 void add_list(CLI::App& command, Session& session) {
   const auto what = std::make_shared<std::string>();
-  command.add_option(
-      "WHAT", *what,
-      "commands, devices, exporters, importers, reports or transforms; all if left out");
+  std::string all;
+  for (const List& list : kLists) all += (all.empty() ? "" : "|") + std::string(list.name);
+  command.add_option("WHAT", *what, "What to list; all if left out")->type_name(all);
   command.callback([what, &session] { run(*what, session); });
 }
 

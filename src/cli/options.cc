@@ -15,7 +15,7 @@ void CacheOptions::add_to(CLI::App& command) {
                    "Neither use nor keep copies of traces that are slow to read");
   command
       .add_option("--cache-dir", folder,
-                  "Where to keep such copies instead of " + default_cache_folder())
+                  "Where to keep such copies instead of foretrace in $XDG_CACHE_HOME or ~/.cache")
       ->type_name("FOLDER");
 }
 
@@ -54,10 +54,9 @@ void OutputOption::write(Session& session, const std::function<void(std::ostream
 }
 
 void FormatOption::add_to(CLI::App& command) {
-  std::string help = "How to show the result: ";
-  for (std::size_t i = 0; i < names.size(); ++i)
-    help += (i == 0 ? "" : ", ") + std::string(names[i]);
-  command.add_option("--format", chosen, help)->type_name("NAME");
+  std::string all;
+  for (const std::string_view name : names) all += (all.empty() ? "" : "|") + std::string(name);
+  command.add_option("--format", chosen, "How to show the result")->type_name(all);
 }
 
 void FormatOption::check() const {
