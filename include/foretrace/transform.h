@@ -3,6 +3,7 @@
 // What if: edits a graph the way an optimization would have changed the program. One file per
 // transform in src/transform; the list is transforms.def.
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,14 @@ struct Effect {
                             ///< "changed nothing".
 };
 
+/// A task that gets another duration, and what of it decides by how much; the transform that gave
+/// the numbers knows what they mean.
+struct RetimedTask {
+  TaskId task = kNoTask;
+  std::uint32_t kind = 0;
+  double amount = 0;
+};
+
 class Transform : public Described {
  public:
   /// Throws Error if there is nothing to apply to, with the setting that matched nothing. May leave
@@ -33,13 +42,15 @@ class Transform : public Described {
   virtual Effect apply(Graph& graph) const = 0;
 
   /// Whether another value of this setting ("factor") gives the tasks that apply() changes other
-  /// durations, and changes nothing else: the same tasks, waits and memory. Then many values can be
-  /// tried on one structure, by these two.
+  /// durations, and changes nothing else: the same tasks, waits, memory and figures. Then many
+  /// values can be tried on one structure, by these two. Where any setting only retimes, nothing
+  /// else that apply() does depends on the durations that tasks had before.
   virtual bool only_retimes(std::string_view /*setting*/) const { return false; }
   /// The tasks whose durations apply() changes. Throws Error as apply() does.
-  virtual std::vector<TaskId> retimed(const Graph& /*graph*/) const { return {}; }
+  virtual std::vector<RetimedTask> retimed(const Graph& /*graph*/) const { return {}; }
   /// The durations that apply() gives to tasks that took `before`: element by element.
-  virtual void retime(std::span<const Nanoseconds> /*before*/,
+  virtual void retime(std::span<const RetimedTask> /*tasks*/,
+                      std::span<const Nanoseconds> /*before*/,
                       std::span<Nanoseconds> /*after*/) const {}
 
   /// Path of another trace that it learns from (relative to a scenario's file); empty: none.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "foretrace/timeline.h"
@@ -18,5 +19,11 @@ struct Mark {
 
 /// In order of steps; those without tasks have none.
 std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline);
+
+/// The most work of a stream that fits between the second mark and the last, of three or more.
+Nanoseconds room_between(Nanoseconds second, Nanoseconds last);
+
+/// Distances of marks (two or more) and what is typical of them.
+StepTimes times_between(std::span<const Nanoseconds> marks);
 
 }  // namespace foretrace

@@ -91,9 +91,8 @@ std::vector<Mark> marks_on(const Graph& graph, const Timeline& timeline, LaneId 
 /// their own can run steps ahead of the work.
 LaneId overfull_stream(const Graph& graph, const std::vector<Mark>& marks) {
   if (marks.size() < 3) return kNoLane;
-  const Nanoseconds span = marks.back().time - marks[1].time;
   LaneId fullest = kNoLane;
-  Nanoseconds most = span + span / 20;
+  Nanoseconds most = room_between(marks[1].time, marks.back().time);
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
     if (lane.kind != LaneKind::stream || lane.discipline != Discipline::fifo) continue;
@@ -115,22 +114,30 @@ std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline) {
   return overfull == kNoLane ? marks : marks_on(graph, timeline, overfull);
 }
 
-StepTimes step_times(const Graph& graph, const Timeline& timeline) {
-  const std::vector<Mark> marks = step_marks(graph, timeline);
+Nanoseconds room_between(Nanoseconds second, Nanoseconds last) {
+  const Nanoseconds span = last - second;
+  return span + span / 20;
+}
+
+StepTimes times_between(std::span<const Nanoseconds> marks) {
   StepTimes times;
-  if (marks.empty()) {
-    times.step_time = timeline.length;
-    return times;
-  }
-  if (marks.size() == 1) {
-    const bool on_device = runs_on_device(graph.task(marks[0].task).kind);
-    times.each.push_back(length_of_step(graph, timeline, marks[0].step, on_device));
-  }
-  for (std::size_t i = 1; i < marks.size(); ++i)
-    times.each.push_back(marks[i].time - marks[i - 1].time);
+  for (std::size_t i = 1; i < marks.size(); ++i) times.each.push_back(marks[i] - marks[i - 1]);
   const auto steady = times.each.begin() + (marks.size() >= 3 ? 1 : 0);
   times.step_time = median({steady, times.each.end()});
   return times;
+}
+
+StepTimes step_times(const Graph& graph, const Timeline& timeline) {
+  const std::vector<Mark> marks = step_marks(graph, timeline);
+  if (marks.empty()) return {.each = {}, .step_time = timeline.length};
+  if (marks.size() == 1) {
+    const bool on_device = runs_on_device(graph.task(marks[0].task).kind);
+    const Nanoseconds length = length_of_step(graph, timeline, marks[0].step, on_device);
+    return {.each = {length}, .step_time = length};
+  }
+  std::vector<Nanoseconds> times;
+  for (const Mark& mark : marks) times.push_back(mark.time);
+  return times_between(times);
 }
 
 }  // namespace foretrace

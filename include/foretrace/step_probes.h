@@ -1,0 +1,80 @@
+#pragma once
+
+// The few tasks whose times decide step_times() of a graph, whatever its durations become: whoever
+// replays one structure with many sets of durations asks for the times of these alone.
+//
+//     cpu     |LLLL|LLLL|     a step begins with what was launched first, and on a FIFO lane that
+//     stream  |AAAA|BBBB|     is the first launch in line: two candidates here, not eight
+//
+// Two of several lanes can be first, so each lane has a candidate of its own, and which of them it
+// is comes out of the times. Which stream has more work than fits between the marks (see
+// StepTimes) depends on sums of durations, which are asked for beside the times.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+/// Of one replay.
+struct ProbedTimes {
+  std::span<const Nanoseconds> starts, finishes;  ///< Of StepProbes::tasks(), in that order.
+  std::span<const Nanoseconds> work;              ///< Of each stream; see StepProbes::work().
+  Nanoseconds length{0};                          ///< The greatest finish.
+};
+
+class StepProbes {
+ public:
+  static constexpr std::int32_t kNoStream = -1;
+
+  /// For graphs all of whose tasks stand on FIFO lanes; throws Error for others. Linear, but for
+  /// sorting.
+  explicit StepProbes(const Graph& graph);
+
+  /// Whose times are wanted, each task once.
+  std::span<const TaskId> tasks() const { return tasks_; }
+
+  /// How many sums of durations are wanted; 0 where steps are too few for one to matter.
+  std::size_t stream_count() const { return streams_.size(); }
+  /// By task: the stream whose sum its duration counts in, or kNoStream.
+  std::span<const std::int32_t> stream_of() const { return stream_of_; }
+  /// The sums for durations as they are in a graph of this structure.
+  std::vector<Nanoseconds> work(const Graph& graph) const;
+
+  /// Equals step_times() of the timeline that the times are of.
+  StepTimes step_times(const ProbedTimes& times) const;
+
+ private:
+  friend class ProbeFinder;  // Fills it, in step_probes.cc.
+
+  /// A task that could begin a step: it does if `launch` (itself, where nothing launched it) starts
+  /// first, and of those that start together if its id is the least.
+  struct Candidate {
+    std::uint32_t launch = 0;  ///< Into tasks_.
+    std::uint32_t task = 0;    ///< Into tasks_.
+  };
+  using Candidates = std::vector<Candidate>;
+  /// Where each step begins: steps that have tasks, into lists_.
+  struct Start {
+    std::int32_t step = 0;
+    std::uint32_t list = 0;
+  };
+  struct Stream {
+    LaneId lane = kNoLane;
+    std::vector<Start> starts;  ///< If only its tasks count.
+  };
+
+  std::vector<Nanoseconds> marked(const std::vector<Start>& starts, const ProbedTimes& times) const;
+
+  std::vector<TaskId> tasks_;
+  std::vector<Candidates> lists_;
+  std::vector<Start> starts_;
+  std::vector<Stream> streams_;
+  std::vector<std::int32_t> stream_of_;
+  std::vector<std::uint32_t> first_, last_;  ///< Of the only step; into tasks_.
+};
+
+}  // namespace foretrace

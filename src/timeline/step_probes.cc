@@ -1,0 +1,250 @@
+#include "foretrace/step_probes.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "foretrace/error.h"
+#include "timeline/marks.h"
+
+namespace foretrace {
+
+/// Finds the candidates. Starts never go back along a FIFO lane, so of those on one lane only the
+/// first can be the earliest; one behind it can at most start together with it, and then counts if
+/// its task has a lower id than all in front.
+class ProbeFinder {
+ public:
+  ProbeFinder(const Graph& graph, StepProbes& found) : graph_(graph), found_(found) {
+    probe_of_.assign(graph.task_count(), kNone);
+    place_lines();
+    collect();
+  }
+
+  void find() {
+    found_.starts_ = starts(kNoLane);
+    if (found_.starts_.size() == 1) find_ends();
+    found_.stream_of_.assign(graph_.task_count(), StepProbes::kNoStream);
+    if (found_.starts_.size() < 3) return;
+    for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
+      const Lane& lane = graph_.lane(LaneId{i});
+      if (lane.kind == LaneKind::stream && lane.discipline == Discipline::fifo)
+        add_stream(LaneId{i});
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  /// One way for a step to begin.
+  struct Offer {
+    std::int32_t step;
+    std::uint32_t line;   ///< Of the launch; removed tasks stand alone.
+    std::uint32_t place;  ///< Of the launch in its line.
+    TaskId launch;
+    TaskId task;
+
+    auto key() const { return std::tuple(step, line, place, task); }
+  };
+  using Offers = std::vector<Offer>;
+  /// Of the same three kinds as in step_times().
+  struct Kinds {
+    Offers launched, device, host;
+  };
+
+  void place_lines() {
+    line_.resize(graph_.task_count());
+    place_.assign(graph_.task_count(), 0);
+    const auto lanes = static_cast<std::uint32_t>(graph_.lane_count());
+    for (std::uint32_t i = 0; i < graph_.task_count(); ++i) line_[i] = lanes + i;
+    for (std::uint32_t i = 0; i < lanes; ++i) {
+      if (graph_.first(LaneId{i}) != kNoTask &&
+          graph_.lane(LaneId{i}).discipline != Discipline::fifo)
+        throw Error("all lanes must run their tasks in line, but \"" + graph_.lane(LaneId{i}).name +
+                    "\" does not");
+      std::uint32_t place = 0;
+      for (TaskId task = graph_.first(LaneId{i}); task != kNoTask; task = graph_.next(task)) {
+        line_[index(task)] = i;
+        place_[index(task)] = place++;
+      }
+    }
+  }
+
+  bool in_step(TaskId task) const {
+    const std::int32_t step = graph_.task(task).step;
+    return step >= 0 && static_cast<std::size_t>(step) < graph_.steps().size() &&
+           !graph_.removed(task);
+  }
+
+  Offer offer(TaskId launch, TaskId task) const {
+    return {graph_.task(task).step, line_[index(launch)], place_[index(launch)], launch, task};
+  }
+
+  void collect() {
+    for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
+      const TaskId task{i};
+      if (!in_step(task)) continue;
+      const bool on_device = runs_on_device(graph_.task(task).kind);
+      (on_device ? all_.device : all_.host).push_back(offer(task, task));
+    }
+    const NameId launch = graph_.names().find("launch");
+    if (launch != NameId{}) {
+      graph_.each_dependency([&](const Dependency& wait) {
+        if (wait.why != launch || wait.provenance != Provenance::measured) return;
+        if (!in_step(wait.after) || !runs_on_device(graph_.task(wait.after).kind)) return;
+        all_.launched.push_back(offer(wait.before, wait.after));
+      });
+    }
+    by_lane_.resize(graph_.lane_count());
+    for (const Offer& one : all_.launched) by_lane_[lane_of(one)].launched.push_back(one);
+    for (const Offer& one : all_.device) by_lane_[lane_of(one)].device.push_back(one);
+    host_lists_ = lists_of(std::move(all_.host));
+  }
+
+  std::uint32_t lane_of(const Offer& one) const { return index(graph_.lane_of(one.task)); }
+
+  /// The offers of each step that can be the earliest, by step.
+  std::vector<Offers> lists_of(Offers offers) const {
+    std::sort(offers.begin(), offers.end(),
+              [](const Offer& a, const Offer& b) { return a.key() < b.key(); });
+    std::vector<Offers> lists(graph_.steps().size());
+    const Offer* least = nullptr;
+    for (const Offer& one : offers) {
+      const bool same_line = least && least->step == one.step && least->line == one.line;
+      if (same_line && one.task >= least->task) continue;
+      lists[static_cast<std::size_t>(one.step)].push_back(one);
+      least = &one;
+    }
+    return lists;
+  }
+
+  /// `only`: of the device tasks those on this lane; kNoLane: all.
+  std::vector<StepProbes::Start> starts(LaneId only) {
+    Kinds& kinds = only == kNoLane ? all_ : by_lane_[index(only)];
+    const std::vector<Offers> launched = lists_of(std::move(kinds.launched));
+    const std::vector<Offers> device = lists_of(std::move(kinds.device));
+    std::vector<StepProbes::Start> found;
+    if (host_numbers_.empty()) host_numbers_.assign(graph_.steps().size(), kNone);
+    for (std::size_t step = 0; step < graph_.steps().size(); ++step) {
+      const auto number = static_cast<std::int32_t>(step);
+      if (!launched[step].empty()) {
+        found.push_back({number, add_list(launched[step])});
+      } else if (!device[step].empty()) {
+        found.push_back({number, add_list(device[step])});
+      } else if (!host_lists_[step].empty()) {
+        if (host_numbers_[step] == kNone) host_numbers_[step] = add_list(host_lists_[step]);
+        found.push_back({number, host_numbers_[step]});
+      }
+    }
+    return found;
+  }
+
+  std::uint32_t add_list(const Offers& offers) {
+    StepProbes::Candidates& list = found_.lists_.emplace_back();
+    for (const Offer& one : offers) list.push_back({probe(one.launch), probe(one.task)});
+    return static_cast<std::uint32_t>(found_.lists_.size() - 1);
+  }
+
+  std::uint32_t probe(TaskId task) {
+    std::uint32_t& number = probe_of_[index(task)];
+    if (number == kNone) {
+      number = static_cast<std::uint32_t>(found_.tasks_.size());
+      found_.tasks_.push_back(task);
+    }
+    return number;
+  }
+
+  void add_stream(LaneId lane) {
+    const auto number = static_cast<std::int32_t>(found_.streams_.size());
+    const std::int32_t second = found_.starts_[1].step, last = found_.starts_.back().step;
+    for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
+      const std::int32_t step = graph_.task(task).step;
+      if (step >= second && step < last) found_.stream_of_[index(task)] = number;
+    }
+    found_.streams_.push_back({lane, starts(lane)});
+  }
+
+  /// What can be the first start and the last finish of the only step.
+  void find_ends() {
+    const StepProbes::Start& only = found_.starts_.front();
+    const TaskId begins = found_.tasks_[found_.lists_[only.list].front().task];
+    const bool on_device = runs_on_device(graph_.task(begins).kind);
+    const auto counts = [&](TaskId task) {
+      return graph_.task(task).step == only.step &&
+             runs_on_device(graph_.task(task).kind) == on_device;
+    };
+    for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
+      TaskId first = kNoTask, last = kNoTask;
+      for (TaskId task = graph_.first(LaneId{i}); task != kNoTask; task = graph_.next(task)) {
+        // It can be over before the one in front, which then counts too.
+        if (last != kNoTask && graph_.task(task).gap < 0ns) {
+          found_.last_.push_back(probe(last));
+          last = kNoTask;
+        }
+        if (!counts(task)) continue;
+        if (first == kNoTask) first = task;
+        last = task;
+      }
+      if (first != kNoTask) found_.first_.push_back(probe(first));
+      if (last != kNoTask) found_.last_.push_back(probe(last));
+    }
+  }
+
+  const Graph& graph_;
+  StepProbes& found_;
+  std::vector<std::uint32_t> line_, place_;  ///< By task.
+  std::vector<std::uint32_t> probe_of_;      ///< By task: into the found tasks, or kNone.
+  Kinds all_;
+  std::vector<Kinds> by_lane_;
+  std::vector<Offers> host_lists_;
+  std::vector<std::uint32_t> host_numbers_;  ///< By step: into the found lists, or kNone.
+};
+
+StepProbes::StepProbes(const Graph& graph) { ProbeFinder(graph, *this).find(); }
+
+std::vector<Nanoseconds> StepProbes::work(const Graph& graph) const {
+  std::vector<Nanoseconds> sums(streams_.size(), 0ns);
+  for (std::uint32_t i = 0; i < stream_of_.size(); ++i) {
+    if (stream_of_[i] == kNoStream) continue;
+    sums[static_cast<std::size_t>(stream_of_[i])] += graph.task(TaskId{i}).duration;
+  }
+  return sums;
+}
+
+std::vector<Nanoseconds> StepProbes::marked(const std::vector<Start>& starts,
+                                            const ProbedTimes& times) const {
+  std::vector<Nanoseconds> marks;
+  marks.reserve(starts.size());
+  for (const Start& start : starts) {
+    const Candidate* best = nullptr;
+    for (const Candidate& one : lists_[start.list]) {
+      const auto key = [&](const Candidate& candidate) {
+        return std::tuple(times.starts[candidate.launch], tasks_[candidate.task]);
+      };
+      if (!best || key(one) < key(*best)) best = &one;
+    }
+    marks.push_back(times.starts[best->task]);
+  }
+  return marks;
+}
+
+StepTimes StepProbes::step_times(const ProbedTimes& times) const {
+  CHECK(times.starts.size() == tasks_.size() && times.work.size() == streams_.size());
+  if (starts_.empty()) return {.each = {}, .step_time = times.length};
+  if (starts_.size() == 1) {
+    Nanoseconds first = Nanoseconds::max(), last = Nanoseconds::min();
+    for (const std::uint32_t task : first_) first = std::min(first, times.starts[task]);
+    for (const std::uint32_t task : last_) last = std::max(last, times.finishes[task]);
+    return {.each = {last - first}, .step_time = last - first};
+  }
+  const std::vector<Nanoseconds> marks = marked(starts_, times);
+  const Stream* fullest = nullptr;
+  if (marks.size() >= 3) {
+    Nanoseconds most = room_between(marks[1], marks.back());
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      if (times.work[i] > most) most = times.work[i], fullest = &streams_[i];
+    }
+  }
+  return times_between(fullest ? marked(fullest->starts, times) : marks);
+}
+
+}  // namespace foretrace
