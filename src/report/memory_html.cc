@@ -10,9 +10,9 @@
 #include "foretrace/memory_report.h"
 #include "report/memory_blocks.h"
 #include "report/memory_layout.h"
-#include "report/memory_page.h"
 #include "report/memory_picture.h"
 #include "report/memory_words.h"
+#include "report/page_shell.h"
 #include "report/wording.h"
 
 namespace foretrace {
@@ -26,29 +26,6 @@ constexpr std::size_t kMostStretches = 8'000;
 constexpr std::size_t kMostSteps = 2'000;
 constexpr std::size_t kLongestName = 120;
 constexpr std::size_t kTableBlocks = 100;
-
-std::string escaped(std::string_view text) {
-  std::string all;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        all += "&amp;";
-        break;
-      case '<':
-        all += "&lt;";
-        break;
-      case '>':
-        all += "&gt;";
-        break;
-      case '"':
-        all += "&quot;";
-        break;
-      default:
-        all += c;
-    }
-  }
-  return all;
-}
 
 /// Names by number, each once.
 class NameTable {
@@ -128,37 +105,12 @@ json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayou
           {"steps", steps_json(report)}};
 }
 
-/// Bars of text are drawn, as nobody wants to hear them read.
-std::string cell(const std::string& text) {
-  if (text.empty() || text.find_first_not_of('#') != std::string::npos) return escaped(text);
-  return "<span class=\"bar\" style=\"width: " + std::to_string(text.size()) +
-         "ch\" aria-hidden=\"true\"></span>";
-}
-
-void write_table(const std::string& caption, const Table& table, std::ostream& out) {
-  const auto is_left = [&](std::size_t column) {
-    return std::find(table.left.begin(), table.left.end(), column) != table.left.end();
-  };
-  out << "<div class=\"table\"><table aria-label=\"" << escaped(caption) << "\"><thead><tr>";
-  for (std::size_t i = 0; i < table.heading.size(); ++i) {
-    out << "<th scope=\"col\"" << (is_left(i) ? " class=\"left\">" : ">")
-        << escaped(table.heading[i]) << "</th>";
-  }
-  out << "</tr></thead><tbody>\n";
-  for (const auto& row : table.rows) {
-    out << "<tr>";
-    for (std::size_t i = 0; i < row.size(); ++i)
-      out << (is_left(i) ? "<td class=\"left\">" : "<td>") << cell(row[i]) << "</td>";
-    out << "</tr>\n";
-  }
-  out << "</tbody></table></div>\n";
-}
-
-void write_section(const MemorySection& section, std::ostream& out) {
-  out << "<h2>" << escaped(section.heading) << "</h2>\n";
-  for (const std::string& line : section.before) out << "<p>" << escaped(line) << "</p>\n";
-  if (!section.table.rows.empty()) write_table(section.heading, section.table, out);
-  for (const std::string& line : section.after) out << "<p>" << escaped(line) << "</p>\n";
+PageSection page_section(const std::string& id, const MemorySection& section) {
+  PageSection made{.id = id, .heading = section.heading, .html = {}};
+  for (const std::string& line : section.before) made.html += "<p>" + html_text(line) + "</p>\n";
+  if (!section.table.rows.empty()) made.html += html_table(section.heading, section.table);
+  for (const std::string& line : section.after) made.html += "<p>" + html_text(line) + "</p>\n";
+  return made;
 }
 
 MemorySection largest_blocks(const Graph& graph, const MemoryLayout& layout) {
@@ -177,11 +129,11 @@ MemorySection largest_blocks(const Graph& graph, const MemoryLayout& layout) {
   return section;
 }
 
-void write_legend(const MemoryReport& report, const MemoryLayout& layout, std::ostream& out) {
+std::string legend_html(const MemoryReport& report, const MemoryLayout& layout) {
+  std::string html = "<div class=\"legend\" role=\"group\" aria-label=\"Legend\">\n";
   const auto entry = [&](const std::string& colour, std::string_view text) {
-    out << "<span style=\"--c: var(--" << colour << ")\">" << escaped(text) << "</span>\n";
+    html += "<span style=\"--c: var(--" + colour + ")\">" + html_text(text) + "</span>\n";
   };
-  out << "<div class=\"legend\" aria-label=\"Legend\">\n";
   entry("allocated", "allocated");
   if (report.allocator) entry("reserved", "reserved (replayed)");
   if (!report.intervals.needs.empty()) entry("needed", "needed by tasks on the device");
@@ -191,33 +143,38 @@ void write_legend(const MemoryReport& report, const MemoryLayout& layout, std::o
   }
   if (layout.rest_blocks > 0)
     entry("rest", grouped(layout.rest_blocks) + " smaller blocks, as one band");
-  out << "</div>\n";
+  return html + "</div>\n";
 }
 
-void write_picture(const MemoryReport& report, const MemoryLayout& layout, std::ostream& out) {
-  const std::string label = escaped(verdict_lines(report)[1]) + "; the tables below say the same";
-  out << "<div class=\"picture\">\n<canvas id=\"level\" tabindex=\"0\" role=\"img\" "
-         "aria-describedby=\"hint\" aria-label=\""
-         "Level over time: "
-      << label
-      << "\"></canvas>\n<canvas id=\"blocks\" tabindex=\"0\" role=\"img\" "
-         "aria-describedby=\"hint\" "
-         "aria-label=\"Blocks over time: "
-      << label << "\"></canvas>\n<div id=\"hover\"></div>\n</div>\n";
-  write_legend(report, layout, out);
-  out << "<p class=\"quiet\" id=\"hint\">Height is bytes, width is <span id=\"scale\">time</span>; "
-         "a block stands where a gap has room "
-         "for it. Wheel or + and - zoom, dragging or arrow keys move. <button id=\"whole\" "
-         "type=\"button\">Show all</button> <button id=\"widths\" type=\"button\">Draw by "
-         "change</button></p>\n";
+std::string picture_html(const MemoryReport& report, const MemoryLayout& layout) {
+  const std::string label = html_text(verdict_lines(report)[1]) + "; the tables below say the same";
+  const auto canvas = [&](const std::string& id, const std::string& what) {
+    return "<canvas id=\"" + id +
+           "\" tabindex=\"0\" role=\"img\" aria-describedby=\"hint\" aria-label=\"" + what +
+           " over time: " + label + "\"></canvas>\n";
+  };
+  return "<div class=\"picture\">\n" + canvas("level", "Level") + canvas("blocks", "Blocks") +
+         "<div id=\"hover\" class=\"hover\"></div>\n</div>\n" + legend_html(report, layout) +
+         "<p class=\"quiet\" id=\"hint\">Height is bytes, width is <span "
+         "id=\"scale\">time</span>; a block stands where a gap has room for it. Wheel or + and - "
+         "zoom, dragging or arrow keys move. <button id=\"whole\" type=\"button\">Show "
+         "all</button> <button id=\"widths\" type=\"button\">Draw by change</button></p>\n";
 }
 
-/// As the text of a script element, in which nothing may look like its end.
-std::string script_text(const json& data) {
-  std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
-  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;)
-    text.replace(at, 1, "\\u003c");
-  return text;
+/// Section "memory-3" is the fourth.
+std::vector<PageSection> page_sections(const MemoryReport& report, const Graph& graph,
+                                       const MemoryLayout& layout) {
+  std::vector<MemorySection> all = memory_sections(report);
+  all.push_back(largest_blocks(graph, layout));
+  MemorySection rests{.heading = "Assumes", .before = report.assumptions, .table = {}, .after = {}};
+  if (!rests.before.empty()) all.push_back(std::move(rests));
+  MemorySection notes{.heading = "Notes", .before = {}, .table = {}, .after = {}};
+  for (const Note& note : report.notes.all()) notes.before.push_back(note_text(note));
+  if (!notes.before.empty()) all.push_back(std::move(notes));
+  std::vector<PageSection> sections;
+  for (const MemorySection& section : all)
+    sections.push_back(page_section("memory-" + std::to_string(sections.size()), section));
+  return sections;
 }
 
 }  // namespace
@@ -225,23 +182,17 @@ std::string script_text(const json& data) {
 void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostream& out) {
   const MemoryLayout layout = lay_out(report, graph, kMostBlocks);
   const std::vector<std::string> verdict = verdict_lines(report);
-  out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Memory: "
-      << escaped(report.trace) << "</title>\n<style>" << memory_page_style()
-      << "</style>\n</head>\n<body>\n<main>\n<h1>" << escaped(verdict[0])
-      << "</h1>\n<p class=\"verdict\">" << escaped(verdict[1]) << "</p>\n";
-  for (std::size_t i = 2; i < verdict.size(); ++i) out << "<p>" << escaped(verdict[i]) << "</p>\n";
-  write_picture(report, layout, out);
-  for (const MemorySection& section : memory_sections(report)) write_section(section, out);
-  write_section(largest_blocks(graph, layout), out);
-  MemorySection rests{.heading = "Assumes", .before = report.assumptions, .table = {}, .after = {}};
-  if (!rests.before.empty()) write_section(rests, out);
-  MemorySection notes{.heading = "Notes", .before = {}, .table = {}, .after = {}};
-  for (const Note& note : report.notes.all()) notes.before.push_back(note_text(note));
-  if (!notes.before.empty()) write_section(notes, out);
-  out << "</main>\n<script type=\"application/json\" id=\"data\">"
-      << script_text(data_json(report, graph, layout)) << "</script>\n<script>"
-      << memory_page_script() << "</script>\n</body>\n</html>\n";
+  Page page{.title = "Memory: " + report.trace,
+            .heading = verdict[0],
+            .lead = "<p class=\"verdict\">" + html_text(verdict[1]) + "</p>\n",
+            .sections = page_sections(report, graph, layout),
+            .styles = {"page/memory.css"},
+            .data = {{"data", script_json(data_json(report, graph, layout))}},
+            .scripts = {"page/memory.js"}};
+  for (std::size_t i = 2; i < verdict.size(); ++i)
+    page.lead += "<p>" + html_text(verdict[i]) + "</p>\n";
+  page.lead += picture_html(report, layout);
+  write_page(page, out);
 }
 
 }  // namespace foretrace

@@ -269,8 +269,11 @@ TEST(Memory, ThePageHoldsAllBlocksAndLoadsNothing) {
   EXPECT_EQ(data["blocks"].size(), 2U);
   EXPECT_EQ(data["names"][data["blocks"][0][5].get<std::size_t>()], "</script><b>&");
   EXPECT_EQ(data["length"], 2000);
-  for (const char* outside : {"http:", "https:", "src=", "href=", "@import", "url("})
+  for (const char* outside : {"http:", "https:", "src=", "@import", "url("})
     EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  const std::regex link("href=\"([^\"]*)\"");
+  for (std::sregex_iterator at(page.begin(), page.end(), link), end; at != end; ++at)
+    EXPECT_EQ((*at)[1].str().front(), '#') << "a link that leaves the page";
   EXPECT_EQ(page.find("<b>"), std::string::npos);
   for (const char* tag : {"html", "head", "body", "main", "style", "script", "canvas", "table"}) {
     const auto count = [&](const std::string& text) {

@@ -1,0 +1,187 @@
+'use strict';
+// What the scripts of all pages share. They find everything under `page`.
+const page = (() => {
+  const root = document.documentElement;
+
+  // The text of a script element, parsed only when somebody asks for it.
+  const data = id => JSON.parse(document.getElementById(id).textContent);
+  // Numbers in base64, as kind (Uint8Array, Int32Array ...), little endian.
+  const numbers = (text, kind = Uint8Array) => {
+    const raw = atob(text), bytes = new Uint8Array(raw.length);
+    for (let i = 0; i < raw.length; ++i) bytes[i] = raw.charCodeAt(i);
+    return kind === Uint8Array ? bytes : new kind(bytes.buffer);
+  };
+
+  const element = (tag, properties = {}, ...children) => {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+      if (name in made) made[name] = value;
+      else made.setAttribute(name, value);
+    }
+    made.append(...children);
+    return made;
+  };
+
+  const scaled = (value, units) => {
+    let at = 0;
+    while (at + 1 < units.length && Math.abs(value) >= 1000) value /= 1000, ++at;
+    return (at === 0 ? Math.round(value) : +value.toPrecision(4)) + ' ' + units[at];
+  };
+  const bytes = value => scaled(value, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
+  const time = value => scaled(value, ['ns', 'us', 'ms', 's']);
+  // Round numbers in [from, to], about `count` of them.
+  const ticks = (from, to, count) => {
+    const raw = (to - from) / Math.max(count, 1), power = 10 ** Math.floor(Math.log10(raw));
+    const step = Math.max([1, 2, 5, 10].find(n => n * power >= raw) * power, 1), all = [];
+    for (let t = Math.ceil(from / step) * step; t <= to; t += step) all.push(t);
+    return all;
+  };
+
+  // Colours are those of the style sheet; what is drawn is drawn again when they change.
+  let colours = new Map();
+  const colour = name => {
+    if (!colours.has(name)) colours.set(name, getComputedStyle(root).getPropertyValue(name).trim());
+    return colours.get(name);
+  };
+  const themed = [];
+  const on_theme = draw => themed.push(draw);
+  const is_dark = () => root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+  const button = document.getElementById('theme');
+  const new_theme = () => {
+    colours = new Map();
+    button.textContent = is_dark() ? 'Light theme' : 'Dark theme';
+    for (const draw of themed) draw();
+  };
+  button.addEventListener('click', () => {
+    root.dataset.theme = is_dark() ? 'light' : 'dark';
+    try {
+      localStorage.setItem('foretrace-theme', root.dataset.theme);
+    } catch { /* A page from a file may not be allowed to keep anything. */ }
+    new_theme();
+  });
+  button.hidden = false;
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', new_theme);
+
+  // Paper is white, and nobody can open a table on it.
+  let before = null;
+  window.addEventListener('beforeprint', () => {
+    before = {theme: root.dataset.theme, closed: [...document.querySelectorAll('details:not([open])')]};
+    for (const details of before.closed) details.open = true;
+    root.dataset.theme = 'light', new_theme();
+  });
+  window.addEventListener('afterprint', () => {
+    if (!before) return;
+    for (const details of before.closed) details.open = false;
+    if (before.theme) root.dataset.theme = before.theme;
+    else delete root.dataset.theme;
+    before = null, new_theme();
+  });
+
+  // At most one drawing per frame.
+  const later = draw => {
+    let waiting = false;
+    return () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => { waiting = false, draw(); });
+    };
+  };
+
+  // The canvas with as many points as the screen has; w and h are in CSS pixels.
+  const prepare = canvas => {
+    const ratio = window.devicePixelRatio || 1, box = canvas.getBoundingClientRect();
+    const width = Math.round(box.width * ratio), tall = Math.round(box.height * ratio);
+    if (canvas.width !== width || canvas.height !== tall) canvas.width = width, canvas.height = tall;
+    const c = canvas.getContext('2d');
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.clearRect(0, 0, box.width, box.height);
+    c.font = '12px system-ui, sans-serif';
+    return {c, w: box.width, h: box.height};
+  };
+
+  // The stretch of an axis that is looked at, which wheel, drag and keys change on every canvas given to attach(). `left` is the room
+  // in front of the axis; `changed` is called after each change.
+  const view_of = ({left, changed}) => {
+    const view = {from: 0, to: 1, first: 0, last: 1, least: 1};
+    view.look = (from, to) => {
+      const width = Math.min(Math.max(to - from, view.least), view.last - view.first);
+      view.from = Math.min(Math.max(from, view.first), view.last - width), view.to = view.from + width;
+      changed();
+    };
+    view.whole = () => view.look(view.first, view.last);
+    view.zoom = (factor, at = (view.from + view.to) / 2) => view.look(at - (at - view.from) * factor, at + (view.to - at) * factor);
+    view.move = share => view.look(view.from + share * (view.to - view.from), view.to + share * (view.to - view.from));
+    view.at = (canvas, event) => {
+      const box = canvas.getBoundingClientRect();
+      return view.from + (event.clientX - box.left - left) / (box.width - left) * (view.to - view.from);
+    };
+    view.key = event => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return false;
+      if (event.key === 'ArrowLeft') view.move(-.125);
+      else if (event.key === 'ArrowRight') view.move(.125);
+      else if (event.key === '+' || event.key === '=') view.zoom(.7);
+      else if (event.key === '-' || event.key === '_') view.zoom(1 / .7);
+      else if (event.key === '0' || event.key === 'Home') view.whole();
+      else return false;
+      event.preventDefault();
+      return true;
+    };
+    // `hover` gets the pointer where it is not dragged, `leave` when it goes.
+    view.attach = (canvas, {hover = () => {}, leave = () => {}, wheel = () => true} = {}) => {
+      let drag = null;
+      canvas.addEventListener('wheel', event => {
+        if (!wheel(event)) return;
+        event.preventDefault();
+        if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return view.move(event.deltaX / 1000);
+        view.zoom(Math.exp(event.deltaY / 400), view.at(canvas, event));
+      }, {passive: false});
+      canvas.addEventListener('pointerdown', event => {
+        drag = {x: event.clientX, from: view.from, to: view.to};
+        canvas.setPointerCapture(event.pointerId);
+      });
+      canvas.addEventListener('pointermove', event => {
+        if (!drag) return hover(event);
+        const box = canvas.getBoundingClientRect();
+        const move = (drag.x - event.clientX) / (box.width - left) * (drag.to - drag.from);
+        if (move !== 0) view.look(drag.from + move, drag.to + move);
+      });
+      canvas.addEventListener('pointerup', () => drag = null);
+      canvas.addEventListener('pointercancel', () => drag = null);
+      canvas.addEventListener('pointerleave', leave);
+      canvas.addEventListener('dblclick', view.whole);
+      canvas.addEventListener('keydown', view.key);
+    };
+    return view;
+  };
+
+  // The last value of a curve of [place, value] that is not behind `at`; 0 in front of the first.
+  const level_at = (curve, at) => {
+    let low = 0, high = curve.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (curve[mid][0] <= at) low = mid + 1;
+      else high = mid;
+    }
+    return low ? curve[low - 1][1] : 0;
+  };
+
+  // Shows lines of text, the first in bold, beside the pointer, inside the element that holds `box`.
+  const show = (box, event, lines) => {
+    box.replaceChildren(...lines.map((text, i) => element(i ? 'div' : 'strong', {textContent: text})));
+    const room = box.parentElement.getBoundingClientRect();
+    box.style.display = 'block';
+    box.style.left = Math.max(Math.min(event.clientX - room.left + 14, room.width - box.offsetWidth - 4), 0) + 'px';
+    box.style.top = event.clientY - room.top + 14 + 'px';
+  };
+
+  // For those who listen: `text` once things are quiet.
+  const said = document.getElementById('said');
+  let saying = 0;
+  const say = text => {
+    clearTimeout(saying);
+    saying = setTimeout(() => said.textContent = text, 250);
+  };
+
+  new_theme();
+  return {data, numbers, element, bytes, time, ticks, colour, on_theme, later, prepare, view_of, level_at, show, say};
+})();
