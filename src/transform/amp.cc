@@ -83,10 +83,46 @@ class Amp final : public Transform {
     return effect;
   }
 
+  bool only_retimes(std::string_view setting) const override {
+    // What is added goes in front of the kernel that starts first, which depends on times.
+    const bool adds = cast_time_ > Nanoseconds(0) || scaler_time_ > Nanoseconds(0);
+    const bool is_factor =
+        setting == "compute_factor" || setting == "memory_factor" || setting == "tf32_factor";
+    return !adds && !device_peaks_ && (is_factor || setting == "shortest");
+  }
+
+  std::vector<RetimedTask> retimed(const Graph& graph) const override {
+    KernelClasses classes(graph);
+    std::vector<RetimedTask> retimed;
+    for (const TaskId id : where_.select(graph)) {
+      const Task& task = graph.task(id);
+      if (gains(task, classes) != Gain::faster) continue;
+      retimed.push_back({.task = id, .kind = static_cast<std::uint32_t>(bound_of(task, classes))});
+    }
+    return retimed;
+  }
+
+  void retime(std::span<const RetimedTask> tasks, std::span<const Nanoseconds> before,
+              std::span<Nanoseconds> after) const override {
+    const Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const double factor = factors.of(static_cast<Bound>(tasks[i].kind));
+      after[i] = at_factor(before[i], factor, Nanoseconds(0));
+    }
+  }
+
  private:
+  enum class Bound : std::uint8_t { memory, compute, tf32 };
+  enum class Gain : std::uint8_t { faster, none, update, half };
+
   struct Factors {
     double compute, memory, tf32;
     Throughput half;  ///< The peak no kernel exceeds; 0: unknown.
+
+    double of(Bound bound) const {
+      if (bound == Bound::memory) return memory;
+      return bound == Bound::tf32 ? tf32 : compute;
+    }
   };
   struct Tally {
     std::size_t compute = 0, memory = 0, tf32 = 0, half = 0, update = 0, changed = 0, added = 0;
@@ -113,32 +149,39 @@ class Amp final : public Transform {
     return {ratio(device.fp32, efficiency_), memory_factor_, ratio(tf32, 1), half};
   }
 
+  Gain gains(const Task& task, KernelClasses& classes) const {
+    if (task.kind != TaskKind::kernel) return Gain::none;
+    if (task.phase == Phase::update && !optimizer_) return Gain::update;
+    return classes.of(task.name).half_precision ? Gain::half : Gain::faster;
+  }
+
+  static Bound bound_of(const Task& task, KernelClasses& classes) {
+    const KernelClass& kernel = classes.of(task.name);
+    if (kernel.bound != Boundness::compute) return Bound::memory;
+    return kernel.tensor_cores ? Bound::tf32 : Bound::compute;
+  }
+
+  /// `least`: what the arithmetic takes at the peak.
+  Nanoseconds at_factor(Nanoseconds before, double factor, Nanoseconds least) const {
+    const Nanoseconds wanted = std::max(scaled(before, factor), least);
+    return factor < 1 ? std::min(before, std::max(wanted, shortest_)) : wanted;
+  }
+
   void speed_up(Graph& graph, TaskId id, KernelClasses& classes, const Factors& factors,
                 Tally& tally) const {
     Task& task = graph.task(id);
-    if (task.kind != TaskKind::kernel) return;
-    if (task.phase == Phase::update && !optimizer_) {
-      ++tally.update;
-      return;
-    }
-    const KernelClass& kernel = classes.of(task.name);
-    if (kernel.half_precision) {
-      ++tally.half;
-      return;
-    }
-    double factor = factors.memory;
-    if (kernel.bound == Boundness::compute) {
-      factor = kernel.tensor_cores ? factors.tf32 : factors.compute;
-      ++(kernel.tensor_cores ? tally.tf32 : tally.compute);
-    } else {
-      ++tally.memory;
-    }
-    Nanoseconds wanted = scaled(task.duration, factor);
+    const Gain gain = gains(task, classes);
+    if (gain == Gain::update) ++tally.update;
+    if (gain == Gain::half) ++tally.half;
+    if (gain != Gain::faster) return;
+    const Bound bound = bound_of(task, classes);
+    ++(bound == Bound::memory ? tally.memory : bound == Bound::tf32 ? tally.tf32 : tally.compute);
+    Nanoseconds least{0};
     if (task.flops > 0 && factors.half.flops_per_second > 0) {
       const double seconds = task.flops / factors.half.flops_per_second;
-      wanted = std::max(wanted, scaled(Nanoseconds(1'000'000'000), std::min(seconds, 1e6)));
+      least = scaled(Nanoseconds(1'000'000'000), std::min(seconds, 1e6));
     }
-    if (factor < 1) wanted = std::min(task.duration, std::max(wanted, shortest_));
+    const Nanoseconds wanted = at_factor(task.duration, factors.of(bound), least);
     if (wanted != task.duration) ++tally.changed;
     task.duration = wanted;
   }

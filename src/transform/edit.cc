@@ -174,6 +174,13 @@ Effect change_durations(Graph& graph, const std::vector<TaskId>& tasks,
   return effect;
 }
 
+std::vector<RetimedTask> as_retimed(const std::vector<TaskId>& tasks) {
+  std::vector<RetimedTask> retimed;
+  retimed.reserve(tasks.size());
+  for (const TaskId task : tasks) retimed.push_back({.task = task});
+  return retimed;
+}
+
 bool runs_on_host(TaskKind kind) {
   return kind == TaskKind::host || kind == TaskKind::input || kind == TaskKind::launch ||
          kind == TaskKind::sync;

@@ -67,6 +67,9 @@ Nanoseconds total_duration(const Graph& graph, const std::vector<TaskId>& tasks)
 Effect change_durations(Graph& graph, const std::vector<TaskId>& tasks,
                         const std::function<Nanoseconds(Nanoseconds)>& wanted);
 
+/// For transforms that treat all of them alike.
+std::vector<RetimedTask> as_retimed(const std::vector<TaskId>& tasks);
+
 /// Runs on a thread of the host, as opposed to a device, link or disk.
 bool runs_on_host(TaskKind kind);
 

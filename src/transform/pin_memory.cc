@@ -51,7 +51,7 @@ class PinMemory final : public Transform {
     for (const TaskId id : copies) {
       Task& task = graph.task(id);
       before += task.duration;
-      const Nanoseconds pinned = pinned_time(task);
+      const Nanoseconds pinned = pinned_time(task.kind, task.bytes, task.duration);
       if (pinned != task.duration) ++effect.changed;
       task.duration = pinned;
       after += pinned;
@@ -70,6 +70,29 @@ class PinMemory final : public Transform {
           "way out; give bandwidth where it was measured");
     }
     return effect;
+  }
+
+  bool only_retimes(std::string_view setting) const override {
+    return setting == "bandwidth" || setting == "host_copy";
+  }
+
+  std::vector<RetimedTask> retimed(const Graph& graph) const override {
+    std::vector<RetimedTask> retimed;
+    for (const TaskId id : find_copies(graph)) {
+      const Task& task = graph.task(id);
+      // A double holds the bytes of any copy there is, up to 2^53, exactly.
+      retimed.push_back(
+          {id, static_cast<std::uint32_t>(task.kind), static_cast<double>(task.bytes.count)});
+    }
+    return retimed;
+  }
+
+  void retime(std::span<const RetimedTask> tasks, std::span<const Nanoseconds> before,
+              std::span<Nanoseconds> after) const override {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Bytes bytes{static_cast<std::int64_t>(tasks[i].amount)};
+      after[i] = pinned_time(static_cast<TaskKind>(tasks[i].kind), bytes, before[i]);
+    }
   }
 
  private:
@@ -94,13 +117,11 @@ class PinMemory final : public Transform {
     return copies;
   }
 
-  Nanoseconds pinned_time(const Task& task) const {
-    if (bandwidth_.bytes_per_second > 0) {
-      return std::min(task.duration, time_for(task.bytes, bandwidth_));
-    }
-    if (task.kind == TaskKind::copy_in || host_copy_.bytes_per_second <= 0) return task.duration;
+  Nanoseconds pinned_time(TaskKind kind, Bytes bytes, Nanoseconds recorded) const {
+    if (bandwidth_.bytes_per_second > 0) return std::min(recorded, time_for(bytes, bandwidth_));
+    if (kind == TaskKind::copy_in || host_copy_.bytes_per_second <= 0) return recorded;
     // No more than half: the device's part is no faster than the host's, which also reads it once.
-    return std::max(task.duration - time_for(task.bytes, host_copy_), task.duration / 2);
+    return std::max(recorded - time_for(bytes, host_copy_), recorded / 2);
   }
 
   Selector where_;

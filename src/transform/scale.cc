@@ -20,14 +20,31 @@ class Scale final : public Transform {
   }
 
   Effect apply(Graph& graph) const override {
-    return change_durations(graph, where_.select_some(graph), [&](Nanoseconds duration) {
-      const Nanoseconds time = scaled(duration, factor_);
-      const Nanoseconds most = Nanoseconds::max() - std::max(by_, Nanoseconds(0));
-      return std::max(std::min(time, most) + by_, Nanoseconds(0));
-    });
+    return change_durations(graph, where_.select_some(graph),
+                            [&](Nanoseconds duration) { return changed(duration); });
+  }
+
+  bool only_retimes(std::string_view setting) const override {
+    return setting == "factor" || setting == "by";
+  }
+
+  std::vector<RetimedTask> retimed(const Graph& graph) const override {
+    return as_retimed(where_.select_some(graph));
+  }
+
+  void retime(std::span<const RetimedTask>, std::span<const Nanoseconds> before,
+              std::span<Nanoseconds> after) const override {
+    std::transform(before.begin(), before.end(), after.begin(),
+                   [&](Nanoseconds duration) { return changed(duration); });
   }
 
  private:
+  Nanoseconds changed(Nanoseconds duration) const {
+    const Nanoseconds time = scaled(duration, factor_);
+    const Nanoseconds most = Nanoseconds::max() - std::max(by_, Nanoseconds(0));
+    return std::max(std::min(time, most) + by_, Nanoseconds(0));
+  }
+
   Selector where_;
   double factor_ = 1;
   Nanoseconds by_{0};

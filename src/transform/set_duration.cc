@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "foretrace/select.h"
 #include "transform/edit.h"
 #include "transform/registered.h"
@@ -16,6 +18,18 @@ class SetDuration final : public Transform {
   Effect apply(Graph& graph) const override {
     return change_durations(graph, where_.select_some(graph),
                             [&](Nanoseconds duration) { return duration_.value_or(duration); });
+  }
+
+  bool only_retimes(std::string_view setting) const override { return setting == "duration"; }
+
+  std::vector<RetimedTask> retimed(const Graph& graph) const override {
+    return as_retimed(where_.select_some(graph));
+  }
+
+  void retime(std::span<const RetimedTask>, std::span<const Nanoseconds> before,
+              std::span<Nanoseconds> after) const override {
+    std::transform(before.begin(), before.end(), after.begin(),
+                   [&](Nanoseconds duration) { return duration_.value_or(duration); });
   }
 
  private:
