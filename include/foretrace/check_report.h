@@ -1,0 +1,104 @@
+#pragma once
+
+// The answer of `foretrace check`: is a job worse than the baseline that was committed for it, by
+// which figures, and because of what. A figure is judged by an interval of its change, as steps
+// vary:
+//
+//     change   --|-----limit-----|-->
+//      [==]                           passed      not beyond the limit
+//           [=======|=====]           undecided   may be on either side
+//                      [==]           failed      beyond it for sure
+//
+// The same answer goes to people, to GitHub and GitLab, and to programs that plot it over time.
+
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/notes.h"
+#include "foretrace/report.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+/// In the order of severity.
+enum class Standing : std::uint8_t { left_out, passed, warned, undecided, failed };
+std::string_view to_string(Standing standing);
+
+/// What a figure counts in. Of a share, values are parts of a million.
+enum class FigureUnit : std::uint8_t { time, bytes, count, share };
+
+struct CheckedFigure {
+  std::string name;  ///< "step_time"
+  std::string says;  ///< What it is, in words.
+  FigureUnit unit = FigureUnit::count;
+  bool less_is_worse = false;
+  std::optional<std::int64_t> before, after;
+  std::int64_t lower = 0, upper = 0;  ///< Of the change, after - before.
+  std::string limit, warn_limit;      ///< "5%", as written; empty: none.
+  Standing standing = Standing::passed;
+  std::string why;  ///< Why it is left out or undecided.
+};
+
+/// What made figures worse: one place in the program, and what changed there.
+struct CheckCause {
+  std::string what;   ///< "12 new cudaStreamSynchronize"
+  std::string where;  ///< "train.py:88 in main, aten::item"; empty where nothing tells.
+  std::string file;   ///< From the root of the sources, as far as found; may be empty.
+  int line = 0;
+  std::string kind;                   ///< "sync", "kernel", "copy" ...
+  Nanoseconds local{0};               ///< Added work a step, there alone.
+  std::optional<Nanoseconds> effect;  ///< On the step time, by a replay without it.
+  Bytes bytes{};                      ///< At the peak, or a step of what is never freed.
+  std::int64_t count_before = 0, count_after = 0;
+  std::string figure;  ///< The one that it weighs most on: "syncs".
+};
+
+struct CheckReport {
+  std::vector<InputFile> inputs;
+  std::string baseline;  ///< Path.
+  std::string scenario;  ///< "as recorded", or the steps of the what-if.
+  bool structure_only = false;
+  bool same_structure = false;  ///< The same work in the same places, times aside.
+  std::vector<CheckedFigure> figures;
+  std::vector<CheckCause> causes;        ///< Greatest first.
+  Standing standing = Standing::passed;  ///< The worst of all figures.
+  Notes notes;
+};
+
+/// "188 ms", "11.3 GB", "12", "83.2 %".
+std::string figure_text(FigureUnit unit, std::int64_t value);
+/// "+25.3 %", or the difference where there was nothing before.
+std::string figure_change(const CheckedFigure& figure);
+/// One sentence: "step_time 150 ms -> 188 ms (+25.3 %), limit 5%".
+std::string figure_sentence(const CheckedFigure& figure);
+/// "+38 ms  12 new cudaStreamSynchronize from train.py:88".
+std::string cause_sentence(const CheckCause& cause);
+/// The verdict in one line, begun by one word.
+std::string check_headline(const CheckReport& report);
+
+/// One per form: text, json, markdown, junit, github, bencher, benchmark.
+struct CheckForm {
+  std::string_view name, summary;
+  void (*write)(const CheckReport& report, std::ostream& out);
+};
+const std::vector<CheckForm>& check_forms();
+
+/// "foretrace.check/1".
+nlohmann::json to_json(const CheckReport& report);
+void write_check_text(const CheckReport& report, std::ostream& out);
+void write_check_markdown(const CheckReport& report, std::ostream& out);
+/// One test a figure. Viewers that show the body of a failure only have the numbers there.
+void write_check_junit(const CheckReport& report, std::ostream& out);
+/// Workflow commands: at most ten annotations of a kind, as GitHub shows no more of a step.
+void write_check_github(const CheckReport& report, std::ostream& out);
+/// Bencher Metric Format (bencher.dev).
+void write_check_bencher(const CheckReport& report, std::ostream& out);
+/// customSmallerIsBetter of github-action-benchmark.
+void write_check_benchmark(const CheckReport& report, std::ostream& out);
+
+}  // namespace foretrace

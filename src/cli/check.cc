@@ -1,0 +1,270 @@
+#include "foretrace/check.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "foretrace/error.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// GitHub refuses a step's summary of more than this.
+constexpr std::size_t kLongestSummary = 1024 * 1024;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Where build servers say the sources are, else the repository around the working directory.
+std::string guessed_source_root() {
+  for (const char* name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"}) {
+    if (const std::string folder = environment(name); !folder.empty()) return folder;
+  }
+  std::error_code error;
+  for (fs::path folder = fs::current_path(error); !error && !folder.empty();
+       folder = folder.parent_path()) {
+    if (fs::exists(folder / ".git", error)) return folder.string();
+    if (folder == folder.root_path()) break;
+  }
+  return {};
+}
+
+/// Whole lines of at most `room` bytes, and a word on what is missing.
+std::string cut_to(std::string text, std::size_t room) {
+  if (text.size() <= room) return text;
+  constexpr std::string_view kCut = "\n(cut: the summary is full)\n";
+  if (room < kCut.size()) return {};
+  const std::size_t end = text.rfind('\n', room - kCut.size());
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  return text.append(kCut);
+}
+
+void write_file(const std::string& path, const std::string& text, std::ios::openmode mode) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | mode);
+  file << text;
+  file.close();
+  if (!file) throw Error("cannot write '" + path + "': " + std::strerror(errno));
+}
+
+/// Behind what other steps wrote there.
+void append_summary(const std::string& path, const std::string& text) {
+  std::error_code none;
+  const std::uintmax_t there = fs::exists(path, none) ? fs::file_size(path, none) : 0;
+  const std::size_t room = there >= kLongestSummary ? 0 : kLongestSummary - there;
+  write_file(path, cut_to(text, room), std::ios::app);
+}
+
+struct CheckCommand {
+  std::string trace, baseline, scenario_path, undecided, source_root, summary;
+  std::vector<std::string> steps, most, warn;
+  /// By the name of the form: where else it goes.
+  std::vector<std::pair<std::string_view, std::string>> files;
+  bool structure_only = false, bless_it = false, github = false, quiet = false;
+  FormatOption format{{}, "text"};
+  OutputOption output;
+  CacheOptions cache;
+
+  void add_to(CLI::App& command) {
+    add_trace(command, trace);
+    command
+        .add_option("--baseline", baseline,
+                    "The committed file that the trace is held against; --bless makes it")
+        ->type_name("FILE")
+        ->required();
+    command
+        .add_option("--max", most,
+                    "Fails if this becomes worse by more: step_time:5%, peak_reserved:200MB, "
+                    "syncs:+0, overlap:-5%, host_time:5%+2ms, kernels:off; may be repeated")
+        ->type_name("METRIC:LIMIT")
+        ->allow_extra_args(false);
+    command.add_option("--warn", warn, "The same, but only warns")
+        ->type_name("METRIC:LIMIT")
+        ->allow_extra_args(false);
+    command
+        .add_option("--scenario", scenario_path,
+                    "Check the prediction of this scenario instead of the recording")
+        ->type_name("FILE");
+    command.add_option("--with", steps, "The same for a transform with its settings")
+        ->type_name("STEP")
+        ->allow_extra_args(false);
+    command.add_flag("--structure-only", structure_only,
+                     "Compare counts, bytes, memory and possible overlap but no times, as a busy "
+                     "device allows");
+    command.add_flag("--bless", bless_it,
+                     "Make the trace the baseline; limits stay as they are in the file");
+    command
+        .add_option("--undecided", undecided,
+                    "What to take metrics for whose interval straddles the limit: pass or fail")
+        ->type_name("pass|fail");
+    add_outputs(command);
+    command.add_flag("--quiet", quiet, "Show no progress");
+    cache.add_to(command);
+  }
+
+  void add_outputs(CLI::App& command) {
+    for (const CheckForm& form : check_forms()) format.names.push_back(form.name);
+    format.add_to(command);
+    output.add_to(command);
+    for (const CheckForm& form : check_forms()) {
+      if (form.name != "text" && form.name != "github") files.emplace_back(form.name, "");
+    }
+    for (auto& [name, path] : files)
+      command
+          .add_option("--" + std::string(name), path,
+                      "Also write the answer there: " + std::string(summary_of(name)))
+          ->type_name("FILE");
+    command.add_flag("--github", github,
+                     "Also print annotations of source lines, and append the answer to "
+                     "$GITHUB_STEP_SUMMARY if that is set");
+    command.add_option("--summary", summary, "Append the answer to this file, as markdown")
+        ->type_name("FILE");
+    command
+        .add_option("--source-root", source_root,
+                    "Folder that annotated files are relative to; the repository if not given")
+        ->type_name("FOLDER");
+  }
+
+  static std::string_view summary_of(std::string_view name) {
+    for (const CheckForm& form : check_forms()) {
+      if (form.name == name) return form.summary;
+    }
+    return {};
+  }
+
+  Scenario scenario() const {
+    Scenario asked;
+    if (!scenario_path.empty()) asked = read_scenario(scenario_path);
+    for (const std::string& step : steps) {
+      asked.transforms.push_back(
+          within("--with " + step, [&] { return read_transform_text(step); }));
+      asked.uses.push_back(step);
+    }
+    asked.trace = trace;
+    return asked;
+  }
+
+  /// The last one given holds.
+  static void add_limit(std::map<std::string, Limit>& limits, std::pair<std::string, Limit> limit) {
+    limits.insert_or_assign(std::move(limit.first), std::move(limit.second));
+  }
+
+  CheckOptions options() const {
+    CheckOptions chosen;
+    for (const std::string& text : most)
+      add_limit(chosen.fail, within("--max", [&] { return parse_named_limit(text); }));
+    for (const std::string& text : warn)
+      add_limit(chosen.warn, within("--warn", [&] { return parse_named_limit(text); }));
+    chosen.structure_only = structure_only;
+    if (!undecided.empty() && undecided != "pass" && undecided != "fail")
+      throw Error("--undecided: must be pass or fail, got '" + undecided + "'");
+    if (!undecided.empty())
+      chosen.undecided = undecided == "pass" ? Standing::passed : Standing::failed;
+    std::error_code none;
+    if (!source_root.empty() && !fs::is_directory(source_root, none))
+      throw Error("--source-root: must be a folder, got '" + source_root + "'");
+    chosen.source_root = source_root.empty() ? guessed_source_root() : source_root;
+    chosen.cache_folder = cache.chosen();
+    return chosen;
+  }
+
+  void run(Session& session) const {
+    format.check();
+    const Scenario asked = scenario();
+    const CheckOptions chosen = options();
+    std::error_code none;
+    const bool exists = fs::exists(baseline, none);
+    if (bless_it) return make_baseline(session, asked, chosen, exists);
+    if (!exists)
+      throw Error("there is no baseline '" + baseline + "' yet; a run with --bless makes it: " +
+                  "foretrace check " + trace + " --baseline " + baseline + " --bless");
+    const CheckBaseline stored = read_baseline(baseline);
+    const CheckReport report = [&] {
+      const Progress progress("checking " + trace, quiet);
+      CheckReport found = check(trace, asked, stored, chosen);
+      found.baseline = baseline;
+      return found;
+    }();
+    answer(session, report);
+    session.exit_code = exit_code(report.standing);
+  }
+
+  /// The limits of a file that cannot be compared any more are kept, if they can be read.
+  void make_baseline(Session& session, const Scenario& asked, const CheckOptions& chosen,
+                     bool exists) const {
+    std::optional<CheckBaseline> old;
+    if (exists) {
+      try {
+        old = read_baseline(baseline);
+      } catch (const Error& error) {
+        std::cerr << "foretrace: warning: the limits of the old baseline are lost: " << error.what()
+                  << '\n';
+      }
+    }
+    const CheckBaseline blessed = [&] {
+      const Progress progress("summarizing " + trace, quiet);
+      return bless(trace, asked, chosen, old ? &*old : nullptr);
+    }();
+    write_file(baseline, write_baseline(blessed), std::ios::trunc);
+    output.write(session, [&](std::ostream& out) {
+      out << "Wrote " << baseline << ": " << blessed.summary.figures.size() << " metrics, "
+          << blessed.summary.groups.size() << " groups of work. Commit it.\n";
+      for (const auto& [name, values] : blessed.summary.figures) {
+        const FigureEntry& entry = figure_entry(name);
+        const auto limit = blessed.fail.find(name);
+        out << "  " << name << ' ' << figure_text(entry.unit, figure_value(entry, values))
+            << (limit == blessed.fail.end() ? ", no limit" : ", limit " + limit->second.text);
+        if (old && old->summary.figures.contains(name)) {
+          const std::int64_t was = figure_value(entry, old->summary.figures.at(name));
+          if (was != figure_value(entry, values)) out << ", was " << figure_text(entry.unit, was);
+        }
+        out << '\n';
+      }
+    });
+  }
+
+  void answer(Session& session, const CheckReport& report) const {
+    for (const auto& [name, path] : files) {
+      if (!path.empty()) write_file(path, as_form(name, report), std::ios::trunc);
+    }
+    const std::string markdown = as_form("markdown", report) + "\n";
+    if (!summary.empty()) append_summary(summary, markdown);
+    output.write(session, [&](std::ostream& out) { out << as_form(format.chosen, report); });
+    if (!github) return;
+    const std::string step_summary = environment("GITHUB_STEP_SUMMARY");
+    if (!step_summary.empty()) append_summary(step_summary, markdown);
+    if (format.chosen != "github" || !output.path.empty()) write_check_github(report, session.out);
+  }
+
+  static std::string as_form(std::string_view name, const CheckReport& report) {
+    std::ostringstream out;
+    for (const CheckForm& form : check_forms()) {
+      if (form.name == name) form.write(report, out);
+    }
+    return out.str();
+  }
+
+  static int exit_code(Standing standing) {
+    if (standing == Standing::failed) return kCheckFailed;
+    return standing == Standing::undecided || standing == Standing::left_out ? kUndecided
+                                                                             : kAnswered;
+  }
+};
+
+}  // namespace
+
+void add_check(CLI::App& command, Session& session) { add_command<CheckCommand>(command, session); }
+
+}  // namespace foretrace

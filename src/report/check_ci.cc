@@ -1,0 +1,212 @@
+// What build servers read: JUnit's XML, and the workflow commands of GitHub.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/check_report.h"
+#include "report/json_text.h"
+
+namespace foretrace {
+namespace {
+
+/// XML 1.0 allows no control characters but tab and line breaks, however they are written.
+std::string xml_text(std::string_view text) {
+  std::string escaped;
+  for (const char c : nlohmann::json::parse(json_text(std::string(text))).get<std::string>()) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') escaped += c;
+    }
+  }
+  return escaped;
+}
+
+/// Of workflow commands: data may hold neither % nor line breaks, properties no : and , either.
+std::string command_text(std::string_view text, bool is_property) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '%') {
+      escaped += "%25";
+    } else if (c == '\r') {
+      escaped += "%0D";
+    } else if (c == '\n') {
+      escaped += "%0A";
+    } else if (is_property && c == ':') {
+      escaped += "%3A";
+    } else if (is_property && c == ',') {
+      escaped += "%2C";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string seconds(std::int64_t nanoseconds) {
+  return to_fixed(static_cast<double>(nanoseconds) * 1e-9, 9);
+}
+
+/// Those of the causes that tell of this figure come first; all of them may matter.
+std::string failure_body(const CheckReport& report, const CheckedFigure& figure) {
+  std::string body = figure_sentence(figure) + "\n" + figure.says + "\n";
+  for (const bool own : {true, false}) {
+    for (const CheckCause& cause : report.causes) {
+      if ((cause.figure == figure.name) == own) body += "  " + cause_sentence(cause) + "\n";
+    }
+  }
+  return body;
+}
+
+void write_test(const CheckReport& report, const CheckedFigure& figure, std::ostream& out) {
+  out << "    <testcase name=\"" << xml_text(figure.name) << "\" classname=\"foretrace.check."
+      << xml_text(report.scenario) << "\" time=\""
+      << (figure.unit == FigureUnit::time ? seconds(figure.after.value_or(0)) : "0") << '"';
+  const auto cause = std::find_if(
+      report.causes.begin(), report.causes.end(),
+      [&](const CheckCause& one) { return one.figure == figure.name && !one.file.empty(); });
+  if (cause != report.causes.end()) {
+    out << " file=\"" << xml_text(cause->file) << '"';
+    if (cause->line > 0) out << " line=\"" << cause->line << '"';
+  }
+  const std::string message = xml_text(figure_sentence(figure));
+  switch (figure.standing) {
+    case Standing::failed:
+      out << ">\n      <failure type=\"regression\" message=\"" << message << "\">"
+          << xml_text(failure_body(report, figure)) << "</failure>\n    </testcase>\n";
+      return;
+    case Standing::undecided:
+      out << ">\n      <error type=\"undecided\" message=\"" << message << "\">"
+          << xml_text(failure_body(report, figure)) << "</error>\n    </testcase>\n";
+      return;
+    case Standing::left_out:
+      out << ">\n      <skipped message=\"" << xml_text(figure.why) << "\"/>\n    </testcase>\n";
+      return;
+    case Standing::warned:
+      out << ">\n      <system-out>" << xml_text("warning: " + failure_body(report, figure))
+          << "</system-out>\n    </testcase>\n";
+      return;
+    case Standing::passed:
+      out << "/>\n";
+  }
+}
+
+std::size_t tests_standing(const CheckReport& report, Standing standing) {
+  return static_cast<std::size_t>(
+      std::count_if(report.figures.begin(), report.figures.end(),
+                    [&](const CheckedFigure& figure) { return figure.standing == standing; }));
+}
+
+/// GitHub shows no more annotations of a kind than these of a step.
+constexpr std::size_t kMostAnnotations = 10;
+
+/// Annotations of one kind, of which the last says how many there are more.
+class Annotations {
+ public:
+  explicit Annotations(std::string kind) : kind_(std::move(kind)) {}
+  void add(const std::string& properties, const std::string& message) {
+    lines_.push_back("::" + kind_ + " " + properties + "::" + command_text(message, false));
+  }
+  void write(std::ostream& out) const {
+    const bool all = lines_.size() <= kMostAnnotations;
+    const std::size_t shown = all ? lines_.size() : kMostAnnotations - 1;
+    for (std::size_t i = 0; i < shown; ++i) out << lines_[i] << '\n';
+    if (!all)
+      out << "::" << kind_ << " title=foretrace::" << lines_.size() - shown
+          << " more in the summary\n";
+  }
+
+ private:
+  std::string kind_;
+  std::vector<std::string> lines_;
+};
+
+std::string cause_properties(const CheckCause& cause, const std::string& title) {
+  std::string properties;
+  if (!cause.file.empty()) {
+    properties = "file=" + command_text(cause.file, true) + ",";
+    if (cause.line > 0) properties += "line=" + std::to_string(cause.line) + ",";
+  }
+  return properties + "title=" + command_text(title, true);
+}
+
+}  // namespace
+
+void write_check_junit(const CheckReport& report, std::ostream& out) {
+  const std::string counts =
+      "tests=\"" + std::to_string(report.figures.size()) + "\" failures=\"" +
+      std::to_string(tests_standing(report, Standing::failed)) + "\" errors=\"" +
+      std::to_string(tests_standing(report, Standing::undecided)) + "\" skipped=\"" +
+      std::to_string(tests_standing(report, Standing::left_out)) + "\" time=\"0\"";
+  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"foretrace\" " << counts
+      << ">\n  <testsuite name=\"foretrace check\" " << counts << ">\n    <properties>\n";
+  const std::pair<const char*, std::string> properties[] = {
+      {"scenario", report.scenario},
+      {"baseline", report.baseline},
+      {"standing", std::string(to_string(report.standing))},
+      {"structure_only", report.structure_only ? "true" : "false"}};
+  for (const auto& [name, value] : properties) {
+    out << "      <property name=\"" << name << "\" value=\"" << xml_text(value) << "\"/>\n";
+  }
+  out << "    </properties>\n";
+  for (const CheckedFigure& figure : report.figures) write_test(report, figure, out);
+  out << "  </testsuite>\n</testsuites>\n";
+}
+
+void write_check_github(const CheckReport& report, std::ostream& out) {
+  Annotations errors("error"), warnings("warning");
+  const auto annotations_for = [&](Standing standing) -> Annotations* {
+    if (standing == Standing::failed) return &errors;
+    return standing == Standing::undecided || standing == Standing::warned ? &warnings : nullptr;
+  };
+  const auto standing_of = [&](const std::string& name) {
+    for (const CheckedFigure& figure : report.figures) {
+      if (figure.name == name) return figure.standing;
+    }
+    return Standing::left_out;
+  };
+  for (const CheckCause& cause : report.causes) {
+    if (Annotations* list = annotations_for(standing_of(cause.figure)))
+      list->add(cause_properties(cause, "foretrace: " + cause.figure), cause_sentence(cause));
+  }
+  for (const CheckedFigure& figure : report.figures) {
+    const bool is_told =
+        std::any_of(report.causes.begin(), report.causes.end(),
+                    [&](const CheckCause& cause) { return cause.figure == figure.name; });
+    Annotations* list = annotations_for(figure.standing);
+    if (list == nullptr || is_told) continue;
+    list->add("title=" + command_text("foretrace: " + figure.name, true), figure_sentence(figure));
+  }
+  errors.write(out);
+  warnings.write(out);
+  out << "::notice title=foretrace::" << command_text(check_headline(report), false) << '\n';
+}
+
+const std::vector<CheckForm>& check_forms() {
+  static const std::vector<CheckForm> forms = {
+      {"text", "for people", write_check_text},
+      {"json", "all of it",
+       [](const CheckReport& report, std::ostream& out) {
+         out << json_text(to_json(report)) << '\n';
+       }},
+      {"markdown", "tables for a comment or a summary", write_check_markdown},
+      {"junit", "a test for each metric, as XML", write_check_junit},
+      {"github", "annotations of source lines", write_check_github},
+      {"bencher", "Bencher Metric Format", write_check_bencher},
+      {"benchmark", "customSmallerIsBetter of github-action-benchmark", write_check_benchmark}};
+  return forms;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,78 @@
+#include <ostream>
+
+#include "foretrace/check_report.h"
+#include "report/table.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+std::string shown_value(const CheckedFigure& figure, const std::optional<std::int64_t>& value) {
+  return value ? figure_text(figure.unit, *value) : "-";
+}
+
+std::string standing_words(const CheckedFigure& figure) {
+  std::string text =
+      figure.standing == Standing::left_out ? "left out" : std::string(to_string(figure.standing));
+  if (!figure.why.empty()) text += ": " + figure.why;
+  return text;
+}
+
+Table check_table(const CheckReport& report) {
+  Table table{.heading = {"", "baseline", "now", "change", "limit", "warns", ""},
+              .rows = {},
+              .left = {0, 6}};
+  for (const CheckedFigure& figure : report.figures) {
+    table.rows.push_back(
+        {figure.name, shown_value(figure, figure.before), shown_value(figure, figure.after),
+         figure_change(figure), figure.limit.empty() ? "-" : figure.limit,
+         figure.warn_limit.empty() ? "-" : figure.warn_limit, standing_words(figure)});
+  }
+  return table;
+}
+
+std::string structure_words(const CheckReport& report) {
+  std::string text = report.same_structure ? "the same work at the same places as in the baseline"
+                                           : "not the same work as in the baseline";
+  if (report.structure_only) text += "; times were not compared";
+  return text;
+}
+
+}  // namespace
+
+void write_check_text(const CheckReport& report, std::ostream& out) {
+  out << check_headline(report) << "\n\n";
+  if (!report.causes.empty()) {
+    out << "Because of\n";
+    for (const CheckCause& cause : report.causes) out << "  - " << cause_sentence(cause) << '\n';
+    out << '\n';
+  }
+  out << "Scenario      " << report.scenario << '\n';
+  out << "Structure     " << structure_words(report) << "\n\n";
+  write_aligned(check_table(report), out);
+  if (report.notes.empty()) return;
+  out << "\nNotes\n";
+  for (const Note& note : report.notes.all()) out << "  - " << note_text(note) << '\n';
+}
+
+void write_check_markdown(const CheckReport& report, std::ostream& out) {
+  out << "### Foretrace: " << check_headline(report) << "\n\n";
+  if (!report.causes.empty()) {
+    Table causes{
+        .heading = {"cause", "where", "step time", "work there"}, .rows = {}, .left = {0, 1}};
+    for (const CheckCause& cause : report.causes) {
+      causes.rows.push_back(
+          {cause.what, cause.where,
+           cause.effect ? (*cause.effect > 0ns ? "+" : "") + to_text(*cause.effect) : "-",
+           cause.local > 0ns ? "+" + to_text(cause.local) : "-"});
+    }
+    write_markdown_table(causes, out);
+    out << '\n';
+  }
+  write_markdown_table(check_table(report), out);
+  out << "\nScenario: " << report.scenario << "; " << structure_words(report) << ".\n";
+  for (const Note& note : report.notes.all()) out << "\n- " << note_text(note);
+  if (!report.notes.empty()) out << '\n';
+}
+
+}  // namespace foretrace

@@ -1,0 +1,126 @@
+// The sentences that all forms of the answer share.
+
+#include <cmath>
+
+#include "foretrace/check_report.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+std::string signed_text(FigureUnit unit, std::int64_t value) {
+  return (value > 0 ? "+" : "") + figure_text(unit, value);
+}
+
+std::size_t figures_standing(const CheckReport& report, Standing standing) {
+  std::size_t count = 0;
+  for (const CheckedFigure& figure : report.figures) count += figure.standing == standing ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+std::string_view to_string(Standing standing) {
+  switch (standing) {
+    case Standing::left_out:
+      return "left_out";
+    case Standing::passed:
+      return "passed";
+    case Standing::warned:
+      return "warned";
+    case Standing::undecided:
+      return "undecided";
+    case Standing::failed:
+      return "failed";
+  }
+  return "";
+}
+
+std::string figure_text(FigureUnit unit, std::int64_t value) {
+  switch (unit) {
+    case FigureUnit::time:
+      return to_text(Nanoseconds(value));
+    case FigureUnit::bytes:
+      return to_text(Bytes{value});
+    case FigureUnit::count:
+      return grouped(value);
+    case FigureUnit::share:
+      return to_fixed(static_cast<double>(value) / 10'000, 1) + " %";
+  }
+  return {};
+}
+
+std::string figure_change(const CheckedFigure& figure) {
+  if (!figure.before || !figure.after) return "-";
+  const std::int64_t change = *figure.after - *figure.before;
+  if (change == 0) return "0";
+  if (figure.unit == FigureUnit::share)
+    return (change > 0 ? "+" : "") + to_fixed(static_cast<double>(change) / 10'000, 1) + " points";
+  const std::string difference = signed_text(figure.unit, change);
+  if (*figure.before == 0) return difference;
+  const double relative =
+      static_cast<double>(change) / std::abs(static_cast<double>(*figure.before));
+  return figure.unit == FigureUnit::count ? difference : to_percent(relative);
+}
+
+std::string figure_sentence(const CheckedFigure& figure) {
+  std::string text = figure.name;
+  if (figure.before) text += " " + figure_text(figure.unit, *figure.before);
+  if (figure.after)
+    text += (figure.before ? " -> " : " ") + figure_text(figure.unit, *figure.after);
+  if (figure.before && figure.after) {
+    text += " (" + figure_change(figure);
+    if (figure.standing == Standing::undecided)
+      text += ", between " + signed_text(figure.unit, figure.lower) + " and " +
+              signed_text(figure.unit, figure.upper);
+    text += ")";
+  }
+  const bool is_warning = figure.standing == Standing::warned;
+  const std::string& limit = is_warning ? figure.warn_limit : figure.limit;
+  if (!limit.empty()) text += (is_warning ? ", warns from " : ", limit ") + limit;
+  if (!figure.why.empty()) text += "; " + figure.why;
+  return text;
+}
+
+std::string cause_sentence(const CheckCause& cause) {
+  std::string text;
+  if (cause.effect && *cause.effect > 0ns) {
+    text = "+" + to_text(*cause.effect) + ": ";
+  } else if (cause.local > 0ns) {
+    text = "+" + to_text(cause.local) + " of work: ";
+  }
+  text += cause.what;
+  if (!cause.where.empty()) text += " from " + cause.where;
+  return text;
+}
+
+std::string check_headline(const CheckReport& report) {
+  const CheckedFigure* worst = nullptr;
+  for (const CheckedFigure& figure : report.figures) {
+    if (figure.standing == report.standing && worst == nullptr) worst = &figure;
+  }
+  const std::size_t compared = report.figures.size() - figures_standing(report, Standing::left_out);
+  const std::string of = " of " + counted(static_cast<std::int64_t>(compared), "metric");
+  const auto number = [&](Standing standing) {
+    return std::to_string(figures_standing(report, standing));
+  };
+  switch (report.standing) {
+    case Standing::failed:
+      return "REGRESSION: " + figure_sentence(*worst) + "; " + number(Standing::failed) + of +
+             " beyond the limit";
+    case Standing::undecided:
+      return "UNDECIDED: " + figure_sentence(*worst) + "; " + number(Standing::undecided) + of +
+             " may be on either side";
+    case Standing::warned:
+      return "PASSED with warnings: " + figure_sentence(*worst) + "; " + number(Standing::warned) +
+             of;
+    case Standing::passed:
+      return "PASSED: " + counted(static_cast<std::int64_t>(compared), "metric") +
+             " within the limits";
+    case Standing::left_out:
+      return "NOTHING COMPARED: no metric is in both the baseline and the trace";
+  }
+  return {};
+}
+
+}  // namespace foretrace
