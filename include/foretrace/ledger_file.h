@@ -19,7 +19,7 @@
 namespace foretrace {
 
 /// One prediction of a step time whose truth became known.
-struct Outcome {
+struct KnownOutcome {
   std::vector<std::string> transforms;  ///< Names or uses ("loader:workers=4"): one at least.
   double error = 0;  ///< predicted / measured - 1; negative: it came out slower than predicted.
   Nanoseconds predicted{0}, measured{0};  ///< 0 where only the error is known.
@@ -27,15 +27,15 @@ struct Outcome {
 };
 
 /// With `error` from the two times. Throws Error unless both are above 0.
-Outcome outcome_of(std::vector<std::string> transforms, Nanoseconds predicted, Nanoseconds measured,
-                   std::string note = {});
+KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predicted,
+                        Nanoseconds measured, std::string note = {});
 
 /// In the order of the file. Throws Error with the path and the entry.
-std::vector<Outcome> read_ledger(const std::string& path);
-nlohmann::json ledger_json(const std::vector<Outcome>& outcomes);
+std::vector<KnownOutcome> read_ledger(const std::string& path);
+nlohmann::json ledger_json(const std::vector<KnownOutcome>& outcomes);
 
 /// Adds to the end of the ledger, which is made if it is not there. Another process never sees half
 /// of it. Throws Error if what is there is no ledger, or if it cannot be written.
-void append_to_ledger(const std::string& path, const std::vector<Outcome>& outcomes);
+void append_to_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes);
 
 }  // namespace foretrace

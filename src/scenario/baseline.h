@@ -2,13 +2,22 @@
 
 // A baseline that many what-ifs are asked of: it is replayed once.
 
+#include <optional>
+#include <vector>
+
+#include "foretrace/ledger_file.h"
 #include "foretrace/scenario.h"
+#include "scenario/step_variation.h"
 
 namespace foretrace {
 
 struct Baseline {
   Timeline replayed;
   Prediction prediction;  ///< What is the same whatever the what-if.
+  /// Set it, from the same inference, for intervals by replays with the work of other steps.
+  /// Without it predictions cost much less, and what steps vary by is scaled from the recording.
+  std::optional<StepVariation> variation = {};
+  std::vector<KnownOutcome> own = {};  ///< The user's ledger; may be set.
 };
 
 Baseline baseline_of(const Inference& inference);

@@ -2,23 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <string>
-#include <tuple>
-#include <unordered_map>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
-#include "scenario/align.h"
 #include "scenario/step_work.h"
+#include "scenario/transplant.h"
 
 namespace foretrace {
 namespace {
 
-/// Steps are taken as alike when at least this share of what they launch corresponds, on every
-/// lane, and of their tasks or work. The number of host tasks alone would not do: many take less
-/// than the resolution of a trace, and come and go.
-constexpr double kAlike = 0.9;
 /// Steps looked at in each recording; spread over all of them if there are more.
 constexpr std::size_t kMostSteps = 12;
 
@@ -26,85 +18,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-/// How much of two runs of tasks corresponds.
-struct Match {
-  double matched = 0, total = 0;
-  bool good() const { return matched >= kAlike * total; }
-};
-
-/// Work of one run of tasks put into another.
-struct Transplant {
-  std::vector<std::pair<TaskId, Nanoseconds>> durations;
-  Match tasks, work_into, work_from;
-  bool same_launches = true;
-  bool alike() const {
-    return tasks.total > 0 && same_launches &&
-           (tasks.good() || (work_into.good() && work_from.good()));
-  }
-};
-
-void count_line(const StepLine& line, Match& launched, Match& work) {
-  for (std::size_t i = 0; i < line.tasks.size(); ++i) {
-    launched.total += line.launched[i] ? 0.5 : 0;
-    work.total += static_cast<double>(line.durations[i].count());
-  }
-}
-
-void count_pair(const StepLine& into, std::size_t a, const StepLine& from, std::size_t b,
-                Match& launched, Transplant& result) {
-  result.tasks.matched += 1;
-  launched.matched += into.launched[a] ? 1 : 0;
-  result.work_into.matched += static_cast<double>(into.durations[a].count());
-  result.work_from.matched += static_cast<double>(from.durations[b].count());
-}
-
-/// Work without a partner goes to the nearest task with one in front of it, or behind it at the
-/// beginning of a line.
-void transplant_line(const StepLine& into, const StepLine& from, Transplant& result) {
-  result.tasks.total += static_cast<double>(std::max(into.tasks.size(), from.tasks.size()));
-  Match launched;
-  count_line(into, launched, result.work_into);
-  count_line(from, launched, result.work_from);
-  const std::size_t most = 20 + (into.tasks.size() + from.tasks.size()) / 5;
-  const auto pairs = align(into.keys, from.keys, std::min<std::size_t>(most, 4000));
-  std::vector<Nanoseconds> work(into.tasks.size(), 0ns);
-  std::size_t next_from = 0, at = 0;
-  const auto take_until = [&](std::size_t end) {
-    for (; next_from < end; ++next_from) {
-      if (!work.empty()) work[at] += from.durations[next_from];
-    }
-  };
-  if (pairs) {
-    if (!pairs->empty()) at = pairs->front().first;
-    for (const auto& [a, b] : *pairs) {
-      take_until(b);
-      at = a;
-      work[at] += from.durations[b];
-      count_pair(into, a, from, b, launched, result);
-      next_from = b + std::size_t{1};
-    }
-  }
-  take_until(from.tasks.size());
-  if (!launched.good()) result.same_launches = false;
-  for (std::size_t i = 0; i < work.size(); ++i)
-    result.durations.emplace_back(into.tasks[i], work[i]);
-}
-
-/// Lines of the two that are of the same lane; work of other lanes has no place to go to.
-Transplant transplant(const std::map<LaneKey, StepLine>& into,
-                      const std::map<LaneKey, StepLine>& from) {
-  static const StepLine nothing;
-  Transplant result;
-  for (const auto& [lane, line] : into) {
-    const auto found = from.find(lane);
-    transplant_line(line, found == from.end() ? nothing : found->second, result);
-  }
-  for (const auto& [lane, line] : from) {
-    if (!into.contains(lane)) transplant_line(nothing, line, result);
-  }
-  return result;
 }
 
 /// Replays one graph again and again with some durations changed.

@@ -143,18 +143,4 @@ std::vector<Explained> explain(const Graph& graph, const Timeline& timeline, std
   return all;
 }
 
-Nanoseconds time_on_inferred_waits(const Graph& graph, const Timeline& timeline) {
-  Nanoseconds total{0};
-  Nanoseconds counted{0};  // Two streams that wait for each other in turn wait at the same time.
-  for (const TaskId task : critical_path(graph, timeline)) {
-    const std::optional<Dependency> wait = dependency_of(graph, timeline, task);
-    if (!wait || wait->provenance != Provenance::inferred) continue;
-    if (!runs_on_device(graph.task(task).kind)) continue;
-    const Nanoseconds from = std::max(counted, free_since(graph, timeline, task));
-    total += std::max(0ns, timeline.start[index(task)] - from);
-    counted = std::max(counted, timeline.start[index(task)]);
-  }
-  return total;
-}
-
 }  // namespace foretrace

@@ -15,9 +15,4 @@ namespace foretrace {
 /// longest and those that wait longest, in order of their first starts. Needs `reasons`.
 std::vector<Explained> explain(const Graph& graph, const Timeline& timeline, std::size_t most = 12);
 
-/// Time on the critical path that device tasks wait for what was only inferred. Threads that wait
-/// for threads are not counted: they are inferred too, but from the order of everything they do.
-/// Needs `reasons`.
-Nanoseconds time_on_inferred_waits(const Graph& graph, const Timeline& timeline);
-
 }  // namespace foretrace

@@ -1,39 +1,60 @@
 #pragma once
 
-// How far a prediction may be off, and why:
+// How far a prediction may be off, and why: between the tenth and the ninetieth of a hundred draws
+// of
 //
-//     half width = spread of the recorded steps, scaled to the prediction
-//                + |prediction - baseline| x share of time without a known or recorded cause
-//                + error of this kind of what-if where its outcome is known, at most |prediction -
-//                baseline|
-//                + error of the unmodified replay
+//     point + variation + rest
 //
-// The first is what the job itself varies by. The second: a delay whose cause is not known stays as
-// it is in the prediction, but may in truth shrink or grow as the rest does; and a wait that was
-// inferred may not be there. The third is from ledger.def.
+//     variation   the step time of a resample (see resample.h) less the point, widened as Student's
+//                 distribution is, for it comes from few recorded steps
+//     model       what this kind of what-if was off by (see ledger.h), at most what it touched
+//     inferred    somewhere between waits that were inferred being there and not being there
+//     unexplained somewhere between delays without a cause staying as they are and scaling with the
+//                 rest
+//     replay      the error of the unmodified replay, either way
+//
+// So four of five steps of the changed job are expected in it. It ignores what no source tells of:
+// another day, another machine.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "foretrace/graph.h"
-#include "foretrace/timeline.h"
+#include "foretrace/report.h"
+#include "scenario/ledger.h"
 
 namespace foretrace {
 
+/// Something else that could be true, and the step time if it is.
+struct Bracket {
+  std::string source;
+  Nanoseconds other{0};
+  std::string text;
+};
+
 struct IntervalInputs {
-  const StepTimes& measured;
-  Nanoseconds baseline{0};
-  Nanoseconds predicted{0};
+  Nanoseconds point{0};
+  /// Step times that were seen, or replayed: draws of what a step may take.
+  std::vector<Nanoseconds> times = {};
+  std::size_t seen = 0;       ///< Recorded steps behind `times`; fewer than two: nothing is known.
+  std::size_t resamples = 0;  ///< Replays behind `times`; 0: scaled from the recording.
+  std::string why_not = {};   ///< Why there were no replays, where there is more to say.
+  std::vector<ErrorScale> models = {};  ///< Of the kinds of what-if.
+  Nanoseconds touched{0};               ///< No what-if is further off than this.
+  std::vector<Bracket> brackets = {};
   double replay_error = 0;
-  const Unexplained& unexplained;
-  double inferred_share = 0;      ///< Of the critical path.
-  std::vector<std::string> uses;  ///< Transforms that were applied.
 };
 
 struct Interval {
   Nanoseconds lower{0}, upper{0};
-  std::string source;
+  std::vector<IntervalPart> parts;
+  std::string source;  ///< All parts in words.
 };
+
+constexpr double kIntervalLevel = 0.8;
+constexpr std::uint64_t kIntervalSeed = 1;
+
+/// The point is always inside.
 Interval interval_of(const IntervalInputs& inputs);
 
 }  // namespace foretrace

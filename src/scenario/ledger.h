@@ -1,14 +1,29 @@
 #pragma once
 
+// What is known of how far each kind of what-if is off. Errors of a kind are taken as normal,
+// around 0, with a scale that so many outcomes tell; what all kinds were off by counts as two more:
+//
+//     scale^2 = (2 x pooled^2 + sum of squared errors) / outcomes,   outcomes = 2 + those known
+//
+// and an error drawn from that is one of Student's distribution. So a kind that was never compared
+// is as far off as all kinds are, and wide because nobody knows; one that was often right gets
+// narrow. An outcome in the user's own ledger counts as three of others: it is of his machine and
+// his jobs.
+
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "foretrace/ledger_file.h"
 
 namespace foretrace {
 
 /// One line of ledger.def.
 struct LedgerEntry {
   std::string_view transform;
-  double error = 0;         ///< Share of the step time.
+  double error = 0;         ///< Typical (root of the mean square), as a share of the step time.
+  int outcomes = 0;         ///< How many it comes from; 0: an edit that models nothing.
   std::string_view source;  ///< Empty for edits that model nothing.
 };
 
@@ -17,5 +32,16 @@ const std::vector<LedgerEntry>& ledger();
 /// nullptr for a what-if that was never compared with an outcome. `use` may have settings behind a
 /// colon.
 const LedgerEntry* ledger_entry(std::string_view use);
+
+/// The typical error of all kinds that were compared.
+double pooled_error();
+
+struct ErrorScale {
+  double scale = 0;  ///< 0: exact.
+  int outcomes = 0;  ///< That tell the scale.
+  std::string text;  ///< "amp was typically off by 8.0 % (5 outcomes: the same factors on ...)".
+};
+/// Of one kind of what-if. An outcome of several transforms tells of each an equal part.
+ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own);
 
 }  // namespace foretrace

@@ -53,15 +53,15 @@ void check_transforms(const std::vector<std::string>& uses) {
   }
 }
 
-Outcome read_entry(const json& object) {
+KnownOutcome read_entry(const json& object) {
   EntryFields fields;
   read_json(object, fields);
   check_transforms(fields.transforms);
-  Outcome outcome{.transforms = std::move(fields.transforms),
-                  .error = 0,
-                  .predicted = Nanoseconds(fields.predicted),
-                  .measured = Nanoseconds(fields.measured),
-                  .note = std::move(fields.note)};
+  KnownOutcome outcome{.transforms = std::move(fields.transforms),
+                       .error = 0,
+                       .predicted = Nanoseconds(fields.predicted),
+                       .measured = Nanoseconds(fields.measured),
+                       .note = std::move(fields.note)};
   if (fields.error) {
     outcome.error = *fields.error;
   } else {
@@ -74,7 +74,7 @@ Outcome read_entry(const json& object) {
   return outcome;
 }
 
-std::vector<Outcome> read_entries(const json& file) {
+std::vector<KnownOutcome> read_entries(const json& file) {
   if (!file.is_object()) throw Error("must be an object with \"schema\" and \"entries\"");
   for (const auto& [key, value] : file.items()) {
     if (key == "schema" || key == "entries" || key == "$comment") continue;
@@ -86,7 +86,7 @@ std::vector<Outcome> read_entries(const json& file) {
     throw Error("schema: must be \"" + std::string(kLedgerSchema) + "\"");
   if (!file.contains("entries") || !file["entries"].is_array())
     throw Error("entries: must be a list");
-  std::vector<Outcome> all;
+  std::vector<KnownOutcome> all;
   for (const json& entry : file["entries"]) {
     all.push_back(
         within("entries[" + std::to_string(all.size()) + "]", [&] { return read_entry(entry); }));
@@ -112,8 +112,8 @@ void replace_file(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-Outcome outcome_of(std::vector<std::string> transforms, Nanoseconds predicted, Nanoseconds measured,
-                   std::string note) {
+KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predicted,
+                        Nanoseconds measured, std::string note) {
   if (predicted <= 0ns || measured <= 0ns)
     throw Error("predicted_ns and measured_ns: both must be above 0 where no error is given");
   const double error =
@@ -121,14 +121,14 @@ Outcome outcome_of(std::vector<std::string> transforms, Nanoseconds predicted, N
   return {std::move(transforms), error, predicted, measured, std::move(note)};
 }
 
-std::vector<Outcome> read_ledger(const std::string& path) {
+std::vector<KnownOutcome> read_ledger(const std::string& path) {
   const json file = read_json_file(path);
   return within(path, [&] { return read_entries(file); });
 }
 
-json ledger_json(const std::vector<Outcome>& outcomes) {
+json ledger_json(const std::vector<KnownOutcome>& outcomes) {
   json entries = json::array();
-  for (const Outcome& outcome : outcomes) {
+  for (const KnownOutcome& outcome : outcomes) {
     entries.push_back({{"transforms", outcome.transforms},
                        {"error", outcome.error},
                        {"predicted_ns", outcome.predicted.count()},
@@ -138,8 +138,8 @@ json ledger_json(const std::vector<Outcome>& outcomes) {
   return {{"schema", kLedgerSchema}, {"entries", std::move(entries)}};
 }
 
-void append_to_ledger(const std::string& path, const std::vector<Outcome>& outcomes) {
-  std::vector<Outcome> all;
+void append_to_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes) {
+  std::vector<KnownOutcome> all;
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) all = read_ledger(path);
   all.insert(all.end(), outcomes.begin(), outcomes.end());

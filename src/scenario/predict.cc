@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "foretrace/ledger_file.h"
 #include "foretrace/scenario.h"
 #include "foretrace/simulate.h"
 #include "scenario/apply.h"
@@ -12,7 +15,9 @@
 #include "scenario/explain.h"
 #include "scenario/inputs.h"
 #include "scenario/interval.h"
+#include "scenario/interval_inputs.h"
 #include "scenario/memory_peaks.h"
+#include "scenario/prediction_html.h"
 
 namespace foretrace {
 namespace {
@@ -20,8 +25,9 @@ namespace {
 /// An answer and what it was read from, so that the predicted timeline can be written.
 struct Answer {
   Prediction prediction;
-  Graph graph;
+  Graph graph;  ///< Empty for the job as recorded, unless it is to be written.
   Timeline timeline;
+  Graph recorded;  ///< Empty unless a page of the answer is to be written.
 };
 
 double ratio(Nanoseconds part, Nanoseconds whole) {
@@ -81,22 +87,29 @@ void describe_prediction(const Graph& graph, const Timeline& timeline,
   prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
 }
 
-void set_interval(const Graph& graph, const Timeline& timeline, Prediction& prediction) {
-  std::vector<std::string> uses;
-  for (const AppliedStep& step : prediction.steps) uses.push_back(step.use);
-  const Interval interval = interval_of(
-      {.measured = prediction.measured,
-       .baseline = prediction.baseline.step_time,
-       .predicted = prediction.predicted.step_time,
-       .replay_error = prediction.replay_error,
-       .unexplained = prediction.unexplained,
-       .inferred_share = prediction.steps.empty() || timeline.reasons.empty()
-                             ? 0
-                             : ratio(time_on_inferred_waits(graph, timeline), timeline.length),
-       .uses = std::move(uses)});
+/// `variation` is nullptr where only the point is worth the time.
+void set_interval(const Inference& inference, const Graph& changed, const StepVariation* variation,
+                  std::span<const KnownOutcome> own, Prediction& prediction) {
+  const IntervalInputs inputs = interval_inputs({.inference = inference,
+                                                 .changed = changed,
+                                                 .prediction = prediction,
+                                                 .variation = variation,
+                                                 .own = own});
+  Interval interval = interval_of(inputs);
   prediction.lower = interval.lower;
   prediction.upper = interval.upper;
-  prediction.interval_source = interval.source;
+  prediction.interval_source = std::move(interval.source);
+  prediction.interval_parts = std::move(interval.parts);
+  prediction.resamples = static_cast<std::int64_t>(inputs.resamples);
+}
+
+/// By replays, where the trace has times.
+void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer) {
+  Prediction& prediction = answer.prediction;
+  const Graph& changed = prediction.steps.empty() ? inference.graph : answer.graph;
+  std::optional<StepVariation> variation;
+  if (prediction.has_times) variation.emplace(inference);
+  set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction);
 }
 
 /// Someone who asked whether it fits wants to be told so before anything else.
@@ -123,10 +136,9 @@ Answer what_if(const Inference& inference, Prediction prediction, const Scenario
   Answer answer;
   answer.graph = inference.graph.clone();
   apply(scenario, answer.graph, prediction);
-  answer.timeline = simulate(answer.graph, {.reasons = true});
+  answer.timeline = simulate(answer.graph, {.reasons = options.explain});
   describe_prediction(answer.graph, answer.timeline, allocator_of(scenario), prediction);
   note_refusals(prediction);
-  set_interval(answer.graph, answer.timeline, prediction);
   if (prediction.has_times && prediction.predicted.step_time == prediction.baseline.step_time) {
     prediction.notes.add(
         Severity::info,
@@ -144,9 +156,9 @@ Answer as_recorded(const Inference& inference, Timeline replayed, Prediction pre
   prediction.predicted_breakdown = prediction.baseline_breakdown;
   prediction.predicted_memory = memory_peaks(inference.graph, replayed, allocator_of(scenario));
   note_refusals(prediction);
-  set_interval(inference.graph, replayed, prediction);
   if (options.explain) prediction.explained = explain(inference.graph, replayed);
-  Answer answer{.prediction = std::move(prediction), .graph = {}, .timeline = std::move(replayed)};
+  Answer answer;
+  answer.prediction = std::move(prediction), answer.timeline = std::move(replayed);
   if (!options.perfetto_path.empty()) answer.graph = inference.graph.clone();
   return answer;
 }
@@ -180,9 +192,9 @@ void add_recorded_reserved(const Trace& trace, std::vector<MemoryPeak>& peaks) {
 }
 
 /// Errors of the trace say which; those of the scenario are about all ranks.
-Answer answer(const Trace& trace, const std::string& place, const Scenario& scenario,
-              const PredictOptions& options) try {
-  const Inference inference = infer(trace);
+Answer answer(const Trace& trace, const std::string& place, Inference& inference,
+              const Scenario& scenario, const PredictOptions& options) try {
+  inference = infer(trace);
   Answer result = answer(inference, scenario, options, !is_snapshot(trace));
   Notes notes;
   notes.merge(trace.notes);
@@ -241,11 +253,18 @@ struct Fullest {
   }
 };
 
+std::vector<KnownOutcome> own_outcomes_of(const PredictOptions& options) {
+  return options.ledger_path.empty() ? std::vector<KnownOutcome>{}
+                                     : read_ledger(options.ledger_path);
+}
+
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
 Answer slowest(const std::vector<Trace>& traces, const std::string& path, const Scenario& scenario,
                const PredictOptions& options) {
+  const std::vector<KnownOutcome> own = own_outcomes_of(options);
   Answer worst;
+  Inference of_worst;
   std::size_t worst_index = 0;
   std::size_t worst_now = 0;
   Fullest fullest;
@@ -253,8 +272,9 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
   std::string all;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const std::string rank = "rank " + std::to_string(traces[i].rank);
-    Answer next =
-        answer(traces[i], traces.size() == 1 ? path : path + ": " + rank, scenario, options);
+    Inference inference;
+    Answer next = answer(traces[i], traces.size() == 1 ? path : path + ": " + rank, inference,
+                         scenario, options);
     all += (all.empty() ? "" : ", ") + rank + ": ";
     if (edits(scenario)) all += to_text(next.prediction.baseline.step_time) + " -> ";
     all += to_text(next.prediction.predicted.step_time);
@@ -265,9 +285,12 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
     fullest.consider(traces[i].rank, next.prediction);
     if (i == 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
       worst = std::move(next);
+      of_worst = std::move(inference);
       worst_index = i;
     }
   }
+  set_interval(of_worst, own, worst);
+  if (!options.html_path.empty()) worst.recorded = std::move(of_worst.graph);
   if (worst_now != worst_index) take_recorded(now, worst.prediction);
   fullest.take(worst.prediction);
   if (traces.size() > 1) {
@@ -299,6 +322,11 @@ void finish(const Answer& answer, const PredictOptions& options) {
   if (options.strict) refuse_warnings(answer.prediction.notes);
   if (!options.perfetto_path.empty())
     write_kineto(answer.graph, answer.timeline, options.perfetto_path);
+  if (!options.html_path.empty()) {
+    const bool is_what_if = !answer.prediction.steps.empty();
+    write_prediction_html(answer.recorded, is_what_if ? &answer.graph : nullptr, answer.prediction,
+                          options.html_path);
+  }
 }
 
 }  // namespace
@@ -318,7 +346,10 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options) {
   Donors(options.cache_folder).teach(scenario);
+  const std::vector<KnownOutcome> own = own_outcomes_of(options);
   Answer result = answer(inference, scenario, options);
+  set_interval(inference, own, result);
+  if (!options.html_path.empty()) result.recorded = inference.graph.clone();
   finish(result, options);
   return std::move(result.prediction);
 }
@@ -326,15 +357,21 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
 Baseline baseline_of(const Inference& inference) {
   Timeline replayed = simulate(inference.graph);
   Prediction prediction = described_baseline(inference, replayed);
-  return {std::move(replayed), std::move(prediction)};
+  return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
 }
 
 Prediction predict_on(const Baseline& baseline, const Inference& inference,
                       const Scenario& scenario) {
   Prediction prediction = baseline.prediction;
   note_question(scenario, prediction);
-  if (edits(scenario)) return what_if(inference, std::move(prediction), scenario, {}).prediction;
-  return as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {}).prediction;
+  const bool edited = edits(scenario);
+  Answer answer =
+      edited ? what_if(inference, std::move(prediction), scenario, {})
+             : as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {});
+  const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
+  set_interval(inference, edited ? answer.graph : inference.graph, variation, baseline.own,
+               answer.prediction);
+  return std::move(answer.prediction);
 }
 
 }  // namespace foretrace

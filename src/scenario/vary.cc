@@ -52,7 +52,12 @@ class Varied {
       for (const std::string& value : values_.listed) setting_.with_text(json_, value);
     });
     if (!until_.empty()) within("--until", [&] { check_assert(until_); });
-    for (const Inference& rank : ranks_) baselines_.push_back(baseline_of(rank));
+    for (const Inference& rank : ranks_) {
+      baselines_.push_back(baseline_of(rank));
+      // Of an interval only those that are asked about need to be worked out.
+      if (until_.starts_with("lower") || until_.starts_with("upper"))
+        baselines_.back().variation.emplace(rank);
+    }
     for (const Baseline& baseline : baselines_) note_baseline(baseline.prediction);
   }
 
