@@ -12,6 +12,7 @@
 #include "report/memory_layout.h"
 #include "report/memory_picture.h"
 #include "report/memory_words.h"
+#include "report/page_charts.h"
 #include "report/page_shell.h"
 #include "report/wording.h"
 
@@ -130,20 +131,18 @@ MemorySection largest_blocks(const Graph& graph, const MemoryLayout& layout) {
 }
 
 std::string legend_html(const MemoryReport& report, const MemoryLayout& layout) {
-  std::string html = "<div class=\"legend\" role=\"group\" aria-label=\"Legend\">\n";
-  const auto entry = [&](const std::string& colour, std::string_view text) {
-    html += "<span style=\"--c: var(--" + colour + ")\">" + html_text(text) + "</span>\n";
-  };
-  entry("allocated", "allocated");
-  if (report.allocator) entry("reserved", "reserved (replayed)");
-  if (!report.intervals.needs.empty()) entry("needed", "needed by tasks on the device");
-  if (report.limit > Bytes{}) entry("limit", "limit");
+  std::vector<LegendEntry> entries = {{"allocated", "allocated"}};
+  if (report.allocator) entries.push_back({"reserved", "reserved (replayed)"});
+  if (!report.intervals.needs.empty())
+    entries.push_back({"needed", "needed by tasks on the device"});
+  if (report.limit > Bytes{}) entries.push_back({"limit", "limit"});
   for (const UseRow& row : report.uses) {
-    entry("use-" + std::to_string(static_cast<int>(row.use)), plural(row.use));
+    entries.push_back(
+        {"use-" + std::to_string(static_cast<int>(row.use)), std::string(plural(row.use))});
   }
   if (layout.rest_blocks > 0)
-    entry("rest", grouped(layout.rest_blocks) + " smaller blocks, as one band");
-  return html + "</div>\n";
+    entries.push_back({"rest", grouped(layout.rest_blocks) + " smaller blocks, as one band"});
+  return html_legend(entries);
 }
 
 std::string picture_html(const MemoryReport& report, const MemoryLayout& layout) {

@@ -5,11 +5,25 @@ const page = (() => {
 
   // The text of a script element, parsed only when somebody asks for it.
   const data = id => JSON.parse(document.getElementById(id).textContent);
-  // Numbers in base64, as kind (Uint8Array, Int32Array ...), little endian.
-  const numbers = (text, kind = Uint8Array) => {
+  // What packed_numbers.h packs.
+  const unpacked = text => {
     const raw = atob(text), bytes = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; ++i) bytes[i] = raw.charCodeAt(i);
-    return kind === Uint8Array ? bytes : new kind(bytes.buffer);
+    return bytes;
+  };
+  const numbers = (text, signed = false) => {
+    const bytes = unpacked(text), all = new Float64Array(bytes.reduce((sum, byte) => sum + (byte < 128), 0));
+    let count = 0, value = 0, scale = 1;
+    for (const byte of bytes) {
+      value += (byte & 127) * scale;
+      if (byte > 127) {
+        scale *= 128;
+        continue;
+      }
+      all[count++] = signed ? (value % 2 ? -(value + 1) / 2 : value / 2) : value;
+      value = 0, scale = 1;
+    }
+    return all;
   };
 
   const element = (tag, properties = {}, ...children) => {
@@ -183,5 +197,5 @@ const page = (() => {
   };
 
   new_theme();
-  return {data, numbers, element, bytes, time, ticks, colour, on_theme, later, prepare, view_of, level_at, show, say};
+  return {data, unpacked, numbers, element, bytes, time, ticks, colour, on_theme, later, prepare, view_of, level_at, show, say};
 })();

@@ -1,0 +1,54 @@
+#pragma once
+
+// What of a run is drawn on a page: its lanes in the order in which people look for them, its
+// steps, and of its tasks as many as there is room for. Those of one step in the middle come first,
+// then the longest of all others: at every zoom something is there to be seen, and in that one step
+// everything.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/prediction_page.h"
+
+namespace foretrace {
+
+/// From the first start of its tasks to the last finish; the host of one step may work while the
+/// device is at the one before.
+struct StepExtent {
+  std::string name;
+  Nanoseconds from{0}, to{0};
+  bool has_tasks = false;
+};
+
+struct DrawnLane {
+  LaneId id = kNoLane;
+  std::size_t tasks = 0;
+  Nanoseconds busy{0};
+  std::vector<TaskId> all;    ///< In order of their starts; no markers.
+  std::vector<TaskId> shown;  ///< Those of `all` that there is room for.
+};
+
+struct Drawing {
+  std::vector<StepExtent> steps;  ///< As in the graph.
+  std::size_t step = 0;           ///< The one that is shown whole; steps.size(): none.
+  std::vector<DrawnLane> lanes;   ///< The host first, then devices.
+  std::size_t tasks = 0, tasks_shown = 0;
+  std::size_t lanes_left_out = 0;  ///< With little to do, where there are very many.
+  std::vector<TaskId> path;        ///< The critical path.
+};
+
+/// With at most `most` tasks.
+Drawing drawing_of(const DrawnRun& run, std::size_t most);
+
+/// What one waited for beyond its place in line, as far as the replay tells.
+Nanoseconds waited_in(const DrawnRun& run, TaskId task);
+
+/// Kinds of tasks that share a colour.
+enum class TaskClass : std::uint8_t { compute, communication, copy, input, host, launch, sync };
+constexpr std::size_t kTaskClasses = 7;
+TaskClass task_class(TaskKind kind);
+std::string_view to_string(TaskClass task_class);
+
+}  // namespace foretrace

@@ -1,0 +1,125 @@
+#include "foretrace/prediction_page.h"
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "report/memory_layout.h"
+#include "report/prediction_sections.h"
+#include "report/timeline_json.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+using nlohmann::json;
+
+/// Both keep a page of any trace below 6 MB.
+constexpr std::size_t kMostTasks = 220'000;
+constexpr std::size_t kMostBytesOfTimelines = 4'800'000;
+constexpr std::size_t kMostLevels = 3'000;
+
+struct DrawnRuns {
+  std::vector<Drawing> drawings;
+  std::string json;
+};
+
+std::vector<TitledRun> titled(const PredictionPage& page, const std::vector<Drawing>& drawings) {
+  std::vector<TitledRun> runs = {{"now", page.now, drawings[0]}};
+  if (page.predicted) runs.push_back({"predicted", *page.predicted, drawings[1]});
+  return runs;
+}
+
+/// With as many tasks as fit.
+DrawnRuns drawn_runs(const PredictionPage& page) {
+  std::size_t most = kMostTasks;
+  while (true) {
+    DrawnRuns drawn;
+    const std::size_t each = page.predicted ? most / 2 : most;
+    drawn.drawings.push_back(drawing_of(page.now, each));
+    if (page.predicted) drawn.drawings.push_back(drawing_of(*page.predicted, each));
+    drawn.json = script_json(timeline_json(titled(page, drawn.drawings)));
+    std::size_t shown = 0;
+    for (const Drawing& drawing : drawn.drawings) shown += drawing.tasks_shown;
+    if (drawn.json.size() <= kMostBytesOfTimelines || shown == 0) return drawn;
+    const double room =
+        static_cast<double>(kMostBytesOfTimelines) / static_cast<double>(drawn.json.size());
+    most = static_cast<std::size_t>(0.95 * room * static_cast<double>(std::min(most, shown)));
+  }
+}
+
+/// [time, bytes] of each device, thinned.
+json levels_json(const Timeline& timeline) {
+  json all = json::array();
+  for (const MemoryCurve& curve : timeline.memory) {
+    json points = json::array();
+    for (const MemoryCurve::Point& point : thinned(curve.points, kMostLevels))
+      points.push_back({point.time.count(), point.allocated.count});
+    all.push_back({{"device", curve.device}, {"points", std::move(points)}});
+  }
+  return all;
+}
+
+json memory_json(const PredictionPage& page) {
+  json runs = json::array({{{"title", "now"}, {"curves", levels_json(page.now.timeline)}}});
+  if (page.predicted) {
+    runs.push_back({{"title", "predicted"}, {"curves", levels_json(page.predicted->timeline)}});
+  }
+  return {{"limit", page.prediction.memory_limit.count},
+          {"has_times", page.prediction.has_times},
+          {"runs", std::move(runs)}};
+}
+
+std::string lead_html(const PredictionPage& page) {
+  const VerdictLines lines = verdict(page.prediction);
+  std::string html = "<p class=\"verdict\">" + html_text(lines.how_much) + "</p>\n<p>" +
+                     html_text(lines.how_sure) + "</p>\n";
+  if (!lines.fits.empty()) html += "<p>Does it fit? " + html_text(lines.fits) + "</p>\n";
+  if (!page.prediction.inputs.empty()) {
+    const std::size_t others = page.prediction.inputs.size() - 1;
+    html += "<p class=\"quiet\">From " + html_text(page.prediction.inputs.front().path) +
+            (others > 0 ? " and " + counted(static_cast<std::int64_t>(others), "other") : "") +
+            ".</p>\n";
+  }
+  if (page.prediction.inputs.size() > 1 && page.now.graph.lane_count() > 0) {
+    html += "<p class=\"quiet\">Drawn is rank " +
+            std::to_string(page.now.graph.lane(LaneId{0}).rank) + " of " +
+            counted(static_cast<std::int64_t>(page.prediction.inputs.size()), "file") + ".</p>\n";
+  }
+  return html;
+}
+
+}  // namespace
+
+void write_prediction_page(const PredictionPage& page, std::ostream& out) {
+  const Prediction& prediction = page.prediction;
+  const DrawnRuns drawn = drawn_runs(page);
+  std::vector<TitledRun> runs = titled(page, drawn.drawings);
+  if (!prediction.has_times) runs.clear();
+  const VerdictLines lines = verdict(prediction);
+  Page html{.title = "Foretrace: " + lines.what,
+            .heading = (is_what_if(prediction) ? "What if: " : "") + lines.what,
+            .lead = lead_html(page),
+            .sections = {},
+            .styles = {"page/prediction.css"},
+            .data = {},
+            .scripts = {}};
+  for (PageSection& section :
+       std::vector{time_section(page), timeline_section(runs), path_section(runs),
+                   schedule_section(runs), peaks_section(page), reactions_section(page),
+                   certainty_section(prediction), grounds_section(prediction)}) {
+    if (section.html.empty()) continue;
+    if (section.id == "timelines") {
+      html.data.push_back({"timeline-data", drawn.json});
+      html.scripts.insert(html.scripts.end(), {"page/timeline_data.js", "page/timeline.js"});
+    }
+    if (section.id == "memory") {
+      html.data.push_back({"memory-data", script_json(memory_json(page))});
+      html.scripts.push_back("page/levels.js");
+      html.has_charts = true;
+    }
+    html.sections.push_back(std::move(section));
+  }
+  write_page(html, out);
+}
+
+}  // namespace foretrace
