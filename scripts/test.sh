@@ -3,6 +3,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh tests
-scripts/configure.sh -DFORETRACE_TESTS=ON
+scripts/configure.sh -DFORETRACE_TESTS=ON -DFORETRACE_PYTHON=ON
 cmake --build build
 exec ctest --test-dir build --output-on-failure -j "$(nproc)" "$@"

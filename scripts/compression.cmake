@@ -1,0 +1,12 @@
+# Libraries of Debian that bring no CMake configuration. Also read by programs that use the installed library.
+find_library(ZSTD_LIBRARY zstd REQUIRED)
+find_library(ISAL_LIBRARY isal)
+mark_as_advanced(ZSTD_LIBRARY ISAL_LIBRARY)
+if(NOT TARGET foretrace::zstd)
+  add_library(foretrace::zstd UNKNOWN IMPORTED)
+  set_target_properties(foretrace::zstd PROPERTIES IMPORTED_LOCATION ${ZSTD_LIBRARY})
+endif()
+if(ISAL_LIBRARY AND NOT TARGET foretrace::isal)
+  add_library(foretrace::isal UNKNOWN IMPORTED)
+  set_target_properties(foretrace::isal PROPERTIES IMPORTED_LOCATION ${ISAL_LIBRARY})
+endif()

@@ -1,0 +1,62 @@
+# What is installed beside the program: the library for find_package(foretrace), manuals, completion, samples; and the packages.
+
+# The library. Programs link foretrace::foretrace, which is all modules up to the one that answers questions.
+set(library_modules base trace machine graph timeline import export infer transform simulate report scenario)
+set(library_targets ${library_modules})
+list(TRANSFORM library_targets PREPEND foretrace_)
+add_library(foretrace_library INTERFACE)
+set_target_properties(foretrace_library PROPERTIES EXPORT_NAME foretrace)
+target_link_libraries(foretrace_library INTERFACE foretrace_scenario foretrace_export)
+install(TARGETS foretrace_library ${library_targets} EXPORT foretrace
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/foretrace)
+install(EXPORT foretrace NAMESPACE foretrace:: FILE foretraceTargets.cmake DESTINATION ${config_folder} COMPONENT library)
+install(DIRECTORY include/foretrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+include(CMakePackageConfigHelpers)
+configure_package_config_file(scripts/foretraceConfig.cmake.in ${CMAKE_BINARY_DIR}/generated/foretraceConfig.cmake
+  INSTALL_DESTINATION ${config_folder})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/foretraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/foretraceConfig.cmake ${CMAKE_BINARY_DIR}/generated/foretraceConfigVersion.cmake
+  scripts/compression.cmake DESTINATION ${config_folder} COMPONENT library)
+
+# Manuals and completion, which the program writes itself.
+set(manuals ${CMAKE_BINARY_DIR}/manuals)
+add_custom_command(OUTPUT ${manuals}/stamp
+  COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:foretrace> -DFOLDER=${manuals} -P ${PROJECT_SOURCE_DIR}/scripts/manuals.cmake
+  DEPENDS foretrace scripts/manuals.cmake COMMENT "Writing manuals" VERBATIM)
+add_custom_target(manuals ALL DEPENDS ${manuals}/stamp)
+install(DIRECTORY ${manuals}/man1 ${manuals}/man7 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
+install(FILES ${manuals}/bash/foretrace DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
+install(FILES ${manuals}/zsh/_foretrace DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
+install(FILES ${manuals}/fish/foretrace.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+
+# What the README speaks of.
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY traces scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/foretrace COMPONENT program)
+
+# Packages: `cpack --config build/CPackConfig.cmake`.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "Foretrace developers <developers@foretrace.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "predicts training times of neural networks from one trace")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL program library)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME foretrace)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION devel)
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
+  "Foretrace reads one recorded trace of a training job and says how long a step\n would take, and what memory it would need, if the job were changed.")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libforetrace-dev)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "nlohmann-json3-dev, zlib1g-dev, libzstd-dev, libsqlite3-dev, libisal-dev")
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The library of Foretrace: headers, static libraries and configuration for CMake.")
+if(FORETRACE_PYTHON)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-foretrace)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  set(CPACK_COMPONENT_PYTHON_DESCRIPTION "Foretrace as a Python module.")
+endif()
+include(CPack)
