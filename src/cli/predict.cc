@@ -12,7 +12,7 @@ namespace foretrace {
 namespace {
 
 struct PredictCommand {
-  std::string trace, scenario_path, machine, perfetto;
+  std::string trace, scenario_path, machine, ledger, perfetto, html;
   std::vector<std::string> steps;
   std::string vary_text;
   Vary question;
@@ -55,6 +55,16 @@ struct PredictCommand {
         .add_option(
             "--perfetto", perfetto,
             "Write the predicted timeline there, as JSON for ui.perfetto.dev (.gz packs it)")
+        ->type_name("FILE");
+    command
+        .add_option("--html", html,
+                    "Write the answer there as one page with timelines, the critical path and "
+                    "memory, before and after")
+        ->type_name("FILE");
+    command
+        .add_option("--ledger", ledger,
+                    "Let outcomes of your own (validate and verify write them) widen or narrow the "
+                    "interval")
         ->type_name("FILE");
     command.add_flag("--explain", explain, "Show what the critical path works on and waits for");
     command.add_flag("--strict", strict, "Refuse a trace that gives rise to warnings");
@@ -99,7 +109,9 @@ struct PredictCommand {
                       .strict = strict,
                       .cache_folder = cache.chosen(),
                       .execution_trace = execution_trace.path,
-                      .perfetto_path = perfetto});
+                      .perfetto_path = perfetto,
+                      .html_path = html,
+                      .ledger_path = ledger});
     }();
     output.write(session, [&](std::ostream& out) {
       for (const std::string& name : chosen_reports(asked)) write_report(name, prediction, out);
@@ -112,14 +124,17 @@ struct PredictCommand {
     if (equals == std::string::npos)
       throw Error("--vary: must be SETTING=VALUES such as loader.workers=0..16, got \"" +
                   vary_text + "\"");
-    if (!perfetto.empty() || explain || strict)
-      throw Error("--vary: shows many predictions; --perfetto, --explain and --strict are for one");
+    if (!perfetto.empty() || !html.empty() || explain || strict)
+      throw Error(
+          "--vary: shows many predictions; --perfetto, --html, --explain and --strict are for one");
     question.setting = vary_text.substr(0, equals);
     question.values = vary_text.substr(equals + 1);
     const Curve curve = [&] {
       const Progress progress("predicting " + asked.trace, quiet);
       return vary(asked.trace, asked, question,
-                  {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
+                  {.cache_folder = cache.chosen(),
+                   .execution_trace = execution_trace.path,
+                   .ledger_path = ledger});
     }();
     output.write(session, [&](std::ostream& out) {
       for (const std::string& name : chosen_reports(asked)) write_curve(name, curve, out);

@@ -1,0 +1,18 @@
+#pragma once
+
+// From an answer to its page: what was recorded and what became of it are replayed once more, with
+// the reasons for every start, and the predicted job is asked what it hangs on.
+
+#include <string>
+
+#include "foretrace/graph.h"
+#include "foretrace/report.h"
+
+namespace foretrace {
+
+/// `changed` is the graph of the prediction; nullptr without a what-if. Throws Error if the file
+/// cannot be written.
+void write_prediction_html(const Graph& recorded, const Graph* changed,
+                           const Prediction& prediction, const std::string& path);
+
+}  // namespace foretrace

@@ -1,0 +1,16 @@
+#pragma once
+
+// What the step time of a job hangs on: each kind of work gets faster by a tenth and by half, all
+// else staying as it is, and the job is replayed. Work off the critical path moves nothing.
+
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/prediction_page.h"
+
+namespace foretrace {
+
+/// Of every kind of work that there is; `step_time` is that of the graph as it is.
+std::vector<Reaction> reactions_of(const Graph& graph, Nanoseconds step_time);
+
+}  // namespace foretrace
