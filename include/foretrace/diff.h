@@ -1,0 +1,41 @@
+#pragma once
+
+// What changed between two recordings of one job - other code, another library, another machine -
+// and what that did to the step time.
+//
+// Tasks are matched by where they stand in the job (step, module, ops around them, order), not by
+// names, numbers and times alone. From both graphs one is made that holds the tasks and
+// dependencies of both. Replayed with those of A it gives A, with those of B it gives B; replayed
+// with some groups of differences switched over it says what these do. Groups are switched over one
+// after another, in an order and in the reverse of it, and each has the mean of the two changes it
+// makes: the effects add up to the whole, and those from B to A are the same with the other sign.
+
+#include <string>
+
+#include "foretrace/diff_report.h"
+#include "foretrace/graph.h"
+#include "foretrace/infer.h"
+#include "foretrace/timeline.h"
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+struct DiffSide {
+  const Graph& graph;
+  const Timeline& timeline;
+  const Trace* trace = nullptr;  ///< Tells ops and source lines; may be left out.
+};
+
+struct DiffOptions {
+  /// Groups of differences that are told apart; the smaller ones of a kind count together. 0: as
+  /// many as are replayed in about half a second.
+  std::size_t most_causes = 0;
+};
+
+Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& options = {});
+
+/// Rank by rank. Throws Error if the two have no rank in common.
+DiffReport diff(const std::string& before_path, const std::string& after_path,
+                const std::string& cache_folder = {});
+
+}  // namespace foretrace

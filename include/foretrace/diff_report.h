@@ -1,0 +1,126 @@
+#pragma once
+
+// The answer of `foretrace diff`: what changed between two recordings of a job, and what each
+// change did to the step time.
+//
+//     before          85.0 ms
+//       input        -38.1 ms    data loading          (76.2 ms less of it)
+//       host work     -0.4 ms    aten::conv2d
+//       ...
+//     after           48.9 ms    the effects add up, to the nanosecond
+//
+// `local` is how much more time the changed work itself takes; `effect` is what becomes of the step
+// time. Work that nothing waits for has a local difference and no effect.
+
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/notes.h"
+#include "foretrace/report.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+/// replaced: another kernel does the work of the same op. waits: dependencies and delays that are
+/// no work. rest: what of the change no group of tasks accounts for.
+enum class DiffKind : std::uint8_t {
+  kernels,
+  replaced,
+  collectives,
+  copies,
+  launches,
+  syncs,
+  host,
+  input,
+  waits,
+  rest
+};
+std::string_view to_string(DiffKind kind);
+
+/// Tasks are counted in the step that is compared.
+struct DiffCause {
+  DiffKind kind = DiffKind::rest;
+  std::string label;  ///< Of an op, a call or a wait: "aten::addmm", "cudaStreamSynchronize".
+  std::string place;  ///< The line of the user's own code, or the ops around; may be empty.
+  std::int64_t added = 0, removed = 0;
+  std::int64_t changed = 0;  ///< On both sides, with another duration.
+  Bytes bytes{};             ///< How many more are moved; negative: fewer.
+  Nanoseconds local{0}, effect{0};
+  std::string name_before{}, name_after{};  ///< The first pair of those replaced.
+};
+
+/// What a step consists of.
+struct StepContent {
+  std::int64_t kernels = 0, collectives = 0, copies = 0, fills = 0;
+  std::int64_t launches = 0, syncs = 0, host_tasks = 0, allocations = 0;
+  Bytes copied{}, communicated{}, allocated{};
+};
+
+/// Part of what the critical path of a step consists of.
+struct PathShare {
+  std::string name;  ///< "kernel", "host", "launch", "waiting" ...
+  Nanoseconds before{0}, after{0};
+};
+
+struct DiffSideReport {
+  std::string device;  ///< As the trace names it; may be empty.
+  Nanoseconds step_time{0};
+  bool has_steps = true;  ///< Otherwise it is the length of the recording.
+  std::size_t steps = 0;
+  std::string compared_step;            ///< Its name; empty without steps.
+  Nanoseconds compared{0};              ///< Its length.
+  Nanoseconds shortest{0}, longest{0};  ///< Of the steady steps.
+  StepContent content;
+  Breakdown breakdown;
+  std::optional<Bytes> peak_allocated;  ///< Of the fullest device.
+  std::size_t tasks = 0;
+};
+
+/// Bytes in use at the peak, by who asked for them.
+struct PeakChange {
+  std::string op;
+  Bytes before{}, after{};
+};
+
+/// Of one rank.
+struct Diff {
+  std::int32_t rank = 0;
+  DiffSideReport before, after;
+  std::size_t matched = 0;
+  double aligned = 1;           ///< Share of the tasks of both that correspond.
+  bool identical = false;       ///< No difference at all, times included.
+  bool same_structure = false;  ///< Nothing added, removed or replaced in the step.
+  /// In order of the size of their effects, the rest last. before.step_time and all effects give
+  /// after.step_time.
+  std::vector<DiffCause> causes;
+  std::vector<PathShare> path;  ///< Of the step that is compared.
+  std::vector<PeakChange> peak;
+  Notes notes;
+};
+
+struct DiffReport {
+  std::vector<InputFile> before, after;
+  std::vector<Diff> ranks;
+  Notes notes;
+};
+
+/// The rank with the longest step after the change.
+const Diff& slowest_of(const DiffReport& report);
+/// "B takes 38.2 ms longer a step (+12.1 %): 31 ms of it are 12 new cudaStreamSynchronize from
+/// train.py:88".
+std::string diff_verdict(const Diff& diff);
+
+/// The object with schema "foretrace.diff/1".
+nlohmann::json to_json(const DiffReport& report);
+nlohmann::json diff_json(const Diff& diff);
+void write_diff_text(const DiffReport& report, std::ostream& out);
+void write_diff_markdown(const DiffReport& report, std::ostream& out);
+/// One line for each cause of each rank.
+void write_diff_csv(const DiffReport& report, std::ostream& out);
+
+}  // namespace foretrace

@@ -1,0 +1,32 @@
+#pragma once
+
+// The sentences and tables of a comparison that several of its forms show.
+
+#include <string>
+
+#include "foretrace/diff_report.h"
+#include "report/table.h"
+
+namespace foretrace {
+
+/// "12 new cudaStreamSynchronize from train.py:88 main"
+std::string cause_text(const DiffCause& cause);
+
+/// "+1.2 ms", "-3 us", "0 ns"
+std::string signed_time(Nanoseconds time);
+
+/// From the step time before to that after; the smallest effects are taken together.
+Table waterfall_table(const Diff& diff);
+/// Counts of the two steps.
+Table content_table(const Diff& diff);
+Table path_table(const Diff& diff);
+Table peak_table(const Diff& diff);
+/// One line for each rank, if there are several.
+Table ranks_table(const DiffReport& report);
+
+/// "85.03 ms -> 48.92 ms (-42.5 %)"
+std::string step_change(const Diff& diff);
+/// What is said of the two steps that were compared.
+std::string compared_text(const Diff& diff);
+
+}  // namespace foretrace

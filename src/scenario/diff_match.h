@@ -1,0 +1,73 @@
+#pragma once
+
+// Which tasks of two graphs correspond: by where they stand in the job.
+//
+//     step 3                                step 3
+//       GPT_0                                 GPT_0
+//         Block_0                               Block_0
+//           aten::addmm   gemm_128x64  <->        aten::addmm   gemm_64x32      another kernel
+//                                                 aten::item    Memcpy DtoH     added
+//
+// Lanes are matched first, by what they do. On each pair of lanes the lines of tasks are cut into
+// runs of one step, one module, one op ..., and the runs inside of two runs that correspond are
+// aligned in turn, so that a change in one op stays there. What is left over between tasks that
+// correspond is tried again without its name (another kernel in the same op), then without its
+// place (the same kernel in another op). Order is always kept: pairs never cross.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+#include "scenario/call_site.h"
+
+namespace foretrace {
+
+/// Numbers of texts and of places, shared by both sides of a comparison.
+class DiffKeys {
+ public:
+  std::uint32_t text(std::string_view text);
+  /// Of a module and the ops around a task.
+  std::uint32_t place(std::string_view module, std::string_view ops);
+  /// The parts of a place, outermost first.
+  const std::vector<std::uint32_t>& parts(std::uint32_t place) const { return places_[place]; }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> texts_;
+  std::unordered_map<std::string, std::uint32_t> place_numbers_;
+  std::vector<std::vector<std::uint32_t>> places_;
+};
+
+/// What tells a task from others, by TaskId.
+struct TaskKeys {
+  std::vector<std::uint32_t> place;
+  std::vector<std::uint32_t> name;
+  std::vector<std::uint32_t> family;  ///< The name without numbers and parameters.
+  std::vector<char> has_place;        ///< A module or an op is known.
+  std::vector<std::int32_t> step;     ///< Numbers of the steps in front, behind: -1.
+};
+
+/// `shift` is added to the numbers of steps. `sites` may be null.
+TaskKeys task_keys(const Graph& graph, const CallSites* sites, std::int32_t shift, DiffKeys& keys);
+
+struct LanePair {
+  LaneId before = kNoLane, after = kNoLane;  ///< kNoLane: there is none that corresponds.
+};
+
+struct Matching {
+  std::vector<TaskId> after_of;   ///< Of each task before; kNoTask: none.
+  std::vector<TaskId> before_of;  ///< Of each task after.
+  std::vector<LanePair> lanes;
+};
+
+struct MatchSide {
+  const Graph& graph;
+  const TaskKeys& keys;
+};
+
+Matching match_tasks(const MatchSide& before, const MatchSide& after, const DiffKeys& keys);
+
+}  // namespace foretrace

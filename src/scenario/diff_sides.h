@@ -1,0 +1,42 @@
+#pragma once
+
+// What each side of a comparison is by itself, and which step of each is compared: those that are
+// typical of both.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "foretrace/diff.h"
+#include "foretrace/diff_report.h"
+#include "foretrace/step_marks.h"
+
+namespace foretrace {
+
+/// Where the steps of one side begin.
+struct SideSteps {
+  std::vector<Mark> marks;
+  StepTimes times;
+};
+SideSteps side_steps(const DiffSide& side);
+
+/// Two steps that are compared; their numbers among the marks, and of their markers.
+struct ComparedSteps {
+  std::size_t before = 0, after = 0;
+  std::int32_t step_before = -1, step_after = -1;  ///< -1: all tasks are compared.
+};
+
+/// Those nearest to the step time of their side, of which the same steps come in front as far as
+/// the recordings allow.
+ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after);
+
+/// All but the causes.
+DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, std::size_t compared,
+                           std::int32_t step);
+
+/// What is in use at the peaks of the fullest devices, by who asked for it: the greatest changes
+/// first.
+std::vector<PeakChange> peak_changes(const DiffSide& before, const DiffSide& after);
+
+}  // namespace foretrace
