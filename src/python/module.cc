@@ -1,5 +1,6 @@
-// Foretrace in Python: questions go in as texts, answers come out as the JSON texts that the command
-// line prints. What Python users see is foretrace/__init__.py, which makes dictionaries of them.
+// Foretrace in Python: questions go in as texts, answers come out as the JSON texts that the
+// command line prints. What Python users see is foretrace/__init__.py, which makes dictionaries of
+// them.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
