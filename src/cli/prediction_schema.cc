@@ -81,6 +81,21 @@ json baseline() {
       "The replay of the unmodified job");
 }
 
+json interval() {
+  json part = object({{"source", text("steps, model, inferred, unexplained or replay")},
+                      {"lower_ns", time("With this source alone")},
+                      {"upper_ns", time("With this source alone")},
+                      {"text", text("In words")}},
+                     "One source of doubt");
+  return object(
+      {{"level", number("Share of steps that are expected between lower_ns and upper_ns")},
+       {"resamples",
+        {{"type", "integer"}, {"description", "Replays with the work of other steps; 0: none"}}},
+       {"seed", {{"type", "integer"}, {"description", "Of what was drawn"}}},
+       {"parts", list(std::move(part), "What the interval comes from")}},
+      "How the interval was found");
+}
+
 json predicted() {
   return object(
       {{"step_time_ns", time("The prediction")},
@@ -88,6 +103,7 @@ json predicted() {
        {"lower_ns", time("Of the interval")},
        {"upper_ns", time("Of the interval")},
        {"interval_source", text("Where the interval comes from")},
+       {"interval", interval()},
        {"breakdown_ns", breakdown()},
        {"memory", memory()},
        {"memory_limit_bytes", optional("That was asked about, or of the machine that was")},

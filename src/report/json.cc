@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "foretrace/interval_level.h"
 #include "foretrace/version.h"
 #include "report/json_text.h"
 #include "report/registered.h"
@@ -68,6 +69,20 @@ json baseline_json(const Prediction& prediction) {
           {"memory", to_json(prediction.baseline_memory)}};
 }
 
+json interval_json(const Prediction& prediction) {
+  json parts = json::array();
+  for (const IntervalPart& part : prediction.interval_parts) {
+    parts.push_back({{"source", part.source},
+                     {"lower_ns", part.lower.count()},
+                     {"upper_ns", part.upper.count()},
+                     {"text", part.text}});
+  }
+  return {{"level", kIntervalLevel},
+          {"resamples", prediction.resamples},
+          {"seed", kIntervalSeed},
+          {"parts", std::move(parts)}};
+}
+
 json predicted_json(const Prediction& prediction) {
   return {
       {"step_time_ns", prediction.predicted.step_time.count()},
@@ -75,6 +90,7 @@ json predicted_json(const Prediction& prediction) {
       {"lower_ns", prediction.lower.count()},
       {"upper_ns", prediction.upper.count()},
       {"interval_source", prediction.interval_source},
+      {"interval", interval_json(prediction)},
       {"breakdown_ns", to_json(prediction.predicted_breakdown)},
       {"memory", to_json(prediction.predicted_memory)},
       {"memory_limit_bytes",

@@ -212,7 +212,8 @@ std::vector<Ground> grounds(const Prediction& prediction) {
   all.push_back(
       {"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
                            count(Provenance::inferred) + ", " + count(Provenance::assumed)});
-  all.push_back({"interval", prediction.interval_source});
+  all.push_back(
+      {"interval", "four of five steps are expected inside: " + prediction.interval_source});
   return all;
 }
 

@@ -16,10 +16,10 @@
 // So four of five steps of the changed job are expected in it. It ignores what no source tells of:
 // another day, another machine.
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "foretrace/interval_level.h"
 #include "foretrace/report.h"
 #include "scenario/ledger.h"
 
@@ -50,9 +50,6 @@ struct Interval {
   std::vector<IntervalPart> parts;
   std::string source;  ///< All parts in words.
 };
-
-constexpr double kIntervalLevel = 0.8;
-constexpr std::uint64_t kIntervalSeed = 1;
 
 /// The point is always inside.
 Interval interval_of(const IntervalInputs& inputs);

@@ -40,12 +40,12 @@ std::optional<Bytes> greatest(const std::vector<MemoryPeak>& peaks, bool reserve
 class Varied {
  public:
   Varied(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
-         std::string cache_folder)
+         const PredictOptions& options)
       : ranks_(ranks),
         json_(write_scenario(scenario)),
         setting_(within("--vary", [&] { return SettingPath(question.setting, json_); })),
         until_(question.until),
-        donors_(std::move(cache_folder)) {
+        donors_(options.cache_folder) {
     within("--vary " + question.setting, [&] {
       const Json now = setting_.value(json_);
       values_ = read_values(question.values, !now.is_number_float() && !now.is_string());
@@ -54,6 +54,7 @@ class Varied {
     if (!until_.empty()) within("--until", [&] { check_assert(until_); });
     for (const Inference& rank : ranks_) {
       baselines_.push_back(baseline_of(rank));
+      if (!options.ledger_path.empty()) baselines_.back().own = read_ledger(options.ledger_path);
       // Of an interval only those that are asked about need to be worked out.
       if (until_.starts_with("lower") || until_.starts_with("upper"))
         baselines_.back().variation.emplace(rank);
@@ -225,7 +226,7 @@ class Varied {
 Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
   CHECK(!ranks.empty());
-  Curve curve = Varied(ranks, scenario, question, options.cache_folder).run();
+  Curve curve = Varied(ranks, scenario, question, options).run();
   curve.setting = question.setting;
   curve.uses = scenario.uses;
   curve.until = question.until;

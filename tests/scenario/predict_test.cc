@@ -5,8 +5,6 @@
 
 #include "foretrace/error.h"
 #include "foretrace/scenario.h"
-#include "scenario/interval.h"
-#include "scenario/ledger.h"
 #include "scenario/recorded.h"
 
 namespace foretrace {
@@ -65,73 +63,6 @@ TEST(Predict, AppliesStepsInTheirOrder) {
   EXPECT_DOUBLE_EQ(prediction.speedup, 68.0 / 23.0);
   ASSERT_EQ(prediction.steps.size(), 2U);
   EXPECT_EQ(prediction.steps[1].use, "scale:where.kind=kernel,factor=0.5");
-}
-
-TEST(Predict, TheIntervalHoldsThePredictionAndIsThatOfTheSteps) {
-  const Prediction prediction =
-      predict(recorded_as(kFourSteps), with({"scale:where.kind=kernel,factor=0.5"}));
-  EXPECT_LT(prediction.lower, prediction.predicted.step_time);
-  EXPECT_GT(prediction.upper, prediction.predicted.step_time);
-  EXPECT_EQ(prediction.interval_source.substr(0, 28), "steps in the trace vary by -");
-}
-
-TEST(Predict, FewStepsMeanAnAssumedInterval) {
-  const Prediction prediction = predict(recorded_as("gpu: a 10, b 10"), {});
-  EXPECT_FALSE(prediction.has_steps);
-  EXPECT_EQ(prediction.predicted.step_time, 20us);
-  EXPECT_EQ(prediction.lower, 19us);
-  EXPECT_EQ(prediction.upper, 21us);
-  EXPECT_NE(prediction.interval_source.find("are assumed"), std::string::npos);
-}
-
-TEST(Predict, UnexplainedTimeWidensTheIntervalOfAChange) {
-  Inference sure = recorded_as(kFourSteps);
-  Inference unsure = recorded_as(kFourSteps);
-  unsure.graph.unexplained().lag = unsure.graph.unexplained().window / 4;
-  const Scenario half = with({"scale:where.kind=kernel,factor=0.5"});
-  const Prediction a = predict(sure, half);
-  const Prediction b = predict(unsure, half);
-  EXPECT_EQ(a.predicted.step_time, b.predicted.step_time);
-  EXPECT_LT(b.lower, a.lower);
-  EXPECT_GT(b.upper, a.upper);
-}
-
-TEST(Predict, WhatIfsAreAsUnsureAsTheyWereFound) {
-  const Inference inference = recorded_as(kFourSteps);
-  const Prediction exact = predict(inference, with({"scale:where.kind=kernel,factor=0.5"}));
-  const Prediction modelled = predict(inference, with({"amp"}));
-  EXPECT_EQ(exact.interval_source.find("off"), std::string::npos) << exact.interval_source;
-  EXPECT_NE(modelled.interval_source.find("amp may be off by 13.0 %"), std::string::npos)
-      << modelled.interval_source;
-  EXPECT_LT(modelled.lower, scaled(modelled.predicted.step_time, 0.9));
-}
-
-TEST(Predict, WhatWasNeverMeasuredIsSaid) {
-  const StepTimes measured{{10us, 10us, 10us}, 10us};
-  const Unexplained nothing;
-  const Interval interval =
-      interval_of({.measured = measured,
-                   .baseline = 10us,
-                   .predicted = 8us,
-                   .unexplained = nothing,
-                   .uses = {"cuda_graphs:where.phase=forward", "scale:factor=2"}});
-  EXPECT_EQ(
-      interval.source,
-      "steps in the trace vary by -0.0 % to +0.0 %; how far cuda_graphs is off was never measured");
-}
-
-// The ledger names transforms there are, each once and sorted.
-TEST(Predict, TheLedgerIsAboutTransforms) {
-  for (std::size_t i = 0; i < ledger().size(); ++i) {
-    SCOPED_TRACE(ledger()[i].transform);
-    EXPECT_TRUE(std::any_of(
-        transforms().begin(), transforms().end(),
-        [&](const TransformEntry& entry) { return entry.name == ledger()[i].transform; }));
-    EXPECT_EQ(ledger()[i].error > 0, !ledger()[i].source.empty());
-    if (i > 0) {
-      EXPECT_LT(ledger()[i - 1].transform, ledger()[i].transform);
-    }
-  }
 }
 
 TEST(Predict, SaysWhenNothingChanged) {
