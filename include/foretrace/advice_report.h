@@ -1,0 +1,167 @@
+#pragma once
+
+// The answer of `foretrace advise`: what bounds a step, what changes would bring, alone and
+// together, and what none of them can beat.
+//
+//     now        |cpuLcpuLcpuLcpuL|        bound by the host: the path through the step, from wait
+//                |   aaa bb  c   d|        to wait, consists of its work
+//     no launch  |cpucpucpucpu|            a rung of the ladder: what is won at most
+//     all        |aaabbcd|                 what nothing beats that leaves the kernels as they are
+//
+// Every time is that of a replay of an edited graph. Rungs are ceilings, suggestions are
+// predictions with an interval.
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/notes.h"
+#include "foretrace/report.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+/// delays: between the end of one task and the start of one that waits for it; launches: calls that
+/// give work to a device, and the delay until it starts there.
+enum class PathPart : std::uint8_t {
+  kernels,
+  communication,
+  copies,
+  input,
+  host,
+  launches,
+  delays
+};
+constexpr std::size_t kPathParts = 7;
+/// "kernels", "host work" ...
+std::string_view to_string(PathPart part);
+
+/// What the critical path through the steady steps consists of.
+struct PathShares {
+  std::array<Nanoseconds, kPathParts> parts{};
+  double host_waits = 0;  ///< Times a step that the path leads from the device back to the host.
+
+  Nanoseconds total() const;
+  double share(PathPart part) const;
+  PathPart largest() const;
+};
+
+/// One thing thought away, as far as that goes.
+struct Rung {
+  std::string name;     ///< "launches"
+  std::string title;    ///< "launching took no time"
+  std::string assumes;  ///< A sentence.
+  bool there = true;    ///< Whether the recording has any of it.
+  Nanoseconds step_time{0};
+  PathPart bound = PathPart::kernels;  ///< Then.
+};
+
+/// Work that a change takes off one lane, in a step: its gain if nothing waited for anything.
+struct LaneGain {
+  std::string lane;
+  Nanoseconds before{0}, after{0};
+};
+
+struct Confidence {
+  std::string word;    ///< "high", "medium", "low"
+  std::string reason;  ///< "off by at most 13.0 % where it was compared"
+};
+
+struct Suggestion {
+  std::string use;      ///< As for --with.
+  std::string goal;     ///< "time", "throughput", "memory", "device"
+  std::string summary;  ///< What was edited.
+  Nanoseconds step_time{0}, lower{0}, upper{0};
+  double samples = 1;   ///< In a step, for each one recorded.
+  Nanoseconds gain{0};  ///< Of the time of as many samples as a recorded step has.
+  std::optional<Bytes> allocated, reserved;  ///< Peaks of the fullest device.
+  bool fits = true;
+  LaneGain local;  ///< Where most work goes away; `lane` is empty where none does.
+  Confidence confidence;
+  PathShares path;
+  bool recommended = false;
+  std::string why_not;     ///< Of one that is not recommended.
+  std::string instead_of;  ///< A better one that does the same work; not to be added up.
+  std::vector<std::string> assumptions;
+};
+
+/// A transform that nothing was found for, or that is none to recommend; and why.
+struct NotTried {
+  std::string transform, reason;
+};
+
+/// Two of those that go together.
+struct PairEffect {
+  std::size_t first = 0, second = 0;  ///< Into JointAdvice::members.
+  Nanoseconds gain{0};                ///< Of both.
+  Nanoseconds sum{0};                 ///< Of their own gains.
+  Nanoseconds other_order{0};         ///< Gain with the second applied first.
+  std::string why;
+};
+
+struct JointAdvice {
+  std::vector<std::size_t> members;  ///< Into Advice::suggestions, as they are applied.
+  Nanoseconds step_time{0}, lower{0}, upper{0};
+  Nanoseconds gain{0}, sum{0};
+  Nanoseconds other_order{0};           ///< Gain when they are applied last to first.
+  std::vector<Nanoseconds> attributed;  ///< Shares of the gain, by Shapley (1953); add up to it.
+  std::vector<PairEffect> pairs;
+  PathShares path;
+  std::vector<std::string> left_out;  ///< "cuda_graphs: torch_compile takes hold of launches, too"
+};
+
+/// Something made faster step by step.
+struct SpeedUp {
+  std::string name;        ///< "link.bandwidth"
+  std::string title;       ///< "transfers of collectives"
+  bool graded = true;      ///< Otherwise it is there or not.
+  Nanoseconds work{0};     ///< In a step.
+  Nanoseconds at_best{0};  ///< Step time without it.
+  double enough = 0;  ///< So many times as fast brings all but a hundredth of a step; 0: no end.
+  PathPart then = PathPart::kernels;  ///< What bounds the step at best.
+  std::optional<double> needed;       ///< So many times as fast reaches the target.
+};
+
+struct AdviceTarget {
+  std::string text;  ///< "step_time <= 100ms"
+  Nanoseconds step_time{0};
+  bool holds_now = false;
+};
+
+struct Advice {
+  std::vector<InputFile> inputs;
+  bool has_steps = true;
+  std::string machine;  ///< That the job was moved to first; empty: as recorded.
+  Nanoseconds measured{0}, step_time{0};
+  double replay_error = 0;
+  double unexplained = 0;  ///< Share of the time.
+  double noise = 0;        ///< Share of a step: smaller gains are no advice.
+  double spread = 0;       ///< Share of a step by which the recorded ones differ from the median.
+  Breakdown breakdown;
+  PathShares path;
+  std::optional<Bytes> allocated, reserved;
+  Bytes memory{};  ///< Of the device, where it is known.
+
+  std::vector<Rung> ladder;             ///< The last one is all of them.
+  std::vector<Suggestion> suggestions;  ///< Those that save most time first.
+  std::vector<NotTried> not_applicable, no_advice;
+  std::optional<JointAdvice> joint;
+  std::vector<SpeedUp> speed_ups;
+  std::optional<AdviceTarget> target;
+  std::optional<Curve> curve;  ///< Of a setting that was asked about.
+  std::size_t top = 5;         ///< As many suggestions are told in full.
+  Notes notes;
+};
+
+/// The object with schema "foretrace.advice/1".
+nlohmann::json to_json(const Advice& advice);
+void write_advice_text(const Advice& advice, std::ostream& out);
+void write_advice_markdown(const Advice& advice, std::ostream& out);
+void write_advice_csv(const Advice& advice, std::ostream& out);
+
+}  // namespace foretrace

@@ -1,0 +1,33 @@
+#pragma once
+
+// What would help: the job replayed with each cause of waiting thought away, with each transform
+// that is worth trying, with the best of them together, and with its parts made faster one by one.
+
+#include <string>
+#include <vector>
+
+#include "foretrace/advice_report.h"
+#include "foretrace/infer.h"
+#include "foretrace/scenario.h"
+
+namespace foretrace {
+
+struct AdviceQuestion {
+  std::vector<std::string> only, skip;  ///< Transforms; `only` empty: all that are worth trying.
+  std::string machine;  ///< Name or path of a device that the job is moved to first.
+  std::string until;    ///< "step_time <= 100ms", "throughput >= 4000"; empty: no target.
+  double samples = 0;   ///< Of a recorded step, for throughput.
+  /// With a target: one speed-up ("link.bandwidth"), or a setting with values
+  /// ("loader.workers=1..32"); everything else is left out.
+  std::string vary;
+  std::size_t top = 5;
+};
+
+/// Works on all cores; the answer does not depend on their number. Of several ranks, for the one
+/// with the longest step. Throws Error.
+Advice advise(const std::string& trace_path, const AdviceQuestion& question,
+              const PredictOptions& options = {});
+Advice advise(const Inference& inference, const AdviceQuestion& question,
+              const PredictOptions& options = {});
+
+}  // namespace foretrace

@@ -1,0 +1,92 @@
+#include "foretrace/advise.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+struct AdviseCommand {
+  std::string trace;
+  AdviceQuestion question;
+  bool quiet = false;
+  FormatOption format{{"text", "json", "markdown", "csv"}, "text"};
+  ExecutionTraceOption execution_trace;
+  CacheOptions cache;
+  OutputOption output;
+
+  void add_to(CLI::App& command) {
+    add_trace(command, trace);
+    command.add_option("--only", question.only, "Try this transform and no other; may be repeated")
+        ->type_name("TRANSFORM")
+        ->allow_extra_args(false);
+    command.add_option("--skip", question.skip, "Do not try this transform; may be repeated")
+        ->type_name("TRANSFORM")
+        ->allow_extra_args(false);
+    command
+        .add_option("--machine", question.machine,
+                    "Give advice for the job moved to this device; a built-in name or a JSON file")
+        ->type_name("NAME|FILE");
+    command
+        .add_option("--until", question.until,
+                    "How fast would each part have to be, such as \"step_time <= 100ms\" or "
+                    "\"throughput >= 4000\"")
+        ->type_name("TARGET");
+    command
+        .add_option("--vary", question.vary,
+                    "With --until: one part alone, such as link.bandwidth, or one setting, such as "
+                    "loader.workers=1..32")
+        ->type_name("WHAT");
+    command.add_option("--samples", question.samples, "Samples of a recorded step, for throughput")
+        ->check(CLI::Range(0.0, 1e12));
+    command.add_option("--top", question.top, "How many suggestions are shown of each kind")
+        ->check(CLI::Range(1, 1000));
+    format.add_to(command);
+    command.add_flag("--quiet", quiet, "Show no progress");
+    output.add_to(command);
+    execution_trace.add_to(command);
+    cache.add_to(command);
+  }
+
+  void run(Session& session) const {
+    format.check();
+    const Advice advice = [&] {
+      const Progress progress("advising on " + trace, quiet);
+      return advise(trace, question,
+                    {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
+    }();
+    output.write(session, [&](std::ostream& out) {
+      if (format.chosen == "json") return print_json(to_json(advice), out);
+      if (format.chosen == "markdown") return write_advice_markdown(advice, out);
+      if (format.chosen == "csv") return write_advice_csv(advice, out);
+      write_advice_text(advice, out);
+    });
+    if (advice.target && !is_reached(advice)) session.exit_code = kCheckFailed;
+  }
+
+  /// By anything that was tried.
+  static bool is_reached(const Advice& advice) {
+    const Nanoseconds target = advice.target->step_time;
+    if (advice.target->holds_now || (advice.joint && advice.joint->step_time <= target))
+      return true;
+    if (advice.curve) return advice.curve->answer.has_value();
+    return std::any_of(advice.speed_ups.begin(), advice.speed_ups.end(),
+                       [](const SpeedUp& one) { return one.needed.has_value(); }) ||
+           std::any_of(advice.suggestions.begin(), advice.suggestions.end(),
+                       [&](const Suggestion& one) {
+                         return one.goal == "time" && one.recommended && one.step_time <= target;
+                       });
+  }
+};
+
+}  // namespace
+
+void add_advise(CLI::App& command, Session& session) {
+  add_command<AdviseCommand>(command, session);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,40 @@
+#pragma once
+
+// Sentences and tables of advice, shared by text and markdown.
+
+#include <string>
+#include <vector>
+
+#include "foretrace/advice_report.h"
+#include "report/table.h"
+
+namespace foretrace {
+
+/// What bounds a step, what would help most, what nothing beats.
+struct AdviceVerdict {
+  std::string bound, help, best;
+};
+AdviceVerdict advice_verdict(const Advice& advice);
+
+/// "kernels 45 %, host work 31 %", parts below a hundredth left out.
+std::string path_text(const PathShares& path);
+
+Table ladder_table(const Advice& advice);
+/// The recommended ones with this goal, at most `most`.
+std::vector<const Suggestion*> recommended(const Advice& advice, std::string_view goal);
+Table suggestion_table(const Advice& advice, std::string_view goal);
+/// What is behind a suggestion, one sentence each.
+std::vector<std::string> suggestion_details(const Advice& advice, const Suggestion& one);
+Table memory_choice_table(const Advice& advice);
+Table speed_table(const Advice& advice);
+
+/// About the best together: the joint gain against the sum, then who contributes what.
+std::vector<std::string> joint_sentences(const Advice& advice);
+Table pair_table(const Advice& advice);
+
+/// What reaches the target; empty without one.
+std::string target_sentence(const Advice& advice);
+/// "fused_optimizer: brings nothing" ... of those not recommended.
+std::vector<std::string> not_recommended(const Advice& advice);
+
+}  // namespace foretrace

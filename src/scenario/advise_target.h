@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+#include "foretrace/advice_report.h"
+
+namespace foretrace {
+
+/// "step_time <= 100ms" (or <), and for `samples` in a step "throughput >= 4000" (or >), a second.
+/// Throws Error with what is allowed.
+AdviceTarget read_target(std::string_view text, double samples);
+
+}  // namespace foretrace

@@ -1,0 +1,54 @@
+#pragma once
+
+// A recorded job that advice is given for: what all its what-ifs are compared with.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "foretrace/advice_report.h"
+#include "foretrace/infer.h"
+#include "scenario/apply.h"
+#include "scenario/baseline.h"
+
+namespace foretrace {
+
+struct AdvisedJob {
+  const Inference& inference;
+  Baseline baseline;
+  std::vector<Nanoseconds> work;  ///< See lane_work().
+  PathShares path;
+  double noise = 0, spread = 0;
+  double whole_graphs = 0;  ///< Share of kernel time recorded as whole CUDA graphs.
+
+  Nanoseconds now() const { return baseline.prediction.baseline.step_time; }
+  double unexplained() const;
+  /// Whether so much of a step is more than noise.
+  bool matters(Nanoseconds gain) const;
+};
+AdvisedJob advised_job(const Inference& inference);
+
+/// The graph after some transforms, replayed.
+struct Edited {
+  Graph graph;
+  Timeline timeline;
+  Nanoseconds step_time{0};
+  Applied applied;
+};
+/// Throws Error if one of them cannot be applied. Without `details`, neither reasons nor memory.
+Edited edited_by(const Graph& graph, const std::vector<std::string>& uses, bool details);
+
+/// The scenario that --with these would ask for.
+Scenario scenario_with(const std::vector<std::string>& uses);
+
+/// Median of the recorded steps, and how far half of them are from it, as a share; the noise is at
+/// least a hundredth.
+double spread_of_steps(const StepTimes& measured);
+
+/// Work that goes away on the lane where most does.
+LaneGain local_gain(const AdvisedJob& job, const Graph& edited);
+
+/// The greatest over devices; nothing where no device has one.
+std::optional<Bytes> greatest_peak(const std::vector<MemoryPeak>& peaks, bool reserved);
+
+}  // namespace foretrace

@@ -1,0 +1,47 @@
+#pragma once
+
+// What of a graph can be made faster, as one says it of a program: launching, the network, loading.
+// A lever pulled to 0 is a rung of the ladder of bounds; pulled part of the way it answers "how
+// fast would it have to be".
+//
+//     factor 1    as recorded
+//     factor 0.5  the work takes half of its time, waits follow
+//     factor 0    no time at all
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "foretrace/graph.h"
+
+namespace foretrace {
+
+struct Lever {
+  std::string name, title, assumes;
+  std::vector<std::pair<TaskId, Nanoseconds>> parts{};  ///< Of each task what gets faster.
+  bool launch_delays = false;  ///< Also the delay from a launch to the start on the device.
+  bool host_gaps = false;      ///< Also gaps between tasks of host threads.
+  bool host_waits = false;     ///< The host does not wait for the device: there or not.
+  bool there = false;          ///< Whether there is anything to pull at.
+
+  bool graded() const { return !host_waits; }
+};
+
+/// Those that the ladder of bounds thinks away, one by one.
+std::vector<Lever> ladder_levers(const Graph& graph);
+
+/// Those that can be asked about: kernels, the names that take most of their time, host.work,
+/// launch.overhead, input.time, copy.bandwidth, link.bandwidth, syncs.
+std::vector<Lever> speed_levers(const Graph& graph);
+
+/// One by its name; "kernels.PATTERN" takes those with that in their name or module. Throws Error,
+/// with the nearest, if there is none.
+Lever lever_named(const Graph& graph, std::string_view name);
+
+/// Of the work that the lever is about, in a steady step.
+Nanoseconds work_of(const Graph& graph, const Lever& lever);
+
+void pull(Graph& graph, const Lever& lever, double factor);
+
+}  // namespace foretrace
