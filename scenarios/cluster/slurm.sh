@@ -1,0 +1,22 @@
+#!/bin/sh
+# A sweep on a Slurm cluster: submits an array of shards, and a job behind it that merges what they wrote.
+#
+#     scenarios/cluster/slurm.sh SCENARIO RESULTS.jsonl SHARDS [SBATCH OPTION]...
+#
+# Prints the numbers of the two jobs. Scenario, traces and results must be on a file system that all nodes see. If shards were
+# lost for good, the merge says which; the same command again does only what is missing. FORETRACE names the program.
+set -eu
+if [ $# -lt 3 ]; then
+  echo "usage: slurm.sh SCENARIO RESULTS.jsonl SHARDS [SBATCH OPTION]..." >&2
+  exit 2
+fi
+scenario=$1
+results=$2
+shards=$3
+shift 3
+program=${FORETRACE:-foretrace}
+here=$(cd "$(dirname "$0")" && pwd)
+array=$(sbatch --parsable "$@" --array="1-$shards" "$here/sweep.sbatch" "$scenario" "$results")
+merge=$(sbatch --parsable "$@" --job-name=foretrace-merge --dependency="afterany:$array" \
+  --wrap "'$program' sweep merge --output '$results' '${results%.*}'.shard-*-of-$shards.${results##*.}")
+echo "$array $merge"

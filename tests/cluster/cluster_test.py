@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Sweeps on a real Slurm of one machine and under a real mpirun give the bytes that one process gives, also when a worker is
+killed in the middle. Skipped, in part or whole, where there is no Slurm or MPI. $FORETRACE is the program."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import local_slurm
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CLUSTER = ROOT / "scenarios" / "cluster"
+PROGRAM = os.environ["FORETRACE"]
+TRACE = ROOT / "traces" / "gpt-a100-launch-bound.pt.trace.json.gz"
+SHARDS = 8
+
+# Structures that are worked out one by one, so that there is time to kill somebody.
+SCENARIO = {
+    "version": 1,
+    "trace": str(TRACE),
+    "transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "prefetch"}, {"use": "scale", "where": {"kind": "host"}}],
+    "sweep": {"transforms[0].factor": "0.5..1.5/30", "prefetch.buffers": [1, 2, 3, 4], "transforms[2].factor": [0.5, 1, 2]},
+}
+
+
+def processes(argument):
+    """Numbers of the running processes that have this argument."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and argument.encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            pass  # It has ended.
+    return [number for number in found if number != os.getpid()]
+
+
+class Cluster(unittest.TestCase):
+    def setUp(self):
+        self.holder = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.holder.name)
+        self.folder.chmod(0o755)
+        self.scenario = self.folder / "sweep.json"
+        self.scenario.write_text(json.dumps(SCENARIO))
+        whole = self.folder / "whole.jsonl"
+        subprocess.run([PROGRAM, "sweep", str(self.scenario), "--output", str(whole), "--quiet"], check=True, capture_output=True)
+        self.expected = whole.read_bytes()
+        self.assertGreater(len(self.expected.splitlines()), 300)
+        self.results = self.folder / "results.jsonl"
+
+    def tearDown(self):
+        self.holder.cleanup()
+
+    def kill_a_worker(self, shards):
+        """A process of the sweep that has written some answers and not all; None if it came too late."""
+        end = time.monotonic() + 60
+        whole = len(self.expected) / shards
+        while time.monotonic() < end:
+            workers = [number for number in processes(str(self.results)) if self.is_program(number)]
+            sizes = [path.stat().st_size for path in self.folder.glob("results.shard-*")]
+            if workers and any(0 < size < whole / 2 for size in sizes):
+                os.kill(workers[-1], signal.SIGKILL)
+                return workers[-1]
+            time.sleep(0.002)
+        return None
+
+    @staticmethod
+    def is_program(number):
+        try:
+            return os.readlink(f"/proc/{number}/exe") == str(pathlib.Path(PROGRAM).resolve())
+        except OSError:
+            return False
+
+    @unittest.skipIf(local_slurm.missing(), local_slurm.missing())
+    def test_a_slurm_array_gives_the_bytes_of_one_process(self):
+        with local_slurm.Cluster() as cluster:
+            environment = {**cluster.environment, "FORETRACE": PROGRAM}
+            command = [CLUSTER / "slurm.sh", self.scenario, self.results, SHARDS, f"--output={self.folder}/log-%A-%a"]
+            jobs = cluster.call(*command, env=environment, cwd=self.folder)
+            self.assertRegex(jobs, r"^\d+ \d+$")
+            self.assertIsNotNone(self.kill_a_worker(SHARDS), "no worker was seen at work")
+            cluster.wait_for_jobs()
+            logs = "".join(path.read_text() for path in self.folder.glob("log-*"))
+            self.assertIn("going on where it was", logs)
+            self.assertTrue(self.results.exists(), logs)
+            self.assertEqual(self.results.read_bytes(), self.expected)
+            self.assertEqual(len(list(self.folder.glob(f"results.shard-*-of-{SHARDS}.jsonl"))), SHARDS)
+
+    @unittest.skipIf(shutil.which("mpirun") is None, "no mpirun")
+    def test_ranks_of_mpi_give_the_bytes_of_one_process(self):
+        environment = {**os.environ, "FORETRACE": PROGRAM, "MPIRUN": "mpirun --oversubscribe",
+                       "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        command = [str(CLUSTER / "mpi.sh"), "4", str(self.scenario), str(self.results)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
+            killed = self.kill_a_worker(4)
+            first.communicate()
+        self.assertIsNotNone(killed, "no worker was seen at work")
+        self.assertNotEqual(first.returncode, 0)  # The launcher ends all when one is killed.
+        self.assertFalse(self.results.exists())
+        again = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(self.results.read_bytes(), self.expected)
+
+
+if __name__ == "__main__":
+    if local_slurm.missing() and shutil.which("mpirun") is None:
+        print(f"{local_slurm.missing()}; no mpirun")
+        sys.exit(77)
+    unittest.main()

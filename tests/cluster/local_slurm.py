@@ -1,0 +1,117 @@
+"""A Slurm cluster of this machine alone, for as long as a test needs one."""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "sinfo", "squeue", "scancel")
+
+CONFIGURATION = """ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SchedulerType=sched/backfill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmUser=root
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldPort={port}
+SlurmdPort={other_port}
+ReturnToService=2
+MpiDefault=none
+MailProg=/bin/true
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
+PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def missing():
+    """Why there can be no cluster here, or nothing."""
+    absent = [program for program in NEEDED if shutil.which(program) is None]
+    if absent:
+        return "no " + ", ".join(absent)
+    if os.geteuid() != 0:
+        return "only root can start Slurm's daemons"
+    try:
+        socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return "this machine's name has no address"
+    return None
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Cluster:
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="foretrace-slurm-"))
+        self.folder.chmod(0o755)
+        for name in ("state", "spool"):
+            (self.folder / name).mkdir()
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o600)
+        configuration = self.folder / "slurm.conf"
+        configuration.write_text(CONFIGURATION.format(
+            host=socket.gethostname(), folder=self.folder, port=free_port(), other_port=free_port(), cores=os.cpu_count()))
+        self.environment = {**os.environ, "SLURM_CONF": str(configuration)}
+        self.daemons = []
+        try:
+            self.start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={self.folder}/munge.socket",
+                       f"--pid-file={self.folder}/munged.pid", f"--log-file={self.folder}/munged.log",
+                       f"--seed-file={self.folder}/munge.seed")
+            self.wait_for(lambda: (self.folder / "munge.socket").exists(), "munged")
+            self.start("slurmctld", "-D", "-f", configuration)
+            self.start("slurmd", "-D", "-f", configuration, "-N", socket.gethostname())
+            self.wait_for(lambda: "idle" in self.call("sinfo", "--noheader", "--format=%T"), "an idle node")
+        except Exception:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, *command):
+        with open(self.folder / f"{command[0]}.out", "wb") as out:
+            self.daemons.append(subprocess.Popen([str(part) for part in command], stdout=out, stderr=out, env=self.environment))
+
+    def call(self, *command, **options):
+        ran = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False,
+                             **{"env": self.environment, **options})
+        return ran.stdout.strip() if ran.returncode == 0 else ""
+
+    def wait_for(self, condition, what, seconds=60):
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(f"waited {seconds} s for {what}: " + self.logs())
+            time.sleep(0.1)
+
+    def wait_for_jobs(self, seconds=120):
+        """Until nothing is queued or running."""
+        self.wait_for(lambda: not self.call("squeue", "--noheader"), "jobs to end", seconds)
+
+    def logs(self):
+        return "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self.folder.glob("*.log")))
