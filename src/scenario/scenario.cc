@@ -9,7 +9,8 @@
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
-#include "scenario/sweep.h"
+#include "scenario/scenario_file.h"
+#include "scenario/sweep_plan.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {
@@ -17,9 +18,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kKeys[] = {"$comment",   "$schema", "assert",  "extends",
-                                      "machine",    "memory",  "reports", "sweep",
-                                      "transforms", "trace",   "version"};
+constexpr std::string_view kKeys[] = {"$comment", "$schema",    "assert", "extends",
+                                      "machine",  "matrix",     "memory", "reports",
+                                      "sweep",    "transforms", "trace",  "version"};
 constexpr std::size_t kMostBases = 16;
 
 std::string joined_keys() {
@@ -77,8 +78,8 @@ std::string report_named(const Json& json) {
   throw Error("there is no report \"" + name + "\"" + did_you_mean(name, names));
 }
 
-/// Paths in a file are relative to it; those of a base file become relative to the one that extends
-/// it.
+}  // namespace
+
 std::string relative_to(const std::string& folder, const std::string& path) {
   const std::filesystem::path given(path);
   if (path.empty() || given.is_absolute() || folder.empty()) return path;
@@ -89,8 +90,6 @@ bool is_machine_file(const std::string& machine) {
   return std::filesystem::path(machine).extension() == ".json";
 }
 
-/// What `json` does not say is as in the base; its transforms and assertions come behind those of
-/// the base.
 Json extended(const Json& base, const Json& json) {
   Json whole = base;
   for (const auto& [key, value] : json.items()) {
@@ -105,8 +104,7 @@ Json extended(const Json& base, const Json& json) {
   return whole;
 }
 
-/// `readers` extend this one, directly or through each other.
-Json read_extended(const std::string& path, std::vector<std::string> readers = {}) {
+Json read_extended(const std::string& path, std::vector<std::string> readers) {
   readers.push_back(path);
   Json json = read_json_file(path);
   return within(path, [&] {
@@ -136,8 +134,6 @@ Json read_extended(const std::string& path, std::vector<std::string> readers = {
   });
 }
 
-}  // namespace
-
 Scenario parse_scenario(const Json& json) {
   check_keys(json);
   if (json.contains("extends")) {
@@ -158,25 +154,27 @@ Scenario parse_scenario(const Json& json) {
   each_of(json, "assert", [&](const Json& assertion) {
     for (std::string& text : read_assert(assertion)) scenario.asserts.push_back(std::move(text));
   });
-  if (const auto sweep = json.find("sweep"); sweep != json.end()) {
-    within("sweep", [&] { check_sweep(*sweep, json); });
-  }
+  if (asks_many(json)) SweepPlan(json, {});
+  return scenario;
+}
+
+Scenario parse_scenario_in(const Json& json, const std::string& folder) {
+  Scenario scenario = parse_scenario(json);
+  scenario.trace = relative_to(folder, scenario.trace);
+  if (is_machine_file(scenario.machine)) scenario.machine = relative_to(folder, scenario.machine);
+  for (const auto& transform : scenario.transforms)
+    transform->set_donor(relative_to(folder, transform->donor()));
   return scenario;
 }
 
 Scenario read_scenario(const std::string& path) {
   const Json json = read_extended(path);
   return within(path, [&] {
-    if (const auto sweep = json.find("sweep"); sweep != json.end() && !sweep->empty()) {
-      parse_scenario(json);
-      throw Error("sweep: is run by `foretrace sweep`, which this version does not have");
+    Scenario scenario = parse_scenario_in(json, std::filesystem::path(path).parent_path().string());
+    if (asks_many(json)) {
+      throw Error(std::string(json.contains("sweep") ? "sweep" : "matrix") +
+                  ": asks many questions, which `foretrace sweep` answers");
     }
-    Scenario scenario = parse_scenario(json);
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    scenario.trace = relative_to(folder, scenario.trace);
-    if (is_machine_file(scenario.machine)) scenario.machine = relative_to(folder, scenario.machine);
-    for (const auto& transform : scenario.transforms)
-      transform->set_donor(relative_to(folder, transform->donor()));
     return scenario;
   });
 }

@@ -78,6 +78,17 @@ void merge(Json& settings, const Json& changes) {
   }
 }
 
+/// That of "where.name"; null if there is none.
+Json value_at(const Json& object, std::string_view name) {
+  const Json* at = &object;
+  for (;; name.remove_prefix(name.find('.') + 1)) {
+    const auto found = at->find(std::string(name.substr(0, name.find('.'))));
+    if (found == at->end()) return {};
+    at = &*found;
+    if (name.find('.') == name.npos) return *at;
+  }
+}
+
 }  // namespace
 
 SettingPath::SettingPath(std::string_view path, const Json& scenario) {
@@ -130,6 +141,34 @@ Json SettingPath::with_text(const Json& scenario, std::string_view value) const 
   return put(scenario, settings);
 }
 
+Json SettingPath::change(const Json& scenario, const Json& value) const {
+  Json changed = Json::object();
+  set(changed, name_, value);
+  Json settings = settings_of(scenario);
+  merge(settings, changed);
+  put(scenario, settings);
+  return changed;
+}
+
+Json SettingPath::change_of_text(const Json& scenario, std::string_view value) const {
+  const std::string assignment = name_ + "=" + std::string(value);
+  AllocatorSettings kinds;
+  Json changed = of_memory_ ? read_assignments(assignment, kinds)
+                            : read_assignments(assignment, *read_transform(settings_of(scenario)));
+  Json settings = settings_of(scenario);
+  merge(settings, changed);
+  put(scenario, settings);
+  return changed;
+}
+
+void SettingPath::apply(const Json& change, Json& scenario) const {
+  Json& settings = of_memory_ ? scenario[std::string(kMemory)] : scenario["transforms"][step_];
+  if (settings.is_null()) settings = Json::object();
+  merge(settings, change);
+}
+
+Json SettingPath::value_in(const Json& change) const { return value_at(change, name_); }
+
 Json SettingPath::value(const Json& scenario) const {
   Json settings = settings_of(scenario);
   if (of_memory_) {
@@ -139,13 +178,7 @@ Json SettingPath::value(const Json& scenario) const {
   } else {
     settings = write_json(*read_transform(settings));
   }
-  const Json* at = &settings;
-  for (std::string_view name = name_;; name.remove_prefix(name.find('.') + 1)) {
-    const auto found = at->find(std::string(name.substr(0, name.find('.'))));
-    if (found == at->end()) return {};
-    at = &*found;
-    if (name.find('.') == name.npos) return *at;
-  }
+  return value_at(settings, name_);
 }
 
 }  // namespace foretrace

@@ -21,6 +21,15 @@ class SettingPath {
   /// Its value in the scenario, defaults included; null if it is left out.
   nlohmann::json value(const nlohmann::json& scenario) const;
 
+  /// What puts a value there, as settings of the step; apply() makes a scenario of it. Throws Error
+  /// if the setting does not take the value.
+  nlohmann::json change(const nlohmann::json& scenario, const nlohmann::json& value) const;
+  nlohmann::json change_of_text(const nlohmann::json& scenario, std::string_view value) const;
+  void apply(const nlohmann::json& change, nlohmann::json& scenario) const;
+  /// The value in a change.
+  nlohmann::json value_in(const nlohmann::json& change) const;
+
+  const std::string& name() const { return name_; }
   bool is_of_memory() const { return of_memory_; }
   std::size_t step() const { return step_; }
 

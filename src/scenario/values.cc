@@ -77,6 +77,9 @@ Values read_range(std::string_view low_text, std::string_view high_text, bool wh
   Values values;
   values.is_range = true;
   values.whole = whole_setting && low.whole && high.whole;
+  values.low = low.number;
+  values.high = high.number;
+  values.unit = low.unit;
   const double span = high.number - low.number;
   std::int64_t steps = asked.value_or(kUsualSteps);
   // From 1 to 8 means 1, 2, 3 ... also where 1.5 could be asked for; from 0 to 1 means the tenths.
@@ -121,6 +124,10 @@ Values read_values(std::string_view text, bool whole_setting) {
     if (value.empty()) throw Error("must be values such as 1,2,4 or a range such as 0..16");
   }
   return values;
+}
+
+std::string value_in(const Values& range, double number, double apart) {
+  return written(number, apart, range.whole, range.unit);
 }
 
 std::string between(const Values& values, std::string_view low, std::string_view high) {

@@ -114,7 +114,7 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"transforms": {"use": "amp"}})", "transforms: must be a list"},
       {R"({"transfroms": []})",
        "there is no key \"transfroms\" in a scenario; the keys are assert, extends, machine, "
-       "memory, reports, sweep, transforms, "
+       "matrix, memory, reports, sweep, transforms, "
        "trace, version (did you mean \"transforms\"?)"},
       {R"({"version": 2})", "version: must be 1, got 2"},
       {R"({"version": "1"})", "version: must be a whole number"},
@@ -174,7 +174,7 @@ TEST_F(ScenarioFiles, NameThePlaceOfAnError) {
   EXPECT_EQ(message(folder_.string()), folder_.string() + ": cannot be read");
   EXPECT_EQ(message(write("sweep.json", R"({"transforms": [{"use": "prefetch"}],
                                             "sweep": {"transforms[0].buffers": [1, 2]}})")),
-            "sweep.json: sweep: is run by `foretrace sweep`, which this version does not have");
+            "sweep.json: sweep: asks many questions, which `foretrace sweep` answers");
 }
 
 TEST_F(ScenarioFiles, ExtendOneAnother) {

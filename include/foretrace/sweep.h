@@ -1,0 +1,59 @@
+#pragma once
+
+// Many questions about one trace, answered as predict() would answer each of them, and much sooner:
+// what counts is how many structures they have, not how many questions. Where settings only change
+// durations, eight questions are answered in one pass over a graph that is edited and compiled
+// once.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "foretrace/infer.h"
+#include "foretrace/sweep_report.h"
+
+namespace foretrace {
+
+struct SweepOptions {
+  std::string trace = {};         ///< In place of that of the scenario.
+  bool intervals = false;         ///< Also how far each answer may be off; takes its time.
+  bool memory = true;             ///< Also peaks of memory.
+  unsigned jobs = 0;              ///< Threads; 0: one for each core.
+  std::string cache_folder = {};  ///< See ImportOptions.
+  bool share_structures = true;   ///< Otherwise each question is answered alone: the same, slower.
+};
+
+class Sweep {
+ public:
+  /// Reads scenario and traces. Throws Error with the place.
+  explicit Sweep(const std::string& scenario_path, const SweepOptions& options = {});
+  /// Of a trace that was read already; its ranks.
+  Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
+        const SweepOptions& options = {});
+  Sweep(Sweep&&) noexcept;
+  ~Sweep();
+
+  const SweepHeader& header() const;
+
+  /// Called with answers in their order, by one thread at a time; `flush` follows within about half
+  /// a second of the first answer that was not flushed.
+  struct Sink {
+    std::function<void(SweepPoint&&)> take;
+    std::function<void()> flush;
+  };
+  /// Answers the questions from `first` on and in front of `end`, or until `stop`.
+  void run(std::uint64_t first, std::uint64_t end, const Sink& sink,
+           const std::atomic<bool>& stop) const;
+  /// How many of the answers so far came from structures shared with others.
+  std::uint64_t answered_together() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,125 @@
+#pragma once
+
+// The answers to the many questions of a sweep: the lines they are kept as while it runs, and what
+// they come to when it is over.
+//
+//     {"schema": "foretrace.sweep/1", ..., "points": 10000, "settings": ["loader.workers"]}
+//     {"point": 0, "settings": {"loader.workers": 0}, "step_time_ns": 31415926, ...}
+//     {"point": 1, ...
+//
+// The first line says which sweep it is: two files whose first lines have the same "sweep" hold
+// answers to the same questions about the same trace by the same program.
+
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "foretrace/report.h"
+
+namespace foretrace {
+
+struct SweepFigure {
+  std::string name;   ///< With its transform and unit: "loader.disk_bytes".
+  std::string value;  ///< A number as JSON.
+};
+
+struct SweepPoint {
+  std::uint64_t number = 0;         ///< Of the sweep, from 0.
+  std::vector<std::string> values;  ///< Of the settings in their order, each as JSON.
+  Nanoseconds step_time{0};
+  double speedup = 1;  ///< Over the job as it was recorded.
+  std::optional<Nanoseconds> lower, upper;
+  std::optional<Bytes> peak_allocated, peak_reserved;  ///< Of the fullest device.
+  std::optional<bool> fits;  ///< No request was refused; nothing where memory is not known.
+  std::vector<SweepFigure> figures;
+  std::vector<std::string>
+      verdicts;         ///< Of each assertion: holds, fails, undecided; empty: not asked.
+  std::string refused;  ///< Why there is no answer; empty if there is one.
+};
+
+/// What a file of answers begins with.
+struct SweepHeader {
+  std::string scenario_json;      ///< The scenario with its defaults, as JSON.
+  std::vector<InputFile> inputs;  ///< Traces, and other files that answers depend on.
+  std::vector<std::string> settings;
+  std::vector<std::string> asserts;
+  std::uint64_t points = 0;  ///< Of the whole sweep.
+  bool intervals = false, memory = true;
+  std::optional<Nanoseconds> baseline_step_time;  ///< Nothing where several traces are asked about.
+  std::optional<Bytes> baseline_allocated, baseline_reserved;
+  bool has_steps = true, has_times = true;
+  std::uint64_t shard = 1, shards = 1;
+};
+
+/// 16 hex digits of what decides the answers: neither paths nor the shard.
+std::string sweep_identity(const SweepHeader& header);
+
+/// How answers are kept. jsonl: as above. csv: rows of a spreadsheet under a heading; the first
+/// line of the other form goes into a file beside it.
+enum class SweepForm : std::uint8_t { jsonl, csv };
+
+/// Lines end in a line break.
+std::string sweep_header_line(const SweepHeader& header);
+std::string sweep_csv_heading(const SweepHeader& header);
+std::string sweep_point_line(const SweepHeader& header, const SweepPoint& point, SweepForm form);
+/// Throws Error if the text is not such a line of this sweep.
+SweepPoint read_point_line(const SweepHeader& header, std::string_view line, SweepForm form);
+
+/// Of a file, what others need to know of its first line.
+struct SweepFileHeader {
+  std::string identity;
+  std::uint64_t points = 0, shard = 1, shards = 1;
+  std::string whole_line;  ///< The same sweep, whole instead of a shard.
+};
+/// Throws Error if it is none.
+SweepFileHeader read_header_line(std::string_view line);
+
+/// What keeps the file with this first line from being of the same sweep, in words; empty: nothing.
+std::string difference_of_sweeps(const SweepHeader& header, std::string_view line);
+
+/// Numbers of the first point of a shard (from 1), and behind its last.
+std::pair<std::uint64_t, std::uint64_t> points_of_shard(std::uint64_t points, std::uint64_t shard,
+                                                        std::uint64_t shards);
+
+/// What the answers come to.
+struct SweepReport {
+  SweepHeader header;
+  std::vector<SweepPoint> points;
+};
+
+/// How much one setting alone decides.
+struct SweepEffect {
+  std::string setting;
+  Nanoseconds moves{0};  ///< From its best to its worst value, on average over all others.
+  double share = 0;      ///< Of the variance of step time.
+  std::string best;      ///< Its value with the least average step time, as JSON.
+};
+
+struct SweepRefusal {
+  std::string why;
+  std::uint64_t count = 0;
+  std::uint64_t first = 0;  ///< Number of a point.
+};
+
+struct SweepSummary {
+  std::uint64_t answered = 0, refused = 0, unfit = 0, failed = 0;
+  std::optional<std::size_t> best;   ///< Into points: fastest of those that fit and hold.
+  std::vector<std::size_t> front;    ///< No other is both faster and smaller; by time.
+  bool by_reserved = false;          ///< Smaller in reserved memory, not in allocated.
+  std::vector<SweepEffect> effects;  ///< Greatest share first.
+  std::vector<SweepRefusal> refusals;
+};
+SweepSummary summarize(const SweepReport& report);
+
+void write_sweep_text(const SweepReport& report, std::ostream& out);
+void write_sweep_markdown(const SweepReport& report, std::ostream& out);
+/// The object with schema "foretrace.sweep_summary/1".
+nlohmann::json to_json(const SweepReport& report);
+void write_sweep_page(const SweepReport& report, std::ostream& out);
+
+}  // namespace foretrace

@@ -1,0 +1,55 @@
+#pragma once
+
+// A file of answers that grows while a sweep runs. It can be cut off anywhere, by a kill or a full
+// disk, and taken up again: whole lines are kept, a torn one is cut, and in the end the bytes are
+// those of a run that was never stopped.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "foretrace/sweep_report.h"
+
+namespace foretrace {
+
+class SweepFile {
+ public:
+  /// Opens or makes the file, and reads the answers it holds. `fresh`: forgets them. Throws Error
+  /// if it is of another sweep, or if another process writes it.
+  SweepFile(std::string path, const SweepHeader& header, SweepForm form, bool fresh);
+  ~SweepFile();
+  SweepFile(const SweepFile&) = delete;
+  SweepFile& operator=(const SweepFile&) = delete;
+
+  /// Those that were there.
+  std::vector<SweepPoint>& answered() { return answered_; }
+
+  void add(const SweepPoint& point);
+  /// Throws Error if it cannot be written; what was written before is kept.
+  void flush();
+
+ private:
+  void read();
+  void check_header(const std::string& line) const;
+  void begin();
+  void cut(std::uint64_t size);
+
+  std::string path_;
+  const SweepHeader& header_;
+  SweepForm form_;
+  int file_ = -1;
+  std::vector<SweepPoint> answered_;
+  std::string waiting_;  ///< Not yet written.
+};
+
+/// Of a file of rows: the file beside it with the first line.
+std::string header_file_of(const std::string& path);
+
+/// jsonl or csv, by name (empty: not told) or the ending of the path. Throws Error.
+SweepForm sweep_form(const std::string& name, const std::string& path);
+
+/// Puts files of shards together, as one process would have written them. Throws Error naming what
+/// is missing, double or of another sweep.
+void merge_shards(const std::vector<std::string>& files, const std::string& output, SweepForm form);
+
+}  // namespace foretrace

@@ -1,0 +1,42 @@
+#include "cli/sweep_merge.h"
+
+#include <algorithm>
+
+#include "cli/options.h"
+#include "cli/sweep_file.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+struct SweepMergeCommand {
+  std::vector<std::string> files;
+  std::string output;
+
+  void add_to(CLI::App& command) {
+    command.add_option("FILES", files, "Answers of all shards, in any order")->required();
+    command.add_option("--output,-o", output, "Where to write the answers of the whole sweep")
+        ->type_name("FILE")
+        ->required();
+  }
+
+  void run(Session&) const {
+    const SweepForm form = sweep_form("", output);
+    for (const std::string& file : files) {
+      if (sweep_form("", file) != form)
+        throw Error("sweep merge: '" + file + "' and '" + output +
+                    "' must both end in .csv, or both not");
+    }
+    if (std::find(files.begin(), files.end(), output) != files.end())
+      throw Error("sweep merge: --output must not be one of the shards, got '" + output + "'");
+    merge_shards(files, output, form);
+  }
+};
+
+}  // namespace
+
+void add_sweep_merge(CLI::App& command, Session& session) {
+  add_command<SweepMergeCommand>(command, session);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,167 @@
+'use strict';
+// Parallel axes with brushes, two axes against each other with the front, and a table of what the brushes leave.
+(() => {
+  const sweep = page.data('sweep'), axes = sweep.axes, count = sweep.numbers.length;
+  const fast = axes.findIndex(axis => axis.key === 'step_time_ns');
+  const words = (axis, value) => {
+    if (value === null || value === undefined) return '-';
+    if (axis.names) return axis.names[value];
+    if (axis.unit === 'ns') return page.time(value);
+    return axis.unit === 'B' ? page.bytes(value) : String(+value.toPrecision(6));
+  };
+  for (const axis of axes) {
+    const known = axis.values.filter(value => value !== null);
+    axis.low = known.length ? known.reduce((a, b) => Math.min(a, b)) : 0;
+    axis.high = known.length ? known.reduce((a, b) => Math.max(a, b)) : 1;
+    if (axis.high === axis.low) axis.low -= .5, axis.high += .5;
+    axis.brush = null;
+    axis.share = value => (value - axis.low) / (axis.high - axis.low);
+  }
+  const front = new Set(sweep.front);
+  const kept = i => axes.every(({brush, values}) => !brush || (values[i] !== null && values[i] >= brush[0] && values[i] <= brush[1]));
+  let chosen = [];
+
+  // Parallel axes.
+  const lines = document.getElementById('parallel'), top = 34, bottom = 22, side = 60;
+  const place = (w, n) => axes.length < 2 ? w / 2 : side + n * (w - 2 * side) / (axes.length - 1);
+  const height = (h, share) => h - bottom - share * (h - top - bottom);
+  const draw_point = (c, w, h, i) => {
+    c.beginPath();
+    let begun = false;
+    axes.forEach((axis, n) => {
+      if (axis.values[i] === null) return;
+      const x = place(w, n), y = height(h, axis.share(axis.values[i]));
+      begun ? c.lineTo(x, y) : c.moveTo(x, y);
+      begun = true;
+    });
+    c.stroke();
+  };
+  const draw_axis = (c, w, h, axis, n) => {
+    const x = place(w, n);
+    c.strokeStyle = page.colour('--quiet'), c.globalAlpha = 1, c.lineWidth = 1;
+    c.beginPath(), c.moveTo(x, top), c.lineTo(x, h - bottom), c.stroke();
+    c.fillStyle = page.colour('--text'), c.textAlign = 'center';
+    c.fillText(axis.name, x, 12);
+    c.fillStyle = page.colour('--quiet');
+    if (axis.names) {
+      const step = Math.ceil(axis.names.length / 12);
+      axis.names.forEach((name, k) => k % step || c.fillText(name.slice(0, 14), x, height(h, axis.share(k)) + 4));
+    } else {
+      c.fillText(words(axis, axis.high), x, 27), c.fillText(words(axis, axis.low), x, h - 6);
+    }
+    if (!axis.brush) return;
+    const from = height(h, axis.share(axis.brush[1])), to = height(h, axis.share(axis.brush[0]));
+    c.globalAlpha = .25, c.fillStyle = page.colour('--accent'), c.fillRect(x - 9, from - 1, 18, Math.max(to - from + 2, 3));
+    c.globalAlpha = 1, c.strokeStyle = page.colour('--accent'), c.strokeRect(x - 9, from - 1, 18, Math.max(to - from + 2, 3));
+  };
+  const draw_lines = page.later(() => {
+    const {c, w, h} = page.prepare(lines);
+    const is_kept = new Uint8Array(count);
+    for (const i of chosen) is_kept[i] = 1;
+    c.lineWidth = 1, c.strokeStyle = page.colour('--line');
+    if (chosen.length < count) for (let i = 0; i < count; ++i) if (!is_kept[i]) draw_point(c, w, h, i);
+    c.strokeStyle = page.colour('--accent'), c.globalAlpha = Math.min(1, Math.max(.04, 60 / chosen.length));
+    for (const i of chosen) draw_point(c, w, h, i);
+    c.globalAlpha = 1, c.lineWidth = 1.6, c.strokeStyle = page.colour('--good');
+    for (const i of chosen) if (front.has(i)) draw_point(c, w, h, i);
+    axes.forEach((axis, n) => draw_axis(c, w, h, axis, n));
+  });
+
+  // Two of them against each other.
+  const pair = document.getElementById('pair'), across = document.getElementById('across'), up = document.getElementById('up');
+  const room = {left: 78, right: 20, top: 14, bottom: 34};
+  const spot = (w, h, i) => {
+    const x = axes[across.value], y = axes[up.value];
+    if (x.values[i] === null || y.values[i] === null) return null;
+    return [room.left + x.share(x.values[i]) * (w - room.left - room.right), h - room.bottom - y.share(y.values[i]) * (h - room.top - room.bottom)];
+  };
+  const draw_pair = page.later(() => {
+    const {c, w, h} = page.prepare(pair), x = axes[across.value], y = axes[up.value];
+    c.strokeStyle = page.colour('--quiet'), c.beginPath(), c.moveTo(room.left, room.top), c.lineTo(room.left, h - room.bottom);
+    c.lineTo(w - room.right, h - room.bottom), c.stroke();
+    c.fillStyle = page.colour('--quiet'), c.textAlign = 'left', c.fillText(words(x, x.names ? 0 : x.low), room.left, h - 18);
+    c.textAlign = 'right', c.fillText(words(x, x.names ? x.names.length - 1 : x.high), w - room.right, h - 18);
+    c.fillText(words(y, y.names ? 0 : y.low), room.left - 6, h - room.bottom), c.fillText(words(y, y.names ? y.names.length - 1 : y.high), room.left - 6, room.top + 8);
+    c.fillStyle = page.colour('--text'), c.textAlign = 'center', c.fillText(x.name, (room.left + w) / 2, h - 4);
+    c.textAlign = 'left', c.fillText(y.name, 2, h / 2);
+    const dot = (i, size) => {
+      const at = spot(w, h, i);
+      if (at) c.beginPath(), c.arc(at[0], at[1], size, 0, 7), c.fill();
+    };
+    c.fillStyle = page.colour('--accent'), c.globalAlpha = Math.min(1, Math.max(.15, 400 / chosen.length));
+    for (const i of chosen) dot(i, 2.5);
+    c.globalAlpha = 1, c.fillStyle = page.colour('--good');
+    for (const i of chosen) if (front.has(i)) dot(i, 4);
+  });
+
+  // What is left.
+  const table = document.getElementById('kept'), told = document.getElementById('told'), most = 200;
+  const fill_table = page.later(() => {
+    const cell = (tag, text, left) => page.element(tag, {textContent: text, className: left ? 'left' : ''});
+    const sorted = [...chosen].sort((a, b) => axes[fast].values[a] - axes[fast].values[b] || a - b).slice(0, most);
+    const head = page.element('tr', {}, cell('th', 'point'), ...axes.map(axis => cell('th', axis.name, axis.names)));
+    const rows = sorted.map(i => page.element('tr', {}, cell('td', (front.has(i) ? '* ' : '') + sweep.numbers[i]),
+      ...axes.map(axis => cell('td', words(axis, axis.values[i]), axis.names))));
+    table.replaceChildren(page.element('thead', {}, head), page.element('tbody', {}, ...rows));
+  });
+  const changed = () => {
+    chosen = [];
+    for (let i = 0; i < count; ++i) if (kept(i)) chosen.push(i);
+    const text = `${chosen.length} of ${count} points` + (chosen.length > most ? `, the fastest ${most} in the table` : '');
+    told.textContent = text, page.say(text);
+    draw_lines(), draw_pair(), fill_table();
+  };
+
+  // Brushes: a drag along an axis; a click takes it away.
+  let drag = null;
+  const value_at = (axis, event) => {
+    const box = lines.getBoundingClientRect(), y = event.clientY - box.top;
+    const share = Math.min(Math.max((box.height - bottom - y) / (box.height - top - bottom), 0), 1);
+    return axis.low + share * (axis.high - axis.low);
+  };
+  lines.addEventListener('pointerdown', event => {
+    const box = lines.getBoundingClientRect(), x = event.clientX - box.left;
+    const axis = axes.reduce((best, one, n) => Math.abs(place(box.width, n) - x) < Math.abs(place(box.width, axes.indexOf(best)) - x) ? one : best);
+    drag = {axis, from: value_at(axis, event), moved: false};
+    lines.setPointerCapture(event.pointerId);
+  });
+  lines.addEventListener('pointermove', event => {
+    if (!drag) return;
+    const to = value_at(drag.axis, event), slack = drag.axis.names ? .45 : 0;
+    drag.moved = drag.moved || Math.abs(drag.axis.share(to) - drag.axis.share(drag.from)) > .01;
+    if (!drag.moved) return;
+    drag.axis.brush = [Math.min(drag.from, to) - slack, Math.max(drag.from, to) + slack];
+    changed();
+  });
+  const end = () => {
+    if (drag && !drag.moved) drag.axis.brush = null, changed();
+    drag = null;
+  };
+  lines.addEventListener('pointerup', end), lines.addEventListener('pointercancel', () => drag = null);
+  document.getElementById('all').addEventListener('click', () => {
+    for (const axis of axes) axis.brush = null;
+    for (const input of document.querySelectorAll('#limits input')) input.value = '';
+    changed();
+  });
+
+  // The same by keyboard: the greatest value of each axis of numbers.
+  const limits = document.getElementById('limits');
+  for (const axis of axes) {
+    if (axis.names) continue;
+    const input = page.element('input', {type: 'range', min: 0, max: 1000, value: 1000});
+    input.setAttribute('aria-label', 'At most, of ' + axis.name);
+    input.addEventListener('input', () => {
+      axis.brush = +input.value === 1000 ? null : [axis.low, axis.low + input.value / 1000 * (axis.high - axis.low)];
+      changed();
+    });
+    limits.append(page.element('label', {}, axis.name + ' at most ', input));
+  }
+  axes.forEach((axis, n) => {
+    for (const select of [across, up]) select.append(page.element('option', {value: n, textContent: axis.name}));
+  });
+  across.value = sweep.across, up.value = fast;
+  for (const select of [across, up]) select.addEventListener('change', draw_pair);
+  page.on_theme(() => { draw_lines(), draw_pair(); });
+  window.addEventListener('resize', () => { draw_lines(), draw_pair(); });
+  changed();
+})();

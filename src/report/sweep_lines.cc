@@ -1,0 +1,326 @@
+// The lines that answers of a sweep are kept as. Equal answers are equal bytes, so that files can
+// be put together from parts, and cut where they were torn.
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "foretrace/sweep_report.h"
+#include "foretrace/version.h"
+#include "report/csv_text.h"
+
+namespace foretrace {
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+constexpr std::string_view kSweepSchema = "foretrace.sweep/1";
+constexpr std::string_view kPointColumns[] = {"step_time_ns", "speedup"};
+
+template <class Json>
+std::string one_line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// FNV-1a, 64 bits: identifies, and protects from nobody.
+std::string fingerprint(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  std::string digits(16, '0');
+  for (std::size_t i = digits.size(); i-- > 0; hash >>= 4)
+    digits[i] = "0123456789abcdef"[hash & 15];
+  return digits;
+}
+
+void add_time(Ordered& line, const char* key, const std::optional<Nanoseconds>& time) {
+  if (time) line[key] = time->count();
+}
+
+void add_size(Ordered& line, const char* key, const std::optional<Bytes>& size) {
+  if (size) line[key] = size->count;
+}
+
+std::string jsonl_line(const SweepHeader& header, const SweepPoint& point) {
+  Ordered line = {{"point", point.number}, {"settings", Ordered::object()}};
+  for (std::size_t i = 0; i < header.settings.size(); ++i)
+    line["settings"][header.settings[i]] = Ordered::parse(point.values[i]);
+  if (!point.refused.empty()) {
+    line["refused"] = point.refused;
+    return one_line_of(line) + '\n';
+  }
+  line["step_time_ns"] = point.step_time.count();
+  line["speedup"] = point.speedup;
+  add_time(line, "lower_ns", point.lower);
+  add_time(line, "upper_ns", point.upper);
+  add_size(line, "peak_allocated_bytes", point.peak_allocated);
+  add_size(line, "peak_reserved_bytes", point.peak_reserved);
+  if (point.fits) line["fits"] = *point.fits;
+  for (const SweepFigure& figure : point.figures)
+    line["figures"][figure.name] = Ordered::parse(figure.value);
+  for (std::size_t i = 0; i < point.verdicts.size(); ++i) {
+    if (!point.verdicts[i].empty()) line["asserts"][header.asserts[i]] = point.verdicts[i];
+  }
+  return one_line_of(line) + '\n';
+}
+
+/// Texts of settings as they are, not as JSON.
+std::string unquoted(const std::string& value) {
+  const nlohmann::json json = nlohmann::json::parse(value);
+  return json.is_string() ? json.get<std::string>() : value;
+}
+
+std::vector<std::string> csv_columns(const SweepHeader& header) {
+  std::vector<std::string> columns = {"point"};
+  columns.insert(columns.end(), header.settings.begin(), header.settings.end());
+  columns.insert(columns.end(), std::begin(kPointColumns), std::end(kPointColumns));
+  if (header.intervals) columns.insert(columns.end(), {"lower_ns", "upper_ns"});
+  columns.insert(columns.end(), {"peak_allocated_bytes", "peak_reserved_bytes", "fits"});
+  for (const std::string& text : header.asserts) columns.push_back("assert " + text);
+  columns.insert(columns.end(), {"figures", "refused"});
+  return columns;
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (std::string cell : cells) {
+    // Line breaks would make two rows of it for those who cut files at them.
+    std::replace(cell.begin(), cell.end(), '\n', ' ');
+    const bool quoted = cell.find_first_of(",\"\r\n") != cell.npos;
+    line += (quoted ? csv_text(cell) : cell) + ',';
+  }
+  line.back() = '\n';
+  return line;
+}
+
+std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
+  const bool known = point.refused.empty();
+  std::vector<std::string> cells = {std::to_string(point.number)};
+  for (const std::string& value : point.values) cells.push_back(unquoted(value));
+  cells.push_back(known ? std::to_string(point.step_time.count()) : "");
+  cells.push_back(known ? to_text(point.speedup) : "");
+  const auto time = [](const auto& value) { return value ? std::to_string(value->count()) : ""; };
+  const auto size = [](const auto& value) { return value ? std::to_string(value->count) : ""; };
+  if (header.intervals) cells.insert(cells.end(), {time(point.lower), time(point.upper)});
+  cells.insert(cells.end(), {size(point.peak_allocated), size(point.peak_reserved)});
+  cells.emplace_back(!point.fits ? "" : *point.fits ? "true" : "false");
+  for (std::size_t i = 0; i < header.asserts.size(); ++i)
+    cells.push_back(i < point.verdicts.size() ? point.verdicts[i] : "");
+  std::string figures;
+  for (const SweepFigure& figure : point.figures)
+    figures += (figures.empty() ? "" : ";") + figure.name + "=" + figure.value;
+  cells.push_back(std::move(figures));
+  cells.push_back(point.refused);
+  return csv_line(cells);
+}
+
+SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
+  const Ordered line = Ordered::parse(text);
+  SweepPoint point;
+  point.number = line.at("point").get<std::uint64_t>();
+  for (const std::string& name : header.settings)
+    point.values.push_back(one_line_of(line.at("settings").at(name)));
+  if (line.contains("refused")) {
+    point.refused = line["refused"].get<std::string>();
+    return point;
+  }
+  point.step_time = Nanoseconds(line.at("step_time_ns").get<std::int64_t>());
+  point.speedup = line.at("speedup").get<double>();
+  const auto number = [&](const char* key) -> std::optional<std::int64_t> {
+    if (!line.contains(key)) return std::nullopt;
+    return line[key].get<std::int64_t>();
+  };
+  if (const auto lower = number("lower_ns")) point.lower = Nanoseconds(*lower);
+  if (const auto upper = number("upper_ns")) point.upper = Nanoseconds(*upper);
+  if (const auto size = number("peak_allocated_bytes")) point.peak_allocated = Bytes{*size};
+  if (const auto size = number("peak_reserved_bytes")) point.peak_reserved = Bytes{*size};
+  if (line.contains("fits")) point.fits = line["fits"].get<bool>();
+  if (line.contains("figures")) {
+    for (const auto& [name, value] : line["figures"].items())
+      point.figures.push_back({name, one_line_of(value)});
+  }
+  const Ordered verdicts = line.value("asserts", Ordered(Ordered::object()));
+  for (const std::string& assertion : header.asserts)
+    point.verdicts.push_back(verdicts.value(assertion, ""));
+  return point;
+}
+
+/// Of a row without its line break.
+std::vector<std::string> csv_cells(std::string_view row) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (row[i] == '"') {
+      const bool doubled = quoted && i + 1 < row.size() && row[i + 1] == '"';
+      if (doubled) cells.back() += row[i++];
+      if (!doubled) quoted = !quoted;
+    } else if (row[i] == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += row[i];
+    }
+  }
+  if (quoted) throw Error("a cell does not end");
+  return cells;
+}
+
+template <class Number>
+Number csv_number(const std::string& cell) {
+  Number number{};
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  if (error != std::errc() || end != cell.data() + cell.size() || cell.empty())
+    throw Error("must be a number, got \"" + cell + "\"");
+  return number;
+}
+
+/// Numbers, true and false as they are, all else as text.
+std::string as_json_value(const std::string& cell) {
+  const nlohmann::json json = nlohmann::json::parse(cell, nullptr, false);
+  const bool is_text = json.is_discarded() || json.is_string() || json.is_structured();
+  return is_text ? one_line_of(nlohmann::json(cell)) : cell;
+}
+
+std::vector<SweepFigure> read_figures(const std::string& cell) {
+  std::vector<SweepFigure> figures;
+  for (std::size_t at = 0; at < cell.size();) {
+    const std::size_t end = std::min(cell.find(';', at), cell.size());
+    const std::size_t equals = cell.find('=', at);
+    if (equals >= end) throw Error("figures: must be NAME=NUMBER");
+    figures.push_back({cell.substr(at, equals - at), cell.substr(equals + 1, end - equals - 1)});
+    at = end + 1;
+  }
+  return figures;
+}
+
+SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
+  const std::vector<std::string> cells = csv_cells(row);
+  if (cells.size() != csv_columns(header).size()) throw Error("has another number of columns");
+  std::size_t at = 0;
+  SweepPoint point;
+  point.number = csv_number<std::uint64_t>(cells[at++]);
+  for (std::size_t i = 0; i < header.settings.size(); ++i)
+    point.values.push_back(as_json_value(cells[at++]));
+  point.refused = cells.back();
+  if (!point.refused.empty()) return point;
+  point.step_time = Nanoseconds(csv_number<std::int64_t>(cells[at++]));
+  point.speedup = csv_number<double>(cells[at++]);
+  const auto number = [&]() -> std::optional<std::int64_t> {
+    const std::string& cell = cells[at++];
+    if (cell.empty()) return std::nullopt;
+    return csv_number<std::int64_t>(cell);
+  };
+  if (header.intervals) {
+    if (const auto lower = number()) point.lower = Nanoseconds(*lower);
+    if (const auto upper = number()) point.upper = Nanoseconds(*upper);
+  }
+  if (const auto size = number()) point.peak_allocated = Bytes{*size};
+  if (const auto size = number()) point.peak_reserved = Bytes{*size};
+  if (const std::string& fits = cells[at++]; !fits.empty()) point.fits = fits == "true";
+  for (std::size_t i = 0; i < header.asserts.size(); ++i) point.verdicts.push_back(cells[at++]);
+  point.figures = read_figures(cells[at++]);
+  return point;
+}
+
+}  // namespace
+
+std::string sweep_identity(const SweepHeader& header) {
+  nlohmann::json scenario = nlohmann::json::parse(header.scenario_json);
+  scenario.erase("trace");
+  nlohmann::json sums = nlohmann::json::array();
+  for (const InputFile& input : header.inputs) sums.push_back(input.sha256);
+  return fingerprint(one_line_of(nlohmann::json{{"schema", kSweepSchema},
+                                                {"tool", kVersion},
+                                                {"scenario", scenario},
+                                                {"inputs", sums},
+                                                {"settings", header.settings},
+                                                {"points", header.points},
+                                                {"intervals", header.intervals},
+                                                {"memory", header.memory}}));
+}
+
+std::string sweep_header_line(const SweepHeader& header) {
+  Ordered line = {{"schema", kSweepSchema},
+                  {"tool", {{"version", kVersion}}},
+                  {"sweep", sweep_identity(header)},
+                  {"points", header.points}};
+  if (header.shards > 1) line["shard"] = {{"number", header.shard}, {"of", header.shards}};
+  line["settings"] = header.settings;
+  line["asserts"] = header.asserts;
+  line["intervals"] = header.intervals;
+  line["memory"] = header.memory;
+  Ordered baseline = Ordered::object();
+  add_time(baseline, "step_time_ns", header.baseline_step_time);
+  add_size(baseline, "peak_allocated_bytes", header.baseline_allocated);
+  add_size(baseline, "peak_reserved_bytes", header.baseline_reserved);
+  line["baseline"] = baseline;
+  line["inputs"] = Ordered::array();
+  for (const InputFile& input : header.inputs)
+    line["inputs"].push_back(
+        {{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
+  line["scenario"] = Ordered::parse(header.scenario_json);
+  return one_line_of(line) + '\n';
+}
+
+std::string sweep_csv_heading(const SweepHeader& header) { return csv_line(csv_columns(header)); }
+
+std::string sweep_point_line(const SweepHeader& header, const SweepPoint& point, SweepForm form) {
+  return form == SweepForm::csv ? csv_row(header, point) : jsonl_line(header, point);
+}
+
+SweepPoint read_point_line(const SweepHeader& header, std::string_view line, SweepForm form) {
+  try {
+    return form == SweepForm::csv ? read_csv(header, line) : read_jsonl(header, line);
+  } catch (const nlohmann::json::exception&) {
+    throw Error("is not an answer of this sweep");
+  }
+}
+
+SweepFileHeader read_header_line(std::string_view text) {
+  try {
+    Ordered line = Ordered::parse(text);
+    if (line.at("schema") != kSweepSchema) throw Error("is not a file of answers of a sweep");
+    SweepFileHeader found;
+    found.identity = line.at("sweep").get<std::string>();
+    found.points = line.at("points").get<std::uint64_t>();
+    if (line.contains("shard")) {
+      found.shard = line["shard"].at("number").get<std::uint64_t>();
+      found.shards = line["shard"].at("of").get<std::uint64_t>();
+      line.erase("shard");
+    }
+    if (found.shard < 1 || found.shard > found.shards) throw Error("says it is no possible shard");
+    found.whole_line = one_line_of(line) + '\n';
+    return found;
+  } catch (const nlohmann::json::exception&) {
+    throw Error("is not a file of answers of a sweep");
+  }
+}
+
+std::string difference_of_sweeps(const SweepHeader& header, std::string_view line) {
+  const Ordered theirs = Ordered::parse(line, nullptr, false);
+  const Ordered ours = Ordered::parse(sweep_header_line(header));
+  if (theirs.is_discarded()) return "its first line is no JSON";
+  if (theirs.value("sweep", "") == ours["sweep"]) return {};
+  const auto differs = [&](const char* key) {
+    return theirs.value(key, Ordered()) != ours.value(key, Ordered());
+  };
+  if (differs("tool")) return "it was written by another version of this program";
+  for (const char* flag : {"intervals", "memory"}) {
+    if (differs(flag))
+      return "it was asked " + std::string(ours[flag] ? "without " : "with ") + flag;
+  }
+  const auto sums = [](const Ordered& from) {
+    std::vector<std::string> all;
+    for (const Ordered& input : from.value("inputs", Ordered(Ordered::array())))
+      all.push_back(input.value("sha256", ""));
+    return all;
+  };
+  return sums(theirs) != sums(ours) ? "its trace is another one" : "its scenario is another one";
+}
+
+std::pair<std::uint64_t, std::uint64_t> points_of_shard(std::uint64_t points, std::uint64_t shard,
+                                                        std::uint64_t shards) {
+  // At most ten million points, and no more shards than 32 bits count: no overflow.
+  return {points * (shard - 1) / shards, points * shard / shards};
+}
+
+}  // namespace foretrace

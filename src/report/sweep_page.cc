@@ -1,0 +1,193 @@
+// The answers of a sweep as one page: parallel axes, one for each setting and result, that can be
+// brushed; two of them against each other with the front; and a table of what the brushes leave.
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <sstream>
+
+#include "foretrace/sweep_report.h"
+#include "report/page_shell.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+/// More lines than this a browser draws slowly, and nobody tells apart.
+constexpr std::size_t kMostDrawn = 20'000;
+constexpr std::size_t kMostFigureAxes = 4;
+
+using PageJson = nlohmann::ordered_json;
+
+/// The answers to draw: all, or evenly many of them with all of the front.
+std::vector<std::size_t> drawn_points(const SweepReport& report, const SweepSummary& summary) {
+  std::vector<std::size_t> answered;
+  for (std::size_t i = 0; i < report.points.size(); ++i) {
+    if (report.points[i].refused.empty()) answered.push_back(i);
+  }
+  if (answered.size() <= kMostDrawn) return answered;
+  std::vector<std::size_t> some = summary.front;
+  if (summary.best) some.push_back(*summary.best);
+  for (std::size_t i = 0; i < kMostDrawn; ++i)
+    some.push_back(answered[i * answered.size() / kMostDrawn]);
+  std::sort(some.begin(), some.end());
+  some.erase(std::unique(some.begin(), some.end()), some.end());
+  return some;
+}
+
+PageJson axis_of_numbers(const std::string& name, const std::string& key, const char* unit,
+                         PageJson values) {
+  return {{"name", name}, {"key", key}, {"unit", unit}, {"values", std::move(values)}};
+}
+
+/// Numbers as they are; other values by their place among those there are.
+PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_t>& drawn,
+                         std::size_t setting) {
+  PageJson values = PageJson::array();
+  bool all_numbers = true;
+  for (const std::size_t i : drawn) {
+    values.push_back(PageJson::parse(report.points[i].values[setting]));
+    all_numbers = all_numbers && values.back().is_number();
+  }
+  const std::string& name = report.header.settings[setting];
+  if (all_numbers) return axis_of_numbers(name, name, "", std::move(values));
+  std::map<std::string, std::size_t> places;
+  PageJson names = PageJson::array(), numbers = PageJson::array();
+  for (const PageJson& value : values) {
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const auto [place, is_new] = places.emplace(text, names.size());
+    if (is_new) names.push_back(text);
+    numbers.push_back(place->second);
+  }
+  PageJson axis = axis_of_numbers(name, name, "", std::move(numbers));
+  axis["names"] = std::move(names);
+  return axis;
+}
+
+template <class Value>
+void add_result(PageJson& axes, const SweepReport& report, const std::vector<std::size_t>& drawn,
+                const PageJson& axis, const Value& value_of) {
+  PageJson values = PageJson::array();
+  bool known = false;
+  for (const std::size_t i : drawn) {
+    values.push_back(value_of(report.points[i]));
+    known = known || !values.back().is_null();
+  }
+  if (!known) return;
+  axes.push_back(axis);
+  axes.back()["values"] = std::move(values);
+}
+
+std::vector<std::string> figure_names(const SweepReport& report) {
+  std::vector<std::string> names;
+  for (const SweepPoint& point : report.points) {
+    for (const SweepFigure& figure : point.figures) {
+      const bool is_known = std::find(names.begin(), names.end(), figure.name) != names.end();
+      if (!is_known && names.size() < kMostFigureAxes) names.push_back(figure.name);
+    }
+  }
+  return names;
+}
+
+const char* unit_of_key(const std::string& key) {
+  if (key.ends_with("_ns")) return "ns";
+  return key.ends_with("_bytes") ? "B" : "";
+}
+
+PageJson size_or_null(const std::optional<Bytes>& size) {
+  return size ? PageJson(size->count) : PageJson();
+}
+
+PageJson axes_of(const SweepReport& report, const std::vector<std::size_t>& drawn) {
+  PageJson axes = PageJson::array();
+  for (std::size_t i = 0; i < report.header.settings.size(); ++i)
+    axes.push_back(axis_of_setting(report, drawn, i));
+  const auto add = [&](const std::string& name, const std::string& key, const auto& value_of) {
+    add_result(axes, report, drawn, axis_of_numbers(name, key, unit_of_key(key), {}), value_of);
+  };
+  add(report.header.has_steps ? "step time" : "time", "step_time_ns",
+      [](const SweepPoint& point) { return PageJson(point.step_time.count()); });
+  add("allocated", "peak_allocated_bytes",
+      [](const SweepPoint& point) { return size_or_null(point.peak_allocated); });
+  add("reserved", "peak_reserved_bytes",
+      [](const SweepPoint& point) { return size_or_null(point.peak_reserved); });
+  for (const std::string& name : figure_names(report)) {
+    add(name, name, [&](const SweepPoint& point) {
+      for (const SweepFigure& figure : point.figures) {
+        if (figure.name == name) return PageJson::parse(figure.value);
+      }
+      return PageJson();
+    });
+  }
+  return axes;
+}
+
+/// What to set step time against at first: memory, or the setting that moves it most.
+std::size_t first_across(const PageJson& axes, const SweepSummary& summary) {
+  std::string wanted = summary.effects.empty() ? "" : summary.effects.front().setting;
+  if (!summary.front.empty())
+    wanted = summary.by_reserved ? "peak_reserved_bytes" : "peak_allocated_bytes";
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i]["key"] == wanted) return i;
+  }
+  return 0;
+}
+
+std::string lead_of(const SweepReport& report) {
+  std::ostringstream text;
+  write_sweep_text(report, text);
+  return "<pre>" + html_text(std::move(text).str()) + "</pre>";
+}
+
+constexpr std::string_view kParallelHtml =
+    "<p class=\"quiet\">One line for each answer. Drag along an axis to keep those that pass "
+    "there; "
+    "a click takes the brush away. Green: nothing asked is both faster and smaller.</p>"
+    "<div class=\"picture\"><canvas id=\"parallel\" role=\"img\" aria-label=\"One line for each "
+    "answer across all settings and results; the table below has the same\"></canvas></div>"
+    "<div class=\"controls\"><button id=\"all\" type=\"button\">Keep all</button>"
+    "<span id=\"told\"></span></div><div class=\"controls\" id=\"limits\"></div>";
+constexpr std::string_view kPairHtml =
+    "<div class=\"controls\"><label>across <select id=\"across\"></select></label>"
+    "<label>up <select id=\"up\"></select></label></div>"
+    "<div class=\"picture\"><canvas id=\"pair\" role=\"img\" aria-label=\"Two axes against each "
+    "other; the table below has the same\"></canvas></div>";
+constexpr std::string_view kTableHtml =
+    "<div class=\"table\"><table id=\"kept\"><caption>Fastest first; * on the front</caption>"
+    "</table></div>";
+
+}  // namespace
+
+void write_sweep_page(const SweepReport& report, std::ostream& out) {
+  const SweepSummary summary = summarize(report);
+  const std::vector<std::size_t> drawn = drawn_points(report, summary);
+  PageJson numbers = PageJson::array(), front = PageJson::array();
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    numbers.push_back(report.points[drawn[i]].number);
+    if (std::find(summary.front.begin(), summary.front.end(), drawn[i]) != summary.front.end())
+      front.push_back(i);
+  }
+  const PageJson axes = axes_of(report, drawn);
+  const PageJson shown = {{"numbers", numbers},
+                          {"front", front},
+                          {"across", first_across(axes, summary)},
+                          {"axes", axes}};
+  Page page;
+  page.title = "Foretrace: sweep";
+  page.heading = counted(static_cast<std::int64_t>(report.points.size()), "answer") + " of a sweep";
+  page.lead = lead_of(report);
+  if (drawn.size() < summary.answered)
+    page.lead += "<p>" + grouped(static_cast<std::int64_t>(drawn.size())) + " of " +
+                 grouped(static_cast<std::int64_t>(summary.answered)) +
+                 " answers are drawn, evenly chosen; the front is whole.</p>";
+  page.sections = {{"answers", "All answers", std::string(kParallelHtml)},
+                   {"front", "Two against each other", std::string(kPairHtml)},
+                   {"table", "What is kept", std::string(kTableHtml)}};
+  page.styles = {"page/sweep.css"};
+  page.data = {{"sweep", script_json(nlohmann::json(shown))}};
+  page.scripts = {"page/sweep.js"};
+  write_page(page, out);
+}
+
+}  // namespace foretrace

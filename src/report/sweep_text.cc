@@ -1,0 +1,142 @@
+// What a sweep came to, for people.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/sweep_report.h"
+#include "report/table.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kMostOfFront = 12;
+
+/// Texts without their quotes.
+std::string swept_text(const std::string& value) {
+  const nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
+  return json.is_string() ? json.get<std::string>() : value;
+}
+
+std::string settings_text(const SweepReport& report, const SweepPoint& point) {
+  std::string text;
+  for (std::size_t i = 0; i < point.values.size(); ++i) {
+    text +=
+        (text.empty() ? "" : ", ") + report.header.settings[i] + "=" + swept_text(point.values[i]);
+  }
+  return text;
+}
+
+std::string counts_line(const SweepReport& report, const SweepSummary& summary) {
+  std::string line = counted(static_cast<std::int64_t>(report.points.size()), "question");
+  if (report.header.shards > 1)
+    line += " of shard " + std::to_string(report.header.shard) + " of " +
+            std::to_string(report.header.shards);
+  line += ": " + grouped(static_cast<std::int64_t>(summary.answered)) + " answered";
+  const auto add = [&](std::uint64_t count, const char* what) {
+    if (count > 0) line += ", " + grouped(static_cast<std::int64_t>(count)) + what;
+  };
+  add(summary.refused, " refused");
+  add(summary.unfit, " out of memory");
+  add(summary.failed, " against an assertion");
+  return line;
+}
+
+std::string best_line(const SweepReport& report, const SweepSummary& summary) {
+  if (summary.answered == 0) return "No question has an answer.";
+  if (!summary.best) return "None of them fits and satisfies all assertions.";
+  const SweepPoint& best = report.points[*summary.best];
+  std::string line =
+      "Fastest: " + to_text(best.step_time) + (report.header.has_steps ? " a step" : " in all");
+  if (report.header.baseline_step_time)
+    line += " (" + to_fixed(best.speedup, 2) + "x of " +
+            to_text(*report.header.baseline_step_time) + ")";
+  if (best.peak_reserved) line += ", " + to_text(*best.peak_reserved) + " reserved";
+  if (!best.peak_reserved && best.peak_allocated)
+    line += ", " + to_text(*best.peak_allocated) + " allocated";
+  return line + ", at " + settings_text(report, best) + " (point " + std::to_string(best.number) +
+         ")";
+}
+
+Table effect_table(const SweepSummary& summary) {
+  Table table;
+  table.heading = {"setting", "moves it by", "share", "best"};
+  table.left = {0, 3};
+  for (const SweepEffect& effect : summary.effects) {
+    table.rows.push_back({effect.setting, to_text(effect.moves),
+                          to_fixed(100 * effect.share, 1) + " %", swept_text(effect.best)});
+  }
+  return table;
+}
+
+Table front_table(const SweepReport& report, const SweepSummary& summary) {
+  Table table;
+  table.heading = {"point", report.header.has_steps ? "step" : "recording",
+                   summary.by_reserved ? "reserved" : "allocated"};
+  table.left = {};
+  for (const std::string& setting : report.header.settings) {
+    table.left.push_back(table.heading.size());
+    table.heading.push_back(setting);
+  }
+  for (const std::size_t i : summary.front) {
+    if (table.rows.size() == kMostOfFront) break;
+    const SweepPoint& point = report.points[i];
+    const std::optional<Bytes>& size =
+        summary.by_reserved ? point.peak_reserved : point.peak_allocated;
+    std::vector<std::string> row = {std::to_string(point.number), to_text(point.step_time),
+                                    to_text(*size)};
+    for (const std::string& value : point.values) row.push_back(swept_text(value));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string front_heading(const SweepSummary& summary) {
+  const std::size_t shown = std::min(kMostOfFront, summary.front.size());
+  return std::string("Nothing asked is both faster and smaller than these") +
+         (shown < summary.front.size()
+              ? " (" + std::to_string(shown) + " of " + std::to_string(summary.front.size()) + ")"
+              : "");
+}
+
+std::string refusal_line(const SweepRefusal& refusal) {
+  return grouped(static_cast<std::int64_t>(refusal.count)) + "x " + refusal.why +
+         " (first: point " + std::to_string(refusal.first) + ")";
+}
+
+using WriteTable = void (*)(const Table&, std::ostream&);
+
+void write_sections(const SweepReport& report, std::string_view heading, WriteTable write,
+                    std::ostream& out) {
+  const SweepSummary summary = summarize(report);
+  out << counts_line(report, summary) << '\n' << '\n' << best_line(report, summary) << '\n';
+  if (!summary.effects.empty()) {
+    out << '\n' << heading << "What moves the step time, all other settings averaged over\n\n";
+    write(effect_table(summary), out);
+  }
+  if (!summary.front.empty()) {
+    out << '\n' << heading << front_heading(summary) << "\n\n";
+    write(front_table(report, summary), out);
+  }
+  if (summary.refusals.empty()) return;
+  out << '\n' << heading << "Refused\n\n";
+  for (const SweepRefusal& refusal : summary.refusals)
+    out << (heading.empty() ? "  " : "- ") << refusal_line(refusal) << '\n';
+}
+
+}  // namespace
+
+void write_sweep_text(const SweepReport& report, std::ostream& out) {
+  write_sections(
+      report, "", [](const Table& table, std::ostream& to) { write_aligned(table, to, "  "); },
+      out);
+}
+
+void write_sweep_markdown(const SweepReport& report, std::ostream& out) {
+  write_sections(
+      report, "## ", [](const Table& table, std::ostream& to) { write_markdown_table(table, to); },
+      out);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,55 @@
+#pragma once
+
+// One setting of a sweep and the values it is to have: a list, or a range such as "0..16",
+// "0.5..1/10" or {"range": "1GB/s..64GB/s", "scale": "log"}. Grids and zips take the values of a
+// list or the steps of a range; random and Halton sweeps draw from them:
+//
+//     linear   low + (high - low) * u          0 <= u < 1; whole numbers where the setting and both
+//     log      low * (high / low) ^ u          ends are whole
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenario/setting.h"
+#include "scenario/values.h"
+
+namespace foretrace {
+
+/// A value of a setting, machine or trace.
+struct SweepValue {
+  std::string text;       ///< As JSON: 0.5, "8GB".
+  nlohmann::json change;  ///< Of the settings of the step; of machine and trace the value itself.
+};
+
+class SweepAxis {
+ public:
+  /// `scenario` as write_scenario() gives it; `folder` is what paths are relative to. Throws Error.
+  SweepAxis(const std::string& name, const nlohmann::json& values, bool log_scale,
+            const nlohmann::json& scenario, const std::string& folder);
+
+  const std::string& name() const { return name_; }
+  /// Nothing for "machine" and "trace".
+  const std::optional<SettingPath>& setting() const { return setting_; }
+  std::size_t count() const { return listed_.size(); }
+  const SweepValue& at(std::size_t i) const { return listed_[i]; }
+  /// From 0 <= u < 1. Throws Error if the setting does not take what was drawn.
+  SweepValue drawn(double u, const nlohmann::json& scenario) const;
+  void put(const SweepValue& value, nlohmann::json& scenario) const;
+
+ private:
+  void read_list(const nlohmann::json& values, const nlohmann::json& scenario,
+                 const std::string& folder);
+  void read_text(const std::string& text, const nlohmann::json& scenario);
+  void space_by_log(const nlohmann::json& scenario);
+  SweepValue of_text(const std::string& text, const nlohmann::json& scenario) const;
+
+  std::string name_;
+  std::optional<SettingPath> setting_;
+  std::vector<SweepValue> listed_;
+  Values range_;  ///< If is_range.
+  bool log_ = false;
+};
+
+}  // namespace foretrace
