@@ -123,10 +123,10 @@ std::string cause_text(const DiffCause& cause) {
   return "order, other steps and what no group accounts for";
 }
 
-Table waterfall_table(const Diff& diff) {
+Table waterfall_table(const Diff& diff, const SideNames& names) {
   Table table{.heading = {"effect", "work itself", "what"}, .rows = {}, .left = {2}};
   const Nanoseconds least = worth_a_line(diff);
-  table.rows.push_back({to_text(diff.before.step_time), "", "before"});
+  table.rows.push_back({to_text(diff.before.step_time), "", names.before});
   DiffCause small{.kind = DiffKind::rest, .label = {}, .place = {}};
   std::size_t smaller = 0, hidden = 0;
   for (const DiffCause& cause : diff.causes) {
@@ -147,12 +147,12 @@ Table waterfall_table(const Diff& diff) {
     table.rows.push_back(
         {signed_time(small.effect), signed_time(small.local),
          counted(static_cast<std::int64_t>(smaller + hidden), "smaller difference")});
-  table.rows.push_back({to_text(diff.after.step_time), "", "after"});
+  table.rows.push_back({to_text(diff.after.step_time), "", names.after});
   return table;
 }
 
-Table content_table(const Diff& diff) {
-  Table table{.heading = {"in the step", "before", "after", "change"}, .rows = {}};
+Table content_table(const Diff& diff, const SideNames& names) {
+  Table table{.heading = {"in the step", names.before, names.after, "change"}, .rows = {}};
   const StepContent& before = diff.before.content;
   const StepContent& after = diff.after.content;
   const auto add = [&](const char* name, std::int64_t a, std::int64_t b) {

@@ -15,10 +15,16 @@ std::string cause_text(const DiffCause& cause);
 /// "+1.2 ms", "-3 us", "0 ns"
 std::string signed_time(Nanoseconds time);
 
+/// What the two sides are called.
+struct SideNames {
+  const char* before = "before";
+  const char* after = "after";
+};
+
 /// From the step time before to that after; the smallest effects are taken together.
-Table waterfall_table(const Diff& diff);
+Table waterfall_table(const Diff& diff, const SideNames& names = {});
 /// Counts of the two steps.
-Table content_table(const Diff& diff);
+Table content_table(const Diff& diff, const SideNames& names = {});
 Table path_table(const Diff& diff);
 Table peak_table(const Diff& diff);
 /// One line for each rank, if there are several.

@@ -217,6 +217,7 @@ class Comparison {
                       diff_.aligned == 1;
     weigh(graph);
     diff_.peak = peak_changes(before_, after_);
+    diff_.identical = diff_.identical && diff_.peak.empty();
     diff_.same_structure =
         std::none_of(diff_.causes.begin(), diff_.causes.end(), changes_structure);
     note_oddities(diff_);
