@@ -34,6 +34,10 @@ KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predict
 std::vector<KnownOutcome> read_ledger(const std::string& path);
 nlohmann::json ledger_json(const std::vector<KnownOutcome>& outcomes);
 
+/// In place of what is there. Another process never sees half of it. Throws Error if it cannot be
+/// written.
+void write_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes);
+
 /// Adds to the end of the ledger, which is made if it is not there. Another process never sees half
 /// of it. Throws Error if what is there is no ledger, or if it cannot be written.
 void append_to_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes);

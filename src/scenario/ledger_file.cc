@@ -138,14 +138,18 @@ json ledger_json(const std::vector<KnownOutcome>& outcomes) {
   return {{"schema", kLedgerSchema}, {"entries", std::move(entries)}};
 }
 
+void write_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes) {
+  const std::string text =
+      ledger_json(outcomes).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  within(path, [&] { replace_file(path, text); });
+}
+
 void append_to_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes) {
   std::vector<KnownOutcome> all;
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) all = read_ledger(path);
   all.insert(all.end(), outcomes.begin(), outcomes.end());
-  const std::string text =
-      ledger_json(all).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  within(path, [&] { replace_file(path, text); });
+  write_ledger(path, all);
 }
 
 }  // namespace foretrace

@@ -13,7 +13,7 @@ namespace foretrace {
 inline std::vector<std::string> sample_files() {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(FORETRACE_SOURCE_DIR "/traces")) {
-    if (entry.path().filename().string().find(".json") != std::string::npos)
+    if (entry.path().filename().string().find(".trace.json") != std::string::npos)
       found.push_back(entry.path().string());
   }
   std::sort(found.begin(), found.end());

@@ -1,0 +1,63 @@
+#pragma once
+
+// Before/after pairs whose outcome is known: what is predicted from the recording before, against
+// what the one after says.
+//
+//     {"schema": "foretrace.pairs/1",
+//      "pairs": [{"name": "workers 0 -> 4", "before": "w0.json.gz", "after": "w4.json.gz",
+//                 "with": ["loader:workers=4"], "compare": "step_time", "class": "loader",
+//                 "fitted": false}]}
+//
+// or traces/ground_truth.json as scripts/ground_truth.py writes it.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/infer.h"
+#include "foretrace/ledger_file.h"
+#include "foretrace/pairs_report.h"
+
+namespace foretrace {
+
+struct KnownPair {
+  std::string name;
+  std::string before, after;  ///< Paths; `after` is empty where `recorded` is known.
+  std::vector<std::string> uses;
+  std::string kind;
+  Compared compared = Compared::step_time;
+  bool fitted = false, synthetic = false;
+  std::optional<std::int64_t> recorded{};  ///< In ns or bytes.
+};
+
+struct PairList {
+  std::string path;
+  std::vector<KnownPair> pairs;
+  Notes notes;
+};
+
+/// Recordings are found in `folder`, or beside the file if that is empty. Throws Error with the
+/// place.
+PairList read_pairs(const std::string& path, const std::string& folder = {});
+
+struct PairOptions {
+  std::string cache_folder;                             ///< See ImportOptions.
+  std::string ledger_path;                              ///< Of the user's own ledger.
+  std::function<void(const std::string&)> begins = {};  ///< Called with the name of each pair.
+};
+
+/// Pairs that cannot be compared are part of the answer. Throws Error if none can.
+PairsReport compare_pairs(const std::vector<PairList>& lists, const PairOptions& options = {});
+
+/// What a ledger can hold of them: step times that were recorded, and on which nothing was fitted.
+std::vector<KnownOutcome> outcomes_of(const PairsReport& report);
+
+/// Whether the interval from all other steps holds the time of one that is left out.
+struct LeftOutSteps {
+  std::size_t steps = 0, inside = 0;
+};
+/// Each steady step in turn; none where fewer than four steps are alike.
+LeftOutSteps left_out_steps(const Inference& inference);
+
+}  // namespace foretrace

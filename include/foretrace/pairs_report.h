@@ -1,0 +1,61 @@
+#pragma once
+
+// Predictions beside what came: of each before/after pair what was predicted from the side before
+// alone, and of each kind of what-if how far these were off and how often the interval held the
+// truth.
+
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/notes.h"
+
+namespace foretrace {
+
+/// What of a job is compared: a step time in ns, or peaks of memory in bytes.
+enum class Compared { step_time, peak_allocated, peak_reserved };
+std::string_view to_string(Compared compared);
+
+struct PairRow {
+  std::string name;
+  std::vector<std::string> uses;  ///< How it was asked.
+  std::string kind;               ///< The class of what-if.
+  Compared compared = Compared::step_time;
+  bool fitted = false;     ///< The transform was refined on this pair.
+  bool synthetic = false;  ///< Nobody recorded it.
+  std::string problem{};   ///< Why there is no answer; empty if there is one.
+  bool missing = false;    ///< ... because a recording is not there.
+  std::int64_t before = 0, predicted = 0, recorded = 0, lower = 0, upper = 0;
+  double error = 0;              ///< predicted / recorded - 1
+  std::optional<bool> inside{};  ///< The interval holds what was recorded; there is none of memory.
+};
+
+/// Pairs of one kind.
+struct PairKind {
+  std::string kind;
+  Compared compared = Compared::step_time;
+  std::size_t count = 0, intervals = 0, inside = 0;
+  double median_error = 0, worst_error = 0;  ///< Of their sizes.
+};
+
+struct PairsReport {
+  std::vector<std::string> lists;  ///< Files that name the pairs.
+  std::vector<PairRow> rows;
+  std::vector<PairKind> kinds;  ///< In order of their names; the last is of all.
+  std::size_t missing = 0, refused = 0;
+  Notes notes;
+};
+
+/// Fills `kinds`, `missing` and `refused` from the rows.
+void sum_up(PairsReport& report);
+
+/// The object with schema "foretrace.pair_validation/1".
+nlohmann::json to_json(const PairsReport& report);
+void write_pairs_text(const PairsReport& report, std::ostream& out);
+void write_pairs_markdown(const PairsReport& report, std::ostream& out);
+
+}  // namespace foretrace
