@@ -1,5 +1,6 @@
 #include "foretrace/prediction_page.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -16,7 +17,8 @@ using nlohmann::json;
 /// Both keep a page of any trace below 6 MB.
 constexpr std::size_t kMostTasks = 220'000;
 constexpr std::size_t kMostBytesOfTimelines = 4'800'000;
-constexpr std::size_t kMostLevels = 3'000;
+constexpr std::size_t kMostLevels = 6'000;  ///< Of all curves together, as far as they go.
+constexpr std::size_t kFewestLevels = 100;
 
 struct DrawnRuns {
   std::vector<Drawing> drawings;
@@ -50,9 +52,11 @@ DrawnRuns drawn_runs(const PredictionPage& page) {
 /// [time, bytes] of each device, thinned.
 json levels_json(const Timeline& timeline) {
   json all = json::array();
+  const std::size_t curves = std::max<std::size_t>(2 * timeline.memory.size(), 1);
   for (const MemoryCurve& curve : timeline.memory) {
     json points = json::array();
-    for (const MemoryCurve::Point& point : thinned(curve.points, kMostLevels))
+    for (const MemoryCurve::Point& point :
+         thinned(curve.points, std::max(kMostLevels / curves, kFewestLevels)))
       points.push_back({point.time.count(), point.allocated.count});
     all.push_back({{"device", curve.device}, {"points", std::move(points)}});
   }

@@ -1,7 +1,11 @@
 #include "scenario/prediction_html.h"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 #include "foretrace/error.h"
 #include "foretrace/prediction_page.h"
@@ -19,12 +23,25 @@ std::vector<Explained> path_of(const Graph& graph, const Timeline& timeline) {
   return explain(graph, timeline, kRowsOfPath);
 }
 
+/// Half a page is of no use.
+void write_file(const PredictionPage& page, const std::string& path) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  const bool opened = file.is_open();
+  if (opened) write_prediction_page(page, file);
+  file.close();
+  if (file) return;
+  const std::string why = std::strerror(errno);
+  std::error_code ignored;
+  if (opened && std::filesystem::is_regular_file(path, ignored))
+    std::filesystem::remove(path, ignored);
+  throw Error("cannot write '" + path + "': " + why);
+}
+
 }  // namespace
 
 void write_prediction_html(const Graph& recorded, const Graph* changed,
                            const Prediction& prediction, const std::string& path) {
-  std::ofstream file(path, std::ios::binary);
-  if (!file) throw Error(path + ": cannot be written");
   const Timeline now = simulate(recorded, {.reasons = true});
   Timeline then;
   PredictionPage page{.prediction = prediction,
@@ -39,9 +56,7 @@ void write_prediction_html(const Graph& recorded, const Graph* changed,
     page.reactions =
         reactions_of(changed != nullptr ? *changed : recorded, prediction.predicted.step_time);
   }
-  write_prediction_page(page, file);
-  file.close();
-  if (!file) throw Error(path + ": cannot be written");
+  write_file(page, path);
 }
 
 }  // namespace foretrace

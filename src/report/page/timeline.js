@@ -48,10 +48,10 @@ page.timeline = (() => {
   };
 
   // Drawing. `p` has the canvas, x() from a time to a place, and the stretch of time that is in view.
-  const fitted = (c, text, room) => {
+  const fitted = (c, text, room, end = 0) => {
     if (c.measureText(text).width <= room) return text;
     const fits = Math.floor(text.length * room / c.measureText(text).width) - 1;
-    return fits < 2 ? '' : text.slice(0, fits) + '\u2026';
+    return fits < 2 + end ? '' : text.slice(0, fits - end) + '\u2026' + (end ? text.slice(-end) : '');
   };
   const draw_busy = (p, row, faint) => {
     const {c} = p, offset = row.lane.place * t.bins, by = shift[row.run.number];
@@ -91,7 +91,7 @@ page.timeline = (() => {
     c.fillStyle = p.classes[t.class_of(row.run.kind[i])], c.fillRect(x, row.top + 1, Math.max(w, .7), row.height - 3);
     if (w > 3) c.strokeStyle = p.edge, c.lineWidth = .5, c.strokeRect(x + .25, row.top + 1.25, w - .5, row.height - 3.5);
     if (w > 34) {
-      c.fillStyle = p.ink;
+      c.fillStyle = p.on;
       c.fillText(fitted(c, t.names[row.run.name[i]], w - 6), x + 3, row.top + row.height / 2 - .5);
     }
     c.globalAlpha = 1;
@@ -189,7 +189,7 @@ page.timeline = (() => {
         c.fillStyle = colour('--raised'), c.fillRect(0, row.top, left - 4, row.height);
         c.fillStyle = colour('--accent'), c.fillRect(0, row.top, 3, row.height);
       }
-      c.fillStyle = p.quiet, c.fillText(fitted(c, row.label, left - 14), 8, row.top + row.height / 2);
+      c.fillStyle = p.quiet, c.fillText(fitted(c, row.label, left - 14, 5), 8, row.top + row.height / 2);
     }
   };
   const draw = () => {
@@ -197,7 +197,7 @@ page.timeline = (() => {
     p.from = view.from, p.to = view.to;
     p.x = at => left + (at - p.from) / (p.to - p.from) * (p.w - left);
     p.classes = Array.from({length: 7}, (_, i) => colour('--class-' + i));
-    p.ink = colour('--text'), p.quiet = colour('--quiet'), p.edge = colour('--page'), p.match = colour('--match');
+    p.ink = colour('--text'), p.on = colour('--on'), p.quiet = colour('--quiet'), p.edge = colour('--page'), p.match = colour('--match');
     draw_axis(p);
     p.c.textBaseline = 'middle', p.c.textAlign = 'left', p.c.font = '11px system-ui, sans-serif';
     p.c.save(), p.c.beginPath(), p.c.rect(left, kTop, p.w - left, p.h), p.c.clip();

@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Opens the pages that foretrace writes in a headless browser, as a person would: with wheel, keys and clicks.
+
+Speaks WebDriver's HTTP with chromedriver, with nothing but the standard library. Without chromedriver the test is skipped (exit
+status 77). FORETRACE names the program; FORETRACE_CORPUS, where set, a folder with a large recording to measure the first paint on.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+FORETRACE = os.environ.get("FORETRACE", "foretrace")
+TRACES = pathlib.Path(__file__).resolve().parents[2] / "traces"
+LARGE = "hta-ddp-v100-mem/df_index_resolver.json.gz"
+SKIPPED = 77
+
+
+class Browser:
+    """One headless session."""
+
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.driver = subprocess.Popen([shutil.which("chromedriver"), f"--port={port}", "--silent"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.address = f"http://127.0.0.1:{port}"
+        self.session = ""
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self):
+        for _ in range(200):
+            try:
+                self._ask("GET", "/status")
+                break
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.05)
+        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1000"]}
+        wanted = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"}, "goog:chromeOptions": options}
+        started = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self.session = f"/session/{started['sessionId']}"
+
+    def close(self):
+        if self.session:
+            self._ask("DELETE", self.session)
+        self.driver.terminate()
+        self.driver.wait()
+
+    def _ask(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.address + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()[:500]) from error
+
+    def post(self, path, body):
+        return self._ask("POST", self.session + path, body)
+
+    def open(self, page):
+        self.post("/url", {"url": page.as_uri()})
+
+    def run(self, script):
+        return self.post("/execute/sync", {"script": script, "args": []})
+
+    def wait_for(self, script):
+        for _ in range(200):
+            if self.run(f"return {script}"):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"never true: {script}")
+
+    def keys(self, keys):
+        actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self.post("/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+
+    def _pointer(self, moves):
+        self.post("/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": moves}]})
+
+    def drag(self, x, y, by):
+        down, up = {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}
+        move = {"type": "pointerMove", "duration": 50, "x": x + by, "y": y}
+        self._pointer([{"type": "pointerMove", "duration": 0, "x": x, "y": y}, down, move, up])
+
+    def wheel(self, x, y, by):
+        scroll = {"type": "scroll", "x": x, "y": y, "deltaX": 0, "deltaY": by, "duration": 0, "origin": "viewport"}
+        self.post("/actions", {"actions": [{"type": "wheel", "id": "wheel", "actions": [scroll]}]})
+
+    def emulate(self, **features):
+        named = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self.post("/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": named}})
+
+    def complaints(self):
+        return [line["message"] for line in self.post("/se/log", {"type": "browser"})]
+
+
+# Of every text that stands on a colour of its own: how far apart they are, as WCAG counts it.
+CONTRASTS = """
+const parse = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
+const part = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
+const behind = node => {
+  for (let at = node; at; at = at.parentElement) {
+    const colour = parse(getComputedStyle(at).backgroundColor);
+    if (colour.length === 3 || colour[3] > 0) return colour;
+  }
+  return [255, 255, 255];
+};
+const low = [];
+const check = (node, front, back) => {
+  const [a, b] = [light(front), light(back)].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
+  if (ratio < 4.5) low.push(node.tagName + ' ' + node.textContent.trim().slice(0, 40) + ' ' + ratio.toFixed(2));
+};
+for (const node of document.querySelectorAll('main *, header *, footer, nav *')) {
+  if (node.closest('svg') || !node.checkVisibility() || ![...node.childNodes].some(c => c.nodeType === 3 && c.data.trim())) continue;
+  check(node, parse(getComputedStyle(node).color), behind(node));
+}
+for (const text of document.querySelectorAll('svg text')) {
+  check(text, parse(getComputedStyle(text).fill), parse(getComputedStyle(text.parentElement.querySelector('rect')).fill));
+}
+return low;
+"""
+
+RANGE = "const c = document.getElementById('timeline'); return [+c.dataset.from, +c.dataset.to]"
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = Browser()
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.page = cls.write("prediction", TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", "--with", "recompute", "--memory-limit", "8GB")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.folder.cleanup()
+
+    @classmethod
+    def write(cls, name, trace, *arguments, command="predict"):
+        page = pathlib.Path(cls.folder.name) / f"{name}.html"
+        subprocess.run([FORETRACE, command, str(trace), *arguments, "--html", str(page), "--quiet"], check=True,
+                       stdout=subprocess.DEVNULL)
+        return page
+
+    def setUp(self):
+        self.browser.emulate(prefers_color_scheme="light")
+        self.open(self.page)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+
+    def open(self, page):
+        self.browser.open(page)
+        self.browser.wait_for("document.getElementById('timeline').dataset.ready === 'yes'")
+
+    def frame(self):
+        self.browser.post("/execute/async", {"script": "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))", "args": []})
+
+    def range(self):
+        self.frame()
+        return self.browser.run(RANGE)
+
+    def act(self, script):
+        self.browser.run(script)
+        self.frame()
+
+    def middle(self):
+        """A place on the canvas, in the window."""
+        self.browser.run("document.getElementById('timeline').scrollIntoView({block: 'center', behavior: 'instant'})")
+        return self.browser.run("const b = document.getElementById('timeline').getBoundingClientRect();"
+                                "return [Math.round(b.left + b.width * .6), Math.round(b.top + b.height / 2)]")
+
+    def test_zooms_with_the_wheel(self):
+        from_before, to_before = self.range()
+        self.browser.wheel(*self.middle(), -200)
+        from_after, to_after = self.range()
+        self.assertLess(to_after - from_after, to_before - from_before)
+        self.assertGreater(from_after, from_before)
+
+    def test_moves_by_dragging(self):
+        from_before, to_before = self.range()
+        self.browser.drag(*self.middle(), -150)
+        from_after, to_after = self.range()
+        self.assertGreater(from_after, from_before)
+        self.assertLessEqual(abs((to_after - from_after) - (to_before - from_before)), 1)
+
+    def test_zooms_and_moves_with_keys(self):
+        self.act("document.getElementById('timeline').focus()")
+        ranges = [self.range()]
+        for key in "+", "\ue014", "-", "0":  # \ue014 is the arrow to the right.
+            self.browser.keys(key)
+            ranges.append(self.range())
+        widths = [to - start for start, to in ranges]
+        self.assertLess(widths[1], widths[0])
+        self.assertGreater(ranges[2][0], ranges[1][0])
+        self.assertGreater(widths[3], widths[2])
+        self.assertGreater(widths[4], widths[3])
+
+    def test_tells_what_a_task_waits_for(self):
+        self.act("document.getElementById('timeline').focus()")
+        self.browser.keys(["\ue015", "]"])  # The arrow down.
+        self.browser.wait_for("document.querySelector('#inspect dl')")
+        self.assertIn("waits for", self.browser.run("return document.getElementById('inspect').textContent"))
+        self.browser.wait_for("document.getElementById('said').textContent !== ''")
+
+    def test_finds_tasks_by_name(self):
+        self.act("const s = document.getElementById('search'); s.value = 'softmax'; s.dispatchEvent(new Event('input'))")
+        self.browser.wait_for("/now: \\d+ tasks/.test(document.getElementById('matches').textContent)")
+        self.act("document.getElementById('match-behind').click()")
+        self.browser.wait_for("/softmax/i.test(document.querySelector('#inspect h3')?.textContent)")
+
+    def test_draws_the_critical_path_only_if_asked(self):
+        picture = "return document.getElementById('timeline').toDataURL()"
+        with_path = self.browser.run(picture)
+        self.act("document.getElementById('path').click()")
+        without = self.browser.run(picture)
+        self.assertNotEqual(with_path, without)
+        self.act("document.getElementById('path').click()")
+        self.assertEqual(with_path, self.browser.run(picture))
+
+    def test_arranges_and_aligns(self):
+        picture = "return document.getElementById('timeline').toDataURL()"
+        before = self.browser.run(picture)
+        choose = "const s = document.getElementById('{}'); s.value = '{}'; s.dispatchEvent(new Event('change'))"
+        self.act(choose.format("arrange", "lanes"))
+        in_turn = self.browser.run(picture)
+        self.assertNotEqual(before, in_turn)
+        self.act(choose.format("align", "start"))
+        self.assertNotEqual(in_turn, self.browser.run(picture))
+
+    def test_every_picture_has_a_table(self):
+        for section in "time", "timelines", "schedule", "memory", "reactions", "certainty":
+            with self.subTest(section):
+                self.assertGreaterEqual(self.browser.run(f"return document.querySelectorAll('#{section} table').length"), 1)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('h1').length"), 1)
+        unnamed = "return [...document.querySelectorAll('button, select, input')].filter(n => !n.labels?.length && " \
+                  "!n.getAttribute('aria-label') && !n.textContent.trim()).map(n => n.id)"
+        self.assertEqual(self.browser.run(unnamed), [])
+        links = "return [...document.querySelectorAll('a')].filter(a => !document.querySelector(a.getAttribute('href'))).length"
+        self.assertEqual(self.browser.run(links), 0)
+
+    def test_can_be_read_in_both_themes(self):
+        page = "return getComputedStyle(document.body).backgroundColor"
+        self.assertEqual(self.browser.run(CONTRASTS), [])
+        light = self.browser.run(page)
+        self.browser.emulate(prefers_color_scheme="dark")
+        self.frame()
+        self.assertNotEqual(light, self.browser.run(page))
+        self.assertEqual(self.browser.run(CONTRASTS), [])
+        self.act("document.getElementById('theme').click()")
+        self.assertEqual(light, self.browser.run(page))
+        self.browser.run("localStorage.clear()")
+
+    def test_fits_a_narrow_window(self):
+        narrow = {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.post("/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": narrow})
+        try:
+            self.open(self.page)
+            self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 380)
+        finally:
+            self.browser.post("/goog/cdp/execute", {"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
+
+    def test_loads_nothing(self):
+        self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').map(e => e.name)"), [])
+
+    def test_draws_without_a_what_if(self):
+        self.open(self.write("recorded", TRACES / "resnet18-v100-loader0.pt.trace.json.gz"))
+        self.assertEqual(self.browser.run("return document.querySelectorAll('#align').length"), 0)
+
+    def test_the_page_of_memory_works(self):
+        self.browser.open(self.write("memory", TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", command="memory"))
+        self.frame()
+        picture = "return document.getElementById('blocks').toDataURL()"
+        before = self.browser.run(picture)
+        self.act("document.getElementById('blocks').focus()")
+        self.browser.keys("+")
+        self.frame()
+        self.assertNotEqual(before, self.browser.run(picture))
+        self.assertEqual(self.browser.run(CONTRASTS), [])
+
+    def test_a_large_recording_is_there_at_once(self):
+        trace = pathlib.Path(os.environ.get("FORETRACE_CORPUS", "")) / LARGE
+        if not trace.is_file():
+            self.skipTest("no FORETRACE_CORPUS")
+        page = self.write("large", trace, "--with", "amp")
+        self.assertLess(page.stat().st_size, 6_000_000)
+        self.open(page)
+        painted, drawn = self.browser.run("return [performance.getEntriesByName('first-contentful-paint')[0].startTime, "
+                                          "performance.getEntriesByName('timeline drawn')[0].startTime]")
+        print(f"\n{page.stat().st_size / 1e6:.2f} MB, first paint after {painted:.0f} ms, timelines after {drawn:.0f} ms")
+        self.assertLess(painted, 5000)
+        before = self.range()
+        self.browser.wheel(*self.middle(), -300)
+        self.assertNotEqual(before, self.range())
+
+
+if __name__ == "__main__":
+    if not shutil.which("chromedriver") or not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        print("skipped: chromedriver and a browser are needed")
+        sys.exit(SKIPPED)
+    unittest.main()
