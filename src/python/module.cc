@@ -5,14 +5,20 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "foretrace/advise.h"
+#include "foretrace/diff.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/scenario.h"
+#include "foretrace/sweep.h"
+#include "foretrace/verify.h"
 #include "foretrace/version.h"
 
 namespace foretrace {
@@ -32,9 +38,10 @@ struct How {
   bool cache = true, strict = false;
   std::string html, perfetto, ledger, execution_trace;
 
+  std::string cache_folder() const { return cache ? default_cache_folder() : ""; }
   PredictOptions options() const {
     return {.strict = strict,
-            .cache_folder = cache ? default_cache_folder() : "",
+            .cache_folder = cache_folder(),
             .execution_trace = execution_trace,
             .perfetto_path = perfetto,
             .html_path = html,
@@ -95,9 +102,55 @@ std::string transforms_text() {
 
 std::string info_text(const std::string& path, const How& how) {
   Json all = Json::array();
-  for (const Trace& trace : import_all(path, {.cache_folder = how.options().cache_folder}))
+  for (const Trace& trace : import_all(path, {.cache_folder = how.cache_folder()}))
     all.push_back(describe_trace(trace));
   return text_of(all);
+}
+
+std::vector<Inference> ranks_of(const std::string& path, const How& how) {
+  if (path.empty()) throw Error("which trace? Give it, or name it in the scenario");
+  std::vector<Inference> ranks;
+  for (const Trace& trace : import_all(path, {.cache_folder = how.cache_folder()}))
+    ranks.push_back(within(path, [&] { return infer(trace); }));
+  return ranks;
+}
+
+/// A file may ask about several traces; what is given as a dictionary asks about one.
+Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
+  options.cache_folder = how.cache_folder();
+  if (!asked.scenario_file.empty()) {
+    options.trace = asked.trace;
+    return Sweep(asked.scenario_file, options);
+  }
+  const Json scenario = Json::parse(asked.scenario_json.empty() ? "{}" : asked.scenario_json);
+  const std::string trace = asked.trace.empty() ? scenario.value("trace", "") : asked.trace;
+  return Sweep(scenario, ranks_of(trace, how), options);
+}
+
+/// The rows of a file of answers, without its first line. They are worked out by another thread, as
+/// Python sees Ctrl-C in its main thread only.
+std::vector<std::string> sweep_rows(const Asked& asked, const How& how,
+                                    const SweepOptions& options) {
+  std::vector<std::string> rows;
+  std::atomic<bool> stop = false;
+  std::future<void> done = std::async(std::launch::async, [&] {
+    const Sweep sweep = sweep_of(asked, how, options);
+    const SweepHeader& header = sweep.header();
+    const auto take = [&](const SweepPoint& point) {
+      rows.push_back(sweep_point_line(header, point, SweepForm::jsonl));
+    };
+    sweep.run(0, header.points, {.take = take, .flush = [] {}}, stop);
+  });
+  const auto wait = [&] {
+    const py::gil_scoped_release release;
+    return done.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+  };
+  while (!wait()) {
+    if (!stop && PyErr_CheckSignals() != 0) stop = true;
+  }
+  if (stop) throw py::error_already_set();
+  done.get();
+  return rows;
 }
 
 /// Without Python's lock, so that other threads go on.
@@ -140,6 +193,29 @@ PYBIND11_MODULE(_foretrace, module) {
                         const std::string& values, const std::string& until) {
     return unlocked([&] {
       return vary_text(asked, how, {.setting = setting, .values = values, .until = until});
+    });
+  });
+  module.def(
+      "sweep", [](const Asked& asked, const How& how, bool intervals, bool memory, unsigned jobs) {
+        return sweep_rows(asked, how, {.intervals = intervals, .memory = memory, .jobs = jobs});
+      });
+  module.def("advise", [](const std::string& trace, const How& how, const std::string& until,
+                          const std::string& vary, std::size_t top) {
+    AdviceQuestion question;
+    question.until = until;
+    question.vary = vary;
+    question.top = top;
+    return unlocked([&] { return text_of(to_json(advise(trace, question, how.options()))); });
+  });
+  module.def("diff", [](const std::string& before, const std::string& after, const How& how) {
+    return unlocked([&] { return text_of(to_json(diff(before, after, how.cache_folder()))); });
+  });
+  module.def("verify", [](const std::string& prediction, const std::string& measured,
+                          const How& how, const std::string& trace) {
+    return unlocked([&] {
+      return text_of(to_json(
+          verify(prediction, measured,
+                 {.trace = trace, .ledger_path = how.ledger, .cache_folder = how.cache_folder()})));
     });
   });
   module.def("transforms", [] { return transforms_text(); });

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -50,6 +51,34 @@ class Module(unittest.TestCase):
     def test_vary_answers_as_the_command_line(self):
         curve = foretrace.vary(LOADER, "loader", setting="loader.workers", values=[1, 2, 4], cache=False)
         self.assertEqual(curve, command_line("predict", LOADER, "--with", "loader", "--vary", "loader.workers=1,2,4"))
+
+    def test_sweep_answers_as_predict(self):
+        scenario = {"version": 1, "trace": str(LOADER), "transforms": [{"use": "scale", "where": {"kind": "kernel"}}],
+                    "sweep": {"scale.factor": [0.5, 1, 2]}}
+        rows = foretrace.sweep(scenario, cache=False)
+        self.assertEqual([row["settings"]["scale.factor"] for row in rows], [0.5, 1, 2])
+        for row in rows:
+            step = {"use": "scale", "where": {"kind": "kernel"}, "factor": row["settings"]["scale.factor"]}
+            alone = foretrace.predict(LOADER, step, cache=False)
+            self.assertEqual(row["step_time_ns"], alone["predicted"]["step_time_ns"])
+
+    def test_a_sweep_of_a_file_answers_the_same(self):
+        scenario = {"version": 1, "trace": str(LOADER), "transforms": [{"use": "loader"}], "sweep": {"loader.workers": [1, 2, 4]}}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "sweep.json"
+            path.write_text(json.dumps(scenario))
+            self.assertEqual(foretrace.sweep(path, cache=False, jobs=1), foretrace.sweep(scenario, cache=False))
+
+    def test_advise_and_diff_answer_as_the_command_line(self):
+        self.assertEqual(foretrace.advise(LOADER, cache=False), command_line("advise", LOADER))
+        after = ROOT / "traces" / "resnet18-v100-loader4.pt.trace.json.gz"
+        self.assertEqual(foretrace.diff(LOADER, after, cache=False), command_line("diff", LOADER, after))
+
+    def test_a_prediction_is_verified(self):
+        after = ROOT / "traces" / "resnet18-v100-loader4.pt.trace.json.gz"
+        prediction = foretrace.predict(LOADER, "loader:workers=4", cache=False)
+        outcome = foretrace.verify(prediction, after, cache=False)
+        self.assertEqual(outcome["agreement"], "inside")
 
     def test_errors_are_of_the_scenario_or_of_the_trace(self):
         with self.assertRaisesRegex(foretrace.Error, 'there is no transform "ampp"'):

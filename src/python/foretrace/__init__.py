@@ -12,12 +12,13 @@ foretrace.Error, those of a trace foretrace.TraceError; both are ValueErrors wit
 
 import json as _json
 import os as _os
+import tempfile as _tempfile
 
 from . import _foretrace
 from ._foretrace import Error, TraceError
 
 __version__ = _foretrace.version
-__all__ = ["Error", "TraceError", "dataframe", "info", "predict", "transforms", "vary"]
+__all__ = ["Error", "TraceError", "advise", "dataframe", "diff", "info", "predict", "sweep", "transforms", "vary", "verify"]
 
 
 
@@ -71,6 +72,42 @@ def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, 
         values = ",".join(str(value) for value in values)
     asked = _asked(trace, steps, scenario, machine, memory)
     return _json.loads(_foretrace.vary(asked, _how(**how), setting, values, until))
+
+
+def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, cache=True):
+    """The answers to the many questions of a scenario with "sweep" or "matrix", as a list of dictionaries in their order.
+
+    scenario   the path of a scenario file, or its content as a dictionary
+    intervals  also how far each answer may be off, which takes its time
+    memory     also peaks of memory, which take their time where the trace knows them
+    jobs       threads; 0: one for each core
+    """
+    asked = _asked(trace, (), scenario, None, None)
+    return [_json.loads(row) for row in _foretrace.sweep(asked, _how(cache=cache), intervals, memory, jobs)]
+
+
+def advise(trace, until="", vary="", top=5, cache=True):
+    """What bounds the job, what would help by how much, and, with `until` such as "step_time <= 100ms", how much faster its
+    parts would have to be."""
+    return _json.loads(_foretrace.advise(_os.fspath(trace), _how(cache=cache), until, vary, top))
+
+
+def diff(before, after, cache=True):
+    """What changed between two recordings of a job, and what each change did to the step time."""
+    return _json.loads(_foretrace.diff(_os.fspath(before), _os.fspath(after), _how(cache=cache)))
+
+
+def verify(prediction, measured, trace=None, ledger=None, cache=True):
+    """A prediction, as a dictionary or the path of its JSON file, against the trace that was measured after the change; `ledger`
+    names a file to which the outcome is added."""
+    how, trace = _how(cache=cache, ledger=ledger), _os.fspath(trace) if trace is not None else ""
+    if not isinstance(prediction, dict):
+        return _json.loads(_foretrace.verify(_os.fspath(prediction), _os.fspath(measured), how, trace))
+    with _tempfile.TemporaryDirectory() as folder:
+        path = _os.path.join(folder, "prediction.json")
+        with open(path, "w", encoding="utf-8") as file:
+            _json.dump(prediction, file)
+        return _json.loads(_foretrace.verify(path, _os.fspath(measured), how, trace))
 
 
 def transforms():
