@@ -42,3 +42,18 @@ except ImportError:
 curve = foretrace.vary(traces / "input-bound-v100.pt.trace.json.gz", "loader", setting="loader.workers", values="1..32/8",
                        until="step_time <= 100ms")
 print(curve["answer_text"])
+
+# %% Hundreds of questions: every combination of two speeds, and which of them step time hangs on.
+scenario = {
+    "version": 1,
+    "trace": str(traces / "gpt-a100-launch-bound.pt.trace.json.gz"),
+    "transforms": [{"use": "scale", "where": {"kind": "host"}}, {"use": "scale", "where": {"kind": "kernel"}}],
+    "sweep": {"transforms[0].factor": "0.1..1/19", "transforms[1].factor": "0.1..1/19"},
+}
+rows = foretrace.sweep(scenario)
+fastest = min(rows, key=lambda row: row["step_time_ns"])
+print(f"{len(rows)} answers; fastest: {fastest['settings']}, {fastest['step_time_ns'] / 1e6:.2f} ms a step")
+
+# %% What would help?
+for line in foretrace.advise(job)["verdict"].values():
+    print(line)
