@@ -21,7 +21,7 @@ constexpr std::size_t kMostAtOnce = 8'000'000;
 /// Work that grew more than this is a stall.
 constexpr float kStall = 2;
 
-using Sets = std::array<std::vector<Nanoseconds>, kSetsInPass>;
+using DrawnSets = std::array<std::vector<Nanoseconds>, kSetsInPass>;
 
 class Resampler {
  public:
@@ -50,7 +50,7 @@ class Resampler {
     const std::size_t shares =
         std::min(passes, std::clamp<std::size_t>(kMostAtOnce / tasks, 1, kMostShares));
     on_all_cores(shares, [&](std::size_t share) {
-      Sets sets;
+      DrawnSets sets;
       for (auto& set : sets) set.resize(compiled_.task_count());
       for (std::size_t pass = share; pass < passes; pass += shares) {
         draw(pass, sets);
@@ -99,7 +99,7 @@ class Resampler {
   }
 
   /// Every pass has a seed of its own, so that it does not matter which thread it falls to.
-  void draw(std::size_t pass, Sets& sets) const {
+  void draw(std::size_t pass, DrawnSets& sets) const {
     Draws draws(settings_.seed + (pass << 32U));
     std::vector<std::array<std::uint32_t, kSetsInPass>> drawn(variation_.step_count());
     for (auto& of_step : drawn) {
@@ -114,7 +114,7 @@ class Resampler {
     }
   }
 
-  void replay(const Sets& sets, std::vector<Nanoseconds>& times) const {
+  void replay(const DrawnSets& sets, std::vector<Nanoseconds>& times) const {
     const std::vector<std::span<const Nanoseconds>> spans(sets.begin(), sets.end());
     const Compiled::Replays replays = compiled_.replay_all(spans, probes_.tasks());
     const std::size_t probes = probes_.tasks().size();
