@@ -93,6 +93,7 @@ struct Diff {
   DiffSideReport before, after;
   std::size_t matched = 0;
   double aligned = 1;           ///< Share of the tasks of both that correspond.
+  bool has_times = true;        ///< False of memory snapshots: their times are those of a history.
   bool identical = false;       ///< No difference at all, times included.
   bool same_structure = false;  ///< Nothing added, removed or replaced in the step.
   /// In order of the size of their effects, the rest last. before.step_time and all effects give

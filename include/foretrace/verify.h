@@ -12,9 +12,9 @@ namespace foretrace {
 struct VerifyOptions {
   /// What the prediction started from; empty: the path that it names, from the working directory or
   /// else from the folder of the prediction.
-  std::string trace;
-  std::string ledger_path;  ///< The outcome is added there.
-  std::string cache_folder;
+  std::string trace = {};
+  std::string ledger_path = {};  ///< The outcome is added there.
+  std::string cache_folder = {};
 };
 
 /// `prediction_path` is what `predict --format json` wrote. Throws Error if it is not, TraceError

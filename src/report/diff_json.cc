@@ -73,6 +73,7 @@ nlohmann::json diff_json(const Diff& diff) {
             {"matched_tasks", diff.matched},
             {"aligned", diff.aligned},
             {"identical", diff.identical},
+            {"has_times", diff.has_times},
             {"same_structure", diff.same_structure},
             {"causes", Json::array()},
             {"critical_path", Json::array()},

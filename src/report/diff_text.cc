@@ -17,12 +17,11 @@ Notes all_notes(const DiffReport& report, const Diff& diff) {
 /// The tables of a rank, each with what stands in front of it.
 std::vector<Table> diff_tables(const DiffReport& report, const Diff& diff) {
   std::vector<Table> tables{ranks_table(report)};
-  if (!diff.identical) tables.push_back(waterfall_table(diff));
+  const bool tells_times = !diff.identical && diff.has_times;
+  if (tells_times) tables.push_back(waterfall_table(diff));
   tables.push_back(content_table(diff));
-  if (!diff.identical) {
-    tables.push_back(path_table(diff));
-    tables.push_back(peak_table(diff));
-  }
+  if (tells_times) tables.push_back(path_table(diff));
+  if (!diff.identical) tables.push_back(peak_table(diff));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;
 }
@@ -37,7 +36,7 @@ std::string rank_text(const DiffReport& report, const Diff& diff) {
 void write_diff_text(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
   out << "What      " << rank_text(report, diff) << diff_verdict(diff) << '\n';
-  out << "Step      " << step_change(diff) << '\n';
+  if (diff.has_times) out << "Step      " << step_change(diff) << '\n';
   out << "Compared  " << compared_text(diff) << '\n';
   for (const Table& table : diff_tables(report, diff)) {
     out << '\n';
@@ -51,7 +50,8 @@ void write_diff_text(const DiffReport& report, std::ostream& out) {
 void write_diff_markdown(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
   out << "**" << rank_text(report, diff) << diff_verdict(diff) << "**\n\n";
-  out << "Step time " << step_change(diff) << ". Compared: " << compared_text(diff) << ".\n";
+  if (diff.has_times) out << "Step time " << step_change(diff) << ". ";
+  out << "Compared: " << compared_text(diff) << ".\n";
   for (const Table& table : diff_tables(report, diff)) {
     out << '\n';
     write_markdown_table(table, out);

@@ -42,7 +42,10 @@ bool is_joined(const DiffCause& cause) { return cause.label.starts_with("other "
 
 std::string device_text(const DiffCause& cause, std::string_view noun) {
   const std::string moved = come_and_gone(cause);
-  const std::string of = is_joined(cause) ? cause.label : std::string(noun) + " of " + cause.label;
+  if (moved.empty() && cause.changed == 0) return cause.label + ", in other steps";
+  const bool one = cause.added + cause.removed == 1 && cause.changed == 0;
+  const std::string of =
+      is_joined(cause) ? cause.label : std::string(noun) + (one ? "" : "s") + " of " + cause.label;
   if (!moved.empty() && cause.changed == 0)
     return moved + " " + of + from_place(cause, "from") + moved_bytes_text(cause);
   std::string text = of + " " + more_or_less(cause, "slower", "faster");
@@ -61,6 +64,8 @@ std::string call_text(const DiffCause& cause) {
   const std::string moved = come_and_gone(cause);
   if (!moved.empty() && cause.changed == 0)
     return moved + " " + call_noun(cause) + from_place(cause, "from") + moved_bytes_text(cause);
+  if (moved.empty() && cause.changed == 0)
+    return call_noun(cause) + from_place(cause, "from") + ", in other steps";
   std::string text = call_noun(cause);
   if (!cause.name_after.empty()) {
     text = cause.name_before + " now " + cause.name_after;
@@ -78,22 +83,34 @@ std::string replaced_text(const DiffCause& cause) {
 }
 
 std::string work_text(const DiffCause& cause) {
-  const std::string what = cause.kind == DiffKind::host && !is_joined(cause)
-                               ? "host work of " + cause.label
-                               : cause.label;
+  const bool is_plain = is_joined(cause) || cause.label.starts_with("Python ");
+  const std::string what =
+      cause.kind == DiffKind::host && !is_plain ? "host work of " + cause.label : cause.label;
   return what + (cause.local == 0ns ? "" : more_or_less(cause, " takes longer", " takes less"));
 }
 
 std::string waits_text(const DiffCause& cause) {
   const std::string moved = come_and_gone(cause);
-  if (is_joined(cause) || cause.label.find(' ') != std::string::npos)
-    return cause.label + (moved.empty() ? "" : ": " + moved);
-  if (!moved.empty() && cause.changed == 0) return moved + " waits (" + cause.label + ")";
-  return "delay of waits (" + cause.label + ")" + more_or_less(cause, " longer", " shorter");
+  if (is_joined(cause)) return cause.label + (moved.empty() ? "" : ": " + moved);
+  if (!moved.empty()) return moved + " " + cause.label;
+  return cause.label + (cause.local == 0ns ? "" : more_or_less(cause, " longer", " shorter"));
 }
 
 Nanoseconds worth_a_line(const Diff& diff) {
   return std::max(diff.before.step_time, diff.after.step_time) / kSmallShare;
+}
+
+/// Of two snapshots of memory.
+std::string peak_verdict(const Diff& diff) {
+  const Bytes before = diff.before.peak_allocated.value_or(Bytes{});
+  const Bytes after = diff.after.peak_allocated.value_or(Bytes{});
+  std::string text =
+      "the peak of allocated memory is " + to_text(before) + ", then " + to_text(after) + " (" +
+      change_text(static_cast<double>(before.count), static_cast<double>(after.count)) + ")";
+  if (diff.peak.empty()) return text;
+  const Bytes more = diff.peak[0].after - diff.peak[0].before;
+  return text + ": " + to_text(Bytes{std::abs(more.count)}) + (more.count > 0 ? " more" : " less") +
+         " by " + diff.peak[0].op;
 }
 
 }  // namespace
@@ -103,9 +120,9 @@ std::string signed_time(Nanoseconds time) { return (time > 0ns ? "+" : "") + to_
 std::string cause_text(const DiffCause& cause) {
   switch (cause.kind) {
     case DiffKind::kernels:
-      return device_text(cause, "kernels");
+      return device_text(cause, "kernel");
     case DiffKind::collectives:
-      return device_text(cause, "collectives");
+      return device_text(cause, "collective");
     case DiffKind::replaced:
       return replaced_text(cause);
     case DiffKind::copies:
@@ -179,7 +196,7 @@ Table content_table(const Diff& diff, const SideNames& names) {
 }
 
 Table path_table(const Diff& diff) {
-  Table table{.heading = {"critical path", "before", "after", "change"}, .rows = {}};
+  Table table{.heading = {"critical path", "A", "B", "change"}, .rows = {}};
   for (const PathShare& share : diff.path)
     table.rows.push_back({share.name, to_text(share.before), to_text(share.after),
                           signed_time(share.after - share.before)});
@@ -187,7 +204,7 @@ Table path_table(const Diff& diff) {
 }
 
 Table peak_table(const Diff& diff) {
-  Table table{.heading = {"in use at the peak", "before", "after", "change"}, .rows = {}};
+  Table table{.heading = {"in use at the peak", "A", "B", "change"}, .rows = {}};
   for (const PeakChange& change : diff.peak) {
     const Bytes more = change.after - change.before;
     table.rows.push_back({change.op, to_text(change.before), to_text(change.after),
@@ -197,7 +214,7 @@ Table peak_table(const Diff& diff) {
 }
 
 Table ranks_table(const DiffReport& report) {
-  Table table{.heading = {"rank", "before", "after", "change"}, .rows = {}};
+  Table table{.heading = {"rank", "A", "B", "change"}, .rows = {}};
   if (report.ranks.size() < 2) return table;
   for (const Diff& diff : report.ranks)
     table.rows.push_back({std::to_string(diff.rank), to_text(diff.before.step_time),
@@ -233,6 +250,7 @@ std::string compared_text(const Diff& diff) {
 
 std::string diff_verdict(const Diff& diff) {
   if (diff.identical) return "no difference";
+  if (!diff.has_times) return peak_verdict(diff);
   const Nanoseconds change = diff.after.step_time - diff.before.step_time;
   const std::string unit = diff.after.has_steps ? " a step" : "";
   std::string text;

@@ -17,8 +17,8 @@ std::string signed_time(Nanoseconds time);
 
 /// What the two sides are called.
 struct SideNames {
-  const char* before = "before";
-  const char* after = "after";
+  const char* before = "A";
+  const char* after = "B";
 };
 
 /// From the step time before to that after; the smallest effects are taken together.

@@ -98,8 +98,9 @@ std::string verify_verdict(const Verification& result) {
       text += ", outside the predicted " + interval;
       break;
   }
-  return text + "; the predicted " + to_text(result.predicted.step_time) + " are " +
-         to_fixed(100 * std::abs(result.error), 1) + " % too " + (high ? "high" : "low");
+  text += "; the predicted " + to_text(result.predicted.step_time) + " are ";
+  if (std::abs(result.error) < 0.0005) return text + "less than 0.1 % off";
+  return text + to_fixed(100 * std::abs(result.error), 1) + " % too " + (high ? "high" : "low");
 }
 
 nlohmann::json to_json(const Verification& result) {

@@ -1,6 +1,7 @@
 #include "foretrace/diff.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <memory>
 
@@ -220,6 +221,10 @@ class Comparison {
     diff_.identical = diff_.identical && diff_.peak.empty();
     diff_.same_structure =
         std::none_of(diff_.causes.begin(), diff_.causes.end(), changes_structure);
+    const auto tells_times = [](const DiffSide& side) {
+      return side.trace == nullptr || !is_snapshot(*side.trace);
+    };
+    diff_.has_times = tells_times(before_) && tells_times(after_);
     note_oddities(diff_);
     return std::move(diff_);
   }
@@ -231,9 +236,12 @@ class Comparison {
                                     ? 0
                                     : compared_.step_after - compared_.step_before;
     shift_before_ = std::max(0, behind);
-    keys_before_ = task_keys(before_.graph, sites_before_.get(), shift_before_, keys_);
     shift_after_ = std::max(0, -behind);
-    keys_after_ = task_keys(after_.graph, sites_after_.get(), shift_after_, keys_);
+    const KnownPlaces left = known_places(before_.graph, sites_before_.get());
+    const KnownPlaces right = known_places(after_.graph, sites_after_.get());
+    const KnownPlaces both{left.modules && right.modules, left.ops && right.ops};
+    keys_before_ = task_keys({before_.graph, sites_before_.get(), shift_before_}, both, keys_);
+    keys_after_ = task_keys({after_.graph, sites_after_.get(), shift_after_}, both, keys_);
   }
 
   CauseScope scope(std::size_t tasks, const DiffOptions& options) const {
@@ -306,8 +314,9 @@ Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& opti
 DiffReport diff(const std::string& before_path, const std::string& after_path,
                 const std::string& cache_folder) {
   const ImportOptions import{.cache_folder = cache_folder};
+  auto other_side = std::async(std::launch::async, [&] { return import_all(after_path, import); });
   const std::vector<Trace> before = import_all(before_path, import);
-  const std::vector<Trace> after = import_all(after_path, import);
+  const std::vector<Trace> after = other_side.get();
   DiffReport report;
   report.before = input_files(before_path, before);
   report.after = input_files(after_path, after);
@@ -321,8 +330,10 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
       ++alone;
       continue;
     }
+    auto inferred = std::async(std::launch::async,
+                               [&] { return within(after_path, [&] { return infer(*other); }); });
     const Inference left = within(before_path, [&] { return infer(trace); });
-    const Inference right = within(after_path, [&] { return infer(*other); });
+    const Inference right = inferred.get();
     Diff one = diff({left.graph, left.recorded, &trace}, {right.graph, right.recorded, &*other});
     one.rank = trace.rank;
     report.ranks.push_back(std::move(one));

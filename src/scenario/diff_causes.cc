@@ -5,6 +5,8 @@
 #include <string>
 #include <tuple>
 
+#include "foretrace/source_frame.h"
+
 namespace foretrace {
 namespace {
 
@@ -149,8 +151,11 @@ class DiffCauseFinder {
       case DiffKind::copies:
         key.label = shortened_name(name);
         break;
+      case DiffKind::host:
+        key.label = ops.empty() ? host_label(side, id, name) : shortened_name(telling_op(ops));
+        break;
       default:
-        key.label = shortened_name(ops.empty() ? plain_name(name) : telling_op(ops));
+        key.label = shortened_name(ops.empty() ? name : telling_op(ops));
         break;
     }
     if (key.kind == DiffKind::host) key.structural = false;
@@ -159,16 +164,33 @@ class DiffCauseFinder {
     return key;
   }
 
+  /// Functions of Python are many and short; those of a file count together.
+  static std::string host_label(const CauseSide& side, TaskId id, std::string_view name) {
+    if (name.starts_with("nn.Module: ")) return "Python of modules";
+    if (!source_frame(name) && !name.starts_with("<built-in"))
+      return shortened_name(plain_name(name));
+    const auto site = side.sites == nullptr ? std::nullopt : side.sites->site(id);
+    return site ? "Python in " + site->file : "Python of PyTorch and libraries";
+  }
+
   /// The numbers of steps are not what they are about.
   static std::string_view plain_name(std::string_view name) {
     return name.starts_with("ProfilerStep#") ? "ProfilerStep" : name;
+  }
+
+  static bool label_is_op(const CauseSide& side, TaskId id) {
+    const DiffKind kind = kind_of_task(side.graph.task(id), side.graph.name(id));
+    return kind == DiffKind::kernels || kind == DiffKind::collectives;
   }
 
   /// The source line, else the op, else the module.
   static std::string place_of(const CauseSide& side, TaskId id, const std::string& label) {
     if (side.sites != nullptr) {
       if (const auto site = side.sites->site(id)) return to_text(*site);
+      // Kernels are named by their ops already.
+      const bool of_op = runs_on_device(side.graph.task(id).kind) && label_is_op(side, id);
       const std::string op(telling_op(side.sites->op_path(id)));
+      if (of_op) return {};
       if (!op.empty() && op != label) return op;
     }
     return std::string(side.graph.names()[side.graph.task(id).module]);
@@ -234,12 +256,19 @@ class DiffCauseFinder {
     if (!from.matched() || !to.matched()) return;
     const bool same = wait.in_before && wait.in_after;
     if (same && wait.lag_before == wait.lag_after) return;
+    if (!same) {
+      const std::uint32_t between = graph_.came_between(wait);
+      if (between != kNone) {
+        wait.group = graph_.tasks()[between].group;
+        return;
+      }
+    }
     const std::string_view why = wait.in_after ? after_.graph.names()[wait.why_after]
                                                : before_.graph.names()[wait.why_before];
     const bool of_step = counts(to);
     wait.group = group({.kind = DiffKind::waits,
                         .structural = !same,
-                        .label = why.empty() ? "a dependency" : std::string(why)});
+                        .label = (same ? "delay of waits (" : "waits (") + std::string(why) + ")"});
     add(wait.group, wait.lag_after - wait.lag_before, of_step && same);
     if (!of_step) return;
     DiffCause& cause = causes_[wait.group];

@@ -304,7 +304,17 @@ std::uint32_t DiffKeys::place(std::string_view module, std::string_view ops) {
   return found->second;
 }
 
-TaskKeys task_keys(const Graph& graph, const CallSites* sites, std::int32_t shift, DiffKeys& keys) {
+KnownPlaces known_places(const Graph& graph, const CallSites* sites) {
+  KnownPlaces known;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    known.modules = known.modules || graph.task(TaskId{i}).module != NameId{};
+    known.ops = known.ops || (sites != nullptr && !sites->op_path(TaskId{i}).empty());
+  }
+  return known;
+}
+
+TaskKeys task_keys(const KeyedSide& side, const KnownPlaces& known, DiffKeys& keys) {
+  const Graph& graph = side.graph;
   const std::size_t count = graph.task_count();
   TaskKeys all{.place = std::vector<std::uint32_t>(count),
                .name = std::vector<std::uint32_t>(count),
@@ -324,14 +334,15 @@ TaskKeys task_keys(const Graph& graph, const CallSites* sites, std::int32_t shif
     }
     all.name[i] = name;
     all.family[i] = families[static_cast<std::size_t>(task.name)];
-    const std::string_view ops = sites == nullptr ? "" : sites->op_path(TaskId{i});
+    const std::string_view ops = known.ops ? side.sites->op_path(TaskId{i}) : "";
+    const NameId module = known.modules ? task.module : NameId{};
     const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(ops.data()));
     const auto [found, added] =
-        places.try_emplace(mixed(address, static_cast<std::uint64_t>(task.module)), 0);
-    if (added) found->second = keys.place(graph.names()[task.module], ops);
+        places.try_emplace(mixed(address, static_cast<std::uint64_t>(module)), 0);
+    if (added) found->second = keys.place(graph.names()[module], ops);
     all.place[i] = found->second;
     all.has_place[i] = keys.parts(found->second).empty() ? 0 : 1;
-    all.step[i] = task.step < 0 ? -1 : std::max(0, task.step + shift);
+    all.step[i] = task.step < 0 ? -1 : std::max(0, task.step + side.shift);
   }
   return all;
 }

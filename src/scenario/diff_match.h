@@ -50,8 +50,19 @@ struct TaskKeys {
   std::vector<std::int32_t> step;     ///< Numbers of the steps in front, behind: -1.
 };
 
-/// `shift` is added to the numbers of steps. `sites` may be null.
-TaskKeys task_keys(const Graph& graph, const CallSites* sites, std::int32_t shift, DiffKeys& keys);
+/// What of the place of a task both recordings tell; what only one tells would set all apart.
+struct KnownPlaces {
+  bool modules = false, ops = false;
+};
+KnownPlaces known_places(const Graph& graph, const CallSites* sites);
+
+/// Of one side.
+struct KeyedSide {
+  const Graph& graph;
+  const CallSites* sites;  ///< May be null.
+  std::int32_t shift = 0;  ///< Added to the numbers of steps.
+};
+TaskKeys task_keys(const KeyedSide& side, const KnownPlaces& known, DiffKeys& keys);
 
 struct LanePair {
   LaneId before = kNoLane, after = kNoLane;  ///< kNoLane: there is none that corresponds.

@@ -126,6 +126,50 @@ void UnionGraph::add_waits() {
       waits_.push_back(wait);
     }
   }
+  first_wait_.assign(tasks_.size() + 1, 0);
+  for (const UnionWait& wait : waits_) ++first_wait_[wait.to + 1];
+  for (std::size_t k = 1; k < first_wait_.size(); ++k) first_wait_[k] += first_wait_[k - 1];
+}
+
+/// Whom a task waits for on one side: those of its waits, and the one in front on its lane.
+template <class Visit>
+void UnionGraph::each_in_front(std::uint32_t task, bool after, const Visit& visit) const {
+  for (std::uint32_t i = first_wait_[task]; i < first_wait_[task + 1]; ++i) {
+    const UnionWait& wait = waits_[i];
+    if (after ? wait.in_after : wait.in_before) visit(wait.from);
+  }
+  const std::uint32_t lane = tasks_[task].lane;
+  if (lane == kNone) return;
+  for (std::uint32_t front = task; front-- > 0 && tasks_[front].lane == lane;) {
+    if (tasks_[front].is_there(after)) return visit(front);
+  }
+}
+
+std::uint32_t UnionGraph::came_between(const UnionWait& wait) const {
+  constexpr std::size_t kMostVisited = 64;
+  const bool after = !wait.in_after;  // The side that has no such wait.
+  const UnionTask& goal = tasks_[wait.from];
+  // Who stands behind the goal on its lane waits for it, too.
+  const auto is_reached = [&](std::uint32_t task) {
+    return task == wait.from ||
+           (goal.lane != kNone && tasks_[task].lane == goal.lane && task > wait.from);
+  };
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  ///< A task, and the first on the way.
+  const auto open_up = [&](std::uint32_t task, std::uint32_t root) {
+    if (!tasks_[task].matched() && open.size() < kMostVisited)
+      open.emplace_back(task, root == kNone ? task : root);
+  };
+  each_in_front(wait.to, after, [&](std::uint32_t task) { open_up(task, kNone); });
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const auto [task, root] = open[i];
+    bool reached = false;
+    each_in_front(task, after, [&](std::uint32_t front) {
+      reached = reached || is_reached(front);
+      open_up(front, root);
+    });
+    if (reached) return root;
+  }
+  return kNone;
 }
 
 UnionReplay::UnionReplay(const UnionGraph& graph, std::uint32_t groups) : graph_(graph) {
@@ -134,9 +178,6 @@ UnionReplay::UnionReplay(const UnionGraph& graph, std::uint32_t groups) : graph_
     CHECK(task.group < groups && task.gap_group < groups);
     if (task.lane != kNone) lanes_ = std::max<std::size_t>(lanes_, task.lane + std::size_t{1});
   }
-  first_wait_.assign(tasks.size() + 1, 0);
-  for (const UnionWait& wait : graph.waits()) ++first_wait_[wait.to + 1];
-  for (std::size_t i = 1; i < first_wait_.size(); ++i) first_wait_[i] += first_wait_[i - 1];
   start_.resize(tasks.size());
   finish_.resize(tasks.size());
   reason_.resize(tasks.size());
@@ -215,7 +256,7 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
   }
   there_[number] = there ? 1 : 0;
   if (there) {
-    for (std::uint32_t i = first_wait_[number]; i < first_wait_[number + 1]; ++i) {
+    for (std::uint32_t i = graph_.first_wait(number); i < graph_.first_wait(number + 1); ++i) {
       const UnionWait& wait = graph_.waits()[i];
       if (!holds(wait, as_after)) continue;
       const bool lag_after = wait.in_after && (!wait.in_before || as_after[wait.group] != 0);

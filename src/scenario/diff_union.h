@@ -63,18 +63,28 @@ class UnionGraph {
   const std::vector<UnionTask>& tasks() const { return tasks_; }
   std::vector<UnionWait>& waits() { return waits_; }
   const std::vector<UnionWait>& waits() const { return waits_; }
+  /// The waits of a task are those from first_wait(task) to first_wait(task + 1).
+  std::uint32_t first_wait(std::uint32_t task) const { return first_wait_[task]; }
   /// Of a task of one of the two.
   std::uint32_t place_of(Side side, TaskId task) const;
+  /// Of a wait that one side has between tasks of both: a task of the other side alone that came
+  /// between the two, so that the wait is there all the same; kNone if there is none.
+  ///
+  ///     before   a --------> b          after   a -> new -> b
+  std::uint32_t came_between(const UnionWait& wait) const;
 
  private:
   void add_line(const LanePair& lanes, const Matching& matching, std::uint32_t number);
   void add_task(TaskId before, TaskId after, std::uint32_t lane);
   void add_others();
   void add_waits();
+  template <class Visit>
+  void each_in_front(std::uint32_t task, bool after, const Visit& visit) const;
 
   UnionSide before_, after_;
   std::vector<UnionTask> tasks_;
   std::vector<UnionWait> waits_;  ///< By `to`, then `from`.
+  std::vector<std::uint32_t> first_wait_;
   std::vector<std::uint32_t> of_before_, of_after_;
 };
 
@@ -100,8 +110,7 @@ class UnionReplay {
 
   const UnionGraph& graph_;
   std::size_t lanes_ = 0;
-  std::vector<std::uint32_t> first_wait_;  ///< By task, into the waits.
-  std::vector<std::uint32_t> order_;       ///< Topological, of all or of those that hold.
+  std::vector<std::uint32_t> order_;  ///< Topological, of all or of those that hold.
   bool order_holds_always_ = false;
   std::vector<Nanoseconds> start_, finish_;
   std::vector<std::uint32_t> reason_;

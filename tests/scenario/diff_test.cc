@@ -125,13 +125,21 @@ TEST(Diff, WorkOffTheCriticalPathHasALocalDifferenceAndNoEffect) {
 TEST(Diff, LostOverlapIsADependency) {
   EXPECT_EQ(causes_between("s: a 5, b 5\nt: c 8",
                            "s: a 5, b 5\nt: c 8\nb -> c [measured \"event wait\"]"),
-            "\nwaits event wait +1-0~0 local 0 effect 8\n");
+            "\nwaits waits (event wait) +1-0~0 local 0 effect 8\n");
 }
 
 // Either of the two alone would change nothing or 10: each has the mean of both orders.
 TEST(Diff, WhatOnlyTwoChangesDoTogetherIsShared) {
   EXPECT_EQ(causes_between("s: a 10\nt: b 10", "s: a 20\nt: b 20"),
             "\nkernels a +0-0~1 local 10 effect 5\nkernels b +0-0~1 local 10 effect 5\n");
+}
+
+// before  a -> b over an event;  after  a -> c -> b over two: the wait is not lost.
+TEST(Diff, AKernelThatComesBetweenTwoThatWaitCostsWhatItTakes) {
+  EXPECT_EQ(causes_between("s: a 10\nt: b 5\na -> b [measured \"event wait\"]",
+                           "s: a 10\nt: b 5\nu: c 4\na -> c [measured \"event wait\"]\n"
+                           "c -> b [measured \"event wait\"]"),
+            "\nkernels c +1-0~0 local 4 effect 4\n");
 }
 
 TEST(Diff, StepsAreComparedOneByOne) {
