@@ -69,7 +69,7 @@ std::vector<std::int64_t> recorded_steps(const JudgedRank& rank) {
 JudgedJob judged_job(const std::vector<Trace>& traces, const std::string& path,
                      const Scenario& scenario, std::optional<std::int32_t> wanted) {
   JudgedJob job;
-  Nanoseconds slowest{-1};
+  Nanoseconds slowest{-1}, shown_step{-1};
   bool has_wanted = false;
   std::int32_t slowest_rank = 0;
   for (const Trace& trace : traces) {
@@ -77,13 +77,17 @@ JudgedJob judged_job(const std::vector<Trace>& traces, const std::string& path,
         traces.size() == 1 ? path : path + ": rank " + std::to_string(trace.rank);
     JudgedRank rank = within(place, [&] { return judged_rank(trace, scenario); });
     if (is_fuller(rank.peaks, job.fullest)) job.fullest = rank.peaks;
-    const bool is_wanted = wanted == trace.rank && !has_wanted;
-    const bool is_slowest = rank.step_time() > slowest;
-    if (is_slowest) {
-      slowest = rank.step_time(), slowest_rank = trace.rank;
+    const bool is_wanted = wanted == trace.rank;
+    const Nanoseconds step = rank.step_time();
+    if (step > slowest) {
+      slowest = step, slowest_rank = trace.rank;
       job.slowest_steps = recorded_steps(rank);
     }
-    if (is_wanted || (is_slowest && !has_wanted)) job.rank = std::move(rank);
+    // Several runs of one rank may lie in a folder; then it is the slowest again.
+    if ((is_wanted && !has_wanted) || (is_wanted == has_wanted && step > shown_step)) {
+      shown_step = step;
+      job.rank = std::move(rank);
+    }
     has_wanted = has_wanted || is_wanted;
   }
   const std::int32_t shown = job.rank.trace->rank;
@@ -169,7 +173,7 @@ CheckBaseline as_written(CheckBaseline baseline) {
   return parse_baseline_text(write_baseline(baseline));
 }
 
-/// A hundredth of a step, in two digits: "0.15ms".
+/// A hundredth of a step, in two digits: "1.4ms".
 std::string floor_text(const JobSummary& summary) {
   const auto steps = summary.figures.find("step_time");
   if (steps == summary.figures.end()) return {};
@@ -177,7 +181,9 @@ std::string floor_text(const JobSummary& summary) {
   std::int64_t unit = 1;
   while (floor / unit >= 100) unit *= 10;
   floor = floor / unit * unit;
-  return floor > 0 ? to_exact_text(Nanoseconds(floor)) : "";
+  std::string text = to_text(Nanoseconds(floor));
+  std::erase(text, ' ');
+  return floor > 0 ? text : "";
 }
 
 void set_limits(const CheckOptions& options, const CheckBaseline* old, CheckBaseline& baseline) {

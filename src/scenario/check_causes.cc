@@ -30,7 +30,8 @@ ClusterKey cluster_key(const WorkChange& change) {
   const std::string op = change.op.substr(0, change.op.find('/'));
   // Without a place only the name of the work tells one cause from another.
   const bool has_place = !op.empty() || !change.file.empty();
-  return {op, change.module, change.file, change.function,
+  const std::string module = without_instances(change.module.substr(0, change.module.find(" (")));
+  return {op, module, change.file, change.function,
           has_place ? "" : change.kind + " " + change.after.name};
 }
 
@@ -95,7 +96,8 @@ class CauseFinder {
     if (worse_.empty()) return {};
     const WorkChanges changes = work_changes(question_.before, question_.after.groups);
     for (const GeneralChange& general : changes.general) add_general(general);
-    for (const WorkChange& change : changes.changes) cluster(change);
+    const std::vector<WorkChange> merged = merged_instances(changes.changes);
+    for (const WorkChange& change : merged) cluster(change);
     weigh_clusters();
     add_memory();
     std::stable_sort(found_.begin(), found_.end(), [](const Cluster& a, const Cluster& b) {
@@ -119,8 +121,9 @@ class CauseFinder {
     const std::string work = general.kind == "kernel"  ? "kernels take "
                              : general.kind == "input" ? "loading takes "
                                                        : "host work takes ";
-    one.cause.what = work + to_fixed(general.factor, 2) + " times as long throughout";
-    one.cause.where = "everywhere: the machine or its clock, not one place of the program";
+    one.cause.what =
+        work + to_fixed(general.factor, 2) +
+        " times as long throughout, at no one place: the machine, its clock or its neighbours";
     one.cause.kind = general.kind;
     one.cause.local = one.local;
     std::vector<TakenAway> taken;
@@ -216,12 +219,11 @@ class CauseFinder {
         longest = TaskId{i};
     }
     if (longest == kNoTask) return {};
-    std::string text;
-    if (const std::string behind = named(graph.previous(longest)); !behind.empty())
-      text = "behind " + behind;
-    if (const std::string front = named(graph.next(longest)); !front.empty())
-      text += (text.empty() ? "" : ", ") + std::string("in front of ") + front;
-    return text;
+    const std::string behind = named(graph.previous(longest));
+    const std::string front = named(graph.next(longest));
+    if (!behind.empty() && !front.empty()) return "the place between " + behind + " and " + front;
+    if (!behind.empty()) return "the place behind " + behind;
+    return front.empty() ? front : "the place in front of " + front;
   }
 
   std::string named(TaskId task) const {

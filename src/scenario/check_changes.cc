@@ -19,7 +19,7 @@ PlaceKey place_key(const JobGroup& group) {
 GroupIdentity identity(const JobGroup& group) { return {place_key(group), group.name}; }
 
 void add_group(JobGroup& sum, const JobGroup& group) {
-  if (sum.name.find(group.name) == std::string::npos)
+  if (!group.name.empty() && sum.name.find(group.name) == std::string::npos)
     sum.name += (sum.name.empty() ? "" : ", ") + group.name;
   sum.count += group.count, sum.work += group.work, sum.hidden += group.hidden;
   sum.bytes += group.bytes, sum.aside += group.aside, sum.pageable += group.pageable;
@@ -158,6 +158,31 @@ WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& 
     if (is_worse(change)) found.changes.push_back(std::move(change));
   }
   return found;
+}
+
+std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes) {
+  std::vector<WorkChange> merged;
+  std::vector<std::set<std::string>> modules;
+  std::map<std::pair<PlaceKey, std::string>, std::size_t> numbers;
+  for (const WorkChange& change : changes) {
+    const PlaceKey place{change.kind, change.op, without_instances(change.module), change.file,
+                         change.function};
+    const auto [found, added] =
+        numbers.try_emplace({place, change.after.name + "\n" + change.replaced}, merged.size());
+    if (added) {
+      merged.push_back(change);
+      modules.push_back({change.module});
+      continue;
+    }
+    WorkChange& sum = merged[found->second];
+    modules[found->second].insert(change.module);
+    add_group(sum.before, change.before);
+    add_group(sum.after, change.after);
+    sum.now.insert(sum.now.end(), change.now.begin(), change.now.end());
+    sum.module = without_instances(change.module) + " (" +
+                 std::to_string(modules[found->second].size()) + " of them)";
+  }
+  return merged;
 }
 
 std::vector<int> new_lines(const JobGroup& before, const JobGroup& after) {

@@ -35,6 +35,9 @@ struct WorkChanges {
   std::vector<WorkChange> changes;  ///< Those with something worse, in a stable order.
   std::vector<GeneralChange> general;
 };
+/// The same change in several instances of a module is one.
+std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes);
+
 WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after);
 
 /// What to take out of the job to see what it costs.

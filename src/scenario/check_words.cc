@@ -61,7 +61,9 @@ std::string copy_words(const WorkChange& change) {
       text += ", now on the stream of the kernels";
     return text;
   }
-  if (change.more() > 0) return more_words(change) + ", " + to_text(now.bytes) + " a step";
+  if (change.more() > 0) {
+    return more_words(change) + (now.bytes.count > 0 ? ", " + to_text(now.bytes) + " a step" : "");
+  }
   if (now.bytes > then.bytes) {
     return name_of(change) + " larger: " + to_text(then.bytes) + " -> " + to_text(now.bytes) +
            " a step";

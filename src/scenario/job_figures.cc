@@ -53,7 +53,7 @@ class FigureSums {
     if (runs_on_device(task.kind)) return take_device(id, task);
     const LaneKind lane = job_.graph.lane(job_.graph.lane_of(id)).kind;
     if (lane != LaneKind::host_thread) return;
-    add("host_time", task.duration.count());
+    if (task.kind != TaskKind::input) add("host_time", task.duration.count());
     const std::uint32_t record = host_record(job_, id);
     const bool is_first = record == kNone || seen_[record] == 0;
     if (record != kNone) seen_[record] = 1;

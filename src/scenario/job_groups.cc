@@ -46,18 +46,6 @@ struct MergedGroup {
   std::map<int, std::vector<std::int64_t>> lines;  ///< Counts of each step.
 };
 
-std::string without_instances(std::string_view module) {
-  std::string kept;
-  for (const char c : module) {
-    if (c < '0' || c > '9') {
-      kept += c;
-    } else if (kept.empty() || kept.back() != '*') {
-      kept += '*';
-    }
-  }
-  return kept;
-}
-
 /// "aten::linear/aten::t/aten::addmm" -> "aten::linear/aten::addmm"
 std::string ends_of_path(std::string_view path) {
   const std::size_t first = path.find('/'), last = path.rfind('/');
@@ -86,7 +74,8 @@ class Grouper {
   Grouping grouped(std::optional<int> detail) {
     int level = detail.value_or(0);
     std::map<GroupKey, MergedGroup> merged = merge(level);
-    while (!detail && level < kCoarsestDetail && merged.size() > kMostGroups) merged = merge(++level);
+    while (!detail && level < kCoarsestDetail && merged.size() > kMostGroups)
+      merged = merge(++level);
     Grouping grouping;
     grouping.detail = level;
     std::map<GroupKey, std::uint32_t> numbers;
@@ -162,16 +151,17 @@ class Grouper {
     const bool is_kernel = key.kind == TaskKind::kernel || key.kind == TaskKind::collective;
     GroupKey text;
     text[0] = to_string(key.kind);
-    text[1] = level == 0  ? std::string(path)
+    text[1] = level == 0                ? std::string(path)
               : level < kCoarsestDetail ? ends_of_path(path)
-                          : std::string(path.substr(0, path.find('/')));
+                                        : std::string(path.substr(0, path.find('/')));
     if (level < 2) text[2] = module;
     if (level == 2) text[2] = without_instances(module);
     if (key.site != 0 && level < kCoarsestDetail) {
       text[3] = site_texts_[key.site - 1].file;
       text[4] = site_texts_[key.site - 1].function;
     }
-    if (level < kCoarsestDetail || !is_kernel) text[5] = plain_name(job_.graph.names()[key.name], is_kernel);
+    if (level < kCoarsestDetail || !is_kernel)
+      text[5] = plain_name(job_.graph.names()[key.name], is_kernel);
     return text;
   }
 

@@ -82,6 +82,18 @@ std::string plain_name(std::string_view name, bool is_kernel) {
   return without_numbers(without_addresses(text));
 }
 
+std::string without_instances(std::string_view module) {
+  std::string kept;
+  for (const char c : module) {
+    if (c < '0' || c > '9') {
+      kept += c;
+    } else if (kept.empty() || kept.back() != '*') {
+      kept += '*';
+    }
+  }
+  return kept;
+}
+
 bool moves_bytes(TaskKind kind) {
   return kind == TaskKind::copy_in || kind == TaskKind::copy_out || kind == TaskKind::copy_peer ||
          kind == TaskKind::collective;

@@ -76,6 +76,9 @@ std::int64_t lower_median(std::vector<std::int64_t> values);
 /// addresses, folders.
 std::string plain_name(std::string_view name, bool is_kernel);
 
+/// "Block_3/Linear_1" -> "Block_*/Linear_*"
+std::string without_instances(std::string_view module);
+
 /// The groups of a job and which of its tasks are in which.
 struct Grouping {
   int detail = 0;

@@ -1,0 +1,117 @@
+#include "foretrace/check_report.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace foretrace {
+namespace {
+
+CheckedFigure step_time(Standing standing) {
+  CheckedFigure figure;
+  figure.name = "step_time", figure.says = "a training step", figure.unit = FigureUnit::time;
+  figure.before = 150'000'000, figure.after = 188'000'000;
+  figure.lower = 37'000'000, figure.upper = 39'000'000;
+  figure.limit = "5%", figure.standing = standing;
+  return figure;
+}
+
+CheckCause new_syncs() {
+  CheckCause cause;
+  cause.what = "12 new cudaStreamSynchronize", cause.where = "train.py:88 in main";
+  cause.file = "src/a,b:c.py", cause.line = 88, cause.kind = "sync", cause.figure = "step_time";
+  cause.effect = 38ms;
+  return cause;
+}
+
+CheckReport regression() {
+  CheckReport report;
+  report.scenario = "as recorded", report.baseline = "baseline.json";
+  report.figures = {step_time(Standing::failed)};
+  report.causes = {new_syncs()};
+  report.standing = Standing::failed;
+  return report;
+}
+
+template <class Write>
+std::string written(Write write, const CheckReport& report) {
+  std::ostringstream out;
+  write(report, out);
+  return out.str();
+}
+
+TEST(CheckReport, BeginsWithTheVerdict) {
+  EXPECT_EQ(check_headline(regression()),
+            "REGRESSION: step_time 150 ms -> 188 ms (+25.3 %), limit 5%; 1 of 1 metric beyond the "
+            "limit");
+  EXPECT_EQ(cause_sentence(new_syncs()),
+            "+38 ms: 12 new cudaStreamSynchronize from train.py:88 in main");
+}
+
+TEST(CheckReport, AnnotationsNameTheLineAndEscapeTheRest) {
+  CheckReport report = regression();
+  report.causes[0].what = "100 % more\nsyncs";
+  EXPECT_EQ(written(write_check_github, report),
+            "::error file=src/a%2Cb%3Ac.py,line=88,title=foretrace%3A step_time::+38 ms: 100 %25 "
+            "more%0Asyncs from train.py:88 in main\n"
+            "::notice title=foretrace::REGRESSION: step_time 150 ms -> 188 ms (+25.3 %25), limit "
+            "5%25; 1 of 1 metric beyond the limit\n");
+}
+
+TEST(CheckReport, AtMostTenAnnotationsOfAKind) {
+  CheckReport report = regression();
+  report.causes.assign(14, new_syncs());
+  const std::string text = written(write_check_github, report);
+  std::size_t errors = 0;
+  for (std::size_t at = text.find("::error "); at != std::string::npos;
+       at = text.find("::error ", at + 1))
+    ++errors;
+  EXPECT_EQ(errors, 10u);
+  EXPECT_NE(text.find("::error title=foretrace::5 more in the summary\n"), std::string::npos);
+}
+
+TEST(CheckReport, TheBodyOfAFailedTestHasTheNumbers) {
+  CheckReport report = regression();
+  report.causes[0].what = "<new> & \"old\" \x01";
+  const std::string text = written(write_check_junit, report);
+  EXPECT_NE(text.find("<testsuites name=\"foretrace\" tests=\"1\" failures=\"1\" errors=\"0\""),
+            std::string::npos);
+  EXPECT_NE(text.find("time=\"0.188000000\" file=\"src/a,b:c.py\" line=\"88\">"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("step_time 150 ms -&gt; 188 ms (+25.3 %), limit 5%\na training step\n  +38 "
+                      "ms: &lt;new&gt; &amp; &quot;old&quot;  from train.py:88 in main\n"
+                      "</failure>"),
+            std::string::npos)
+      << text;
+}
+
+TEST(CheckReport, UndecidedIsAnErrorAndLeftOutIsSkipped) {
+  CheckReport report = regression();
+  report.figures = {step_time(Standing::undecided), step_time(Standing::left_out)};
+  report.figures[1].why = "times are not compared";
+  const std::string text = written(write_check_junit, report);
+  EXPECT_NE(text.find("errors=\"1\" skipped=\"1\""), std::string::npos);
+  EXPECT_NE(text.find("<error type=\"undecided\""), std::string::npos);
+  EXPECT_NE(text.find("<skipped message=\"times are not compared\"/>"), std::string::npos);
+}
+
+TEST(CheckReport, TrackersGetValuesAndIntervals) {
+  const auto bencher = nlohmann::json::parse(written(write_check_bencher, regression()));
+  EXPECT_EQ(bencher["step_time"]["latency"]["value"], 188'000'000);
+  EXPECT_EQ(bencher["step_time"]["latency"]["lower_value"], 187'000'000);
+  EXPECT_EQ(bencher["step_time"]["latency"]["upper_value"], 189'000'000);
+  const auto benchmark = nlohmann::json::parse(written(write_check_benchmark, regression()));
+  EXPECT_EQ(benchmark[0]["name"], "step_time");
+  EXPECT_EQ(benchmark[0]["unit"], "ns");
+  EXPECT_EQ(benchmark[0]["range"], "1 ms");
+}
+
+TEST(CheckReport, NamesOfAnyBytesMakeNoBrokenAnswer) {
+  CheckReport report = regression();
+  report.causes[0].what = "\xff\xfe kernel | table";
+  for (const CheckForm& form : check_forms()) EXPECT_FALSE(written(form.write, report).empty());
+}
+
+}  // namespace
+}  // namespace foretrace
