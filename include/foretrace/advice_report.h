@@ -83,6 +83,7 @@ struct Suggestion {
   bool fits = true;
   LaneGain local;  ///< Where most work goes away; `lane` is empty where none does.
   Confidence confidence;
+  std::string doubt;  ///< Why it may well be less; empty if nothing points to that.
   PathShares path;
   bool recommended = false;
   std::string why_not;     ///< Of one that is not recommended.
@@ -106,6 +107,8 @@ struct PairEffect {
 
 struct JointAdvice {
   std::vector<std::size_t> members;  ///< Into Advice::suggestions, as they are applied.
+  std::vector<std::string> uses;     ///< Theirs; settings may be others than alone (more workers).
+  std::vector<Nanoseconds> alone;    ///< The gain of each with these settings.
   Nanoseconds step_time{0}, lower{0}, upper{0};
   Nanoseconds gain{0}, sum{0};
   Nanoseconds other_order{0};           ///< Gain when they are applied last to first.

@@ -11,7 +11,7 @@ namespace foretrace {
 namespace {
 
 struct AdviseCommand {
-  std::string trace;
+  std::string trace, ledger;
   AdviceQuestion question;
   bool quiet = false;
   FormatOption format{{"text", "json", "markdown", "csv"}, "text"};
@@ -45,6 +45,10 @@ struct AdviseCommand {
         ->check(CLI::Range(0.0, 1e12));
     command.add_option("--top", question.top, "How many suggestions are shown of each kind")
         ->check(CLI::Range(1, 1000));
+    command
+        .add_option("--ledger", ledger,
+                    "A ledger of your own of predictions and outcomes, counted beside the built-in")
+        ->type_name("FILE");
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
@@ -57,7 +61,9 @@ struct AdviseCommand {
     const Advice advice = [&] {
       const Progress progress("advising on " + trace, quiet);
       return advise(trace, question,
-                    {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
+                    {.cache_folder = cache.chosen(),
+                     .execution_trace = execution_trace.path,
+                     .ledger_path = ledger});
     }();
     output.write(session, [&](std::ostream& out) {
       if (format.chosen == "json") return print_json(to_json(advice), out);

@@ -69,14 +69,13 @@ json joint_json(const Advice& advice) {
   const JointAdvice& joint = *advice.joint;
   json members = json::array(), pairs = json::array();
   for (std::size_t i = 0; i < joint.members.size(); ++i) {
-    const Suggestion& one = advice.suggestions[joint.members[i]];
-    members.push_back({{"use", one.use},
-                       {"alone_ns", one.gain.count()},
+    members.push_back({{"use", joint.uses[i]},
+                       {"alone_ns", joint.alone[i].count()},
                        {"attributed_ns", joint.attributed[i].count()}});
   }
   for (const PairEffect& pair : joint.pairs) {
-    pairs.push_back({{"first", advice.suggestions[joint.members[pair.first]].use},
-                     {"second", advice.suggestions[joint.members[pair.second]].use},
+    pairs.push_back({{"first", joint.uses[pair.first]},
+                     {"second", joint.uses[pair.second]},
                      {"gain_ns", pair.gain.count()},
                      {"sum_ns", pair.sum.count()},
                      {"other_order_gain_ns", pair.other_order.count()},
@@ -152,6 +151,10 @@ json to_json(const Advice& advice) {
       {"not_applicable", not_tried_json(advice.not_applicable)},
       {"not_tried", not_tried_json(advice.no_advice)},
       {"notes", notes_json(advice.notes)}};
+  if (!advice.ladder.empty()) {
+    object["verdict"]["would_help"] = verdict.help;
+    object["verdict"]["at_best"] = verdict.best;
+  }
   if (!advice.machine.empty()) object["machine"] = advice.machine;
   for (const char* list : {"ladder", "suggestions", "speed_ups"}) object[list] = json::array();
   for (const Rung& rung : advice.ladder) object["ladder"].push_back(rung_json(rung));
@@ -195,8 +198,7 @@ void write_advice_csv(const Advice& advice, std::ostream& out) {
   }
   if (advice.joint) {
     std::string uses;
-    for (const std::size_t member : advice.joint->members)
-      uses += (uses.empty() ? "" : " + ") + advice.suggestions[member].use;
+    for (const std::string& use : advice.joint->uses) uses += (uses.empty() ? "" : " + ") + use;
     line("together", uses, advice.joint->step_time,
          std::to_string(advice.joint->lower.count()) + "," +
              std::to_string(advice.joint->upper.count()) + "," +

@@ -73,8 +73,10 @@ std::string joint_text(const Advice& advice) {
   std::string names;
   for (std::size_t i = 1; i < joint.members.size(); ++i) {
     names += i == 1 ? "" : i + 1 == joint.members.size() ? " and " : ", ";
-    names += advice.suggestions[joint.members[i]].use;
+    names += joint.uses[i];
   }
+  if (joint.uses[0] != advice.suggestions[joint.members[0]].use)
+    return "; " + joint.uses[0] + " with " + names + " " + to_text(joint.step_time);
   return "; with " + names + " " + to_text(joint.step_time);
 }
 
@@ -317,9 +319,8 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
                " that single gains would add up to";
   lines.push_back(std::move(verdict));
   for (std::size_t i = 0; i < joint.members.size(); ++i) {
-    const Suggestion& one = advice.suggestions[joint.members[i]];
-    lines.push_back(one.use + " contributes " + to_text(joint.attributed[i]) + " (alone " +
-                    to_text(one.gain) + ")");
+    lines.push_back(joint.uses[i] + " contributes " + to_text(joint.attributed[i]) + " (alone " +
+                    to_text(joint.alone[i]) + ")");
   }
   if (joint.path.total() > 0ns) lines.push_back("the path becomes " + path_text(joint.path));
   if (const Nanoseconds off_order = joint.gain - joint.other_order;
@@ -335,14 +336,11 @@ Table pair_table(const Advice& advice) {
       .heading = {"two together", "both save", "alone in sum", ""}, .rows = {}, .left = {0, 3}};
   if (!advice.joint || advice.joint->members.size() < 3) return table;
   for (const PairEffect& pair : advice.joint->pairs) {
-    const auto use = [&](std::size_t member) {
-      return advice.suggestions[advice.joint->members[member]].use;
-    };
     std::string why = pair.why;
     if (std::abs(share_of(pair.gain - pair.other_order, advice.step_time)) >= 0.005)
       why += "; in the other order " + to_text(pair.other_order);
-    table.rows.push_back({use(pair.first) + " + " + use(pair.second), to_text(pair.gain),
-                          to_text(pair.sum), std::move(why)});
+    table.rows.push_back({advice.joint->uses[pair.first] + " + " + advice.joint->uses[pair.second],
+                          to_text(pair.gain), to_text(pair.sum), std::move(why)});
   }
   return table;
 }

@@ -113,8 +113,9 @@ std::vector<Lever> asked_levers(const Graph& graph, const std::string& name) {
   throw Error("--vary: the trace has no " + one.front().title + " to make faster");
 }
 
-Advice advise_on(const Inference& inference, const AdviceQuestion& question, Advice advice) {
-  const AdvisedJob job = advised_job(inference);
+Advice advise_on(const Inference& inference, const AdviceQuestion& question,
+                 const std::vector<KnownOutcome>& own, Advice advice) {
+  AdvisedJob job = advised_job(inference, own);
   describe(job, advice);
   advice.top = question.top;
   std::optional<Nanoseconds> target;
@@ -130,6 +131,7 @@ Advice advise_on(const Inference& inference, const AdviceQuestion& question, Adv
   if (!question.vary.empty()) return advice;
   advice.ladder = ladder_of(inference.graph, job.now());
   Suggestions suggestions = suggestions_for(job, question.only, question.skip);
+  sharpen_intervals(job, suggestions.made, question.top);
   advice.suggestions = std::move(suggestions.made);
   advice.not_applicable = std::move(suggestions.not_applicable);
   advice.no_advice = std::move(suggestions.no_advice);
@@ -137,13 +139,19 @@ Advice advise_on(const Inference& inference, const AdviceQuestion& question, Adv
   return advice;
 }
 
-Advice advise_machine(Inference inference, const AdviceQuestion& question) {
+Advice advise_machine(Inference inference, const AdviceQuestion& question,
+                      const PredictOptions& options) {
+  const std::vector<KnownOutcome> own =
+      options.ledger_path.empty() ? std::vector<KnownOutcome>() : read_ledger(options.ledger_path);
   Advice advice;
   if (!question.machine.empty()) {
-    inference = moved(inference, question.machine, advice.notes);
+    inference = within("--machine", [&] {
+      find_device(question.machine);  // Says best what is wrong with a name.
+      return moved(inference, question.machine, advice.notes);
+    });
     advice.machine = question.machine;
   }
-  Advice answer = advise_on(inference, question, std::move(advice));
+  Advice answer = advise_on(inference, question, own, std::move(advice));
   if (!is_setting(question.vary)) return answer;
   std::vector<Inference> ranks;
   ranks.push_back(std::move(inference));
@@ -183,13 +191,13 @@ void refuse_snapshots(const std::vector<Trace>& traces, const std::string& path)
 }  // namespace
 
 Advice advise(const Inference& inference, const AdviceQuestion& question,
-              const PredictOptions& /*options*/) {
+              const PredictOptions& options) {
   check_question(question);
   return advise_machine({.graph = inference.graph.clone(),
                          .recorded = inference.recorded,
                          .notes = inference.notes,
                          .assumptions = inference.assumptions},
-                        question);
+                        question, options);
 }
 
 Advice advise(const std::string& trace_path, const AdviceQuestion& question,
@@ -207,7 +215,7 @@ Advice advise(const std::string& trace_path, const AdviceQuestion& question,
   const std::size_t slowest = slowest_of(ranks, traces, notes);
   Notes all = traces[slowest].notes;
   all.merge(notes);
-  Advice advice = advise_machine(std::move(ranks[slowest]), question);
+  Advice advice = advise_machine(std::move(ranks[slowest]), question, options);
   all.merge(advice.notes);
   advice.notes = std::move(all);
   advice.inputs = inputs;

@@ -22,19 +22,18 @@ double rate_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
       value <= 0) {
-    throw Error("throughput: must be a number of samples in a second above 0, got \"" +
-                std::string(text) + "\"");
+    throw Error("must be a number of samples in a second above 0, got \"" + std::string(text) +
+                "\"");
   }
   return value;
 }
 
-/// In front of a threshold that a step must be on this side of.
-std::string_view behind(std::string_view name, std::string_view demand, char sign) {
+/// What stands behind "<=" or ">=" (or without the "="), whichever it has to be.
+std::string_view threshold_of(std::string_view name, std::string_view demand, char sign) {
   if (demand.empty() || demand.front() != sign) {
-    throw Error(std::string(name) + ": must be at " + (sign == '<' ? "most" : "least") +
-                " something: \"" + std::string(name) +
-                (sign == '<' ? " <= 100ms\"" : " >= 4000\"") + ", got \"" + std::string(demand) +
-                "\"");
+    throw Error(std::string("must be at ") + (sign == '<' ? "most" : "least") + " something: \"" +
+                std::string(name) + (sign == '<' ? " <= 100ms\"" : " >= 4000\"") + ", got \"" +
+                std::string(demand) + "\"");
   }
   demand.remove_prefix(1);
   if (demand.starts_with('=')) demand.remove_prefix(1);
@@ -49,9 +48,10 @@ AdviceTarget read_target(std::string_view text, double samples) {
   const std::string_view demand = without_spaces(whole.substr(name.size()));
   AdviceTarget target{.text = std::string(whole)};
   if (name == "step_time") {
-    target.step_time = within(name, [&] { return parse_time(behind(name, demand, '<')); });
+    target.step_time = within(name, [&] { return parse_time(threshold_of(name, demand, '<')); });
+    if (!demand.starts_with("<=")) target.step_time -= 1ns;
   } else if (name == "throughput") {
-    const double rate = rate_of(behind(name, demand, '>'));
+    const double rate = within(name, [&] { return rate_of(threshold_of(name, demand, '>')); });
     if (samples <= 0) throw Error("throughput: needs --samples, how many a recorded step has");
     // Of what would take longer than the clock can count nobody has to ask.
     target.step_time = scaled(1s, std::min(samples / rate, 1e9));

@@ -51,11 +51,12 @@ double spread_of_steps(const StepTimes& measured) {
   return share_of(off[off.size() / 2], measured.step_time);
 }
 
-AdvisedJob advised_job(const Inference& inference) {
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own) {
   AdvisedJob job{.inference = inference,
                  .baseline = baseline_of(inference),
                  .work = lane_work(inference.graph),
                  .path = {}};
+  job.baseline.own = std::move(own);
   const Timeline replayed = simulate(inference.graph, {.reasons = true, .memory = false});
   job.path = path_shares(inference.graph, replayed);
   job.spread = spread_of_steps(job.baseline.prediction.measured);

@@ -26,7 +26,7 @@ struct AdvisedJob {
   /// Whether so much of a step is more than noise.
   bool matters(Nanoseconds gain) const;
 };
-AdvisedJob advised_job(const Inference& inference);
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own = {});
 
 /// The graph after some transforms, replayed.
 struct Edited {

@@ -89,6 +89,8 @@ Rung last_rung(const Graph& graph, const std::vector<Lever>& levers, Nanoseconds
 }
 
 constexpr int kHalvings = 24;
+/// Of factors; what would have to be faster still would have to take no time.
+constexpr double kPrecision = 1e-4;
 /// Work this many times as fast takes next to no time.
 constexpr double kFastest = 100;
 
@@ -151,8 +153,8 @@ std::optional<double> speed_needed(const Graph& graph, const Lever& lever, Nanos
   if (step_with(graph, lever, 1) <= target) return 1;
   if (!lever.there || step_with(graph, lever, 0) > target) return std::nullopt;
   if (!lever.graded()) return 0;
-  const double factor = factor_for(graph, lever, target, 1e-4);
-  return factor > 0 ? std::optional(1 / factor) : std::optional(0.0);
+  const double factor = factor_for(graph, lever, target, kPrecision);
+  return factor > kPrecision ? std::optional(1 / factor) : std::optional(0.0);
 }
 
 std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<Lever>& levers,

@@ -19,7 +19,8 @@ Nanoseconds step_with(const Graph& graph, const Lever& lever, double factor);
 std::vector<Rung> ladder_of(const Graph& graph, Nanoseconds now);
 
 /// How many times as fast a lever's work must be for a step to take no longer than `target`; by
-/// bisection. Nothing if that is not enough however fast. 1 if it holds now.
+/// bisection. Nothing if that is not enough however fast; 1 if it holds now; 0 if only next to no
+/// time, or none of what is there or not, will do.
 std::optional<double> speed_needed(const Graph& graph, const Lever& lever, Nanoseconds target);
 
 /// For each lever that there is something to pull at: what it brings at best, and from where on

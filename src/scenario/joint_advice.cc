@@ -22,6 +22,33 @@ bool is_more(const AdvisedJob& job, Nanoseconds gain, Nanoseconds step) {
   return gain > scaled(step, job.noise);
 }
 
+/// What was enough for a member alone may be too little beside the others: a step that is shorter
+/// wants its data sooner.
+/// Returns whether the settings are others now.
+bool retune(const AdvisedJob& job, std::size_t member, JointAdvice& joint) {
+  const std::vector<std::string_view>& tries = worth_of(joint.uses[member]).tries;
+  if (tries.size() < 2) return false;
+  std::vector<Nanoseconds> times(tries.size(), Nanoseconds::max());
+  on_all_cores(tries.size(), [&](std::size_t i) {
+    std::vector<std::string> uses = joint.uses;
+    uses[member] = tries[i];
+    try {
+      times[i] = edited_by(job.inference.graph, uses, false).step_time;
+    } catch (const Error&) {
+      // Not with these settings.
+    }
+  });
+  const Nanoseconds best = *std::min_element(times.begin(), times.end());
+  if (best == Nanoseconds::max()) return false;
+  for (std::size_t i = 0; i < tries.size(); ++i) {
+    if (times[i] == Nanoseconds::max() || is_more(job, times[i] - best, best)) continue;
+    const bool other = joint.uses[member] != tries[i];
+    joint.uses[member] = tries[i];
+    return other;
+  }
+  return false;
+}
+
 /// Finds what goes together: the best one, then again and again what adds most to those there are.
 class Members {
  public:
@@ -43,14 +70,18 @@ class Members {
     }
     while (!others.empty() && joint_.members.size() < kMostTogether) {
       add_up(others);
-      // What adds nothing to some adds nothing to more of them, as a rule.
+      // What adds nothing to some adds nothing to more of them, as long as these are what they are.
       std::erase_if(others, [&](const Addition& one) { return leave_out(one); });
-      if (others.empty()) return;
+      if (others.empty()) break;
       take(others.front());
       others.erase(others.begin());
+      if (!retune_all()) continue;
+      for (const Left& left : left_) others.push_back(left.addition);
+      left_.clear();
     }
     for (const Addition& one : others)
-      leave(one, std::to_string(kMostTogether) + " are put together at most");
+      left_.push_back({one, std::to_string(kMostTogether) + " are put together at most"});
+    tell_left();
   }
 
  private:
@@ -58,17 +89,21 @@ class Members {
     std::size_t suggestion = 0;
     Nanoseconds step_time{0};  ///< With it and all members.
   };
+  struct Left {
+    Addition addition;
+    std::string why;
+  };
 
   void take(const Addition& one) {
     joint_.members.push_back(one.suggestion);
-    uses_.push_back(suggestions_[one.suggestion].use);
+    joint_.uses.push_back(suggestions_[one.suggestion].use);
     step_time_ = one.step_time;
   }
 
   /// Replays each with the members; the best comes first.
   void add_up(std::vector<Addition>& others) const {
     on_all_cores(others.size(), [&](std::size_t i) {
-      std::vector<std::string> uses = uses_;
+      std::vector<std::string> uses = joint_.uses;
       uses.push_back(suggestions_[others[i].suggestion].use);
       others[i].step_time = step_time_;
       if (!held(others[i]).empty()) return;
@@ -85,7 +120,7 @@ class Members {
 
   /// The member that takes hold of the same; empty if there is none.
   std::string held(const Addition& one) const {
-    for (const std::string& use : uses_) {
+    for (const std::string& use : joint_.uses) {
       const std::string_view hold = common_hold(use, suggestions_[one.suggestion].use);
       if (!hold.empty()) return name_of(use) + " takes hold of " + std::string(hold) + ", too";
     }
@@ -95,19 +130,30 @@ class Members {
   bool leave_out(const Addition& one) {
     const std::string why = held(one);
     if (why.empty() && is_more(job_, step_time_ - one.step_time, step_time_)) return false;
-    leave(one, why.empty() ? "adds nothing once " + name_of(uses_.back()) + " is done" : why);
+    left_.push_back(
+        {one, why.empty() ? "adds nothing once " + name_of(joint_.uses.back()) + " is done" : why});
     return true;
   }
 
-  void leave(const Addition& one, const std::string& why) {
-    const Suggestion& left = suggestions_[one.suggestion];
-    if (left.recommended) joint_.left_out.push_back(name_of(left.use) + ": " + why);
+  bool retune_all() {
+    bool other = false;
+    for (std::size_t i = 0; i < joint_.members.size(); ++i)
+      other = retune(job_, i, joint_) || other;
+    if (other) step_time_ = edited_by(job_.inference.graph, joint_.uses, false).step_time;
+    return other;
+  }
+
+  void tell_left() {
+    for (const Left& left : left_) {
+      const Suggestion& one = suggestions_[left.addition.suggestion];
+      if (one.recommended) joint_.left_out.push_back(name_of(one.use) + ": " + left.why);
+    }
   }
 
   const AdvisedJob& job_;
   const std::vector<Suggestion>& suggestions_;
   JointAdvice& joint_;
-  std::vector<std::string> uses_;
+  std::vector<Left> left_;
   Nanoseconds step_time_{0};
 };
 
@@ -115,8 +161,10 @@ class Members {
 class Sets {
  public:
   Sets(const AdvisedJob& job, const std::vector<Suggestion>& suggestions, const JointAdvice& joint)
-      : job_(job), gains_(std::size_t{1} << joint.members.size(), 0ns), reversed_(gains_) {
-    for (const std::size_t member : joint.members) uses_.push_back(suggestions[member].use);
+      : job_(job),
+        uses_(joint.uses),
+        gains_(std::size_t{1} << joint.members.size(), 0ns),
+        reversed_(gains_) {
     struct Run {
       std::size_t set;
       bool reversed;
@@ -126,8 +174,9 @@ class Sets {
       const int size = std::popcount(set);
       if (size == 1) {
         const auto member = static_cast<std::size_t>(std::countr_zero(set));
-        gains_[set] = suggestions[joint.members[member]].gain;
-        continue;
+        const Suggestion& alone = suggestions[joint.members[member]];
+        gains_[set] = alone.gain;
+        if (alone.use == uses_[member]) continue;
       }
       runs.push_back({set, false});
       if (size == 2 || set + 1 == gains_.size()) runs.push_back({set, true});
@@ -203,7 +252,7 @@ void add_pairs(const AdvisedJob& job, const std::vector<Suggestion>& suggestions
       PairEffect pair{.first = a,
                       .second = b,
                       .gain = sets.gain(set),
-                      .sum = first.gain + second.gain,
+                      .sum = joint.alone[a] + joint.alone[b],
                       .other_order = sets.reversed(set),
                       .why = {}};
       pair.why = why_together(job, first, second, pair);
@@ -217,18 +266,17 @@ void add_figures(const AdvisedJob& job, const std::vector<Suggestion>& suggestio
   joint.gain = sets.gains().back();
   joint.other_order = sets.reversed(sets.gains().size() - 1);
   joint.attributed = shapley(sets.gains(), joint.members.size());
-  std::vector<std::string> uses;
-  for (const std::size_t member : joint.members) {
-    joint.sum += suggestions[member].gain;
-    uses.push_back(suggestions[member].use);
+  for (std::size_t i = 0; i < joint.members.size(); ++i) {
+    joint.alone.push_back(sets.gain(std::size_t{1} << i));
+    joint.sum += joint.alone.back();
   }
   joint.step_time = job.now() - joint.gain;
   joint.lower = joint.upper = joint.step_time;
   try {
-    const Prediction all = predict_on(job.baseline, job.inference, scenario_with(uses));
+    const Prediction all = predict_on(job.baseline, job.inference, scenario_with(joint.uses));
     joint.lower = all.lower;
     joint.upper = all.upper;
-    const Edited edited = edited_by(job.inference.graph, uses, true);
+    const Edited edited = edited_by(job.inference.graph, joint.uses, true);
     joint.path = path_shares(edited.graph, edited.timeline);
   } catch (const Error&) {
     // One of them left the last nothing to do: the gain above is that of the others.
@@ -272,7 +320,7 @@ std::optional<JointAdvice> joint_advice(const AdvisedJob& job,
   const Suggestion& lead = suggestions[joint.members.front()];
   if (joint.members.size() == 1) {
     joint.gain = joint.sum = joint.other_order = lead.gain;
-    joint.attributed = {lead.gain};
+    joint.attributed = joint.alone = {lead.gain};
     joint.step_time = lead.step_time;
     joint.lower = lead.lower;
     joint.upper = lead.upper;

@@ -4,7 +4,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
-#include "scenario/ledger.h"
+#include "scenario/confidence.h"
 #include "scenario/on_all_cores.h"
 #include "scenario/step_cost.h"
 
@@ -12,9 +12,6 @@ namespace foretrace {
 namespace {
 
 constexpr std::string_view kDevice = "<device>";
-/// Time without a cause above this share makes every what-if doubtful.
-constexpr double kMuchUnexplained = 0.2;
-
 std::string percent_text(double fraction) { return to_fixed(100 * fraction, 1) + " %"; }
 
 /// What came of one try.
@@ -87,29 +84,6 @@ std::vector<std::string> tries_of(const Worth& worth, const Graph& graph) {
   return tries;
 }
 
-Confidence confidence_of(const AdvisedJob& job, const std::string& use, const Suggestion& found) {
-  const double replay_error = job.baseline.prediction.replay_error;
-  if (replay_error > 0.01)
-    return {"low", "the unmodified replay is " + percent_text(replay_error) + " off"};
-  if (job.unexplained() > kMuchUnexplained)
-    return {"low",
-            percent_text(job.unexplained()) + " of the time is unexplained or up to other ranks"};
-  if (job.whole_graphs > kMuchUnexplained)
-    return {"low", percent_text(job.whole_graphs) +
-                       " of kernel time is that of CUDA graphs whose kernels were not recorded"};
-  const LedgerEntry* entry = ledger_entry(use);
-  if (entry == nullptr) return {"low", "never compared with an outcome"};
-  const std::string known =
-      "off by up to " + percent_text(entry->error) + " of a step where it was compared";
-  const Nanoseconds after = scaled(found.upper, 1 / found.samples);
-  const Nanoseconds least = job.now() - after;
-  if (least <= 0ns) return {"low", known + ", more than it brings"};
-  if (!job.baseline.prediction.has_steps)
-    return {"medium", known + "; the recording has no steps, so that start and end count, too"};
-  if (2 * least < found.gain) return {"medium", known};
-  return {"high", known};
-}
-
 std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
   if (!made.fits) return "does not fit into the device's memory";
   const auto share =
@@ -166,36 +140,19 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
     if (std::find(known.begin(), known.end(), assumption) == known.end())
       made.assumptions.push_back(assumption);
   }
-  made.confidence = confidence_of(job, use, made);
+  made.confidence = confidence_of(job, made);
   judge(job, made);
   return made;
-}
-
-/// Host work of one piece that takes more than half of what is won is no launching: a pause, a
-/// checkpoint, an evaluation, which stay whatever becomes of the model.
-void doubt_pauses(const AdvisedJob& job, const Graph& edited, Suggestion& made) {
-  const Graph& graph = job.inference.graph;
-  const MeasuredSteps steps = measured_steps(graph);
-  TaskId longest = kNoTask;
-  Nanoseconds most{0};
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const TaskId id{i};
-    const Task& task = graph.task(id);
-    if (task.kind != TaskKind::host || !steps.has(task)) continue;
-    const Nanoseconds left = edited.removed(id) ? 0ns : edited.task(id).duration;
-    if (task.duration - left > most) most = task.duration - left, longest = id;
-  }
-  if (longest == kNoTask || 2 * most <= made.gain) return;
-  made.confidence = {"low", "most of it is one piece of host work, \"" +
-                                std::string(graph.name(longest)) + "\" of " + to_text(most) +
-                                ", which may well stay"};
 }
 
 void describe_replay(const AdvisedJob& job, Suggestion& made) {
   const Edited edited = edited_by(job.inference.graph, {made.use}, true);
   made.path = path_shares(edited.graph, edited.timeline);
   made.local = local_gain(job, edited.graph);
-  if (made.recommended && made.goal == "time") doubt_pauses(job, edited.graph, made);
+  if (made.recommended && made.goal == "time") {
+    made.doubt = doubt_of(job, edited.graph, made.gain);
+    made.confidence = confidence_of(job, made);
+  }
 }
 
 /// The reason without the transform's name, which stands beside it.
@@ -299,6 +256,12 @@ void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& made) {
   std::rotate(best, surest, surest + 1);
 }
 
+void put_in_order(const AdvisedJob& job, std::vector<Suggestion>& made) {
+  sort_by_gain(job, made);
+  for (Suggestion& one : made) one.instead_of.clear();
+  note_alternatives(made);
+}
+
 }  // namespace
 
 const Worth& worth_of(std::string_view use) {
@@ -317,6 +280,23 @@ std::string_view common_hold(std::string_view one, std::string_view other) {
   return {};
 }
 
+void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most) {
+  job.baseline.variation.emplace(job.inference);
+  std::vector<Suggestion*> shown;
+  for (Suggestion& one : made) {
+    if (one.recommended && one.goal == "time" && shown.size() < most) shown.push_back(&one);
+  }
+  // Each of these works on all cores.
+  for (Suggestion* one : shown) {
+    const Prediction prediction =
+        predict_on(job.baseline, job.inference, scenario_with({one->use}));
+    one->lower = prediction.lower;
+    one->upper = prediction.upper;
+    one->confidence = confidence_of(job, *one);
+  }
+  put_in_order(job, made);
+}
+
 Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string>& only,
                             const std::vector<std::string>& skip) {
   check_names(only, "--only");
@@ -331,8 +311,7 @@ Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string
     choose(job, worths()[worth], same, all);
   }
   on_all_cores(all.made.size(), [&](std::size_t i) { describe_replay(job, all.made[i]); });
-  sort_by_gain(job, all.made);
-  note_alternatives(all.made);
+  put_in_order(job, all.made);
   std::stable_sort(all.not_applicable.begin(), all.not_applicable.end(),
                    [](const NotTried& a, const NotTried& b) { return a.transform < b.transform; });
   return all;

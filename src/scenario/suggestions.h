@@ -19,6 +19,10 @@ struct Suggestions {
 Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string>& only,
                             const std::vector<std::string>& skip);
 
+/// Gives the first `most` of those recommended for time the intervals that `predict` gives, by
+/// replays with the work of other steps; that is too much work for all that was tried.
+void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most);
+
 /// The line of worths() for a transform with settings.
 const Worth& worth_of(std::string_view use);
 

@@ -1,0 +1,213 @@
+#include "foretrace/advise.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <sstream>
+
+#include "foretrace/error.h"
+#include "scenario/joint_advice.h"
+#include "scenario/recorded.h"
+#include "scenario/step_cost.h"
+#include "support/corpus.h"
+
+namespace foretrace {
+namespace {
+
+/// Steps that load, launch, and wait for the device; of so many milliseconds:
+///
+///     cpu  |iiiL        s|
+///     gpu  |    KKKKKKKK |
+std::string waiting_steps(int load, int kernel) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int i = 0; i < 6; ++i) {
+    const std::string number = std::to_string(i), comma = i == 0 ? "" : ", ",
+                      step = " {step=" + number + "}";
+    text += "@step ProfilerStep#" + number + "\n";
+    cpu += comma + "load:input " + std::to_string(load) + "000" + step + ", l" + number +
+           "=launch:launch 5000" + step + ", s" + number + "=wait:sync 2000" + step;
+    gpu += comma + "k" + number + "=gemm " + std::to_string(kernel) + "000" + step;
+    waits += "l" + number + " -> k" + number + " [measured launch]\n";
+    waits += "k" + number + " -> s" + number + " [measured \"device sync\"]\n";
+  }
+  return text + cpu + "\n" + gpu + "\n" + waits;
+}
+
+const Suggestion* named(const Advice& advice, std::string_view use) {
+  const auto found = std::find_if(advice.suggestions.begin(), advice.suggestions.end(),
+                                  [&](const Suggestion& one) { return one.use.starts_with(use); });
+  return found == advice.suggestions.end() ? nullptr : &*found;
+}
+
+std::string refusal(const AdviceQuestion& question) {
+  try {
+    advise(recorded_as(waiting_steps(100, 50)), question);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "answered";
+}
+
+TEST(Advise, AJobBoundByLoadingIsToldToLoadAhead) {
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), {});
+  EXPECT_EQ(advice.step_time, 157ms);
+  EXPECT_EQ(advice.path.largest(), PathPart::input);
+  ASSERT_FALSE(advice.suggestions.empty());
+  EXPECT_EQ(advice.suggestions[0].use, "loader:workers=2");
+  EXPECT_TRUE(advice.suggestions[0].recommended);
+  EXPECT_EQ(advice.ladder.back().step_time, 50ms);
+}
+
+TEST(Advise, WhatBringsLessThanNoiseIsNotRecommended) {
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), {});
+  for (const Suggestion& one : advice.suggestions) {
+    SCOPED_TRACE(one.use);
+    if (one.goal == "memory") continue;
+    EXPECT_EQ(one.recommended, static_cast<double>(one.gain.count()) >
+                                   advice.noise * static_cast<double>(advice.step_time.count()));
+    EXPECT_EQ(one.recommended, one.why_not.empty());
+  }
+}
+
+// Loading costs 12 and waiting for the device 7 of each step of 69; but who loads ahead or no
+// longer waits is bound by the device, 50, in both cases.
+TEST(Advise, TwoThatTakeAwayTheSameWaitingDoNotAddUp) {
+  AdviceQuestion question;
+  question.only = {"loader", "remove_sync"};
+  const Advice advice = advise(recorded_as(waiting_steps(12, 50)), question);
+  const Suggestion* loader = named(advice, "loader");
+  const Suggestion* sync = named(advice, "remove_sync");
+  ASSERT_NE(loader, nullptr);
+  ASSERT_NE(sync, nullptr);
+  EXPECT_TRUE(loader->recommended && sync->recommended);
+  ASSERT_TRUE(advice.joint.has_value());
+  EXPECT_EQ(advice.joint->members.size(), 1U);  // What the best one leaves is nothing.
+  ASSERT_EQ(advice.joint->left_out.size(), 1U);
+  EXPECT_EQ(advice.joint->left_out[0], "loader: adds nothing once remove_sync is done");
+}
+
+TEST(Advise, WhatGoesTogetherIsDividedAmongThem) {
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), {});
+  ASSERT_TRUE(advice.joint.has_value());
+  const JointAdvice& joint = *advice.joint;
+  EXPECT_EQ(std::accumulate(joint.attributed.begin(), joint.attributed.end(), 0ns), joint.gain);
+  EXPECT_GE(joint.gain, advice.suggestions[joint.members[0]].gain);
+  EXPECT_EQ(std::accumulate(joint.alone.begin(), joint.alone.end(), 0ns), joint.sum);
+  EXPECT_EQ(joint.pairs.size(), joint.members.size() * (joint.members.size() - 1) / 2);
+}
+
+TEST(Advise, WhatDoesNotApplySaysWhy) {
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), {});
+  for (const NotTried& one : advice.not_applicable) EXPECT_FALSE(one.reason.empty());
+  const auto device =
+      std::find_if(advice.not_applicable.begin(), advice.not_applicable.end(),
+                   [](const NotTried& one) { return one.transform == "faster_device"; });
+  ASSERT_NE(device, advice.not_applicable.end());
+  EXPECT_EQ(device->reason, "the trace does not name its device");
+}
+
+TEST(Advise, HowFastLoadingHasToBe) {
+  AdviceQuestion question;
+  question.until = "step_time <= 107ms";
+  question.vary = "input.time";
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), question);
+  ASSERT_EQ(advice.speed_ups.size(), 1U);
+  ASSERT_TRUE(advice.speed_ups[0].needed.has_value());
+  EXPECT_NEAR(*advice.speed_ups[0].needed, 2, 0.002);
+  EXPECT_TRUE(advice.suggestions.empty());
+  question.until = "throughput >= 100";
+  question.samples = 10;
+  const Advice rate = advise(recorded_as(waiting_steps(100, 50)), question);
+  ASSERT_TRUE(rate.target.has_value());
+  EXPECT_EQ(rate.target->step_time, 100ms);
+  EXPECT_NEAR(*rate.speed_ups[0].needed, 100.0 / 43, 0.003);
+}
+
+TEST(Advise, ASettingIsVariedByReplaying) {
+  AdviceQuestion question;
+  question.until = "step_time <= 80ms";
+  question.vary = "loader.workers=1..4";
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), question);
+  ASSERT_TRUE(advice.curve.has_value());
+  EXPECT_EQ(advice.curve->answer_text, "holds from 2 on");
+}
+
+TEST(Advise, SaysWhatIsWrong) {
+  AdviceQuestion only;
+  only.only = {"ampp"};
+  EXPECT_EQ(refusal(only), "--only: there is no transform \"ampp\" (did you mean \"amp\"?)");
+  const auto asked = [](std::string until, std::string vary, double samples = 0) {
+    AdviceQuestion question;
+    question.until = std::move(until);
+    question.vary = std::move(vary);
+    question.samples = samples;
+    return refusal(question);
+  };
+  EXPECT_EQ(asked("", "input.time"), "--vary: needs --until, which says what is to be reached");
+  EXPECT_EQ(
+      asked("step_time >= 3ms", ""),
+      "--until: step_time: must be at most something: \"step_time <= 100ms\", got \">= 3ms\"");
+  EXPECT_EQ(
+      asked("step_time <= 3", ""),
+      "--until: step_time: must be a time with its unit (ns, us, ms, s, min or h), got \"3\"");
+  EXPECT_EQ(asked("steptime <= 3ms", ""),
+            "--until: must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"steptime <= "
+            "3ms\" (did you mean \"step_time\"?)");
+  EXPECT_EQ(asked("throughput >= 3", ""),
+            "--until: throughput: needs --samples, how many a recorded step has");
+  EXPECT_EQ(asked("throughput >= x", "", 8),
+            "--until: throughput: must be a number of samples in a second above 0, got \"x\"");
+  EXPECT_EQ(asked("step_time <= 0ms", ""), "--until: step_time: must leave a step some time");
+  EXPECT_EQ(asked("step_time <= 3ms", "loader.workers"),
+            "--vary: say which values to try: loader.workers=1..32");
+  EXPECT_EQ(asked("step_time <= 3ms", "link.bandwidth"),
+            "--vary: the trace has no transfers between devices to make faster");
+}
+
+TEST(Shapley, DividesWhatAllBringTogether) {
+  EXPECT_EQ(shapley({0us, 30us, 30us, 40us}, 2), (std::vector<Nanoseconds>{20us, 20us}));
+  EXPECT_EQ(shapley({0us, 0us, 10us, 24us}, 2), (std::vector<Nanoseconds>{7us, 17us}));
+  EXPECT_EQ(shapley({0us, 6us, 6us, 6us, 6us, 6us, 6us, 6us}, 3),
+            (std::vector<Nanoseconds>{2us, 2us, 2us}));
+}
+
+TEST(Advise, SamplesAreAnsweredTheSameEveryTime) {
+  for (const std::string& path : sample_files()) {
+    SCOPED_TRACE(path);
+    std::ostringstream first, second;
+    write_advice_text(advise(path, {}), first);
+    write_advice_text(advise(path, {}), second);
+    EXPECT_EQ(first.str(), second.str());
+    EXPECT_EQ(first.str().rfind("Bound by", 0), 0U);
+  }
+}
+
+TEST(Advise, CorpusHoldsItsBounds) {
+  for (const std::string& path : corpus_files({".json.gz", ".sqlite"})) {
+    SCOPED_TRACE(path);
+    if (std::filesystem::file_size(path) > 700'000) continue;  // Seconds, each.
+    Advice advice;
+    try {
+      advice = advise(path, {});
+    } catch (const TraceError&) {
+      continue;
+    }
+    for (const Rung& rung : advice.ladder) {
+      EXPECT_LE(rung.step_time, advice.step_time) << rung.name;
+      EXPECT_GE(rung.step_time, advice.ladder.back().step_time) << rung.name;
+    }
+    EXPECT_GE(advice.path.total(), advice.step_time / 2);
+  }
+}
+
+TEST(Advise, RefusesMemorySnapshots) {
+  for (const std::string& path : corpus_files({".pickle"})) {
+    SCOPED_TRACE(path);
+    EXPECT_THROW(advise(path, {}), TraceError);
+  }
+}
+
+}  // namespace
+}  // namespace foretrace
