@@ -40,7 +40,9 @@ std::string html_bars(const std::string& label, const std::vector<BarRow>& rows)
     for (const BarPart& part : row.parts) html += part_html(part);
     if (row.mark >= 0) {
       const std::string at = width_text(row.mark);
-      html += "<line class=\"mark\" x1=\"" + at + "\" x2=\"" + at +
+      const std::string edge =
+          "<line class=\"mark-edge\" x1=\"" + at + "\" x2=\"" + at + "\" y1=\"0\" y2=\"100%\"/>";
+      html += edge + "<line class=\"mark\" x1=\"" + at + "\" x2=\"" + at +
               "\" y1=\"0\" y2=\"100%\"><title>" + html_text(row.mark_tooltip) + "</title></line>";
     }
     html += "</svg><span class=\"value\">" + html_text(row.value) + "</span>\n";

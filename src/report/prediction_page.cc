@@ -12,8 +12,6 @@
 namespace foretrace {
 namespace {
 
-using nlohmann::json;
-
 /// Both keep a page of any trace below 6 MB.
 constexpr std::size_t kMostTasks = 220'000;
 constexpr std::size_t kMostBytesOfTimelines = 4'800'000;
@@ -50,11 +48,11 @@ DrawnRuns drawn_runs(const PredictionPage& page) {
 }
 
 /// [time, bytes] of each device, thinned.
-json levels_json(const Timeline& timeline) {
-  json all = json::array();
+nlohmann::json levels_json(const Timeline& timeline) {
+  nlohmann::json all = nlohmann::json::array();
   const std::size_t curves = std::max<std::size_t>(2 * timeline.memory.size(), 1);
   for (const MemoryCurve& curve : timeline.memory) {
-    json points = json::array();
+    nlohmann::json points = nlohmann::json::array();
     for (const MemoryCurve::Point& point :
          thinned(curve.points, std::max(kMostLevels / curves, kFewestLevels)))
       points.push_back({point.time.count(), point.allocated.count});
@@ -63,8 +61,9 @@ json levels_json(const Timeline& timeline) {
   return all;
 }
 
-json memory_json(const PredictionPage& page) {
-  json runs = json::array({{{"title", "now"}, {"curves", levels_json(page.now.timeline)}}});
+nlohmann::json memory_json(const PredictionPage& page) {
+  nlohmann::json runs =
+      nlohmann::json::array({{{"title", "now"}, {"curves", levels_json(page.now.timeline)}}});
   if (page.predicted) {
     runs.push_back({{"title", "predicted"}, {"curves", levels_json(page.predicted->timeline)}});
   }

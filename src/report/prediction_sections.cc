@@ -14,12 +14,12 @@ namespace {
 /// Bars leave some room on the right.
 constexpr double kWidestBar = 0.98;
 
-double share_of(Nanoseconds part, Nanoseconds whole) {
+double bar_share(Nanoseconds part, Nanoseconds whole) {
   if (whole <= 0ns) return 0;
   return static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-double share_of(Bytes part, Bytes whole) {
+double bar_share(Bytes part, Bytes whole) {
   if (whole.count <= 0) return 0;
   return static_cast<double>(part.count) / static_cast<double>(whole.count);
 }
@@ -39,8 +39,8 @@ BarRow step_bar(const std::string& name, const std::vector<Share>& parts, Nanose
   Nanoseconds at{0};
   for (const Share& part : parts) {
     const std::string part_name(part.name);
-    row.parts.push_back({.from = kWidestBar * share_of(at, widest),
-                         .width = kWidestBar * share_of(part.*time, widest),
+    row.parts.push_back({.from = kWidestBar * bar_share(at, widest),
+                         .width = kWidestBar * bar_share(part.*time, widest),
                          .label = part_name + ' ' + to_text(part.*time),
                          .letter = part_name,
                          .colour = "part-" + part_name,
@@ -81,13 +81,13 @@ std::vector<BarRow> peak_bars(const MemoryPeak& peak, const std::string& when, B
     const std::string name = device_name(peak.device) + ", " + what + ", " + when;
     rows.push_back({.name = name,
                     .parts = {{.from = 0,
-                               .width = kWidestBar * share_of(bytes, widest),
+                               .width = kWidestBar * bar_share(bytes, widest),
                                .label = {},
                                .letter = {},
                                .colour = what == "allocated" ? "part-compute" : "part-host",
                                .tooltip = name + ": " + to_text(bytes)}},
                     .value = to_text(bytes),
-                    .mark = limit > Bytes{} ? kWidestBar * share_of(limit, widest) : -1,
+                    .mark = limit > Bytes{} ? kWidestBar * bar_share(limit, widest) : -1,
                     .mark_tooltip = "limit: " + to_text(limit)});
   };
   add("allocated", peak.peak_allocated);
@@ -132,7 +132,7 @@ Table input_table(const Prediction& prediction) {
 std::string interval_bars(const Prediction& prediction) {
   const Nanoseconds widest =
       std::max({prediction.upper, prediction.predicted.step_time, prediction.baseline.step_time});
-  const auto at = [&](Nanoseconds time) { return kWidestBar * share_of(time, widest); };
+  const auto at = [&](Nanoseconds time) { return kWidestBar * bar_share(time, widest); };
   const auto bar = [&](const std::string& name, Nanoseconds time) {
     return BarRow{.name = name,
                   .parts = {{.from = 0,
@@ -209,7 +209,7 @@ PageSection reactions_section(const PredictionPage& page) {
                           change(reaction.by_half)});
     const Nanoseconds tenth = std::max(0ns, reaction.step_time - reaction.by_tenth);
     const Nanoseconds half = std::max(tenth, reaction.step_time - reaction.by_half);
-    const double first = kWidestBar * share_of(tenth, most);
+    const double first = kWidestBar * bar_share(tenth, most);
     rows.push_back({.name = reaction.what,
                     .parts = {{.from = 0,
                                .width = first,
@@ -218,7 +218,7 @@ PageSection reactions_section(const PredictionPage& page) {
                                .colour = "part-compute",
                                .tooltip = "a tenth less: saves " + to_text(tenth)},
                               {.from = first,
-                               .width = kWidestBar * share_of(half - tenth, most),
+                               .width = kWidestBar * bar_share(half - tenth, most),
                                .label = "50 %",
                                .letter = {},
                                .colour = "part-host",

@@ -13,8 +13,6 @@
 namespace foretrace {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::int64_t kBins = 4096;
 constexpr std::size_t kMostStretchesOfPath = 12'000;
 constexpr std::size_t kMostStepNames = 2'000;
@@ -29,11 +27,11 @@ class PageNames {
     if (is_new) names_.push_back(found->first);
     return found->second;
   }
-  const json& names() const { return names_; }
+  const nlohmann::json& names() const { return names_; }
 
  private:
   std::map<std::string, std::size_t> numbers_;
-  json names_ = json::array();
+  nlohmann::json names_ = nlohmann::json::array();
 };
 
 std::string group_of(const Graph& graph, const Lane& lane, bool several_ranks) {
@@ -57,11 +55,11 @@ class PageLanes {
     if (is_new) lanes_.push_back({lane.name, group});
     return found->second;
   }
-  const json& lanes() const { return lanes_; }
+  const nlohmann::json& lanes() const { return lanes_; }
 
  private:
   std::map<std::tuple<std::uint32_t, std::string, std::string>, std::size_t> numbers_;
-  json lanes_ = json::array();
+  nlohmann::json lanes_ = nlohmann::json::array();
 };
 
 /// How busy a lane is, bin by bin.
@@ -138,9 +136,9 @@ class RunWriter {
     }
   }
 
-  json write(const std::string& title, Nanoseconds bin) {
+  nlohmann::json write(const std::string& title, Nanoseconds bin) {
     std::string bins;
-    json lanes = json::array();
+    nlohmann::json lanes = nlohmann::json::array();
     for (const DrawnLane& lane : drawing_.lanes) {
       lanes.push_back({lane_number(lane.id), lane.tasks, lane.shown.size(), lane.busy.count()});
       bins += occupancy(run_, lane, bin);
@@ -151,7 +149,8 @@ class RunWriter {
             {"tasks", drawing_.tasks},
             {"tasks_shown", drawing_.tasks_shown},
             {"steps", steps()},
-            {"step", drawing_.step < drawing_.steps.size() ? json(drawing_.step) : json()},
+            {"step", drawing_.step < drawing_.steps.size() ? nlohmann::json(drawing_.step)
+                                                           : nlohmann::json()},
             {"lanes", std::move(lanes)},
             {"bins", base64_of(bins)},
             {"path", path()},
@@ -162,8 +161,8 @@ class RunWriter {
  private:
   std::size_t lane_number(LaneId id) { return lanes_.number(run_.graph, id, several_ranks_); }
 
-  json steps() const {
-    json all = json::array();
+  nlohmann::json steps() const {
+    nlohmann::json all = nlohmann::json::array();
     for (const StepExtent& step : drawing_.steps) {
       if (all.size() == kMostStepNames) break;
       all.push_back({step.name, step.from.count(), step.to.count()});
@@ -171,7 +170,7 @@ class RunWriter {
     return all;
   }
 
-  json path() {
+  nlohmann::json path() {
     PackedNumbers lane, from, length;
     Nanoseconds last{0};
     for (const PathStretch& stretch : path_stretches(run_, drawing_.path)) {
@@ -227,7 +226,7 @@ class RunWriter {
     const auto key = std::tuple(none ? NameId{} : run_.graph.task(reason.before).name, lane,
                                 reason.why, provenance ? static_cast<int>(*provenance) : -1, none);
     const auto [found, is_new] = numbers_of_reasons_.try_emplace(key, reasons_.size());
-    if (is_new && none) reasons_.push_back(json());
+    if (is_new && none) reasons_.push_back(nlohmann::json());
     if (is_new && !none) {
       reasons_.push_back({names_.number(run_.graph.name(reason.before)), lane_number(lane),
                           names_.number(run_.graph.names()[reason.why]),
@@ -236,7 +235,7 @@ class RunWriter {
     return found->second;
   }
 
-  json columns() const {
+  nlohmann::json columns() const {
     return {{"start", base64_of(start_.bytes())},   {"duration", base64_of(duration_.bytes())},
             {"name", base64_of(name_.bytes())},     {"module", base64_of(module_.bytes())},
             {"kind", base64_of(kind_.bytes())},     {"step", base64_of(step_.bytes())},
@@ -252,11 +251,11 @@ class RunWriter {
   bool several_ranks_ = false;
   PackedNumbers start_, duration_, name_, module_, kind_, step_, waited_, reason_, before_;
   std::map<std::tuple<NameId, LaneId, NameId, int, bool>, std::size_t> numbers_of_reasons_;
-  json reasons_ = json::array();
+  nlohmann::json reasons_ = nlohmann::json::array();
 };
 
-json words(const auto& all) {
-  json list = json::array();
+nlohmann::json words(const auto& all) {
+  nlohmann::json list = nlohmann::json::array();
   for (const auto& one : all) list.push_back(one);
   return list;
 }
@@ -270,10 +269,10 @@ nlohmann::json timeline_json(const std::vector<TitledRun>& runs) {
   Nanoseconds longest = 1ns;
   for (const TitledRun& titled : runs) longest = std::max(longest, titled.run.timeline.length);
   const Nanoseconds bin = (longest - 1ns) / kBins + 1ns;
-  json written = json::array();
+  nlohmann::json written = nlohmann::json::array();
   for (const TitledRun& titled : runs)
     written.push_back(RunWriter(titled, names, lanes).write(titled.title, bin));
-  json classes = json::array(), of_kinds = json::array();
+  nlohmann::json classes = nlohmann::json::array(), of_kinds = nlohmann::json::array();
   for (std::size_t i = 0; i < kTaskClasses; ++i)
     classes.push_back(to_string(static_cast<TaskClass>(i)));
   for (const std::string_view kind : task_kind_names())

@@ -112,7 +112,7 @@ TEST(CommandLine, NamesMayHoldAnyBytes) {
 }
 
 TEST(CommandLine, ADiskThatIsFullIsOneLine) {
-  for (const char* option : {"--output", "--perfetto", "--format json --output"}) {
+  for (const char* option : {"--output", "--perfetto", "--html", "--format json --output"}) {
     const Outcome outcome =
         foretrace_run(std::string("predict ") + kSample + " " + option + " /dev/full");
     EXPECT_EQ(outcome.exit_code, 2) << option;
@@ -165,6 +165,19 @@ TEST(CommandLine, APredictedTimelineIsATraceAgain) {
       nlohmann::json::parse(first.out)["predicted"]["step_time_ns"].get<double>();
   const auto measured = nlohmann::json::parse(second.out)["measured"]["step_time_ns"].get<double>();
   EXPECT_NEAR(measured / predicted, 1, 1e-4);
+}
+
+TEST(CommandLine, APageIsTheSameEachTime) {
+  const Folder folder;
+  const std::string question = std::string("predict ") + kSample + " --with loader --html '";
+  for (const char* name : {"a.html", "b.html"}) {
+    const Outcome outcome = foretrace_run(question + (folder / name) + "'");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.substr(0, 7), "What if");
+  }
+  const std::string page = contents_of(folder / "a.html");
+  EXPECT_NE(page.find("<h1>What if: loader</h1>"), std::string::npos);
+  EXPECT_EQ(page, contents_of(folder / "b.html"));
 }
 
 TEST(CommandLine, ConvertedRecordsGiveTheSameAnswer) {

@@ -50,8 +50,11 @@ page.timeline = (() => {
   // Drawing. `p` has the canvas, x() from a time to a place, and the stretch of time that is in view.
   const fitted = (c, text, room, end = 0) => {
     if (c.measureText(text).width <= room) return text;
-    const fits = Math.floor(text.length * room / c.measureText(text).width) - 1;
-    return fits < 2 + end ? '' : text.slice(0, fits - end) + '\u2026' + (end ? text.slice(-end) : '');
+    for (let fits = Math.floor(text.length * room / c.measureText(text).width); fits >= 2 + end; --fits) {
+      const cut = text.slice(0, fits - end) + '\u2026' + (end ? text.slice(-end) : '');
+      if (c.measureText(cut).width <= room) return cut;
+    }
+    return '';
   };
   const draw_busy = (p, row, faint) => {
     const {c} = p, offset = row.lane.place * t.bins, by = shift[row.run.number];
@@ -220,8 +223,8 @@ page.timeline = (() => {
     const reason = run.reasons[run.reason()[task]];
     if (!reason) return 'nothing: it could start at once';
     const [name, lane, rule, provenance] = reason;
-    const text = `${t.names[name] || 'a task'} on ${t.lanes[lane][0]} (${t.names[rule]}`;
-    return text + (provenance ? `, ${provenance})` : ')');
+    const because = [t.names[rule] || (provenance ? '' : 'in line'), provenance].filter(word => word).join(', ');
+    return `${t.names[name] || 'a task'} on ${t.lanes[lane][0]} (${because})`;
   };
   const facts = (run, lane, task) => {
     const step = run.steps[run.step_of()[task]], module = t.names[run.module()[task]];
@@ -314,7 +317,8 @@ page.timeline = (() => {
 
   const redraw = page.later(draw);
   const view = page.view_of({left, changed: () => {
-    hide(), redraw(), describe();
+    hide(), redraw();
+    if (canvas.dataset.ready) describe();
     for (const watch of watchers) watch(view.from, view.to, shift);
   }});
   view.least = 100;
