@@ -13,6 +13,19 @@ std::string brief(std::string_view name) {
   return std::string(name.substr(0, end)) + "...";
 }
 
+/// "aten::linear/aten::t/aten::addmm" -> "aten::addmm in aten::linear"
+std::string shown_path(std::string_view path) {
+  constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
+  const auto plain = [&](std::string_view op) {
+    return op.starts_with(kEngine) ? op.substr(kEngine.size()) : op;
+  };
+  const std::size_t last = path.rfind('/');
+  const std::string_view outer = plain(path.substr(0, path.find('/')));
+  const std::string_view inner =
+      last == std::string_view::npos ? outer : plain(path.substr(last + 1));
+  return inner == outer ? brief(outer) : brief(inner) + " in " + brief(outer);
+}
+
 std::string percent_hidden(Nanoseconds hidden, Nanoseconds work) {
   return work <= 0ns ? "0 %"
                      : to_fixed(100 * static_cast<double>(hidden.count()) /
@@ -113,7 +126,7 @@ std::string place_words(const WorkChange& change, int line) {
     add(change.file + (line > 0 ? ":" + std::to_string(line) : "") +
         (change.function.empty() ? "" : " in " + change.function));
   }
-  add(change.op);
+  add(shown_path(change.op));
   if (!change.module.empty()) add("module " + change.module);
   return text;
 }
