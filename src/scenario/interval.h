@@ -5,8 +5,8 @@
 //
 //     point + variation + rest
 //
-//     variation   the step time of a resample (see resample.h) less the point, widened as Student's
-//                 distribution is, for it comes from few recorded steps
+//     variation   by how much a step differs from one resample to another (see resample.h), widened
+//                 as Student's distribution is, for it comes from few recorded steps
 //     model       what this kind of what-if was off by (see ledger.h), at most what it touched
 //     inferred    somewhere between waits that were inferred being there and not being there
 //     unexplained somewhere between delays without a cause staying as they are and scaling with the

@@ -43,9 +43,9 @@ void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
     inputs.why_not = "they are too different to take each other's work";
   if (doubted.variation != nullptr && doubted.variation->donors().size() >= 2) {
     if (all_in_line(doubted.changed)) {
-      Resampled found = resample(*doubted.variation, doubted.inference.graph, doubted.changed,
-                                 {.seed = kIntervalSeed});
-      inputs.times = std::move(found.times);
+      const Resampled found = resample(*doubted.variation, doubted.inference.graph, doubted.changed,
+                                       {.seed = kIntervalSeed});
+      inputs.times = around(found, inputs.point);
       inputs.seen = found.donors;
       inputs.resamples = found.resamples;
       return;

@@ -44,10 +44,11 @@ LeftOutSteps left_out_steps(const Inference& inference) {
   for (const std::size_t step : variation.donors()) {
     const std::vector<Nanoseconds> rest = others(measured, step);
     if (step >= measured.each.size() || rest.size() < 2) continue;
-    Resampled drawn =
+    const Resampled drawn =
         resample(variation, inference.graph, inference.graph, {.seed = 1, .leave_out = step});
-    const Interval interval = interval_of({.point = typical(rest),
-                                           .times = std::move(drawn.times),
+    const Nanoseconds point = typical(rest);
+    const Interval interval = interval_of({.point = point,
+                                           .times = around(drawn, point),
                                            .seen = drawn.donors,
                                            .resamples = drawn.resamples});
     ++found.steps;

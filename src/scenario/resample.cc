@@ -45,7 +45,8 @@ class Resampler {
     if (columns_.size() < 2) return found;
     const std::size_t tasks = std::max<std::size_t>(compiled_.task_count(), 1);
     const std::size_t most = std::max(kMostDurations / tasks, kFewestResamples);
-    const std::size_t passes = std::min(settings_.resamples, most) / kSetsInPass;
+    const std::size_t passes =
+        std::max<std::size_t>(std::min(settings_.resamples, most) / kSetsInPass, 1);
     std::vector<std::vector<Nanoseconds>> times(passes);
     const std::size_t shares =
         std::min(passes, std::clamp<std::size_t>(kMostAtOnce / tasks, 1, kMostShares));
@@ -59,6 +60,7 @@ class Resampler {
     });
     for (const auto& some : times) found.times.insert(found.times.end(), some.begin(), some.end());
     found.resamples = passes * kSetsInPass;
+    found.steps = found.times.size() / found.resamples;
     return found;
   }
 
@@ -145,6 +147,18 @@ class Resampler {
 Resampled resample(const StepVariation& variation, const Graph& recorded, const Graph& changed,
                    const ResampleSettings& settings) {
   return Resampler(variation, recorded, changed, settings).run();
+}
+
+std::vector<Nanoseconds> around(const Resampled& found, Nanoseconds point) {
+  std::vector<Nanoseconds> moved = found.times;
+  for (std::size_t step = 0; step < found.steps; ++step) {
+    std::vector<Nanoseconds> of_step;
+    for (std::size_t i = step; i < moved.size(); i += found.steps) of_step.push_back(moved[i]);
+    const auto middle = of_step.begin() + static_cast<std::ptrdiff_t>(of_step.size() / 2);
+    std::nth_element(of_step.begin(), middle, of_step.end());
+    for (std::size_t i = step; i < moved.size(); i += found.steps) moved[i] += point - *middle;
+  }
+  return moved;
 }
 
 }  // namespace foretrace

@@ -28,7 +28,8 @@ struct ResampleSettings {
 };
 
 struct Resampled {
-  std::vector<Nanoseconds> times;  ///< Of the steady steps of all resamples.
+  std::vector<Nanoseconds> times;  ///< Of the steady steps of all resamples, one after the other.
+  std::size_t steps = 0;           ///< Times of each resample.
   std::size_t resamples = 0;
   std::size_t donors = 0;  ///< Steps that work was drawn from.
 };
@@ -38,5 +39,10 @@ struct Resampled {
 /// than two steps are left to draw from.
 Resampled resample(const StepVariation& variation, const Graph& recorded, const Graph& changed,
                    const ResampleSettings& settings);
+
+/// As many times around `point`: each is as far from it as it was from what is typical of its step.
+/// What a step owes to its place is no variation: those behind the beginning of a recording are
+/// still on their way to the pace of a what-if.
+std::vector<Nanoseconds> around(const Resampled& found, Nanoseconds point);
 
 }  // namespace foretrace

@@ -100,6 +100,15 @@ TEST(Resample, AStallIsAddedToWhatGrew) {
   EXPECT_NE(std::find(found.times.begin(), found.times.end(), 2800us), found.times.end());
 }
 
+// Two steps in turn of which the second waits for 50 us more, whoever brings the work: that is what
+// it is, and not how much it varies.
+TEST(Resample, WhatAStepOwesToItsPlaceIsNoVariation) {
+  const Resampled found{
+      .times = {100us, 150us, 110us, 160us, 90us, 140us}, .steps = 2, .resamples = 3, .donors = 3};
+  EXPECT_EQ(around(found, 120us),
+            (std::vector<Nanoseconds>{120us, 120us, 130us, 130us, 110us, 110us}));
+}
+
 TEST(Resample, StepsThatDifferAreNotDrawnFrom) {
   const Inference inference = recorded_as(R"(
     @step ProfilerStep#1
