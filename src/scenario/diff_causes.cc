@@ -257,9 +257,10 @@ class DiffCauseFinder {
     const bool same = wait.in_before && wait.in_after;
     if (same && wait.lag_before == wait.lag_after) return;
     if (!same) {
-      const std::uint32_t between = graph_.came_between(wait);
-      if (between != kNone) {
-        wait.group = graph_.tasks()[between].group;
+      const auto way = graph_.came_between(wait, search_);
+      if (way) {
+        wait.group = graph_.tasks()[way->first].group;
+        wait.other_group = graph_.tasks()[way->last].group;
         return;
       }
     }
@@ -269,6 +270,7 @@ class DiffCauseFinder {
     wait.group = group({.kind = DiffKind::waits,
                         .structural = !same,
                         .label = (same ? "delay of waits (" : "waits (") + std::string(why) + ")"});
+    wait.other_group = wait.group;
     add(wait.group, wait.lag_after - wait.lag_before, of_step && same);
     if (!of_step) return;
     DiffCause& cause = causes_[wait.group];
@@ -307,7 +309,10 @@ class DiffCauseFinder {
       task.group = becomes[task.group];
       task.gap_group = becomes[task.gap_group];
     }
-    for (UnionWait& wait : graph_.waits()) wait.group = becomes[wait.group];
+    for (UnionWait& wait : graph_.waits()) {
+      wait.group = becomes[wait.group];
+      wait.other_group = becomes[wait.other_group];
+    }
   }
 
   static void join(const DiffCause& small, DiffCause& all) {
@@ -325,6 +330,7 @@ class DiffCauseFinder {
   std::map<Key, std::uint32_t> groups_;
   std::vector<DiffCause> causes_;
   std::vector<std::int64_t> weights_;
+  WaySearch search_;
 };
 
 }  // namespace

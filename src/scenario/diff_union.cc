@@ -145,31 +145,42 @@ void UnionGraph::each_in_front(std::uint32_t task, bool after, const Visit& visi
   }
 }
 
-std::uint32_t UnionGraph::came_between(const UnionWait& wait) const {
-  constexpr std::size_t kMostVisited = 64;
+Nanoseconds UnionGraph::start_of(std::uint32_t task, bool after) const {
+  const UnionTask& one = tasks_[task];
+  return after ? after_.timeline.start[index(one.after)]
+               : before_.timeline.start[index(one.before)];
+}
+
+std::optional<WayBetween> UnionGraph::came_between(const UnionWait& wait, WaySearch& search) const {
+  constexpr std::size_t kMostVisited = 4096;
   const bool after = !wait.in_after;  // The side that has no such wait.
   const UnionTask& goal = tasks_[wait.from];
-  // Who stands behind the goal on its lane waits for it, too.
-  const auto is_reached = [&](std::uint32_t task) {
-    return task == wait.from ||
-           (goal.lane != kNone && tasks_[task].lane == goal.lane && task > wait.from);
+  const Nanoseconds earliest = start_of(wait.from, after);
+  search.seen_in.resize(tasks_.size(), 0);
+  ++search.number;
+  std::vector<std::pair<std::uint32_t, WayBetween>> open;
+  const auto open_up = [&](std::uint32_t task, WayBetween way) {
+    if (search.seen_in[task] == search.number || open.size() >= kMostVisited) return;
+    search.seen_in[task] = search.number;
+    if (start_of(task, after) < earliest) return;
+    if (!tasks_[task].matched()) {
+      way.first = task;
+      if (way.last == kNone) way.last = task;
+    }
+    open.emplace_back(task, way);
   };
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  ///< A task, and the first on the way.
-  const auto open_up = [&](std::uint32_t task, std::uint32_t root) {
-    if (!tasks_[task].matched() && open.size() < kMostVisited)
-      open.emplace_back(task, root == kNone ? task : root);
-  };
-  each_in_front(wait.to, after, [&](std::uint32_t task) { open_up(task, kNone); });
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    const auto [task, root] = open[i];
-    bool reached = false;
-    each_in_front(task, after, [&](std::uint32_t front) {
-      reached = reached || is_reached(front);
-      open_up(front, root);
-    });
-    if (reached) return root;
+  each_in_front(wait.to, after, [&](std::uint32_t task) { open_up(task, {}); });
+  for (std::size_t i = 0; i < open.size() && search.steps_left > 0; ++i, --search.steps_left) {
+    const auto [task, way] = open[i];
+    // Who stands behind the goal on its lane waits for it, too.
+    const bool is_behind = goal.lane != kNone && tasks_[task].lane == goal.lane && task > wait.from;
+    if (task == wait.from || is_behind) {
+      if (way.first == kNone) return {};
+      return way;
+    }
+    each_in_front(task, after, [&, on = way](std::uint32_t front) { open_up(front, on); });
   }
-  return kNone;
+  return {};
 }
 
 UnionReplay::UnionReplay(const UnionGraph& graph, std::uint32_t groups) : graph_(graph) {
@@ -193,7 +204,9 @@ bool UnionReplay::holds(const UnionWait& wait, const std::vector<char>& as_after
     return false;
   // What touches a task of one side is there as long as that task is.
   if (!from.matched() || !to.matched()) return true;
-  return as_after[wait.group] != 0 ? wait.in_after : wait.in_before;
+  const bool one = as_after[wait.group] != 0, other = as_after[wait.other_group] != 0;
+  if (wait.in_before && wait.in_after) return true;
+  return wait.in_after ? one || other : !(one && other);
 }
 
 /// Kahn's algorithm. Without `as_after` all waits count, and places in line do in any case.

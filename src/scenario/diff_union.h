@@ -36,7 +36,9 @@ struct UnionTask {
 
 struct UnionWait {
   std::uint32_t from = 0, to = 0;  ///< `to` waits for `from`.
-  std::uint32_t group = 0;
+  /// It is as after once both are. Where the other side has a way instead, it stays until that way
+  /// is whole.
+  std::uint32_t group = 0, other_group = 0;
   Nanoseconds lag_before{0}, lag_after{0};
   NameId why_before{}, why_after{};  ///< In the names of each graph.
   bool in_before = false, in_after = false;
@@ -55,6 +57,18 @@ struct UnionSide {
   const Timeline& timeline;
 };
 
+/// The first and the last of those tasks on a way that only one side has.
+struct WayBetween {
+  std::uint32_t first = kNone, last = kNone;
+};
+
+/// What searches for ways share.
+struct WaySearch {
+  std::vector<std::uint32_t> seen_in{};  ///< By task: the last search that came by.
+  std::uint32_t number = 0;
+  std::size_t steps_left = 4'000'000;  ///< Of all searches together.
+};
+
 class UnionGraph {
  public:
   UnionGraph(const UnionSide& before, const UnionSide& after, const Matching& matching);
@@ -67,17 +81,18 @@ class UnionGraph {
   std::uint32_t first_wait(std::uint32_t task) const { return first_wait_[task]; }
   /// Of a task of one of the two.
   std::uint32_t place_of(Side side, TaskId task) const;
-  /// Of a wait that one side has between tasks of both: a task of the other side alone that came
-  /// between the two, so that the wait is there all the same; kNone if there is none.
+  /// Of a wait that one side has between tasks of both: whether the other side has a way between
+  /// the two over tasks that only it has, so that the wait is there all the same.
   ///
   ///     before   a --------> b          after   a -> new -> b
-  std::uint32_t came_between(const UnionWait& wait) const;
+  std::optional<WayBetween> came_between(const UnionWait& wait, WaySearch& search) const;
 
  private:
   void add_line(const LanePair& lanes, const Matching& matching, std::uint32_t number);
   void add_task(TaskId before, TaskId after, std::uint32_t lane);
   void add_others();
   void add_waits();
+  Nanoseconds start_of(std::uint32_t task, bool after) const;
   template <class Visit>
   void each_in_front(std::uint32_t task, bool after, const Visit& visit) const;
 
