@@ -193,7 +193,7 @@ class CauseFinder {
   void describe(Cluster& one) const {
     const WorkChange& change = *one.headline;
     CheckCause& cause = one.cause;
-    cause.what = change_words(change);
+    cause.what = change_words(change) + companions(one);
     cause.kind = change.kind;
     cause.local = one.local;
     cause.count_before = change.before.count, cause.count_after = change.after.count;
@@ -206,6 +206,25 @@ class CauseFinder {
     }
     cause.where = place_words(change, cause.line);
     if (cause.where.empty()) cause.where = position(change);
+  }
+
+  /// What else on devices changed at the place: a copy that came with a wait.
+  static std::string companions(const Cluster& one) {
+    constexpr int kLeastTelling = 5;
+    constexpr std::size_t kMostCompanions = 2;
+    std::vector<const WorkChange*> others;
+    for (const WorkChange* change : one.changes) {
+      if (change != one.headline && telling_rank(*change) >= kLeastTelling)
+        others.push_back(change);
+    }
+    std::stable_sort(others.begin(), others.end(),
+                     [](const WorkChange* a, const WorkChange* b) { return rank(*a) > rank(*b); });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(others.size(), kMostCompanions); ++i)
+      text += (i == 0 ? ", with " : " and ") + change_words(*others[i]);
+    if (others.size() > kMostCompanions)
+      text += " and " + std::to_string(others.size() - kMostCompanions) + " more changes";
+    return text;
   }
 
   /// Between which work of the same lane it stands, for what nothing else tells where it is.

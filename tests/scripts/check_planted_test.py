@@ -6,6 +6,7 @@ behind them; harmless differences between two recordings of one program are, too
 cause and its place; none of the latter may.
 """
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -16,6 +17,11 @@ import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+import make_samples
+from samples.training import Training
 
 from retimed_trace import (DEVICE, HOST, Recording, copy_call, delay, end_of, frame, host_call, launch, op, sync_call)
 
@@ -497,6 +503,35 @@ class Planted(unittest.TestCase):
                     done = self.run_check(path)
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                     self.assertTrue(done.stdout.startswith("PASSED:"), done.stdout)
+
+    def run_anew(self, settings, **changed):
+        """What another run of a sample's program would have been recorded as, from its simulator."""
+        for name, value in changed.items():
+            self.assertTrue(hasattr(settings, name), name)
+        path = self.folder / "run.json.gz"
+        Training(dataclasses.replace(settings, **changed)).run().write(path)
+        return path
+
+    def test_other_runs_of_the_same_program_pass(self):
+        for name, settings in make_samples.SAMPLES.items():
+            self.bless(Recording(ROOT / "traces" / name))
+            for seed in (101, 102, 103):
+                with self.subTest(f"{name}, seed {seed}"):
+                    done = self.run_check(self.run_anew(settings(), seed=seed))
+                    self.assertTrue(done.stdout.startswith("PASSED:"), done.stdout)
+
+    def test_programs_that_changed_at_their_source_are_told(self):
+        for sample_name, changed, cause in (
+                ("resnet", {"reads_loss": True}, r"new cudaStreamSynchronize.*aten::item"),
+                ("resnet", {"workers": 0}, r"loading slower"),
+                ("gpt", {"pinned_prefetch": False}, r"2 new cudaStreamSynchronize, with Memcpy HtoD.*pageable memory")):
+            with self.subTest(f"{sample_name} {changed}"):
+                name = SAMPLES[sample_name] + ".pt.trace.json.gz"
+                self.bless(Recording(ROOT / "traces" / name))
+                done = self.run_check(self.run_anew(make_samples.SAMPLES[name](), seed=104, **changed), "--format", "json")
+                self.assertEqual(done.returncode, 1, done.stdout)
+                told = [c["what"] + " from " + c["where"] for c in json.loads(done.stdout)["causes"]]
+                self.assertTrue(any(re.search(cause, text) for text in told[:3]), "\n".join(told))
 
     def test_the_same_trace_gives_the_same_bytes(self):
         self.bless(sample("small"))
