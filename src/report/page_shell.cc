@@ -17,6 +17,25 @@ std::string html_cell(const std::string& text) {
          "ch\" aria-hidden=\"true\"></span>";
 }
 
+bool is_odd(char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; }
+
+/// Names in traces may hold any bytes; those that are no text become replacement characters.
+std::string as_utf8(std::string_view text) {
+  const auto plain = [](char c) { return static_cast<unsigned char>(c) < 0x80 && !is_odd(c); };
+  if (std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  const std::string checked =
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string all;
+  for (const char c : nlohmann::json::parse(checked).get<std::string>()) {
+    if (is_odd(c)) {
+      all += "\xef\xbf\xbd";
+    } else {
+      all += c;
+    }
+  }
+  return all;
+}
+
 /// Nothing from anywhere but this file.
 constexpr std::string_view kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -67,7 +86,7 @@ void write_scripts(const Page& page, std::ostream& out) {
 
 std::string html_text(std::string_view text) {
   std::string all;
-  for (const char c : text) {
+  for (const char c : as_utf8(text)) {
     if (c == '&') {
       all += "&amp;";
     } else if (c == '<') {

@@ -13,8 +13,8 @@ namespace foretrace {
 namespace {
 
 /// Both keep a page of any trace below 6 MB.
-constexpr std::size_t kMostTasks = 220'000;
-constexpr std::size_t kMostBytesOfTimelines = 4'800'000;
+constexpr std::size_t kMostTasks = 400'000;
+constexpr std::size_t kMostBytesOfTimelines = 5'200'000;
 constexpr std::size_t kMostLevels = 6'000;  ///< Of all curves together, as far as they go.
 constexpr std::size_t kFewestLevels = 100;
 

@@ -188,6 +188,17 @@ const page = (() => {
     box.style.top = event.clientY - room.top + 14 + 'px';
   };
 
+  // A table that does not scroll is no stop for the Tab key.
+  const settle_tables = () => {
+    for (const box of document.querySelectorAll('.table')) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute('tabindex');
+    }
+  };
+  settle_tables();
+  window.addEventListener('resize', later(settle_tables));
+  document.addEventListener('toggle', later(settle_tables), true);
+
   // For those who listen: `text` once things are quiet.
   const said = document.getElementById('said');
   let saying = 0;

@@ -1,0 +1,92 @@
+#include "report/page_shell.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "report/page_charts.h"
+
+namespace foretrace {
+namespace {
+
+TEST(PageShell, TextIsNeverATag) {
+  EXPECT_EQ(html_text("</script><b title='x'>&\""),
+            "&lt;/script&gt;&lt;b title='x'&gt;&amp;&quot;");
+}
+
+TEST(PageShell, BytesThatAreNoTextAreShownAsSuch) {
+  EXPECT_EQ(html_text("caf\xe9"), "caf\xef\xbf\xbd");
+  EXPECT_EQ(html_text(std::string_view("a\0b", 3)),
+            "a\xef\xbf\xbd"
+            "b");
+  EXPECT_EQ(html_text("caf\xc3\xa9\n"), "caf\xc3\xa9\n");
+}
+
+TEST(PageShell, DataCannotEndItsScript) {
+  const nlohmann::json value = {{"</script>", "<!--<script>"}};
+  const std::string text = script_json(value);
+  EXPECT_EQ(text.find('<'), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(text), value);
+}
+
+TEST(PageShell, ATableSaysWhichCellsAreHeadings) {
+  EXPECT_EQ(html_table("A & B", {.heading = {"x", "y"}, .rows = {{"1", "###"}}}),
+            "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"A &amp; B\"><table "
+            "aria-label=\"A &amp; B\"><thead><tr>"
+            "<th scope=\"col\" class=\"left\">x</th><th scope=\"col\">y</th></tr></thead><tbody>\n"
+            "<tr><td class=\"left\">1</td><td><span class=\"bar\" style=\"width: 3ch\" "
+            "aria-hidden=\"true\"></span></td></tr>\n"
+            "</tbody></table></div>\n");
+}
+
+TEST(PageShell, ChartsBringTheirLicenceAlong) {
+  Page page{.title = "t",
+            .heading = "h",
+            .lead = {},
+            .sections = {},
+            .styles = {},
+            .data = {},
+            .scripts = {},
+            .has_charts = true};
+  std::ostringstream with, without;
+  write_page(page, with);
+  page.has_charts = false;
+  write_page(page, without);
+  for (const char* text : {"Leon Sorokin", "Permission is hereby granted", "var uPlot="}) {
+    EXPECT_NE(with.str().find(text), std::string::npos) << text;
+    EXPECT_EQ(without.str().find(text), std::string::npos) << text;
+  }
+}
+
+TEST(PageCharts, WhatHasNoRoomIsLeftToTheTooltip) {
+  const std::string html = html_bars("all", {{.name = "now",
+                                              .parts = {{.from = 0,
+                                                         .width = .5,
+                                                         .label = "compute",
+                                                         .letter = "c",
+                                                         .colour = "x",
+                                                         .tooltip = "t"},
+                                                        {.from = .5,
+                                                         .width = .03,
+                                                         .label = "copy 3 ms",
+                                                         .letter = "c",
+                                                         .colour = "x",
+                                                         .tooltip = "u"},
+                                                        {.from = .53,
+                                                         .width = .001,
+                                                         .label = "idle",
+                                                         .letter = "i",
+                                                         .colour = "x",
+                                                         .tooltip = "v"}},
+                                              .value = "5 ms",
+                                              .mark_tooltip = {}}});
+  EXPECT_NE(html.find(">compute</text>"), std::string::npos);
+  EXPECT_NE(html.find(">c</text>"), std::string::npos);
+  EXPECT_EQ(html.find(">i</text>"), std::string::npos);
+  EXPECT_NE(html.find("<title>v</title>"), std::string::npos);
+  EXPECT_EQ(html.find("mark"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace foretrace
