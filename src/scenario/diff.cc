@@ -103,23 +103,33 @@ class Waterfall {
   std::int64_t circles_ = 0;
 };
 
-std::string_view path_name(const UnionGraph& graph, std::uint32_t number, Side side,
-                           const DiffSide& of) {
-  const UnionTask& task = graph.tasks()[number];
-  const TaskId id = side == Side::before ? task.before : task.after;
-  return id == kNoTask ? "other" : to_string(of.graph.task(id).kind);
+/// The critical path of a side, in the replay that is that side.
+struct PathView {
+  const UnionGraph& graph;
+  const UnionReplay& replay;
+  const StepSpan& span;
+  Side side;
+  const DiffSide& of;
+};
+
+std::string_view path_name(const PathView& view, std::uint32_t number) {
+  const UnionTask& task = view.graph.tasks()[number];
+  const TaskId id = view.side == Side::before ? task.before : task.after;
+  return id == kNoTask ? "other" : to_string(view.of.graph.task(id).kind);
 }
 
 /// What the chain of tasks that ends the step consists of, back to where the step begins.
-void add_path(const UnionGraph& graph, const UnionReplay& replay, const StepSpan& span, Side side,
-              const DiffSide& of, std::map<std::string, PathShare>& shares) {
+void add_path(const PathView& view, std::map<std::string, PathShare>& shares) {
+  const UnionReplay& replay = view.replay;
+  const StepSpan& span = view.span;
+
   std::uint32_t task = kNone;
   Nanoseconds begin{0};
   if (span.kind == StepSpan::Kind::marks) {
     task = span.last;
     begin = replay.start(span.first);
   } else {
-    for (std::uint32_t i = 0; i < graph.tasks().size(); ++i) {
+    for (std::uint32_t i = 0; i < view.graph.tasks().size(); ++i) {
       if (!replay.ran(i)) continue;
       if (task == kNone || replay.finish(i) > replay.finish(task)) task = i;
     }
@@ -128,7 +138,7 @@ void add_path(const UnionGraph& graph, const UnionReplay& replay, const StepSpan
   const auto add = [&](std::string_view name, Nanoseconds time) {
     if (time <= 0ns) return;
     PathShare& share = shares[std::string(name)];
-    (side == Side::before ? share.before : share.after) += time;
+    (view.side == Side::before ? share.before : share.after) += time;
   };
   Nanoseconds now = span.kind == StepSpan::Kind::marks ? replay.start(task) : replay.finish(task);
   if (span.kind == StepSpan::Kind::marks) task = replay.reason(task);
@@ -136,7 +146,7 @@ void add_path(const UnionGraph& graph, const UnionReplay& replay, const StepSpan
     const Nanoseconds end = std::min(now, replay.finish(task));
     add("waiting", now - std::max(end, begin));
     const Nanoseconds start = std::max(begin, std::min(replay.start(task), end));
-    add(path_name(graph, task, side, of), std::max(0ns, end - start));
+    add(path_name(view, task), std::max(0ns, end - start));
     now = std::min(now, std::max(begin, start));
   }
 }
@@ -287,9 +297,9 @@ class Comparison {
     diff_.causes[0].effect += diff_.after.step_time - diff_.before.step_time - told;
     std::map<std::string, PathShare> shares;
     waterfall.value(std::vector<char>(groups, 0));
-    add_path(graph, replay, span_before, Side::before, before_, shares);
+    add_path({graph, replay, span_before, Side::before, before_}, shares);
     waterfall.value(std::vector<char>(groups, 1));
-    add_path(graph, replay, span_after, Side::after, after_, shares);
+    add_path({graph, replay, span_after, Side::after, after_}, shares);
     diff_.path = sorted_shares(std::move(shares));
     sort_causes(diff_.causes);
   }
@@ -336,6 +346,10 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
     const Inference right = inferred.get();
     Diff one = diff({left.graph, left.recorded, &trace}, {right.graph, right.recorded, &*other});
     one.rank = trace.rank;
+    add_warnings_of(trace.notes, "A", one.notes);
+    add_warnings_of(left.notes, "A", one.notes);
+    add_warnings_of(other->notes, "B", one.notes);
+    add_warnings_of(right.notes, "B", one.notes);
     report.ranks.push_back(std::move(one));
   }
   if (report.ranks.empty())

@@ -182,6 +182,13 @@ DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, std::si
   return report;
 }
 
+void add_warnings_of(const Notes& notes, std::string_view side, Notes& to) {
+  for (const Note& note : notes.all()) {
+    if (note.severity == Severity::warning)
+      to.add(note.severity, std::string(side) + ": " + note.text, note.example, note.count);
+  }
+}
+
 std::vector<PeakChange> peak_changes(const DiffSide& before, const DiffSide& after) {
   const auto full_before = fullest(before), full_after = fullest(after);
   if (!full_before || !full_after) return {};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "foretrace/diff.h"
@@ -34,6 +35,9 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after);
 /// All but the causes.
 DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, std::size_t compared,
                            std::int32_t step);
+
+/// Adds the warnings of one side, which `side` names.
+void add_warnings_of(const Notes& notes, std::string_view side, Notes& to);
 
 /// What is in use at the peaks of the fullest devices, by who asked for it: the greatest changes
 /// first.

@@ -1,6 +1,7 @@
 #include "foretrace/verify.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,9 @@ const Json& member_of(const Json& json, const char* key) {
 std::int64_t whole_in(const Json& json, const char* key) {
   const Json& value = member_of(json, key);
   if (!value.is_number_integer()) throw Error(std::string(key) + ": must be a whole number");
+  constexpr double kMost = 1e18;  // Differences of two still fit.
+  if (std::abs(value.get<double>()) > kMost)
+    throw Error(std::string(key) + ": must be at most 10^18, got " + value.dump());
   return value.get<std::int64_t>();
 }
 
@@ -77,7 +81,8 @@ WrittenPrediction read_prediction(const std::string& path) {
       throw Error("must be what predict --format json wrote, with the schema \"" +
                   std::string(kPredictionSchema) + "\"");
     WrittenPrediction written;
-    written.before = within("baseline", [&] { return read_side(member_of(json, "baseline")); });
+    const Json& baseline = member_of(json, "baseline");
+    written.before = within("baseline", [&] { return read_side(baseline); });
     const Json& predicted = member_of(json, "predicted");
     within("predicted", [&] {
       written.predicted = read_side(predicted);
@@ -186,10 +191,15 @@ Repeated repeat(const Scenario& scenario, const std::vector<Trace>& traces) {
   return slowest;
 }
 
+/// What was measured: all ranks, and the slowest of them.
+struct Measured {
+  const std::vector<Trace>& traces;
+  MeasuredRank slowest;
+};
+
 /// Fills in what only the input of the prediction tells. Throws Error if that cannot be read.
 void explain_error(const WrittenPrediction& written, const std::string& prediction_path,
-                   const MeasuredRank& slowest, const std::vector<Trace>& measured,
-                   const VerifyOptions& options, Verification& result) {
+                   const Measured& measured, const VerifyOptions& options, Verification& result) {
   const Scenario scenario =
       within(prediction_path + ": scenario", [&] { return parse_scenario(written.scenario); });
   const std::string path = input_path(scenario, prediction_path, options);
@@ -210,11 +220,11 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
                      to_text(result.predicted.step_time) + " as written, " +
                          to_text(repeated.step_time) + " now");
   const auto same_rank = [&](const Trace& trace) { return trace.rank == repeated.trace->rank; };
-  const auto found = std::find_if(measured.begin(), measured.end(), same_rank);
-  const bool is_slowest = found == measured.end() || &*found == slowest.trace;
+  const auto found = std::find_if(measured.traces.begin(), measured.traces.end(), same_rank);
+  const bool is_slowest = found == measured.traces.end() || &*found == measured.slowest.trace;
   const MeasuredRank other =
       is_slowest ? MeasuredRank{} : measured_rank(*found, "rank " + std::to_string(found->rank));
-  const MeasuredRank& rank = is_slowest ? slowest : other;
+  const MeasuredRank& rank = is_slowest ? measured.slowest : other;
   result.residual = diff({repeated.graph, repeated.timeline, repeated.trace},
                          {rank.inference.graph, rank.inference.recorded, rank.trace});
   result.residual->rank = rank.trace->rank;
@@ -246,12 +256,14 @@ Verification verify(const std::string& prediction_path, const std::string& measu
   result.lower = written.lower, result.upper = written.upper;
   const std::vector<Trace> traces =
       import_all(measured_path, {.cache_folder = options.cache_folder});
-  const MeasuredRank slowest = slowest_measured(traces, measured_path);
+  const Measured measured{traces, slowest_measured(traces, measured_path)};
   result.inputs = input_files(measured_path, traces);
-  describe_measured(slowest, result);
+  describe_measured(measured.slowest, result);
+  add_warnings_of(measured.slowest.trace->notes, "measured", result.notes);
+  add_warnings_of(measured.slowest.inference.notes, "measured", result.notes);
   judge_interval(result);
   try {
-    explain_error(written, prediction_path, slowest, traces, options, result);
+    explain_error(written, prediction_path, measured, options, result);
   } catch (const Error& error) {
     // Asked for by name, the input must be there; otherwise the step times still can be compared.
     if (!options.trace.empty()) throw;
