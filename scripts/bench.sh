@@ -14,6 +14,8 @@ for bench in $benches; do
   echo "== $bench"
   "$build/tests/bench/$bench"
 done
+echo "== whole sweeps"
+tests/bench/sweep_bench.py "$build/foretrace"
 if [ -n "${FORETRACE_CORPUS:-}" ]; then
   echo "== whole processes"
   tests/bench/whole_bench.py "$build/foretrace" "$FORETRACE_CORPUS/hta-ddp-v100-mem/df_index_resolver.json.gz"

@@ -16,6 +16,7 @@ constexpr std::size_t kMostOfFront = 12;
 /// Texts without their quotes.
 std::string swept_text(const std::string& value) {
   const nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
+  if (json.is_number_float()) return to_text(json.get<double>());
   return json.is_string() ? json.get<std::string>() : value;
 }
 

@@ -50,6 +50,91 @@ Json memory_schema() {
   return schema;
 }
 
+/// A list, or what of a range is to be tried.
+Json values_schema() {
+  const Json range = {{"type", "string"},
+                      {"minLength", 1},
+                      {"description",
+                       "\"1,2,4\", \"0..16\", \"0.5..1/10\" (in ten steps), "
+                       "\"8GB..40GB/8\""}};
+  const Json properties = {{"range", range}, {"scale", {{"enum", {"linear", "log"}}}}};
+  return {{"anyOf",
+           {{{"type", "array"}, {"minItems", 1}},
+            range,
+            {{"type", "object"},
+             {"properties", properties},
+             {"required", {"range"}},
+             {"additionalProperties", false}}}}};
+}
+
+/// Settings of steps and of memory, by path, and what the trace or the machine is to be.
+Json swept_settings() {
+  const Json names = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}};
+  return {
+      {"type", "object"},
+      {"properties", {{"$comment", Json::object()}, {"machine", names}, {"trace", names}}},
+      {"patternProperties", {{"^(transforms\\[[0-9]+\\]|[a-z][a-z0-9_]*)\\..+$", values_schema()}}},
+      {"additionalProperties", false}};
+}
+
+Json sweep_schema() {
+  Json by_path = swept_settings();
+  by_path["title"] = "Every combination of values";
+  Json settings = swept_settings();
+  settings["minProperties"] = 1;
+  const Json whole = {{"type", "integer"}, {"minimum", 0}};
+  const Json samples = {{"type", "integer"},
+                        {"minimum", 1},
+                        {"description", "For random and halton: how many points"}};
+  Json chosen = {{"type", "object"},
+                 {"title", "With a method"},
+                 {"properties",
+                  {{"$comment", Json::object()},
+                   {"method",
+                    {{"enum", {"grid", "zip", "random", "halton"}},
+                     {"description",
+                      "grid: every combination; zip: the first values together, then the "
+                      "second; random, halton: drawn"}}},
+                   {"samples", samples},
+                   {"seed", whole},
+                   {"scale", {{"enum", {"linear", "log"}}, {"description", "Of ranges"}}},
+                   {"settings", settings}}},
+                 {"required", {"settings"}},
+                 {"additionalProperties", false}};
+  return {{"description",
+           "Settings to try, by `foretrace sweep`, such as "
+           "{\"transforms[0].buffers\": [1, 2, 4], \"loader.workers\": \"0..16\"}"},
+          {"anyOf", {by_path, chosen}}};
+}
+
+/// Lists of alternatives, each a part of a scenario.
+Json matrix_schema() {
+  const auto as_in_scenario = [](const std::string& key) {
+    return Json{{"$ref", "#/properties/" + key}};
+  };
+  const Json part = {{"type", "object"},
+                     {"properties",
+                      {{"$comment", Json::object()},
+                       {"name", {{"type", "string"}, {"minLength", 1}}},
+                       {"machine", {{"type", "string"}}},
+                       {"trace", {{"type", "string"}}},
+                       {"memory", as_in_scenario("memory")},
+                       {"transforms", as_in_scenario("transforms")},
+                       {"assert", as_in_scenario("assert")}}},
+                     {"additionalProperties", false}};
+  const Json named = {{"anyOf", {{{"type", "string"}}, part}}};
+  const auto list_of = [](const Json& items) {
+    return Json{{"type", "array"}, {"minItems", 1}, {"items", items}};
+  };
+  return {{"type", "object"},
+          {"description",
+           "Alternatives to try, each put on top of the scenario as if it extended "
+           "it; every combination is asked, by `foretrace sweep`"},
+          {"properties",
+           {{"$comment", Json::object()}, {"machine", list_of(named)}, {"trace", list_of(named)}}},
+          {"additionalProperties", list_of(part)}};
+}
+
 }  // namespace
 
 Json scenario_schema() {
@@ -77,13 +162,8 @@ Json scenario_schema() {
        {{"type", "array"},
         {"items", {{"enum", report_names}}},
         {"description", "Forms of the answer"}}},
-      {"sweep",
-       {{"type", "object"},
-        {"description", "Values to try, such as {\"transforms[0].buffers\": [1, 2, 4]}"},
-        {"patternProperties",
-         {{"^transforms\\[[0-9]+\\]\\..+$", {{"type", "array"}, {"minItems", 1}}}}},
-        {"properties", {{"$comment", Json::object()}}},
-        {"additionalProperties", false}}},
+      {"sweep", sweep_schema()},
+      {"matrix", matrix_schema()},
       {"assert", {{"type", "array"}, {"items", assert_schema()}}},
   };
   return {{"$schema", "http://json-schema.org/draft-07/schema#"},

@@ -159,36 +159,37 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
   }
 }
 
-std::vector<std::unique_ptr<Transform>> SweepAnswers::tail_of(const SharedStructure& shared,
-                                                              const Asked& asked) const {
+bool SweepAnswers::add_tail(const SharedStructure& shared, const Asked& asked,
+                            std::vector<std::unique_ptr<Transform>>& made,
+                            SweepStructure::Question& question) const {
   const std::vector<SweepAxis>& axes =
       questions_.plan.combinations()[questions_.plan.combination_of(asked.number)].axes;
   Json scenario = {{"transforms", shared.scenario.at("transforms")}};
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (shared.shape->retimes[i] != 0) axes[i].put(asked.values[i], scenario);
   }
-  std::vector<std::unique_ptr<Transform>> tail;
-  for (std::size_t i = shared.shape->tail; i < scenario["transforms"].size(); ++i)
-    tail.push_back(read_transform(scenario["transforms"][i]));
+  for (std::size_t i = shared.shape->tail; i < scenario["transforms"].size(); ++i) {
+    const Json& step = scenario["transforms"][i];
+    made.push_back(read_transform(step));
+    question.transforms.push_back(made.back().get());
+    question.settings.push_back(step.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (shared.shape->retimes[i] == 0) continue;
     const SettingPath& setting = *axes[i].setting();
-    if (!tail[setting.step() - shared.shape->tail]->only_retimes(setting.name())) return {};
+    const std::size_t stage = setting.step() - shared.shape->tail;
+    if (!question.transforms[stage]->only_retimes(setting.name())) return false;
   }
-  return tail;
+  return true;
 }
 
 void SweepAnswers::together(const SharedStructure& shared, std::span<Asked* const> questions,
                             SweepScratch& scratch) const {
-  std::vector<std::vector<std::unique_ptr<Transform>>> tails;
+  std::vector<std::unique_ptr<Transform>> made;
   std::vector<SweepStructure::Question> asked;
   bool all_retime = true;
-  for (const Asked* one : questions) {
-    tails.push_back(tail_of(shared, *one));
-    all_retime = all_retime && !tails.back().empty();
-    SweepStructure::Question& question = asked.emplace_back();
-    for (const auto& transform : tails.back()) question.push_back(transform.get());
-  }
+  for (const Asked* one : questions)
+    all_retime = add_tail(shared, *one, made, asked.emplace_back()) && all_retime;
   if (!all_retime) {
     for (Asked* one : questions) one->answer = alone(*one);
     return;

@@ -63,9 +63,10 @@ class SweepAnswers {
   static void compare(const Prediction& recorded, Prediction& prediction);
   void describe(const Scenario& scenario, const Prediction& prediction, SweepPoint& point) const;
   void make(SharedStructure& shared, const Asked& asked) const;
-  /// The retiming transforms of a question; empty if one of them does not only retime after all.
-  std::vector<std::unique_ptr<Transform>> tail_of(const SharedStructure& shared,
-                                                  const Asked& asked) const;
+  /// The retiming transforms of a question; false if one of them does not only retime after all.
+  bool add_tail(const SharedStructure& shared, const Asked& asked,
+                std::vector<std::unique_ptr<Transform>>& made,
+                SweepStructure::Question& question) const;
   /// At most SweepScratch::kSets questions.
   void together(const SharedStructure& shared, std::span<Asked* const> questions,
                 SweepScratch& scratch) const;

@@ -56,7 +56,9 @@ std::uint64_t read_count(const Json& sweep, const char* key, std::uint64_t least
                          std::uint64_t otherwise) {
   const auto found = sweep.find(key);
   if (found == sweep.end()) return otherwise;
-  if (!found->is_number_unsigned() || found->get<std::uint64_t>() < least)
+  const bool fits = found->is_number_unsigned() ? found->get<std::uint64_t>() >= least
+                                                : found->is_number_integer() && *found >= least;
+  if (!fits)
     throw Error(std::string(key) + ": must be a whole number of at least " + std::to_string(least) +
                 ", got " + found->dump());
   return found->get<std::uint64_t>();

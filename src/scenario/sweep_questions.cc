@@ -16,10 +16,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-SweptJob make_job(std::vector<Inference> ranks) {
+SweptJob make_job(std::vector<Inference> ranks, bool has_times, bool intervals) {
   SweptJob job;
   job.ranks = std::move(ranks);
-  for (const Inference& rank : job.ranks) job.baselines.push_back(baseline_of(rank));
+  job.has_times = has_times;
+  for (const Inference& rank : job.ranks) {
+    job.baselines.push_back(baseline_of(rank));
+    if (intervals && has_times) job.baselines.back().variation.emplace(rank);
+  }
   for (std::size_t i = 1; i < job.ranks.size(); ++i) {
     if (job.baselines[i].prediction.baseline.step_time > job.recorded().baseline.step_time)
       job.slowest = i;
@@ -120,8 +124,9 @@ void SweepQuestions::read_traces() {
     const std::vector<Trace> traces = import_all(path, {.cache_folder = options.cache_folder});
     std::vector<Inference> ranks;
     for (const Trace& trace : traces) ranks.push_back(within(path, [&] { return infer(trace); }));
-    SweptJob job = within(path, [&] { return make_job(std::move(ranks)); });
-    job.has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
+    const bool has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
+    SweptJob job =
+        within(path, [&] { return make_job(std::move(ranks), has_times, options.intervals); });
     for (InputFile& input : input_files(path, traces)) header.inputs.push_back(std::move(input));
     known.emplace(path, std::move(job));
   }
@@ -174,7 +179,7 @@ const SweptJob& SweepQuestions::job_of(const Json& scenario) const {
 
 void SweepQuestions::take(std::vector<Inference> ranks) {
   CHECK(!ranks.empty());
-  known.emplace("", make_job(std::move(ranks)));
+  known.emplace("", make_job(std::move(ranks), true, options.intervals));
   describe_recorded();
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -10,8 +9,6 @@
 
 namespace foretrace {
 namespace {
-
-constexpr std::uint32_t kNotMoving = std::numeric_limits<std::uint32_t>::max();
 
 /// Less than what apply() refuses, so that what it would refuse is answered by it.
 constexpr double kSafeLength = 4e18;
@@ -72,17 +69,19 @@ Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::
   Scenario head = part_of_scenario(scenario, 0, tail);
   head.machine = scenario.machine;
   steps_ = apply(head, graph).steps;
-  moving_of_.assign(graph.task_count(), kNotMoving);
   for (std::size_t i = tail; i < count; ++i) {
     Stage& stage = stages_.emplace_back();
+    moving_.resize(graph.task_count(), 0);
     stage.tasks = scenario.transforms[i]->retimed(graph);
+    const bool alone =
+        std::none_of(stage.tasks.begin(), stage.tasks.end(),
+                     [&](const RetimedTask& one) { return moving_[index(one.task)] != 0; });
     for (const RetimedTask& one : stage.tasks) {
-      std::uint32_t& number = moving_of_[index(one.task)];
-      if (number == kNotMoving) {
-        number = static_cast<std::uint32_t>(moving_.size());
-        moving_.push_back({.start = graph.task(one.task).duration, .in_first_stage = i == tail});
-      }
-      if (i == tail) first_before_.push_back(graph.task(one.task).duration);
+      const Nanoseconds now = graph.task(one.task).duration;
+      if (alone) stage.before.push_back(now);
+      std::uint32_t& moving = moving_[index(one.task)];
+      if (!alone && moving == 0) restored_.push_back({.task = one.task, .duration = now});
+      ++moving;
     }
     const Applied applied = apply(part_of_scenario(scenario, i, i + 1), graph);
     steps_.insert(steps_.end(), applied.steps.begin(), applied.steps.end());
@@ -95,51 +94,60 @@ void SweepStructure::number_rows(const Graph& edited) {
   const std::span<const Nanoseconds> durations = compiled_->durations();
   durations_.assign(durations.begin(), durations.end());
   for (Stage& stage : stages_) {
-    for (const RetimedTask& one : stage.tasks) stage.rows.push_back(row[index(one.task)]);
+    stage.is_exclusive = true;
+    for (const RetimedTask& one : stage.tasks) {
+      stage.rows.push_back(row[index(one.task)]);
+      stage.is_exclusive = stage.is_exclusive && moving_[index(one.task)] == 1;
+    }
   }
+  for (Restored& one : restored_) one.row = row[index(one.task)];
   still_work_ = probes_->work(edited);
-  for (std::uint32_t i = 0; i < moving_of_.size(); ++i) {
-    if (moving_of_[i] == kNotMoving) continue;
-    Moving& moving = moving_[moving_of_[i]];
-    moving.row = row[i];
-    moving.stream = probes_->stream_of()[i];
-    if (moving.stream != StepProbes::kNoStream)
-      still_work_[static_cast<std::size_t>(moving.stream)] -= edited.task(TaskId{i}).duration;
+  moving_work_.resize(still_work_.size());
+  for (std::uint32_t i = 0; i < moving_.size(); ++i) {
+    const std::int32_t stream = probes_->stream_of()[i];
+    if (moving_[i] == 0 || stream == StepProbes::kNoStream) continue;
+    const auto number = static_cast<std::size_t>(stream);
+    still_work_[number] -= edited.task(TaskId{i}).duration;
+    moving_work_[number].push_back(row[i]);
   }
-  moving_of_ = {};
-  std::sort(moving_.begin(), moving_.end(),
-            [](const Moving& a, const Moving& b) { return a.row < b.row; });
+  moving_ = {};
 }
 
 void SweepStructure::load(SweepScratch& scratch) const {
   if (scratch.loaded_ == id_) return;
   scratch.sets_.assign(SweepScratch::kSets, durations_);
+  scratch.held_.assign(SweepScratch::kSets, std::vector<std::string>(stages_.size()));
   scratch.loaded_ = id_;
 }
 
 /// False where the times may be more than the clock can count.
 bool SweepStructure::retime(const Question& question, SweepScratch& scratch,
-                            std::vector<Nanoseconds>& durations) const {
-  CHECK(question.size() == stages_.size());
-  for (const Moving& moving : moving_) {
-    if (!moving.in_first_stage) durations[moving.row] = moving.start;
-  }
+                            std::size_t set) const {
+  CHECK(question.transforms.size() == stages_.size());
+  std::vector<Nanoseconds>& durations = scratch.sets_[set];
+  for (const Restored& one : restored_) durations[one.row] = one.duration;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     const Stage& stage = stages_[i];
+    std::string& held = scratch.held_[set][i];
+    if (stage.is_exclusive && held == question.settings[i]) continue;
+    held.clear();
     scratch.after_.resize(stage.rows.size());
-    if (i == 0) {
-      question[i]->retime(stage.tasks, first_before_, scratch.after_);
-    } else {
+    std::span<const Nanoseconds> before = stage.before;
+    if (before.size() != stage.rows.size()) {
       scratch.before_.clear();
       for (const std::uint32_t row : stage.rows) scratch.before_.push_back(durations[row]);
-      question[i]->retime(stage.tasks, scratch.before_, scratch.after_);
+      before = scratch.before_;
     }
-    double total = still_length_;
+    question.transforms[i]->retime(stage.tasks, before, scratch.after_);
+    Nanoseconds longest{0};
     for (std::size_t at = 0; at < stage.rows.size(); ++at) {
       durations[stage.rows[at]] = scratch.after_[at];
-      total += static_cast<double>(scratch.after_[at].count());
+      longest = std::max(longest, scratch.after_[at]);
     }
-    if (total > kSafeLength) return false;
+    const double most =
+        static_cast<double>(longest.count()) * static_cast<double>(compiled_->task_count());
+    if (still_length_ + most > kSafeLength) return false;
+    held = question.settings[i];
   }
   return true;
 }
@@ -152,7 +160,7 @@ std::vector<std::optional<Nanoseconds>> SweepStructure::step_times(
   std::vector<std::size_t> asked;
   std::vector<std::optional<Nanoseconds>> found(questions.size());
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    if (!retime(questions[i], scratch, scratch.sets_[i])) continue;
+    if (!retime(questions[i], scratch, i)) continue;
     sets.emplace_back(scratch.sets_[i]);
     asked.push_back(i);
   }
@@ -160,9 +168,8 @@ std::vector<std::optional<Nanoseconds>> SweepStructure::step_times(
   const Compiled::Replays replays = compiled_->replay_all(sets, probes);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     std::vector<Nanoseconds> work = still_work_;
-    for (const Moving& moving : moving_) {
-      if (moving.stream != StepProbes::kNoStream)
-        work[static_cast<std::size_t>(moving.stream)] += sets[i][moving.row];
+    for (std::size_t stream = 0; stream < work.size(); ++stream) {
+      for (const std::uint32_t row : moving_work_[stream]) work[stream] += sets[i][row];
     }
     const auto of_set = [&](const std::vector<Nanoseconds>& times) {
       return std::span(times).subspan(i * probes.size(), probes.size());

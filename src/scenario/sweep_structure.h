@@ -37,6 +37,7 @@ class SweepScratch {
   friend class SweepStructure;
   std::uint64_t loaded_ = 0;  ///< Whose durations they are.
   std::vector<std::vector<Nanoseconds>> sets_;
+  std::vector<std::vector<std::string>> held_;  ///< By set and stage: what was retimed last.
   std::vector<Nanoseconds> before_, after_;
 };
 
@@ -48,8 +49,11 @@ class SweepStructure {
   SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
                  bool with_memory);
 
-  /// Of one question: its transforms from the tail on.
-  using Question = std::vector<const Transform*>;
+  /// Of one question: its transforms from the tail on, and text that tells their settings apart.
+  struct Question {
+    std::vector<const Transform*> transforms;
+    std::vector<std::string> settings;
+  };
   /// Step times of at most SweepScratch::kSets questions; nothing where the answer has to be found
   /// without the structure, to say why there is none.
   std::vector<std::optional<Nanoseconds>> step_times(std::span<const Question> questions,
@@ -63,32 +67,35 @@ class SweepStructure {
   struct Stage {
     std::vector<RetimedTask> tasks;
     std::vector<std::uint32_t> rows;  ///< Of the tasks, in the compiled graph.
+    /// Their durations in front of the first stage, if no stage in front of this one retimes any of
+    /// them; otherwise empty.
+    std::vector<Nanoseconds> before;
+    /// No other stage retimes any of them: as long as the settings stay, durations do.
+    bool is_exclusive = false;
   };
-  /// A task that any stage retimes.
-  struct Moving {
+  /// A task that gets back its duration before anything is retimed.
+  struct Restored {
+    TaskId task = kNoTask;
     std::uint32_t row = 0;
-    std::int32_t stream = 0;  ///< Of StepProbes.
-    Nanoseconds start{0};     ///< In front of the first stage.
-    bool in_first_stage = false;
+    Nanoseconds duration{0};
   };
 
   Graph edit(const Inference& inference, Scenario& scenario, std::size_t tail);
   void number_rows(const Graph& edited);
   void load(SweepScratch& scratch) const;
-  bool retime(const Question& question, SweepScratch& scratch,
-              std::vector<Nanoseconds>& durations) const;
+  bool retime(const Question& question, SweepScratch& scratch, std::size_t set) const;
 
   std::uint64_t id_;
   std::vector<AppliedStep> steps_;
   std::vector<Stage> stages_;
-  std::vector<std::uint32_t> moving_of_;  ///< By task: into moving_, or none. While it is made.
-  std::vector<Moving> moving_;
-  std::vector<Nanoseconds> first_before_;  ///< Of the tasks of the first stage.
+  std::vector<std::uint32_t> moving_;  ///< By task: how many stages retime it. While it is made.
+  std::vector<Restored> restored_;
   std::optional<Compiled> compiled_;
   std::optional<StepProbes> probes_;
   std::vector<Nanoseconds> durations_;   ///< By row.
-  std::vector<Nanoseconds> still_work_;  ///< Of each stream, without those that move.
-  double still_length_ = 0;              ///< All that passes if everything happens in turn.
+  std::vector<Nanoseconds> still_work_;  ///< Of each stream, without those that are retimed.
+  std::vector<std::vector<std::uint32_t>> moving_work_;  ///< Rows of these, by stream.
+  double still_length_ = 0;  ///< All that passes if everything happens in turn.
 };
 
 }  // namespace foretrace

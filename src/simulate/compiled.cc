@@ -20,7 +20,7 @@ Compiled::Compiled(const Graph& graph) : impl_(std::make_unique<Impl>()) {
     throw Error("all lanes must run their tasks in line, but \"" + graph.lane(lane).name +
                 "\" does not");
   }
-  impl_->rows = make_rows(graph);
+  impl_->rows = make_rows(graph, RowOrder::near);
   impl_->finish.resize(impl_->rows.task_count());
 }
 

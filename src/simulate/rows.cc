@@ -15,11 +15,11 @@ class RowMaker {
   explicit RowMaker(const Graph& graph)
       : graph_(graph), count_(static_cast<std::uint32_t>(graph.task_count())) {}
 
-  Rows make() {
+  Rows make(RowOrder order) {
     CHECK(graph_.task_count() < Rows::kFromStart);
     survey();
     rows_.position.resize(count_);
-    if (is_ordered_) {
+    if (is_ordered_ && (order == RowOrder::kept || reach_ <= kNear)) {
       std::iota(rows_.position.begin(), rows_.position.end(), 0);
     } else {
       number_in_topological_order();
@@ -30,6 +30,8 @@ class RowMaker {
   }
 
  private:
+  static constexpr std::uint32_t kNear = 1 << 13;  ///< Half a megabyte of eight finishes each.
+
   /// Counts the waits of each task, and finds out whether tasks stand in order as they are.
   void survey() {
     waits_.assign(count_, 0);
@@ -37,6 +39,7 @@ class RowMaker {
       ++waits_[wait.after];
       ++wait_count_;
       is_ordered_ &= wait.before < wait.after;
+      reach_ = std::max(reach_, wait.after - wait.before);  // If ordered.
       has_lags_ |= wait.lag != 0 || wait.from_start;
     });
     CHECK(wait_count_ < UINT32_MAX);
@@ -97,6 +100,7 @@ class RowMaker {
   std::vector<std::uint32_t> waits_;
   std::size_t wait_count_ = 0;
   bool is_ordered_ = true;
+  std::uint32_t reach_ = 0;
   bool has_lags_ = false;
 };
 
@@ -107,6 +111,6 @@ std::size_t Rows::bytes() const {
          (lag.capacity() + duration.capacity()) * sizeof(std::int64_t);
 }
 
-Rows make_rows(const Graph& graph) { return RowMaker(graph).make(); }
+Rows make_rows(const Graph& graph, RowOrder order) { return RowMaker(graph).make(order); }
 
 }  // namespace foretrace

@@ -47,8 +47,11 @@ struct Rows {
   std::size_t bytes() const;
 };
 
-/// For a graph whose tasks all stand on FIFO lanes. Throws Error if it has a circle. Tasks keep
-/// their order if they already stand in a topological one.
-Rows make_rows(const Graph& graph);
+/// Whether tasks that stand in a topological order already keep it. `near`: not where some then
+/// look far back, beyond what a cache holds of eight replays; making the rows then takes longer.
+enum class RowOrder : std::uint8_t { kept, near };
+
+/// For a graph whose tasks all stand on FIFO lanes. Throws Error if it has a circle.
+Rows make_rows(const Graph& graph, RowOrder order = RowOrder::kept);
 
 }  // namespace foretrace

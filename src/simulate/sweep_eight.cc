@@ -128,8 +128,18 @@ Sweep best_sweep() {
 Sweep best_sweep() { return sweep_plain; }
 #endif
 
-/// Memory for the ring, aligned for the vectors; zeroed, so that none is read before it is written.
-std::unique_ptr<Eight[]> make_ring(std::size_t size) { return std::make_unique<Eight[]>(size); }
+/// Memory for rings, aligned for the vectors. Each thread keeps its own: to have some megabytes
+/// mapped and zeroed anew takes longer than to sweep over them. Nothing in it is read before the
+/// sweep at hand has written it.
+Eight* scratch_for(std::size_t count) {
+  thread_local std::unique_ptr<Eight[]> kept;
+  thread_local std::size_t size = 0;
+  if (size < count) {
+    kept = std::make_unique<Eight[]>(count);
+    size = count;
+  }
+  return kept.get();
+}
 
 }  // namespace
 
@@ -138,9 +148,8 @@ void sweep_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsA
   // A whole block, so that probes can be read behind it.
   const auto size = static_cast<std::uint32_t>(
       std::bit_ceil(std::max<std::size_t>(std::size_t{rows.reach} + 1, kBlock)));
-  const auto finish = make_ring(size);
-  const auto duration = make_ring(rows.lag.empty() ? 1 : size);
-  const Ring ring{finish.get(), duration.get(), size - 1};
+  Eight* const scratch = scratch_for(rows.lag.empty() ? size : 2 * std::size_t{size});
+  const Ring ring{scratch, rows.lag.empty() ? nullptr : scratch + size, size - 1};
   best_sweep()(rows, ring, durations, greatest, wanted);
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
+#include "foretrace/scaling.h"
 #include "foretrace/select.h"
 #include "transform/amp_memory.h"
 #include "transform/device_change.h"
@@ -105,9 +106,12 @@ class Amp final : public Transform {
   void retime(std::span<const RetimedTask> tasks, std::span<const Nanoseconds> before,
               std::span<Nanoseconds> after) const override {
     const Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
+    const Scaling by_bound[] = {Scaling(factors.of(Bound::memory)),
+                                Scaling(factors.of(Bound::compute)),
+                                Scaling(factors.of(Bound::tf32))};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const double factor = factors.of(static_cast<Bound>(tasks[i].kind));
-      after[i] = at_factor(before[i], factor, Nanoseconds(0));
+      after[i] = no_shorter(by_bound[tasks[i].kind](before[i]), before[i], factor);
     }
   }
 
@@ -161,9 +165,7 @@ class Amp final : public Transform {
     return kernel.tensor_cores ? Bound::tf32 : Bound::compute;
   }
 
-  /// `least`: what the arithmetic takes at the peak.
-  Nanoseconds at_factor(Nanoseconds before, double factor, Nanoseconds least) const {
-    const Nanoseconds wanted = std::max(scaled(before, factor), least);
+  Nanoseconds no_shorter(Nanoseconds wanted, Nanoseconds before, double factor) const {
     return factor < 1 ? std::min(before, std::max(wanted, shortest_)) : wanted;
   }
 
@@ -181,7 +183,8 @@ class Amp final : public Transform {
       const double seconds = task.flops / factors.half.flops_per_second;
       least = scaled(Nanoseconds(1'000'000'000), std::min(seconds, 1e6));
     }
-    const Nanoseconds wanted = at_factor(task.duration, factors.of(bound), least);
+    const Nanoseconds wanted = no_shorter(std::max(scaled(task.duration, factors.of(bound)), least),
+                                          task.duration, factors.of(bound));
     if (wanted != task.duration) ++tally.changed;
     task.duration = wanted;
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
+#include "foretrace/scaling.h"
 #include "foretrace/select.h"
 #include "transform/edit.h"
 #include "transform/registered.h"
@@ -34,13 +35,14 @@ class Scale final : public Transform {
 
   void retime(std::span<const RetimedTask>, std::span<const Nanoseconds> before,
               std::span<Nanoseconds> after) const override {
-    std::transform(before.begin(), before.end(), after.begin(),
-                   [&](Nanoseconds duration) { return changed(duration); });
+    const Scaling scaling(factor_);
+    for (std::size_t i = 0; i < before.size(); ++i) after[i] = moved(scaling(before[i]));
   }
 
  private:
-  Nanoseconds changed(Nanoseconds duration) const {
-    const Nanoseconds time = scaled(duration, factor_);
+  Nanoseconds changed(Nanoseconds duration) const { return moved(scaled(duration, factor_)); }
+
+  Nanoseconds moved(Nanoseconds time) const {
     const Nanoseconds most = Nanoseconds::max() - std::max(by_, Nanoseconds(0));
     return std::max(std::min(time, most) + by_, Nanoseconds(0));
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,8 @@
 
 #include "foretrace/error.h"
 #include "foretrace/scenario.h"
+#include "foretrace/sweep.h"
+#include "scenario/sweep_plan.h"
 
 namespace foretrace {
 namespace {
@@ -23,6 +26,17 @@ std::vector<fs::path> examples() {
     if (path.extension() == ".json" && path.stem().extension() != ".schema") found.push_back(path);
   }
   std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string text_of(const fs::path& path);
+
+/// Those that ask many questions, or those that ask one.
+std::vector<fs::path> examples_that(bool ask_many) {
+  std::vector<fs::path> found = examples();
+  std::erase_if(found, [&](const fs::path& path) {
+    return asks_many(nlohmann::json::parse(text_of(path))) != ask_many;
+  });
   return found;
 }
 
@@ -55,7 +69,7 @@ std::vector<std::string> listed_in(const std::string& text) {
 
 TEST(Examples, WhatTheyAssertHolds) {
   EXPECT_GE(examples().size(), 40U);
-  for (const fs::path& path : examples()) {
+  for (const fs::path& path : examples_that(false)) {
     SCOPED_TRACE(path.filename());
     const Scenario scenario = read_scenario(path.string());
     EXPECT_FALSE(scenario.asserts.empty());
@@ -69,7 +83,7 @@ TEST(Examples, WhatTheyAssertHolds) {
 
 TEST(Examples, WithoutTheirTransformsTheyFail) {
   // Bounds so wide that they hold for the job as it was recorded would tell nothing.
-  for (const fs::path& path : examples()) {
+  for (const fs::path& path : examples_that(false)) {
     SCOPED_TRACE(path.filename());
     Scenario scenario = read_scenario(path.string());
     if (scenario.transforms.empty()) continue;
@@ -81,6 +95,27 @@ TEST(Examples, WithoutTheirTransformsTheyFail) {
     });
     if (scenario.asserts.empty()) continue;
     EXPECT_FALSE(check_asserts(scenario, predict(scenario.trace, scenario)).empty());
+  }
+}
+
+TEST(Examples, SweepsHaveAnswersThatSatisfyThemAndAnswersThatDoNot) {
+  EXPECT_GE(examples_that(true).size(), 3U);
+  for (const fs::path& path : examples_that(true)) {
+    SCOPED_TRACE(path.filename());
+    const Sweep sweep(path.string());
+    ASSERT_FALSE(sweep.header().asserts.empty());
+    SweepReport report{.header = sweep.header(), .points = {}};
+    const std::atomic<bool> stop = false;
+    sweep.run(0, report.header.points,
+              {.take = [&](SweepPoint&& point) { report.points.push_back(std::move(point)); },
+               .flush = [] {}},
+              stop);
+    const SweepSummary summary = summarize(report);
+    EXPECT_EQ(summary.refused, 0U);
+    EXPECT_TRUE(summary.best.has_value());
+    EXPECT_GT(summary.failed, 0U);
+    EXPECT_LT(summary.failed, summary.answered);
+    EXPECT_FALSE(summary.effects.empty());
   }
 }
 

@@ -143,7 +143,7 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"sweep": {"transforms[0].buffers": [1, 2]}})",
        "sweep: there is no transforms[0]; the scenario has 0"},
       {R"({"transforms": [{"use": "prefetch"}], "sweep": {"transforms[0].buffers": [1, 0]}})",
-       "sweep: transforms[0].buffers: buffers: must be at least 1, got 0"},
+       "sweep: transforms[0].buffers: [1]: buffers: must be at least 1, got 0"},
       {R"({"transforms": [{"use": "prefetch"}], "sweep": {"buffers": [1]}})",
        "sweep: must be a setting such as \"loader.workers\" or \"transforms[0].workers\", got "
        "\"buffers\""},
@@ -251,6 +251,7 @@ TEST(Scenario, ExamplesAreRead) {
            std::filesystem::path(FORETRACE_SOURCE_DIR) / "scenarios")) {
     const std::string name = entry.path().filename().string();
     if (entry.path().extension() != ".json" || name == "scenario.schema.json") continue;
+    if (name.starts_with("sweep_")) continue;  // Ask many questions.
     SCOPED_TRACE(name);
     const Scenario scenario = read_scenario(entry.path().string());
     EXPECT_TRUE(!scenario.transforms.empty() || scenario.allocator.limit > Bytes{});
