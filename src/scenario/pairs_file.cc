@@ -125,7 +125,7 @@ class PairReader {
 
   void read_truth(const json& file) {
     if (!file.contains("cases") || !file["cases"].is_array()) throw Error("cases: must be a list");
-    made_up_ = file.value("dry_run", false);
+    made_up_ = file.contains("dry_run") && file["dry_run"] == true;
     if (made_up_)
       list_.notes.add(Severity::warning, "times of a dry run are made up: errors mean nothing");
     std::size_t number = 0;
@@ -189,6 +189,9 @@ class PairReader {
 }  // namespace
 
 PairList read_pairs(const std::string& path, const std::string& folder) {
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw Error(folder + ": must be a folder with recordings");
   return PairReader(path, folder).read();
 }
 

@@ -96,8 +96,15 @@ class Resampler {
       return now + Nanoseconds(static_cast<std::int64_t>(other));
     }
     const double ratio = static_cast<double>(other) / static_cast<double>(own);
-    if (now <= before || ratio <= kStall) return scaled(now, ratio);
-    return scaled(now, kStall) + scaled(before, ratio - kStall);
+    if (now <= before || ratio <= kStall) return rounded_product(now, ratio);
+    return rounded_product(now, kStall) + rounded_product(before, ratio - kStall);
+  }
+
+  /// As scaled(), for factors that are not out of all reason, in a fraction of the time.
+  static Nanoseconds rounded_product(Nanoseconds time, double factor) {
+    const double product = static_cast<double>(time.count()) * factor;
+    if (product > 1e17) return scaled(time, factor);
+    return Nanoseconds(static_cast<std::int64_t>(product + 0.5));
   }
 
   /// Every pass has a seed of its own, so that it does not matter which thread it falls to.
