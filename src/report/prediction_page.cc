@@ -83,11 +83,11 @@ std::string lead_html(const PredictionPage& page) {
             (others > 0 ? " and " + counted(static_cast<std::int64_t>(others), "other") : "") +
             ".</p>\n";
   }
-  if (page.prediction.inputs.size() > 1 && page.now.graph.lane_count() > 0) {
-    html += "<p class=\"quiet\">Drawn is rank " +
-            std::to_string(page.now.graph.lane(LaneId{0}).rank) + " of " +
-            counted(static_cast<std::int64_t>(page.prediction.inputs.size()), "file") + ".</p>\n";
-  }
+  const std::int32_t rank =
+      page.now.graph.lane_count() > 0 ? page.now.graph.lane(LaneId{0}).rank : 0;
+  if (page.prediction.inputs.size() > 1 || rank > 0)
+    html +=
+        "<p class=\"quiet\">The timelines are those of rank " + std::to_string(rank) + ".</p>\n";
   return html;
 }
 

@@ -48,7 +48,8 @@ class Browser:
                 break
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.05)
-        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1000"]}
+        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+                            "--window-size=1400,1000"]}
         wanted = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"}, "goog:chromeOptions": options}
         started = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
         self.session = f"/session/{started['sessionId']}"
