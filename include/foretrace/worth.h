@@ -15,6 +15,10 @@ namespace foretrace {
 enum class Goal { none, time, throughput, memory, device };
 std::string_view to_string(Goal goal);
 
+/// What must hold for a job. single_precision: kernels bound by arithmetic work in more than half
+/// precision, most of the time.
+enum class Premise { any_job, single_precision };
+
 struct Worth {
   std::string_view name;  ///< Of the transform.
   Goal goal = Goal::none;
@@ -24,6 +28,7 @@ struct Worth {
   double samples = 1;  ///< In a step, for each one recorded.
   /// What it takes hold of. Two that take hold of the same do not add up: one of them is chosen.
   std::vector<std::string_view> holds;
+  Premise premise = Premise::any_job;
   std::string_view why_not;  ///< Of those with no goal.
 };
 

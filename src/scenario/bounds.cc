@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "foretrace/simulate.h"
+#include "foretrace/step_marks.h"
 #include "scenario/on_all_cores.h"
 #include "scenario/step_cost.h"
 
@@ -37,16 +38,52 @@ PathPart part_of_lane(LaneKind kind) {
   return PathPart::kernels;
 }
 
-/// Without waits lanes run on their own, each as long as its work.
-Busiest busiest_lane(const Graph& graph) {
-  const std::vector<Nanoseconds> work = lane_work(graph);
+/// The steady steps of a replay, from the begin of one to the begin of another.
+struct Window {
+  Nanoseconds from{0}, to{0};
+
+  Nanoseconds clipped(Nanoseconds begin, Nanoseconds end) const {
+    return std::max(0ns, std::min(end, to) - std::max(begin, from));
+  }
+};
+
+Window steady_span(const Graph& graph, const Timeline& timeline, Nanoseconds now) {
+  const std::vector<Mark> marks = step_marks(graph, timeline);
+  if (marks.empty()) return {0ns, timeline.length};
+  if (marks.size() == 1) return {marks[0].time, marks[0].time + now};
+  return {marks[marks.size() >= 3 ? 1 : 0].time, marks.back().time};
+}
+
+double share_left(const Task& before, const Task& after) {
+  return before.duration <= 0ns ? 0
+                                : static_cast<double>(after.duration.count()) /
+                                      static_cast<double>(before.duration.count());
+}
+
+/// Without waits lanes run on their own, each as long as its work: of what ran in the steady steps,
+/// with the durations of `edited`. Tasks that overlap the one in front count once.
+Nanoseconds busy_time(const Graph& graph, const Timeline& timeline, const Graph& edited,
+                      LaneId lane, const Window& window) {
+  Nanoseconds busy{0}, until{Nanoseconds::min()};
+  for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
+    const Nanoseconds begin = std::max(timeline.start[index(id)], until);
+    const Nanoseconds end = timeline.finish[index(id)];
+    busy += scaled(window.clipped(begin, end), share_left(graph.task(id), edited.task(id)));
+    until = std::max(until, end);
+  }
+  return busy;
+}
+
+Busiest busiest_lane(const Graph& graph, const Timeline& timeline, const Graph& edited,
+                     Nanoseconds now) {
+  const Window window = steady_span(graph, timeline, now);
   Busiest busiest;
-  for (std::uint32_t i = 0; i < work.size(); ++i) {
-    const LaneId lane{i};
-    const bool in_line = graph.lane(lane).discipline != Discipline::shared;
-    const Nanoseconds usual = in_line ? usual_work(graph, lane) : work[i];
-    if (usual <= busiest.work) continue;
-    busiest = {usual, part_of_lane(graph.lane(LaneId{i}).kind)};
+  if (window.to <= window.from) return busiest;
+  const double step =
+      static_cast<double>(now.count()) / static_cast<double>((window.to - window.from).count());
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    const Nanoseconds work = scaled(busy_time(graph, timeline, edited, LaneId{i}, window), step);
+    if (work > busiest.work) busiest = {work, part_of_lane(graph.lane(LaneId{i}).kind)};
   }
   return busiest;
 }
@@ -66,8 +103,8 @@ Rung replayed_rung(const Graph& graph, const Lever& lever, Nanoseconds now) {
   return rung;
 }
 
-Rung overlap_rung(const Graph& graph, Nanoseconds now) {
-  const Busiest busiest = busiest_lane(graph);
+Rung overlap_rung(const Graph& graph, const Timeline& timeline, Nanoseconds now) {
+  const Busiest busiest = busiest_lane(graph, timeline, graph, now);
   return {
       .name = "overlap",
       .title = "waiting of any kind",
@@ -76,7 +113,8 @@ Rung overlap_rung(const Graph& graph, Nanoseconds now) {
       .bound = busiest.part};
 }
 
-Rung last_rung(const Graph& graph, const std::vector<Lever>& levers, Nanoseconds now) {
+Rung last_rung(const Graph& graph, const Timeline& timeline, const std::vector<Lever>& levers,
+               Nanoseconds now) {
   Graph edited = graph.clone();
   for (const Lever& lever : levers) pull(edited, lever, 0);
   return {.name = "all",
@@ -84,7 +122,7 @@ Rung last_rung(const Graph& graph, const std::vector<Lever>& levers, Nanoseconds
           .assumes =
               "only kernels are left, as they are, those of the busiest stream one behind "
               "the other",
-          .step_time = std::min(now, busiest_lane(edited).work),
+          .step_time = std::min(now, busiest_lane(graph, timeline, edited, now).work),
           .bound = PathPart::kernels};
 }
 
@@ -139,11 +177,12 @@ Nanoseconds step_with(const Graph& graph, const Lever& lever, double factor) {
 
 std::vector<Rung> ladder_of(const Graph& graph, Nanoseconds now) {
   const std::vector<Lever> levers = ladder_levers(graph);
+  const Timeline timeline = simulate(graph, {.reasons = false, .memory = false});
   std::vector<Rung> rungs(levers.size() + 2);
   on_all_cores(rungs.size(), [&](std::size_t i) {
     if (i < levers.size()) rungs[i] = replayed_rung(graph, levers[i], now);
-    if (i == levers.size()) rungs[i] = overlap_rung(graph, now);
-    if (i == levers.size() + 1) rungs[i] = last_rung(graph, levers, now);
+    if (i == levers.size()) rungs[i] = overlap_rung(graph, timeline, now);
+    if (i == levers.size() + 1) rungs[i] = last_rung(graph, timeline, levers, now);
   });
   for (Rung& rung : rungs) rung.step_time = std::max(rung.step_time, rungs.back().step_time);
   return rungs;

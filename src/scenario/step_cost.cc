@@ -1,7 +1,6 @@
 #include "scenario/step_cost.h"
 
 #include <algorithm>
-#include <map>
 
 #include "foretrace/step_marks.h"
 
@@ -125,20 +124,6 @@ PathShares path_shares(const Graph& graph, const Timeline& timeline) {
     if (shares.total() > 0ns) return shares;
   }
   return add_up(graph, timeline, critical_path(graph, timeline), {});
-}
-
-Nanoseconds usual_work(const Graph& graph, LaneId lane) {
-  const MeasuredSteps steps = measured_steps(graph);
-  std::map<std::int32_t, Nanoseconds> of_steps;
-  for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
-    const Task& task = graph.task(id);
-    if (steps.has(task)) of_steps[steps.all ? 0 : task.step] += own_time(task);
-  }
-  std::vector<Nanoseconds> sorted(static_cast<std::size_t>(steps.count), 0ns);
-  std::size_t i = 0;
-  for (const auto& [step, time] : of_steps) sorted[i++] = time;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[(sorted.size() - 1) / 2];
 }
 
 }  // namespace foretrace

@@ -25,9 +25,6 @@ MeasuredSteps measured_steps(const Graph& graph);
 /// lanes carry takes as long as at full capacity.
 std::vector<Nanoseconds> lane_work(const Graph& graph);
 
-/// The same of one FIFO lane in the median step.
-Nanoseconds usual_work(const Graph& graph, LaneId lane);
-
 /// Of what leads to the begin of the last step, between the begins of steady steps. Each instant
 /// counts for the task of the path that started last. Needs `reasons`.
 PathShares path_shares(const Graph& graph, const Timeline& timeline);

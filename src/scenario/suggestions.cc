@@ -1,6 +1,7 @@
 #include "scenario/suggestions.h"
 
 #include <algorithm>
+#include <map>
 
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
@@ -150,7 +151,8 @@ void describe_replay(const AdvisedJob& job, Suggestion& made) {
   made.path = path_shares(edited.graph, edited.timeline);
   made.local = local_gain(job, edited.graph);
   if (made.recommended && made.goal == "time") {
-    made.doubt = doubt_of(job, edited.graph, made.gain);
+    made.doubt =
+        doubt_of(job, edited.graph, std::max(made.gain, made.local.before - made.local.after));
     made.confidence = confidence_of(job, made);
   }
 }
@@ -218,6 +220,32 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Of the time of kernels bound by arithmetic.
+double share_in_half_precision(const Graph& graph) {
+  std::map<NameId, Nanoseconds> times;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind == TaskKind::kernel && !graph.removed(TaskId{i}))
+      times[task.name] += task.duration;
+  }
+  Nanoseconds half{0}, all{0};
+  for (const auto& [name, time] : times) {
+    const KernelClass kernel = classify_kernel(graph.names()[name]);
+    if (kernel.bound != Boundness::compute) continue;
+    all += time;
+    if (kernel.half_precision) half += time;
+  }
+  return all <= 0ns ? 0 : static_cast<double>(half.count()) / static_cast<double>(all.count());
+}
+
+/// Why the job is none for a transform; empty if it is.
+std::string missing(Premise premise, const Graph& graph) {
+  if (premise == Premise::any_job) return {};
+  const double half = share_in_half_precision(graph);
+  if (half < 0.5) return {};
+  return percent_text(half) + " of the time of its arithmetic is in half precision already";
+}
+
 /// What there is to try; what is not is told with the reason.
 std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string>& only,
                             const std::vector<std::string>& skip, Suggestions& all) {
@@ -227,6 +255,10 @@ std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string
     if (has(skip, worth.name) || (!only.empty() && !has(only, worth.name))) continue;
     if (worth.goal == Goal::none) {
       all.no_advice.push_back({std::string(worth.name), std::string(worth.why_not)});
+      continue;
+    }
+    if (std::string why = missing(worth.premise, job.inference.graph); !why.empty()) {
+      all.not_applicable.push_back({std::string(worth.name), std::move(why)});
       continue;
     }
     try {

@@ -11,7 +11,7 @@ constexpr std::array kTransformNames = {
 };
 #undef TRANSFORM
 
-#define WORTH(name, goal, tries, samples, holds, why_not) std::string_view(#name),
+#define WORTH(name, goal, tries, samples, holds, premise, why_not) std::string_view(#name),
 constexpr std::array kWorthNames = {
 #include "transform/worth.def"
 };
@@ -43,8 +43,8 @@ const std::vector<Worth>& worths() {
   { __VA_ARGS__ }
 #define WORTH_HOLDS(...) \
   { __VA_ARGS__ }
-#define WORTH(name, goal, tries, samples, holds, why_not) \
-  {#name, Goal::goal, tries, samples, holds, why_not},
+#define WORTH(name, goal, tries, samples, holds, premise, why_not) \
+  {#name, Goal::goal, tries, samples, holds, Premise::premise, why_not},
 #include "transform/worth.def"
 #undef WORTH
 #undef WORTH_HOLDS

@@ -20,7 +20,7 @@ namespace {
 ///
 ///     cpu  |iiiL        s|
 ///     gpu  |    KKKKKKKK |
-std::string waiting_steps(int load, int kernel) {
+std::string waiting_steps(int load, int kernel, const std::string& name = "gemm") {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
   for (int i = 0; i < 6; ++i) {
     const std::string number = std::to_string(i), comma = i == 0 ? "" : ", ",
@@ -28,7 +28,7 @@ std::string waiting_steps(int load, int kernel) {
     text += "@step ProfilerStep#" + number + "\n";
     cpu += comma + "load:input " + std::to_string(load) + "000" + step + ", l" + number +
            "=launch:launch 5000" + step + ", s" + number + "=wait:sync 2000" + step;
-    gpu += comma + "k" + number + "=gemm " + std::to_string(kernel) + "000" + step;
+    gpu += comma + "k" + number + "=" + name + " " + std::to_string(kernel) + "000" + step;
     waits += "l" + number + " -> k" + number + " [measured launch]\n";
     waits += "k" + number + " -> s" + number + " [measured \"device sync\"]\n";
   }
@@ -106,6 +106,56 @@ TEST(Advise, WhatDoesNotApplySaysWhy) {
                    [](const NotTried& one) { return one.transform == "faster_device"; });
   ASSERT_NE(device, advice.not_applicable.end());
   EXPECT_EQ(device->reason, "the trace does not name its device");
+}
+
+TEST(Advise, HalfPrecisionIsNotAdvisedToWhoHasIt) {
+  const Advice single = advise(recorded_as(waiting_steps(1, 50)), {});
+  ASSERT_NE(named(single, "amp"), nullptr);
+  EXPECT_TRUE(named(single, "amp")->recommended);
+  const Advice half = advise(recorded_as(waiting_steps(1, 50, "gemm_bf16")), {});
+  EXPECT_EQ(named(half, "amp"), nullptr);
+  const auto why = std::find_if(half.not_applicable.begin(), half.not_applicable.end(),
+                                [](const NotTried& one) { return one.transform == "amp"; });
+  ASSERT_NE(why, half.not_applicable.end());
+  EXPECT_EQ(why->reason, "100.0 % of the time of its arithmetic is in half precision already");
+}
+
+// Two batches at once are enough beside kernels of 50; beside kernels a third as long, they are
+// not.
+TEST(Advise, SettingsAreChosenAnewBesideOthers) {
+  AdviceQuestion question;
+  question.only = {"loader", "amp"};
+  const Advice advice = advise(recorded_as(waiting_steps(80, 50)), question);
+  ASSERT_FALSE(advice.suggestions.empty());
+  EXPECT_EQ(advice.suggestions[0].use, "loader:workers=2");
+  ASSERT_TRUE(advice.joint.has_value());
+  EXPECT_EQ(advice.joint->uses, (std::vector<std::string>{"loader:workers=4", "amp"}));
+  EXPECT_GT(advice.joint->gain, advice.joint->alone[0]);
+}
+
+// Ten launches of a step, and a pause that is no work of the model.
+TEST(Advise, APauseIsNoLaunching) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int step = 0; step < 6; ++step) {
+    const std::string in = " {step=" + std::to_string(step) + "}";
+    text += "@step ProfilerStep#" + std::to_string(step) + "\n";
+    for (int i = 0; i < 10; ++i) {
+      const std::string number = std::to_string(10 * step + i);
+      const std::string comma = number == "0" ? "" : ", ";
+      cpu += comma + (i == 5 ? "sleep:host 9000" + in : "op:host 20" + in);
+      cpu += ", l" + number + "=go:launch 5" + in;
+      gpu += comma + "k" + number + "=gemm 10" + in;
+      waits += "l" + number + " -> k" + number + " [measured launch]\n";
+    }
+  }
+  AdviceQuestion question;
+  question.only = {"cuda_graphs"};
+  const Advice advice = advise(recorded_as(text + cpu + "\n" + gpu + "\n" + waits), question);
+  const Suggestion* graphs = named(advice, "cuda_graphs");
+  ASSERT_NE(graphs, nullptr);
+  EXPECT_EQ(graphs->confidence.word, "low");
+  EXPECT_EQ(graphs->confidence.reason,
+            "most of it is one piece of host work, \"sleep\" of 9 ms, which may well stay");
 }
 
 TEST(Advise, HowFastLoadingHasToBe) {
