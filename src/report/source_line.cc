@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "foretrace/source_frame.h"
+
 namespace foretrace {
 namespace {
 
@@ -35,8 +37,8 @@ std::string_view telling_frame(std::string_view stack) {
     const std::string_view frame = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
     const auto has = [&](std::string_view word) { return frame.find(word) != frame.npos; };
-    if (has(".py:") || has(".py(")) {
-      if (!has("site-packages/") && !has("/torch/")) return frame;
+    if (const auto read = source_frame(frame)) {
+      if (code_origin(read->file) == CodeOrigin::own) return frame;
       if (python.empty()) python = frame;
     }
     if (backward.empty() && has("Backward") && has("::apply")) backward = frame;
