@@ -47,7 +47,7 @@ json cause_json(const CheckCause& cause) {
   json object = {{"what", cause.what},
                  {"where", cause.where},
                  {"kind", cause.kind},
-                 {"figure", cause.figure},
+                 {"metric", cause.figure},
                  {"local_ns", cause.local.count()},
                  {"bytes", cause.bytes.count},
                  {"count_before", cause.count_before},

@@ -148,7 +148,7 @@ void hash_text(std::uint64_t& hash, std::string_view text) {
 
 void read_figures(const json& figures, CheckBaseline& baseline) {
   for (const auto& [name, object] : figures.items()) {
-    within("figures: " + name, [&, &name = name, &object = object] {
+    within("metrics: " + name, [&, &name = name, &object = object] {
       const FigureEntry& entry = figure_entry(name);
       if (!object.is_object()) throw Error("must be an object");
       baseline.summary.figures[name] = needed<std::vector<std::int64_t>>(object, "steps");
@@ -191,7 +191,7 @@ CheckBaseline parse_baseline(const json& document) {
     throw Error("detail: must be from 0 to " + std::to_string(kCoarsestDetail) + ", got " +
                 std::to_string(baseline.summary.detail));
   baseline.summary.rank = needed<int>(document, "rank");
-  read_figures(needed_section(document, "figures", false), baseline);
+  read_figures(needed_section(document, "metrics", false), baseline);
   read_list(document, "work", read_group, baseline.summary.groups);
   read_list(document, "memory", read_memory, baseline.summary.memory);
   return baseline;
@@ -233,7 +233,7 @@ std::string write_baseline(const CheckBaseline& baseline) {
   entry("device", summary.device);
   entry("rank", summary.rank);
   entry("detail", summary.detail);
-  text += "  \"figures\": {\n";
+  text += "  \"metrics\": {\n";
   std::size_t left = summary.figures.size();
   for (const auto& [name, values] : summary.figures) {
     text += "    " + baseline_line(name) + ": " +

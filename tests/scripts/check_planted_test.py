@@ -568,6 +568,20 @@ class Planted(unittest.TestCase):
         self.assertIn("latency", json.loads((self.folder / "b.json").read_text())["step_time"])
         self.assertIn("step_time", [one["name"] for one in json.loads((self.folder / "g.json").read_text())])
 
+    def test_the_sample_jobs_are_yaml(self):
+        try:
+            import yaml
+        except ImportError:
+            self.skipTest("needs python3-yaml")
+        for name in ("github-workflow.yml", "gitlab-ci.yml"):
+            text = (ROOT / "scenarios" / "ci" / name).read_text()
+            self.assertIsInstance(yaml.safe_load(text), dict)
+            for option in re.findall(r"--[a-z-]+", " ".join(re.findall(r"foretrace check[^#\n]*(?:\\\n[^#\n]*)?", text))):
+                self.assertIn(option, self.run_help())
+
+    def run_help(self):
+        return subprocess.run([PROGRAM, "check", "--help"], capture_output=True, text=True).stdout
+
     def test_a_full_summary_is_cut(self):
         self.bless(sample("small"))
         summary = self.folder / "summary.md"
