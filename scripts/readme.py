@@ -5,8 +5,9 @@
     scripts/readme.py --write    puts the output there that the commands have now
 
 A shown command is an indented line that begins with "$ "; what follows it in its block is its output, in which "..." on a line
-of its own stands for any lines. Commands that are shown without output are not run. --write keeps as many lines in front of a
-"..." as there were, and as many behind the last one. The program is $FORETRACE, or build/foretrace."""
+of its own stands for any lines. Commands without output are run only in front of one with output in their block. All run in a
+folder that has traces and scenarios. --write keeps as many lines in front of a "..." as there were, and as many behind the last
+one. The program is $FORETRACE, or build/foretrace."""
 
 import argparse
 import difflib
@@ -38,7 +39,8 @@ def shown_commands(lines):
     found, current = [], None
     for number, line in enumerate(lines):
         if line.startswith(INDENT + "$ "):
-            current = Shown(line[len(INDENT) + 2:], number + 1)
+            before = f"{current.command} >/dev/null && " if current and not current.output else ""
+            current = Shown(before + line[len(INDENT) + 2:], number + 1)
             found.append(current)
         elif line.startswith(INDENT) and current:
             current.output.append(line[len(INDENT):])
@@ -50,9 +52,9 @@ def shown_commands(lines):
     return [shown for shown in found if shown.output and "foretrace" in shown.command]
 
 
-def output_of(command, cache):
-    environment = {**os.environ, "PATH": f"{PROGRAM.resolve().parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": cache, "NO_COLOR": "1"}
-    ran = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+def output_of(command, folder):
+    environment = {**os.environ, "PATH": f"{PROGRAM.resolve().parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": f"{folder}/cache", "NO_COLOR": "1"}
+    ran = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if ran.returncode not in (0, 1, 4) or not ran.stdout:
         return [f"exit status {ran.returncode}", *ran.stderr.splitlines()]
     return [line.rstrip() for line in ran.stdout.rstrip("\n").split("\n")]
@@ -79,9 +81,11 @@ def main():
     options = parser.parse_args()
     lines = options.file.read_text().split("\n")
     differ = 0
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("traces", "scenarios"):
+            (pathlib.Path(folder) / name).symlink_to(ROOT / name)
         for shown in reversed(shown_commands(lines)):  # From the end, so that line numbers stay true.
-            real = output_of(shown.command, cache)
+            real = output_of(shown.command, folder)
             if agrees(shown.output, real):
                 continue
             differ += 1
