@@ -141,7 +141,7 @@ json intervals_json(const IntervalSection& section) {
 }
 
 /// What is taken for each byte in use at the peak.
-double ratio(Bytes taken, Bytes used) {
+double part_of(Bytes taken, Bytes used) {
   return used > Bytes{} ? static_cast<double>(taken.count) / static_cast<double>(used.count) : 1;
 }
 
@@ -152,10 +152,10 @@ json pool_json(const MemoryReport& report) {
                  {"blocks_by_load", pool.by_load},
                  {"peak_load_bytes", pool.load.count},
                  {"footprint_bytes", pool.footprint.count},
-                 {"ratio", ratio(pool.footprint, pool.load)},
+                 {"ratio", part_of(pool.footprint, pool.load)},
                  {"allocator_ratio", json()}};
   if (report.allocator)
-    object["allocator_ratio"] = ratio(report.allocator->reserved, report.allocator->allocated);
+    object["allocator_ratio"] = part_of(report.allocator->reserved, report.allocator->allocated);
   return object;
 }
 
