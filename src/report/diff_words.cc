@@ -40,7 +40,7 @@ std::string moved_bytes_text(const DiffCause& cause) {
 
 bool is_joined(const DiffCause& cause) { return cause.label.starts_with("other "); }
 
-std::string device_text(const DiffCause& cause, std::string_view noun) {
+std::string device_work_text(const DiffCause& cause, std::string_view noun) {
   const std::string moved = come_and_gone(cause);
   if (moved.empty() && cause.changed == 0) return cause.label + ", in other steps";
   const bool one = cause.added + cause.removed == 1 && cause.changed == 0;
@@ -120,9 +120,9 @@ std::string signed_time(Nanoseconds time) { return (time > 0ns ? "+" : "") + to_
 std::string cause_text(const DiffCause& cause) {
   switch (cause.kind) {
     case DiffKind::kernels:
-      return device_text(cause, "kernel");
+      return device_work_text(cause, "kernel");
     case DiffKind::collectives:
-      return device_text(cause, "collective");
+      return device_work_text(cause, "collective");
     case DiffKind::replaced:
       return replaced_text(cause);
     case DiffKind::copies:

@@ -55,7 +55,7 @@ std::vector<Table> verify_tables(const Verification& result) {
   return tables;
 }
 
-std::string uses_text(const Verification& result) {
+std::string verified_uses(const Verification& result) {
   std::string text;
   for (const std::string& use : result.uses) text += (text.empty() ? "" : ", then ") + use;
   return text.empty() ? "the job as it was" : text;
@@ -128,7 +128,7 @@ nlohmann::json to_json(const Verification& result) {
 }
 
 void write_verification_text(const Verification& result, std::ostream& out) {
-  out << "What        " << uses_text(result) << '\n';
+  out << "What        " << verified_uses(result) << '\n';
   out << "Verdict     " << verify_verdict(result) << '\n';
   if (result.residual) out << "Compared    " << compared_text(*result.residual) << '\n';
   if (!result.ledger.empty())
@@ -143,7 +143,7 @@ void write_verification_text(const Verification& result, std::ostream& out) {
 }
 
 void write_verification_markdown(const Verification& result, std::ostream& out) {
-  out << "**" << uses_text(result) << ": " << verify_verdict(result) << "**\n";
+  out << "**" << verified_uses(result) << ": " << verify_verdict(result) << "**\n";
   for (const Table& table : verify_tables(result)) {
     out << '\n';
     write_markdown_table(table, out);

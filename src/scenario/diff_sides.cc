@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostPeakChanges = 12;
 
-double off_by(Nanoseconds value, Nanoseconds typical) {
+double distance_from(Nanoseconds value, Nanoseconds typical) {
   if (typical <= 0ns) return 0;
   return std::abs(static_cast<double>((value - typical).count())) /
          static_cast<double>(typical.count());
@@ -77,7 +77,7 @@ struct Fullness {
   Bytes peak{};
 };
 
-std::optional<Fullness> fullest(const DiffSide& side) {
+std::optional<Fullness> fullest_device(const DiffSide& side) {
   std::optional<Fullness> found;
   for (const MemoryCurve& curve : memory_curves(side.graph, side.timeline)) {
     if (curve.device < 0 || curve.points.empty()) continue;
@@ -143,8 +143,8 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
         const std::ptrdiff_t b = a + shift;
         if (b < static_cast<std::ptrdiff_t>(first_steady(after)) || b >= count_after) continue;
         const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-        const double off = off_by(before.times.each[i], before.times.step_time) +
-                           off_by(after.times.each[j], after.times.step_time);
+        const double off = distance_from(before.times.each[i], before.times.step_time) +
+                           distance_from(after.times.each[j], after.times.step_time);
         if (least >= 0 && off >= least) continue;
         least = off;
         best.before = i, best.after = j;
@@ -177,7 +177,7 @@ DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, std::si
     report.compared_step = graph.steps()[static_cast<std::size_t>(step)].name;
   report.content = content_of_step(graph, step);
   report.breakdown = breakdown(graph, side.timeline);
-  if (const auto full = fullest(side)) report.peak_allocated = full->peak;
+  if (const auto full = fullest_device(side)) report.peak_allocated = full->peak;
   report.tasks = graph.task_count();
   return report;
 }
@@ -190,7 +190,7 @@ void add_warnings_of(const Notes& notes, std::string_view side, Notes& to) {
 }
 
 std::vector<PeakChange> peak_changes(const DiffSide& before, const DiffSide& after) {
-  const auto full_before = fullest(before), full_after = fullest(after);
+  const auto full_before = fullest_device(before), full_after = fullest_device(after);
   if (!full_before || !full_after) return {};
   std::map<std::string, PeakChange> by_op;
   for (const auto& [op, bytes] : in_use_at_peak(before, full_before->device))
