@@ -1,5 +1,6 @@
 #include "foretrace/check.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -110,8 +111,19 @@ struct CheckCommand {
                     "What to take metrics for whose interval straddles the limit: pass or fail")
         ->type_name("pass|fail");
     add_outputs(command);
+    command.footer(metrics_help());
     command.add_flag("--quiet", quiet, "Show no progress");
     cache.add_to(command);
+  }
+
+  static std::string metrics_help() {
+    std::string text = "Metrics:";
+    for (const FigureEntry& entry : figure_entries()) {
+      const std::string name(entry.name);
+      text += "\n  " + name + std::string(std::max<std::size_t>(1, 24 - name.size()), ' ') +
+              std::string(entry.says);
+    }
+    return text;
   }
 
   void add_outputs(CLI::App& command) {

@@ -300,12 +300,27 @@ class Judge {
   const CheckOptions& options_;
 };
 
+/// Names of the transforms of a scenario, as JSON text.
+std::string used_in(const std::string& scenario) {
+  std::string names;
+  const nlohmann::json json = nlohmann::json::parse(scenario, nullptr, false);
+  if (!json.is_object() || !json.contains("transforms") || !json["transforms"].is_array())
+    return "no known scenario";
+  for (const nlohmann::json& step : json["transforms"]) {
+    const bool is_named = step.is_object() && step.contains("use") && step["use"].is_string();
+    names += (names.empty() ? "" : ", ") + (is_named ? step["use"].get<std::string>() : "unknown");
+  }
+  return names.empty() ? "the job as recorded" : names;
+}
+
 void refuse_other_scenario(const CheckBaseline& baseline, const Scenario& scenario) {
   const std::string asked =
       asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (asked == baseline.scenario) return;
-  throw Error("the baseline must be of the same scenario; it is of " + baseline.scenario +
-              ", asked is " + asked + "; give each scenario a baseline of its own (--bless)");
+  const std::string was = used_in(baseline.scenario), is = used_in(asked);
+  throw Error("the baseline must be of the same scenario; it is of " + was + ", asked is " + is +
+              (was == is ? " with other settings" : "") +
+              "; give each scenario a baseline of its own (--bless)");
 }
 
 void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool structure_only,
