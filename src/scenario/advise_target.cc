@@ -52,7 +52,8 @@ AdviceTarget read_target(std::string_view text, double samples) {
     if (!demand.starts_with("<=")) target.step_time -= 1ns;
   } else if (name == "throughput") {
     const double rate = within(name, [&] { return rate_of(threshold_of(name, demand, '>')); });
-    if (samples <= 0) throw Error("throughput: needs --samples, how many a recorded step has");
+    if (!(samples > 0) || !std::isfinite(samples))
+      throw Error("throughput: needs --samples, how many a recorded step has");
     // Of what would take longer than the clock can count nobody has to ask.
     target.step_time = scaled(1s, std::min(samples / rate, 1e9));
   } else {

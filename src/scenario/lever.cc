@@ -224,6 +224,7 @@ std::vector<Lever> speed_levers(const Graph& graph) {
 
 Lever lever_named(const Graph& graph, std::string_view name) {
   if (name == "kernels") return all_kernels(graph);
+  if (name == "kernels.") throw Error("must say which kernels, such as kernels.gemm");
   if (name.starts_with("kernels.")) {
     Lever lever = kernels_like(graph, name.substr(8));
     if (lever.there) return lever;

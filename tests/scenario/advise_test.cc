@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -207,11 +208,15 @@ TEST(Advise, SaysWhatIsWrong) {
             "3ms\" (did you mean \"step_time\"?)");
   EXPECT_EQ(asked("throughput >= 3", ""),
             "--until: throughput: needs --samples, how many a recorded step has");
+  EXPECT_EQ(asked("throughput >= 3", "", std::numeric_limits<double>::quiet_NaN()),
+            "--until: throughput: needs --samples, how many a recorded step has");
   EXPECT_EQ(asked("throughput >= x", "", 8),
             "--until: throughput: must be a number of samples in a second above 0, got \"x\"");
   EXPECT_EQ(asked("step_time <= 0ms", ""), "--until: step_time: must leave a step some time");
   EXPECT_EQ(asked("step_time <= 3ms", "loader.workers"),
             "--vary: say which values to try: loader.workers=1..32");
+  EXPECT_EQ(asked("step_time <= 3ms", "kernels."),
+            "--vary: must say which kernels, such as kernels.gemm");
   EXPECT_EQ(asked("step_time <= 3ms", "link.bandwidth"),
             "--vary: the trace has no transfers between devices to make faster");
 }
