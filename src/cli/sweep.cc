@@ -75,7 +75,8 @@ struct SweepCommand {
     command
         .add_option("--output,-o", output.path,
                     "Keep the answers in this file, one a line, while they are found; a file that "
-                    "holds some already is gone on with")
+                    "holds some already is gone on with. Asked to stop (SIGINT, SIGTERM), the "
+                    "program keeps what there is and ends with 130 or 143")
         ->type_name("FILE");
     command
         .add_option("--format", form_name,

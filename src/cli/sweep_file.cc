@@ -45,6 +45,8 @@ std::string first_line(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string line;
   if (!in) throw Error("cannot read '" + path + "'");
+  // Before a line is looked for in what may be a large file of something else.
+  if (in.peek() != '{') throw Error(path + ": is not a file of answers of a sweep");
   if (!next_line(in, line)) throw Error(path + ": is not a file of answers of a sweep");
   return line;
 }
@@ -70,7 +72,7 @@ SweepFile::SweepFile(std::string path, const SweepHeader& header, SweepForm form
     throw Error("'" + path_ + "' is being written by another process");
   }
   try {
-    if (fresh) cut(0);
+    if (fresh) forget();
     read();
   } catch (...) {
     ::close(file_);
@@ -83,6 +85,15 @@ SweepFile::~SweepFile() { ::close(file_); }
 void SweepFile::cut(std::uint64_t size) {
   if (::ftruncate(file_, static_cast<off_t>(size)) != 0) cannot("cut", path_);
   if (::lseek(file_, static_cast<off_t>(size), SEEK_SET) < 0) cannot("write", path_);
+}
+
+/// Only what is a file of answers: a slip of the hand must not cost another file.
+void SweepFile::forget() {
+  if (std::filesystem::file_size(path_) > 0) {
+    const std::string line = first_line(form_ == SweepForm::csv ? header_file_of(path_) : path_);
+    within(path_, [&] { read_header_line(line); });
+  }
+  cut(0);
 }
 
 void SweepFile::begin() {
@@ -112,6 +123,9 @@ void SweepFile::read() {
   const std::string expected =
       form_ == SweepForm::csv ? sweep_csv_heading(header_) : sweep_header_line(header_);
   std::string line;
+  if (in.peek() != expected.front() && in.peek() != std::ifstream::traits_type::eof())
+    throw Error(path_ + ": is not a file of answers of a sweep; give another --output");
+  in.clear();
   if (!next_line(in, line)) {
     // Nothing, or a first line that was torn.
     if (!expected.starts_with(line))

@@ -31,6 +31,7 @@ class SweepFile {
  private:
   void read();
   void check_header(const std::string& line) const;
+  void forget();
   void begin();
   void cut(std::uint64_t size);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 #include <sstream>
 
 #include "foretrace/sweep_report.h"
@@ -65,16 +66,17 @@ PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_
   return axis;
 }
 
+/// Those that are the same everywhere tell nothing, but for step time.
 template <class Value>
 void add_result(PageJson& axes, const SweepReport& report, const std::vector<std::size_t>& drawn,
                 const PageJson& axis, const Value& value_of) {
   PageJson values = PageJson::array();
-  bool known = false;
+  std::set<std::string> known;
   for (const std::size_t i : drawn) {
     values.push_back(value_of(report.points[i]));
-    known = known || !values.back().is_null();
+    if (!values.back().is_null()) known.insert(values.back().dump());
   }
-  if (!known) return;
+  if (known.empty() || (known.size() == 1 && axis["key"] != "step_time_ns")) return;
   axes.push_back(axis);
   axes.back()["values"] = std::move(values);
 }
@@ -113,7 +115,8 @@ PageJson axes_of(const SweepReport& report, const std::vector<std::size_t>& draw
   add("reserved", "peak_reserved_bytes",
       [](const SweepPoint& point) { return size_or_null(point.peak_reserved); });
   for (const std::string& name : figure_names(report)) {
-    add(name, name, [&](const SweepPoint& point) {
+    const std::size_t unit = name.ends_with("_bytes") ? 6 : name.ends_with("_ns") ? 3 : 0;
+    add(name.substr(0, name.size() - unit), name, [&](const SweepPoint& point) {
       for (const SweepFigure& figure : point.figures) {
         if (figure.name == name) return PageJson::parse(figure.value);
       }

@@ -166,8 +166,13 @@ TEST(SweepFile, OfAnotherSweepIsRefused) {
   EXPECT_EQ(why([](SweepHeader& header) { header.shards = 2; }),
             ": holds shard 1 of 1, not 1 of 2");
   EXPECT_EQ(why([](SweepHeader& header) { header.inputs[0].path = "moved.json"; }), "none");
-  folder.write("results", "something else\n");
-  EXPECT_EQ(why([](SweepHeader&) {}), ": is not a file of answers of a sweep");
+  for (const char* text : {"something else\n", "{}\n", "{\"schema\": 1}\n", "[1"}) {
+    folder.write("results", text);
+    EXPECT_TRUE(why([](SweepHeader&) {}).starts_with(": is not a file of answers of a sweep"))
+        << text;
+    EXPECT_THROW(SweepFile(path, header_of_five(), SweepForm::jsonl, true), Error) << text;
+    EXPECT_EQ(contents_of(path), text);
+  }
 }
 
 TEST(SweepFile, IsWrittenByOneProcessAtATime) {

@@ -233,17 +233,18 @@ TEST(Sweep, AnswersTogetherWhatItAnswersAlone) {
 }
 
 TEST(Sweep, HasTheSameAnswersOnAnyNumberOfThreads) {
-  std::mt19937 random(18);
-  const auto on = [&](unsigned jobs) {
+  const auto on = [&](unsigned jobs, bool share = true) {
     std::mt19937 same(19);
     std::vector<Inference> ranks;
     while (ranks.size() < 2) {
       if (auto recording = random_recording(same)) ranks.push_back(std::move(*recording));
     }
-    return lines(Sweep(Json::parse(kManyKinds), std::move(ranks), {.jobs = jobs}));
+    return lines(Sweep(Json::parse(kManyKinds), std::move(ranks),
+                       {.jobs = jobs, .share_structures = share}));
   };
   const std::string expected = on(1);
   for (const unsigned jobs : {2U, 3U, 7U}) EXPECT_EQ(on(jobs), expected);
+  EXPECT_EQ(on(2, false), expected);
 }
 
 TEST(Sweep, SaysWhatPredictSays) {

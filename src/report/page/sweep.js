@@ -22,7 +22,7 @@
   let chosen = [];
 
   // Parallel axes.
-  const lines = document.getElementById('parallel'), top = 34, bottom = 22, side = 60;
+  const lines = document.getElementById('parallel'), top = 48, bottom = 22, side = 60;
   const place = (w, n) => axes.length < 2 ? w / 2 : side + n * (w - 2 * side) / (axes.length - 1);
   const height = (h, share) => h - bottom - share * (h - top - bottom);
   const draw_point = (c, w, h, i) => {
@@ -41,13 +41,15 @@
     c.strokeStyle = page.colour('--quiet'), c.globalAlpha = 1, c.lineWidth = 1;
     c.beginPath(), c.moveTo(x, top), c.lineTo(x, h - bottom), c.stroke();
     c.fillStyle = page.colour('--text'), c.textAlign = 'center';
-    c.fillText(axis.name, x, 12);
+    const dot = axis.name.lastIndexOf('.', axis.name.length - 2) + 1;
+    if (dot) c.fillText(axis.name.slice(0, dot), x, 12);
+    c.fillText(axis.name.slice(dot), x, 26);
     c.fillStyle = page.colour('--quiet');
     if (axis.names) {
       const step = Math.ceil(axis.names.length / 12);
-      axis.names.forEach((name, k) => k % step || c.fillText(name.slice(0, 14), x, height(h, axis.share(k)) + 4));
+      axis.names.forEach((name, k) => k % step || c.fillText(name.slice(0, 14), x, height(h, axis.share(k)) + (k ? -4 : 14)));
     } else {
-      c.fillText(words(axis, axis.high), x, 27), c.fillText(words(axis, axis.low), x, h - 6);
+      c.fillText(words(axis, axis.high), x, 42), c.fillText(words(axis, axis.low), x, h - 6);
     }
     if (!axis.brush) return;
     const from = height(h, axis.share(axis.brush[1])), to = height(h, axis.share(axis.brush[0]));
