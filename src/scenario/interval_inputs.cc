@@ -18,13 +18,6 @@ double part_of(Nanoseconds part, Nanoseconds whole) {
                                           static_cast<double>(whole.count()));
 }
 
-bool all_in_line(const Graph& graph) {
-  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
-    if (graph.lane(LaneId{i}).discipline != Discipline::fifo) return false;
-  }
-  return true;
-}
-
 /// Each steady step is off the typical one by as much of the prediction as it was when recorded.
 void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
   const StepTimes& measured = prediction.measured;

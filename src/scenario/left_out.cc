@@ -18,13 +18,6 @@ Nanoseconds typical(std::vector<Nanoseconds> times) {
   return times[middle - 1] + (times[middle] - times[middle - 1]) / 2;
 }
 
-bool lanes_in_line(const Graph& graph) {
-  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
-    if (graph.lane(LaneId{i}).discipline != Discipline::fifo) return false;
-  }
-  return true;
-}
-
 /// The steady steps but one.
 std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out) {
   std::vector<Nanoseconds> times;
@@ -40,7 +33,7 @@ LeftOutSteps left_out_steps(const Inference& inference) {
   LeftOutSteps found;
   const StepTimes measured = step_times(inference.graph, inference.recorded);
   const StepVariation variation(inference);
-  if (variation.donors().size() < 3 || !lanes_in_line(inference.graph)) return found;
+  if (variation.donors().size() < 3 || !all_in_line(inference.graph)) return found;
   for (const std::size_t step : variation.donors()) {
     const std::vector<Nanoseconds> rest = others(measured, step);
     if (step >= measured.each.size() || rest.size() < 2) continue;

@@ -23,6 +23,15 @@ constexpr float kStall = 2;
 
 using DrawnSets = std::array<std::vector<Nanoseconds>, kSetsInPass>;
 
+/// Of the middle half: a few stalls do not move it, and of two values it is between them.
+Nanoseconds mean_of_middle(std::vector<Nanoseconds> times) {
+  std::sort(times.begin(), times.end());
+  const std::size_t begin = times.size() / 4, end = times.size() - begin;
+  Nanoseconds sum{0};
+  for (std::size_t i = begin; i < end; ++i) sum += times[i] - times[begin];
+  return times[begin] + sum / static_cast<std::int64_t>(end - begin);
+}
+
 class Resampler {
  public:
   Resampler(const StepVariation& variation, const Graph& recorded, const Graph& changed,
@@ -156,14 +165,20 @@ Resampled resample(const StepVariation& variation, const Graph& recorded, const 
   return Resampler(variation, recorded, changed, settings).run();
 }
 
+bool all_in_line(const Graph& graph) {
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    if (graph.lane(LaneId{i}).discipline != Discipline::fifo) return false;
+  }
+  return true;
+}
+
 std::vector<Nanoseconds> around(const Resampled& found, Nanoseconds point) {
   std::vector<Nanoseconds> moved = found.times;
   for (std::size_t step = 0; step < found.steps; ++step) {
     std::vector<Nanoseconds> of_step;
     for (std::size_t i = step; i < moved.size(); i += found.steps) of_step.push_back(moved[i]);
-    const auto middle = of_step.begin() + static_cast<std::ptrdiff_t>(of_step.size() / 2);
-    std::nth_element(of_step.begin(), middle, of_step.end());
-    for (std::size_t i = step; i < moved.size(); i += found.steps) moved[i] += point - *middle;
+    const Nanoseconds typical = mean_of_middle(std::move(of_step));
+    for (std::size_t i = step; i < moved.size(); i += found.steps) moved[i] += point - typical;
   }
   return moved;
 }

@@ -34,6 +34,9 @@ struct Resampled {
   std::size_t donors = 0;  ///< Steps that work was drawn from.
 };
 
+/// Others cannot be replayed many times at once.
+bool all_in_line(const Graph& graph);
+
 /// `recorded` is the graph that the variation is of, `changed` what became of a clone of it: tasks
 /// have kept their ids. All lanes of it must run their tasks in line. Nothing in `times` if fewer
 /// than two steps are left to draw from.
