@@ -17,7 +17,7 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 /// Those of the last step of each name, as assertions see them.
-std::vector<SweepFigure> figures_of(const std::vector<AppliedStep>& steps) {
+std::vector<SweepFigure> last_figures(const std::vector<AppliedStep>& steps) {
   std::vector<SweepFigure> figures;
   for (const AppliedStep& step : steps) {
     const std::string prefix = step.use.substr(0, step.use.find(':')) + ".";
@@ -118,7 +118,7 @@ void SweepAnswers::describe(const Scenario& scenario, const Prediction& predicti
                             SweepPoint& point) const {
   point.step_time = prediction.predicted.step_time;
   point.speedup = prediction.speedup;
-  point.figures = figures_of(prediction.steps);
+  point.figures = last_figures(prediction.steps);
   if (questions_.options.intervals) point.lower = prediction.lower, point.upper = prediction.upper;
   if (questions_.options.memory && !prediction.predicted_memory.empty()) {
     point.peak_allocated = fullest(prediction.predicted_memory, false);

@@ -212,7 +212,7 @@ constexpr auto kManyKinds = R"({
 TEST(Sweep, AnswersTogetherWhatItAnswersAlone) {
   std::mt19937 random(17);
   std::uint64_t together = 0;
-  for (int run = 0; run < 150; ++run) {
+  for (int run = 0; run < 60; ++run) {
     SCOPED_TRACE(run);
     auto recording = random_recording(random);
     if (!recording) continue;
@@ -229,7 +229,7 @@ TEST(Sweep, AnswersTogetherWhatItAnswersAlone) {
     EXPECT_EQ(slow.answered_together(), 0U);
     together += fast.answered_together();
   }
-  EXPECT_GT(together, 1000U);
+  EXPECT_GT(together, 500U);
 }
 
 TEST(Sweep, HasTheSameAnswersOnAnyNumberOfThreads) {
