@@ -111,6 +111,17 @@ bool is_member(const Advice& advice, const Suggestion& one) {
                      [&](std::size_t member) { return &advice.suggestions[member] == &one; });
 }
 
+/// Of the members of the joint advice: together they are no surer than the least sure.
+std::string weakest(const Advice& advice) {
+  std::string word = "high";
+  for (const std::size_t member : advice.joint->members) {
+    const std::string& other = advice.suggestions[member].confidence.word;
+    if (other == "low" || word == "high") word = other;
+    if (word == "low") break;
+  }
+  return word;
+}
+
 std::string bytes_change(const std::optional<Bytes>& before, const std::optional<Bytes>& after) {
   if (!before || !after) return "-";
   return change_text(static_cast<double>(before->count), static_cast<double>(after->count));
@@ -308,7 +319,8 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
   std::string verdict = to_text(joint.step_time) + a_step(advice) + " (" +
                         change_from(advice, joint.step_time) + "), " +
                         times_as_fast(advice.step_time, joint.step_time) + ", between " +
-                        to_text(joint.lower) + " and " + to_text(joint.upper);
+                        to_text(joint.lower) + " and " + to_text(joint.upper) + ", confidence " +
+                        weakest(advice) + " as of the least sure";
   const double off = share_of(joint.gain - joint.sum, advice.step_time);
   if (std::abs(off) < 0.005)
     verdict += "; their gains add up";
