@@ -36,24 +36,28 @@ SweepAxis::SweepAxis(const std::string& name, const Json& values, bool log_scale
   } else if (values.is_string() && setting_) {
     read_text(values.get<std::string>(), scenario);
   } else if (values.is_object() && setting_) {
-    for (const auto& [key, value] : values.items()) {
-      constexpr std::string_view kKnown[] = {"range", "scale"};
-      if (key != "range" && key != "scale")
-        throw Error("there is no \"" + key + "\"; a range has range and scale" +
-                    did_you_mean(key, kKnown));
-    }
-    const auto range = values.find("range");
-    if (range == values.end() || !range->is_string())
-      throw Error("range: must be a text such as \"1GB/s..64GB/s\"");
-    if (values.contains("scale")) log_ = reads_scale(values["scale"]);
-    read_text(range->get<std::string>(), scenario);
-    if (!range_.is_range) throw Error("range: must have two ends, as in \"1GB/s..64GB/s\"");
+    read_range_object(values, scenario);
   } else {
     throw Error(setting_
                     ? "must be a list of values such as [1, 2, 4], or a range such as \"0..16\""
                     : "must be a list of names or paths");
   }
   if (log_ && range_.is_range) space_by_log(scenario);
+}
+
+void SweepAxis::read_range_object(const Json& values, const Json& scenario) {
+  for (const auto& [key, value] : values.items()) {
+    constexpr std::string_view kKnown[] = {"range", "scale"};
+    if (key == "range" || key == "scale") continue;
+    throw Error("there is no \"" + key + "\"; a range has range and scale" +
+                did_you_mean(key, kKnown));
+  }
+  const auto range = values.find("range");
+  if (range == values.end() || !range->is_string())
+    throw Error("range: must be a text such as \"1GB/s..64GB/s\"");
+  if (values.contains("scale")) log_ = reads_scale(values["scale"]);
+  read_text(range->get<std::string>(), scenario);
+  if (!range_.is_range) throw Error("range: must have two ends, as in \"1GB/s..64GB/s\"");
 }
 
 void SweepAxis::read_list(const Json& values, const Json& scenario, const std::string& folder) {

@@ -41,6 +41,7 @@ class SweepAxis {
  private:
   void read_list(const nlohmann::json& values, const nlohmann::json& scenario,
                  const std::string& folder);
+  void read_range_object(const nlohmann::json& values, const nlohmann::json& scenario);
   void read_text(const std::string& text, const nlohmann::json& scenario);
   void space_by_log(const nlohmann::json& scenario);
   SweepValue of_text(const std::string& text, const nlohmann::json& scenario) const;

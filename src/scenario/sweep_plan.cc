@@ -171,6 +171,10 @@ void SweepPlan::read_settings(const Json& sweep) {
   if (!swept_.is_object() || swept_.empty())
     throw Error("settings: must be an object such as {\"loader.workers\": \"0..16\"}");
   swept_.erase("$comment");
+  read_method(sweep);
+}
+
+void SweepPlan::read_method(const Json& sweep) {
   const Json method = sweep.value("method", Json("grid"));
   const auto* const known = std::find(std::begin(kMethods), std::end(kMethods), method);
   if (known == std::end(kMethods)) {
@@ -203,8 +207,8 @@ void SweepPlan::combine(const Json& matrix, const Json& base, const std::string&
   for (const auto& [axis, listed] : matrix.items()) {
     if (axis == "$comment") continue;
     settings_.push_back(axis);
-    const std::vector<Alternative> alternatives =
-        within(axis, [&, &all = listed] { return read_alternatives(axis, all, folder); });
+    const std::vector<Alternative> alternatives = within(
+        axis, [&, &name = axis, &all = listed] { return read_alternatives(name, all, folder); });
     if (combinations_.size() * alternatives.size() > kMostCombinations)
       throw Error("must have at most " + std::to_string(kMostCombinations) + " combinations");
     std::vector<SweepCombination> wider;

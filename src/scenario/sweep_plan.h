@@ -55,6 +55,7 @@ class SweepPlan {
 
  private:
   void read_settings(const nlohmann::json& sweep);
+  void read_method(const nlohmann::json& sweep);
   void combine(const nlohmann::json& matrix, const nlohmann::json& base, const std::string& folder);
   void add_axes(const std::string& folder);
   std::uint64_t points_of(const SweepCombination& combination) const;

@@ -31,6 +31,14 @@ SweptJob make_job(std::vector<Inference> ranks, bool has_times, bool intervals) 
   return job;
 }
 
+void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
+  if (axis.name() != "machine") return;
+  for (std::size_t i = 0; i < axis.count(); ++i) {
+    const auto machine = axis.at(i).change.get<std::string>();
+    if (is_machine_file(machine)) files.insert(machine);
+  }
+}
+
 }  // namespace
 
 std::optional<Bytes> fullest(const std::vector<MemoryPeak>& peaks, bool reserved) {
@@ -138,16 +146,9 @@ void SweepQuestions::read_other_files() {
   std::set<std::string> others;
   for (const SweepCombination& combination : plan.combinations()) {
     const Scenario parsed = parse_scenario(combination.scenario);
-    for (const auto& transform : parsed.transforms) {
-      if (!transform->donor().empty()) others.insert(transform->donor());
-    }
+    for (const auto& transform : parsed.transforms) others.insert(transform->donor());
     if (is_machine_file(parsed.machine)) others.insert(parsed.machine);
-    for (const SweepAxis& axis : combination.axes) {
-      for (std::size_t i = 0; axis.name() == "machine" && i < axis.count(); ++i) {
-        const auto machine = axis.at(i).change.get<std::string>();
-        if (is_machine_file(machine)) others.insert(machine);
-      }
-    }
+    for (const SweepAxis& axis : combination.axes) add_machine_files(axis, others);
   }
   for (const std::string& path : others) {
     std::error_code ignored;
