@@ -168,6 +168,14 @@ struct ShardFile {
   SweepFileHeader header;
 };
 
+void check_alike(const ShardFile& shard, const ShardFile& other) {
+  if (other.header.identity != shard.header.identity)
+    throw Error(shard.path + ": is of another sweep than '" + other.path + "'");
+  if (other.header.shards == shard.header.shards) return;
+  throw Error(shard.path + ": is one of " + std::to_string(shard.header.shards) + " shards, but '" +
+              other.path + "' is one of " + std::to_string(other.header.shards));
+}
+
 std::vector<ShardFile> in_order(const std::vector<std::string>& files, SweepForm form) {
   std::vector<ShardFile> shards;
   for (const std::string& path : files) {
@@ -178,11 +186,7 @@ std::vector<ShardFile> in_order(const std::vector<std::string>& files, SweepForm
     for (const ShardFile& known : shards) {
       if (!known.path.empty()) other = &known;
     }
-    if (other && other->header.identity != shard.header.identity)
-      throw Error(path + ": is of another sweep than '" + other->path + "'");
-    if (other && other->header.shards != shard.header.shards)
-      throw Error(path + ": is one of " + std::to_string(shard.header.shards) + " shards, but '" +
-                  other->path + "' is one of " + std::to_string(other->header.shards));
+    if (other) check_alike(shard, *other);
     ShardFile& place = shards[shard.header.shard - 1];
     if (!place.path.empty())
       throw Error(path + ": is shard " + std::to_string(shard.header.shard) + ", as '" +
