@@ -3,22 +3,10 @@
 #include <span>
 #include <vector>
 
+#include "foretrace/step_marks.h"
 #include "foretrace/timeline.h"
 
 namespace foretrace {
-
-/// Where a step begins: the start of the first device task launched in it. Where nothing of a step
-/// has a launch, of the device task that starts first; where a step has no device work, of its
-/// first host task. Marks that leave a stream less time than it has work are those of a stream that
-/// runs ahead; then only the tasks of the stream with the most work count.
-struct Mark {
-  std::int32_t step;
-  TaskId task;
-  Nanoseconds time;
-};
-
-/// In order of steps; those without tasks have none.
-std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline);
 
 /// The most work of a stream that fits between the second mark and the last, of three or more.
 Nanoseconds room_between(Nanoseconds second, Nanoseconds last);
