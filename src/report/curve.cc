@@ -13,15 +13,15 @@
 namespace foretrace {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr std::size_t kBarWidth = 20;
 constexpr std::size_t kMostFigures = 4;
 
 std::string bytes_text(const std::optional<Bytes>& bytes) { return bytes ? to_text(*bytes) : "-"; }
 
-json point_json(const CurvePoint& point) {
-  json object = {{"value", point.value}};
+Json point_json(const CurvePoint& point) {
+  Json object = {{"value", point.value}};
   if (!point.refused.empty()) {
     object["refused"] = point.refused;
     return object;
@@ -164,10 +164,10 @@ std::string now_text(const Curve& curve) {
 
 }  // namespace
 
-json to_json(const Curve& curve) {
-  json points = json::array();
+Json to_json(const Curve& curve) {
+  Json points = Json::array();
   for (const CurvePoint& point : curve.points) points.push_back(point_json(point));
-  json object = {{"schema", "foretrace.curve/1"},
+  Json object = {{"schema", "foretrace.curve/1"},
                  {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
                  {"inputs", inputs_json(curve.inputs)},
                  {"setting", curve.setting},
@@ -180,7 +180,7 @@ json to_json(const Curve& curve) {
                  {"notes", notes_json(curve.notes)}};
   if (!curve.until.empty()) {
     object["until"] = curve.until;
-    object["answer"] = curve.answer ? json(curve.points[*curve.answer].value) : json(nullptr);
+    object["answer"] = curve.answer ? Json(curve.points[*curve.answer].value) : Json(nullptr);
     object["answer_text"] = curve.answer_text;
   }
   return object;

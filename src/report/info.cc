@@ -3,19 +3,19 @@
 #include <ostream>
 
 #include "foretrace/report.h"
-#include "report/allocator_state.h"
 #include "report/census.h"
 #include "report/json_text.h"
+#include "report/memory/allocator_state.h"
 #include "report/table.h"
 #include "report/wording.h"
 
 namespace foretrace {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-json devices_json(const Trace& trace) {
-  json all = json::array();
+Json devices_json(const Trace& trace) {
+  Json all = Json::array();
   for (const Device& device : trace.properties) {
     all.push_back({{"device", device.ordinal},
                    {"name", device.name},
@@ -101,7 +101,7 @@ std::string recorded_text(const Trace& trace, const Census& census) {
 }
 
 /// Of the collectives that are described.
-json collectives_json(const Trace& trace) {
+Json collectives_json(const Trace& trace) {
   std::map<std::string, std::int64_t> kinds;
   std::int64_t in_elements = 0;
   for (const CollectiveDetails& collective : trace.collectives) {
@@ -148,7 +148,7 @@ std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
 
 nlohmann::json describe_trace(const Trace& trace) {
   const Census census = take_census(trace);
-  json top = json::array();
+  Json top = Json::array();
   for (const Heavy& heavy : heaviest(trace, kHeaviestShown)) {
     top.push_back(
         {{"name", trace.names[heavy.name]}, {"count", heavy.count}, {"total_ns", heavy.total_ns}});

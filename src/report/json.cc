@@ -9,22 +9,22 @@
 namespace foretrace {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-json nanoseconds(const std::vector<Nanoseconds>& times) {
-  json all = json::array();
+Json nanoseconds(const std::vector<Nanoseconds>& times) {
+  Json all = Json::array();
   for (const Nanoseconds time : times) all.push_back(time.count());
   return all;
 }
 
-json to_json(const Breakdown& breakdown) {
+Json to_json(const Breakdown& breakdown) {
   return {
       {"compute", breakdown.compute.count()}, {"communication", breakdown.communication.count()},
       {"copy", breakdown.copy.count()},       {"input", breakdown.input.count()},
       {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
 }
 
-json to_json(const Refusal& refusal) {
+Json to_json(const Refusal& refusal) {
   return {{"op", refusal.op},
           {"stack", refusal.stack},
           {"phase", refusal.phase},
@@ -36,20 +36,20 @@ json to_json(const Refusal& refusal) {
           {"limit_bytes", refusal.limit.count}};
 }
 
-json to_json(const std::vector<MemoryPeak>& peaks) {
-  json all = json::array();
+Json to_json(const std::vector<MemoryPeak>& peaks) {
+  Json all = Json::array();
   for (const MemoryPeak& peak : peaks) {
     all.push_back(
         {{"device", peak.device},
          {"peak_allocated_bytes", peak.peak_allocated.count},
          {"peak_reserved_bytes", bytes_json(peak.peak_reserved)},
          {"recorded_reserved_bytes", bytes_json(peak.recorded_reserved)},
-         {"out_of_memory", peak.out_of_memory ? to_json(*peak.out_of_memory) : json(nullptr)}});
+         {"out_of_memory", peak.out_of_memory ? to_json(*peak.out_of_memory) : Json(nullptr)}});
   }
   return all;
 }
 
-json baseline_json(const Prediction& prediction) {
+Json baseline_json(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
     return prediction.dependencies[static_cast<int>(provenance)];
   };
@@ -69,8 +69,8 @@ json baseline_json(const Prediction& prediction) {
           {"memory", to_json(prediction.baseline_memory)}};
 }
 
-json interval_json(const Prediction& prediction) {
-  json parts = json::array();
+Json interval_json(const Prediction& prediction) {
+  Json parts = Json::array();
   for (const IntervalPart& part : prediction.interval_parts) {
     parts.push_back({{"source", part.source},
                      {"lower_ns", part.lower.count()},
@@ -83,7 +83,7 @@ json interval_json(const Prediction& prediction) {
           {"parts", std::move(parts)}};
 }
 
-json predicted_json(const Prediction& prediction) {
+Json predicted_json(const Prediction& prediction) {
   return {
       {"step_time_ns", prediction.predicted.step_time.count()},
       {"steps", nanoseconds(prediction.predicted.each)},
@@ -94,12 +94,12 @@ json predicted_json(const Prediction& prediction) {
       {"breakdown_ns", to_json(prediction.predicted_breakdown)},
       {"memory", to_json(prediction.predicted_memory)},
       {"memory_limit_bytes",
-       prediction.memory_limit == Bytes{} ? json(nullptr) : json(prediction.memory_limit.count)},
+       prediction.memory_limit == Bytes{} ? Json(nullptr) : Json(prediction.memory_limit.count)},
       {"assumptions", prediction.assumptions}};
 }
 
-json steps_json(const Prediction& prediction) {
-  json all = json::array();
+Json steps_json(const Prediction& prediction) {
+  Json all = Json::array();
   for (const AppliedStep& step : prediction.steps) {
     all.push_back({{"use", step.use},
                    {"summary", step.summary},
@@ -109,8 +109,8 @@ json steps_json(const Prediction& prediction) {
   return all;
 }
 
-json explained_json(const Prediction& prediction) {
-  json all = json::array();
+Json explained_json(const Prediction& prediction) {
+  Json all = Json::array();
   for (const Explained& line : prediction.explained) {
     all.push_back({{"task", line.task},
                    {"lane", line.lane},
@@ -124,20 +124,20 @@ json explained_json(const Prediction& prediction) {
 
 }  // namespace
 
-json bytes_json(const std::optional<Bytes>& bytes) {
-  return bytes ? json(bytes->count) : json(nullptr);
+Json bytes_json(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->count) : Json(nullptr);
 }
 
-json inputs_json(const std::vector<InputFile>& inputs) {
-  json all = json::array();
+Json inputs_json(const std::vector<InputFile>& inputs) {
+  Json all = Json::array();
   for (const InputFile& input : inputs) {
     all.push_back({{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
   }
   return all;
 }
 
-json figures_json(const std::vector<Figure>& figures) {
-  json all = json::object();
+Json figures_json(const std::vector<Figure>& figures) {
+  Json all = Json::object();
   for (const Figure& figure : figures) {
     if (const auto* number = std::get_if<double>(&figure.value)) {
       all[json_key(figure)] = *number;
@@ -148,8 +148,8 @@ json figures_json(const std::vector<Figure>& figures) {
   return all;
 }
 
-json notes_json(const Notes& notes) {
-  json all = json::array();
+Json notes_json(const Notes& notes) {
+  Json all = Json::array();
   for (const Note& note : notes.all()) {
     all.push_back({{"severity", to_string(note.severity)},
                    {"text", note.text},
@@ -159,13 +159,13 @@ json notes_json(const Notes& notes) {
   return all;
 }
 
-json to_json(const Prediction& prediction) {
-  json object = {
+Json to_json(const Prediction& prediction) {
+  Json object = {
       {"schema", "foretrace.prediction/1"},
       {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
       {"inputs", inputs_json(prediction.inputs)},
       {"scenario",
-       prediction.scenario_json.empty() ? json::object() : json::parse(prediction.scenario_json)},
+       prediction.scenario_json.empty() ? Json::object() : Json::parse(prediction.scenario_json)},
       {"measured",
        {{"step_time_ns", prediction.measured.step_time.count()},
         {"steps", nanoseconds(prediction.measured.each)},
@@ -181,8 +181,8 @@ json to_json(const Prediction& prediction) {
   return object;
 }
 
-std::string json_text(const json& value) {
-  return value.dump(2, ' ', false, json::error_handler_t::replace);
+std::string json_text(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 void write_json(const Prediction& prediction, std::ostream& out) {

@@ -16,7 +16,7 @@
 namespace foretrace {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 std::string value_text(const PairRow& row, std::int64_t value) {
   if (row.compared == Compared::step_time) return to_text(Nanoseconds(value));
@@ -101,8 +101,8 @@ std::vector<std::string> problems(const PairsReport& report) {
   return all;
 }
 
-json row_json(const PairRow& row) {
-  json object = {{"name", row.name},     {"with", row.uses},
+Json row_json(const PairRow& row) {
+  Json object = {{"name", row.name},     {"with", row.uses},
                  {"class", row.kind},    {"compare", to_string(row.compared)},
                  {"fitted", row.fitted}, {"synthetic", row.synthetic}};
   if (!row.problem.empty()) {
@@ -115,7 +115,7 @@ json row_json(const PairRow& row) {
   object["predicted" + unit] = row.predicted;
   object["recorded" + unit] = row.recorded;
   object["error"] = row.error;
-  object["inside"] = row.inside ? json(*row.inside) : json(nullptr);
+  object["inside"] = row.inside ? Json(*row.inside) : Json(nullptr);
   if (row.inside) {
     object["lower" + unit] = row.lower;
     object["upper" + unit] = row.upper;
@@ -123,7 +123,7 @@ json row_json(const PairRow& row) {
   return object;
 }
 
-json kind_json(const PairKind& kind) {
+Json kind_json(const PairKind& kind) {
   return {{"class", kind.kind},
           {"compare", to_string(kind.compared)},
           {"pairs", kind.count},
@@ -181,8 +181,8 @@ void sum_up(PairsReport& report) {
   for (const auto& [key, rows] : all) report.kinds.push_back(kind_of_rows("all", rows));
 }
 
-json to_json(const PairsReport& report) {
-  json rows = json::array(), kinds = json::array();
+Json to_json(const PairsReport& report) {
+  Json rows = Json::array(), kinds = Json::array();
   for (const PairRow& row : report.rows) rows.push_back(row_json(row));
   for (const PairKind& kind : report.kinds) kinds.push_back(kind_json(kind));
   return {{"schema", "foretrace.pair_validation/1"},

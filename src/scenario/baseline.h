@@ -7,7 +7,7 @@
 
 #include "foretrace/ledger_file.h"
 #include "foretrace/scenario.h"
-#include "scenario/step_variation.h"
+#include "scenario/interval/step_variation.h"
 
 namespace foretrace {
 

@@ -5,8 +5,8 @@
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
+#include "scenario/interval/transplant.h"
 #include "scenario/step_work.h"
-#include "scenario/transplant.h"
 
 namespace foretrace {
 namespace {

@@ -14,8 +14,8 @@
 #include "scenario/baseline.h"
 #include "scenario/explain.h"
 #include "scenario/inputs.h"
-#include "scenario/interval.h"
-#include "scenario/interval_inputs.h"
+#include "scenario/interval/inputs.h"
+#include "scenario/interval/interval.h"
 #include "scenario/memory_peaks.h"
 #include "scenario/prediction_html.h"
 

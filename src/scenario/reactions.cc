@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "foretrace/simulate.h"
-#include "scenario/lever.h"
+#include "scenario/advise/lever.h"
 #include "scenario/on_all_cores.h"
 
 namespace foretrace {

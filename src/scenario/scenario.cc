@@ -10,7 +10,7 @@
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
 #include "scenario/scenario_file.h"
-#include "scenario/sweep_plan.h"
+#include "scenario/sweep/plan.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {

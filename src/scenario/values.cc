@@ -15,14 +15,14 @@ constexpr std::int64_t kMostValues = 10'000;
 constexpr std::int64_t kUsualSteps = 10;
 constexpr std::int64_t kMostSingly = 64;  ///< Whole numbers that are all tried unasked.
 
-struct Quantity {
+struct NumberInUnit {
   double number = 0;
   std::string unit;
   bool whole = false;  ///< Written as a whole number.
 };
 
-std::optional<Quantity> read_quantity(std::string_view text) {
-  Quantity quantity;
+std::optional<NumberInUnit> read_quantity(std::string_view text) {
+  NumberInUnit quantity;
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), quantity.number);
   if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
@@ -42,8 +42,8 @@ std::string written(double number, double apart, bool whole, const std::string& 
   return to_text(std::isfinite(rounded) ? rounded : number) + unit;
 }
 
-Quantity end_of_range(std::string_view text) {
-  const std::optional<Quantity> quantity = read_quantity(text);
+NumberInUnit end_of_range(std::string_view text) {
+  const std::optional<NumberInUnit> quantity = read_quantity(text);
   if (!quantity)
     throw Error("must be a range of quantities such as 0..16 or 1GB/s..8GB/s, got \"" +
                 std::string(text) + "\" at one end");
@@ -68,7 +68,7 @@ std::optional<std::int64_t> take_steps(std::string_view& text) {
 
 Values read_range(std::string_view low_text, std::string_view high_text, bool whole_setting) {
   const std::optional<std::int64_t> asked = take_steps(high_text);
-  const Quantity low = end_of_range(low_text), high = end_of_range(high_text);
+  const NumberInUnit low = end_of_range(low_text), high = end_of_range(high_text);
   if (low.unit != high.unit) {
     throw Error("must have one unit at both ends, got \"" + low.unit + "\" and \"" + high.unit +
                 "\"");
@@ -131,7 +131,7 @@ std::string value_in(const Values& range, double number, double apart) {
 }
 
 std::string between(const Values& values, std::string_view low, std::string_view high) {
-  const Quantity from = end_of_range(low), to = end_of_range(high);
+  const NumberInUnit from = end_of_range(low), to = end_of_range(high);
   double middle = from.number + (to.number - from.number) / 2;
   if (values.whole) middle = std::floor(middle);
   std::string text =

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "foretrace/simulate.h"
-#include "scenario/resample.h"
+#include "scenario/interval/resample.h"
 
 namespace foretrace {
 namespace {

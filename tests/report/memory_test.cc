@@ -7,9 +7,9 @@
 #include "foretrace/error.h"
 #include "foretrace/memory_report.h"
 #include "foretrace/simulate.h"
-#include "report/memory_layout.h"
-#include "report/memory_picture.h"
-#include "report/swap_plan.h"
+#include "report/memory/layout.h"
+#include "report/memory/picture.h"
+#include "report/memory/swap_plan.h"
 
 namespace foretrace {
 namespace {

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "foretrace/simulate.h"
-#include "report/drawn_run.h"
+#include "report/prediction/drawn_run.h"
 #include "report/sample.h"
 
 namespace foretrace {

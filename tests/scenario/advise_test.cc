@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "foretrace/error.h"
-#include "scenario/joint_advice.h"
+#include "scenario/advise/joint_advice.h"
+#include "scenario/check/step_cost.h"
 #include "scenario/recorded.h"
-#include "scenario/step_cost.h"
 #include "support/corpus.h"
 
 namespace foretrace {

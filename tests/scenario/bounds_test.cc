@@ -1,4 +1,4 @@
-#include "scenario/bounds.h"
+#include "scenario/advise/bounds.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
-#include "scenario/step_cost.h"
+#include "scenario/check/step_cost.h"
 #include "support/random_graph.h"
 
 namespace foretrace {

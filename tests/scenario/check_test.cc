@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "foretrace/error.h"
-#include "scenario/check_changes.h"
-#include "scenario/job_summary.h"
+#include "scenario/check/changes.h"
+#include "scenario/check/job_summary.h"
 
 namespace foretrace {
 namespace {

@@ -12,7 +12,7 @@
 #include "foretrace/error.h"
 #include "foretrace/scenario.h"
 #include "foretrace/sweep.h"
-#include "scenario/sweep_plan.h"
+#include "scenario/sweep/plan.h"
 
 namespace foretrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "scenario/interval.h"
+#include "scenario/interval/interval.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include "foretrace/scenario.h"
 #include "foretrace/simulate.h"
 #include "scenario/baseline.h"
+#include "scenario/interval/resample.h"
 #include "scenario/recorded.h"
-#include "scenario/resample.h"
 
 namespace foretrace {
 namespace {

@@ -12,7 +12,7 @@
 #include "foretrace/scenario.h"
 #include "foretrace/simulate.h"
 #include "scenario/recorded.h"
-#include "scenario/sweep_plan.h"
+#include "scenario/sweep/plan.h"
 #include "support/corpus.h"
 #include "support/random_steps.h"
 

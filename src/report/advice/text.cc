@@ -1,0 +1,148 @@
+// Advice for people, as text and as markdown.
+
+#include <ostream>
+
+#include "report/advice/words.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+void write_heads(const Advice& advice, std::ostream& out) {
+  const AdviceVerdict verdict = advice_verdict(advice);
+  out << "Bound by      " << verdict.bound << '\n';
+  if (advice.ladder.empty()) return;
+  out << "Would help    " << verdict.help << '\n';
+  out << "At best       " << verdict.best << '\n';
+}
+
+std::string now_sentence(const Advice& advice) {
+  std::string text =
+      to_text(advice.step_time) + (advice.has_steps ? " a step" : " for the whole recording");
+  if (!advice.machine.empty())
+    text += ", predicted for " + advice.machine;
+  else
+    text += ", " + to_percent(advice.replay_error, 2) + " off what was measured";
+  if (advice.allocated) {
+    text += "; " + to_text(*advice.allocated) + " allocated at the peak";
+    if (advice.memory > Bytes{}) text += " of " + to_text(advice.memory);
+  }
+  return text;
+}
+
+void write_section(const std::string& title, const Table& table, std::ostream& out) {
+  if (table.rows.empty()) return;
+  out << '\n';
+  if (!title.empty()) out << title << '\n';
+  write_aligned(table, out, "  ");
+}
+
+void write_lines(const std::string& title, const std::vector<std::string>& lines,
+                 std::ostream& out) {
+  if (lines.empty()) return;
+  out << '\n' << title << '\n';
+  for (const std::string& line : lines) out << "  - " << line << '\n';
+}
+
+/// All that has the same thing said about it, in one line each.
+std::vector<std::string> not_applicable(const Advice& advice) {
+  std::vector<std::string> lines;
+  for (const NotTried& one : advice.not_applicable)
+    lines.push_back(one.transform + ": " + one.reason);
+  return lines;
+}
+
+std::string names_of(const std::vector<NotTried>& all) {
+  std::string names;
+  for (const NotTried& one : all) names += (names.empty() ? "" : ", ") + one.transform;
+  return names;
+}
+
+struct GoalTitle {
+  const char* goal;
+  const char* title;
+};
+constexpr GoalTitle kGoals[] = {{"time", "Worth doing, each alone"},
+                                {"throughput", "For more samples in the same time"},
+                                {"device", "On another device"}};
+
+void write_suggestions(const Advice& advice, std::ostream& out) {
+  for (const GoalTitle& goal : kGoals)
+    write_section(goal.title, suggestion_table(advice, goal.goal), out);
+  for (const Suggestion* one : recommended(advice, "time")) {
+    out << "\n  " << one->use << '\n';
+    for (const std::string& line : suggestion_details(advice, *one)) out << "    " << line << '\n';
+  }
+}
+
+void write_joint(const Advice& advice, std::ostream& out) {
+  if (!advice.joint) return;
+  write_lines("Together", joint_sentences(advice), out);
+  write_section("", pair_table(advice), out);
+}
+
+std::vector<std::string> note_lines(const Advice& advice) {
+  std::vector<std::string> lines;
+  for (const Note& note : advice.notes.all()) lines.push_back(note_text(note));
+  return lines;
+}
+
+}  // namespace
+
+void write_advice_text(const Advice& advice, std::ostream& out) {
+  write_heads(advice, out);
+  out << "Now           " << now_sentence(advice) << '\n';
+  if (advice.target) out << "Target        " << target_sentence(advice) << '\n';
+  if (advice.curve) {
+    out << '\n';
+    write_curve_text(*advice.curve, out);
+  }
+  write_section("At most: what would be won if something took no time", ladder_table(advice), out);
+  write_suggestions(advice, out);
+  write_joint(advice, out);
+  write_section("For room in memory, at this price", memory_choice_table(advice), out);
+  write_section("How much faster is fast enough", speed_table(advice), out);
+  write_lines("Not advised", not_recommended(advice), out);
+  write_lines("Not applicable", not_applicable(advice), out);
+  if (!advice.no_advice.empty())
+    out << "\nNeed an answer of yours first: " << names_of(advice.no_advice)
+        << " (see foretrace help transform NAME)\n";
+  write_lines("Notes", note_lines(advice), out);
+}
+
+void write_advice_markdown(const Advice& advice, std::ostream& out) {
+  const auto section = [&](const std::string& title, const Table& table) {
+    if (table.rows.empty()) return;
+    out << "\n### " << title << "\n\n";
+    write_markdown_table(table, out);
+  };
+  const auto lines = [&](const std::string& title, const std::vector<std::string>& all) {
+    if (all.empty()) return;
+    out << "\n### " << title << "\n\n";
+    for (const std::string& line : all) out << "* " << line << '\n';
+  };
+  const AdviceVerdict verdict = advice_verdict(advice);
+  out << "**Bound by " << verdict.bound << "**\n\n";
+  if (!advice.ladder.empty()) {
+    out << "**Would help:** " << verdict.help << "\n\n**At best:** " << verdict.best << "\n\n";
+  }
+  out << "Now " << now_sentence(advice) << ".\n";
+  if (advice.target) out << "\nTarget: " << target_sentence(advice) << "\n";
+  if (advice.curve) {
+    out << '\n';
+    write_curve_markdown(*advice.curve, out);
+  }
+  section("At most", ladder_table(advice));
+  for (const GoalTitle& goal : kGoals) section(goal.title, suggestion_table(advice, goal.goal));
+  for (const Suggestion* one : recommended(advice, "time"))
+    lines(one->use, suggestion_details(advice, *one));
+  lines("Together", joint_sentences(advice));
+  section("Two together", pair_table(advice));
+  section("For room in memory, at this price", memory_choice_table(advice));
+  section("How much faster is fast enough", speed_table(advice));
+  lines("Not advised", not_recommended(advice));
+  lines("Not applicable", not_applicable(advice));
+  lines("Notes", note_lines(advice));
+}
+
+}  // namespace foretrace

@@ -1,0 +1,396 @@
+#include "report/advice/words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+double share_of(Nanoseconds part, Nanoseconds whole) {
+  return whole <= 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+std::string whole_percent(double fraction) { return to_fixed(100 * fraction, 0) + " %"; }
+
+std::string a_step(const Advice& advice) {
+  return advice.has_steps ? " a step" : " for the whole recording";
+}
+
+std::string change_from(const Advice& advice, Nanoseconds after) {
+  return change_text(static_cast<double>(advice.step_time.count()),
+                     static_cast<double>(after.count()));
+}
+
+std::string times_text(double times) {
+  if (times >= 1e6) return "over a million times";
+  return to_fixed(times, times >= 100 ? 0 : times >= 10 ? 1 : 2) + " times";
+}
+
+std::string times_as_fast(Nanoseconds before, Nanoseconds after) {
+  return after <= 0ns ? "" : times_text(share_of(before, after)) + " as fast";
+}
+
+double host_share(const PathShares& path) {
+  return path.share(PathPart::host) + path.share(PathPart::launches);
+}
+
+std::string bound_sentence(const Advice& advice) {
+  const PathShares& path = advice.path;
+  const PathPart part = path.largest();
+  const bool host = part == PathPart::host || part == PathPart::launches;
+  std::string text;
+  if (host)
+    text = "the host: its work and launches are " + whole_percent(host_share(path));
+  else if (part == PathPart::kernels)
+    text = "the device: kernels are " + whole_percent(path.share(part));
+  else
+    text = std::string(to_string(part)) + ": " + whole_percent(path.share(part));
+  text +=
+      host || part == PathPart::kernels ? " of what a step waits for" : " of what a step waits for";
+  const double busy = share_of(advice.breakdown.compute, advice.step_time);
+  text += "; kernels run " + whole_percent(busy) + " of the time";
+  if (path.host_waits >= 0.5 && host_share(path) >= 0.1) {
+    text += ", and the host waits for the device " +
+            to_fixed(path.host_waits, path.host_waits < 10 ? 1 : 0) +
+            (advice.has_steps ? " times a step" : " times");
+  }
+  return text;
+}
+
+const Suggestion* best_for_time(const Advice& advice) {
+  for (const Suggestion& one : advice.suggestions) {
+    if (one.recommended && one.goal == "time") return &one;
+  }
+  return nullptr;
+}
+
+std::string joint_text(const Advice& advice) {
+  if (!advice.joint || advice.joint->members.size() < 2) return {};
+  const JointAdvice& joint = *advice.joint;
+  std::string names;
+  for (std::size_t i = 1; i < joint.members.size(); ++i) {
+    names += i == 1 ? "" : i + 1 == joint.members.size() ? " and " : ", ";
+    names += joint.uses[i];
+  }
+  if (joint.uses[0] != advice.suggestions[joint.members[0]].use)
+    return "; " + joint.uses[0] + " with " + names + " " + to_text(joint.step_time);
+  return "; with " + names + " " + to_text(joint.step_time);
+}
+
+std::string help_sentence(const Advice& advice) {
+  const Suggestion* best = best_for_time(advice);
+  if (best == nullptr) {
+    return "nothing that was tried: no transform brings more than " +
+           to_fixed(100 * advice.noise, 1) + " % of a step (what is less is noise)";
+  }
+  return best->use + ": " + to_text(advice.step_time) + " -> " + to_text(best->step_time) +
+         a_step(advice) + " (" + change_from(advice, best->step_time) + "), between " +
+         to_text(best->lower) + " and " + to_text(best->upper) + ", confidence " +
+         best->confidence.word + joint_text(advice);
+}
+
+std::string best_sentence(const Advice& advice) {
+  if (advice.ladder.empty()) return {};
+  const Nanoseconds least = advice.ladder.back().step_time;
+  if (least <= 0ns) return "a step without kernels has no bound";
+  std::string text = to_text(least) + a_step(advice) + " while kernels stay as they are";
+  if (share_of(advice.step_time - least, advice.step_time) >= 0.01)
+    text += " (" + times_as_fast(advice.step_time, least) + ")";
+  else
+    text += ": about what it takes now";
+  return text + "; only other or faster kernels beat that";
+}
+
+bool is_member(const Advice& advice, const Suggestion& one) {
+  if (!advice.joint) return false;
+  const std::vector<std::size_t>& members = advice.joint->members;
+  return std::any_of(members.begin(), members.end(),
+                     [&](std::size_t member) { return &advice.suggestions[member] == &one; });
+}
+
+/// Of the members of the joint advice: together they are no surer than the least sure.
+std::string weakest(const Advice& advice) {
+  std::string word = "high";
+  for (const std::size_t member : advice.joint->members) {
+    const std::string& other = advice.suggestions[member].confidence.word;
+    if (other == "low" || word == "high") word = other;
+    if (word == "low") break;
+  }
+  return word;
+}
+
+std::string bytes_change(const std::optional<Bytes>& before, const std::optional<Bytes>& after) {
+  if (!before || !after) return "-";
+  return change_text(static_cast<double>(before->count), static_cast<double>(after->count));
+}
+
+std::string range_text(const Suggestion& one) {
+  return to_text(one.lower) + " to " + to_text(one.upper);
+}
+
+}  // namespace
+
+std::string_view to_string(PathPart part) {
+  switch (part) {
+    case PathPart::kernels:
+      return "kernels";
+    case PathPart::communication:
+      return "communication";
+    case PathPart::copies:
+      return "copies";
+    case PathPart::input:
+      return "input";
+    case PathPart::host:
+      return "host work";
+    case PathPart::launches:
+      return "launches";
+    case PathPart::delays:
+      return "delays";
+  }
+  return "delays";
+}
+
+Nanoseconds PathShares::total() const {
+  return std::accumulate(parts.begin(), parts.end(), Nanoseconds(0));
+}
+
+double PathShares::share(PathPart part) const {
+  return share_of(parts[static_cast<std::size_t>(part)], total());
+}
+
+/// The host and its launches are one against the others.
+PathPart PathShares::largest() const {
+  const auto most =
+      static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin());
+  const Nanoseconds host = parts[static_cast<std::size_t>(PathPart::host)];
+  const Nanoseconds launches = parts[static_cast<std::size_t>(PathPart::launches)];
+  if (host + launches <= parts[most]) return static_cast<PathPart>(most);
+  return host >= launches ? PathPart::host : PathPart::launches;
+}
+
+AdviceVerdict advice_verdict(const Advice& advice) {
+  return {bound_sentence(advice), help_sentence(advice), best_sentence(advice)};
+}
+
+std::string path_text(const PathShares& path) {
+  std::string text;
+  for (std::size_t i = 0; i < kPathParts; ++i) {
+    const auto part = static_cast<PathPart>(i);
+    if (path.share(part) < 0.01) continue;
+    text += (text.empty() ? "" : ", ") + std::string(to_string(part)) + " " +
+            whole_percent(path.share(part));
+  }
+  return text;
+}
+
+Table ladder_table(const Advice& advice) {
+  Table table{.heading = {"if this took no time", "step", "change", "then bound by", "assumes"},
+              .rows = {},
+              .left = {0, 3, 4}};
+  for (const Rung& rung : advice.ladder) {
+    if (!rung.there) {
+      table.rows.push_back({rung.title, "-", "-", "-", "there is none in this trace"});
+      continue;
+    }
+    table.rows.push_back({rung.title, to_text(rung.step_time), change_from(advice, rung.step_time),
+                          std::string(to_string(rung.bound)), rung.assumes});
+  }
+  return table;
+}
+
+std::vector<const Suggestion*> recommended(const Advice& advice, std::string_view goal) {
+  std::vector<const Suggestion*> found;
+  for (const Suggestion& one : advice.suggestions) {
+    if (one.recommended && one.goal == goal && found.size() < advice.top) found.push_back(&one);
+  }
+  return found;
+}
+
+Table suggestion_table(const Advice& advice, std::string_view goal) {
+  const bool of_samples = goal == "throughput";
+  const bool memory = advice.allocated.has_value();
+  Table table{.heading = {"", "step", of_samples ? "for a sample" : "change", "between"},
+              .rows = {},
+              .left = {0}};
+  if (memory) table.heading.emplace_back("memory");
+  for (std::size_t i = 0; i < 3; ++i) table.left.push_back(table.heading.size() + i);
+  table.heading.insert(table.heading.end(), {"sure", "then bound by", ""});
+  for (const Suggestion* one : recommended(advice, goal)) {
+    std::vector<std::string> row = {one->use, to_text(one->step_time),
+                                    change_from(advice, advice.step_time - one->gain),
+                                    range_text(*one)};
+    if (memory) row.push_back(bytes_change(advice.allocated, one->allocated));
+    row.push_back(one->confidence.word);
+    row.emplace_back(to_string(one->path.largest()));
+    row.push_back(one->instead_of.empty() ? "" : "in place of " + one->instead_of);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::vector<std::string> suggestion_details(const Advice& advice, const Suggestion& one) {
+  std::vector<std::string> lines = {one.summary};
+  if (!one.local.lane.empty()) {
+    lines.push_back("locally " + one.local.lane + " has " + to_text(one.local.before) + " -> " +
+                    to_text(one.local.after) + " to do in a step, " +
+                    to_text(one.local.before - one.local.after) + " less; end to end a step gets " +
+                    to_text(one.gain) + " shorter");
+  }
+  lines.push_back("the path was " + path_text(advice.path) + "; becomes " + path_text(one.path));
+  lines.push_back("confidence " + one.confidence.word + ": " + one.confidence.reason);
+  if (!one.assumptions.empty()) {
+    std::string all;
+    for (const std::string& assumption : one.assumptions)
+      all += (all.empty() ? "" : "; ") + assumption;
+    lines.push_back("assumes that " + all);
+  }
+  return lines;
+}
+
+Table memory_choice_table(const Advice& advice) {
+  Table table{.heading = {"", "allocated", "change", "reserved", "step", "change", "sure"},
+              .rows = {},
+              .left = {0, 6}};
+  std::vector<const Suggestion*> all = recommended(advice, "memory");
+  std::stable_sort(all.begin(), all.end(), [](const Suggestion* a, const Suggestion* b) {
+    return a->allocated->count < b->allocated->count;
+  });
+  for (const Suggestion* one : all) {
+    table.rows.push_back({one->use, to_text(*one->allocated),
+                          bytes_change(advice.allocated, one->allocated),
+                          one->reserved ? to_text(*one->reserved) : "-", to_text(one->step_time),
+                          change_from(advice, one->step_time), one->confidence.word});
+  }
+  return table;
+}
+
+Table speed_table(const Advice& advice) {
+  Table table{.heading = {"made faster alone", "work", "at best", "change", "", "then bound by"},
+              .rows = {},
+              .left = {0, 4, 5}};
+  if (advice.target) {
+    table.left.push_back(table.heading.size());
+    table.heading.push_back("for " + advice.target->text);
+  }
+  for (const SpeedUp& one : advice.speed_ups) {
+    std::string enough = "no end in sight";
+    const bool brings = share_of(advice.step_time - one.at_best, advice.step_time) >= 0.01;
+    if (!brings)
+      enough = "brings nothing";
+    else if (!one.graded)
+      enough = "all or nothing";
+    else if (one.enough > 0)
+      enough = "enough at " + times_text(one.enough) + " as fast";
+    std::vector<std::string> row = {one.name,
+                                    one.graded ? to_text(one.work) : "-",
+                                    to_text(one.at_best),
+                                    change_from(advice, one.at_best),
+                                    enough,
+                                    brings ? std::string(to_string(one.then)) : ""};
+    if (advice.target) {
+      std::string needed = "not alone: at best " + to_text(one.at_best);
+      if (one.needed && *one.needed == 1)
+        needed = "holds now";
+      else if (one.needed && (!one.graded || *one.needed <= 0))
+        needed = "without any";
+      else if (one.needed)
+        needed = times_text(std::ceil(*one.needed * 100) / 100) + " as fast";
+      row.push_back(needed);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::vector<std::string> joint_sentences(const Advice& advice) {
+  if (!advice.joint) return {};
+  const JointAdvice& joint = *advice.joint;
+  std::vector<std::string> lines;
+  if (joint.members.size() < 2) {
+    if (joint.left_out.empty()) return {};
+    lines.push_back("nothing adds to " + advice.suggestions[joint.members.front()].use);
+    for (const std::string& left : joint.left_out) lines.push_back("left out is " + left);
+    return lines;
+  }
+  const Nanoseconds as_sum = advice.step_time - joint.sum;
+  std::string verdict = to_text(joint.step_time) + a_step(advice) + " (" +
+                        change_from(advice, joint.step_time) + "), " +
+                        times_as_fast(advice.step_time, joint.step_time) + ", between " +
+                        to_text(joint.lower) + " and " + to_text(joint.upper) + ", confidence " +
+                        weakest(advice) + " as of the least sure";
+  const double off = share_of(joint.gain - joint.sum, advice.step_time);
+  if (std::abs(off) < 0.005)
+    verdict += "; their gains add up";
+  else if (as_sum <= 0ns)
+    verdict += "; single gains would add up to more than the whole step";
+  else
+    verdict += "; not the " + times_text(share_of(advice.step_time, as_sum)) +
+               " that single gains would add up to";
+  lines.push_back(std::move(verdict));
+  for (std::size_t i = 0; i < joint.members.size(); ++i) {
+    lines.push_back(joint.uses[i] + " contributes " + to_text(joint.attributed[i]) + " (alone " +
+                    to_text(joint.alone[i]) + ")");
+  }
+  if (joint.path.total() > 0ns) lines.push_back("the path becomes " + path_text(joint.path));
+  if (const Nanoseconds off_order = joint.gain - joint.other_order;
+      std::abs(share_of(off_order, advice.step_time)) >= 0.005) {
+    lines.push_back("applied in the other order they save " + to_text(joint.other_order));
+  }
+  for (const std::string& left : joint.left_out) lines.push_back("left out is " + left);
+  return lines;
+}
+
+Table pair_table(const Advice& advice) {
+  Table table{
+      .heading = {"two together", "both save", "alone in sum", ""}, .rows = {}, .left = {0, 3}};
+  if (!advice.joint || advice.joint->members.size() < 3) return table;
+  for (const PairEffect& pair : advice.joint->pairs) {
+    std::string why = pair.why;
+    if (std::abs(share_of(pair.gain - pair.other_order, advice.step_time)) >= 0.005)
+      why += "; in the other order " + to_text(pair.other_order);
+    table.rows.push_back({advice.joint->uses[pair.first] + " + " + advice.joint->uses[pair.second],
+                          to_text(pair.gain), to_text(pair.sum), std::move(why)});
+  }
+  return table;
+}
+
+std::string target_sentence(const Advice& advice) {
+  if (!advice.target) return {};
+  const AdviceTarget& target = *advice.target;
+  if (target.holds_now)
+    return target.text + " holds now, with " + to_text(advice.step_time) + a_step(advice);
+  std::string reached;
+  const auto add = [&](const std::string& what) {
+    reached += (reached.empty() ? "" : ", or ") + what;
+  };
+  for (const Suggestion& one : advice.suggestions) {
+    if (one.goal == "time" && one.recommended && one.step_time <= target.step_time) add(one.use);
+  }
+  if (advice.joint && reached.empty() && advice.joint->step_time <= target.step_time)
+    add("what helps most together");
+  for (const SpeedUp& one : advice.speed_ups) {
+    if (!one.needed) continue;
+    add(one.graded && *one.needed > 0
+            ? one.name + " " + times_text(std::ceil(*one.needed * 100) / 100) + " as fast"
+            : "no " + one.title);
+  }
+  if (advice.curve) return target.text + " " + advice.curve->answer_text;
+  if (reached.empty()) return target.text + " is reached by nothing that was tried";
+  return target.text + " is reached by " + reached;
+}
+
+std::vector<std::string> not_recommended(const Advice& advice) {
+  std::vector<std::string> lines;
+  for (const Suggestion& one : advice.suggestions) {
+    if (one.recommended) continue;
+    std::string line = one.use + ": " + one.why_not;
+    if (is_member(advice, one)) line += " alone, but see what it adds to the others";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,126 @@
+// For programs: the whole answer, and the forms that trackers of benchmarks read.
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/check_report.h"
+#include "foretrace/version.h"
+#include "report/json_text.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string_view unit_suffix(FigureUnit unit) {
+  if (unit == FigureUnit::time) return "_ns";
+  if (unit == FigureUnit::bytes) return "_bytes";
+  return "";
+}
+
+Json value_json(FigureUnit unit, std::int64_t value) {
+  if (unit == FigureUnit::share) return static_cast<double>(value) / 1'000'000;
+  return value;
+}
+
+Json figure_json(const CheckedFigure& figure) {
+  const std::string suffix(unit_suffix(figure.unit));
+  Json object = {{"name", figure.name},
+                 {"says", figure.says},
+                 {"standing", to_string(figure.standing)},
+                 {"worse", figure.less_is_worse ? "less" : "more"},
+                 {"limit", figure.limit},
+                 {"warn_limit", figure.warn_limit},
+                 {"why", figure.why}};
+  object["before" + suffix] = figure.before ? value_json(figure.unit, *figure.before) : Json();
+  object["after" + suffix] = figure.after ? value_json(figure.unit, *figure.after) : Json();
+  object["change_lower" + suffix] = value_json(figure.unit, figure.lower);
+  object["change_upper" + suffix] = value_json(figure.unit, figure.upper);
+  if (figure.before && figure.after && *figure.before != 0)
+    object["change"] = static_cast<double>(*figure.after - *figure.before) /
+                       std::abs(static_cast<double>(*figure.before));
+  return object;
+}
+
+Json cause_json(const CheckCause& cause) {
+  Json object = {{"what", cause.what},
+                 {"where", cause.where},
+                 {"kind", cause.kind},
+                 {"metric", cause.figure},
+                 {"local_ns", cause.local.count()},
+                 {"bytes", cause.bytes.count},
+                 {"count_before", cause.count_before},
+                 {"count_after", cause.count_after}};
+  object["effect_ns"] = cause.effect ? Json(cause.effect->count()) : Json();
+  object["file"] = cause.file.empty() ? Json() : Json(cause.file);
+  object["line"] = cause.line > 0 ? Json(cause.line) : Json();
+  return object;
+}
+
+std::string tracked_name(const CheckReport& report, const CheckedFigure& figure) {
+  return report.scenario == "as recorded" ? figure.name : report.scenario + ": " + figure.name;
+}
+
+std::string_view benchmark_unit(FigureUnit unit) {
+  if (unit == FigureUnit::time) return "ns";
+  if (unit == FigureUnit::bytes) return "B";
+  return unit == FigureUnit::share ? "share" : "count";
+}
+
+}  // namespace
+
+Json to_json(const CheckReport& report) {
+  Json object = {{"schema", "foretrace.check/1"},
+                 {"tool", {{"version", kVersion}}},
+                 {"inputs", inputs_json(report.inputs)},
+                 {"baseline", report.baseline},
+                 {"scenario", report.scenario},
+                 {"standing", to_string(report.standing)},
+                 {"headline", check_headline(report)},
+                 {"structure_only", report.structure_only},
+                 {"same_structure", report.same_structure},
+                 {"notes", notes_json(report.notes)},
+                 {"metrics", Json::array()},
+                 {"causes", Json::array()}};
+  for (const CheckedFigure& figure : report.figures)
+    object["metrics"].push_back(figure_json(figure));
+  for (const CheckCause& cause : report.causes) object["causes"].push_back(cause_json(cause));
+  return object;
+}
+
+void write_check_bencher(const CheckReport& report, std::ostream& out) {
+  Json names = Json::object();
+  for (const CheckedFigure& figure : report.figures) {
+    if (!figure.after) continue;
+    // Bencher names what is measured by its second key; only times are latencies.
+    const char* measure = figure.unit == FigureUnit::time    ? "latency"
+                          : figure.unit == FigureUnit::bytes ? "bytes"
+                          : figure.unit == FigureUnit::share ? "share"
+                                                             : "count";
+    Json& entry = names[tracked_name(report, figure)][measure];
+    entry["value"] = value_json(figure.unit, *figure.after);
+    if (!figure.before || figure.standing == Standing::left_out) continue;
+    entry["lower_value"] = value_json(figure.unit, *figure.before + figure.lower);
+    entry["upper_value"] = value_json(figure.unit, *figure.before + figure.upper);
+  }
+  out << json_text(names) << '\n';
+}
+
+void write_check_benchmark(const CheckReport& report, std::ostream& out) {
+  Json list = Json::array();
+  for (const CheckedFigure& figure : report.figures) {
+    // The tool takes what is smaller for better.
+    if (!figure.after || figure.less_is_worse) continue;
+    Json entry = {{"name", tracked_name(report, figure)},
+                  {"unit", benchmark_unit(figure.unit)},
+                  {"value", value_json(figure.unit, *figure.after)},
+                  {"extra", figure.says}};
+    if (figure.standing != Standing::left_out)
+      entry["range"] = figure_text(figure.unit, (figure.upper - figure.lower) / 2);
+    list.push_back(std::move(entry));
+  }
+  out << json_text(list) << '\n';
+}
+
+}  // namespace foretrace

@@ -1,0 +1,76 @@
+#include <ostream>
+
+#include "foretrace/diff_report.h"
+#include "report/csv_text.h"
+#include "report/diff/words.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+Notes all_notes(const DiffReport& report, const Diff& diff) {
+  Notes notes = report.notes;
+  notes.merge(diff.notes);
+  return notes;
+}
+
+/// The tables of a rank, each with what stands in front of it.
+std::vector<Table> diff_tables(const DiffReport& report, const Diff& diff) {
+  std::vector<Table> tables{ranks_table(report)};
+  const bool tells_times = !diff.identical && diff.has_times;
+  if (tells_times) tables.push_back(waterfall_table(diff));
+  tables.push_back(content_table(diff));
+  if (tells_times) tables.push_back(path_table(diff));
+  if (!diff.identical) tables.push_back(peak_table(diff));
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  return tables;
+}
+
+std::string rank_text(const DiffReport& report, const Diff& diff) {
+  if (report.ranks.size() < 2) return "";
+  return "rank " + std::to_string(diff.rank) + ", the slowest: ";
+}
+
+}  // namespace
+
+void write_diff_text(const DiffReport& report, std::ostream& out) {
+  const Diff& diff = slowest_of(report);
+  out << "What      " << rank_text(report, diff) << diff_verdict(diff) << '\n';
+  if (diff.has_times) out << "Step      " << step_change(diff) << '\n';
+  out << "Compared  " << compared_text(diff) << '\n';
+  for (const Table& table : diff_tables(report, diff)) {
+    out << '\n';
+    write_aligned(table, out, "  ");
+  }
+  const Notes notes = all_notes(report, diff);
+  if (!notes.empty()) out << "\nNotes\n";
+  for (const Note& note : notes.all()) out << "  - " << note_text(note) << '\n';
+}
+
+void write_diff_markdown(const DiffReport& report, std::ostream& out) {
+  const Diff& diff = slowest_of(report);
+  out << "**" << rank_text(report, diff) << diff_verdict(diff) << "**\n\n";
+  if (diff.has_times) out << "Step time " << step_change(diff) << ". ";
+  out << "Compared: " << compared_text(diff) << ".\n";
+  for (const Table& table : diff_tables(report, diff)) {
+    out << '\n';
+    write_markdown_table(table, out);
+  }
+  const Notes notes = all_notes(report, diff);
+  if (!notes.empty()) out << '\n';
+  for (const Note& note : notes.all()) out << "- " << note_text(note) << '\n';
+}
+
+void write_diff_csv(const DiffReport& report, std::ostream& out) {
+  out << "rank,kind,label,place,added,removed,changed,bytes,local_ns,effect_ns\n";
+  for (const Diff& diff : report.ranks) {
+    for (const DiffCause& cause : diff.causes) {
+      out << diff.rank << ',' << to_string(cause.kind) << ',' << csv_text(cause.label) << ','
+          << csv_text(cause.place) << ',' << cause.added << ',' << cause.removed << ','
+          << cause.changed << ',' << cause.bytes.count << ',' << cause.local.count() << ','
+          << cause.effect.count() << '\n';
+    }
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,292 @@
+#include "report/diff/words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+/// Lines of the waterfall that are shown one by one.
+constexpr std::size_t kMostLines = 16;
+/// Effects below this share of the step times are not worth a line.
+constexpr std::int64_t kSmallShare = 2000;
+
+std::string number_text(std::int64_t count) { return count == 0 ? "no" : grouped(count); }
+
+/// "12 new", "3 fewer", "2 new and 1 fewer"
+std::string come_and_gone(const DiffCause& cause) {
+  if (cause.added > 0 && cause.removed > 0)
+    return grouped(cause.added) + " new and " + grouped(cause.removed) + " dropped";
+  if (cause.added > 0) return grouped(cause.added) + " new";
+  return cause.removed > 0 ? grouped(cause.removed) + " fewer" : "";
+}
+
+std::string from_place(const DiffCause& cause, std::string_view word) {
+  return cause.place.empty() ? "" : " " + std::string(word) + " " + cause.place;
+}
+
+std::string more_or_less(const DiffCause& cause, std::string_view more, std::string_view less) {
+  return std::string(cause.local >= 0ns ? more : less);
+}
+
+std::string moved_bytes_text(const DiffCause& cause) {
+  if (cause.bytes.count == 0) return "";
+  const bool more = cause.bytes.count > 0;
+  return ", " + to_text(Bytes{std::abs(cause.bytes.count)}) + (more ? " more" : " less");
+}
+
+bool is_joined(const DiffCause& cause) { return cause.label.starts_with("other "); }
+
+std::string device_work_text(const DiffCause& cause, std::string_view noun) {
+  const std::string moved = come_and_gone(cause);
+  if (moved.empty() && cause.changed == 0) return cause.label + ", in other steps";
+  const bool one = cause.added + cause.removed == 1 && cause.changed == 0;
+  const std::string of =
+      is_joined(cause) ? cause.label : std::string(noun) + (one ? "" : "s") + " of " + cause.label;
+  if (!moved.empty() && cause.changed == 0)
+    return moved + " " + of + from_place(cause, "from") + moved_bytes_text(cause);
+  std::string text = of + " " + more_or_less(cause, "slower", "faster");
+  text += " (" + grouped(cause.changed) + ")";
+  return text + (moved.empty() ? "" : ", " + moved) + moved_bytes_text(cause);
+}
+
+/// Copies of pageable memory wait in the call that asks for them.
+std::string call_noun(const DiffCause& cause) {
+  const bool hidden = cause.kind == DiffKind::syncs && !is_joined(cause) &&
+                      cause.label.find("ynchron") == std::string::npos;
+  return hidden ? "waits in " + cause.label : cause.label;
+}
+
+std::string call_text(const DiffCause& cause) {
+  const std::string moved = come_and_gone(cause);
+  if (!moved.empty() && cause.changed == 0)
+    return moved + " " + call_noun(cause) + from_place(cause, "from") + moved_bytes_text(cause);
+  if (moved.empty() && cause.changed == 0)
+    return call_noun(cause) + from_place(cause, "from") + ", in other steps";
+  std::string text = call_noun(cause);
+  if (!cause.name_after.empty()) {
+    text = cause.name_before + " now " + cause.name_after;
+  } else {
+    text += " " + more_or_less(cause, "slower", "faster");
+  }
+  text += " (" + grouped(cause.changed) + ")" + from_place(cause, "from");
+  return text + (moved.empty() ? "" : ", " + moved) + moved_bytes_text(cause);
+}
+
+std::string replaced_text(const DiffCause& cause) {
+  if (is_joined(cause)) return cause.label + " (" + grouped(cause.changed) + ")";
+  return "another kernel for " + cause.label + " (" + grouped(cause.changed) +
+         "): " + cause.name_before + " -> " + cause.name_after;
+}
+
+std::string work_text(const DiffCause& cause) {
+  const bool is_plain = is_joined(cause) || cause.label.starts_with("Python ");
+  const std::string what =
+      cause.kind == DiffKind::host && !is_plain ? "host work of " + cause.label : cause.label;
+  return what + (cause.local == 0ns ? "" : more_or_less(cause, " takes longer", " takes less"));
+}
+
+std::string waits_text(const DiffCause& cause) {
+  const std::string moved = come_and_gone(cause);
+  if (is_joined(cause)) return cause.label + (moved.empty() ? "" : ": " + moved);
+  if (!moved.empty()) return moved + " " + cause.label;
+  return cause.label + (cause.local == 0ns ? "" : more_or_less(cause, " longer", " shorter"));
+}
+
+Nanoseconds worth_a_line(const Diff& diff) {
+  return std::max(diff.before.step_time, diff.after.step_time) / kSmallShare;
+}
+
+/// Of two snapshots of memory.
+std::string peak_verdict(const Diff& diff) {
+  const Bytes before = diff.before.peak_allocated.value_or(Bytes{});
+  const Bytes after = diff.after.peak_allocated.value_or(Bytes{});
+  std::string text =
+      "the peak of allocated memory is " + to_text(before) + ", then " + to_text(after) + " (" +
+      change_text(static_cast<double>(before.count), static_cast<double>(after.count)) + ")";
+  if (diff.peak.empty()) return text;
+  const Bytes more = diff.peak[0].after - diff.peak[0].before;
+  return text + ": " + to_text(Bytes{std::abs(more.count)}) + (more.count > 0 ? " more" : " less") +
+         " by " + diff.peak[0].op;
+}
+
+}  // namespace
+
+std::string signed_time(Nanoseconds time) { return (time > 0ns ? "+" : "") + to_text(time); }
+
+std::string cause_text(const DiffCause& cause) {
+  switch (cause.kind) {
+    case DiffKind::kernels:
+      return device_work_text(cause, "kernel");
+    case DiffKind::collectives:
+      return device_work_text(cause, "collective");
+    case DiffKind::replaced:
+      return replaced_text(cause);
+    case DiffKind::copies:
+    case DiffKind::launches:
+    case DiffKind::syncs:
+      return call_text(cause);
+    case DiffKind::host:
+    case DiffKind::input:
+      return work_text(cause);
+    case DiffKind::waits:
+      return waits_text(cause);
+    case DiffKind::rest:
+      break;
+  }
+  return "order, other steps and what no group accounts for";
+}
+
+Table waterfall_table(const Diff& diff, const SideNames& names) {
+  Table table{.heading = {"effect", "work itself", "what"}, .rows = {}, .left = {2}};
+  const Nanoseconds least = worth_a_line(diff);
+  table.rows.push_back({to_text(diff.before.step_time), "", names.before});
+  DiffCause small{.kind = DiffKind::rest, .label = {}, .place = {}};
+  std::size_t smaller = 0, hidden = 0;
+  for (const DiffCause& cause : diff.causes) {
+    const bool is_rest = cause.kind == DiffKind::rest;
+    const bool speaks =
+        std::max(std::abs(cause.effect.count()), std::abs(cause.local.count())) >= least.count();
+    if ((!is_rest && (!speaks || table.rows.size() > kMostLines)) ||
+        (is_rest && std::abs(cause.effect.count()) < least.count())) {
+      small.effect += cause.effect;
+      small.local += cause.local;
+      ++(speaks ? hidden : smaller);
+      continue;
+    }
+    table.rows.push_back(
+        {signed_time(cause.effect), is_rest ? "" : signed_time(cause.local), cause_text(cause)});
+  }
+  if (smaller + hidden > 0)
+    table.rows.push_back(
+        {signed_time(small.effect), signed_time(small.local),
+         counted(static_cast<std::int64_t>(smaller + hidden), "smaller difference")});
+  table.rows.push_back({to_text(diff.after.step_time), "", names.after});
+  return table;
+}
+
+Table content_table(const Diff& diff, const SideNames& names) {
+  Table table{.heading = {"in the step", names.before, names.after, "change"}, .rows = {}};
+  const StepContent& before = diff.before.content;
+  const StepContent& after = diff.after.content;
+  const auto add = [&](const char* name, std::int64_t a, std::int64_t b) {
+    if (a == 0 && b == 0) return;
+    table.rows.push_back(
+        {name, number_text(a), number_text(b), a == b ? "" : (b > a ? "+" : "") + grouped(b - a)});
+  };
+  const auto add_bytes = [&](const char* name, Bytes a, Bytes b) {
+    if (a.count == 0 && b.count == 0) return;
+    table.rows.push_back({name, to_text(a), to_text(b),
+                          change_text(static_cast<double>(a.count), static_cast<double>(b.count))});
+  };
+  add("kernels", before.kernels, after.kernels);
+  add("collectives", before.collectives, after.collectives);
+  add("copies", before.copies, after.copies);
+  add_bytes("bytes copied", before.copied, after.copied);
+  add("fills", before.fills, after.fills);
+  add("launches", before.launches, after.launches);
+  add("synchronizations", before.syncs, after.syncs);
+  add("allocations", before.allocations, after.allocations);
+  add_bytes("peak allocated", diff.before.peak_allocated.value_or(Bytes{}),
+            diff.after.peak_allocated.value_or(Bytes{}));
+  return table;
+}
+
+Table path_table(const Diff& diff) {
+  Table table{.heading = {"critical path", "A", "B", "change"}, .rows = {}};
+  for (const PathShare& share : diff.path)
+    table.rows.push_back({share.name, to_text(share.before), to_text(share.after),
+                          signed_time(share.after - share.before)});
+  return table;
+}
+
+Table peak_table(const Diff& diff) {
+  Table table{.heading = {"in use at the peak", "A", "B", "change"}, .rows = {}};
+  for (const PeakChange& change : diff.peak) {
+    const Bytes more = change.after - change.before;
+    table.rows.push_back({change.op, to_text(change.before), to_text(change.after),
+                          (more.count > 0 ? "+" : "") + to_text(more)});
+  }
+  return table;
+}
+
+Table ranks_table(const DiffReport& report) {
+  Table table{.heading = {"rank", "A", "B", "change"}, .rows = {}};
+  if (report.ranks.size() < 2) return table;
+  for (const Diff& diff : report.ranks)
+    table.rows.push_back({std::to_string(diff.rank), to_text(diff.before.step_time),
+                          to_text(diff.after.step_time),
+                          change_text(static_cast<double>(diff.before.step_time.count()),
+                                      static_cast<double>(diff.after.step_time.count()))});
+  return table;
+}
+
+const Diff& slowest_of(const DiffReport& report) {
+  return *std::max_element(
+      report.ranks.begin(), report.ranks.end(),
+      [](const Diff& a, const Diff& b) { return a.after.step_time < b.after.step_time; });
+}
+
+std::string step_change(const Diff& diff) {
+  return to_text(diff.before.step_time) + " -> " + to_text(diff.after.step_time) + " (" +
+         change_text(static_cast<double>(diff.before.step_time.count()),
+                     static_cast<double>(diff.after.step_time.count())) +
+         ")";
+}
+
+std::string compared_text(const Diff& diff) {
+  const auto name = [](const DiffSideReport& side) {
+    if (!side.has_steps) return std::string("the whole recording");
+    const std::string step = side.compared_step.empty() ? "a step" : side.compared_step;
+    return step + " of " + grouped(static_cast<std::int64_t>(side.steps));
+  };
+  return name(diff.before) + " (" + to_text(diff.before.compared) + ") with " + name(diff.after) +
+         " (" + to_text(diff.after.compared) + "); " + to_fixed(100 * diff.aligned, 1) +
+         " % of the tasks correspond";
+}
+
+std::string diff_verdict(const Diff& diff) {
+  if (diff.identical) return "no difference";
+  if (!diff.has_times) return peak_verdict(diff);
+  const Nanoseconds change = diff.after.step_time - diff.before.step_time;
+  const std::string unit = diff.after.has_steps ? " a step" : "";
+  std::string text;
+  if (change == 0ns) {
+    text = "B takes as long as A" + unit;
+  } else {
+    text = "B takes " + to_text(change > 0ns ? change : -change) +
+           (change > 0ns ? " longer" : " less") + unit + " (" +
+           change_text(static_cast<double>(diff.before.step_time.count()),
+                       static_cast<double>(diff.after.step_time.count())) +
+           ")";
+  }
+  // Within what steps of one recording differ by, causes are those of chance.
+  const bool apart = diff.after.shortest > diff.before.longest ||
+                     diff.before.shortest > diff.after.longest || diff.before.steps < 3;
+  if (diff.same_structure && !apart && diff.before.has_steps)
+    return text + ", no more than its steps differ among themselves; the work is the same";
+  std::string parts;
+  int told = 0;
+  for (const DiffCause& cause : diff.causes) {
+    const bool same_way = (cause.effect > 0ns) == (change > 0ns);
+    if (cause.kind == DiffKind::rest || !same_way || told == 2) continue;
+    if (std::abs(cause.effect.count()) * 10 < std::abs(change.count()) || change == 0ns) break;
+    const Nanoseconds size = cause.effect > 0ns ? cause.effect : -cause.effect;
+    parts += (parts.empty() ? ": " : "; ") + to_text(size) + (told == 0 ? " of it: " : ": ") +
+             cause_text(cause);
+    ++told;
+  }
+  if (parts.empty() && diff.same_structure) return text + "; the work is the same";
+  return text + parts;
+}
+
+std::string_view to_string(DiffKind kind) {
+  constexpr std::string_view kNames[] = {"kernels", "replaced", "collectives", "copies", "launches",
+                                         "syncs",   "host",     "input",       "waits",  "rest"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace foretrace

@@ -1,0 +1,207 @@
+#include "report/memory/allocator_state.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+
+#include "foretrace/units.h"
+#include "report/source_line.h"
+#include "report/table.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kStacksShown = 5;
+
+struct Allocator {
+  std::int64_t allocations = 0, frees = 0, out_of_memory = 0;
+  std::map<std::string_view, std::int64_t> actions;
+  std::int64_t start_allocated = -1, start_reserved = -1;
+  std::int64_t peak_allocated = -1, peak_reserved = -1;
+  std::int64_t peak_requested = 0;  ///< By the sizes of the events alone.
+  std::int64_t asked = 0;
+  std::int64_t segments = 0, blocks = 0, used_blocks = 0;
+  std::int64_t held = 0, in_use = 0, in_use_requested = 0;
+  std::int64_t missing = 0;
+};
+
+void count(const MemoryRecord& record, Allocator& to) {
+  const bool is_block = record.action == MemoryAction::block;
+  const bool gives = is_block && record.bytes >= 0;
+  ++to.actions[is_block ? (gives ? "alloc" : "free") : to_string(record.action)];
+  to.allocations += gives ? 1 : 0;
+  to.frees += is_block && !gives ? 1 : 0;
+  to.out_of_memory += record.action == MemoryAction::out_of_memory ? 1 : 0;
+  to.peak_allocated = std::max(to.peak_allocated, record.total_allocated);
+  to.peak_reserved = std::max(to.peak_reserved, record.total_reserved);
+  if (is_block) {
+    to.asked += record.bytes;
+    to.peak_requested = std::max(to.peak_requested, to.asked);
+  }
+  if (to.start_reserved < 0 && record.total_reserved >= 0) {
+    to.start_reserved = record.total_reserved - reserved_change(record);
+    to.peak_reserved = std::max(to.peak_reserved, to.start_reserved);
+  }
+}
+
+std::map<std::int16_t, Allocator> allocators(const Trace& trace) {
+  std::map<std::int16_t, Allocator> all;
+  for (const MemoryRecord& record : trace.memory) count(record, all[record.device]);
+  for (const MemorySegment& segment : trace.segments) {
+    Allocator& one = all[segment.device];
+    one.segments += 1;
+    one.held += segment.bytes;
+  }
+  for (const MemoryBlock& block : trace.blocks) {
+    Allocator& one = all[trace.segments[block.segment].device];
+    one.blocks += 1;
+    if (block.state == BlockState::inactive) continue;
+    one.used_blocks += 1;
+    one.in_use += block.bytes;
+    one.in_use_requested += block.requested_bytes;
+  }
+  for (auto& [device, one] : all) {
+    // What is in use at the end and was never given out was there before the first event.
+    one.missing = std::max<std::int64_t>(one.in_use_requested - one.asked, 0);
+    one.peak_requested += one.missing;
+    if (one.segments > 0) {
+      one.peak_allocated = std::max(one.peak_allocated, one.in_use);
+      one.peak_reserved = std::max(one.peak_reserved, one.held);
+    }
+  }
+  return all;
+}
+
+/// Whether the history tells where everything at its end came from. Events carry what was asked for
+/// or, in old versions, whole blocks.
+bool is_whole(const Allocator& one) {
+  return one.missing == 0 && one.start_reserved <= 0 &&
+         (one.asked == one.in_use_requested || one.asked == one.in_use);
+}
+
+struct Asker {
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+  NameId stack{};
+};
+
+std::vector<Asker> askers(const Trace& trace) {
+  std::map<NameId, Asker> by_stack;
+  for (const MemoryRecord& record : trace.memory) {
+    if (record.action != MemoryAction::block || record.bytes <= 0 || record.stack == NameId{})
+      continue;
+    Asker& asker = by_stack[record.stack];
+    asker.stack = record.stack;
+    asker.count += 1;
+    asker.bytes += record.bytes;
+  }
+  std::vector<Asker> all;
+  for (const auto& [stack, asker] : by_stack) all.push_back(asker);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Asker& a, const Asker& b) { return a.bytes > b.bytes; });
+  if (all.size() > kStacksShown) all.resize(kStacksShown);
+  return all;
+}
+
+std::string bytes_text(std::int64_t bytes) { return to_text(Bytes{bytes}); }
+
+}  // namespace
+
+nlohmann::json allocators_json(const Trace& trace) {
+  Json all = Json::array();
+  for (const auto& [device, one] : allocators(trace)) {
+    Json entry = {{"device", device},
+                  {"allocations", one.allocations},
+                  {"frees", one.frees},
+                  {"out_of_memory", one.out_of_memory},
+                  {"actions", one.actions},
+                  {"segments", one.segments},
+                  {"blocks", one.blocks},
+                  {"blocks_in_use", one.used_blocks},
+                  {"peak_requested_bytes", one.peak_requested}};
+    const auto known = [&](const char* key, std::int64_t bytes) {
+      if (bytes >= 0) entry[key] = bytes;
+    };
+    known("peak_allocated_bytes", one.peak_allocated);
+    known("peak_reserved_bytes", one.peak_reserved);
+    if (one.segments > 0) {
+      entry["reserved_at_end_bytes"] = one.held;
+      entry["in_use_at_end_bytes"] = one.in_use;
+      entry["requested_at_end_bytes"] = one.in_use_requested;
+      // Of a snapshot: whether the history tells where everything at its end came from.
+      entry["history_complete"] =
+          one.missing == 0 && one.start_reserved <= 0 && one.in_use_requested == one.asked;
+    }
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+nlohmann::json allocating_stacks_json(const Trace& trace) {
+  Json all = Json::array();
+  for (const Asker& asker : askers(trace)) {
+    all.push_back({{"bytes", asker.bytes},
+                   {"count", asker.count},
+                   {"frame", telling_frame(trace.names[asker.stack])},
+                   {"stack", trace.names[asker.stack]}});
+  }
+  return all;
+}
+
+namespace {
+
+/// Peaks, as far as the recording tells; nothing if it tells none.
+std::string peaks_text(const Allocator& one, bool is_snapshot) {
+  if (one.peak_allocated < 0 && one.peak_reserved < 0) return {};
+  std::string text = "peak ";
+  if (one.peak_allocated >= 0) text += bytes_text(one.peak_allocated) + " allocated";
+  if (is_snapshot) text += " (" + bytes_text(one.peak_requested) + " asked for)";
+  if (one.peak_reserved >= 0) {
+    text += one.peak_allocated >= 0 ? ", " : "";
+    text += bytes_text(one.peak_reserved) + " reserved";
+  }
+  return text + "; " + counted(one.allocations, "allocation");
+}
+
+}  // namespace
+
+void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
+  rows.push_back({"memory", grouped(std::ssize(trace.memory)) + " events"});
+  const bool is_snapshot = !trace.segments.empty() || trace.format == "torch_memory";
+  for (const auto& [device, one] : allocators(trace)) {
+    const std::string name = device < 0 ? "host" : "device " + std::to_string(device);
+    std::string text = peaks_text(one, is_snapshot);
+    if (text.empty()) continue;
+    if (one.out_of_memory > 0) text += ", " + grouped(one.out_of_memory) + " times out of memory";
+    rows.push_back({name, std::move(text)});
+    if (one.segments == 0) continue;  // What it holds at the end is not known.
+    rows.push_back({"", "at the end " + bytes_text(one.in_use) + " in " +
+                            counted(one.used_blocks, "block") + " of " + grouped(one.blocks) +
+                            ", " + bytes_text(one.held) + " in " +
+                            counted(one.segments, "segment")});
+    rows.push_back({"", is_whole(one)
+                            ? "the history is complete: it leads from nothing to the end"
+                            : "the history is not complete: it does not begin with nothing, or "
+                              "entries are missing"});
+  }
+}
+
+void write_allocating_stacks(const Trace& trace, std::ostream& out) {
+  Table table;
+  table.heading = {"allocated in all", "count", "by"};
+  table.left = {2};
+  for (const Asker& asker : askers(trace)) {
+    table.rows.push_back(
+        {bytes_text(asker.bytes), grouped(asker.count), shown_frame(trace.names[asker.stack])});
+  }
+  if (table.rows.empty()) return;
+  out << '\n';
+  write_aligned(table, out);
+}
+
+}  // namespace foretrace

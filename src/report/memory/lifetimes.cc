@@ -1,0 +1,136 @@
+// How long blocks live, and which pile up from step to step.
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "report/memory/blocks.h"
+
+namespace foretrace {
+namespace {
+
+bool inside_op(const Allocation& block) {
+  return block.use == MemoryUse::workspace ||
+         (block.freed_by != kNoTask && block.freed_by == block.made_by);
+}
+
+/// The level in front of the first event at or behind each time; both in order.
+std::vector<Bytes> levels_at(const DeviceMemory& memory, const std::vector<Nanoseconds>& times) {
+  const std::vector<MemoryCurve::Point> curve = level_curve(memory);
+  std::vector<Bytes> levels;
+  std::size_t at = 0;
+  for (const Nanoseconds time : times) {
+    while (at + 1 < curve.size() && curve[at + 1].time < time) ++at;
+    levels.push_back(curve[at].allocated);
+  }
+  return levels;
+}
+
+std::optional<Bytes> median_growth(const std::vector<GrowthSection::Start>& starts) {
+  if (starts.size() < 3) return {};
+  std::vector<std::int64_t> changes;
+  for (std::size_t i = 2; i < starts.size(); ++i)
+    changes.push_back(starts[i].allocated.count - starts[i - 1].allocated.count);
+  std::sort(changes.begin(), changes.end());
+  return Bytes{changes[(changes.size() - 1) / 2]};
+}
+
+struct Pile {
+  std::map<std::int32_t, Bytes> by_step;
+  std::int64_t blocks = 0;
+};
+
+/// A block of the last step may be freed in the next, which was not recorded. One of a step before
+/// that has outlived a step; of the very first, it may be what is made only once.
+std::vector<LeakRow> leaks(const DeviceMemory& memory) {
+  std::map<std::pair<std::string, std::string>, Pile> piles;
+  const std::int32_t last = memory.steps.empty() ? -1 : memory.steps.back().step;
+  for (const TimedBlock& timed : memory.blocks) {
+    if (!timed.is_left || timed.was_there) continue;
+    const Allocation& block = memory.allocation(timed.allocation);
+    const std::int32_t step = memory.graph.task(block.made_by).step;
+    if (step < 0 || step == last) continue;
+    Pile& pile = piles[{maker_of(memory.graph, block), line_of(memory.graph, block)}];
+    pile.by_step[step] += block.bytes;
+    ++pile.blocks;
+  }
+  std::vector<LeakRow> rows;
+  for (const auto& [who, pile] : piles) {
+    if (pile.by_step.size() < 2) continue;
+    std::vector<Bytes> each;
+    for (const auto& [step, bytes] : pile.by_step) each.push_back(bytes);
+    std::sort(each.begin(), each.end());
+    rows.push_back(
+        {who.first, who.second, pile.blocks, std::ssize(each), each[(each.size() - 1) / 2]});
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const LeakRow& a, const LeakRow& b) { return a.per_step > b.per_step; });
+  return rows;
+}
+
+PeriodSection period_of(const DeviceMemory& memory) {
+  const MemoryPeriod found = memory_period(memory.graph, memory.events, memory.device);
+  PeriodSection section;
+  section.repeats = found.length > 0;
+  section.blocks = static_cast<std::int64_t>(found.length);
+  section.iterations = static_cast<std::int64_t>(found.repetitions);
+  if (!section.repeats) return section;
+  std::vector<std::uint32_t> made;
+  for (const MemoryEvent& event : memory.events) {
+    if (!event.frees) made.push_back(event.allocation);
+  }
+  section.first = static_cast<std::int64_t>(found.first);
+  const std::size_t end = found.first + found.length * found.repetitions;
+  if (end >= made.size()) return section;
+  const Allocation& block = memory.allocation(made[end]);
+  section.first_irregular = to_text(block.bytes) + " by " + maker_of(memory.graph, block) +
+                            ", block " + std::to_string(end);
+  return section;
+}
+
+}  // namespace
+
+void describe_lifetimes(const DeviceMemory& memory, const MemoryQuestion&, MemoryReport& report) {
+  LifetimeSection& section = report.lifetimes;
+  Decades decades;
+  std::vector<Nanoseconds> times;
+  for (const TimedBlock& timed : memory.blocks) {
+    const Allocation& block = memory.allocation(timed.allocation);
+    if (timed.was_there) {
+      ++section.was_there, section.was_there_bytes += block.bytes;
+      continue;
+    }
+    if (!memory.in_window(timed.made)) continue;
+    ++section.blocks, section.bytes += block.bytes;
+    if (timed.is_left) {
+      ++section.left, section.left_bytes += block.bytes;
+      continue;
+    }
+    if (inside_op(block)) ++section.inside_op, section.inside_op_bytes += block.bytes;
+    const Nanoseconds lifetime = timed.freed - timed.made;
+    times.push_back(lifetime);
+    TimeBin& bin = decades.at(lifetime);
+    ++bin.count, bin.bytes += block.bytes;
+  }
+  std::sort(times.begin(), times.end());
+  section.times = quantiles(times);
+  section.bins = decades.used();
+}
+
+void describe_growth(const DeviceMemory& memory, const MemoryQuestion& question,
+                     MemoryReport& report) {
+  GrowthSection& section = report.growth;
+  std::vector<Nanoseconds> times;
+  for (const auto& span : memory.steps) times.push_back(span.begin);
+  const std::vector<Bytes> levels = levels_at(memory, times);
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const auto step = static_cast<std::size_t>(memory.steps[i].step);
+    section.starts.push_back({memory.graph.steps()[step].name, levels[i]});
+  }
+  section.per_step = median_growth(section.starts);
+  report.period = period_of(memory);
+  section.candidates = leaks(memory);
+  if (section.candidates.size() > question.top) section.candidates.resize(question.top);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,78 @@
+// What blocks would take if an allocator knew the future: those of the step with the peak, as it
+// would repeat itself, at places planned ahead. Lifetimes are in events, so that what is made and
+// freed in one instant has its place too.
+
+#include <algorithm>
+
+#include "foretrace/block_pool.h"
+#include "report/memory/blocks.h"
+
+namespace foretrace {
+namespace {
+
+/// The time of a plan grows with the blocks and with how many of them live at the same time.
+constexpr std::size_t kMostPlanned = 8'000;
+
+struct EventRange {
+  std::int64_t first = 0, behind = 0;
+  std::string step;
+};
+
+EventRange planned_events(const DeviceMemory& memory, const MemoryReport& report) {
+  Nanoseconds from = memory.from, to = memory.to;
+  std::string step = report.step;
+  const Nanoseconds peak = report.peak_moment.time;
+  for (const auto& span : memory.steps) {
+    if (!step.empty() || peak < span.begin || peak >= span.end) continue;
+    from = span.begin, to = span.end;
+    step = memory.graph.steps()[static_cast<std::size_t>(span.step)].name;
+  }
+  const auto number = [&](Nanoseconds time) {
+    const auto at =
+        std::partition_point(memory.events.begin(), memory.events.end(),
+                             [&](const MemoryEvent& event) { return event.time < time; });
+    return static_cast<std::int64_t>(at - memory.events.begin());
+  };
+  return {number(from), to >= memory.end ? std::ssize(memory.events) : number(to), step};
+}
+
+/// Those that live in the range, from its begin to its end at most.
+std::vector<PoolBlock> living(const DeviceMemory& memory, const EventRange& range) {
+  std::vector<std::size_t> place(memory.graph.allocations().size());
+  std::vector<PoolBlock> blocks;
+  for (const TimedBlock& block : memory.blocks) {
+    place[block.allocation] = blocks.size();
+    blocks.push_back({memory.allocation(block.allocation).bytes, range.first - 1, range.behind});
+  }
+  for (std::int64_t i = 0; i < std::ssize(memory.events); ++i) {
+    const MemoryEvent& event = memory.events[static_cast<std::size_t>(i)];
+    PoolBlock& block = blocks[place[event.allocation]];
+    (event.frees ? block.freed : block.made) = std::clamp(i, range.first - 1, range.behind);
+  }
+  std::erase_if(blocks, [&](const PoolBlock& block) {
+    return block.freed < range.first || block.made >= range.behind || block.made >= block.freed;
+  });
+  return blocks;
+}
+
+}  // namespace
+
+void describe_pool(const DeviceMemory& memory, MemoryReport& report) {
+  EventRange range = planned_events(memory, report);
+  std::vector<PoolBlock> blocks = living(memory, range);
+  PoolSection& pool = report.pool;
+  pool.step = std::move(range.step);
+  pool.blocks = std::ssize(blocks);
+  pool.load = peak_load(blocks) + memory.unnamed;
+  if (blocks.size() > kMostPlanned) {
+    std::stable_sort(blocks.begin(), blocks.end(),
+                     [](const PoolBlock& a, const PoolBlock& b) { return a.bytes > b.bytes; });
+    pool.by_load = std::ssize(blocks) - static_cast<std::int64_t>(kMostPlanned);
+  }
+  const auto behind = blocks.end() - static_cast<std::ptrdiff_t>(pool.by_load);
+  pool.footprint = memory.unnamed + peak_load(std::vector<PoolBlock>(behind, blocks.end()));
+  blocks.erase(behind, blocks.end());
+  pool.footprint += plan_pool(blocks).footprint;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <string>
+
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+#include "foretrace/memory_report.h"
+#include "foretrace/step_name.h"
+#include "report/memory/blocks.h"
+
+namespace foretrace {
+namespace {
+
+/// What pinned copies reach over PCIe 3.0 x16 (measured in Capuchin, ASPLOS 2020).
+constexpr Bandwidth kUsualLink{12e9};
+
+std::string name_of_device(const Graph& graph, std::int32_t device) {
+  const auto number = static_cast<std::size_t>(device);
+  if (device < 0) return "host";
+  return number < graph.device_names().size() ? graph.device_names()[number] : std::string();
+}
+
+/// Of devices and host alike; a device goes before the host however much that holds.
+std::int32_t chosen_device(const std::vector<MemorySummary>& devices,
+                           const MemoryQuestion& question) {
+  const auto fuller = [](const MemorySummary& a, const MemorySummary& b) {
+    return std::pair(a.device >= 0, a.peak) < std::pair(b.device >= 0, b.peak);
+  };
+  if (!question.device) return std::max_element(devices.begin(), devices.end(), fuller)->device;
+  std::string all;
+  for (const MemorySummary& one : devices) {
+    if (one.device == *question.device) return one.device;
+    all += (all.empty() ? "" : ", ") + std::to_string(one.device);
+  }
+  throw Error("--device: the trace has memory events of " + all + ", not of " +
+              std::to_string(*question.device));
+}
+
+/// By the number in the name of steps, or their place where names have none.
+bool is_step(const Graph& graph, std::int32_t step, std::int64_t wanted) {
+  const auto parsed = step_name(graph.steps()[static_cast<std::size_t>(step)].name);
+  return parsed ? static_cast<std::int64_t>(parsed->number) == wanted : step == wanted;
+}
+
+void narrow_to_step(const Graph& graph, std::int64_t wanted, DeviceMemory& memory,
+                    MemoryReport& report) {
+  for (const auto& span : memory.steps) {
+    if (!is_step(graph, span.step, wanted)) continue;
+    memory.from = span.begin;
+    memory.to = span.end == memory.timeline.length ? memory.end : span.end;
+    report.step = graph.steps()[static_cast<std::size_t>(span.step)].name;
+    return;
+  }
+  if (memory.steps.empty()) throw Error("--step: the trace has no steps");
+  const auto name = [&](const DeviceMemory::StepSpan& span) {
+    return graph.steps()[static_cast<std::size_t>(span.step)].name;
+  };
+  throw Error("--step: there is no step " + std::to_string(wanted) + "; there are " +
+              name(memory.steps.front()) + " to " + name(memory.steps.back()));
+}
+
+void note_what_is_missing(const DeviceMemory& memory, MemoryReport& report) {
+  if (memory.unnamed > Bytes{}) {
+    report.notes.add(Severity::info,
+                     "in use before the recording and never freed in it: known by the sum alone",
+                     to_text(memory.unnamed));
+  }
+  const bool has_use = std::any_of(memory.blocks.begin(), memory.blocks.end(), [&](auto& block) {
+    return memory.allocation(block.allocation).use != MemoryUse::unknown;
+  });
+  if (!has_use) report.notes.add(Severity::info, "nothing tells what blocks are for");
+}
+
+/// What is not told is that of the device, if it is a known one.
+void take_from_model(MemoryQuestion& question, MemoryReport& report) {
+  const DeviceModel* model = device_recorded_as(report.device_name);
+  if (model) report.capacity = model->memory;
+  const bool is_told = question.out.bytes_per_second > 0 && question.in.bytes_per_second > 0;
+  if (is_told || report.device < 0) return;
+  const Bandwidth link = model ? model->host_link : kUsualLink;
+  question.out = question.in = link;
+  report.assumptions.push_back("copies to and from the host move " + to_text(link) +
+                               (model ? ", a figure recalled for " + model->name
+                                      : ", as over PCIe 3.0 x16; the device is not a known one") +
+                               " (--host-bandwidth)");
+}
+
+}  // namespace
+
+MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
+                             const MemoryQuestion& asked) {
+  MemoryQuestion question = asked;
+  MemoryReport report;
+  for (const MemoryCurve& curve : memory_curves(graph, timeline)) {
+    report.devices.push_back({.device = curve.device,
+                              .name = name_of_device(graph, curve.device),
+                              .peak = curve.peak,
+                              .reserved = {}});
+  }
+  if (report.devices.empty()) throw TraceError(std::string(kNoMemoryEvents));
+  report.device = chosen_device(report.devices, question);
+  report.device_name = name_of_device(graph, report.device);
+  take_from_model(question, report);
+  DeviceMemory memory = device_memory(graph, timeline, report.device);
+  if (question.step) narrow_to_step(graph, *question.step, memory, report);
+  report.from = memory.from, report.to = memory.to;
+  report.unnamed = memory.unnamed;
+  for (const auto& span : memory.steps) {
+    report.step_begins.push_back(
+        {graph.steps()[static_cast<std::size_t>(span.step)].name, span.begin});
+  }
+  describe_occupation(memory, question, report);
+  describe_lifetimes(memory, question, report);
+  describe_growth(memory, question, report);
+  describe_intervals(memory, question, report);
+  describe_pool(memory, report);
+  note_what_is_missing(memory, report);
+  for (const TimedBlock& block : memory.blocks) {
+    if (block.freed >= memory.from && block.made <= memory.to) report.held.push_back(block);
+  }
+  report.blocks = std::ssize(report.held);
+  return report;
+}
+
+}  // namespace foretrace

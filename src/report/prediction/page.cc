@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/prediction_page.h"
+#include "report/memory/layout.h"
+#include "report/prediction/sections.h"
+#include "report/prediction/timeline_json.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+/// Both keep a page of any trace below 6 MB.
+constexpr std::size_t kMostTasks = 400'000;
+constexpr std::size_t kMostBytesOfTimelines = 5'200'000;
+constexpr std::size_t kMostLevels = 6'000;  ///< Of all curves together, as far as they go.
+constexpr std::size_t kFewestLevels = 100;
+
+struct DrawnRuns {
+  std::vector<Drawing> drawings;
+  std::string json;
+};
+
+std::vector<TitledRun> titled(const PredictionPage& page, const std::vector<Drawing>& drawings) {
+  std::vector<TitledRun> runs = {{"now", page.now, drawings[0]}};
+  if (page.predicted) runs.push_back({"predicted", *page.predicted, drawings[1]});
+  return runs;
+}
+
+/// With as many tasks as fit.
+DrawnRuns drawn_runs(const PredictionPage& page) {
+  std::size_t most = kMostTasks;
+  while (true) {
+    DrawnRuns drawn;
+    const std::size_t each = page.predicted ? most / 2 : most;
+    drawn.drawings.push_back(drawing_of(page.now, each));
+    if (page.predicted) drawn.drawings.push_back(drawing_of(*page.predicted, each));
+    drawn.json = script_json(timeline_json(titled(page, drawn.drawings)));
+    std::size_t shown = 0;
+    for (const Drawing& drawing : drawn.drawings) shown += drawing.tasks_shown;
+    if (drawn.json.size() <= kMostBytesOfTimelines || shown == 0) return drawn;
+    const double room =
+        static_cast<double>(kMostBytesOfTimelines) / static_cast<double>(drawn.json.size());
+    most = static_cast<std::size_t>(0.95 * room * static_cast<double>(std::min(most, shown)));
+  }
+}
+
+/// [time, bytes] of each device, thinned.
+nlohmann::json levels_json(const Timeline& timeline) {
+  nlohmann::json all = nlohmann::json::array();
+  const std::size_t curves = std::max<std::size_t>(2 * timeline.memory.size(), 1);
+  for (const MemoryCurve& curve : timeline.memory) {
+    nlohmann::json points = nlohmann::json::array();
+    for (const MemoryCurve::Point& point :
+         thinned(curve.points, std::max(kMostLevels / curves, kFewestLevels)))
+      points.push_back({point.time.count(), point.allocated.count});
+    all.push_back({{"device", curve.device}, {"points", std::move(points)}});
+  }
+  return all;
+}
+
+nlohmann::json memory_json(const PredictionPage& page) {
+  nlohmann::json runs =
+      nlohmann::json::array({{{"title", "now"}, {"curves", levels_json(page.now.timeline)}}});
+  if (page.predicted) {
+    runs.push_back({{"title", "predicted"}, {"curves", levels_json(page.predicted->timeline)}});
+  }
+  return {{"limit", page.prediction.memory_limit.count},
+          {"has_times", page.prediction.has_times},
+          {"runs", std::move(runs)}};
+}
+
+std::string lead_html(const PredictionPage& page) {
+  const VerdictLines lines = verdict(page.prediction);
+  std::string html = "<p class=\"verdict\">" + html_text(lines.how_much) + "</p>\n<p>" +
+                     html_text(lines.how_sure) + "</p>\n";
+  if (!lines.fits.empty()) html += "<p>Does it fit? " + html_text(lines.fits) + "</p>\n";
+  if (!page.prediction.inputs.empty()) {
+    const std::size_t others = page.prediction.inputs.size() - 1;
+    html += "<p class=\"quiet\">From " + html_text(page.prediction.inputs.front().path) +
+            (others > 0 ? " and " + counted(static_cast<std::int64_t>(others), "other") : "") +
+            ".</p>\n";
+  }
+  const std::int32_t rank =
+      page.now.graph.lane_count() > 0 ? page.now.graph.lane(LaneId{0}).rank : 0;
+  if (page.prediction.inputs.size() > 1 || rank > 0)
+    html +=
+        "<p class=\"quiet\">The timelines are those of rank " + std::to_string(rank) + ".</p>\n";
+  return html;
+}
+
+}  // namespace
+
+void write_prediction_page(const PredictionPage& page, std::ostream& out) {
+  const Prediction& prediction = page.prediction;
+  const DrawnRuns drawn = drawn_runs(page);
+  std::vector<TitledRun> runs = titled(page, drawn.drawings);
+  if (!prediction.has_times) runs.clear();
+  const VerdictLines lines = verdict(prediction);
+  Page html{.title = "Foretrace: " + lines.what,
+            .heading = (is_what_if(prediction) ? "What if: " : "") + lines.what,
+            .lead = lead_html(page),
+            .sections = {},
+            .styles = {"page/prediction.css"},
+            .data = {},
+            .scripts = {}};
+  for (PageSection& section :
+       std::vector{time_section(page), timeline_section(runs), path_section(runs),
+                   schedule_section(runs), peaks_section(page), reactions_section(page),
+                   certainty_section(prediction), grounds_section(prediction)}) {
+    if (section.html.empty()) continue;
+    if (section.id == "timelines") {
+      html.data.push_back({"timeline-data", drawn.json});
+      html.scripts.insert(html.scripts.end(), {"page/timeline_data.js", "page/timeline.js"});
+    }
+    if (section.id == "memory") {
+      html.data.push_back({"memory-data", script_json(memory_json(page))});
+      html.scripts.push_back("page/levels.js");
+      html.has_charts = true;
+    }
+    html.sections.push_back(std::move(section));
+  }
+  write_page(html, out);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,269 @@
+// The sections that are about figures; those about timelines are in prediction_timeline.cc.
+
+#include "report/prediction/sections.h"
+
+#include <algorithm>
+
+#include "report/page_charts.h"
+#include "report/tables.h"
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+/// Bars leave some room on the right.
+constexpr double kWidestBar = 0.98;
+
+double bar_share(Nanoseconds part, Nanoseconds whole) {
+  if (whole <= 0ns) return 0;
+  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+double bar_share(Bytes part, Bytes whole) {
+  if (whole.count <= 0) return 0;
+  return static_cast<double>(part.count) / static_cast<double>(whole.count);
+}
+
+std::string html_list(const std::string& heading, const std::vector<std::string>& lines) {
+  if (lines.empty()) return {};
+  std::string html = heading.empty() ? "" : "<h3>" + html_text(heading) + "</h3>\n";
+  html += "<ul>\n";
+  for (const std::string& line : lines) html += "<li>" + html_text(line) + "</li>\n";
+  return html + "</ul>\n";
+}
+
+/// One bar of the parts of a step, on a scale that ends at `widest`.
+BarRow step_bar(const std::string& name, const std::vector<Share>& parts, Nanoseconds Share::*time,
+                Nanoseconds widest) {
+  BarRow row{.name = name, .parts = {}, .value = {}, .mark_tooltip = {}};
+  Nanoseconds at{0};
+  for (const Share& part : parts) {
+    const std::string part_name(part.name);
+    row.parts.push_back({.from = kWidestBar * bar_share(at, widest),
+                         .width = kWidestBar * bar_share(part.*time, widest),
+                         .label = part_name + ' ' + to_text(part.*time),
+                         .letter = part_name,
+                         .colour = "part-" + part_name,
+                         .tooltip = name + ", " + part_name + ": " + to_text(part.*time)});
+    at += part.*time;
+  }
+  row.value = to_text(at);
+  return row;
+}
+
+std::string time_bars(const Prediction& prediction) {
+  const auto all = shares(prediction);
+  const std::vector<Share> parts(all.begin(), all.end());
+  const bool what_if = is_what_if(prediction);
+  Nanoseconds before{0}, after{0};
+  for (const Share& part : parts) before += part.baseline, after += part.predicted;
+  const Nanoseconds widest = what_if ? std::max(before, after) : before;
+  std::vector<BarRow> rows = {step_bar("now", parts, &Share::baseline, widest)};
+  if (what_if) rows.push_back(step_bar("predicted", parts, &Share::predicted, widest));
+  std::vector<LegendEntry> legend;
+  for (const Share& part : parts) {
+    if (part.baseline > 0ns || part.predicted > 0ns)
+      legend.push_back({"part-" + std::string(part.name), std::string(part.name)});
+  }
+  return html_bars("Where the time of a step goes; the table below says the same", rows) +
+         html_legend(legend);
+}
+
+std::string device_name(std::int32_t device) {
+  return device < 0 ? "host" : "device " + std::to_string(device);
+}
+
+/// Bars of one device: allocated and reserved, now and predicted, and the limit across.
+std::vector<BarRow> peak_bars(const MemoryPeak& peak, const std::string& when, Bytes widest,
+                              Bytes limit) {
+  std::vector<BarRow> rows;
+  const auto add = [&](const std::string& what, Bytes bytes) {
+    const std::string name = device_name(peak.device) + ", " + what + ", " + when;
+    rows.push_back({.name = name,
+                    .parts = {{.from = 0,
+                               .width = kWidestBar * bar_share(bytes, widest),
+                               .label = {},
+                               .letter = {},
+                               .colour = what == "allocated" ? "part-compute" : "part-host",
+                               .tooltip = name + ": " + to_text(bytes)}},
+                    .value = to_text(bytes),
+                    .mark = limit > Bytes{} ? kWidestBar * bar_share(limit, widest) : -1,
+                    .mark_tooltip = "limit: " + to_text(limit)});
+  };
+  add("allocated", peak.peak_allocated);
+  if (peak.peak_reserved) add("reserved", *peak.peak_reserved);
+  if (peak.recorded_reserved) add("reserved as recorded", *peak.recorded_reserved);
+  return rows;
+}
+
+std::string memory_bars(const Prediction& prediction) {
+  Bytes widest = prediction.memory_limit;
+  for (const auto* peaks : {&prediction.baseline_memory, &prediction.predicted_memory}) {
+    for (const MemoryPeak& peak : *peaks) {
+      widest = std::max({widest, peak.peak_allocated, peak.peak_reserved.value_or(Bytes{}),
+                         peak.recorded_reserved.value_or(Bytes{})});
+    }
+  }
+  std::vector<BarRow> rows;
+  const auto add = [&](const std::vector<MemoryPeak>& peaks, const std::string& when) {
+    for (const MemoryPeak& peak : peaks) {
+      for (BarRow& row : peak_bars(peak, when, widest, prediction.memory_limit))
+        rows.push_back(std::move(row));
+    }
+  };
+  add(prediction.baseline_memory, "now");
+  if (asks_memory(prediction)) add(prediction.predicted_memory, "predicted");
+  std::string html = html_bars("Peaks of memory; the table below says the same", rows);
+  if (prediction.memory_limit > Bytes{}) {
+    html += "<p class=\"quiet\">The line across is the limit, " +
+            html_text(to_text(prediction.memory_limit)) + ".</p>\n";
+  }
+  return html;
+}
+
+Table input_table(const Prediction& prediction) {
+  Table table{.heading = {"file", "format", "sha256"}, .rows = {}, .left = {0, 1, 2}};
+  for (const InputFile& input : prediction.inputs)
+    table.rows.push_back({input.path, input.format, input.sha256});
+  return table;
+}
+
+/// Now, as predicted, and how far the prediction may be off, on one scale from 0.
+std::string interval_bars(const Prediction& prediction) {
+  const Nanoseconds widest =
+      std::max({prediction.upper, prediction.predicted.step_time, prediction.baseline.step_time});
+  const auto at = [&](Nanoseconds time) { return kWidestBar * bar_share(time, widest); };
+  const auto bar = [&](const std::string& name, Nanoseconds time) {
+    return BarRow{.name = name,
+                  .parts = {{.from = 0,
+                             .width = at(time),
+                             .label = {},
+                             .letter = {},
+                             .colour = "part-host",
+                             .tooltip = name + ": " + to_text(time)}},
+                  .value = to_text(time),
+                  .mark_tooltip = {}};
+  };
+  std::vector<BarRow> rows;
+  if (is_what_if(prediction)) rows.push_back(bar("now", prediction.baseline.step_time));
+  rows.push_back(bar(is_what_if(prediction) ? "predicted" : "now", prediction.predicted.step_time));
+  rows.push_back({.name = "may be",
+                  .parts = {{.from = at(prediction.lower),
+                             .width = at(prediction.upper - prediction.lower),
+                             .label = {},
+                             .letter = {},
+                             .colour = "part-input",
+                             .tooltip = "between " + to_text(prediction.lower) + " and " +
+                                        to_text(prediction.upper)}},
+                  .value = to_text(prediction.lower) + " to " + to_text(prediction.upper),
+                  .mark_tooltip = {}});
+  return html_bars("The interval of the prediction; the sentence below says the same", rows);
+}
+
+}  // namespace
+
+PageSection time_section(const PredictionPage& page) {
+  const Prediction& prediction = page.prediction;
+  PageSection section{.id = "time", .heading = "Where the time goes", .html = {}};
+  if (!prediction.has_times) return section;
+  section.html = time_bars(prediction) + html_table("Where the time goes", time_table(prediction)) +
+                 html_list("What was changed", changes(prediction)) +
+                 html_list("What came out of it", figures(prediction));
+  return section;
+}
+
+PageSection peaks_section(const PredictionPage& page) {
+  const Prediction& prediction = page.prediction;
+  PageSection section{.id = "memory", .heading = "Memory", .html = {}};
+  const Table table = memory_table(prediction);
+  if (table.rows.empty()) return section;
+  const std::string fits = verdict(prediction).fits;
+  if (!fits.empty()) section.html += "<p>Does it fit? " + html_text(fits) + "</p>\n";
+  section.html += memory_bars(prediction) + html_table("Peaks of memory", table);
+  section.html +=
+      "<h3>Allocated over time</h3>\n"
+      "<div class=\"controls\"><label>Device <select id=\"device\"></select></label> "
+      "<label><input type=\"checkbox\" id=\"follow\" checked> Follow the timeline</label></div>\n"
+      "<div id=\"levels\" role=\"img\" aria-label=\"Memory allocated over time; the table below "
+      "has it step by step\"></div>\n<div id=\"levels-table\"></div>\n";
+  return section;
+}
+
+PageSection reactions_section(const PredictionPage& page) {
+  PageSection section{.id = "reactions", .heading = "What it hangs on", .html = {}};
+  if (page.reactions.empty()) return section;
+  Nanoseconds most = 1ns;
+  for (const Reaction& reaction : page.reactions)
+    most = std::max(most, reaction.step_time - std::min(reaction.by_half, reaction.by_tenth));
+  Table table{.heading = {"if this took less time", "work in a step", "10 % less", "change",
+                          "50 % less", "change"},
+              .rows = {}};
+  std::vector<BarRow> rows;
+  for (const Reaction& reaction : page.reactions) {
+    const auto change = [&](Nanoseconds then) {
+      return change_text(static_cast<double>(reaction.step_time.count()),
+                         static_cast<double>(then.count()));
+    };
+    table.rows.push_back({reaction.what, to_text(reaction.work), to_text(reaction.by_tenth),
+                          change(reaction.by_tenth), to_text(reaction.by_half),
+                          change(reaction.by_half)});
+    const Nanoseconds tenth = std::max(0ns, reaction.step_time - reaction.by_tenth);
+    const Nanoseconds half = std::max(tenth, reaction.step_time - reaction.by_half);
+    const double first = kWidestBar * bar_share(tenth, most);
+    rows.push_back({.name = reaction.what,
+                    .parts = {{.from = 0,
+                               .width = first,
+                               .label = "10 %",
+                               .letter = {},
+                               .colour = "part-compute",
+                               .tooltip = "a tenth less: saves " + to_text(tenth)},
+                              {.from = first,
+                               .width = kWidestBar * bar_share(half - tenth, most),
+                               .label = "50 %",
+                               .letter = {},
+                               .colour = "part-host",
+                               .tooltip = "half: saves " + to_text(half)}},
+                    .value = change(reaction.by_half),
+                    .mark_tooltip = {}});
+  }
+  section.html =
+      "<p>Each kind of work is made faster by itself, all else staying as " +
+      std::string(is_what_if(page.prediction) ? "predicted" : "recorded") +
+      ", and the job is replayed. A long bar is worth working on; work without a bar is not what "
+      "steps wait for.</p>\n" +
+      html_bars("Time saved in a step; the table below says the same", rows) +
+      html_table("Step times if one kind of work were faster", table);
+  return section;
+}
+
+PageSection certainty_section(const Prediction& prediction) {
+  PageSection section{.id = "certainty", .heading = "How sure", .html = {}};
+  if (!prediction.has_times) return section;
+  section.html =
+      interval_bars(prediction) + "<p>" + html_text(verdict(prediction).how_sure) + "</p>\n";
+  Table table{.heading = {"because of", "lower by", "upper by", ""}, .rows = {}, .left = {0, 3}};
+  for (const IntervalPart& part : prediction.interval_parts)
+    table.rows.push_back({part.source, to_text(part.lower), to_text(part.upper), part.text});
+  if (!table.rows.empty()) section.html += html_table("Parts of the interval", table);
+  return section;
+}
+
+PageSection grounds_section(const Prediction& prediction) {
+  PageSection section{.id = "grounds", .heading = "What it rests on", .html = {}};
+  Table table{.heading = {"ground", "what is known"}, .rows = {}, .left = {0, 1}};
+  for (const Ground& ground : grounds(prediction))
+    table.rows.push_back({std::string(ground.heading), ground.sentence});
+  section.html = html_table("What the prediction rests on", table) +
+                 html_list("Assumes", prediction.assumptions) +
+                 html_list("Notes", note_texts(prediction));
+  if (!prediction.inputs.empty())
+    section.html += "<h3>Inputs</h3>\n" + html_table("Inputs", input_table(prediction));
+  if (!prediction.scenario_json.empty()) {
+    section.html +=
+        html_folded("The question, as a scenario with all its settings",
+                    "<pre tabindex=\"0\">" + html_text(prediction.scenario_json) + "</pre>\n");
+  }
+  return section;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,104 @@
+#include "scenario/advise/advised_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "foretrace/simulate.h"
+#include "scenario/check/step_cost.h"
+
+namespace foretrace {
+namespace {
+
+/// Gains below this are within what models leave out, however steady the job is.
+constexpr double kLeastNoise = 0.01;
+
+double share_of(Nanoseconds part, Nanoseconds whole) {
+  return whole <= 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+/// Tools that do not look into CUDA graphs record each as one piece of work.
+double share_of_whole_graphs(const Graph& graph) {
+  Nanoseconds whole{0}, all{0};
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind != TaskKind::kernel) continue;
+    all += task.duration;
+    if (graph.name(TaskId{i}).starts_with("CUDA graph ")) whole += task.duration;
+  }
+  return share_of(whole, all);
+}
+
+}  // namespace
+
+double AdvisedJob::unexplained() const {
+  const Unexplained& open = baseline.prediction.unexplained;
+  return std::min(1.0, share_of(open.lag + open.peers, open.window));
+}
+
+bool AdvisedJob::matters(Nanoseconds gain) const {
+  return static_cast<double>(gain.count()) > noise * static_cast<double>(now().count());
+}
+
+double spread_of_steps(const StepTimes& measured) {
+  std::vector<Nanoseconds> steps = measured.each;
+  if (steps.size() >= 2) steps.erase(steps.begin());
+  if (steps.size() < 2 || measured.step_time <= 0ns) return 0;
+  std::vector<Nanoseconds> off;
+  for (const Nanoseconds step : steps)
+    off.emplace_back(std::abs((step - measured.step_time).count()));
+  std::sort(off.begin(), off.end());
+  return share_of(off[off.size() / 2], measured.step_time);
+}
+
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own) {
+  AdvisedJob job{.inference = inference,
+                 .baseline = baseline_of(inference),
+                 .work = lane_work(inference.graph),
+                 .path = {}};
+  job.baseline.own = std::move(own);
+  const Timeline replayed = simulate(inference.graph, {.reasons = true, .memory = false});
+  job.path = path_shares(inference.graph, replayed);
+  job.spread = spread_of_steps(job.baseline.prediction.measured);
+  job.noise = std::max(kLeastNoise, job.spread);
+  job.whole_graphs = share_of_whole_graphs(inference.graph);
+  return job;
+}
+
+Scenario scenario_with(const std::vector<std::string>& uses) {
+  Scenario scenario;
+  for (const std::string& use : uses) {
+    scenario.transforms.push_back(read_transform_text(use));
+    scenario.uses.push_back(use);
+  }
+  return scenario;
+}
+
+Edited edited_by(const Graph& graph, const std::vector<std::string>& uses, bool details) {
+  Edited edited{.graph = graph.clone(), .timeline = {}, .applied = {}};
+  edited.applied = apply(scenario_with(uses), edited.graph);
+  edited.timeline = simulate(edited.graph, {.reasons = details, .memory = false});
+  edited.step_time = step_times(edited.graph, edited.timeline).step_time;
+  return edited;
+}
+
+LaneGain local_gain(const AdvisedJob& job, const Graph& edited) {
+  const std::vector<Nanoseconds> after = lane_work(edited);
+  LaneGain most;
+  for (std::size_t i = 0; i < job.work.size() && i < after.size(); ++i) {
+    if (job.work[i] - after[i] <= most.before - most.after) continue;
+    most = {edited.lane(LaneId{static_cast<std::uint32_t>(i)}).name, job.work[i], after[i]};
+  }
+  return most;
+}
+
+std::optional<Bytes> greatest_peak(const std::vector<MemoryPeak>& peaks, bool reserved) {
+  std::optional<Bytes> most;
+  for (const MemoryPeak& peak : peaks) {
+    const std::optional<Bytes> one = reserved ? peak.peak_reserved : peak.peak_allocated;
+    if (one && peak.device >= 0) most = std::max(most.value_or(*one), *one);
+  }
+  return most;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,59 @@
+#include "scenario/advise/confidence.h"
+
+#include "scenario/check/step_cost.h"
+#include "scenario/interval/ledger.h"
+
+namespace foretrace {
+namespace {
+
+/// Time without a cause above this share makes every what-if doubtful.
+constexpr double kMuchUnexplained = 0.2;
+
+/// A kind that was never compared counts as having so many; see ledger.h.
+constexpr int kAssumedOutcomes = 2;
+
+std::string share_text(double fraction) { return to_fixed(100 * fraction, 1) + " %"; }
+
+}  // namespace
+
+Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
+  if (!found.doubt.empty()) return {"low", found.doubt};
+  const double replay_error = job.baseline.prediction.replay_error;
+  if (replay_error > 0.01)
+    return {"low", "the unmodified replay is " + share_text(replay_error) + " off"};
+  if (job.unexplained() > kMuchUnexplained)
+    return {"low",
+            share_text(job.unexplained()) + " of the time is unexplained or up to other ranks"};
+  if (job.whole_graphs > kMuchUnexplained)
+    return {"low", share_text(job.whole_graphs) +
+                       " of kernel time is that of CUDA graphs whose kernels were not recorded"};
+  const ErrorScale error = error_scale(found.use, job.baseline.own);
+  if (error.outcomes <= kAssumedOutcomes) return {"low", "never compared with an outcome"};
+  const std::string& known = error.text;
+  const Nanoseconds after = scaled(found.upper, 1 / found.samples);
+  const Nanoseconds least = job.now() - after;
+  if (least <= 0ns) return {"low", known + "; it may as well bring nothing"};
+  if (!job.baseline.prediction.has_steps)
+    return {"medium", known + "; the recording has no steps, so that start and end count, too"};
+  if (2 * least < found.gain) return {"medium", known};
+  return {"high", known};
+}
+
+std::string doubt_of(const AdvisedJob& job, const Graph& edited, Nanoseconds gain) {
+  const Graph& graph = job.inference.graph;
+  const MeasuredSteps steps = measured_steps(graph);
+  TaskId longest = kNoTask;
+  Nanoseconds most{0};
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    const Task& task = graph.task(id);
+    if (task.kind != TaskKind::host || !steps.has(task)) continue;
+    const Nanoseconds left = edited.removed(id) ? 0ns : edited.task(id).duration;
+    if (task.duration - left > most) most = task.duration - left, longest = id;
+  }
+  if (longest == kNoTask || 2 * most <= gain) return {};
+  return "most of it is one piece of host work, \"" + std::string(graph.name(longest)) + "\" of " +
+         to_text(most) + ", which may well stay";
+}
+
+}  // namespace foretrace

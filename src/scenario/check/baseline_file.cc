@@ -1,0 +1,254 @@
+// The committed file: a line for each figure, each group of work and each holder of memory, in a
+// stable order, so that `git diff` shows what changed.
+
+#include <nlohmann/json.hpp>
+
+#include "foretrace/check.h"
+#include "foretrace/error.h"
+#include "foretrace/version.h"
+#include "scenario/json_file.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kBaselineSchema = "foretrace.baseline/1";
+
+std::string baseline_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <class Value>
+void put_unless_empty(Json& object, const char* key, const Value& value) {
+  if (value != Value{}) object[key] = value;
+}
+
+Json group_json(const JobGroup& group) {
+  Json object = {{"kind", group.kind}, {"count", group.count}};
+  put_unless_empty(object, "op", group.op);
+  put_unless_empty(object, "module", group.module);
+  put_unless_empty(object, "file", group.file);
+  put_unless_empty(object, "function", group.function);
+  put_unless_empty(object, "name", group.name);
+  for (const auto& [line, count] : group.lines) object["lines"].push_back({line, count});
+  put_unless_empty(object, "work_ns", group.work.count());
+  put_unless_empty(object, "hidden_ns", group.hidden.count());
+  put_unless_empty(object, "critical_ns", group.critical.count());
+  put_unless_empty(object, "bytes", group.bytes.count);
+  put_unless_empty(object, "aside", group.aside);
+  put_unless_empty(object, "pageable", group.pageable);
+  return object;
+}
+
+Json memory_json(const MemoryGroup& group) {
+  Json object = Json::object();
+  put_unless_empty(object, "op", group.op);
+  put_unless_empty(object, "module", group.module);
+  put_unless_empty(object, "file", group.file);
+  put_unless_empty(object, "function", group.function);
+  put_unless_empty(object, "line", group.line);
+  put_unless_empty(object, "peak_bytes", group.peak.count);
+  put_unless_empty(object, "kept_bytes", group.kept.count);
+  return object;
+}
+
+Json figure_json(const CheckBaseline& baseline, const std::string& name,
+                 const std::vector<std::int64_t>& values) {
+  Json object = {{"steps", values}};
+  if (const auto limit = baseline.fail.find(name); limit != baseline.fail.end())
+    object["fail"] = limit->second.text;
+  if (const auto limit = baseline.warn.find(name); limit != baseline.warn.end())
+    object["warn"] = limit->second.text;
+  return object;
+}
+
+/// Typed access that says what is missing.
+template <class Value>
+Value needed(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw Error("must have a key \"" + std::string(key) + "\"");
+  try {
+    return found->template get<Value>();
+  } catch (const Json::exception&) {
+    throw Error(std::string(key) + ": must be of another type, got " + baseline_line(*found));
+  }
+}
+
+/// Nothing a job does is larger; sums of such numbers do not overflow.
+constexpr std::int64_t kGreatestAmount = 1'000'000'000'000'000'000;
+
+std::int64_t bounded(std::int64_t amount) {
+  if (amount > kGreatestAmount || amount < -kGreatestAmount)
+    throw Error("must be at most 10^18, got " + std::to_string(amount));
+  return amount;
+}
+
+template <class Value>
+Value optional_value(const Json& object, const char* key) {
+  return object.contains(key) ? needed<Value>(object, key) : Value{};
+}
+
+std::int64_t amount(const Json& object, const char* key) {
+  return bounded(optional_value<std::int64_t>(object, key));
+}
+
+const Json& needed_section(const Json& object, const char* key, bool is_list) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw Error("must have a key \"" + std::string(key) + "\"");
+  if (is_list ? !found->is_array() : !found->is_object())
+    throw Error(std::string(key) + ": must be " + (is_list ? "a list" : "an object"));
+  return *found;
+}
+
+JobGroup read_group(const Json& object) {
+  if (!object.is_object()) throw Error("must be an object");
+  JobGroup group;
+  group.kind = needed<std::string>(object, "kind");
+  group.count = bounded(needed<std::int64_t>(object, "count"));
+  group.op = optional_value<std::string>(object, "op");
+  group.module = optional_value<std::string>(object, "module");
+  group.file = optional_value<std::string>(object, "file");
+  group.function = optional_value<std::string>(object, "function");
+  group.name = optional_value<std::string>(object, "name");
+  group.lines = optional_value<std::vector<std::pair<int, std::int64_t>>>(object, "lines");
+  group.work = Nanoseconds(amount(object, "work_ns"));
+  group.hidden = Nanoseconds(amount(object, "hidden_ns"));
+  group.critical = Nanoseconds(amount(object, "critical_ns"));
+  group.bytes = Bytes{amount(object, "bytes")};
+  group.aside = amount(object, "aside");
+  group.pageable = amount(object, "pageable");
+  return group;
+}
+
+MemoryGroup read_memory(const Json& object) {
+  if (!object.is_object()) throw Error("must be an object");
+  MemoryGroup group;
+  group.op = optional_value<std::string>(object, "op");
+  group.module = optional_value<std::string>(object, "module");
+  group.file = optional_value<std::string>(object, "file");
+  group.function = optional_value<std::string>(object, "function");
+  group.line = optional_value<int>(object, "line");
+  group.peak = Bytes{amount(object, "peak_bytes")};
+  group.kept = Bytes{amount(object, "kept_bytes")};
+  return group;
+}
+
+/// What tells groups apart, and how many there are; the kinds of host work vary with the recorder.
+std::string structure_line(const JobGroup& group) {
+  return baseline_line(Json{group.kind, group.op, group.module, group.file, group.function,
+                            group.name, group.count, group.aside, group.pageable,
+                            group.bytes.count});
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): finds differences, not malice.
+void hash_text(std::uint64_t& hash, std::string_view text) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+}
+
+void read_figures(const Json& figures, CheckBaseline& baseline) {
+  for (const auto& [name, object] : figures.items()) {
+    within("metrics: " + name, [&, &name = name, &object = object] {
+      const FigureEntry& entry = figure_entry(name);
+      if (!object.is_object()) throw Error("must be an object");
+      baseline.summary.figures[name] = needed<std::vector<std::int64_t>>(object, "steps");
+      if (baseline.summary.figures[name].empty()) throw Error("steps: must not be empty");
+      for (const std::int64_t value : baseline.summary.figures[name]) bounded(value);
+      for (const auto& [key, limits] :
+           {std::pair("fail", &baseline.fail), std::pair("warn", &baseline.warn)}) {
+        if (object.contains(key))
+          (*limits)[name] = parse_limit(needed<std::string>(object, key), entry);
+      }
+    });
+  }
+}
+
+template <class Read, class Group>
+void read_list(const Json& document, const char* key, Read read, std::vector<Group>& groups) {
+  const Json& list = needed_section(document, key, true);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    within(std::string(key) + "[" + std::to_string(i) + "]",
+           [&] { groups.push_back(read(list[i])); });
+  }
+}
+
+CheckBaseline parse_baseline(const Json& document) {
+  if (!document.is_object() || optional_value<std::string>(document, "schema") != kBaselineSchema)
+    throw Error("must be a baseline (\"schema\": \"" + std::string(kBaselineSchema) +
+                "\"), as check --bless writes it");
+  const int model = needed<int>(document, "model");
+  if (model != kCheckModel)
+    throw Error("must be made by model " + std::to_string(kCheckModel) + ", got model " +
+                std::to_string(model) + " of foretrace " + needed<std::string>(document, "tool") +
+                "; what these find cannot be compared: make it anew with --bless");
+  CheckBaseline baseline;
+  baseline.tool = needed<std::string>(document, "tool");
+  baseline.scenario = baseline_line(needed_section(document, "scenario", false));
+  baseline.fingerprint = needed<std::string>(document, "fingerprint");
+  baseline.summary.device = optional_value<std::string>(document, "device");
+  baseline.summary.detail = needed<int>(document, "detail");
+  if (baseline.summary.detail < 0 || baseline.summary.detail > kCoarsestDetail)
+    throw Error("detail: must be from 0 to " + std::to_string(kCoarsestDetail) + ", got " +
+                std::to_string(baseline.summary.detail));
+  baseline.summary.rank = needed<int>(document, "rank");
+  read_figures(needed_section(document, "metrics", false), baseline);
+  read_list(document, "work", read_group, baseline.summary.groups);
+  read_list(document, "memory", read_memory, baseline.summary.memory);
+  return baseline;
+}
+
+}  // namespace
+
+std::string structure_fingerprint(const JobSummary& summary) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const JobGroup& group : summary.groups) {
+    if (group.kind != "host" && group.kind != "input")
+      hash_text(hash, structure_line(group) + "\n");
+  }
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash >> shift & 15U];
+  return text;
+}
+
+CheckBaseline parse_baseline_text(std::string_view text) {
+  return parse_baseline(parse_json_text(text));
+}
+
+CheckBaseline read_baseline(const std::string& path) {
+  const Json document = read_json_file(path);
+  return within(path, [&] { return parse_baseline(document); });
+}
+
+std::string write_baseline(const CheckBaseline& baseline) {
+  const JobSummary& summary = baseline.summary;
+  std::string text = "{\n";
+  const auto entry = [&](const char* key, const Json& value) {
+    text += "  " + baseline_line(key) + ": " + baseline_line(value) + ",\n";
+  };
+  entry("schema", kBaselineSchema);
+  entry("model", kCheckModel);
+  entry("tool", baseline.tool);
+  entry("scenario", Json::parse(baseline.scenario));
+  entry("fingerprint", baseline.fingerprint);
+  entry("device", summary.device);
+  entry("rank", summary.rank);
+  entry("detail", summary.detail);
+  text += "  \"metrics\": {\n";
+  std::size_t left = summary.figures.size();
+  for (const auto& [name, values] : summary.figures) {
+    text += "    " + baseline_line(name) + ": " +
+            baseline_line(figure_json(baseline, name, values)) + (--left > 0 ? ",\n" : "\n");
+  }
+  text += "  },\n";
+  const auto list = [&](const char* key, const auto& groups, const auto& to_line, const char* end) {
+    text += "  " + baseline_line(key) + ": [\n";
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      text += "    " + baseline_line(to_line(groups[i])) + (i + 1 < groups.size() ? ",\n" : "\n");
+    text += end;
+  };
+  list("work", summary.groups, group_json, "  ],\n");
+  list("memory", summary.memory, memory_json, "  ]\n}\n");
+  return text;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,327 @@
+// From changes to causes: what changed at one place is one cause, told by the change that says
+// most, and weighed by replaying the job without all of them.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "scenario/check/changes.h"
+#include "scenario/check/words.h"
+
+namespace foretrace {
+namespace {
+
+/// Replays take long on large jobs, and nobody reads more causes than this.
+constexpr std::size_t kMostReplays = 10;
+constexpr std::size_t kMostCauses = 20;
+
+using ClusterKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+
+struct Cluster {
+  std::vector<const WorkChange*> changes;
+  const WorkChange* headline = nullptr;
+  Nanoseconds local{0};
+  CheckCause cause;
+  Standing standing = Standing::passed;
+};
+
+ClusterKey cluster_key(const WorkChange& change) {
+  const std::string op = change.op.substr(0, change.op.find('/'));
+  // Without a place only the name of the work tells one cause from another.
+  const bool has_place = !op.empty() || !change.file.empty();
+  const std::string module = without_instances(change.module.substr(0, change.module.find(" (")));
+  return {op, module, change.file, change.function,
+          has_place ? "" : change.kind + " " + change.after.name};
+}
+
+bool is_host_work(const std::string& kind) {
+  return kind == "host" || kind == "launch" || kind == "sync" || kind == "input";
+}
+
+/// Whether the change is of the sort that makes the figure worse.
+bool weighs_on(const WorkChange& change, const std::string& figure) {
+  const bool more = change.more() > 0;
+  const bool slower = change.added() > 0ns;
+  const bool moves = is_copy_kind(change.kind);
+  const bool is_collective = change.kind == "collective";
+  const bool is_copy = moves && !is_collective;
+  if (figure == "step_time") return slower || more || change.bared() > 0ns;
+  if (figure == "syncs") return change.kind == "sync" && more;
+  if (figure == "event_waits") return is_event_wait(change);
+  if (figure == "kernels") return change.kind == "kernel" && more;
+  if (figure == "launches") return change.kind == "launch" && more;
+  if (figure == "kernel_time") return change.kind == "kernel" && slower;
+  if (figure == "collective_time") return is_collective && slower;
+  if (figure == "collectives") return is_collective && more;
+  if (figure == "bytes_communicated")
+    return is_collective && change.after.bytes > change.before.bytes;
+  if (figure == "copies") return is_copy && more;
+  if (figure == "copy_time") return is_copy && slower;
+  if (figure == "bytes_copied") return is_copy && change.after.bytes > change.before.bytes;
+  if (figure == "pageable_copies") return is_copy && change.after.pageable > change.before.pageable;
+  if (figure == "host_time") return is_host_work(change.kind) && slower;
+  if (figure == "input_stall") return change.kind == "input" && slower;
+  if (figure == "overlap" || figure == "overlap_possible")
+    return is_event_wait(change) || (moves && (change.bared() > 0ns || more));
+  if (figure == "exposed_copy") return is_copy && (change.bared() > 0ns || slower);
+  if (figure == "exposed_communication") return is_collective && (change.bared() > 0ns || slower);
+  return false;
+}
+
+std::int64_t worsening(const CheckedFigure& figure) {
+  const std::int64_t change = figure.after.value_or(0) - figure.before.value_or(0);
+  return figure.less_is_worse ? -change : change;
+}
+
+/// Small parts of a slowdown explain nothing.
+bool is_large_enough(const Cluster& cluster, const CheckedFigure& figure) {
+  if (figure.unit != FigureUnit::time) return true;
+  const Nanoseconds size =
+      figure.name == "step_time" ? cluster.cause.effect.value_or(cluster.local / 3) : cluster.local;
+  return size.count() * 20 >= worsening(figure);
+}
+
+class CauseFinder {
+ public:
+  explicit CauseFinder(const CausesQuestion& question) : question_(question) {
+    for (const CheckedFigure& figure : question.figures) {
+      if (figure.standing >= Standing::warned) worse_.push_back(&figure);
+    }
+    std::stable_sort(worse_.begin(), worse_.end(),
+                     [](const auto* a, const auto* b) { return a->standing > b->standing; });
+  }
+
+  std::vector<CheckCause> causes() {
+    if (worse_.empty()) return {};
+    const WorkChanges changes = work_changes(question_.before, question_.after.groups);
+    for (const GeneralChange& general : changes.general) add_general(general);
+    const std::vector<WorkChange> merged = merged_instances(changes.changes);
+    for (const WorkChange& change : merged) cluster(change);
+    weigh_clusters();
+    add_memory();
+    std::stable_sort(found_.begin(), found_.end(), [](const Cluster& a, const Cluster& b) {
+      const auto rank = [](const Cluster& one) {
+        return std::tuple(one.standing, one.cause.effect.value_or(0ns), one.cause.local,
+                          one.cause.bytes);
+      };
+      return rank(a) > rank(b);
+    });
+    std::vector<CheckCause> causes;
+    for (const Cluster& one : found_) {
+      if (causes.size() < kMostCauses) causes.push_back(one.cause);
+    }
+    return causes;
+  }
+
+ private:
+  void add_general(const GeneralChange& general) {
+    Cluster one;
+    one.local = scaled(general.before, general.factor - 1);
+    const std::string work = general.kind == "kernel"  ? "kernels take "
+                             : general.kind == "input" ? "loading takes "
+                                                       : "host work takes ";
+    one.cause.what =
+        work + to_fixed(general.factor, 2) +
+        " times as long throughout, at no one place: the machine, its clock or its neighbours";
+    one.cause.kind = general.kind;
+    one.cause.local = one.local;
+    std::vector<TakenAway> taken;
+    for (const std::uint32_t group : general.now)
+      taken.push_back({.group = group, .left = 1 / general.factor, .freed_syncs = 0, .lines = {}});
+    one.cause.effect = effect_of(question_.job, question_.grouping, taken);
+    for (const CheckedFigure* figure : worse_) {
+      const bool touches = figure->name == "step_time" || figure->name == general.kind + "_time" ||
+                           (general.kind == "input" && figure->name == "input_stall");
+      if (!touches || !is_large_enough(one, *figure)) continue;
+      one.standing = figure->standing, one.cause.figure = figure->name;
+      return found_.push_back(std::move(one));
+    }
+  }
+
+  void cluster(const WorkChange& change) {
+    Cluster& one = clusters_[cluster_key(change)];
+    one.changes.push_back(&change);
+    one.local += std::max(0ns, std::max(change.added(), change.bared()));
+    if (one.headline == nullptr || rank(change) > rank(*one.headline)) one.headline = &change;
+  }
+
+  static std::pair<int, Nanoseconds> rank(const WorkChange& change) {
+    return {telling_rank(change), change.added()};
+  }
+
+  void weigh_clusters() {
+    std::vector<Cluster*> order;
+    for (auto& [key, one] : clusters_) order.push_back(&one);
+    // Waits cost more than the calls that wait, so they are weighed first.
+    std::stable_sort(order.begin(), order.end(), [](const Cluster* a, const Cluster* b) {
+      const auto first = [](const Cluster* one) {
+        return std::tuple(one->headline->kind == "sync" && one->headline->more() > 0, one->local);
+      };
+      return first(a) > first(b);
+    });
+    std::size_t replays = 0;
+    for (Cluster* one : order) {
+      if (!touches_worse(*one)) continue;
+      describe(*one);
+      if (replays++ < kMostReplays) weigh(*one);
+      keep_if_it_explains(std::move(*one));
+    }
+  }
+
+  bool touches_worse(const Cluster& one) const {
+    return std::any_of(worse_.begin(), worse_.end(), [&](const CheckedFigure* figure) {
+      return std::any_of(one.changes.begin(), one.changes.end(), [&](const WorkChange* change) {
+        return weighs_on(*change, figure->name);
+      });
+    });
+  }
+
+  void keep_if_it_explains(Cluster one) {
+    for (const CheckedFigure* figure : worse_) {
+      const bool weighs =
+          std::any_of(one.changes.begin(), one.changes.end(),
+                      [&](const WorkChange* change) { return weighs_on(*change, figure->name); });
+      if (!weighs || !is_large_enough(one, *figure)) continue;
+      one.standing = figure->standing;
+      one.cause.figure = figure->name;
+      found_.push_back(std::move(one));
+      return;
+    }
+  }
+
+  void describe(Cluster& one) const {
+    const WorkChange& change = *one.headline;
+    CheckCause& cause = one.cause;
+    cause.what = change_words(change) + companions(one);
+    cause.kind = change.kind;
+    cause.local = one.local;
+    cause.count_before = change.before.count, cause.count_after = change.after.count;
+    cause.file = change.file;
+    const std::vector<int> lines = new_lines(change.before, change.after);
+    if (!lines.empty()) {
+      cause.line = lines.front();
+    } else if (!change.after.lines.empty()) {
+      cause.line = change.after.lines.front().first;
+    }
+    cause.where = place_words(change, cause.line);
+    if (cause.where.empty()) cause.where = position(change);
+  }
+
+  /// What else on devices changed at the place: a copy that came with a wait.
+  static std::string companions(const Cluster& one) {
+    constexpr int kLeastTelling = 5;
+    constexpr std::size_t kMostCompanions = 2;
+    std::vector<const WorkChange*> others;
+    for (const WorkChange* change : one.changes) {
+      if (change != one.headline && telling_rank(*change) >= kLeastTelling)
+        others.push_back(change);
+    }
+    std::stable_sort(others.begin(), others.end(),
+                     [](const WorkChange* a, const WorkChange* b) { return rank(*a) > rank(*b); });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(others.size(), kMostCompanions); ++i)
+      text += (i == 0 ? ", with " : " and ") + change_words(*others[i]);
+    if (others.size() > kMostCompanions)
+      text += " and " + std::to_string(others.size() - kMostCompanions) + " more changes";
+    return text;
+  }
+
+  /// Between which work of the same lane it stands, for what nothing else tells where it is.
+  std::string position(const WorkChange& change) const {
+    TaskId longest = kNoTask;
+    const Graph& graph = question_.job.graph;
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const std::uint32_t group = question_.grouping.group_of[i];
+      if (std::find(change.now.begin(), change.now.end(), group) == change.now.end()) continue;
+      if (longest == kNoTask || graph.task(TaskId{i}).duration > graph.task(longest).duration)
+        longest = TaskId{i};
+    }
+    if (longest == kNoTask) return {};
+    const std::string behind = named(graph.previous(longest));
+    const std::string front = named(graph.next(longest));
+    if (!behind.empty() && !front.empty()) return "the place between " + behind + " and " + front;
+    if (!behind.empty()) return "the place behind " + behind;
+    return front.empty() ? front : "the place in front of " + front;
+  }
+
+  std::string named(TaskId task) const {
+    const ObservedJob& job = question_.job;
+    if (task == kNoTask || job.graph.task(task).kind == TaskKind::marker) return {};
+    const std::string_view op =
+        index(task) < job.recorded_tasks ? job.sites.op(task) : std::string_view();
+    const bool on_device = runs_on_device(job.graph.task(task).kind);
+    return plain_name(op.empty() ? job.graph.name(task) : op, op.empty() && on_device);
+  }
+
+  void weigh(Cluster& one) const {
+    std::vector<TakenAway> taken;
+    for (const WorkChange* change : one.changes) {
+      TakenAway part;
+      const Nanoseconds excess = std::max(change->added(), change->bared());
+      if (change->after.work > 0ns && excess > 0ns) {
+        part.left = std::max(0.0, 1 - static_cast<double>(excess.count()) /
+                                          static_cast<double>(change->after.work.count()));
+      } else {
+        part.left = 1;
+      }
+      if (change->kind == "sync" && change->more() > 0) {
+        part.freed_syncs = change->more();
+        part.lines = new_lines(change->before, change->after);
+      }
+      for (const std::uint32_t group : change->now) {
+        part.group = group;
+        taken.push_back(part);
+      }
+    }
+    one.cause.effect = effect_of(question_.job, question_.grouping, taken);
+  }
+
+  void add_memory() {
+    for (const CheckedFigure* figure : worse_) {
+      const bool is_peak = figure->name == "peak_allocated" || figure->name == "peak_reserved";
+      if (is_peak) add_memory_causes(*figure, &MemoryGroup::peak, "at the peak");
+      if (figure->name == "memory_growth")
+        add_memory_causes(*figure, &MemoryGroup::kept, "in each step, never freed");
+    }
+  }
+
+  void add_memory_causes(const CheckedFigure& figure, Bytes MemoryGroup::*part,
+                         const std::string& how) {
+    using Key = std::tuple<std::string, std::string, std::string, std::string>;
+    const auto key_of = [](const MemoryGroup& group) {
+      return Key(group.op, group.module, group.file, group.function);
+    };
+    if (!told_of_memory_.insert(how).second) return;
+    std::map<Key, Bytes> then;
+    for (const MemoryGroup& group : question_.before.memory) then[key_of(group)] += group.*part;
+    for (const MemoryGroup& group : question_.after.memory) {
+      const Bytes more = group.*part - then[key_of(group)];
+      if (more.count <= 0 || more.count * 20 < worsening(figure)) continue;
+      Cluster one;
+      one.standing = figure.standing;
+      WorkChange place;
+      place.module = group.module, place.file = group.file, place.function = group.function;
+      one.cause.what = "+" + to_text(more) + " " + how + ": " +
+                       (group.op.empty() ? "memory of no known op" : group.op);
+      one.cause.where = place_words(place, group.line);
+      one.cause.file = group.file, one.cause.line = group.line;
+      one.cause.kind = "memory", one.cause.bytes = more, one.cause.figure = figure.name;
+      found_.push_back(std::move(one));
+    }
+  }
+
+  const CausesQuestion& question_;
+  std::vector<const CheckedFigure*> worse_;  ///< Most severe first.
+  std::map<ClusterKey, Cluster> clusters_;
+  std::vector<Cluster> found_;
+  std::set<std::string> told_of_memory_;
+};
+
+}  // namespace
+
+std::vector<CheckCause> causes_of(const CausesQuestion& question) {
+  return CauseFinder(question).causes();
+}
+
+}  // namespace foretrace

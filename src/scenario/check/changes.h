@@ -1,0 +1,71 @@
+#pragma once
+
+// What is different between two summaries of a job, place by place, and what each difference costs.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "foretrace/check.h"
+#include "scenario/check/job_summary.h"
+
+namespace foretrace {
+
+/// One kind of work at one place, then and now.
+struct WorkChange {
+  JobGroup before, after;  ///< Sums where several groups correspond. Empty where there is none.
+  std::vector<std::uint32_t> now;  ///< Groups of the job that is judged.
+  std::string kind, op, module, file, function;
+  std::string replaced;       ///< Names of what is gone where other names took its place.
+  double expected = 1;        ///< By how much all work of the kind is slower.
+  Nanoseconds added() const;  ///< Work beyond what was expected.
+  std::int64_t more() const { return after.count - before.count; }
+  Nanoseconds bared() const;  ///< No longer hidden behind kernels.
+};
+
+/// Work of one kind that is slower everywhere.
+struct GeneralChange {
+  std::string kind;  ///< "kernel", "host"
+  double factor = 1;
+  Nanoseconds before{0};
+  std::vector<std::uint32_t> now;
+};
+
+struct WorkChanges {
+  std::vector<WorkChange> changes;  ///< Those with something worse, in a stable order.
+  std::vector<GeneralChange> general;
+};
+/// The same change in several instances of a module is one.
+std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes);
+
+WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after);
+
+/// What to take out of the job to see what it costs.
+struct TakenAway {
+  std::uint32_t group = 0;
+  double left = 0;               ///< Of the work of each of its tasks.
+  std::int64_t freed_syncs = 0;  ///< In a step, these many no longer wait.
+  std::vector<int> lines;        ///< Those that are to be freed first.
+};
+
+/// By how much the step would be shorter.
+Nanoseconds effect_of(const ObservedJob& job, const Grouping& grouping,
+                      const std::vector<TakenAway>& taken);
+
+struct CausesQuestion {
+  const ObservedJob& job;
+  const Grouping& grouping;
+  const JobSummary& before;
+  const JobSummary& after;
+  const std::vector<CheckedFigure>& figures;
+};
+/// Of the figures that are worse, greatest first.
+std::vector<CheckCause> causes_of(const CausesQuestion& question);
+
+/// The lines of `after` that have no counterpart in `before`, which may have moved as a whole.
+std::vector<int> new_lines(const JobGroup& before, const JobGroup& after);
+
+/// `file` as it is called from the root of the sources; unchanged if it is not found there.
+std::string file_in_sources(const std::string& file, const std::string& source_root);
+
+}  // namespace foretrace

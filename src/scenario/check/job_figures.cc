@@ -1,0 +1,158 @@
+// The figures of a job, step by step, so that their variation is known.
+
+#include <algorithm>
+#include <cmath>
+
+#include "foretrace/simulate.h"
+#include "foretrace/stalls.h"
+#include "scenario/check/job_summary.h"
+
+namespace foretrace {
+namespace {
+
+using Figures = std::map<std::string, std::vector<std::int64_t>>;
+
+constexpr std::int64_t kShareWhole = 1'000'000;
+
+std::int64_t share_of(std::int64_t part, std::int64_t whole) {
+  return whole <= 0 ? 0
+                    : std::llround(static_cast<double>(part) / static_cast<double>(whole) *
+                                   static_cast<double>(kShareWhole));
+}
+
+/// Sums of what each step has of each kind of work.
+class FigureSums {
+ public:
+  explicit FigureSums(const ObservedJob& job)
+      : job_(job),
+        steps_(job.graph),
+        concealment_(job.graph, job.timeline),
+        seen_(job.trace.hosts.size(), 0),
+        moved_(steps_.count(), 0),
+        hidden_(steps_.count(), 0) {
+    for (const char* name :
+         {"kernels", "launches", "syncs", "event_waits", "copies", "pageable_copies", "kernel_time",
+          "copy_time", "host_time", "bytes_copied", "collectives"})
+      figures_[name].assign(steps_.count(), 0);
+    for (std::uint32_t i = 0; i < job.graph.lane_count(); ++i) {
+      for (TaskId task = job.graph.first(LaneId{i}); task != kNoTask; task = job.graph.next(task))
+        take(task);
+    }
+    for (std::size_t step = 0; step < steps_.count(); ++step) {
+      if (moved_[step] > 0) figures_["overlap"].push_back(share_of(hidden_[step], moved_[step]));
+    }
+  }
+  Figures take_figures() { return std::move(figures_); }
+
+ private:
+  void take(TaskId id) {
+    const Task& task = job_.graph.task(id);
+    const std::optional<std::size_t> column = steps_.column(task.step);
+    if (task.kind == TaskKind::marker || !column) return;
+    column_ = *column;
+    if (runs_on_device(task.kind)) return take_device(id, task);
+    const LaneKind lane = job_.graph.lane(job_.graph.lane_of(id)).kind;
+    if (lane != LaneKind::host_thread) return;
+    if (task.kind != TaskKind::input) add("host_time", task.duration.count());
+    const std::uint32_t record = host_record(job_, id);
+    const bool is_first = record == kNone || seen_[record] == 0;
+    if (record != kNone) seen_[record] = 1;
+    if (task.kind == TaskKind::launch) add("launches", 1);
+    if (!is_first) return;
+    if (is_synchronizing(job_, id)) add("syncs", 1);
+    if (job_.graph.name(id).find("StreamWaitEvent") != std::string_view::npos)
+      add("event_waits", 1);
+  }
+
+  void take_device(TaskId id, const Task& task) {
+    if (moves_bytes(task.kind)) {
+      moved_[column_] += task.duration.count();
+      hidden_[column_] += concealment_.hidden(id).count();
+    }
+    if (task.kind == TaskKind::kernel) {
+      add("kernels", 1);
+      add("kernel_time", task.duration.count());
+    } else if (task.kind == TaskKind::collective) {
+      add("collectives", 1);
+      add("collective_time", task.duration.count());
+      add("bytes_communicated", task.bytes.count);
+    } else if (task.kind != TaskKind::fill) {
+      add("copies", 1);
+      add("copy_time", task.duration.count());
+      add("bytes_copied", task.bytes.count);
+      if (is_pageable(job_.graph.name(id))) add("pageable_copies", 1);
+    }
+  }
+
+  void add(const std::string& name, std::int64_t amount) {
+    std::vector<std::int64_t>& values = figures_[name];
+    values.resize(steps_.count(), 0);
+    values[column_] += amount;
+  }
+
+  const ObservedJob& job_;
+  SteadySteps steps_;
+  Concealment concealment_;
+  std::vector<char> seen_;
+  std::vector<std::int64_t> moved_, hidden_;
+  std::size_t column_ = 0;
+  Figures figures_;
+};
+
+/// Which share of copies and collectives the structure lets run beside kernels, whatever anything
+/// takes: replayed with all work of devices taking the same time, and that of hosts none.
+std::vector<std::int64_t> possible_overlap(const ObservedJob& job, const SteadySteps& steps) {
+  Graph graph = job.graph.clone();
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    Task& task = graph.task(TaskId{i});
+    task.duration = runs_on_device(task.kind) ? 1us : 0ns;
+    task.gap = 0ns;
+  }
+  graph.change_dependencies([](Dependency& wait) { wait.lag = 0ns; });
+  const Timeline timeline = simulate(graph, {.reasons = false, .memory = false});
+  const Concealment concealment(graph, timeline);
+  std::vector<std::int64_t> moved(steps.count(), 0), hidden(steps.count(), 0), shares;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    const std::optional<std::size_t> column = steps.column(task.step);
+    if (graph.removed(TaskId{i}) || !moves_bytes(task.kind) || !column) continue;
+    ++moved[*column];
+    if (concealment.hidden(TaskId{i}) > 0ns) ++hidden[*column];
+  }
+  for (std::size_t step = 0; step < steps.count(); ++step) {
+    if (moved[step] > 0) shares.push_back(share_of(hidden[step], moved[step]));
+  }
+  return shares;
+}
+
+std::vector<std::int64_t> nanosecond_counts(std::vector<Nanoseconds> times) {
+  std::vector<std::int64_t> all;
+  for (const Nanoseconds time : times) all.push_back(time.count());
+  return all;
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::int64_t>> figures_of(const ObservedJob& job) {
+  Figures figures = FigureSums(job).take_figures();
+  StepTimes times = step_times(job.graph, job.timeline);
+  if (times.each.size() >= 2) times.each.erase(times.each.begin());
+  if (times.each.empty()) times.each.push_back(times.step_time);
+  figures["step_time"] = nanosecond_counts(std::move(times.each));
+  const Nanoseconds recorded = step_times(job.graph, job.timeline).step_time;
+  const Nanoseconds replayed = step_times(job.graph, job.replayed).step_time;
+  figures["replay_error"] = {share_of(std::abs((replayed - recorded).count()), recorded.count())};
+  const InputStalls stalls = input_stalls(job.graph, job.timeline);
+  figures["input_stall"] = {
+      (stalls.reading.stall + stalls.preparing.stall + stalls.waiting.stall + stalls.untold.stall)
+          .count()};
+  const Breakdown parts = breakdown(job.graph, job.timeline);
+  figures["exposed_copy"] = {parts.copy.count()};
+  if (figures.contains("collective_time"))
+    figures["exposed_communication"] = {parts.communication.count()};
+  std::vector<std::int64_t> overlap = possible_overlap(job, SteadySteps(job.graph));
+  if (!overlap.empty()) figures["overlap_possible"] = std::move(overlap);
+  return figures;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,142 @@
+#include "scenario/interval/inputs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "foretrace/simulate.h"
+#include "scenario/interval/resample.h"
+#include "scenario/on_all_cores.h"
+
+namespace foretrace {
+namespace {
+
+double part_of(Nanoseconds part, Nanoseconds whole) {
+  return whole <= 0ns ? 0
+                      : std::min(1.0, static_cast<double>(part.count()) /
+                                          static_cast<double>(whole.count()));
+}
+
+/// Each steady step is off the typical one by as much of the prediction as it was when recorded.
+void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
+  const StepTimes& measured = prediction.measured;
+  if (measured.step_time <= 0ns || measured.each.size() < 2) return;
+  for (std::size_t i = 1; i < measured.each.size(); ++i) {
+    inputs.times.push_back(
+        scaled(inputs.point, static_cast<double>(measured.each[i].count()) /
+                                 static_cast<double>(measured.step_time.count())));
+  }
+  inputs.seen = inputs.times.size();
+}
+
+void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
+  if (doubted.variation != nullptr && doubted.variation->donors().size() < 2 &&
+      doubted.variation->step_count() >= 3)
+    inputs.why_not = "they are too different to take each other's work";
+  if (doubted.variation != nullptr && doubted.variation->donors().size() >= 2) {
+    if (all_in_line(doubted.changed)) {
+      const Resampled found = resample(*doubted.variation, doubted.inference.graph, doubted.changed,
+                                       {.seed = kIntervalSeed});
+      inputs.times = around(found, inputs.point);
+      inputs.seen = found.donors;
+      inputs.resamples = found.resamples;
+      return;
+    }
+    inputs.why_not = "not replayed: lanes that share or interrupt their tasks take too long";
+  }
+  scale_recorded(doubted.prediction, inputs);
+}
+
+/// How much work the what-if changed, per step: whatever is wrong about it, is about that.
+Nanoseconds touched(const Graph& recorded, const Graph& changed) {
+  Nanoseconds sum{0};
+  for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
+    const TaskId task{i};
+    const Nanoseconds now = changed.removed(task) ? 0ns : changed.task(task).duration;
+    const bool old = i < recorded.task_count();
+    const Nanoseconds before = old && !recorded.removed(task) ? recorded.task(task).duration : 0ns;
+    sum += std::max(now - before, before - now);
+  }
+  return sum / static_cast<std::int64_t>(std::max<std::size_t>(recorded.steps().size(), 1));
+}
+
+bool is_open(const Graph& graph, const Dependency& wait, NameId pinned) {
+  return wait.provenance == Provenance::inferred && wait.why != pinned &&
+         runs_on_device(graph.task(wait.after).kind);
+}
+
+NameId name_of_pins(const Graph& graph) { return graph.names().find("recorded start"); }
+
+bool has_open_waits(const Graph& graph) {
+  const NameId pinned = name_of_pins(graph);
+  bool found = false;
+  graph.each_dependency([&](const Dependency& wait) { found |= is_open(graph, wait, pinned); });
+  return found;
+}
+
+/// Step time where no device task waits for what was only inferred.
+Nanoseconds without_open_waits(const Graph& graph) {
+  Graph other = graph.clone();
+  const NameId pinned = name_of_pins(graph);
+  other.remove_dependencies([&](const Dependency& wait) { return is_open(graph, wait, pinned); });
+  return step_times(other, simulate(other, {.memory = false})).step_time;
+}
+
+/// If the inferred waits are not there, the recorded time has other causes, but the change is the
+/// one that comes out without them.
+void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
+  if (doubted.variation == nullptr || !has_open_waits(doubted.inference.graph)) return;
+  Nanoseconds before{0}, after{0};
+  on_all_cores(2, [&](std::size_t side) {
+    (side == 0 ? before : after) =
+        without_open_waits(side == 0 ? doubted.inference.graph : doubted.changed);
+  });
+  if (before <= 0ns) return;
+  const double ratio = static_cast<double>(after.count()) / static_cast<double>(before.count());
+  const Nanoseconds other = scaled(doubted.prediction.baseline.step_time, ratio);
+  const double moved = part_of(std::max(other - inputs.point, inputs.point - other), inputs.point);
+  if (moved < 5e-4) return;
+  inputs.brackets.push_back(
+      {"inferred", other,
+       "without the waits between streams that are only inferred it would be " + to_text(other)});
+}
+
+/// Delays without a known cause are kept as they are; they may as well scale as the rest does.
+void bracket_unexplained(const Prediction& prediction, IntervalInputs& inputs) {
+  const Unexplained& unexplained = prediction.unexplained;
+  const double share = part_of(unexplained.lag + unexplained.peers, unexplained.window);
+  const Nanoseconds move = scaled(inputs.point - prediction.baseline.step_time, share);
+  if (part_of(std::max(move, -move), inputs.point) < 5e-4) return;
+  inputs.brackets.push_back(
+      {"unexplained", std::max(0ns, inputs.point + move),
+       to_fixed(100 * share, 1) +
+           " % of the time is unexplained or up to other ranks and kept; if it changed as the rest "
+           "does, it would be " +
+           to_text(std::max(0ns, inputs.point + move))});
+}
+
+}  // namespace
+
+IntervalInputs interval_inputs(const Doubted& doubted) {
+  const Prediction& prediction = doubted.prediction;
+  IntervalInputs inputs;
+  inputs.point = prediction.predicted.step_time;
+  inputs.replay_error = prediction.replay_error;
+  vary_steps(doubted, inputs);
+  if (prediction.steps.empty()) return inputs;
+  const Nanoseconds change = inputs.point - prediction.baseline.step_time;
+  inputs.touched =
+      std::max(touched(doubted.inference.graph, doubted.changed), std::max(change, -change));
+  std::set<std::string> kinds;
+  for (const AppliedStep& step : prediction.steps) {
+    if (step.changed_nothing || !kinds.insert(step.use.substr(0, step.use.find(':'))).second)
+      continue;
+    inputs.models.push_back(error_scale(step.use, doubted.own));
+  }
+  bracket_inferred(doubted, inputs);
+  bracket_unexplained(prediction, inputs);
+  return inputs;
+}
+
+}  // namespace foretrace

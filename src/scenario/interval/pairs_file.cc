@@ -1,0 +1,198 @@
+// Lists of before/after pairs: our own, and what scripts/ground_truth.py measured.
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "foretrace/fields.h"
+#include "foretrace/pairs.h"
+#include "foretrace/transform.h"
+#include "scenario/json_file.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kPairsSchema = "foretrace.pairs/1";
+constexpr std::string_view kTruthSchema = "foretrace.ground_truth/1";
+
+/// A pair as its file has it.
+struct PairFields : Described {
+  std::string name, before, after, compare = "step_time", kind;
+  std::vector<std::string> uses;
+  bool fitted = false;
+
+  void describe(Fields& fields) override {
+    fields.text("name", name, "What changed");
+    fields.text("before", before, "The recording before");
+    fields.text("after", after, "The recording after");
+    fields.texts("with", uses, "The transforms that stand for the change");
+    fields.choice("compare", compare, {"step_time", "peak_allocated", "peak_reserved"},
+                  "What is compared");
+    fields.text("class", kind, "The kind of what-if; left out: the transforms");
+    fields.flag("fitted", fitted, "A transform was refined on this pair");
+  }
+};
+
+/// Packed or not.
+std::string found_in_folder(const std::filesystem::path& folder, const std::string& name) {
+  const std::string path = (folder / name).lexically_normal().string();
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored) && std::filesystem::exists(path + ".gz", ignored))
+    return path + ".gz";
+  return path;
+}
+
+/// "amp, prefetch"
+std::string kind_of_uses(const std::vector<std::string>& uses) {
+  std::vector<std::string> names;
+  for (const std::string& use : uses) {
+    const std::string name = use.substr(0, use.find(':'));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+Compared compared_named(std::string_view name) {
+  for (const Compared one : {Compared::peak_allocated, Compared::peak_reserved}) {
+    if (name == to_string(one)) return one;
+  }
+  return Compared::step_time;
+}
+
+class PairReader {
+ public:
+  PairReader(const std::string& path, const std::string& folder)
+      : path_(path),
+        folder_(folder.empty() ? std::filesystem::path(path).parent_path()
+                               : std::filesystem::path(folder)) {
+    list_.path = path;
+  }
+
+  PairList read() {
+    const Json file = read_json_file(path_);
+    within(path_, [&] {
+      if (!file.is_object() || !file.contains("schema"))
+        throw Error("must be an object with \"schema\": \"" + std::string(kPairsSchema) +
+                    "\" or \"" + std::string(kTruthSchema) + "\"");
+      if (file["schema"] == kTruthSchema) return read_truth(file);
+      if (file["schema"] == kPairsSchema) return read_own(file);
+      throw Error("schema: must be \"" + std::string(kPairsSchema) + "\" or \"" +
+                  std::string(kTruthSchema) + "\", got " + file["schema"].dump());
+    });
+    return std::move(list_);
+  }
+
+ private:
+  void read_own(const Json& file) {
+    const std::vector<std::string_view> known = {"schema", "pairs", "synthetic", "$comment"};
+    for (const auto& [key, value] : file.items()) {
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      throw Error("there is no \"" + key + "\" in a list of pairs" + did_you_mean(key, known));
+    }
+    if (file.contains("synthetic") && !file["synthetic"].is_boolean())
+      throw Error("synthetic: must be true or false");
+    if (!file.contains("pairs") || !file["pairs"].is_array() || file["pairs"].empty())
+      throw Error("pairs: must be a list with one at least");
+    for (const Json& one : file["pairs"]) {
+      within("pairs[" + std::to_string(list_.pairs.size()) + "]",
+             [&] { list_.pairs.push_back(read_pair(one)); });
+      list_.pairs.back().synthetic = file.value("synthetic", false);
+    }
+  }
+
+  KnownPair read_pair(const Json& object) const {
+    PairFields fields;
+    read_json(object, fields);
+    if (fields.name.empty()) throw Error("name: must be given");
+    if (fields.before.empty()) throw Error("before: must be the path of a recording");
+    if (fields.after.empty()) throw Error("after: must be the path of a recording");
+    if (fields.uses.empty()) throw Error("with: must name a transform at least");
+    for (const std::string& use : fields.uses)
+      within("with: " + use, [&] { read_transform_text(use); });
+    return {.name = fields.name,
+            .before = found_in_folder(folder_, fields.before),
+            .after = found_in_folder(folder_, fields.after),
+            .uses = fields.uses,
+            .kind = fields.kind.empty() ? kind_of_uses(fields.uses) : fields.kind,
+            .compared = compared_named(fields.compare),
+            .fitted = fields.fitted};
+  }
+
+  void read_truth(const Json& file) {
+    if (!file.contains("cases") || !file["cases"].is_array()) throw Error("cases: must be a list");
+    made_up_ = file.contains("dry_run") && file["dry_run"] == true;
+    if (made_up_)
+      list_.notes.add(Severity::warning, "times of a dry run are made up: errors mean nothing");
+    std::size_t number = 0;
+    for (const Json& one : file["cases"]) {
+      within("cases[" + std::to_string(number++) + "]", [&] {
+        try {
+          read_case(one);
+        } catch (const Json::exception&) {
+          throw Error("must have what traces/README.md tells of a case");
+        }
+      });
+    }
+    if (list_.pairs.empty()) throw Error("cases: none is done and has transforms to predict with");
+  }
+
+  void read_case(const Json& one) {
+    if (one.at("status") != "done") {
+      list_.notes.add(Severity::info, "cases that are not done", one.at("id").get<std::string>());
+      return;
+    }
+    if (one.at("predict").is_null()) {
+      list_.notes.add(Severity::info, "cases that no transform stands for",
+                      one.at("id").get<std::string>());
+      return;
+    }
+    const Json& traces = one.at("before").at("traces");
+    const Json& after = one.at("after");
+    for (const char* source : {"kineto", "ftrace", "snapshot"}) {
+      if (!traces.contains(source)) continue;
+      const bool snapshot = std::string_view(source) == "snapshot";
+      KnownPair pair{.name = one.at("id").get<std::string>() + " (" + source + ")",
+                     .before = found_in_folder(folder_, traces.at(source).at("path")),
+                     .after = {},
+                     .uses = one.at("predict").get<std::vector<std::string>>(),
+                     .kind = {},
+                     .compared = snapshot ? Compared::peak_allocated : Compared::step_time,
+                     .synthetic = made_up_};
+      for (const std::string& use : pair.uses)
+        within("predict: " + use, [&] { read_transform_text(use); });
+      pair.kind = kind_of_uses(pair.uses);
+      pair.recorded = snapshot ? after.at("memory").at("peak_allocated_bytes").get<std::int64_t>()
+                               : step_time_of(after, source);
+      list_.pairs.push_back(std::move(pair));
+    }
+  }
+
+  /// While it was recorded in the same way: recording costs time on both sides.
+  static std::int64_t step_time_of(const Json& side, std::string_view source) {
+    const char* const same =
+        source == "kineto" ? "profiled_step_time_ns" : "collected_step_time_ns";
+    if (side.contains(same) && side.at(same).is_number()) return side.at(same).get<std::int64_t>();
+    return side.at("step_time_ns").get<std::int64_t>();
+  }
+
+  std::string path_;
+  std::filesystem::path folder_;
+  PairList list_;
+  bool made_up_ = false;
+};
+
+}  // namespace
+
+PairList read_pairs(const std::string& path, const std::string& folder) {
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw Error(folder + ": must be a folder with recordings");
+  return PairReader(path, folder).read();
+}
+
+}  // namespace foretrace
