@@ -32,6 +32,7 @@ install(FILES ${manuals}/fish/foretrace.fish DESTINATION ${CMAKE_INSTALL_DATADIR
 
 # What the README speaks of.
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES src/report/vendor/uplot/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.uPlot COMPONENT program)
 install(DIRECTORY traces scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/foretrace COMPONENT program)
 
 # Packages: `cpack --config build/CPackConfig.cmake`.
