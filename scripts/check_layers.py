@@ -8,9 +8,10 @@ may only name modules above it in the list, so that there can be no circle.
     check_layers.py [ROOT]     prints one line per violation; exit status 1 if there is any
 """
 
-import pathlib
 import re
 import sys
+
+import violations
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
@@ -22,21 +23,28 @@ class Layers:
         self.owner = {}  # public header -> module
         self.allowed = {}  # module -> modules it may include, itself among them
         self.problems = []
+        module = None
         for number, line in enumerate(text.splitlines(), 1):
-            line = line.split("#")[0].strip()
-            if line:
-                self._read(number, line)
+            line = line.split("#")[0].rstrip()
+            if line[:1].isspace() and module:
+                self._own(number, line.split(), module)
+            elif line:
+                module = self._read(number, line)
 
     def _read(self, number, line):
         match = re.fullmatch(r"(\w+):([^<]*)(?:<-(.*))?", line)
         if not match:
             self.problems.append(f"src/LAYERS:{number}: must be \"module: headers <- modules\"")
-            return
+            return None
         module, headers, below = match.group(1), match.group(2).split(), (match.group(3) or "").split()
         for other in below:
             if other not in self.allowed:
                 self.problems.append(f"src/LAYERS:{number}: {other} is not listed above {module}")
         self.allowed[module] = {module, *below}
+        self._own(number, headers, module)
+        return module
+
+    def _own(self, number, headers, module):
         for header in headers:
             if header in self.owner:
                 self.problems.append(f"src/LAYERS:{number}: {header} belongs to {self.owner[header]} too")
@@ -109,14 +117,5 @@ def check(root):
     yield from check_places(root)
 
 
-def main():
-    default = pathlib.Path(__file__).resolve().parent.parent
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    violations = list(check(root))
-    for violation in violations:
-        print(violation)
-    return 1 if violations else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(violations.main(check))

@@ -8,9 +8,10 @@ Types in anonymous namespaces are their file's own and may be called what they l
 """
 
 import collections
-import pathlib
 import re
 import sys
+
+import violations
 
 OPENS = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\{")
 CLOSES = re.compile(r"\}\s*// namespace")
@@ -44,14 +45,5 @@ def check(root):
             yield f"{name}: is defined in {' and '.join(files)}"
 
 
-def main():
-    default = pathlib.Path(__file__).resolve().parent.parent
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    violations = list(check(root))
-    for violation in violations:
-        print(violation)
-    return 1 if violations else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(violations.main(check))

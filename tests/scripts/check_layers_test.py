@@ -55,6 +55,14 @@ class CheckLayers(unittest.TestCase):
             violations({"src/report/bad.cc": '#  include <foretrace/simulate.h>\n'}),
             ["src/report/bad.cc: report may not see foretrace/simulate.h, which belongs to simulate"])
 
+    def test_headers_go_on_in_the_next_line(self):
+        more = {"src/LAYERS": LAYERS.replace("simulate.h       <- base graph", "simulate.h       <- base graph\n          clock.h"),
+                "include/foretrace/clock.h": ""}
+        self.assertEqual(violations(more), [])
+        self.assertEqual(
+            violations({**more, "src/report/bad.cc": '#include "foretrace/clock.h"\n'}),
+            ["src/report/bad.cc: report may not see foretrace/clock.h, which belongs to simulate"])
+
     def test_private_headers_stay_private(self):
         self.assertEqual(violations({"src/simulate/bad.cc": '#include "graph/storage.h"\n'}),
                          ["src/simulate/bad.cc: graph/storage.h is private to another module"])
