@@ -3,8 +3,8 @@
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
+#include "simulate/pass.h"
 #include "simulate/rows.h"
-#include "simulate/sweep.h"
 #include "simulate/waits.h"
 
 namespace foretrace {
@@ -38,7 +38,7 @@ std::span<const std::uint32_t> Compiled::order() const { return impl_->rows.posi
 
 std::span<Nanoseconds> Compiled::durations() { return impl_->rows.duration; }
 
-Nanoseconds Compiled::replay() { return sweep(impl_->rows, impl_->finish); }
+Nanoseconds Compiled::replay() { return pass(impl_->rows, impl_->finish); }
 
 std::span<const Nanoseconds> Compiled::finish() const { return impl_->finish; }
 
@@ -73,7 +73,7 @@ Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanosecon
                        kSetsAtOnce * probes.size());
     };
     std::int64_t greatest[kSetsAtOnce];
-    sweep_eight(
+    pass_eight(
         impl_->rows, durations, greatest,
         {.probes = sorted, .starts = times_of(found.starts), .finishes = times_of(found.finishes)});
     for (std::size_t i = 0; i < count; ++i) found.lengths.emplace_back(greatest[i]);

@@ -1,9 +1,9 @@
 #include "foretrace/simulate.h"
 
 #include "simulate/clocked.h"
+#include "simulate/pass.h"
 #include "simulate/reasons.h"
 #include "simulate/rows.h"
-#include "simulate/sweep.h"
 #include "simulate/waits.h"
 
 namespace foretrace {
@@ -14,7 +14,7 @@ Timeline replay_in_line(const Graph& graph) {
   const Rows rows = make_rows(graph);
   std::vector<Nanoseconds> finish(rows.task_count());
   Timeline timeline;
-  timeline.length = sweep(rows, finish);
+  timeline.length = pass(rows, finish);
   timeline.start.resize(finish.size());
   timeline.finish.resize(finish.size());
   for (std::size_t i = 0; i < finish.size(); ++i) {

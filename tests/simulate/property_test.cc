@@ -35,7 +35,7 @@ TEST(Simulate, AgreesWithTheLongestChain) {
   });
 }
 
-TEST(Simulate, TheClockFindsTheSameAsTheSweep) {
+TEST(Simulate, TheClockFindsTheSameAsThePass) {
   for_random_graphs(2, {}, [](Graph& graph, std::mt19937&) {
     const Timeline swept = simulate(graph);
     const LaneId lane = graph.add_lane({.name = "priority", .discipline = Discipline::priority});

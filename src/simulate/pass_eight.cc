@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "simulate/sweep.h"
+#include "simulate/pass.h"
 
 namespace foretrace {
 namespace {
@@ -25,9 +25,9 @@ struct Ring {
 };
 
 template <bool with_lags>
-[[gnu::always_inline]] inline void sweep_block(const Rows& rows, const Ring& ring,
-                                               const Eight* durations, std::size_t begin,
-                                               std::size_t end, Eight& greatest) {
+[[gnu::always_inline]] inline void pass_block(const Rows& rows, const Ring& ring,
+                                              const Eight* durations, std::size_t begin,
+                                              std::size_t end, Eight& greatest) {
   const std::uint32_t* const before = rows.before.data();
   for (std::size_t task = begin; task < end; ++task) {
     Eight start = {};
@@ -67,9 +67,8 @@ std::size_t read_probes(const Ring& ring, const ProbeTimes& wanted, std::size_t 
 }
 
 template <bool with_lags>
-[[gnu::always_inline]] inline void sweep_all(const Rows& rows, const Ring& ring,
-                                             Durations durations, Greatest greatest,
-                                             const ProbeTimes& wanted) {
+[[gnu::always_inline]] inline void pass_all(const Rows& rows, const Ring& ring, Durations durations,
+                                            Greatest greatest, const ProbeTimes& wanted) {
   alignas(64) std::int64_t gathered[kBlock][kSetsAtOnce];
   Eight best = {};
   std::size_t probe = 0;
@@ -79,58 +78,58 @@ template <bool with_lags>
       for (std::size_t set = 0; set < kSetsAtOnce; ++set)
         gathered[task - begin][set] = durations[set][task];
     }
-    sweep_block<with_lags>(rows, ring, reinterpret_cast<const Eight*>(gathered), begin, end, best);
+    pass_block<with_lags>(rows, ring, reinterpret_cast<const Eight*>(gathered), begin, end, best);
     if (probe < wanted.probes.size() && wanted.probes[probe].task < end)
       probe = read_probes(ring, wanted, probe, end, durations);
   }
   std::memcpy(greatest, &best, sizeof greatest);
 }
 
-[[gnu::always_inline]] inline void sweep_either(const Rows& rows, const Ring& ring,
-                                                Durations durations, Greatest greatest,
-                                                const ProbeTimes& wanted) {
+[[gnu::always_inline]] inline void pass_either(const Rows& rows, const Ring& ring,
+                                               Durations durations, Greatest greatest,
+                                               const ProbeTimes& wanted) {
   if (rows.lag.empty()) {
-    sweep_all<false>(rows, ring, durations, greatest, wanted);
+    pass_all<false>(rows, ring, durations, greatest, wanted);
   } else {
-    sweep_all<true>(rows, ring, durations, greatest, wanted);
+    pass_all<true>(rows, ring, durations, greatest, wanted);
   }
 }
 
-using Sweep = void (*)(const Rows&, const Ring&, Durations, Greatest, const ProbeTimes&);
+using Pass = void (*)(const Rows&, const Ring&, Durations, Greatest, const ProbeTimes&);
 
-void sweep_plain(const Rows& rows, const Ring& ring, Durations durations, Greatest greatest,
-                 const ProbeTimes& wanted) {
-  sweep_either(rows, ring, durations, greatest, wanted);
+void pass_plain(const Rows& rows, const Ring& ring, Durations durations, Greatest greatest,
+                const ProbeTimes& wanted) {
+  pass_either(rows, ring, durations, greatest, wanted);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void sweep_avx2(const Rows& rows, const Ring& ring, Durations durations,
-                                        Greatest greatest, const ProbeTimes& wanted) {
-  sweep_either(rows, ring, durations, greatest, wanted);
+[[gnu::target("avx2")]] void pass_avx2(const Rows& rows, const Ring& ring, Durations durations,
+                                       Greatest greatest, const ProbeTimes& wanted) {
+  pass_either(rows, ring, durations, greatest, wanted);
 }
 
-[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void sweep_avx512(const Rows& rows,
-                                                                        const Ring& ring,
-                                                                        Durations durations,
-                                                                        Greatest greatest,
-                                                                        const ProbeTimes& wanted) {
-  sweep_either(rows, ring, durations, greatest, wanted);
+[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void pass_avx512(const Rows& rows,
+                                                                       const Ring& ring,
+                                                                       Durations durations,
+                                                                       Greatest greatest,
+                                                                       const ProbeTimes& wanted) {
+  pass_either(rows, ring, durations, greatest, wanted);
 }
 
-Sweep best_sweep() {
+Pass best_pass() {
   if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl")) {
-    return sweep_avx512;
+    return pass_avx512;
   }
-  return __builtin_cpu_supports("avx2") ? sweep_avx2 : sweep_plain;
+  return __builtin_cpu_supports("avx2") ? pass_avx2 : pass_plain;
 }
 #else
-Sweep best_sweep() { return sweep_plain; }
+Pass best_pass() { return pass_plain; }
 #endif
 
 /// Memory for rings, aligned for the vectors. Each thread keeps its own: to have some megabytes
-/// mapped and zeroed anew takes longer than to sweep over them. Nothing in it is read before the
-/// sweep at hand has written it.
+/// mapped and zeroed anew takes longer than to pass over them. Nothing in it is read before the
+/// pass at hand has written it.
 Eight* scratch_for(std::size_t count) {
   thread_local std::unique_ptr<Eight[]> kept;
   thread_local std::size_t size = 0;
@@ -143,14 +142,14 @@ Eight* scratch_for(std::size_t count) {
 
 }  // namespace
 
-void sweep_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsAtOnce],
-                 std::int64_t (&greatest)[kSetsAtOnce], const ProbeTimes& wanted) {
+void pass_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsAtOnce],
+                std::int64_t (&greatest)[kSetsAtOnce], const ProbeTimes& wanted) {
   // A whole block, so that probes can be read behind it.
   const auto size = static_cast<std::uint32_t>(
       std::bit_ceil(std::max<std::size_t>(std::size_t{rows.reach} + 1, kBlock)));
   Eight* const scratch = scratch_for(rows.lag.empty() ? size : 2 * std::size_t{size});
   const Ring ring{scratch, rows.lag.empty() ? nullptr : scratch + size, size - 1};
-  best_sweep()(rows, ring, durations, greatest, wanted);
+  best_pass()(rows, ring, durations, greatest, wanted);
 }
 
 }  // namespace foretrace

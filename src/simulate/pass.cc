@@ -1,4 +1,4 @@
-#include "simulate/sweep.h"
+#include "simulate/pass.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@ namespace foretrace {
 namespace {
 
 template <bool with_lags>
-std::int64_t sweep_rows(const Rows& rows, std::int64_t* finish) {
+std::int64_t pass_over(const Rows& rows, std::int64_t* finish) {
   const std::uint32_t* const first = rows.first.data();
   const std::uint32_t* const before = rows.before.data();
   const std::int64_t* const duration = rows.durations();
@@ -33,9 +33,9 @@ std::int64_t sweep_rows(const Rows& rows, std::int64_t* finish) {
 
 }  // namespace
 
-Nanoseconds sweep(const Rows& rows, std::span<Nanoseconds> finish) {
+Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish) {
   std::int64_t* const to = as_counts(finish);
-  return Nanoseconds(rows.lag.empty() ? sweep_rows<false>(rows, to) : sweep_rows<true>(rows, to));
+  return Nanoseconds(rows.lag.empty() ? pass_over<false>(rows, to) : pass_over<true>(rows, to));
 }
 
 }  // namespace foretrace

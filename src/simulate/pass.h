@@ -1,5 +1,8 @@
 #pragma once
 
+// The replay without a clock: where every lane runs its tasks in line, the rows of a graph stand in
+// an order in which all waits of a task are in front of it, so one pass finds all times.
+
 #include <cstdint>
 #include <span>
 
@@ -9,7 +12,7 @@ namespace foretrace {
 
 /// One pass over the tasks in order: each starts at the latest of its waits. Fills `finish`,
 /// returns the greatest.
-Nanoseconds sweep(const Rows& rows, std::span<Nanoseconds> finish);
+Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish);
 
 constexpr std::size_t kSetsAtOnce = 8;
 
@@ -25,8 +28,8 @@ struct ProbeTimes {
   std::span<std::int64_t> starts, finishes;
 };
 
-/// As sweep(), with eight sets of durations at once. Writes the greatest finish of each.
-void sweep_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsAtOnce],
-                 std::int64_t (&greatest)[kSetsAtOnce], const ProbeTimes& wanted);
+/// As pass(), with eight sets of durations at once. Writes the greatest finish of each.
+void pass_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsAtOnce],
+                std::int64_t (&greatest)[kSetsAtOnce], const ProbeTimes& wanted);
 
 }  // namespace foretrace
