@@ -35,6 +35,7 @@ class Recording:
             self.document = json.load(file)
         self.events = self.document["traceEvents"]
         self.insertions = []      # (time, items)
+        self.named = {}           # events by category and name, as far as they were asked for
         self.next_correlation = 5_000_000
 
     # Finding places.
@@ -44,8 +45,9 @@ class Recording:
                        and e.get("cat") == "user_annotation"), key=lambda e: e["ts"])
 
     def ops(self, step, name, cat="cpu_op"):
-        return sorted((e for e in self.events if e.get("cat") == cat and e["name"] == name
-                       and step["ts"] <= e["ts"] < end_of(step)), key=lambda e: e["ts"])
+        if (cat, name) not in self.named:
+            self.named[cat, name] = [e for e in self.events if e.get("cat") == cat and e["name"] == name]
+        return sorted((e for e in self.named[cat, name] if step["ts"] <= e["ts"] < end_of(step)), key=lambda e: e["ts"])
 
     def device_events(self):
         return [e for e in self.events if e.get("cat") in DEVICE]
@@ -78,6 +80,7 @@ class Recording:
         for event in self.device_events():
             launched.setdefault(event["args"].get("correlation"), []).append(event)
         in_front = self._in_front()
+        self.busiest = self.main_stream()
         self.finish, self.latest = {}, {}     # new ends by stream, and of all
         self.marks, self.shifts = [], []      # the shift of host times from a time on
         work = [(c["ts"], 0, c) for c in calls] + [(t, 1, (items, thread)) for t, items, thread in self.insertions]
@@ -187,6 +190,7 @@ class Recording:
             event.pop("is_new", None)
             event["ts"] = event.pop("new_ts", event["ts"])
         self.events.extend(self.added)
+        self.named = {}
         for event in self.events:
             if event.get("cat") == "ac2g" and event["ph"] == "f" and event["id"] in by_correlation:
                 event["ts"] = by_correlation[event["id"]]["ts"]
@@ -269,7 +273,7 @@ def launch(name, length, stream=None, cat="kernel", call="cudaLaunchKernel", wai
     """A call of 5 us and what it launches. `wait_for`: streams whose work it stands behind."""
     def run(trace, now, thread):
         trace.next_correlation += 1
-        line = stream if stream is not None else trace.main_stream()
+        line = stream if stream is not None else trace.busiest
         free = max([trace.finish.get(s, -1e18) for s in (line, *wait_for)])
         start = max(now + 8.0, free + MIN_GAP)
         blocks = "Pageable" in name
