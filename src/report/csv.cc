@@ -2,6 +2,7 @@
 #include <optional>
 #include <ostream>
 
+#include "foretrace/peak.h"
 #include "report/csv_text.h"
 #include "report/registered.h"
 #include "report/wording.h"
@@ -19,20 +20,15 @@ std::string csv_text(std::string_view text) {
 
 namespace {
 
-/// Of the fullest device; empty where memory is not recorded.
+/// Of the fullest device, or the host; empty where memory is not recorded.
 void write_memory(const Prediction& prediction, std::ostream& out) {
-  const auto write = [&](const std::vector<MemoryPeak>& peaks, bool reserved) {
-    std::optional<Bytes> most;
-    for (const MemoryPeak& peak : peaks) {
-      const std::optional<Bytes> one = reserved ? peak.peak_reserved : peak.peak_allocated;
-      if (one) most = std::max(most.value_or(*one), *one);
-    }
+  const auto write = [&](const std::optional<Bytes>& peak) {
     out << ',';
-    if (most) out << most->count;
+    if (peak) out << peak->count;
   };
-  for (const bool reserved : {false, true}) {
-    write(prediction.baseline_memory, reserved);
-    write(prediction.predicted_memory, reserved);
+  for (const auto greatest : {greatest_allocated, greatest_reserved}) {
+    write(greatest(prediction.baseline_memory, PeaksOf::devices_and_host));
+    write(greatest(prediction.predicted_memory, PeaksOf::devices_and_host));
   }
   std::size_t refused = 0;
   for (const MemoryPeak& peak : prediction.predicted_memory) refused += peak.out_of_memory ? 1 : 0;

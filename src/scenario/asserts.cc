@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "foretrace/error.h"
+#include "foretrace/peak.h"
 
 namespace foretrace {
 namespace {
@@ -164,21 +165,18 @@ Found found_figure(const Prediction& prediction, const Assertion& assertion) {
               did_you_mean(wanted, known));
 }
 
-double greatest(const Prediction& prediction, std::string_view name) {
+double memory_in(const Prediction& prediction, std::string_view name) {
   if (prediction.predicted_memory.empty()) {
     throw Error(std::string(name) + ": this trace does not record memory");
   }
-  double most = 0;
-  for (const MemoryPeak& device : prediction.predicted_memory) {
-    if (name == "out_of_memory") {
-      most += device.out_of_memory ? 1 : 0;
-    } else {
-      const Bytes peak =
-          name == "peak_memory" ? device.peak_allocated : device.peak_reserved.value_or(Bytes{});
-      most = std::max(most, static_cast<double>(peak.count));
-    }
+  const std::vector<MemoryPeak>& peaks = prediction.predicted_memory;
+  if (name == "out_of_memory") {
+    return static_cast<double>(
+        std::count_if(peaks.begin(), peaks.end(),
+                      [](const MemoryPeak& peak) { return peak.out_of_memory.has_value(); }));
   }
-  return most;
+  const auto greatest = name == "peak_memory" ? greatest_allocated : greatest_reserved;
+  return static_cast<double>(greatest(peaks, PeaksOf::devices_and_host).value_or(Bytes{}).count);
 }
 
 Found found_in(const Prediction& prediction, const Assertion& assertion) {
@@ -200,7 +198,7 @@ Found found_in(const Prediction& prediction, const Assertion& assertion) {
             over(prediction.lower, prediction.speedup)};
   }
   if (name.find('.') != name.npos) return found_figure(prediction, assertion);
-  return exactly(greatest(prediction, name));
+  return exactly(memory_in(prediction, name));
 }
 
 bool satisfies(double value, std::string_view comparison, double threshold) {

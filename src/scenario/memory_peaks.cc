@@ -4,6 +4,8 @@
 #include <string>
 #include <tuple>
 
+#include "foretrace/peak.h"
+
 namespace foretrace {
 namespace {
 
@@ -49,15 +51,11 @@ std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timelin
 
 bool is_fuller(const std::vector<MemoryPeak>& one, const std::vector<MemoryPeak>& other) {
   const auto need = [](const std::vector<MemoryPeak>& peaks) {
-    bool refused = false;
-    Bytes reserved, allocated;
-    for (const MemoryPeak& peak : peaks) {
-      if (peak.device < 0) continue;
-      refused = refused || peak.out_of_memory.has_value();
-      reserved = std::max(reserved, peak.peak_reserved.value_or(Bytes{}));
-      allocated = std::max(allocated, peak.peak_allocated);
-    }
-    return std::tuple(refused, reserved, allocated);
+    const bool refused = std::any_of(peaks.begin(), peaks.end(), [](const MemoryPeak& peak) {
+      return peak.device >= 0 && peak.out_of_memory;
+    });
+    return std::tuple(refused, greatest_reserved(peaks).value_or(Bytes{}),
+                      greatest_allocated(peaks).value_or(Bytes{}));
   };
   return need(one) > need(other);
 }

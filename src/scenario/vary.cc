@@ -5,18 +5,18 @@
 // down until a thousandth of the range, or two neighbouring whole numbers, are left.
 
 #include <algorithm>
-#include <atomic>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "foretrace/peak.h"
 #include "foretrace/scenario.h"
 #include "scenario/apply.h"
 #include "scenario/asserts.h"
 #include "scenario/baseline.h"
 #include "scenario/inputs.h"
 #include "scenario/memory_peaks.h"
+#include "scenario/on_all_cores.h"
 #include "scenario/setting.h"
 #include "scenario/values.h"
 
@@ -26,16 +26,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMostHalvings = 10;
-
-/// The greatest over devices; nothing where no device has one.
-std::optional<Bytes> greatest(const std::vector<MemoryPeak>& peaks, bool reserved) {
-  std::optional<Bytes> most;
-  for (const MemoryPeak& peak : peaks) {
-    const std::optional<Bytes> one = reserved ? peak.peak_reserved : peak.peak_allocated;
-    if (one && peak.device >= 0) most = std::max(most.value_or(*one), *one);
-  }
-  return most;
-}
 
 class Varied {
  public:
@@ -84,17 +74,8 @@ class Varied {
       scenarios.push_back(parse_scenario(setting_.with_text(json_, value)));
       donors_.teach(scenarios.back());
     }
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-      for (std::size_t i = next++; i < values.size(); i = next++) {
-        curve_.points[first + i] = point(values[i], scenarios[i]);
-      }
-    };
-    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    std::vector<std::thread> others;
-    for (std::size_t i = 1; i < std::min(cores, values.size()); ++i) others.emplace_back(work);
-    work();
-    for (std::thread& other : others) other.join();
+    on_all_cores(values.size(),
+                 [&](std::size_t i) { curve_.points[first + i] = point(values[i], scenarios[i]); });
   }
 
   /// Never throws: what a value cannot be asked for is part of the answer.
@@ -104,8 +85,8 @@ class Varied {
     try {
       const Prediction prediction = slowest(scenario);
       point.step_time = prediction.predicted.step_time;
-      point.peak_allocated = greatest(prediction.predicted_memory, false);
-      point.peak_reserved = greatest(prediction.predicted_memory, true);
+      point.peak_allocated = greatest_allocated(prediction.predicted_memory);
+      point.peak_reserved = greatest_reserved(prediction.predicted_memory);
       for (const MemoryPeak& peak : prediction.predicted_memory)
         point.fits = point.fits && !peak.out_of_memory;
       point.satisfies = until_.empty() || holds_at_point(until_, prediction);
@@ -138,8 +119,8 @@ class Varied {
     const auto grow = [](std::optional<Bytes>& level, std::optional<Bytes> other) {
       if (other) level = std::max(level.value_or(*other), *other);
     };
-    grow(curve_.baseline_allocated, greatest(prediction.baseline_memory, false));
-    grow(curve_.baseline_reserved, greatest(prediction.baseline_memory, true));
+    grow(curve_.baseline_allocated, greatest_allocated(prediction.baseline_memory));
+    grow(curve_.baseline_reserved, greatest_reserved(prediction.baseline_memory));
   }
 
   /// The first two neighbours of which only one satisfies.

@@ -242,7 +242,7 @@ TEST(Advise, SamplesAreAnsweredTheSameEveryTime) {
 TEST(Advise, CorpusHoldsItsBounds) {
   for (const std::string& path : corpus_files({".json.gz", ".sqlite"})) {
     SCOPED_TRACE(path);
-    if (std::filesystem::file_size(path) > 700'000) continue;  // Seconds, each.
+    if (std::filesystem::file_size(path) > 300'000) continue;  // Seconds, each.
     Advice advice;
     try {
       advice = advise(path, {});

@@ -8,6 +8,7 @@
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/machine.h"
+#include "foretrace/peak.h"
 #include "foretrace/simulate.h"
 #include "scenario/advise/advised_job.h"
 #include "scenario/advise/bounds.h"
@@ -90,8 +91,8 @@ void describe(const AdvisedJob& job, Advice& advice) {
   advice.spread = job.spread;
   advice.breakdown = now.baseline_breakdown;
   advice.path = job.path;
-  advice.allocated = greatest_peak(now.baseline_memory, false);
-  advice.reserved = greatest_peak(now.baseline_memory, true);
+  advice.allocated = greatest_allocated(now.baseline_memory);
+  advice.reserved = greatest_reserved(now.baseline_memory);
   for (const std::string& name : job.inference.graph.device_names()) {
     const DeviceModel* device = name.empty() ? nullptr : device_recorded_as(name);
     if (device != nullptr) advice.memory = device->memory;

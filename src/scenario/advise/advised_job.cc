@@ -92,13 +92,4 @@ LaneGain local_gain(const AdvisedJob& job, const Graph& edited) {
   return most;
 }
 
-std::optional<Bytes> greatest_peak(const std::vector<MemoryPeak>& peaks, bool reserved) {
-  std::optional<Bytes> most;
-  for (const MemoryPeak& peak : peaks) {
-    const std::optional<Bytes> one = reserved ? peak.peak_reserved : peak.peak_allocated;
-    if (one && peak.device >= 0) most = std::max(most.value_or(*one), *one);
-  }
-  return most;
-}
-
 }  // namespace foretrace

@@ -48,7 +48,4 @@ double spread_of_steps(const StepTimes& measured);
 /// Work that goes away on the lane where most does.
 LaneGain local_gain(const AdvisedJob& job, const Graph& edited);
 
-/// The greatest over devices; nothing where no device has one.
-std::optional<Bytes> greatest_peak(const std::vector<MemoryPeak>& peaks, bool reserved);
-
 }  // namespace foretrace

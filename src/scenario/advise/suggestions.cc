@@ -5,6 +5,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
+#include "foretrace/peak.h"
 #include "scenario/advise/confidence.h"
 #include "scenario/check/step_cost.h"
 #include "scenario/on_all_cores.h"
@@ -101,7 +102,7 @@ std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
 
 /// Memory is the goal of those that cost time: they are good if the peak falls.
 bool frees_memory(const AdvisedJob& job, const Suggestion& made) {
-  const auto before = greatest_peak(job.baseline.prediction.baseline_memory, false);
+  const auto before = greatest_allocated(job.baseline.prediction.baseline_memory);
   return before && made.allocated && made.allocated->count < before->count * 99 / 100;
 }
 
@@ -132,8 +133,8 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
   made.upper = prediction.upper;
   made.samples = worth.samples;
   made.gain = job.now() - scaled(made.step_time, 1 / worth.samples);
-  made.allocated = greatest_peak(prediction.predicted_memory, false);
-  made.reserved = greatest_peak(prediction.predicted_memory, true);
+  made.allocated = greatest_allocated(prediction.predicted_memory);
+  made.reserved = greatest_reserved(prediction.predicted_memory);
   for (const MemoryPeak& peak : prediction.predicted_memory)
     made.fits = made.fits && !peak.out_of_memory;
   const std::vector<std::string>& known = job.baseline.prediction.assumptions;

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "scenario/interval/draws.h"
+#include "scenario/draws.h"
 
 namespace foretrace {
 namespace {

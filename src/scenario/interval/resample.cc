@@ -5,7 +5,7 @@
 
 #include "foretrace/simulate.h"
 #include "foretrace/step_probes.h"
-#include "scenario/interval/draws.h"
+#include "scenario/draws.h"
 #include "scenario/on_all_cores.h"
 
 namespace foretrace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
+#include "foretrace/peak.h"
 #include "scenario/asserts.h"
 #include "scenario/memory_peaks.h"
 
@@ -121,8 +122,8 @@ void SweepAnswers::describe(const Scenario& scenario, const Prediction& predicti
   point.figures = last_figures(prediction.steps);
   if (questions_.options.intervals) point.lower = prediction.lower, point.upper = prediction.upper;
   if (questions_.options.memory && !prediction.predicted_memory.empty()) {
-    point.peak_allocated = fullest(prediction.predicted_memory, false);
-    point.peak_reserved = fullest(prediction.predicted_memory, true);
+    point.peak_allocated = greatest_allocated(prediction.predicted_memory);
+    point.peak_reserved = greatest_reserved(prediction.predicted_memory);
     point.fits =
         std::none_of(prediction.predicted_memory.begin(), prediction.predicted_memory.end(),
                      [](const MemoryPeak& peak) { return peak.out_of_memory; });

@@ -4,6 +4,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
+#include "scenario/draws.h"
 #include "scenario/scenario_file.h"
 
 namespace foretrace {
@@ -18,27 +19,18 @@ constexpr std::uint32_t kPrimes[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31,
 
 constexpr std::string_view kMethods[] = {"grid", "zip", "random", "halton"};
 
-/// Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014. A number for each
-/// seed that needs none of those in front of it.
-std::uint64_t mixed_bits(std::uint64_t seed) {
-  std::uint64_t z = seed + 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-/// At least 0 and below 1.
-double unit_of_bits(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+/// A number for each seed that needs none of those in front of it.
+std::uint64_t mixed_bits(std::uint64_t seed) { return Draws(seed).next(); }
 
 double random_unit(std::uint64_t seed, std::uint64_t sample, std::size_t dimension) {
-  return unit_of_bits(mixed_bits(mixed_bits(mixed_bits(seed) + sample) + dimension));
+  return Draws(mixed_bits(mixed_bits(seed) + sample) + dimension).uniform();
 }
 
 /// The digits of the sample's number mirrored at the point, in a prime base (Halton, 1960), turned
 /// by the seed (Cranley and Patterson, 1976).
 double halton_unit(std::uint64_t seed, std::uint64_t sample, std::size_t dimension) {
   const std::uint32_t base = kPrimes[dimension];
-  double value = seed == 0 ? 0 : unit_of_bits(mixed_bits(mixed_bits(seed) + dimension));
+  double value = seed == 0 ? 0 : Draws(mixed_bits(seed) + dimension).uniform();
   double weight = 1.0 / base;
   for (std::uint64_t rest = sample + 1; rest > 0; rest /= base, weight /= base)
     value += weight * static_cast<double>(rest % base);

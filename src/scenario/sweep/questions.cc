@@ -6,6 +6,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "foretrace/peak.h"
 #include "foretrace/scenario.h"
 #include "scenario/inputs.h"
 #include "scenario/scenario_file.h"
@@ -40,15 +41,6 @@ void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
 }
 
 }  // namespace
-
-std::optional<Bytes> fullest(const std::vector<MemoryPeak>& peaks, bool reserved) {
-  std::optional<Bytes> most;
-  for (const MemoryPeak& peak : peaks) {
-    const std::optional<Bytes> one = reserved ? peak.peak_reserved : peak.peak_allocated;
-    if (one && peak.device >= 0) most = std::max(most.value_or(*one), *one);
-  }
-  return most;
-}
 
 SweepQuestions::SweepQuestions(Json scenario, const std::string& folder, const SweepOptions& with)
     : plan(scenario, folder), options(with) {
@@ -168,8 +160,8 @@ void SweepQuestions::describe_recorded() {
     const auto grow = [](std::optional<Bytes>& level, std::optional<Bytes> other) {
       if (other) level = std::max(level.value_or(*other), *other);
     };
-    grow(header.baseline_allocated, fullest(baseline.prediction.baseline_memory, false));
-    grow(header.baseline_reserved, fullest(baseline.prediction.baseline_memory, true));
+    grow(header.baseline_allocated, greatest_allocated(baseline.prediction.baseline_memory));
+    grow(header.baseline_reserved, greatest_reserved(baseline.prediction.baseline_memory));
   }
 }
 

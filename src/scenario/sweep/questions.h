@@ -63,7 +63,4 @@ class SweepQuestions {
   void describe_recorded();
 };
 
-/// The greatest over devices; nothing where no device has one.
-std::optional<Bytes> fullest(const std::vector<MemoryPeak>& peaks, bool reserved);
-
 }  // namespace foretrace

@@ -24,7 +24,7 @@ class Draws {
   /// One of 0 .. count - 1.
   std::uint64_t below(std::uint64_t count) { return (next() >> 32U) * count >> 32U; }
 
-  /// From 0 to 1.
+  /// At least 0 and below 1.
   double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
 
   /// Of mean 0 and variance 1: the sum of twelve uniform numbers (Irwin and Hall), close to normal
