@@ -30,6 +30,9 @@ struct KnownOutcome {
 KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predicted,
                         Nanoseconds measured, std::string note = {});
 
+/// Throws Error if a ledger cannot hold it: unknown transforms, or an error that is none.
+void check_outcome(const KnownOutcome& outcome);
+
 /// In the order of the file. Throws Error with the path and the entry.
 std::vector<KnownOutcome> read_ledger(const std::string& path);
 nlohmann::json ledger_json(const std::vector<KnownOutcome>& outcomes);
@@ -39,7 +42,8 @@ nlohmann::json ledger_json(const std::vector<KnownOutcome>& outcomes);
 void write_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes);
 
 /// Adds to the end of the ledger, which is made if it is not there. Another process never sees half
-/// of it. Throws Error if what is there is no ledger, or if it cannot be written.
+/// of it. Throws Error if what is there is no ledger, what is added is no outcome, or if it cannot
+/// be written.
 void append_to_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes);
 
 }  // namespace foretrace

@@ -162,6 +162,8 @@ void SweepFile::flush() {
 
 namespace {
 
+constexpr std::size_t kMostNamed = 32;
+
 /// A file of a shard.
 struct ShardFile {
   std::string path;
@@ -194,9 +196,12 @@ std::vector<ShardFile> in_order(const std::vector<std::string>& files, SweepForm
     place = std::move(shard);
   }
   std::string missing;
+  std::size_t missed = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (shards[i].path.empty()) missing += (missing.empty() ? "" : ", ") + std::to_string(i + 1);
+    if (!shards[i].path.empty() || ++missed > kMostNamed) continue;
+    missing += (missing.empty() ? "" : ", ") + std::to_string(i + 1);
   }
+  if (missed > kMostNamed) missing += " and " + std::to_string(missed - kMostNamed) + " more";
   if (!missing.empty())
     throw Error("sweep merge: of " + std::to_string(shards.size()) +
                 " shards these are missing: " + missing);

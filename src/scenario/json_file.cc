@@ -41,6 +41,9 @@ std::string reason_of(const Json::parse_error& error) {
 }  // namespace
 
 Json parse_json_text(std::string_view text) {
+  // The parser takes one for the end, and would not miss what follows.
+  if (const std::size_t zero = text.find('\0'); zero != text.npos)
+    throw Error(place_of(text, zero) + ": must be JSON, got a byte that is 0");
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     const auto level = static_cast<std::size_t>(std::max(depth, 0));
@@ -77,6 +80,8 @@ Json read_json_file(const std::string& path) {
       if (text.size() > kLongest) throw Error("must be at most 16 MB long");
     }
     if (file.bad() || (text.empty() && !file.eof())) throw Error("cannot be read");
+    if (text.empty()) throw Error("must be JSON, but is empty");
+    if (text.starts_with("\x1f\x8b")) throw Error("must be JSON, but is packed with gzip");
     return parse_json_text(text);
   });
 }

@@ -1,5 +1,6 @@
 #include "scenario/setting.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kMemory = "memory";
+constexpr std::ptrdiff_t kDeepestSetting = 15;
 
 const Json& steps_of(const Json& scenario) {
   static const Json none = Json::array();
@@ -101,6 +103,8 @@ SettingPath::SettingPath(std::string_view path, const Json& scenario) {
   }
   const std::string_view head = path.substr(0, dot);
   name_ = path.substr(dot + 1);
+  if (std::count(name_.begin(), name_.end(), '.') > kDeepestSetting)
+    throw Error("must be at most " + std::to_string(kDeepestSetting + 1) + " names deep");
   of_memory_ = head == kMemory;
   if (of_memory_) return;
   step_ = head.starts_with("transforms[") ? numbered(head, steps.size()) : named(head, steps);

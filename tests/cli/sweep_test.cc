@@ -234,6 +234,61 @@ TEST(Shards, MissingDoubleForeignOrUnfinishedAreNamed) {
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
+TEST(Shards, OfMoreThanThereCanBeAreRefused) {
+  const Folder folder;
+  const auto of = [&](const std::string& shard, const std::string& points) {
+    return folder.write("a", R"({"schema":"foretrace.sweep/1","sweep":"x","points":)" + points +
+                                 R"(,"shard":)" + shard + "}\n");
+  };
+  const std::string out = folder / "out";
+  const std::string huge = of(R"({"number":1,"of":9223372036854775808})", "10");
+  EXPECT_EQ(merged({huge}, out), huge + ": says it is no possible shard");
+  const std::string many = of(R"({"number":1,"of":1})", "18446744073709551615");
+  EXPECT_EQ(merged({many}, out), many + ": says it has more points than there are");
+  const std::string first = of(R"({"number":1,"of":100})", "100");
+  EXPECT_EQ(merged({first}, out).substr(0, 60),
+            "sweep merge: of 100 shards these are missing: 2, 3, 4, 5, 6,");
+  EXPECT_TRUE(merged({first}, out).ends_with(", 33 and 67 more"));
+}
+
+/// The first answer of a file, as somebody else may have written it.
+TEST(SweepLine, OfAnotherKindIsNoAnswer) {
+  const SweepHeader header = header_of_five();
+  const auto is_refused = [&](const std::string& line, SweepForm form) {
+    try {
+      read_point_line(header, line, form);
+    } catch (const Error&) {
+      return true;
+    }
+    return false;
+  };
+  const auto jsonl = [](const std::string& value, const std::string& time) {
+    return R"({"point":0,"settings":{"variant":)" + value + R"(,"scale.factor":1},)" + time +
+           R"("speedup":1.0})";
+  };
+  EXPECT_FALSE(is_refused(jsonl("1", R"("step_time_ns":5,)"), SweepForm::jsonl));
+  for (const char* time : {"", R"("step_time_ns":-5,)", R"("step_time_ns":1e300,)",
+                           R"("step_time_ns":9223372036854775807,)", R"("step_time_ns":"5",)"}) {
+    EXPECT_TRUE(is_refused(jsonl("1", time), SweepForm::jsonl)) << time;
+  }
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+  EXPECT_TRUE(is_refused(jsonl(deep, R"("step_time_ns":5,)"), SweepForm::jsonl));
+  EXPECT_FALSE(is_refused("0,a,1,5,1.5,,,,,x=2,", SweepForm::csv));
+  for (const char* row : {"0,a,1,5,nan,,,,,,", "0,a,1,5,inf,,,,,,", "0,a,1,-5,1.5,,,,,,",
+                          "0,a,1,5,1.5,,,,,x=y,", "0,a,1,5,1.5,,,,,x=,", "0,a,1,5,1.5,-1,,,,,"}) {
+    EXPECT_TRUE(is_refused(row, SweepForm::csv)) << row;
+  }
+}
+
+TEST(SweepLine, OfAHeaderWithOtherTypesIsAnotherSweep) {
+  for (const char* inputs : {"5", "[5]", R"([{"sha256":5}])", "null"}) {
+    const std::string line =
+        R"({"schema":"foretrace.sweep/1","sweep":5,"inputs":)" + std::string(inputs) + "}";
+    EXPECT_FALSE(difference_of_sweeps(header_of_five(), line).empty()) << line;
+  }
+  EXPECT_EQ(difference_of_sweeps(header_of_five(), "[]"), "its first line is no JSON");
+}
+
 TEST(SweepCommand, AnswersResumesAndMerges) {
   const Folder folder;
   const std::string scenario = folder.write("sweep.json", kSweep);

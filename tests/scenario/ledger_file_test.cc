@@ -69,6 +69,13 @@ TEST_F(LedgerFile, NothingIsAddedToWhatIsNoLedger) {
   EXPECT_EQ(text, "[1, 2]");
 }
 
+TEST_F(LedgerFile, WhatWouldNotBeReadBackIsNotAdded) {
+  write(R"({"schema": "foretrace.ledger/1", "entries": []})");
+  EXPECT_THROW(append_to_ledger(path_, {outcome_of({"amp"}, 1000s, 100ms)}), Error);
+  EXPECT_THROW(append_to_ledger(path_, {outcome_of({"nonsense"}, 96ms, 100ms)}), Error);
+  EXPECT_TRUE(read_ledger(path_).empty());
+}
+
 TEST_F(LedgerFile, SaysWhatIsWrong) {
   const auto entry = [](const std::string& text) {
     return R"({"schema": "foretrace.ledger/1", "entries": [)" + text + "]}";

@@ -159,6 +159,7 @@ TEST(Scenario, SyntaxErrorsHaveALineAndAColumn) {
             "line 3, column 13: mus");
   EXPECT_EQ(parsed("").substr(0, 16), "line 1, column 1");
   EXPECT_EQ(parsed("{\"version\": 1, \"version\": 1}"), "\"version\" is given twice in one object");
+  EXPECT_THROW(parse_json_text({"{}\0!", 4}), Error);
   EXPECT_EQ(parsed((std::string(100, '[') + std::string(100, ']')).c_str()),
             "must be at most 64 levels deep");
   EXPECT_EQ(parsed("{\"transforms\": [{\"use\": \"scale\", \"factor\": 1e999}]}"),

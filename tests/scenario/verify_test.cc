@@ -110,16 +110,26 @@ TEST_F(Verify, TheOutcomeGoesToTheLedgerOfTheUser) {
   EXPECT_EQ(outcomes[1].measured, result.measured.step_time);
 }
 
+TEST_F(Verify, AnOutcomeThatNoLedgerCanHoldIsNotAdded) {
+  json_["predicted"]["step_time_ns"] = 1'000'000'000'000'000'000;
+  const Verification result = verified({.ledger_path = folder_ + "/ledger.json"});
+  EXPECT_TRUE(result.ledger.empty());
+  EXPECT_FALSE(fs::exists(folder_ + "/ledger.json"));
+}
+
 TEST_F(Verify, WhatIsNoPredictionIsRefusedWithItsPlace) {
   json_["schema"] = "foretrace.curve/1";
   EXPECT_EQ(error_of(),
             "prediction.json: must be what predict --format json wrote, with the schema "
-            "\"foretrace.prediction/1\"");
+            "\"foretrace.prediction/1\", got \"foretrace.curve/1\"");
   json_["schema"] = "foretrace.prediction/1";
   json_["predicted"].erase("lower_ns");
   EXPECT_EQ(error_of(), "prediction.json: predicted: there is no \"lower_ns\"");
   json_["predicted"]["lower_ns"] = "1ms";
   EXPECT_EQ(error_of(), "prediction.json: predicted: lower_ns: must be a whole number");
+  json_["predicted"]["lower_ns"] = 1;
+  json_["steps"][0]["changed_nothing"] = "yes";
+  EXPECT_EQ(error_of(), "prediction.json: steps: changed_nothing: must be true or false");
   json_ = nlohmann::json::array();
   EXPECT_EQ(error_of().substr(0, 43), "prediction.json: must be what predict --for");
 }

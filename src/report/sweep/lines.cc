@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -31,6 +32,28 @@ std::string fingerprint(std::string_view text) {
   for (std::size_t i = digits.size(); i-- > 0; hash >>= 4)
     digits[i] = "0123456789abcdef"[hash & 15];
   return digits;
+}
+
+constexpr std::size_t kDeepest = 64;
+constexpr std::uint64_t kMostParts = 1'000'000;  ///< Of shards.
+constexpr std::uint64_t kMostPoints = 10'000'000;
+
+/// What is nested without an end would be written without an end of the stack.
+Ordered parsed_line(std::string_view text) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (text[i] == '[' || text[i] == '{')) {
+      if (++depth > kDeepest) throw Error("must be at most 64 levels deep");
+    } else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return Ordered::parse(text);
 }
 
 void add_time(Ordered& line, const char* key, const std::optional<Nanoseconds>& time) {
@@ -114,8 +137,16 @@ std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
   return csv_line(cells);
 }
 
+/// No answer is less than nothing, and means of them must fit 64 bits.
+std::int64_t amount_of(std::int64_t number) {
+  constexpr std::int64_t kMost = 1'000'000'000'000'000'000;
+  if (number < 0 || number > kMost)
+    throw Error("must be from 0 to 10^18, got " + std::to_string(number));
+  return number;
+}
+
 SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
-  const Ordered line = Ordered::parse(text);
+  const Ordered line = parsed_line(text);
   SweepPoint point;
   point.number = line.at("point").get<std::uint64_t>();
   for (const std::string& name : header.settings)
@@ -124,12 +155,15 @@ SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
     point.refused = line["refused"].get<std::string>();
     return point;
   }
-  point.step_time = Nanoseconds(line.at("step_time_ns").get<std::int64_t>());
-  point.speedup = line.at("speedup").get<double>();
   const auto number = [&](const char* key) -> std::optional<std::int64_t> {
     if (!line.contains(key)) return std::nullopt;
-    return line[key].get<std::int64_t>();
+    if (!line[key].is_number_integer()) throw Error(std::string(key) + ": must be a whole number");
+    return amount_of(line[key].get<std::int64_t>());
   };
+  const auto step_time = number("step_time_ns");
+  if (!step_time) throw Error("must have a key \"step_time_ns\"");
+  point.step_time = Nanoseconds(*step_time);
+  point.speedup = line.at("speedup").get<double>();
   if (const auto lower = number("lower_ns")) point.lower = Nanoseconds(*lower);
   if (const auto upper = number("upper_ns")) point.upper = Nanoseconds(*upper);
   if (const auto size = number("peak_allocated_bytes")) point.peak_allocated = Bytes{*size};
@@ -170,6 +204,7 @@ Number csv_number(const std::string& cell) {
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
   if (error != std::errc() || end != cell.data() + cell.size() || cell.empty())
     throw Error("must be a number, got \"" + cell + "\"");
+  if (!std::isfinite(static_cast<double>(number))) throw Error("must be finite");
   return number;
 }
 
@@ -186,7 +221,10 @@ std::vector<SweepFigure> read_figures(const std::string& cell) {
     const std::size_t end = std::min(cell.find(';', at), cell.size());
     const std::size_t equals = cell.find('=', at);
     if (equals >= end) throw Error("figures: must be NAME=NUMBER");
-    figures.push_back({cell.substr(at, equals - at), cell.substr(equals + 1, end - equals - 1)});
+    const std::string value = cell.substr(equals + 1, end - equals - 1);
+    if (!nlohmann::json::parse(value, nullptr, false).is_number())
+      throw Error("figures: must be NAME=NUMBER");
+    figures.push_back({cell.substr(at, equals - at), value});
     at = end + 1;
   }
   return figures;
@@ -202,12 +240,12 @@ SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
     point.values.push_back(as_json_value(cells[at++]));
   point.refused = cells.back();
   if (!point.refused.empty()) return point;
-  point.step_time = Nanoseconds(csv_number<std::int64_t>(cells[at++]));
+  point.step_time = Nanoseconds(amount_of(csv_number<std::int64_t>(cells[at++])));
   point.speedup = csv_number<double>(cells[at++]);
   const auto number = [&]() -> std::optional<std::int64_t> {
     const std::string& cell = cells[at++];
     if (cell.empty()) return std::nullopt;
-    return csv_number<std::int64_t>(cell);
+    return amount_of(csv_number<std::int64_t>(cell));
   };
   if (header.intervals) {
     if (const auto lower = number()) point.lower = Nanoseconds(*lower);
@@ -277,7 +315,7 @@ SweepPoint read_point_line(const SweepHeader& header, std::string_view line, Swe
 
 SweepFileHeader read_header_line(std::string_view text) {
   try {
-    Ordered line = Ordered::parse(text);
+    Ordered line = parsed_line(text);
     if (line.at("schema") != kSweepSchema) throw Error("is not a file of answers of a sweep");
     SweepFileHeader found;
     found.identity = line.at("sweep").get<std::string>();
@@ -287,7 +325,9 @@ SweepFileHeader read_header_line(std::string_view text) {
       found.shards = line["shard"].at("of").get<std::uint64_t>();
       line.erase("shard");
     }
-    if (found.shard < 1 || found.shard > found.shards) throw Error("says it is no possible shard");
+    if (found.shard < 1 || found.shard > found.shards || found.shards > kMostParts)
+      throw Error("says it is no possible shard");
+    if (found.points > kMostPoints) throw Error("says it has more points than there are");
     found.whole_line = one_line_of(line) + '\n';
     return found;
   } catch (const nlohmann::json::exception&) {
@@ -296,10 +336,13 @@ SweepFileHeader read_header_line(std::string_view text) {
 }
 
 std::string difference_of_sweeps(const SweepHeader& header, std::string_view line) {
-  const Ordered theirs = Ordered::parse(line, nullptr, false);
+  const Ordered theirs = [&] {
+    const Ordered json = Ordered::parse(line, nullptr, false);
+    return json.is_object() ? json : Ordered(Ordered::value_t::discarded);
+  }();
   const Ordered ours = Ordered::parse(sweep_header_line(header));
   if (theirs.is_discarded()) return "its first line is no JSON";
-  if (theirs.value("sweep", "") == ours["sweep"]) return {};
+  if (theirs.value("sweep", Ordered()) == ours["sweep"]) return {};
   const auto differs = [&](const char* key) {
     return theirs.value(key, Ordered()) != ours.value(key, Ordered());
   };
@@ -309,9 +352,9 @@ std::string difference_of_sweeps(const SweepHeader& header, std::string_view lin
       return "it was asked " + std::string(ours[flag] ? "without " : "with ") + flag;
   }
   const auto sums = [](const Ordered& from) {
-    std::vector<std::string> all;
+    Ordered all = Ordered::array();
     for (const Ordered& input : from.value("inputs", Ordered(Ordered::array())))
-      all.push_back(input.value("sha256", ""));
+      all.push_back(input.is_object() ? input.value("sha256", Ordered()) : Ordered());
     return all;
   };
   return sums(theirs) != sums(ours) ? "its trace is another one" : "its scenario is another one";

@@ -48,6 +48,12 @@ std::string text_in(const Json& json, const char* key) {
   return value.get<std::string>();
 }
 
+bool flag_in(const Json& json, const char* key) {
+  if (!json.contains(key)) return false;
+  if (!json.at(key).is_boolean()) throw Error(std::string(key) + ": must be true or false");
+  return json.at(key).get<bool>();
+}
+
 VerifiedSide read_side(const Json& json) {
   VerifiedSide side;
   side.step_time = time_in(json, "step_time_ns");
@@ -74,12 +80,21 @@ struct WrittenPrediction {
   Json scenario;
 };
 
+void check_schema(const Json& json) {
+  const Json found = json.is_object() ? json.value("schema", Json()) : Json();
+  if (found == kPredictionSchema) return;
+  std::string text = "must be what predict --format json wrote, with the schema \"" +
+                     std::string(kPredictionSchema) + "\"";
+  if (found.is_string()) text += ", got \"" + found.get<std::string>().substr(0, 60) + "\"";
+  if (json.is_object() && json.contains("traceEvents"))
+    text += ", but is a trace; the prediction comes first";
+  throw Error(text);
+}
+
 WrittenPrediction read_prediction(const std::string& path) {
   const Json json = read_json_file(path);
   return within(path, [&] {
-    if (!json.is_object() || json.value("schema", Json()) != kPredictionSchema)
-      throw Error("must be what predict --format json wrote, with the schema \"" +
-                  std::string(kPredictionSchema) + "\"");
+    check_schema(json);
     WrittenPrediction written;
     const Json& baseline = member_of(json, "baseline");
     written.before = within("baseline", [&] { return read_side(baseline); });
@@ -91,8 +106,10 @@ WrittenPrediction read_prediction(const std::string& path) {
       if (written.predicted.step_time <= 0ns) throw Error("step_time_ns: must be above 0");
     });
     for (const Json& step : member_of(json, "steps")) {
-      if (!step.is_object() || !step.value("changed_nothing", false))
-        written.uses.push_back(within("steps", [&] { return text_in(step, "use"); }));
+      within("steps", [&] {
+        const std::string use = text_in(step, "use");
+        if (!flag_in(step, "changed_nothing")) written.uses.push_back(use);
+      });
     }
     for (const Json& input : member_of(json, "inputs")) {
       within("inputs", [&] {
@@ -238,9 +255,17 @@ void add_to_ledger(const std::string& measured_path, const VerifyOptions& option
                      "the prediction changes nothing; its outcome is not added to the ledger");
     return;
   }
-  append_to_ledger(options.ledger_path,
-                   {outcome_of(result.uses, result.predicted.step_time, result.measured.step_time,
-                               fs::path(measured_path).filename().string())});
+  const KnownOutcome outcome =
+      outcome_of(result.uses, result.predicted.step_time, result.measured.step_time,
+                 fs::path(measured_path).filename().string());
+  try {
+    check_outcome(outcome);
+  } catch (const Error& error) {
+    result.notes.add(Severity::warning, "a ledger cannot hold this outcome; it is not added",
+                     error.what());
+    return;
+  }
+  append_to_ledger(options.ledger_path, {outcome});
   result.ledger = options.ledger_path;
 }
 

@@ -56,7 +56,7 @@ void check_transforms(const std::vector<std::string>& uses) {
 KnownOutcome read_entry(const Json& object) {
   EntryFields fields;
   read_json(object, fields);
-  check_transforms(fields.transforms);
+  check_transforms(fields.transforms);  // In front of times that may be missing.
   KnownOutcome outcome{.transforms = std::move(fields.transforms),
                        .error = 0,
                        .predicted = Nanoseconds(fields.predicted),
@@ -67,10 +67,7 @@ KnownOutcome read_entry(const Json& object) {
   } else {
     outcome.error = outcome_of(outcome.transforms, outcome.predicted, outcome.measured).error;
   }
-  if (!(outcome.error > -1) || outcome.error > kMostLedgerError) {
-    throw Error("error: must be above -1 and at most 99, as predicted / measured - 1; got " +
-                to_fixed(outcome.error, 3));
-  }
+  check_outcome(outcome);
   return outcome;
 }
 
@@ -121,6 +118,13 @@ KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predict
   return {std::move(transforms), error, predicted, measured, std::move(note)};
 }
 
+void check_outcome(const KnownOutcome& outcome) {
+  check_transforms(outcome.transforms);
+  if (outcome.error > -1 && outcome.error <= kMostLedgerError) return;
+  throw Error("error: must be above -1 and at most 99, as predicted / measured - 1; got " +
+              to_fixed(outcome.error, 3));
+}
+
 std::vector<KnownOutcome> read_ledger(const std::string& path) {
   const Json file = read_json_file(path);
   return within(path, [&] { return read_entries(file); });
@@ -145,6 +149,8 @@ void write_ledger(const std::string& path, const std::vector<KnownOutcome>& outc
 }
 
 void append_to_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes) {
+  // What is not read back would make the whole file unreadable.
+  for (const KnownOutcome& outcome : outcomes) within(path, [&] { check_outcome(outcome); });
   std::vector<KnownOutcome> all;
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) all = read_ledger(path);

@@ -129,6 +129,7 @@ bool asks_many(const Json& scenario) {
 }
 
 SweepPlan::SweepPlan(const Json& scenario, const std::string& folder) {
+  if (!scenario.is_object()) throw Error("must be an object with the settings of a scenario");
   if (const auto sweep = scenario.find("sweep"); sweep != scenario.end())
     within("sweep", [&] { read_settings(*sweep); });
   const Json base =
