@@ -178,6 +178,20 @@ void check_alike(const ShardFile& shard, const ShardFile& other) {
               other.path + "' is one of " + std::to_string(other.header.shards));
 }
 
+/// A shard that no file was of has no path.
+void check_complete(const std::vector<ShardFile>& shards) {
+  std::string missing;
+  std::size_t missed = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (!shards[i].path.empty() || ++missed > kMostNamed) continue;
+    missing += (missing.empty() ? "" : ", ") + std::to_string(i + 1);
+  }
+  if (missed > kMostNamed) missing += " and " + std::to_string(missed - kMostNamed) + " more";
+  if (!missing.empty())
+    throw Error("sweep merge: of " + std::to_string(shards.size()) +
+                " shards these are missing: " + missing);
+}
+
 std::vector<ShardFile> in_order(const std::vector<std::string>& files, SweepForm form) {
   std::vector<ShardFile> shards;
   for (const std::string& path : files) {
@@ -195,16 +209,7 @@ std::vector<ShardFile> in_order(const std::vector<std::string>& files, SweepForm
                   place.path + "' is");
     place = std::move(shard);
   }
-  std::string missing;
-  std::size_t missed = 0;
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (!shards[i].path.empty() || ++missed > kMostNamed) continue;
-    missing += (missing.empty() ? "" : ", ") + std::to_string(i + 1);
-  }
-  if (missed > kMostNamed) missing += " and " + std::to_string(missed - kMostNamed) + " more";
-  if (!missing.empty())
-    throw Error("sweep merge: of " + std::to_string(shards.size()) +
-                " shards these are missing: " + missing);
+  check_complete(shards);
   return shards;
 }
 
