@@ -17,4 +17,9 @@ shift 3
 program=${FORETRACE:-foretrace}
 # shellcheck disable=SC2086
 ${MPIRUN:-mpirun} -n "$ranks" "$program" sweep "$scenario" --output "$results" --shard auto --jobs 1 "$@"
-exec "$program" sweep merge --output "$results" "${results%.*}".shard-*-of-"$ranks"."${results##*.}"
+if [ "$ranks" -eq 1 ]; then exit 0; fi  # It has written the whole.
+case ${results##*/} in
+  ?*.*) stem=${results%.*} ending=.${results##*.} ;;
+  *) stem=$results ending= ;;
+esac
+exec "$program" sweep merge --output "$results" "$stem".shard-*-of-"$ranks$ending"

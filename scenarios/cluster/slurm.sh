@@ -3,7 +3,7 @@
 #
 #     scenarios/cluster/slurm.sh SCENARIO RESULTS.jsonl SHARDS [SBATCH OPTION]...
 #
-# Prints the numbers of the two jobs. Scenario, traces and results must be on a file system that all nodes see. If shards were
+# Prints the numbers of the jobs. Scenario, traces and results must be on a file system that all nodes see. If shards were
 # lost for good, the merge says which; the same command again does only what is missing. FORETRACE names the program.
 set -eu
 if [ $# -lt 3 ]; then
@@ -17,6 +17,14 @@ shift 3
 program=${FORETRACE:-foretrace}
 here=$(cd "$(dirname "$0")" && pwd)
 array=$(sbatch --parsable "$@" --array="1-$shards" "$here/sweep.sbatch" "$scenario" "$results")
+if [ "$shards" -eq 1 ]; then
+  echo "$array"  # It writes the whole.
+  exit 0
+fi
+case ${results##*/} in
+  ?*.*) stem=${results%.*} ending=.${results##*.} ;;
+  *) stem=$results ending= ;;
+esac
 merge=$(sbatch --parsable "$@" --job-name=foretrace-merge --dependency="afterany:$array" \
-  --wrap "'$program' sweep merge --output '$results' '${results%.*}'.shard-*-of-$shards.${results##*.}")
+  --wrap "'$program' sweep merge --output '$results' '$stem'.shard-*-of-$shards$ending")
 echo "$array $merge"

@@ -108,6 +108,18 @@ class Cluster(unittest.TestCase):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(self.results.read_bytes(), self.expected)
 
+    @unittest.skipIf(shutil.which("mpirun") is None, "no mpirun")
+    def test_any_name_and_any_number_of_ranks_will_do(self):
+        environment = {**os.environ, "FORETRACE": PROGRAM, "MPIRUN": "mpirun --oversubscribe",
+                       "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        folder = self.folder / "of v1.2"
+        folder.mkdir()
+        for ranks, name in (("1", "alone.jsonl"), ("2", "without an ending"), ("2", "a b.jsonl")):
+            command = [str(CLUSTER / "mpi.sh"), ranks, str(self.scenario), str(folder / name)]
+            run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual((folder / name).read_bytes(), self.expected)
+
 
 if __name__ == "__main__":
     if local_slurm.missing() and shutil.which("mpirun") is None:
