@@ -87,6 +87,9 @@ struct PeakChange {
   Bytes before{}, after{};
 };
 
+/// Below this share of tasks that correspond, the two hardly are the same job.
+constexpr double kHardlyTheSameJob = 0.5;
+
 /// Of one rank.
 struct Diff {
   std::int32_t rank = 0;

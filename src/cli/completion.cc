@@ -164,9 +164,7 @@ void complete(const std::string& shell, Session& session) {
   if (shell == "bash") return write_bash(session.app, session.out);
   if (shell == "zsh") return write_zsh(session.app, session.out);
   if (shell == "fish") return write_fish(session.app, session.out);
-  constexpr std::string_view kShells[] = {"bash", "fish", "zsh"};
-  throw Error("completion: must be bash, fish or zsh, got '" + shell + "'" +
-              did_you_mean(shell, kShells));
+  throw Error("completion: must be bash, fish or zsh, got '" + shell + "'");
 }
 
 }  // namespace

@@ -22,9 +22,11 @@ std::vector<ShippedPairs> shipped_pairs() {
       found.push_back({(folder / "public_pairs.json").string(), true});
     return found;
   }
-  throw Error(
-      "validate: which TRACE? There is no traces/pairs.json here or beside the program; "
-      "give a TRACE, or --pairs FILE");
+  std::string looked;
+  for (const fs::path& folder : folders)
+    looked += (looked.empty() ? "" : ", ") + fs::absolute(folder, ignored).string();
+  throw Error("validate: which TRACE? There is no pairs.json in " + looked +
+              "; give a TRACE, or --pairs FILE");
 }
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "foretrace/launch_call.h"
 #include "infer/draft.h"
 
 namespace foretrace::infer_detail {
@@ -171,12 +172,40 @@ void add_synchronizing_calls(Draft& draft) {
   }
 }
 
+/// More than one launch of a hundred without a kernel are no longer those whose kernels ran behind
+/// the end of the recording.
+constexpr std::int64_t kFewLost = 100;
+
+/// Where kernels were dropped, steps look shorter than they were.
+void note_lost_kernels(Draft& draft) {
+  const Trace& trace = draft.trace;
+  std::vector<char> launches(trace.names.size(), 0);
+  for (std::size_t i = 0; i < launches.size(); ++i)
+    launches[i] = launches_kernel(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
+  std::int64_t all = 0, lost = 0;
+  for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
+    const HostRecord& record = trace.hosts[i];
+    if (!is_call(record.kind) || launches[static_cast<std::size_t>(record.name)] == 0) continue;
+    ++all;
+    const std::uint32_t call = draft.call_of_record[i];
+    lost += call == kNone || draft.calls[call].launched.empty() ? 1 : 0;
+  }
+  if (lost * kFewLost <= all) return;
+  draft.notes.add(Severity::warning,
+                  draft.events.empty()
+                      ? "launches, but no device activity: times are those of the host alone"
+                      : "launches without a kernel: device records were dropped, so that steps "
+                        "may look shorter than they were",
+                  {}, lost);
+}
+
 }  // namespace
 
 void order_records(Draft& draft) {
   collect_events(draft);
   collect_calls(draft);
   match_launches(draft);
+  note_lost_kernels(draft);
   add_synchronizing_calls(draft);
   for (std::size_t i = 0; i < draft.events.size(); ++i) {
     if (draft.events[i].call != kNone) draft.by_launch.push_back(static_cast<std::uint32_t>(i));

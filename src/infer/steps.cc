@@ -216,10 +216,32 @@ void find_period(Draft& draft) {
                               " device activities; the trace has no step markers.");
 }
 
+/// The distance to the next step is not known of a single one: it takes as long as its device work,
+/// and what the host does first is not in it.
+void note_short_step(Draft& draft) {
+  if (draft.steps.size() != 1 || draft.events.empty()) return;
+  const MarkedStep& step = draft.steps.front();
+  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
+  for (const DeviceEvent& event : draft.events) {
+    if (event.call == kNone || draft.calls[event.call].start < step.start ||
+        draft.calls[event.call].start >= step.finish)
+      continue;
+    first = std::min(first, event.start);
+    last = std::max(last, event.finish);
+  }
+  const std::int64_t mark = step.finish - step.start;
+  if (first > last || (last - first) + (last - first) / 4 >= mark) return;
+  draft.notes.add(Severity::warning,
+                  "the only step counts from its first device activity to its last; what the host "
+                  "does before and after, such as loading, is not in its time",
+                  "its mark on the host is " + to_text(Nanoseconds(mark)) + " long");
+}
+
 }  // namespace
 
 void find_steps(Draft& draft) {
-  if (find_markers(draft) || find_numbered_ranges(draft) || find_optimizer_steps(draft)) return;
+  if (find_markers(draft) || find_numbered_ranges(draft) || find_optimizer_steps(draft))
+    return note_short_step(draft);
   if (draft.events.size() >= kLeastActivities) find_period(draft);
 }
 

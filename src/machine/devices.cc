@@ -134,7 +134,10 @@ std::string alternatives(std::string_view name) {
   for (const std::string_view key : device_names()) {
     if (!wanted.empty() && plain(key).find(wanted) != std::string::npos) longer.push_back(key);
   }
-  if (longer.empty()) return did_you_mean(name, device_names());
+  if (longer.empty()) {
+    const std::string near = did_you_mean(name, device_names());
+    return near.empty() ? "; `foretrace list devices` shows all" : near;
+  }
   std::string text = " (did you mean ";
   for (std::size_t i = 0; i < longer.size(); ++i) {
     if (i > 0) text += i + 1 == longer.size() ? " or " : ", ";

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "foretrace/launch_call.h"
 #include "foretrace/step_name.h"
 
 namespace foretrace {
@@ -21,11 +22,7 @@ bool is_call(const HostRecord& record) {
   return record.kind == HostKind::runtime || record.kind == HostKind::driver;
 }
 
-/// Calls whose names differ between CUDA and HIP only in the prefix, so the rest is looked for. A
-/// graph launch is not among the launches: a recording of whole graphs has no kernels for it.
-bool launches_kernel(std::string_view name) {
-  return contains(name, "LaunchKernel") || contains(name, "LaunchCooperativeKernel");
-}
+/// Names differ between CUDA and HIP only in the prefix, so the rest is looked for.
 bool waits_for_event(std::string_view name) { return contains(name, "StreamWaitEvent"); }
 bool waits_for_device(std::string_view name) { return contains(name, "Synchronize"); }
 

@@ -1,16 +1,13 @@
 #include "report/table.h"
 
 #include <algorithm>
+#include <numeric>
 #include <ostream>
+
+#include "report/wrapped.h"
 
 namespace foretrace {
 namespace {
-
-/// Characters a reader sees; a byte that continues a UTF-8 character takes no room.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
 
 bool is_left(const Table& table, std::size_t column) {
   return std::find(table.left.begin(), table.left.end(), column) != table.left.end();
@@ -20,11 +17,19 @@ std::vector<std::size_t> widths(const Table& table) {
   std::vector<std::size_t> all;
   const auto widen = [&](const std::vector<std::string>& row) {
     if (all.size() < row.size()) all.resize(row.size());
-    for (std::size_t i = 0; i < row.size(); ++i) all[i] = std::max(all[i], width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) all[i] = std::max(all[i], text_width(row[i]));
   };
   widen(table.heading);
   for (const auto& row : table.rows) widen(row);
   return all;
+}
+
+/// A last column beyond this has no room to be wrapped in.
+constexpr std::size_t kLastColumnAtMost = 75;
+
+/// Where the last column begins.
+std::size_t last_column(const std::vector<std::size_t>& room, std::size_t indent) {
+  return std::accumulate(room.begin(), room.end() - 1, indent + 2 * (room.size() - 1));
 }
 
 std::string escaped(std::string text) {
@@ -37,12 +42,18 @@ std::string escaped(std::string text) {
 
 void write_aligned(const Table& table, std::ostream& out, const std::string& indent) {
   const std::vector<std::size_t> room = widths(table);
+  if (room.empty()) return;
+  const std::size_t last = last_column(room, indent.size());
+  const bool wraps = is_left(table, room.size() - 1) && last <= kLastColumnAtMost;
   const auto write = [&](const std::vector<std::string>& row) {
     std::string line = indent;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string space(room[i] - width(row[i]), ' ');
+      const std::string space(room[i] - text_width(row[i]), ' ');
       if (i > 0) line += "  ";
-      line += is_left(table, i) ? row[i] + space : space + row[i];
+      if (wraps && i > 0 && i + 1 == room.size())
+        line += wrapped(row[i], last);
+      else
+        line += is_left(table, i) ? row[i] + space : space + row[i];
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';

@@ -1,7 +1,8 @@
 #pragma once
 
 // Rows of cells as aligned text or as markdown. The first column is left-aligned, the others right
-// unless said otherwise.
+// unless said otherwise; where lines get too long for a
+// terminal, a last column that is left-aligned goes on below itself.
 
 #include <iosfwd>
 #include <string>

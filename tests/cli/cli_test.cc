@@ -63,7 +63,7 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     EXPECT_EQ(complaint(outcome), message);
   }
-  for (const char* arguments : {"", "predict --unknown", "validate", "info a b"}) {
+  for (const char* arguments : {"", "predict --unknown", "validate --against x", "info a b"}) {
     const Outcome outcome = foretrace_run(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     complaint(outcome);

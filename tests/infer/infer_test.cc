@@ -266,6 +266,36 @@ TEST(Infer, AnActivityWithoutALaunchIsPinnedOnlyAtTheHeadOfItsStream) {
   EXPECT_EQ(inference.notes.count("device activities without a record of their launch"), 3);
 }
 
+TEST(Infer, LaunchesWhoseKernelsWereDroppedAreAWarning) {
+  Recording run;
+  run.call(0, "cudaLaunchKernel", 0, 2, 1).call(0, "cudaLaunchKernel", 2, 2, 2);
+  run.kernel(0, "A", 5, 5, 1);
+  constexpr auto kDropped =
+      "launches without a kernel: device records were dropped, so that steps may look shorter than "
+      "they were";
+  EXPECT_EQ(infer(run.trace()).notes.count(kDropped), 1);
+  run.kernel(0, "B", 10, 4, 2);
+  EXPECT_EQ(infer(run.trace()).notes.count(kDropped), 0);
+}
+
+TEST(Infer, WithoutDeviceActivityTheTimesAreSaidToBeThoseOfTheHost) {
+  Recording run;
+  run.op(0, "work", 0, 50).call(0, "cudaLaunchKernel", 0, 2, 1);
+  EXPECT_EQ(infer(run.trace())
+                .notes.count("launches, but no device activity: times are those of the host alone"),
+            1);
+}
+
+TEST(Infer, ASingleStepIsSaidToLackWhatItsHostDidFirst) {
+  Recording run;
+  run.step(1, 0, 100).call(0, "cudaLaunchKernel", 80, 2, 1).kernel(0, "A", 83, 10, 1);
+  ASSERT_EQ(infer(run.trace()).notes.all().size(), 1u);
+  EXPECT_TRUE(infer(run.trace()).notes.all()[0].text.starts_with("the only step counts from"));
+  Recording busy;
+  busy.step(1, 0, 100).call(0, "cudaLaunchKernel", 5, 2, 1).kernel(0, "A", 8, 95, 1);
+  EXPECT_TRUE(infer(busy.trace()).notes.empty());
+}
+
 TEST(Infer, OneLaunchMayOwnManyKernels) {
   Recording run;
   run.call(0, "cudaGraphLaunch", 0, 5, 7);

@@ -122,9 +122,13 @@ TEST(Devices, SayWhichAreNear) {
   EXPECT_EQ(error_of("mi300y"),
             "must be a built-in device or a JSON file with one, got \"mi300y\" (did you mean "
             "\"mi300a\"?)");
-  EXPECT_EQ(error_of("abacus-2000-x"),
-            "must be a built-in device or a JSON file with one, got \"abacus-2000-x\"");
-  EXPECT_EQ(error_of(""), "must be a built-in device or a JSON file with one, got \"\"");
+  EXPECT_EQ(
+      error_of("abacus-2000-x"),
+      "must be a built-in device or a JSON file with one, got \"abacus-2000-x\"; `foretrace list "
+      "devices` shows all");
+  EXPECT_EQ(error_of(""),
+            "must be a built-in device or a JSON file with one, got \"\"; `foretrace list "
+            "devices` shows all");
 }
 
 TEST(Devices, AreReadFromFiles) {

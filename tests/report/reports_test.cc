@@ -47,7 +47,7 @@ Rests on
   pinned        1 of 53,021 tasks held at their recorded start
   unexplained   5 ms, 1.00 % of the recording, kept as delays without a known cause
   dependencies  10 measured, 0 structural, 2 inferred, 0 assumed
-  interval      steps in the trace vary by -1.0 % to +1.0 %
+  interval      four of five steps are expected inside: steps in the trace vary by -1.0 % to +1.0 %
 
 Assumes
   - kernels gain as in the paper

@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/simulate.h"
@@ -285,6 +286,15 @@ TEST(Diff, RecordedPairsAddUpToTheNanosecond) {
     EXPECT_EQ(sum_of(found), change_of(found)) << pair[0];
     EXPECT_GT(found.aligned, 0.5) << pair[0];
     EXPECT_TRUE(diff(pair[0], pair[0]).ranks[0].identical) << pair[0];
+  }
+}
+
+TEST(Diff, TimesAreNotComparedWithASnapshotOfMemory) {
+  const std::string trace = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
+  for (const std::string& snapshot : corpus_files({"mini_snapshot.pickle"})) {
+    EXPECT_THROW(diff(snapshot, trace), TraceError);
+    EXPECT_THROW(diff(trace, snapshot), TraceError);
+    EXPECT_TRUE(diff(snapshot, snapshot).ranks[0].identical);
   }
 }
 

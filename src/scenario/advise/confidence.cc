@@ -11,6 +11,10 @@ constexpr double kMuchUnexplained = 0.2;
 
 /// A kind that was never compared counts as having so many; see ledger.h.
 constexpr int kAssumedOutcomes = 2;
+/// Fewer outcomes tell that a kind was right there, not that it is right here.
+constexpr int kConvincingOutcomes = 3;
+/// Of steps that were measured; what they vary by is guessed from fewer.
+constexpr std::size_t kFewestSteps = 2;
 
 std::string share_text(double fraction) { return to_fixed(100 * fraction, 1) + " %"; }
 
@@ -35,7 +39,10 @@ Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
   if (least <= 0ns) return {"low", known + "; it may as well bring nothing"};
   if (!job.baseline.prediction.has_steps)
     return {"medium", known + "; the recording has no steps, so that start and end count, too"};
-  if (2 * least < found.gain) return {"medium", known};
+  if (2 * least < found.gain || error.outcomes < kAssumedOutcomes + kConvincingOutcomes)
+    return {"medium", known};
+  if (job.baseline.prediction.measured.each.size() < kFewestSteps)
+    return {"medium", known + "; too few steps were recorded to know how much they vary"};
   return {"high", known};
 }
 

@@ -3,8 +3,8 @@
 // How far a suggestion can be relied on, in a word and with the reason: what is wrong with the
 // baseline comes first, then what is odd about the suggestion, then what is known of its kind.
 //
-//     high    the kind was compared with outcomes, and at worst half of the gain is left
-//     medium  ... at worst there still is a gain
+//     high    the kind was compared with several outcomes, and at worst half of the gain is left
+//     medium  it was compared with one, and at worst there still is a gain
 //     low     it was never compared, may bring nothing, or rests on doubtful ground
 
 #include <string>

@@ -14,8 +14,6 @@
 namespace foretrace {
 namespace {
 
-/// Below this share of tasks that correspond, the two hardly are the same job.
-constexpr double kUnlike = 0.5;
 /// Tasks that may be replayed for one comparison.
 constexpr std::size_t kReplayedTasks = 24'000'000;
 
@@ -181,7 +179,7 @@ void note_oddities(Diff& diff) {
     diff.notes.add(Severity::warning,
                    "steps are marked in one of the two only: the length of the whole recording is "
                    "compared with a step");
-  if (diff.aligned < kUnlike)
+  if (diff.aligned < kHardlyTheSameJob)
     diff.notes.add(Severity::warning,
                    "hardly the same job: few of the tasks of the two correspond, so that most of "
                    "the difference is work that was added and removed",
@@ -315,6 +313,16 @@ class Comparison {
   Diff diff_;
 };
 
+/// Memory alone and times have nothing in common.
+void check_comparable(const std::string& before_path, const std::vector<Trace>& before,
+                      const std::string& after_path, const std::vector<Trace>& after) {
+  const bool memory_before = std::any_of(before.begin(), before.end(), is_snapshot);
+  const bool memory_after = std::any_of(after.begin(), after.end(), is_snapshot);
+  if (memory_before == memory_after) return;
+  throw TraceError((memory_before ? before_path : after_path) +
+                   ": is a memory snapshot, and can be compared with another one only");
+}
+
 }  // namespace
 
 Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& options) {
@@ -327,6 +335,7 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
   auto other_side = std::async(std::launch::async, [&] { return import_all(after_path, import); });
   const std::vector<Trace> before = import_all(before_path, import);
   const std::vector<Trace> after = other_side.get();
+  check_comparable(before_path, before, after_path, after);
   DiffReport report;
   report.before = input_files(before_path, before);
   report.after = input_files(after_path, after);

@@ -1,0 +1,50 @@
+#include "report/wrapped.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "report/table.h"
+
+namespace foretrace {
+namespace {
+
+/// So many times "words ".
+std::string words(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += i == 0 ? "words" : " words";
+  return text;
+}
+
+TEST(Wrapped, AShortSentenceStaysAsItIs) {
+  EXPECT_EQ(wrapped("", 14), "");
+  EXPECT_EQ(wrapped("85.03 ms a step", 14), "85.03 ms a step");
+}
+
+TEST(Wrapped, LinesGoOnBelowThePlaceWhereTheSentenceBegan) {
+  EXPECT_EQ(wrapped(words(18), 4), words(17) + "\n    words");
+}
+
+TEST(Wrapped, NoLineIsWiderThanATerminalButAWordThatDoesNotFit) {
+  std::istringstream lines(wrapped(words(100) + " " + std::string(200, 'x') + " " + words(3), 10));
+  for (std::string line; std::getline(lines, line);) {
+    const bool fits = line.find('x') == line.npos;
+    EXPECT_TRUE(fits ? line.size() <= kLineWidth : line.find_first_not_of(" x") == line.npos)
+        << line;
+  }
+}
+
+TEST(Wrapped, ANumberStaysWithItsUnit) {
+  const std::string front = std::string(kLineWidth - 7, 'x') + " 42.5 ";
+  EXPECT_EQ(wrapped(front + "ms a step", 0), std::string(kLineWidth - 7, 'x') + "\n42.5 ms a step");
+}
+
+TEST(Wrapped, ATextColumnAtTheEndOfATableGoesOnBelowItself) {
+  const Table table{.heading = {"name", "why"}, .rows = {{"amp", words(20)}}, .left = {0, 1}};
+  std::ostringstream out;
+  write_aligned(table, out, "  ");
+  EXPECT_EQ(out.str(), "  name  why\n  amp   " + words(17) + "\n        " + words(3) + "\n");
+}
+
+}  // namespace
+}  // namespace foretrace
