@@ -21,8 +21,8 @@ std::string literal(std::string_view text) {
   return all;
 }
 
-void write_list(std::ostream& out, std::string_view heading,
-                const std::vector<std::string>& lines) {
+void write_marked_list(std::ostream& out, std::string_view heading,
+                       const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   out << "\n**" << heading << "**\n\n";
   for (const std::string& line : lines) out << "- " << literal(line) << '\n';
@@ -36,7 +36,7 @@ void write_table(std::ostream& out, Table table) {
   write_markdown_table(table, out);
 }
 
-void write_titled(std::ostream& out, std::string_view title, Table table) {
+void write_marked_table(std::ostream& out, std::string_view title, Table table) {
   if (table.rows.empty()) return;
   out << "\n**" << title << "**\n";
   write_table(out, std::move(table));
@@ -53,17 +53,17 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   if (Table memory = memory_table(prediction); !memory.rows.empty())
     write_table(out, std::move(memory));
 
-  write_list(out, "Changed", changes(prediction));
-  write_list(out, "Figures", figures(prediction));
+  write_marked_list(out, "Changed", changes(prediction));
+  write_marked_list(out, "Figures", figures(prediction));
   std::vector<std::string> rests;
   for (const Ground& ground : grounds(prediction)) {
     rests.push_back(std::string(ground.heading) + ": " + ground.sentence);
   }
-  write_list(out, "Rests on", rests);
-  write_list(out, "Assumes", prediction.assumptions);
-  write_titled(out, "On the critical path, what waited longest", wait_table(prediction));
-  write_titled(out, "On the critical path, what worked longest", work_table(prediction));
-  write_list(out, "Notes", note_texts(prediction));
+  write_marked_list(out, "Rests on", rests);
+  write_marked_list(out, "Assumes", prediction.assumptions);
+  write_marked_table(out, "On the critical path, what waited longest", wait_table(prediction));
+  write_marked_table(out, "On the critical path, what worked longest", work_table(prediction));
+  write_marked_list(out, "Notes", note_texts(prediction));
 }
 
 }  // namespace foretrace

@@ -16,11 +16,6 @@ std::string percent_of(Nanoseconds part, Nanoseconds whole) {
          " %";
 }
 
-std::string change_text(Nanoseconds before, Nanoseconds after) {
-  return foretrace::change_text(static_cast<double>(before.count()),
-                                static_cast<double>(after.count()));
-}
-
 const MemoryPeak* peak_of(const std::vector<MemoryPeak>& peaks, std::int32_t device) {
   for (const MemoryPeak& peak : peaks) {
     if (peak.device == device) return &peak;
@@ -76,8 +71,7 @@ Table memory_table(const Prediction& prediction) {
     std::vector<std::string> row = {std::move(name), to_text(from)};
     if (changes && to) {
       row.push_back(to_text(*to));
-      row.push_back(
-          foretrace::change_text(static_cast<double>(from.count), static_cast<double>(to->count)));
+      row.push_back(change_text(from, *to));
     }
     table.rows.push_back(std::move(row));
   };

@@ -65,9 +65,7 @@ std::string how_much(const Prediction& prediction) {
   const std::string times =
       to_text(prediction.baseline.step_time) + " -> " + after + unit(prediction);
   if (prediction.baseline.step_time == prediction.predicted.step_time) return times + ": no change";
-  return times + " (" +
-         change_text(static_cast<double>(prediction.baseline.step_time.count()),
-                     static_cast<double>(prediction.predicted.step_time.count())) +
+  return times + " (" + change_text(prediction.baseline.step_time, prediction.predicted.step_time) +
          "), " + to_fixed(prediction.speedup, 3) + " times as fast";
 }
 
@@ -123,6 +121,12 @@ std::string fits(const Prediction& prediction) {
          more_was_recorded(prediction, fullest->device);
 }
 
+std::string change_of(std::int64_t from, std::int64_t to) {
+  if (from == 0) return "-";
+  const auto before = static_cast<double>(from);
+  return to_percent((static_cast<double>(to) - before) / before);
+}
+
 }  // namespace
 
 std::string grouped(std::int64_t value) {
@@ -132,10 +136,11 @@ std::string grouped(std::int64_t value) {
   return digits;
 }
 
-std::string change_text(double before, double after) {
-  if (before == 0) return "-";
-  return to_percent((after - before) / before);
+std::string change_text(Nanoseconds before, Nanoseconds after) {
+  return change_of(before.count(), after.count());
 }
+
+std::string change_text(Bytes before, Bytes after) { return change_of(before.count, after.count); }
 
 std::string counted(std::int64_t count, std::string_view noun) {
   const std::string_view ending = count == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
@@ -179,6 +184,7 @@ VerdictLines verdict(const Prediction& prediction) {
   verdict.how_sure += prediction.replay_error <= kTrustedReplayError
                           ? "; the unmodified replay is " + error + " off"
                           : "; NOT TO BE TRUSTED: the unmodified replay is " + error + " off";
+  verdict.how_sure += mind_warnings(prediction.notes);
   return verdict;
 }
 
@@ -245,6 +251,15 @@ std::vector<std::string> note_texts(const Prediction& prediction) {
 
 std::string note_text(const Note& note) {
   return std::string(to_string(note.severity)) + ": " + note_text_without_severity(note);
+}
+
+std::string mind_warnings(const Notes& notes) {
+  const std::vector<Note>& all = notes.all();
+  const auto warnings = std::count_if(
+      all.begin(), all.end(), [](const Note& note) { return note.severity == Severity::warning; });
+  if (warnings == 0) return {};
+  return warnings == 1 ? "; mind the warning in the notes"
+                       : "; mind the " + grouped(warnings) + " warnings in the notes";
 }
 
 std::string note_text_without_severity(const Note& note) {

@@ -17,7 +17,8 @@ namespace foretrace {
 std::string grouped(std::int64_t value);
 
 /// (after - before) / before as "-12.3 %"; "-" where there is nothing to compare with.
-std::string change_text(double before, double after);
+std::string change_text(Nanoseconds before, Nanoseconds after);
+std::string change_text(Bytes before, Bytes after);
 
 /// "1 task", "2 tasks"
 std::string counted(std::int64_t count, std::string_view noun);
@@ -56,6 +57,9 @@ std::vector<std::string> note_texts(const Prediction& prediction);
 /// "warning: kernels without a launch record (733 times, first: ampere_sgemm at 1.2 ms)"
 std::string note_text(const Note& note);
 std::string note_text_without_severity(const Note& note);
+
+/// What a verdict ends with where a note is a warning; empty otherwise.
+std::string mind_warnings(const Notes& notes);
 
 bool is_what_if(const Prediction& prediction);
 

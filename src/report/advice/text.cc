@@ -3,17 +3,19 @@
 #include <ostream>
 
 #include "report/advice/words.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
+#include "report/wrapped.h"
 
 namespace foretrace {
 namespace {
 
 void write_heads(const Advice& advice, std::ostream& out) {
   const AdviceVerdict verdict = advice_verdict(advice);
-  out << "Bound by      " << verdict.bound << '\n';
+  write_headed(out, "Bound by", verdict.bound);
   if (advice.ladder.empty()) return;
-  out << "Would help    " << verdict.help << '\n';
-  out << "At best       " << verdict.best << '\n';
+  write_headed(out, "Would help", verdict.help);
+  write_headed(out, "At best", verdict.best);
 }
 
 std::string now_sentence(const Advice& advice) {
@@ -27,21 +29,7 @@ std::string now_sentence(const Advice& advice) {
     text += "; " + to_text(*advice.allocated) + " allocated at the peak";
     if (advice.memory > Bytes{}) text += " of " + to_text(advice.memory);
   }
-  return text;
-}
-
-void write_section(const std::string& title, const Table& table, std::ostream& out) {
-  if (table.rows.empty()) return;
-  out << '\n';
-  if (!title.empty()) out << title << '\n';
-  write_aligned(table, out, "  ");
-}
-
-void write_lines(const std::string& title, const std::vector<std::string>& lines,
-                 std::ostream& out) {
-  if (lines.empty()) return;
-  out << '\n' << title << '\n';
-  for (const std::string& line : lines) out << "  - " << line << '\n';
+  return text + mind_warnings(advice.notes);
 }
 
 /// All that has the same thing said about it, in one line each.
@@ -68,17 +56,18 @@ constexpr GoalTitle kGoals[] = {{"time", "Worth doing, each alone"},
 
 void write_suggestions(const Advice& advice, std::ostream& out) {
   for (const GoalTitle& goal : kGoals)
-    write_section(goal.title, suggestion_table(advice, goal.goal), out);
+    write_titled(out, goal.title, suggestion_table(advice, goal.goal));
   for (const Suggestion* one : recommended(advice, "time")) {
     out << "\n  " << one->use << '\n';
-    for (const std::string& line : suggestion_details(advice, *one)) out << "    " << line << '\n';
+    for (const std::string& line : suggestion_details(advice, *one))
+      out << "    " << wrapped(line, 6) << '\n';
   }
 }
 
 void write_joint(const Advice& advice, std::ostream& out) {
   if (!advice.joint) return;
-  write_lines("Together", joint_sentences(advice), out);
-  write_section("", pair_table(advice), out);
+  write_list(out, "Together", joint_sentences(advice));
+  write_titled(out, "", pair_table(advice));
 }
 
 std::vector<std::string> note_lines(const Advice& advice) {
@@ -91,23 +80,26 @@ std::vector<std::string> note_lines(const Advice& advice) {
 
 void write_advice_text(const Advice& advice, std::ostream& out) {
   write_heads(advice, out);
-  out << "Now           " << now_sentence(advice) << '\n';
-  if (advice.target) out << "Target        " << target_sentence(advice) << '\n';
+  write_headed(out, "Now", now_sentence(advice));
+  if (advice.target) write_headed(out, "Target", target_sentence(advice));
   if (advice.curve) {
     out << '\n';
     write_curve_text(*advice.curve, out);
   }
-  write_section("At most: what would be won if something took no time", ladder_table(advice), out);
+  write_titled(out, "At most: what would be won if something took no time", ladder_table(advice));
   write_suggestions(advice, out);
   write_joint(advice, out);
-  write_section("For room in memory, at this price", memory_choice_table(advice), out);
-  write_section("How much faster is fast enough", speed_table(advice), out);
-  write_lines("Not advised", not_recommended(advice), out);
-  write_lines("Not applicable", not_applicable(advice), out);
+  write_titled(out, "For room in memory, at this price", memory_choice_table(advice));
+  write_titled(out, "How much faster is fast enough", speed_table(advice));
+  write_list(out, "Not advised", not_recommended(advice));
+  write_list(out, "Not applicable", not_applicable(advice));
   if (!advice.no_advice.empty())
-    out << "\nNeed an answer of yours first: " << names_of(advice.no_advice)
-        << " (see foretrace help transform NAME)\n";
-  write_lines("Notes", note_lines(advice), out);
+    out << "\n"
+        << wrapped("Need an answer of yours first: " + names_of(advice.no_advice) +
+                       " (see foretrace help transform NAME)",
+                   0)
+        << '\n';
+  write_list(out, "Notes", note_lines(advice));
 }
 
 void write_advice_markdown(const Advice& advice, std::ostream& out) {

@@ -20,8 +20,7 @@ std::string a_step(const Advice& advice) {
 }
 
 std::string change_from(const Advice& advice, Nanoseconds after) {
-  return change_text(static_cast<double>(advice.step_time.count()),
-                     static_cast<double>(after.count()));
+  return change_text(advice.step_time, after);
 }
 
 std::string times_text(double times) {
@@ -37,6 +36,16 @@ double host_share(const PathShares& path) {
   return path.share(PathPart::host) + path.share(PathPart::launches);
 }
 
+/// What would be won without a part that is a rung of the ladder: less than its share where other
+/// work, that now goes on meanwhile, takes its place.
+std::string without_text(const Advice& advice, std::string_view part) {
+  for (const Rung& rung : advice.ladder) {
+    if (rung.title == part && rung.there)
+      return " (" + change_from(advice, rung.step_time) + " without it)";
+  }
+  return {};
+}
+
 std::string bound_sentence(const Advice& advice) {
   const PathShares& path = advice.path;
   const PathPart part = path.largest();
@@ -48,8 +57,7 @@ std::string bound_sentence(const Advice& advice) {
     text = "the device: kernels are " + whole_percent(path.share(part));
   else
     text = std::string(to_string(part)) + ": " + whole_percent(path.share(part));
-  text +=
-      host || part == PathPart::kernels ? " of what a step waits for" : " of what a step waits for";
+  text += " of what a step waits for" + (host ? "" : without_text(advice, to_string(part)));
   const double busy = share_of(advice.breakdown.compute, advice.step_time);
   text += "; kernels run " + whole_percent(busy) + " of the time";
   if (path.host_waits >= 0.5 && host_share(path) >= 0.1) {
@@ -124,7 +132,7 @@ std::string weakest(const Advice& advice) {
 
 std::string bytes_change(const std::optional<Bytes>& before, const std::optional<Bytes>& after) {
   if (!before || !after) return "-";
-  return change_text(static_cast<double>(before->count), static_cast<double>(after->count));
+  return change_text(*before, *after);
 }
 
 std::string range_text(const Suggestion& one) {

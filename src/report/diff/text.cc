@@ -4,6 +4,7 @@
 #include "report/csv_text.h"
 #include "report/diff/words.h"
 #include "report/wording.h"
+#include "report/wrapped.h"
 
 namespace foretrace {
 namespace {
@@ -35,16 +36,16 @@ std::string rank_text(const DiffReport& report, const Diff& diff) {
 
 void write_diff_text(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
-  out << "What      " << rank_text(report, diff) << diff_verdict(diff) << '\n';
+  out << "What      " << wrapped(rank_text(report, diff) + diff_verdict(diff), 10) << '\n';
   if (diff.has_times) out << "Step      " << step_change(diff) << '\n';
-  out << "Compared  " << compared_text(diff) << '\n';
+  out << "Compared  " << wrapped(compared_text(diff), 10) << '\n';
   for (const Table& table : diff_tables(report, diff)) {
     out << '\n';
     write_aligned(table, out, "  ");
   }
   const Notes notes = all_notes(report, diff);
   if (!notes.empty()) out << "\nNotes\n";
-  for (const Note& note : notes.all()) out << "  - " << note_text(note) << '\n';
+  for (const Note& note : notes.all()) out << "  - " << wrapped(note_text(note), 4) << '\n';
 }
 
 void write_diff_markdown(const DiffReport& report, std::ostream& out) {

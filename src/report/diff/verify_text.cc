@@ -6,6 +6,7 @@
 #include "report/diff/words.h"
 #include "report/json_text.h"
 #include "report/wording.h"
+#include "report/wrapped.h"
 
 namespace foretrace {
 namespace {
@@ -86,7 +87,8 @@ std::string_view to_string(Agreement agreement) {
 std::string verify_verdict(const Verification& result) {
   const std::string interval = to_text(result.lower) + " to " + to_text(result.upper);
   const bool high = result.error > 0;
-  std::string text = "measured " + to_text(result.measured.step_time);
+  std::string text = result.residual ? unlike_text(*result.residual) : std::string();
+  text += "measured " + to_text(result.measured.step_time);
   switch (result.agreement) {
     case Agreement::inside:
       text += ", inside the predicted " + interval;
@@ -128,9 +130,10 @@ nlohmann::json to_json(const Verification& result) {
 }
 
 void write_verification_text(const Verification& result, std::ostream& out) {
-  out << "What        " << verified_uses(result) << '\n';
-  out << "Verdict     " << verify_verdict(result) << '\n';
-  if (result.residual) out << "Compared    " << compared_text(*result.residual) << '\n';
+  out << "What        " << wrapped(verified_uses(result), 12) << '\n';
+  out << "Verdict     " << wrapped(verify_verdict(result), 12) << '\n';
+  if (result.residual)
+    out << "Compared    " << wrapped(compared_text(*result.residual), 12) << '\n';
   if (!result.ledger.empty())
     out << "Ledger      the outcome was added to " << result.ledger << '\n';
   for (const Table& table : verify_tables(result)) {
@@ -139,7 +142,7 @@ void write_verification_text(const Verification& result, std::ostream& out) {
   }
   const Notes notes = verify_notes(result);
   if (!notes.empty()) out << "\nNotes\n";
-  for (const Note& note : notes.all()) out << "  - " << note_text(note) << '\n';
+  for (const Note& note : notes.all()) out << "  - " << wrapped(note_text(note), 4) << '\n';
 }
 
 void write_verification_markdown(const Verification& result, std::ostream& out) {

@@ -10,7 +10,7 @@ namespace foretrace {
 namespace {
 
 /// Lines of the waterfall that are shown one by one.
-constexpr std::size_t kMostLines = 16;
+constexpr std::size_t kMostWaterfall = 16;
 /// Effects below this share of the step times are not worth a line.
 constexpr std::int64_t kSmallShare = 2000;
 
@@ -104,9 +104,8 @@ Nanoseconds worth_a_line(const Diff& diff) {
 std::string peak_verdict(const Diff& diff) {
   const Bytes before = diff.before.peak_allocated.value_or(Bytes{});
   const Bytes after = diff.after.peak_allocated.value_or(Bytes{});
-  std::string text =
-      "the peak of allocated memory is " + to_text(before) + ", then " + to_text(after) + " (" +
-      change_text(static_cast<double>(before.count), static_cast<double>(after.count)) + ")";
+  std::string text = "the peak of allocated memory is " + to_text(before) + ", then " +
+                     to_text(after) + " (" + change_text(before, after) + ")";
   if (diff.peak.empty()) return text;
   const Bytes more = diff.peak[0].after - diff.peak[0].before;
   return text + ": " + to_text(Bytes{std::abs(more.count)}) + (more.count > 0 ? " more" : " less") +
@@ -114,6 +113,11 @@ std::string peak_verdict(const Diff& diff) {
 }
 
 }  // namespace
+
+std::string unlike_text(const Diff& diff) {
+  if (diff.aligned >= kHardlyTheSameJob) return {};
+  return "hardly the same job, " + to_fixed(100 * diff.aligned, 1) + " % of the tasks correspond: ";
+}
 
 std::string signed_time(Nanoseconds time) { return (time > 0ns ? "+" : "") + to_text(time); }
 
@@ -150,7 +154,7 @@ Table waterfall_table(const Diff& diff, const SideNames& names) {
     const bool is_rest = cause.kind == DiffKind::rest;
     const bool speaks =
         std::max(std::abs(cause.effect.count()), std::abs(cause.local.count())) >= least.count();
-    if ((!is_rest && (!speaks || table.rows.size() > kMostLines)) ||
+    if ((!is_rest && (!speaks || table.rows.size() > kMostWaterfall)) ||
         (is_rest && std::abs(cause.effect.count()) < least.count())) {
       small.effect += cause.effect;
       small.local += cause.local;
@@ -179,8 +183,7 @@ Table content_table(const Diff& diff, const SideNames& names) {
   };
   const auto add_bytes = [&](const char* name, Bytes a, Bytes b) {
     if (a.count == 0 && b.count == 0) return;
-    table.rows.push_back({name, to_text(a), to_text(b),
-                          change_text(static_cast<double>(a.count), static_cast<double>(b.count))});
+    table.rows.push_back({name, to_text(a), to_text(b), change_text(a, b)});
   };
   add("kernels", before.kernels, after.kernels);
   add("collectives", before.collectives, after.collectives);
@@ -190,8 +193,9 @@ Table content_table(const Diff& diff, const SideNames& names) {
   add("launches", before.launches, after.launches);
   add("synchronizations", before.syncs, after.syncs);
   add("allocations", before.allocations, after.allocations);
-  add_bytes("peak allocated", diff.before.peak_allocated.value_or(Bytes{}),
-            diff.after.peak_allocated.value_or(Bytes{}));
+  // A trace that does not record memory is no job without any.
+  if (diff.before.peak_allocated && diff.after.peak_allocated)
+    add_bytes("peak allocated", *diff.before.peak_allocated, *diff.after.peak_allocated);
   return table;
 }
 
@@ -219,8 +223,7 @@ Table ranks_table(const DiffReport& report) {
   for (const Diff& diff : report.ranks)
     table.rows.push_back({std::to_string(diff.rank), to_text(diff.before.step_time),
                           to_text(diff.after.step_time),
-                          change_text(static_cast<double>(diff.before.step_time.count()),
-                                      static_cast<double>(diff.after.step_time.count()))});
+                          change_text(diff.before.step_time, diff.after.step_time)});
   return table;
 }
 
@@ -232,16 +235,14 @@ const Diff& slowest_of(const DiffReport& report) {
 
 std::string step_change(const Diff& diff) {
   return to_text(diff.before.step_time) + " -> " + to_text(diff.after.step_time) + " (" +
-         change_text(static_cast<double>(diff.before.step_time.count()),
-                     static_cast<double>(diff.after.step_time.count())) +
-         ")";
+         change_text(diff.before.step_time, diff.after.step_time) + ")";
 }
 
 std::string compared_text(const Diff& diff) {
   const auto name = [](const DiffSideReport& side) {
     if (!side.has_steps) return std::string("the whole recording");
     const std::string step = side.compared_step.empty() ? "a step" : side.compared_step;
-    return step + " of " + grouped(static_cast<std::int64_t>(side.steps));
+    return step + ", one of " + grouped(static_cast<std::int64_t>(side.steps));
   };
   return name(diff.before) + " (" + to_text(diff.before.compared) + ") with " + name(diff.after) +
          " (" + to_text(diff.after.compared) + "); " + to_fixed(100 * diff.aligned, 1) +
@@ -253,15 +254,13 @@ std::string diff_verdict(const Diff& diff) {
   if (!diff.has_times) return peak_verdict(diff);
   const Nanoseconds change = diff.after.step_time - diff.before.step_time;
   const std::string unit = diff.after.has_steps ? " a step" : "";
-  std::string text;
+  std::string text = unlike_text(diff);
   if (change == 0ns) {
-    text = "B takes as long as A" + unit;
+    text += "B takes as long as A" + unit;
   } else {
-    text = "B takes " + to_text(change > 0ns ? change : -change) +
-           (change > 0ns ? " longer" : " less") + unit + " (" +
-           change_text(static_cast<double>(diff.before.step_time.count()),
-                       static_cast<double>(diff.after.step_time.count())) +
-           ")";
+    text += "B takes " + to_text(change > 0ns ? change : -change) +
+            (change > 0ns ? " longer" : " less") + unit + " (" +
+            change_text(diff.before.step_time, diff.after.step_time) + ")";
   }
   // Within what steps of one recording differ by, causes are those of chance.
   const bool apart = diff.after.shortest > diff.before.longest ||

@@ -12,6 +12,9 @@ namespace foretrace {
 /// "12 new cudaStreamSynchronize from train.py:88 main"
 std::string cause_text(const DiffCause& cause);
 
+/// What a verdict about two unrelated jobs begins with; empty otherwise.
+std::string unlike_text(const Diff& diff);
+
 /// "+1.2 ms", "-3 us", "0 ns"
 std::string signed_time(Nanoseconds time);
 

@@ -209,8 +209,7 @@ MemorySection allocator(const MemoryReport& report) {
   if (found.recorded_reserved) {
     section.after.push_back("recorded: " + to_text(*found.recorded_reserved) +
                             " reserved at most; the replay's peak is off by " +
-                            change_text(static_cast<double>(found.recorded_reserved->count),
-                                        static_cast<double>(found.reserved.count)));
+                            change_text(*found.recorded_reserved, found.reserved));
   }
   for (const ReplayedAllocator::Check& check : found.checks) {
     section.after.push_back("replayed request by request, the cache " + check.start +

@@ -200,10 +200,7 @@ PageSection reactions_section(const PredictionPage& page) {
               .rows = {}};
   std::vector<BarRow> rows;
   for (const Reaction& reaction : page.reactions) {
-    const auto change = [&](Nanoseconds then) {
-      return change_text(static_cast<double>(reaction.step_time.count()),
-                         static_cast<double>(then.count()));
-    };
+    const auto change = [&](Nanoseconds then) { return change_text(reaction.step_time, then); };
     table.rows.push_back({reaction.what, to_text(reaction.work), to_text(reaction.by_tenth),
                           change(reaction.by_tenth), to_text(reaction.by_half),
                           change(reaction.by_half)});
