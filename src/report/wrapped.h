@@ -12,7 +12,7 @@
 
 namespace foretrace {
 
-constexpr std::size_t kLineWidth = 110;
+constexpr std::size_t kLineWidth = 118;
 
 /// `text`, which begins at column `indent`, with line ends and indents in place of some spaces. A
 /// number stays with its unit, and a word that is too long for a line has one of its own.

@@ -22,7 +22,7 @@ TEST(Wrapped, AShortSentenceStaysAsItIs) {
 }
 
 TEST(Wrapped, LinesGoOnBelowThePlaceWhereTheSentenceBegan) {
-  EXPECT_EQ(wrapped(words(18), 4), words(17) + "\n    words");
+  EXPECT_EQ(wrapped(words(20), 4), words(19) + "\n    words");
 }
 
 TEST(Wrapped, NoLineIsWiderThanATerminalButAWordThatDoesNotFit) {
@@ -43,7 +43,7 @@ TEST(Wrapped, ATextColumnAtTheEndOfATableGoesOnBelowItself) {
   const Table table{.heading = {"name", "why"}, .rows = {{"amp", words(20)}}, .left = {0, 1}};
   std::ostringstream out;
   write_aligned(table, out, "  ");
-  EXPECT_EQ(out.str(), "  name  why\n  amp   " + words(17) + "\n        " + words(3) + "\n");
+  EXPECT_EQ(out.str(), "  name  why\n  amp   " + words(18) + "\n        " + words(2) + "\n");
 }
 
 }  // namespace
