@@ -142,6 +142,21 @@ TEST(Sweep, DrawsByLogWhereAsked) {
   EXPECT_NEAR(below_one, 500, 5);
 }
 
+TEST(Sweep, ListsNoMoreValuesThanFitMemory) {
+  Json scenario = Json::parse(R"({"transforms": [{"use": "scale"}], "sweep": {"method": "random",
+      "samples": 1, "settings": {"scale.factor": "0..1/10000"}}})");
+  for (int i = 0; i < 12; ++i)
+    scenario["matrix"]["variant"].push_back({{"name", std::to_string(i)}});
+  try {
+    SweepPlan plan(scenario, "");
+    FAIL() << "lists " << plan.size();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "sweep: 9: scale.factor: must be at most 100000 values over all combinations of "
+                 "the matrix");
+  }
+}
+
 TEST(Sweep, NamesThePlaceOfAMistake) {
   const std::pair<const char*, const char*> mistakes[] = {
       {R"({"transforms": [{"use": "scale"}], "sweep": {"scale.factor": []}})",

@@ -14,6 +14,7 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kMostPoints = 10'000'000;
 constexpr std::uint64_t kMostCombinations = 10'000;
+constexpr std::uint64_t kMostListed = 100'000;
 constexpr std::uint32_t kPrimes[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31,
                                      37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79};
 
@@ -217,6 +218,7 @@ void SweepPlan::combine(const Json& matrix, const Json& base, const std::string&
 }
 
 void SweepPlan::add_axes(const std::string& folder) {
+  std::uint64_t listed = 0;
   for (SweepCombination& combination : combinations_) {
     std::string place;
     for (const std::string& name : combination.names) place += (place.empty() ? "" : ", ") + name;
@@ -225,6 +227,11 @@ void SweepPlan::add_axes(const std::string& folder) {
         if (name != "machine" && name != "trace") SettingPath(name, combination.scenario);
         within(name, [&, &setting = name, &all = values] {
           combination.axes.emplace_back(setting, all, log_, combination.scenario, folder);
+          // Each combination reads them anew, as units and limits are those of its transforms.
+          listed += combination.axes.back().count();
+          if (listed > kMostListed)
+            throw Error("must be at most " + std::to_string(kMostListed) +
+                        " values over all combinations of the matrix");
         });
       }
       combination.count = points_of(combination);
