@@ -283,6 +283,30 @@ class PageTest(unittest.TestCase):
         self.open(self.write("recorded", TRACES / "resnet18-v100-loader0.pt.trace.json.gz"))
         self.assertEqual(self.browser.run("return document.querySelectorAll('#align').length"), 0)
 
+    def test_the_page_of_a_sweep_keeps_what_is_asked_for(self):
+        scenario = pathlib.Path(self.folder.name) / "sweep.json"
+        scenario.write_text(json.dumps({
+            "version": 1, "trace": str(TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz"), "memory": {"limit": "8GB"},
+            "transforms": [{"use": "scale", "where": {"kind": "kernel"}}],
+            "sweep": {"memory.limit": ["8GB", "16GB"], "scale.factor": [0.5, 1, 1.5, 2]}}))
+        self.browser.open(self.write("sweep", scenario, command="sweep"))
+        told = "document.getElementById('told').textContent"
+        self.assertEqual(self.browser.run(f"return {told}"), "8 of 8 points")
+        choose = "const of = document.querySelector('[aria-label=\"Only, of use\"]'); of.value = [...of].find(o => o.text === 'usable').value;"
+        self.browser.run(choose + "of.dispatchEvent(new Event('change'));")
+        self.assertEqual(self.browser.run(f"return {told}"), "4 of 8 points")
+        self.browser.run("document.getElementById('all').click()")
+        self.assertEqual(self.browser.run(f"return {told}"), "8 of 8 points")
+        left, top, width, height, axes = self.browser.run(
+            "const lines = document.getElementById('parallel'); lines.scrollIntoView(); const b = lines.getBoundingClientRect();"
+            "return [b.left, b.top, b.width, b.height, page.data('sweep').axes.length]")
+        x, y = round(left + 60 + (width - 120) / (axes - 1)), round(top + height - 22)  # The low end of scale.factor.
+        half = {"type": "pointerMove", "duration": 50, "x": x, "y": y - round((height - 70) / 2)}
+        self.browser._pointer([{"type": "pointerMove", "duration": 0, "x": x, "y": y}, {"type": "pointerDown", "button": 0}, half,
+                               {"type": "pointerUp", "button": 0}])
+        self.assertEqual(self.browser.run(f"return {told}"), "4 of 8 points")
+        self.assertTrue(self.browser.run("return document.documentElement.scrollWidth <= innerWidth"))
+
     def test_the_page_of_memory_works(self):
         self.browser.open(self.write("memory", TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", command="memory"))
         self.frame()

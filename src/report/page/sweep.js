@@ -142,14 +142,25 @@
   lines.addEventListener('pointerup', end), lines.addEventListener('pointercancel', () => drag = null);
   document.getElementById('all').addEventListener('click', () => {
     for (const axis of axes) axis.brush = null;
-    for (const input of document.querySelectorAll('#limits input')) input.value = '';
+    for (const input of document.querySelectorAll('#limits input')) input.value = 1000;
+    for (const select of document.querySelectorAll('#limits select')) select.value = '';
     changed();
   });
 
-  // The same by keyboard: the greatest value of each axis of numbers.
+  // The same by keyboard: the greatest value of each axis of numbers, one value of each axis of names.
   const limits = document.getElementById('limits');
   for (const axis of axes) {
-    if (axis.names) continue;
+    if (axis.names) {
+      const select = page.element('select', {}, page.element('option', {value: '', textContent: 'any'}),
+        ...axis.names.map((name, k) => page.element('option', {value: k, textContent: name})));
+      select.setAttribute('aria-label', 'Only, of ' + axis.name);
+      select.addEventListener('change', () => {
+        axis.brush = select.value === '' ? null : [+select.value - .45, +select.value + .45];
+        changed();
+      });
+      limits.append(page.element('label', {}, axis.name + ' ', select));
+      continue;
+    }
     const input = page.element('input', {type: 'range', min: 0, max: 1000, value: 1000});
     input.setAttribute('aria-label', 'At most, of ' + axis.name);
     input.addEventListener('input', () => {

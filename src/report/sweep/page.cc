@@ -126,6 +126,37 @@ PageJson axes_of(const SweepReport& report, const std::vector<std::size_t>& draw
   return axes;
 }
 
+/// Whether it would do: a point that does not fit is as fast as one that does.
+const char* use_of(const SweepPoint& point) {
+  if (!point.fits.value_or(true)) return "out of memory";
+  bool is_undecided = false;
+  for (const std::string& verdict : point.verdicts) {
+    if (verdict == "fails") return "against an assertion";
+    is_undecided = is_undecided || verdict == "undecided";
+  }
+  return is_undecided ? "undecided" : "usable";
+}
+
+/// Left out where all are usable.
+void add_use(PageJson& axes, const SweepReport& report, const std::vector<std::size_t>& drawn) {
+  const std::vector<std::string> ways = {"out of memory", "against an assertion", "undecided",
+                                         "usable"};
+  std::set<std::size_t> found;
+  std::vector<std::size_t> uses;
+  for (const std::size_t i : drawn) {
+    const auto way = std::find(ways.begin(), ways.end(), use_of(report.points[i]));
+    uses.push_back(static_cast<std::size_t>(way - ways.begin()));
+    found.insert(uses.back());
+  }
+  if (found.empty() || *found.begin() + 1 == ways.size()) return;
+  PageJson names = PageJson::array(), values = PageJson::array();
+  for (const std::size_t way : found) names.push_back(ways[way]);
+  for (const std::size_t use : uses)
+    values.push_back(std::distance(found.begin(), found.find(use)));
+  axes.push_back(axis_of_numbers("use", "use", "", std::move(values)));
+  axes.back()["names"] = std::move(names);
+}
+
 /// What to set step time against at first: memory, or the setting that moves it most.
 std::size_t first_across(const PageJson& axes, const SweepSummary& summary) {
   std::string wanted = summary.effects.empty() ? "" : summary.effects.front().setting;
@@ -171,7 +202,8 @@ void write_sweep_page(const SweepReport& report, std::ostream& out) {
     if (std::find(summary.front.begin(), summary.front.end(), drawn[i]) != summary.front.end())
       front.push_back(i);
   }
-  const PageJson axes = axes_of(report, drawn);
+  PageJson axes = axes_of(report, drawn);
+  add_use(axes, report, drawn);
   const PageJson shown = {{"numbers", numbers},
                           {"front", front},
                           {"across", first_across(axes, summary)},
