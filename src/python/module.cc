@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "foretrace/advise.h"
+#include "foretrace/check.h"
 #include "foretrace/diff.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
@@ -85,6 +86,22 @@ std::string predict_text(const Asked& asked, const How& how) {
 std::string vary_text(const Asked& asked, const How& how, const Vary& question) {
   const Scenario scenario = scenario_of(asked);
   return text_of(to_json(vary(scenario.trace, scenario, question, how.options())));
+}
+
+/// The gate, with limits such as "step_time:5%" in place of those of the baseline.
+std::string check_text(const Asked& asked, const How& how, const std::string& baseline,
+                       const std::vector<std::string>& limits, bool structure_only) {
+  const Scenario scenario = scenario_of(asked);
+  CheckOptions options;
+  options.structure_only = structure_only;
+  options.cache_folder = how.cache_folder();
+  for (const std::string& text : limits) {
+    auto [name, limit] = parse_named_limit(text);
+    options.fail.insert_or_assign(std::move(name), std::move(limit));
+  }
+  CheckReport report = check(scenario.trace, scenario, read_baseline(baseline), options);
+  report.baseline = baseline;
+  return text_of(to_json(report));
 }
 
 std::string transforms_text() {
@@ -216,6 +233,18 @@ PYBIND11_MODULE(_foretrace, module) {
       return text_of(to_json(
           verify(prediction, measured,
                  {.trace = trace, .ledger_path = how.ledger, .cache_folder = how.cache_folder()})));
+    });
+  });
+  module.def("check", [](const Asked& asked, const How& how, const std::string& baseline,
+                         const std::vector<std::string>& limits, bool structure_only) {
+    return unlocked([&] { return check_text(asked, how, baseline, limits, structure_only); });
+  });
+  module.def("bless", [](const Asked& asked, const How& how) {
+    return unlocked([&] {
+      const Scenario scenario = scenario_of(asked);
+      CheckOptions options;
+      options.cache_folder = how.cache_folder();
+      return write_baseline(bless(scenario.trace, scenario, options));
     });
   });
   module.def("transforms", [] { return transforms_text(); });

@@ -80,6 +80,18 @@ class Module(unittest.TestCase):
         outcome = foretrace.verify(prediction, after, cache=False)
         self.assertEqual(outcome["agreement"], "inside")
 
+    def test_a_job_is_checked_as_by_the_command_line(self):
+        baseline = foretrace.bless(LOADER, cache=False)
+        self.assertEqual(foretrace.check(LOADER, baseline=baseline, cache=False)["standing"], "passed")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "baseline.json"
+            path.write_text(json.dumps(foretrace.bless(ROOT / "traces" / "resnet18-v100-loader4.pt.trace.json.gz", cache=False)))
+            answer = foretrace.check(LOADER, baseline=path, limits=["copies:off"], cache=False)
+        self.assertEqual(answer["standing"], "failed")
+        self.assertIn("loading slower", answer["causes"][0]["what"])
+        with self.assertRaisesRegex(foretrace.Error, 'must be a baseline'):
+            foretrace.check(LOADER, baseline={}, cache=False)
+
     def test_errors_are_of_the_scenario_or_of_the_trace(self):
         with self.assertRaisesRegex(foretrace.Error, 'there is no transform "ampp"'):
             foretrace.predict(LOADER, "ampp")

@@ -10,6 +10,7 @@ prediction` describes them): times are integer nanoseconds, sizes bytes. Errors 
 foretrace.Error, those of a trace foretrace.TraceError; both are ValueErrors with one line of text.
 """
 
+import contextlib as _contextlib
 import json as _json
 import os as _os
 import tempfile as _tempfile
@@ -18,8 +19,8 @@ from . import _foretrace
 from ._foretrace import Error, TraceError
 
 __version__ = _foretrace.version
-__all__ = ["Error", "TraceError", "advise", "dataframe", "diff", "info", "predict", "sweep", "transforms", "vary", "verify"]
-
+__all__ = ["Error", "TraceError", "advise", "bless", "check", "dataframe", "diff", "info", "predict", "sweep", "transforms", "vary",
+           "verify"]
 
 
 def _asked(trace, steps, scenario, machine, memory):
@@ -48,6 +49,19 @@ def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execut
     for name, path in (("html", html), ("perfetto", perfetto), ("ledger", ledger), ("execution_trace", execution_trace)):
         setattr(how, name, _os.fspath(path) if path is not None else "")
     return how
+
+
+@_contextlib.contextmanager
+def _as_file(content, name):
+    """The path of a JSON file with it: what is a path already is its own."""
+    if not isinstance(content, dict):
+        yield _os.fspath(content)
+        return
+    with _tempfile.TemporaryDirectory() as folder:
+        path = _os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            _json.dump(content, file)
+        yield path
 
 
 def predict(trace, *steps, scenario=None, machine=None, memory=None, **how):
@@ -101,13 +115,24 @@ def verify(prediction, measured, trace=None, ledger=None, cache=True):
     """A prediction, as a dictionary or the path of its JSON file, against the trace that was measured after the change; `ledger`
     names a file to which the outcome is added."""
     how, trace = _how(cache=cache, ledger=ledger), _os.fspath(trace) if trace is not None else ""
-    if not isinstance(prediction, dict):
-        return _json.loads(_foretrace.verify(_os.fspath(prediction), _os.fspath(measured), how, trace))
-    with _tempfile.TemporaryDirectory() as folder:
-        path = _os.path.join(folder, "prediction.json")
-        with open(path, "w", encoding="utf-8") as file:
-            _json.dump(prediction, file)
+    with _as_file(prediction, "prediction.json") as path:
         return _json.loads(_foretrace.verify(path, _os.fspath(measured), how, trace))
+
+
+def bless(trace, *steps, scenario=None, machine=None, memory=None, cache=True):
+    """A baseline for check(), as a dictionary; `foretrace check --bless` writes one to a file, with limits of your own."""
+    return _json.loads(_foretrace.bless(_asked(trace, steps, scenario, machine, memory), _how(cache=cache)))
+
+
+def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=None, machine=None, memory=None, cache=True):
+    """A job, or what becomes of it after `steps`, held against a baseline: its figures, which of them are worse, and why.
+
+    baseline   as a dictionary of bless(), or the path of its JSON file
+    limits     "step_time:5%", "syncs:+0" ...: in place of those of the baseline
+    """
+    asked, how = _asked(trace, steps, scenario, machine, memory), _how(cache=cache)
+    with _as_file(baseline, "baseline.json") as path:
+        return _json.loads(_foretrace.check(asked, how, path, list(limits), structure_only))
 
 
 def transforms():
