@@ -28,13 +28,17 @@ constexpr int kCheckModel = 1;
 
 /// The levels of detail in which work is told apart go from 0 to this.
 constexpr int kCoarsestDetail = 4;
+/// Work is told apart by kind and name alone, wherever it is.
+constexpr int kAnyPlace = kCoarsestDetail + 1;
 
 /// Work that the program does at one place, each step.
 struct JobGroup {
-  std::string kind, op, module, file, function, name;
-  std::vector<std::pair<int, std::int64_t>> lines;  ///< Of `file`, with counts; sorted.
+  std::string kind = {}, op = {}, module = {}, file = {}, function = {}, name = {};
+  std::vector<std::pair<int, std::int64_t>> lines = {};  ///< Of `file`, with counts; sorted.
   std::int64_t count = 0;
   Nanoseconds work{0};
+  Nanoseconds least{0};     ///< `work` of the step with least; baselines have none.
+  Nanoseconds most{0};      ///< `work` of the step with most.
   Nanoseconds hidden{0};    ///< Of a copy or collective: while kernels run.
   Nanoseconds critical{0};  ///< On the critical path.
   Bytes bytes{};

@@ -57,6 +57,10 @@ TEST(CheckLimit, SaysWhatIsWrong) {
   EXPECT_NE(error_of([] { parse_named_limit("step_time:"); }), "no error");
   EXPECT_NE(error_of([] { parse_named_limit("step_time:5"); }), "no error");
   EXPECT_NE(error_of([] { parse_named_limit("syncs:nan%"); }), "no error");
+  EXPECT_NE(error_of([] { parse_named_limit("syncs:5%+"); }), "no error");
+  EXPECT_NE(error_of([] { parse_named_limit("syncs:1+1+1"); }), "no error");
+  EXPECT_NE(error_of([] { parse_named_limit("step_time:9223372036s"); }), "no error");
+  EXPECT_NE(error_of([] { parse_named_limit("step_time:9223372036s+9223372036s"); }), "no error");
   EXPECT_NE(error_of([] { parse_named_limit("syncs:1e300"); }), "no error");
 }
 
@@ -71,6 +75,12 @@ TEST(CheckJudge, IsSureOnlyWhereTheWholeIntervalIsBeyondTheLimit) {
 TEST(CheckJudge, VariationWithoutAChangePasses) {
   EXPECT_EQ(judged("step_time", {900, 1000, 1100, 950, 1050}, {910, 1010, 1110, 940, 1040}, "5%"),
             "passed");
+}
+
+TEST(CheckJudge, CountsThatDifferFromStepToStepAreHeldAgainstTheSameStep) {
+  EXPECT_EQ(judged("syncs", {10, 40}, {11, 41}, "+0"), "failed");
+  EXPECT_EQ(judged("syncs", {10, 40}, {10, 40}, "+0"), "passed");
+  EXPECT_EQ(judged("kernels", {1000, 1040, 1000}, {1040, 1000, 1040}, "+0"), "undecided");
 }
 
 TEST(CheckJudge, OneValueHasFivePercentOfDoubt) {
@@ -168,9 +178,51 @@ CheckBaseline small_baseline() {
   return baseline;
 }
 
+TEST(CheckChanges, OneSlowKernelStandsOutInAStepThatHidesIt) {
+  JobSummary before;
+  before.figures["step_time"] = {100'000'000};
+  JobGroup kernel{.kind = "kernel", .op = "aten::gelu", .name = "gelu", .count = 4};
+  kernel.work = kernel.least = 1ms, kernel.most = 1100us;
+  before.groups = {kernel};
+  const auto stands_out = [&](Nanoseconds work, Nanoseconds least, std::int64_t count) {
+    JobGroup now = kernel;
+    now.work = work, now.least = least, now.most = work, now.count = count;
+    const auto changes = marked_changes(before, work_changes(before, {now}).changes);
+    return std::any_of(changes.begin(), changes.end(),
+                       [](const WorkChange& change) { return change.stands_out; });
+  };
+  EXPECT_TRUE(stands_out(2ms, 1900us, 4));
+  EXPECT_FALSE(stands_out(1200us, 1200us, 4));  // As runs differ.
+  EXPECT_FALSE(stands_out(2ms, 1ms, 4));        // As steps differ.
+  EXPECT_FALSE(stands_out(2ms, 2ms, 8));        // More work is told by its number.
+  before.figures["step_time"] = {1'000'000'000};
+  EXPECT_FALSE(stands_out(2ms, 2ms, 4));  // A thousandth of the step.
+}
+
+TEST(CheckChanges, PlacesCanBeLeftAside) {
+  JobSummary summary;
+  summary.groups = {{.kind = "copy_in", .op = "a", .name = "copy", .count = 1, .work = 2us},
+                    {.kind = "copy_in", .op = "b", .name = "copy", .count = 2, .work = 3us},
+                    {.kind = "kernel", .op = "b", .name = "copy", .count = 1, .work = 1us}};
+  const JobSummary anywhere = at_any_place(summary);
+  ASSERT_EQ(anywhere.groups.size(), 2U);
+  EXPECT_EQ(anywhere.groups[0].count, 3);
+  EXPECT_EQ(anywhere.groups[0].work, 5us);
+  EXPECT_EQ(anywhere.groups[0].name, "copy");
+  EXPECT_EQ(anywhere.groups[0].op, "");
+}
+
 TEST(CheckBaselineFile, ReadsWhatItWrites) {
   const std::string text = write_baseline(small_baseline());
   EXPECT_EQ(write_baseline(parse_baseline_text(text)), text);
+}
+
+TEST(CheckBaselineFile, SaysFirstWhatItIsAndLastHowLong) {
+  const std::string text = write_baseline(small_baseline());
+  EXPECT_NE(text.find(R"({"kind":"kernel","op":"aten::mm","file":"train.py","function":"main",)"
+                      R"("name":"gemm","lines":[[88,4]],"count":4,"work_ns":400000})"),
+            std::string::npos)
+      << text;
 }
 
 TEST(CheckBaselineFile, SaysWhatIsWrong) {
@@ -192,7 +244,15 @@ TEST(CheckBaselineFile, SaysWhatIsWrong) {
   EXPECT_EQ(with("\"detail\": 0", "\"detail\": 9"), "detail: must be from 0 to 4, got 9");
   EXPECT_EQ(with("\"kind\":\"kernel\",", ""), "work[0]: must have a key \"kind\"");
   EXPECT_EQ(with("\"work_ns\":400000", "\"work_ns\":9000000000000000000"),
-            "work[0]: must be at most 10^18, got 9000000000000000000");
+            "work[0]: must be from 0 to 10^18, got 9000000000000000000");
+  EXPECT_EQ(with("\"work_ns\":400000", "\"work_ns\":900000000000000000"),
+            "its work and memory must come to at most 10^17 in all");
+  EXPECT_EQ(with("[100,101]", "[100,-101]"),
+            "metrics: step_time: must be from 0 to 10^18, got -101");
+  EXPECT_EQ(with("[100,101]", "[100,1e300]"),
+            "metrics: step_time: steps: must be whole numbers, got 1e+300");
+  EXPECT_EQ(with("\"count\":4", "\"count\":1e300"),
+            "work[0]: count: must be a whole number, got 1e+300");
   EXPECT_NE(error_of([] { parse_baseline_text("{"); }), "no error");
   EXPECT_NE(error_of([] { parse_baseline_text("[]"); }), "no error");
 }

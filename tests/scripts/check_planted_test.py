@@ -25,9 +25,9 @@ from samples.training import Training
 
 from harmless_changes import (HARMLESS, more_metadata, one_step_less, other_profiler, renumber_streams, shift_times,
                               shuffle_events)
-from planted_regressions import (REGRESSIONS, SAMPLES, all_kernels_slower, in_each_step, new_syncs_in_forward, sample,
-                                 single_precision, user_frame)
-from retimed_trace import Recording, launch, op
+from planted_regressions import (NCCL, PAGEABLE, REGRESSIONS, SAMPLES, all_kernels_slower, in_each_step,
+                                 new_syncs_in_forward, sample, single_precision, user_frame)
+from retimed_trace import Recording, copy_call, end_of, launch, op, sync_call
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("FORETRACE", str(ROOT / "build" / "foretrace"))
@@ -59,6 +59,40 @@ def corpus_traces():
         if len(found) == 3:
             break
     return list(found.values())
+
+
+def least_corpus_traces():
+    """Recordings of several steps that Python edits at once, the smallest first."""
+    found = []
+    paths = [path for path in pathlib.Path(os.environ["FORETRACE_CORPUS"]).rglob("*.json*")
+             if path.name.endswith((".json", ".json.gz")) and path.stat().st_size < 1_300_000]
+    for path in sorted(paths, key=lambda path: (path.stat().st_size, str(path))):
+        try:
+            trace = Recording(path)
+            if len(trace.steps()) >= 2 and len(trace.device_events()) > 20 and all(
+                    "stream" in e["args"] for e in trace.device_events()):
+                found.append(path)
+        except (ValueError, KeyError, TypeError, AttributeError, OSError):
+            continue
+        if len(found) == 7:
+            break
+    return found
+
+
+def in_the_middle_of_steps(trace, items):
+    for step in trace.steps():
+        ops = sorted(e["ts"] for e in trace.events if e.get("cat") == "cpu_op" and e["tid"] == step["tid"]
+                     and step["ts"] <= e["ts"] < end_of(step))
+        if ops:
+            trace.insert(ops[len(ops) // 2], items)
+
+
+# (what is planted, metric that must fail, what the greatest causes must say)
+PLANTED_ANYWHERE = [
+    (sync_call, "syncs", "new cudaStreamSynchronize|more cudaStreamSynchronize"),
+    (lambda: op("aten::copy_", [copy_call(PAGEABLE, 1500.0, 8_000_000)]), "pageable_copies", "Memcpy HtoD"),
+    (lambda: op("c10d::allreduce_", [launch(NCCL, 1500.0)]), "collectives", "AllReduce"),
+]
 
 
 def hottest_kernel(trace):
@@ -263,6 +297,27 @@ class Planted(unittest.TestCase):
                     told = [c["what"] for c in answer["causes"]]
                     words = "throughout" if what == "all" else " slower: "
                     self.assertTrue(any(words in text for text in told[:3]), "\n".join(told))
+
+    @unittest.skipUnless(os.environ.get("FORETRACE_CORPUS"), "needs FORETRACE_CORPUS")
+    def test_new_work_is_found_in_recorded_traces(self):
+        names = least_corpus_traces()
+        self.assertGreaterEqual(len(names), 6)
+        for name in names:
+            trace = Recording(name)
+            trace.retime()
+            self.bless(trace)
+            for item, metric, cause in PLANTED_ANYWHERE:
+                with self.subTest(f"{name.name}: {metric}"):
+                    after = Recording(name)
+                    in_the_middle_of_steps(after, [item()])
+                    after.retime()
+                    after.write(self.folder / "after.json")
+                    done = self.run_check(self.folder / "after.json", "--format", "json")
+                    answer = json.loads(done.stdout)
+                    self.assertEqual(done.returncode, 1, answer["headline"])
+                    self.assertIn(metric, [m["name"] for m in answer["metrics"] if m["standing"] == "failed"])
+                    told = [c["what"] for c in answer["causes"]]
+                    self.assertTrue(any(re.search(cause, text) for text in told[:3]), "\n".join(told))
 
     def test_a_step_more_is_no_change(self):
         trace = sample("gpt")

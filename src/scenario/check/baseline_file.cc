@@ -1,7 +1,9 @@
 // The committed file: a line for each figure, each group of work and each holder of memory, in a
 // stable order, so that `git diff` shows what changed.
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "foretrace/check.h"
 #include "foretrace/error.h"
@@ -13,36 +15,44 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// What tells lines apart first, times last: those differ in every recording.
+using Ordered = nlohmann::ordered_json;
+
 constexpr std::string_view kBaselineSchema = "foretrace.baseline/1";
 
-std::string baseline_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+template <class AnyJson>
+std::string text_line(const AnyJson& value) {
+  return value.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
 }
 
+std::string baseline_line(const Json& value) { return text_line(value); }
+
 template <class Value>
-void put_unless_empty(Json& object, const char* key, const Value& value) {
+void put_unless_empty(Ordered& object, const char* key, const Value& value) {
   if (value != Value{}) object[key] = value;
 }
 
-Json group_json(const JobGroup& group) {
-  Json object = {{"kind", group.kind}, {"count", group.count}};
+Ordered group_json(const JobGroup& group) {
+  Ordered object = {{"kind", group.kind}};
   put_unless_empty(object, "op", group.op);
   put_unless_empty(object, "module", group.module);
   put_unless_empty(object, "file", group.file);
   put_unless_empty(object, "function", group.function);
   put_unless_empty(object, "name", group.name);
   for (const auto& [line, count] : group.lines) object["lines"].push_back({line, count});
-  put_unless_empty(object, "work_ns", group.work.count());
-  put_unless_empty(object, "hidden_ns", group.hidden.count());
-  put_unless_empty(object, "critical_ns", group.critical.count());
-  put_unless_empty(object, "bytes", group.bytes.count);
+  object["count"] = group.count;
   put_unless_empty(object, "aside", group.aside);
   put_unless_empty(object, "pageable", group.pageable);
+  put_unless_empty(object, "bytes", group.bytes.count);
+  put_unless_empty(object, "hidden_ns", group.hidden.count());
+  put_unless_empty(object, "critical_ns", group.critical.count());
+  put_unless_empty(object, "work_ns", group.work.count());
+  if (group.most > group.work) object["most_ns"] = group.most.count();
   return object;
 }
 
-Json memory_json(const MemoryGroup& group) {
-  Json object = Json::object();
+Ordered memory_json(const MemoryGroup& group) {
+  Ordered object = Ordered::object();
   put_unless_empty(object, "op", group.op);
   put_unless_empty(object, "module", group.module);
   put_unless_empty(object, "file", group.file);
@@ -53,13 +63,14 @@ Json memory_json(const MemoryGroup& group) {
   return object;
 }
 
-Json figure_json(const CheckBaseline& baseline, const std::string& name,
-                 const std::vector<std::int64_t>& values) {
-  Json object = {{"steps", values}};
+Ordered figure_json(const CheckBaseline& baseline, const std::string& name,
+                    const std::vector<std::int64_t>& values) {
+  Ordered object = Ordered::object();
   if (const auto limit = baseline.fail.find(name); limit != baseline.fail.end())
     object["fail"] = limit->second.text;
   if (const auto limit = baseline.warn.find(name); limit != baseline.warn.end())
     object["warn"] = limit->second.text;
+  object["steps"] = values;
   return object;
 }
 
@@ -68,6 +79,8 @@ template <class Value>
 Value needed(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) throw Error("must have a key \"" + std::string(key) + "\"");
+  if (std::is_integral_v<Value> && !found->is_number_integer())
+    throw Error(std::string(key) + ": must be a whole number, got " + baseline_line(*found));
   try {
     return found->template get<Value>();
   } catch (const Json::exception&) {
@@ -78,9 +91,10 @@ Value needed(const Json& object, const char* key) {
 /// Nothing a job does is larger; sums of such numbers do not overflow.
 constexpr std::int64_t kGreatestAmount = 1'000'000'000'000'000'000;
 
-std::int64_t bounded(std::int64_t amount) {
-  if (amount > kGreatestAmount || amount < -kGreatestAmount)
-    throw Error("must be at most 10^18, got " + std::to_string(amount));
+std::int64_t bounded(std::int64_t amount, std::int64_t least = 0) {
+  if (amount > kGreatestAmount || amount < least)
+    throw Error("must be from " + std::to_string(least) + " to 10^18, got " +
+                std::to_string(amount));
   return amount;
 }
 
@@ -113,6 +127,7 @@ JobGroup read_group(const Json& object) {
   group.name = optional_value<std::string>(object, "name");
   group.lines = optional_value<std::vector<std::pair<int, std::int64_t>>>(object, "lines");
   group.work = Nanoseconds(amount(object, "work_ns"));
+  group.most = std::max(group.work, Nanoseconds(amount(object, "most_ns")));
   group.hidden = Nanoseconds(amount(object, "hidden_ns"));
   group.critical = Nanoseconds(amount(object, "critical_ns"));
   group.bytes = Bytes{amount(object, "bytes")};
@@ -146,14 +161,27 @@ void hash_text(std::uint64_t& hash, std::string_view text) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
 }
 
+std::vector<std::int64_t> step_values(const Json& object) {
+  auto steps = needed<std::vector<Json>>(object, "steps");
+  std::vector<std::int64_t> values;
+  for (const Json& step : steps) {
+    if (!step.is_number_integer())
+      throw Error("steps: must be whole numbers, got " + baseline_line(step));
+    values.push_back(step.get<std::int64_t>());
+  }
+  return values;
+}
+
 void read_figures(const Json& figures, CheckBaseline& baseline) {
   for (const auto& [name, object] : figures.items()) {
     within("metrics: " + name, [&, &name = name, &object = object] {
       const FigureEntry& entry = figure_entry(name);
       if (!object.is_object()) throw Error("must be an object");
-      baseline.summary.figures[name] = needed<std::vector<std::int64_t>>(object, "steps");
+      baseline.summary.figures[name] = step_values(object);
       if (baseline.summary.figures[name].empty()) throw Error("steps: must not be empty");
-      for (const std::int64_t value : baseline.summary.figures[name]) bounded(value);
+      // Memory may shrink from step to step; all else is an amount.
+      const std::int64_t least = name == "memory_growth" ? -kGreatestAmount : 0;
+      for (const std::int64_t value : baseline.summary.figures[name]) bounded(value, least);
       for (const auto& [key, limits] :
            {std::pair("fail", &baseline.fail), std::pair("warn", &baseline.warn)}) {
         if (object.contains(key))
@@ -170,6 +198,21 @@ void read_list(const Json& document, const char* key, Read read, std::vector<Gro
     within(std::string(key) + "[" + std::to_string(i) + "]",
            [&] { groups.push_back(read(list[i])); });
   }
+}
+
+/// Whatever is summed up, and ten times of it, fits 64 bits.
+void check_total(const JobSummary& summary) {
+  double total = 0;
+  const auto add = [&](std::int64_t amount) { total += std::abs(static_cast<double>(amount)); };
+  for (const JobGroup& group : summary.groups) {
+    for (const std::int64_t amount :
+         {group.count, group.work.count(), group.hidden.count(), group.critical.count(),
+          group.bytes.count, group.aside, group.pageable})
+      add(amount);
+    for (const auto& [line, count] : group.lines) add(count);
+  }
+  for (const MemoryGroup& group : summary.memory) add(group.peak.count), add(group.kept.count);
+  if (total > 1e17) throw Error("its work and memory must come to at most 10^17 in all");
 }
 
 CheckBaseline parse_baseline(const Json& document) {
@@ -194,6 +237,7 @@ CheckBaseline parse_baseline(const Json& document) {
   read_figures(needed_section(document, "metrics", false), baseline);
   read_list(document, "work", read_group, baseline.summary.groups);
   read_list(document, "memory", read_memory, baseline.summary.memory);
+  check_total(baseline.summary);
   return baseline;
 }
 
@@ -236,14 +280,14 @@ std::string write_baseline(const CheckBaseline& baseline) {
   text += "  \"metrics\": {\n";
   std::size_t left = summary.figures.size();
   for (const auto& [name, values] : summary.figures) {
-    text += "    " + baseline_line(name) + ": " +
-            baseline_line(figure_json(baseline, name, values)) + (--left > 0 ? ",\n" : "\n");
+    text += "    " + baseline_line(name) + ": " + text_line(figure_json(baseline, name, values)) +
+            (--left > 0 ? ",\n" : "\n");
   }
   text += "  },\n";
   const auto list = [&](const char* key, const auto& groups, const auto& to_line, const char* end) {
     text += "  " + baseline_line(key) + ": [\n";
     for (std::size_t i = 0; i < groups.size(); ++i)
-      text += "    " + baseline_line(to_line(groups[i])) + (i + 1 < groups.size() ? ",\n" : "\n");
+      text += "    " + text_line(to_line(groups[i])) + (i + 1 < groups.size() ? ",\n" : "\n");
     text += end;
   };
   list("work", summary.groups, group_json, "  ],\n");

@@ -52,6 +52,7 @@ bool weighs_on(const WorkChange& change, const std::string& figure) {
   if (figure == "kernels") return change.kind == "kernel" && more;
   if (figure == "launches") return change.kind == "launch" && more;
   if (figure == "kernel_time") return change.kind == "kernel" && slower;
+  if (figure == "slower_places") return change.stands_out;
   if (figure == "collective_time") return is_collective && slower;
   if (figure == "collectives") return is_collective && more;
   if (figure == "bytes_communicated")
@@ -92,26 +93,25 @@ class CauseFinder {
                      [](const auto* a, const auto* b) { return a->standing > b->standing; });
   }
 
-  std::vector<CheckCause> causes() {
-    if (worse_.empty()) return {};
+  /// Adds to `found`.
+  void find(std::vector<Cluster>& found) {
+    if (worse_.empty()) return;
     const WorkChanges changes = work_changes(question_.before, question_.after.groups);
     for (const GeneralChange& general : changes.general) add_general(general);
-    const std::vector<WorkChange> merged = merged_instances(changes.changes);
+    const std::vector<WorkChange> merged = marked_changes(question_.before, changes.changes);
     for (const WorkChange& change : merged) cluster(change);
     weigh_clusters();
     add_memory();
-    std::stable_sort(found_.begin(), found_.end(), [](const Cluster& a, const Cluster& b) {
-      const auto rank = [](const Cluster& one) {
-        return std::tuple(one.standing, one.cause.effect.value_or(0ns), one.cause.local,
-                          one.cause.bytes);
-      };
-      return rank(a) > rank(b);
-    });
-    std::vector<CheckCause> causes;
-    for (const Cluster& one : found_) {
-      if (causes.size() < kMostCauses) causes.push_back(one.cause);
+    for (Cluster& one : found_) found.push_back(std::move(one));
+  }
+
+  /// The figures that are worse for no reason that was found.
+  std::vector<CheckedFigure> unexplained() const {
+    std::vector<CheckedFigure> left;
+    for (const CheckedFigure* figure : worse_) {
+      if (!explained_.contains(figure->name)) left.push_back(*figure);
     }
-    return causes;
+    return left;
   }
 
  private:
@@ -134,6 +134,7 @@ class CauseFinder {
       const bool touches = figure->name == "step_time" || figure->name == general.kind + "_time" ||
                            (general.kind == "input" && figure->name == "input_stall");
       if (!touches || !is_large_enough(one, *figure)) continue;
+      explained_.insert(figure->name);
       one.standing = figure->standing, one.cause.figure = figure->name;
       return found_.push_back(std::move(one));
     }
@@ -178,16 +179,19 @@ class CauseFinder {
   }
 
   void keep_if_it_explains(Cluster one) {
+    const CheckedFigure* worst = nullptr;
     for (const CheckedFigure* figure : worse_) {
       const bool weighs =
           std::any_of(one.changes.begin(), one.changes.end(),
                       [&](const WorkChange* change) { return weighs_on(*change, figure->name); });
       if (!weighs || !is_large_enough(one, *figure)) continue;
-      one.standing = figure->standing;
-      one.cause.figure = figure->name;
-      found_.push_back(std::move(one));
-      return;
+      explained_.insert(figure->name);
+      if (worst == nullptr) worst = figure;
     }
+    if (worst == nullptr) return;
+    one.standing = worst->standing;
+    one.cause.figure = worst->name;
+    found_.push_back(std::move(one));
   }
 
   void describe(Cluster& one) const {
@@ -205,7 +209,7 @@ class CauseFinder {
       cause.line = change.after.lines.front().first;
     }
     cause.where = place_words(change, cause.line);
-    if (cause.where.empty()) cause.where = position(change);
+    if (cause.where.empty()) cause.where = position(change, cause);
   }
 
   /// What else on devices changed at the place: a copy that came with a wait.
@@ -227,8 +231,9 @@ class CauseFinder {
     return text;
   }
 
-  /// Between which work of the same lane it stands, for what nothing else tells where it is.
-  std::string position(const WorkChange& change) const {
+  /// Where it takes longest, for what has no place of its own; between which work of its lane that
+  /// is, if nothing else tells.
+  std::string position(const WorkChange& change, CheckCause& cause) const {
     TaskId longest = kNoTask;
     const Graph& graph = question_.job.graph;
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -238,11 +243,26 @@ class CauseFinder {
         longest = TaskId{i};
     }
     if (longest == kNoTask) return {};
+    if (const std::string place = example_place(longest, cause); !place.empty()) return place;
     const std::string behind = named(graph.previous(longest));
     const std::string front = named(graph.next(longest));
     if (!behind.empty() && !front.empty()) return "the place between " + behind + " and " + front;
     if (!behind.empty()) return "the place behind " + behind;
     return front.empty() ? front : "the place in front of " + front;
+  }
+
+  std::string example_place(TaskId task, CheckCause& cause) const {
+    const ObservedJob& job = question_.job;
+    if (index(task) >= job.recorded_tasks) return {};
+    WorkChange place;
+    place.op = job.sites.op_path(task);
+    place.module = job.graph.names()[job.graph.task(task).module];
+    if (const std::optional<CallSite> site = job.sites.site(task)) {
+      place.file = cause.file = site->file, place.function = site->function;
+      cause.line = site->line;
+    }
+    const std::string words = place_words(place, cause.line);
+    return words.empty() ? words : "several places, as " + words;
   }
 
   std::string named(TaskId task) const {
@@ -288,15 +308,21 @@ class CauseFinder {
 
   void add_memory_causes(const CheckedFigure& figure, Bytes MemoryGroup::*part,
                          const std::string& how) {
+    explained_.insert(figure.name);
     using Key = std::tuple<std::string, std::string, std::string, std::string>;
     const auto key_of = [](const MemoryGroup& group) {
-      return Key(group.op, group.module, group.file, group.function);
+      return Key(group.op, without_instances(group.module), group.file, group.function);
     };
     if (!told_of_memory_.insert(how).second) return;
     std::map<Key, Bytes> then;
     for (const MemoryGroup& group : question_.before.memory) then[key_of(group)] += group.*part;
+    std::map<Key, Bytes> now;
+    for (const MemoryGroup& group : question_.after.memory) now[key_of(group)] += group.*part;
     for (const MemoryGroup& group : question_.after.memory) {
-      const Bytes more = group.*part - then[key_of(group)];
+      const Key key = key_of(group);
+      if (!now.contains(key)) continue;  // Told of another instance.
+      const Bytes more = now[key] - then[key];
+      now.erase(key);
       if (more.count <= 0 || more.count * 20 < worsening(figure)) continue;
       Cluster one;
       one.standing = figure.standing;
@@ -316,12 +342,46 @@ class CauseFinder {
   std::map<ClusterKey, Cluster> clusters_;
   std::vector<Cluster> found_;
   std::set<std::string> told_of_memory_;
+  std::set<std::string> explained_;  ///< Figures.
 };
+
+std::vector<CheckCause> greatest_first(std::vector<Cluster> found) {
+  std::stable_sort(found.begin(), found.end(), [](const Cluster& a, const Cluster& b) {
+    const auto rank = [](const Cluster& one) {
+      return std::tuple(one.standing, one.cause.effect.value_or(0ns), one.cause.local,
+                        one.cause.bytes);
+    };
+    return rank(a) > rank(b);
+  });
+  std::vector<CheckCause> causes;
+  for (const Cluster& one : found) {
+    if (causes.size() < kMostCauses) causes.push_back(one.cause);
+  }
+  return causes;
+}
 
 }  // namespace
 
 std::vector<CheckCause> causes_of(const CausesQuestion& question) {
-  return CauseFinder(question).causes();
+  std::vector<Cluster> found;
+  CauseFinder by_place(question);
+  by_place.find(found);
+  // Work that is at another place in each step is at none of them in most steps.
+  const std::vector<CheckedFigure> unexplained = by_place.unexplained();
+  // The coarsest baselines do not tell kernels apart.
+  if (!unexplained.empty() && question.before.detail < kCoarsestDetail) {
+    const Grouping grouping = group_work(question.job, kAnyPlace);
+    JobSummary after = question.after;
+    after.groups = grouping.groups;
+    const JobSummary before = at_any_place(question.before);
+    const CausesQuestion anywhere{.job = question.job,
+                                  .grouping = grouping,
+                                  .before = before,
+                                  .after = after,
+                                  .figures = unexplained};
+    CauseFinder(anywhere).find(found);
+  }
+  return greatest_first(std::move(found));
 }
 
 }  // namespace foretrace

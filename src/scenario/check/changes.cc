@@ -22,6 +22,7 @@ void add_group(JobGroup& sum, const JobGroup& group) {
   if (!group.name.empty() && sum.name.find(group.name) == std::string::npos)
     sum.name += (sum.name.empty() ? "" : ", ") + group.name;
   sum.count += group.count, sum.work += group.work, sum.hidden += group.hidden;
+  sum.least += group.least, sum.most += group.most;
   sum.bytes += group.bytes, sum.aside += group.aside, sum.pageable += group.pageable;
   std::map<int, std::int64_t> lines(sum.lines.begin(), sum.lines.end());
   for (const auto& [line, count] : group.lines) lines[line] += count;
@@ -70,6 +71,19 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, const std::
   }
   if (alike * 10 >= all * (is_even ? 7 : 6)) general.factor = median;
   return general;
+}
+
+/// Kernels of one place stand out if they take this much longer than others of their kind, in every
+/// step longer than before in any, and that is this share of a step. Two runs of one program on one
+/// machine do not differ by as much.
+constexpr double kOutstanding = 1.3;
+constexpr double kOutstandingShare = 0.005;
+
+bool stands_out(const WorkChange& change, Nanoseconds step) {
+  if (change.kind != "kernel" || change.more() != 0 || change.before.work <= 0ns) return false;
+  if (change.after.work < scaled(change.before.work, kOutstanding * change.expected)) return false;
+  if (change.after.least <= scaled(change.before.most, change.expected)) return false;
+  return change.added() > 0ns && change.added() >= scaled(step, kOutstandingShare);
 }
 
 bool is_worse(const WorkChange& change) {
@@ -185,6 +199,32 @@ std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes)
                  std::to_string(modules[found->second].size()) + " of them)";
   }
   return merged;
+}
+
+std::vector<WorkChange> marked_changes(const JobSummary& before,
+                                       const std::vector<WorkChange>& changes) {
+  std::vector<WorkChange> merged = merged_instances(changes);
+  const auto steps = before.figures.find("step_time");
+  if (steps == before.figures.end()) return merged;
+  const Nanoseconds step(figure_value(figure_entry("step_time"), steps->second));
+  for (WorkChange& change : merged) change.stands_out = stands_out(change, step);
+  return merged;
+}
+
+JobSummary at_any_place(const JobSummary& summary) {
+  std::map<std::pair<std::string, std::string>, JobGroup> sums;
+  for (const JobGroup& group : summary.groups) {
+    JobGroup& sum = sums[{group.kind, group.name}];
+    JobGroup nameless = group;
+    nameless.name.clear();
+    nameless.lines.clear();
+    add_group(sum, nameless);
+    sum.kind = group.kind, sum.name = group.name;
+  }
+  JobSummary coarse = summary;
+  coarse.groups.clear();
+  for (auto& [key, sum] : sums) coarse.groups.push_back(std::move(sum));
+  return coarse;
 }
 
 std::vector<int> new_lines(const JobGroup& before, const JobGroup& after) {

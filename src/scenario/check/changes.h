@@ -18,6 +18,7 @@ struct WorkChange {
   std::string kind, op, module, file, function;
   std::string replaced;       ///< Names of what is gone where other names took its place.
   double expected = 1;        ///< By how much all work of the kind is slower.
+  bool stands_out = false;    ///< As many kernels take longer than in any step before.
   Nanoseconds added() const;  ///< Work beyond what was expected.
   std::int64_t more() const { return after.count - before.count; }
   Nanoseconds bared() const;  ///< No longer hidden behind kernels.
@@ -39,6 +40,14 @@ struct WorkChanges {
 std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes);
 
 WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after);
+
+/// Instances merged, and with `stands_out` where kernels of one place became much slower, although
+/// a step, which has many others, may hardly show it.
+std::vector<WorkChange> marked_changes(const JobSummary& before,
+                                       const std::vector<WorkChange>& changes);
+
+/// Groups of the same kind and name as one, wherever they are.
+JobSummary at_any_place(const JobSummary& summary);
 
 /// What to take out of the job to see what it costs.
 struct TakenAway {

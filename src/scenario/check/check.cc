@@ -7,6 +7,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "foretrace/peak.h"
 #include "foretrace/simulate.h"
 #include "foretrace/version.h"
 #include "scenario/apply.h"
@@ -113,14 +114,11 @@ struct Observation {
 };
 
 void add_peaks(const JudgedJob& job, JobSummary& summary) {
-  std::int64_t allocated = 0, reserved = 0;
-  for (const MemoryPeak& peak : job.fullest) {
-    if (peak.device < 0) continue;
-    allocated = std::max(allocated, peak.peak_allocated.count);
-    reserved = std::max(reserved, peak.peak_reserved.value_or(Bytes{}).count);
-  }
-  if (allocated > 0) summary.figures["peak_allocated"] = {allocated};
-  if (reserved > 0) summary.figures["peak_reserved"] = {reserved};
+  const auto add = [&](const char* name, const std::optional<Bytes>& peak) {
+    if (peak && *peak > Bytes{}) summary.figures[name] = {peak->count};
+  };
+  add("peak_allocated", greatest_allocated(job.fullest));
+  add("peak_reserved", greatest_reserved(job.fullest));
 }
 
 Observation observation_of(const JudgedJob& job, const CallSites& sites,
@@ -143,6 +141,8 @@ Observation observation_of(const JudgedJob& job, const CallSites& sites,
   if (!rank.graph().device_names().empty())
     summary.device = lower_case(rank.graph().device_names().front());
   if (!is_snapshot(*rank.trace)) summary.figures = figures_of(seen.job);
+  // It is slower nowhere than it is itself.
+  if (!is_snapshot(*rank.trace)) summary.figures["slower_places"] = {0};
   if (job.slowest_steps) summary.figures["step_time"] = *job.slowest_steps;
   MemoryOfJob memory = memory_of(seen.job);
   summary.memory = std::move(memory.groups);
@@ -214,7 +214,7 @@ void set_limits(const CheckOptions& options, const CheckBaseline* old, CheckBase
 void refuse_unknown(const CheckOptions& options, const JobSummary& summary) {
   for (const auto* limits : {&options.fail, &options.warn}) {
     for (const auto& [name, limit] : *limits) {
-      if (summary.figures.contains(name)) continue;
+      if (limit.is_off || summary.figures.contains(name)) continue;
       throw Error("the trace does not tell " + name + " (" + std::string(figure_entry(name).says) +
                   "), so it cannot be limited to " + limit.text);
     }
@@ -237,6 +237,13 @@ const Limit* limit_of(const std::string& name, const std::map<std::string, Limit
   if (const auto found = asked.find(name); found != asked.end()) return &found->second;
   const auto found = stored.find(name);
   return found == stored.end() ? nullptr : &found->second;
+}
+
+std::int64_t slower_places(const JobSummary& before, const JobSummary& now) {
+  const std::vector<WorkChange> changes =
+      marked_changes(before, work_changes(before, now.groups).changes);
+  return std::count_if(changes.begin(), changes.end(),
+                       [](const WorkChange& change) { return change.stands_out; });
 }
 
 class Judge {
@@ -268,10 +275,15 @@ class Judge {
     if (fail != nullptr) figure.limit = fail->text;
     if (warn != nullptr) figure.warn_limit = warn->text;
     figure.standing = Standing::left_out;
-    if (!figure.before) return figure.why = "not in the baseline", figure;
-    if (!figure.after) return figure.why = "the trace does not tell", figure;
     if (options_.structure_only && entry.is_timed)
       return figure.why = "times are not compared", figure;
+    if (!figure.before || !figure.after) {
+      figure.why = figure.before ? "the trace does not tell" : "not in the baseline";
+      // A gate that what it guards can leave unnoticed would be none.
+      if (fail != nullptr && !fail->is_off)
+        figure.standing = options_.undecided.value_or(Standing::undecided);
+      return figure;
+    }
     const StepChange change = step_change(entry, then->second, now->second);
     figure.lower = change.lower, figure.upper = change.upper;
     figure.standing = standing(change, figure, fail, warn);
@@ -362,7 +374,12 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   JudgedJob job = judged_job(traces, trace_path, scenario, baseline.summary.rank);
   const CallSites sites(*job.rank.trace, job.rank.inference.graph);
   const Observation seen = observation_of(job, sites, baseline.summary.detail);
-  const CheckBaseline now = baseline_from(seen, scenario);
+  CheckBaseline now = baseline_from(seen, scenario);
+  // Baselines keep only the most of it.
+  for (std::size_t i = 0; i < now.summary.groups.size(); ++i)
+    now.summary.groups[i].least = seen.summary.groups[i].least;
+  if (now.summary.figures.contains("slower_places"))
+    now.summary.figures["slower_places"] = {slower_places(baseline.summary, now.summary)};
   refuse_unknown(options, now.summary);
   CheckReport report;
   report.inputs = input_files(trace_path, traces);

@@ -153,14 +153,15 @@ class Grouper {
     text[0] = to_string(key.kind);
     text[1] = level == 0                ? std::string(path)
               : level < kCoarsestDetail ? ends_of_path(path)
-                                        : std::string(path.substr(0, path.find('/')));
+              : level < kAnyPlace       ? std::string(path.substr(0, path.find('/')))
+                                        : std::string();
     if (level < 2) text[2] = module;
     if (level == 2) text[2] = without_instances(module);
     if (key.site != 0 && level < kCoarsestDetail) {
       text[3] = site_texts_[key.site - 1].file;
       text[4] = site_texts_[key.site - 1].function;
     }
-    if (level < kCoarsestDetail || !is_kernel)
+    if (level != kCoarsestDetail || !is_kernel)
       text[5] = plain_name(job_.graph.names()[key.name], is_kernel);
     return text;
   }
@@ -203,6 +204,10 @@ class Grouper {
     }
     group.count = median_of(merged.sum, &StepSum::count);
     group.work = Nanoseconds(median_of(merged.sum, &StepSum::work));
+    const auto [least, most] =
+        std::minmax_element(merged.sum.steps.begin(), merged.sum.steps.end(),
+                            [](const StepSum& a, const StepSum& b) { return a.work < b.work; });
+    group.least = Nanoseconds(least->work), group.most = Nanoseconds(most->work);
     group.hidden = Nanoseconds(median_of(merged.sum, &StepSum::hidden));
     group.critical = Nanoseconds(merged.sum.critical / static_cast<std::int64_t>(steps_.count()));
     group.bytes = Bytes{median_of(merged.sum, &StepSum::bytes)};

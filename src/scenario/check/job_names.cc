@@ -116,6 +116,8 @@ bool is_synchronizing(const ObservedJob& job, TaskId task) {
   if (job.is_edited && kind != TaskKind::sync) return false;
   const std::string_view name = job.graph.name(task);
   if (name.find("Synchronize") != std::string_view::npos) return true;
+  // Memory is only given back when nothing on the device may use it any more.
+  if (name == "cudaFree" || name == "hipFree") return true;
   return kind == TaskKind::sync && name.find("Memcpy") != std::string_view::npos &&
          name.find("Async") == std::string_view::npos;
 }

@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "foretrace/check.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
 namespace {
+
+/// Two of these still fit 64 bits.
+std::int64_t limit_part(std::int64_t amount) {
+  constexpr std::int64_t kMost = 4'000'000'000'000'000'000;
+  if (amount > kMost) throw Error("must be at most 4 * 10^18, got " + std::to_string(amount));
+  return amount;
+}
 
 /// One part of a limit, without its sign.
 void add_limit_part(std::string_view part, const FigureEntry& figure, Limit& limit) {
@@ -30,10 +38,10 @@ void add_limit_part(std::string_view part, const FigureEntry& figure, Limit& lim
   }
   switch (figure.unit) {
     case FigureUnit::time:
-      limit.absolute += parse_time(part).count();
+      limit.absolute += limit_part(parse_time(part).count());
       break;
     case FigureUnit::bytes:
-      limit.absolute += parse_bytes(part).count;
+      limit.absolute += limit_part(parse_bytes(part).count);
       break;
     case FigureUnit::count:
       limit.absolute += std::llround(number_of(part));
@@ -96,6 +104,18 @@ std::vector<std::int64_t> thinned(std::vector<std::int64_t> values) {
   return kept;
 }
 
+/// Each step against the same step before: what is no time often differs from step to step in the
+/// same way in each recording, as where gradients are gathered over several.
+StepChange step_by_step(const FigureEntry& figure, const std::vector<std::int64_t>& before,
+                        const std::vector<std::int64_t>& after) {
+  constexpr std::int64_t kAnything = std::numeric_limits<std::int64_t>::max() / 4;
+  if (before.size() != after.size()) return {.lower = -kAnything, .upper = kAnything};
+  std::vector<std::int64_t> changes;
+  for (std::size_t i = 0; i < before.size(); ++i) changes.push_back(after[i] - before[i]);
+  const auto [lower, upper] = std::minmax_element(changes.begin(), changes.end());
+  return {.change = figure_value(figure, changes), .lower = *lower, .upper = *upper};
+}
+
 double limit_amount(const Limit& limit, std::int64_t before) {
   return limit.relative * std::abs(static_cast<double>(before)) +
          static_cast<double>(limit.absolute);
@@ -139,6 +159,8 @@ Limit parse_limit(std::string_view text, const FigureEntry& figure) {
     rest.remove_prefix(1);
   }
   if (rest.empty()) throw Error(std::string(kLimitForms) + ", got '" + limit.text + "'");
+  if (rest.ends_with('+') || std::count(rest.begin(), rest.end(), '+') > 1)
+    throw Error(std::string(kLimitForms) + ", got '" + limit.text + "'");
   while (!rest.empty()) {
     const std::size_t end = rest.find('+');
     within(kLimitForms, [&] { add_limit_part(rest.substr(0, end), figure, limit); });
@@ -179,6 +201,7 @@ StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> befo
     change.lower -= slack, change.upper += slack;
     return change;
   }
+  const StepChange in_turn = step_by_step(figure, before, after);
   before = thinned(std::move(before));
   after = thinned(std::move(after));
   std::vector<std::int64_t> differences;
@@ -189,6 +212,8 @@ StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> befo
   const std::size_t cut = differences_cut(before.size(), after.size());
   change.lower = std::min(change.change, differences[cut]);
   change.upper = std::max(change.change, differences[differences.size() - 1 - cut]);
+  if (!figure.is_timed && in_turn.upper - in_turn.lower < change.upper - change.lower)
+    return in_turn;
   return change;
 }
 
