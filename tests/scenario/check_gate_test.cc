@@ -1,0 +1,59 @@
+// The gate as a whole, on a recording: what it guards cannot leave unnoticed.
+
+#include <gtest/gtest.h>
+
+#include "foretrace/check.h"
+
+namespace foretrace {
+namespace {
+
+const std::string kSample = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader4.pt.trace.json.gz";
+
+Scenario as_recorded() {
+  Scenario scenario;
+  scenario.trace = kSample;
+  return scenario;
+}
+
+/// As if the baseline had been recorded with memory events, which the sample does not have.
+CheckBaseline with_memory() {
+  CheckBaseline baseline = bless(kSample, as_recorded(), {});
+  baseline.summary.figures["peak_reserved"] = {1'000'000'000};
+  baseline.fail["peak_reserved"] = parse_limit("5%", figure_entry("peak_reserved"));
+  return baseline;
+}
+
+TEST(CheckGate, AnUnchangedJobPasses) {
+  const CheckBaseline baseline = bless(kSample, as_recorded(), {});
+  EXPECT_EQ(check(kSample, as_recorded(), baseline, {}).standing, Standing::passed);
+}
+
+TEST(CheckGate, AFigureThatTheTraceNoLongerTellsIsUndecided) {
+  const CheckReport report = check(kSample, as_recorded(), with_memory(), {});
+  EXPECT_EQ(report.standing, Standing::undecided);
+  const std::string expected =
+      "UNDECIDED: peak_reserved 1 GB, limit 5%; the trace does not tell; 1";
+  EXPECT_EQ(check_headline(report).substr(0, expected.size()), expected);
+}
+
+TEST(CheckGate, WhatIsLeftOutOnPurposePasses) {
+  CheckOptions options;
+  options.fail["peak_reserved"] = parse_limit("off", figure_entry("peak_reserved"));
+  EXPECT_EQ(check(kSample, as_recorded(), with_memory(), options).standing, Standing::passed);
+  CheckOptions lenient;
+  lenient.undecided = Standing::passed;
+  EXPECT_EQ(check(kSample, as_recorded(), with_memory(), lenient).standing, Standing::passed);
+}
+
+TEST(CheckGate, ALimitOfAFigureThatTheBaselineLacksIsUndecided) {
+  CheckBaseline baseline = bless(kSample, as_recorded(), {});
+  baseline.summary.figures.erase("step_time");
+  baseline.fail.erase("step_time");
+  EXPECT_EQ(check(kSample, as_recorded(), baseline, {}).standing, Standing::passed);
+  CheckOptions options;
+  options.fail["step_time"] = parse_limit("5%", figure_entry("step_time"));
+  EXPECT_EQ(check(kSample, as_recorded(), baseline, options).standing, Standing::undecided);
+}
+
+}  // namespace
+}  // namespace foretrace
