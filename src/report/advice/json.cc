@@ -136,6 +136,12 @@ Json now_json(const Advice& advice) {
           {"peak_reserved_bytes", bytes_json(advice.reserved)}};
 }
 
+std::string joined_uses(const JointAdvice& joint) {
+  std::string uses;
+  for (const std::string& use : joint.uses) uses += (uses.empty() ? "" : " + ") + use;
+  return uses;
+}
+
 }  // namespace
 
 Json to_json(const Advice& advice) {
@@ -197,9 +203,7 @@ void write_advice_csv(const Advice& advice, std::ostream& out) {
              (one.recommended ? "1" : "0") + "," + csv_text(one.why_not));
   }
   if (advice.joint) {
-    std::string uses;
-    for (const std::string& use : advice.joint->uses) uses += (uses.empty() ? "" : " + ") + use;
-    line("together", uses, advice.joint->step_time,
+    line("together", joined_uses(*advice.joint), advice.joint->step_time,
          std::to_string(advice.joint->lower.count()) + "," +
              std::to_string(advice.joint->upper.count()) + "," +
              std::to_string(advice.joint->gain.count()) + ",," +

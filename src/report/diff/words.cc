@@ -112,6 +112,22 @@ std::string peak_verdict(const Diff& diff) {
          " by " + diff.peak[0].op;
 }
 
+/// The two that account for most of the change, unless they are small.
+std::string greatest_causes(const Diff& diff, Nanoseconds change) {
+  std::string parts;
+  int told = 0;
+  for (const DiffCause& cause : diff.causes) {
+    const bool same_way = (cause.effect > 0ns) == (change > 0ns);
+    if (cause.kind == DiffKind::rest || !same_way || told == 2) continue;
+    if (std::abs(cause.effect.count()) * 10 < std::abs(change.count()) || change == 0ns) break;
+    const Nanoseconds size = cause.effect > 0ns ? cause.effect : -cause.effect;
+    parts += (parts.empty() ? ": " : "; ") + to_text(size) + (told == 0 ? " of it: " : ": ") +
+             cause_text(cause);
+    ++told;
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::string unlike_text(const Diff& diff) {
@@ -267,17 +283,7 @@ std::string diff_verdict(const Diff& diff) {
                      diff.before.shortest > diff.after.longest || diff.before.steps < 3;
   if (diff.same_structure && !apart && diff.before.has_steps)
     return text + ", no more than its steps differ among themselves; the work is the same";
-  std::string parts;
-  int told = 0;
-  for (const DiffCause& cause : diff.causes) {
-    const bool same_way = (cause.effect > 0ns) == (change > 0ns);
-    if (cause.kind == DiffKind::rest || !same_way || told == 2) continue;
-    if (std::abs(cause.effect.count()) * 10 < std::abs(change.count()) || change == 0ns) break;
-    const Nanoseconds size = cause.effect > 0ns ? cause.effect : -cause.effect;
-    parts += (parts.empty() ? ": " : "; ") + to_text(size) + (told == 0 ? " of it: " : ": ") +
-             cause_text(cause);
-    ++told;
-  }
+  const std::string parts = greatest_causes(diff, change);
   if (parts.empty() && diff.same_structure) return text + "; the work is the same";
   return text + parts;
 }
