@@ -20,10 +20,19 @@ std::string written(std::string_view name, const Prediction& prediction) {
   return "there is no such report";
 }
 
+/// Sentences as they were before they were wrapped.
+std::string unwrapped(std::string text) {
+  const std::string end = "\n              ";  // Where a sentence behind a heading goes on.
+  for (std::size_t at = text.find(end); at != text.npos; at = text.find(end, at + 1)) {
+    if (text[at + end.size()] != ' ') text.replace(at, end.size(), " ");
+  }
+  return text;
+}
+
 TEST(Reports, TextSaysWhatHowMuchAndHowSureFirst) {
   EXPECT_EQ(written("text", sample_prediction()), R"(What if       amp
 How much      100 ms -> 50 ms a step (-50.0 %), 2.000 times as fast
-How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off
+How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off; mind the warning in the notes
 
               now    share  predicted    share   change
 step       100 ms  100.0 %      50 ms  100.0 %  -50.0 %
@@ -66,7 +75,8 @@ TEST(Reports, TextWithoutWhatIfShowsOneColumn) {
   EXPECT_EQ(text.substr(0, text.find("\n\n")),
             "What          the job as it was recorded\n"
             "How much      100 ms a step\n"
-            "How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off");
+            "How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off; mind the "
+            "warning in the notes");
   EXPECT_EQ(text.find("predicted"), std::string::npos);
 }
 
@@ -84,7 +94,7 @@ TEST(Reports, ALimitIsAnsweredByWhoWasRefused) {
   refusal.reserved = Bytes{900'000'000};
   refusal.limit = prediction.memory_limit;
   prediction.predicted_memory[0].out_of_memory = refusal;
-  const std::string text = written("text", prediction);
+  const std::string text = unwrapped(written("text", prediction));
   EXPECT_NE(text.find("Does it fit   no: aten::convolution (train.py:88 step) for 200 MB in the "
                       "backward phase of step 2 is refused at 31 ms, with 900 MB of 1 GB reserved "
                       "and 700 MB allocated; about 1.2 GB would be needed\n"),
@@ -116,7 +126,7 @@ TEST(Reports, MoreReservedWhenRecordedThanReplayedIsSaidBesideTheAnswer) {
   prediction.baseline_memory[0].peak_reserved = Bytes{1'000'000'000};
   const auto says = [&](std::int64_t recorded) {
     prediction.baseline_memory[0].recorded_reserved = Bytes{recorded};
-    return written("text", prediction)
+    return unwrapped(written("text", prediction))
                .find(
                    "1 GB allocated; the replay begins with an empty cache, while 3 GB were "
                    "reserved when recorded, of which the recording explains 1 GB\n") !=
