@@ -39,34 +39,52 @@ bool is_host_work(const std::string& kind) {
   return kind == "host" || kind == "launch" || kind == "sync" || kind == "input";
 }
 
-/// Whether the change is of the sort that makes the figure worse.
+bool is_more(const WorkChange& change) { return change.more() > 0; }
+bool is_slower(const WorkChange& change) { return change.added() > 0ns; }
+bool has_more_bytes(const WorkChange& change) { return change.after.bytes > change.before.bytes; }
+bool is_collective(const WorkChange& change) { return change.kind == "collective"; }
+bool is_copy(const WorkChange& change) {
+  return is_copy_kind(change.kind) && !is_collective(change);
+}
+bool is_exposed(const WorkChange& change) { return change.bared() > 0ns || is_slower(change); }
+bool loses_overlap(const WorkChange& c) {
+  return is_event_wait(c) || (is_copy_kind(c.kind) && (c.bared() > 0ns || is_more(c)));
+}
+
+/// What sort of change makes a figure worse.
+struct Weight {
+  std::string_view figure;
+  bool (*weighs)(const WorkChange& change);
+};
+using Change = const WorkChange&;
+constexpr Weight kWeights[] = {
+    {"step_time", [](Change c) { return is_exposed(c) || is_more(c); }},
+    {"syncs", [](Change c) { return c.kind == "sync" && is_more(c); }},
+    {"event_waits", is_event_wait},
+    {"kernels", [](Change c) { return c.kind == "kernel" && is_more(c); }},
+    {"launches", [](Change c) { return c.kind == "launch" && is_more(c); }},
+    {"kernel_time", [](Change c) { return c.kind == "kernel" && is_slower(c); }},
+    {"slower_places", [](Change c) { return c.stands_out; }},
+    {"collective_time", [](Change c) { return is_collective(c) && is_slower(c); }},
+    {"collectives", [](Change c) { return is_collective(c) && is_more(c); }},
+    {"bytes_communicated", [](Change c) { return is_collective(c) && has_more_bytes(c); }},
+    {"copies", [](Change c) { return is_copy(c) && is_more(c); }},
+    {"copy_time", [](Change c) { return is_copy(c) && is_slower(c); }},
+    {"bytes_copied", [](Change c) { return is_copy(c) && has_more_bytes(c); }},
+    {"pageable_copies",
+     [](Change c) { return is_copy(c) && c.after.pageable > c.before.pageable; }},
+    {"host_time", [](Change c) { return is_host_work(c.kind) && is_slower(c); }},
+    {"input_stall", [](Change c) { return c.kind == "input" && is_slower(c); }},
+    {"overlap", loses_overlap},
+    {"overlap_possible", loses_overlap},
+    {"exposed_copy", [](Change c) { return is_copy(c) && is_exposed(c); }},
+    {"exposed_communication", [](Change c) { return is_collective(c) && is_exposed(c); }},
+};
+
 bool weighs_on(const WorkChange& change, const std::string& figure) {
-  const bool more = change.more() > 0;
-  const bool slower = change.added() > 0ns;
-  const bool moves = is_copy_kind(change.kind);
-  const bool is_collective = change.kind == "collective";
-  const bool is_copy = moves && !is_collective;
-  if (figure == "step_time") return slower || more || change.bared() > 0ns;
-  if (figure == "syncs") return change.kind == "sync" && more;
-  if (figure == "event_waits") return is_event_wait(change);
-  if (figure == "kernels") return change.kind == "kernel" && more;
-  if (figure == "launches") return change.kind == "launch" && more;
-  if (figure == "kernel_time") return change.kind == "kernel" && slower;
-  if (figure == "slower_places") return change.stands_out;
-  if (figure == "collective_time") return is_collective && slower;
-  if (figure == "collectives") return is_collective && more;
-  if (figure == "bytes_communicated")
-    return is_collective && change.after.bytes > change.before.bytes;
-  if (figure == "copies") return is_copy && more;
-  if (figure == "copy_time") return is_copy && slower;
-  if (figure == "bytes_copied") return is_copy && change.after.bytes > change.before.bytes;
-  if (figure == "pageable_copies") return is_copy && change.after.pageable > change.before.pageable;
-  if (figure == "host_time") return is_host_work(change.kind) && slower;
-  if (figure == "input_stall") return change.kind == "input" && slower;
-  if (figure == "overlap" || figure == "overlap_possible")
-    return is_event_wait(change) || (moves && (change.bared() > 0ns || more));
-  if (figure == "exposed_copy") return is_copy && (change.bared() > 0ns || slower);
-  if (figure == "exposed_communication") return is_collective && (change.bared() > 0ns || slower);
+  for (const Weight& one : kWeights) {
+    if (one.figure == figure) return one.weighs(change);
+  }
   return false;
 }
 
