@@ -298,7 +298,7 @@ class PageTest(unittest.TestCase):
         self.browser.run("document.getElementById('all').click()")
         self.assertEqual(self.browser.run(f"return {told}"), "8 of 8 points")
         left, top, width, height, axes = self.browser.run(
-            "const lines = document.getElementById('parallel'); lines.scrollIntoView(); const b = lines.getBoundingClientRect();"
+            "const lines = document.getElementById('parallel'); lines.scrollIntoView({block: 'end', behavior: 'instant'}); const b = lines.getBoundingClientRect();"
             "return [b.left, b.top, b.width, b.height, page.data('sweep').axes.length]")
         x, y = round(left + 60 + (width - 120) / (axes - 1)), round(top + height - 22)  # The low end of scale.factor.
         half = {"type": "pointerMove", "duration": 50, "x": x, "y": y - round((height - 70) / 2)}
