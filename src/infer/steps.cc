@@ -193,19 +193,117 @@ std::size_t find_phase(const std::vector<Activity>& activities, std::size_t peri
   return static_cast<std::size_t>(std::max_element(pause.begin(), pause.end()) - pause.begin());
 }
 
-void find_period(Draft& draft) {
-  const std::vector<Activity> activities = activities_in_order(draft);
+/// Activities and those that stand for them in the next repetition. Here and there a repetition may
+/// have some that others lack:
+///
+///     A B C D   A B X C D   A B C D         next of the first C is the C behind the X
+struct Repetition {
+  double share = 0;                 ///< Of activities that have a next one.
+  std::size_t lacking = 0;          ///< Those that have none.
+  std::vector<std::uint32_t> next;  ///< kNone: there is none.
+};
+
+Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
+  constexpr std::size_t kMostLeftOut = 8;  ///< At one place.
+  constexpr std::size_t kAgreeBehind = 4;
+  const auto agree = [&](std::size_t one, std::size_t other) {
+    for (std::size_t k = 0; k < kAgreeBehind; ++k) {
+      if (one + k >= activities.size() || other + k >= activities.size()) return false;
+      if (activities[one + k].name != activities[other + k].name) return false;
+    }
+    return true;
+  };
+  /// What is left out on either side until both agree again.
+  const auto gap = [&](std::size_t one, std::size_t other) {
+    for (std::size_t sum = 1; sum <= kMostLeftOut; ++sum) {
+      for (std::size_t here = 0; here <= sum; ++here) {
+        if (agree(one + here, other + sum - here)) return std::pair(here, sum - here);
+      }
+    }
+    return std::pair(std::size_t{1}, std::size_t{1});
+  };
+  Repetition found{.next = std::vector<std::uint32_t>(activities.size(), kNone)};
+  std::size_t alike = 0, all = 0;
+  for (std::size_t i = 0, j = period; j < activities.size(); ++all) {
+    if (activities[i].name == activities[j].name) {
+      found.next[i++] = static_cast<std::uint32_t>(j++);
+      ++alike;
+      continue;
+    }
+    const auto [here, there] = gap(i, j);
+    i += here, j += there;
+    if (i >= j) return {};
+  }
+  found.lacking = all - alike;
+  found.share = all == 0 ? 0 : static_cast<double>(alike) / static_cast<double>(all);
+  return found;
+}
+
+/// Where repetitions begin: the way from next to next that leads through the longest pauses.
+std::vector<std::size_t> begins_along(const std::vector<Activity>& activities,
+                                      const Repetition& repetition, std::size_t period) {
+  std::vector<std::size_t> best;
+  std::int64_t most = -1;
+  for (std::size_t first = 1; first <= period && first < activities.size(); ++first) {
+    std::vector<std::size_t> way;
+    std::int64_t pauses = 0;
+    for (std::uint32_t at = static_cast<std::uint32_t>(first); at != kNone;
+         at = repetition.next[at]) {
+      way.push_back(at);
+      pauses += activities[at].time - activities[at - 1].time;
+    }
+    if (pauses > most) most = pauses, best = std::move(way);
+  }
+  return best;
+}
+
+/// The shortest of those distances at which few activities lack a next one. Alike layers lack some
+/// at every beginning and end of a step, the steps themselves only where one differs. 0: none.
+std::size_t nearly_repeated(const std::vector<Activity>& activities,
+                            const std::set<std::size_t>& candidates) {
+  std::map<std::size_t, std::size_t> lacking;
+  std::size_t least = activities.size();
+  for (const std::size_t candidate : candidates) {
+    const Repetition found = follow(activities, candidate);
+    if (found.share < kLeastMatch) continue;
+    lacking[candidate] = found.lacking;
+    least = std::min(least, found.lacking);
+  }
+  for (const auto& [candidate, count] : lacking) {
+    if (count <= 2 * least + 2) return candidate;
+  }
+  return 0;
+}
+
+/// With the same number of activities in each repetition; else with nearly the same.
+std::vector<std::size_t> find_begins(const std::vector<Activity>& activities, std::size_t& period) {
+  const std::set<std::size_t> candidates = candidate_periods(activities);
   double best = 0;
-  std::size_t period = 0;
-  for (const std::size_t candidate : candidate_periods(activities)) {
+  for (const std::size_t candidate : candidates) {
     const double share = match(activities, candidate);
     if (share > best + 0.005) best = share, period = candidate;
   }
-  if (best < kLeastMatch) {
+  std::vector<std::size_t> begins;
+  if (best >= kLeastMatch) {
+    for (std::size_t i = find_phase(activities, period); i < activities.size(); i += period)
+      begins.push_back(i);
+    return begins;
+  }
+  period = nearly_repeated(activities, candidates);
+  if (period == 0) return begins;
+  begins = begins_along(activities, follow(activities, period), period);
+  return begins.size() < kLeastRepeats ? std::vector<std::size_t>{} : begins;
+}
+
+void find_period(Draft& draft) {
+  const std::vector<Activity> activities = activities_in_order(draft);
+  std::size_t period = 0;
+  const std::vector<std::size_t> begins = find_begins(activities, period);
+  if (begins.empty()) {
     draft.steps_by_device = false;
     return;
   }
-  for (std::size_t i = find_phase(activities, period); i < activities.size(); i += period) {
+  for (const std::size_t i : begins) {
     if (!draft.steps.empty()) draft.steps.back().finish = activities[i].time;
     if (i + period > activities.size()) break;
     draft.steps.push_back({activities[i].time, activities.back().time + 1,

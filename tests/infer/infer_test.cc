@@ -454,6 +454,37 @@ TEST(Infer, AlikeLayersAreNoSteps) {
             "markers.");
 }
 
+// The same with one activity more in the third step, and one less in the fourth.
+TEST(Infer, StepsThatDifferHereAndThereAreFoundByRepetition) {
+  Recording run;
+  std::uint32_t correlation = 0;
+  const auto launch = [&](std::string_view name) {
+    const int start = static_cast<int>(10 * correlation++) + (name == "embed" ? 5 : 0);
+    run.call(0, "launch", start, 2, correlation).kernel(0, name, start + 5, 4, correlation);
+  };
+  constexpr std::string_view kLayer[] = {"norm", "qkv", "softmax", "project", "up", "gelu", "down"};
+  for (int step = 0; step < 6; ++step) {
+    launch("embed");
+    for (int layer = 0; layer < 30; ++layer) {
+      for (const std::string_view name : kLayer) {
+        if (step == 2 && layer == 17 && name == "up") launch("copy");
+        if (step != 3 || layer != 4 || name != "gelu") launch(name);
+      }
+    }
+    launch("head");
+    launch("loss");
+  }
+  const Inference inference = infer(run.trace());
+  ASSERT_EQ(inference.graph.steps().size(), 5U);  // The first has no pause in front of it.
+  std::vector<int> counts(5, 0);
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    const Task& task = inference.graph.task(TaskId{i});
+    if (task.kind == TaskKind::kernel && task.step >= 0)
+      ++counts[static_cast<std::size_t>(task.step)];
+  }
+  EXPECT_EQ(counts, (std::vector<int>{213, 214, 212, 213, 213}));
+}
+
 TEST(Infer, PhasesComeFromWhatSurroundsACall) {
   Recording run;
   run.op(0, "aten::mm", 0, 4).call(0, "launch", 1, 1, 1);
