@@ -338,4 +338,9 @@ if __name__ == "__main__":
     if not shutil.which("chromedriver") or not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         print("skipped: chromedriver and a browser are needed")
         sys.exit(SKIPPED)
+    try:
+        Browser().close()
+    except (OSError, AssertionError) as problem:
+        print(f"skipped: no browser starts here: {problem}")
+        sys.exit(SKIPPED)
     unittest.main()
