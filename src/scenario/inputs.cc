@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "foretrace/error.h"
 #include "foretrace/import.h"
 
 namespace foretrace {
@@ -52,6 +53,12 @@ std::vector<InputFile> input_files(const std::string& path, const std::vector<Tr
   for (const std::string& file : files_of(path))
     inputs.push_back({file, format, sha256_of_file(file)});
   return inputs;
+}
+
+std::vector<Inference> infer_all(const std::vector<Trace>& traces, const std::string& path) {
+  std::vector<Inference> ranks;
+  for (const Trace& trace : traces) ranks.push_back(within(path, [&] { return infer(trace); }));
+  return ranks;
 }
 
 }  // namespace foretrace

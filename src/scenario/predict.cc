@@ -16,6 +16,7 @@
 #include "scenario/inputs.h"
 #include "scenario/interval/inputs.h"
 #include "scenario/interval/interval.h"
+#include "scenario/interval/ledger.h"
 #include "scenario/memory_peaks.h"
 #include "scenario/prediction_html.h"
 
@@ -253,16 +254,11 @@ struct Fullest {
   }
 };
 
-std::vector<KnownOutcome> own_outcomes_of(const PredictOptions& options) {
-  return options.ledger_path.empty() ? std::vector<KnownOutcome>{}
-                                     : read_ledger(options.ledger_path);
-}
-
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
 Answer slowest(const std::vector<Trace>& traces, const std::string& path, const Scenario& scenario,
                const PredictOptions& options) {
-  const std::vector<KnownOutcome> own = own_outcomes_of(options);
+  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Answer worst;
   Inference of_worst;
   std::size_t worst_index = 0;
@@ -346,7 +342,7 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options) {
   Donors(options.cache_folder).teach(scenario);
-  const std::vector<KnownOutcome> own = own_outcomes_of(options);
+  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Answer result = answer(inference, scenario, options);
   set_interval(inference, own, result);
   if (!options.html_path.empty()) result.recorded = inference.graph.clone();

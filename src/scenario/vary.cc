@@ -15,6 +15,7 @@
 #include "scenario/asserts.h"
 #include "scenario/baseline.h"
 #include "scenario/inputs.h"
+#include "scenario/interval/ledger.h"
 #include "scenario/memory_peaks.h"
 #include "scenario/on_all_cores.h"
 #include "scenario/setting.h"
@@ -42,9 +43,10 @@ class Varied {
       for (const std::string& value : values_.listed) setting_.with_text(json_, value);
     });
     if (!until_.empty()) within("--until", [&] { check_assert(until_); });
+    const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
     for (const Inference& rank : ranks_) {
       baselines_.push_back(baseline_of(rank));
-      if (!options.ledger_path.empty()) baselines_.back().own = read_ledger(options.ledger_path);
+      baselines_.back().own = own;
       // Of an interval only those that are asked about need to be worked out.
       if (until_.starts_with("lower") || until_.starts_with("upper"))
         baselines_.back().variation.emplace(rank);
@@ -219,9 +221,7 @@ Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& 
   const std::vector<Trace> traces = import_all(
       trace_path,
       {.cache_folder = options.cache_folder, .execution_trace = options.execution_trace});
-  std::vector<Inference> ranks;
-  for (const Trace& trace : traces)
-    ranks.push_back(within(trace_path, [&] { return infer(trace); }));
+  const std::vector<Inference> ranks = infer_all(traces, trace_path);
   Curve curve = vary(ranks, scenario, question, options);
   curve.has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
   curve.inputs = input_files(trace_path, traces);

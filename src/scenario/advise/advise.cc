@@ -16,6 +16,7 @@
 #include "scenario/advise/suggestions.h"
 #include "scenario/advise/target.h"
 #include "scenario/inputs.h"
+#include "scenario/interval/ledger.h"
 
 namespace foretrace {
 namespace {
@@ -142,8 +143,7 @@ Advice advise_on(const Inference& inference, const AdviceQuestion& question,
 
 Advice advise_machine(Inference inference, const AdviceQuestion& question,
                       const PredictOptions& options) {
-  const std::vector<KnownOutcome> own =
-      options.ledger_path.empty() ? std::vector<KnownOutcome>() : read_ledger(options.ledger_path);
+  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Advice advice;
   if (!question.machine.empty()) {
     inference = within("--machine", [&] {
@@ -209,9 +209,7 @@ Advice advise(const std::string& trace_path, const AdviceQuestion& question,
   refuse_snapshots(traces, trace_path);
   const std::vector<InputFile> inputs = input_files(trace_path, traces);
   std::erase_if(traces, is_snapshot);
-  std::vector<Inference> ranks;
-  for (const Trace& trace : traces)
-    ranks.push_back(within(trace_path, [&] { return infer(trace); }));
+  std::vector<Inference> ranks = infer_all(traces, trace_path);
   Notes notes;
   const std::size_t slowest = slowest_of(ranks, traces, notes);
   Notes all = traces[slowest].notes;

@@ -19,7 +19,7 @@ struct OwnOutcomes {
   double squares = 0;
 };
 
-OwnOutcomes own_outcomes(std::string_view kind, std::span<const KnownOutcome> own) {
+OwnOutcomes own_of_kind(std::string_view kind, std::span<const KnownOutcome> own) {
   OwnOutcomes found;
   for (const KnownOutcome& outcome : own) {
     std::set<std::string_view> kinds;
@@ -87,7 +87,7 @@ double pooled_error() {
 ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own) {
   const std::string_view kind = kind_of(use);
   const LedgerEntry* const entry = ledger_entry(kind);
-  const OwnOutcomes mine = own_outcomes(kind, own);
+  const OwnOutcomes mine = own_of_kind(kind, own);
   ErrorScale found;
   const bool exact = entry != nullptr && entry->outcomes == 0;
   if (exact && mine.count == 0) return found;
@@ -104,6 +104,10 @@ ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own) 
   found.scale = std::sqrt(squares / found.outcomes);
   found.text = known_text(kind, entry, mine);
   return found;
+}
+
+std::vector<KnownOutcome> own_outcomes(const std::string& path) {
+  return path.empty() ? std::vector<KnownOutcome>{} : read_ledger(path);
 }
 
 }  // namespace foretrace

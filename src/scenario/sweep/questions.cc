@@ -122,8 +122,7 @@ void SweepQuestions::read_traces() {
   for (const std::string& path : trace_paths()) {
     if (path.empty()) throw Error("sweep: which TRACE? Give it with --trace, or in the scenario");
     const std::vector<Trace> traces = import_all(path, {.cache_folder = options.cache_folder});
-    std::vector<Inference> ranks;
-    for (const Trace& trace : traces) ranks.push_back(within(path, [&] { return infer(trace); }));
+    std::vector<Inference> ranks = infer_all(traces, path);
     const bool has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
     SweptJob job =
         within(path, [&] { return make_job(std::move(ranks), has_times, options.intervals); });
