@@ -5,8 +5,6 @@
 // written reads back with the same records, as far as the format has a place for them. The list is
 // src/export/exporters.def.
 
-#include <cstdint>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -35,24 +33,6 @@ std::vector<std::string_view> endings_of(const ExporterEntry& exporter);
 
 /// Writes what the ending of the path asks for. Throws Error with all endings if none fits.
 void export_trace(const Trace& trace, const std::string& path);
-
-/// A stretch of a recording, from `begin_ns` to before `end_ns`; times as in the trace.
-struct Window {
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;
-};
-
-/// The part of a trace that a window shows, as if only that had been recorded. Stays: what overlaps
-/// the window; work on devices that was launched in it, whenever it ran; every call that launched
-/// what stays. Ops and ranges that reach beyond the window end with it, but markers of steps go
-/// unless they are in it as a whole. What nothing refers to any more, names included, is gone.
-/// Throws Error if nothing stays.
-Trace cut(const Trace& trace, Window window);
-
-/// From the begin of step `first` to the end of step `last`, as the profiler numbered them
-/// ("ProfilerStep#7"). Nothing if the trace has no such markers; throws Error, with those there
-/// are, if one of the two is missing.
-std::optional<Window> window_of_steps(const Trace& trace, std::int64_t first, std::int64_t last);
 
 struct Anonymization {
   std::string salt{};               ///< The same salt gives the same replacements.

@@ -1,63 +1,16 @@
 #include "cli/part.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "foretrace/error.h"
-#include "foretrace/export.h"
 #include "foretrace/infer.h"
 
 namespace foretrace {
 namespace {
 
-struct Range {
-  std::string_view first, last;
-};
-
-/// "3-5"; "3" is "3-3" if `may_be_one`.
-Range range_of(std::string_view text, bool may_be_one) {
-  const std::size_t dash = text.find('-');
-  if (dash == std::string_view::npos && may_be_one) return {text, text};
-  if (dash == std::string_view::npos) return {text, {}};
-  return {text.substr(0, dash), text.substr(dash + 1)};
-}
-
-std::int64_t step_number(std::string_view text, const std::string& whole) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || number < 0)
-    throw Error("--steps: must be a number or a range such as 3-5, got '" + whole + "'");
-  return number;
-}
-
-struct Steps {
-  std::int64_t first = 0, last = 0;
-};
-
-Steps steps_of(const std::string& text) {
-  const Range range = range_of(text, true);
-  const Steps steps{step_number(range.first, text), step_number(range.last, text)};
-  if (steps.last < steps.first)
-    throw Error("--steps: must not end before it begins, got '" + text + "'");
-  return steps;
-}
-
-Window window_of(const std::string& text) {
-  return within("--window", [&] {
-    const Range range = range_of(text, false);
-    if (range.first.empty() || range.last.empty())
-      throw Error("must be two times since the begin of the trace, such as 100ms-250ms, got '" +
-                  text + "'");
-    const Window window{parse_time(range.first).count(), parse_time(range.last).count()};
-    if (window.end_ns <= window.begin_ns)
-      throw Error("must end behind its begin, got '" + text + "'");
-    return window;
-  });
-}
-
 /// Where nothing in the trace marks steps, those that are found in it, numbered from 0.
-Window window_of_found_steps(const Trace& trace, Steps steps) {
+Window window_of_found_steps(const Trace& trace, StepRange steps) {
   const Inference inference = infer(trace);
   const Graph& graph = inference.graph;
   const auto count = static_cast<std::int64_t>(graph.steps().size());
@@ -98,22 +51,24 @@ void PartOption::add_to(CLI::App& command) {
       ->excludes(by_steps);
 }
 
-void PartOption::check() const {
-  if (!steps.empty()) steps_of(steps);
-  if (!window.empty()) window_of(window);
+void PartOption::check() const { part(); }
+
+Part PartOption::part() const {
+  Part part;
+  if (!steps.empty()) part.steps = within("--steps", [&] { return parse_steps(steps); });
+  if (!window.empty()) part.window = within("--window", [&] { return parse_window(window); });
+  return part;
 }
 
 void PartOption::apply(std::vector<Trace>& traces) const {
-  if (steps.empty() && window.empty()) return;
+  const Part wanted = part();
   for (Trace& trace : traces) {
-    if (!window.empty()) {
-      trace = within("--window", [&] { return cut(trace, window_of(window)); });
-      continue;
+    if (wanted.window) {
+      trace = within("--window", [&] { return cut(trace, *wanted.window); });
+    } else if (wanted.steps) {
+      const auto marked = within("--steps", [&] { return window_of_steps(trace, *wanted.steps); });
+      trace = cut(trace, marked ? *marked : window_of_found_steps(trace, *wanted.steps));
     }
-    const Steps wanted = steps_of(steps);
-    const auto marked =
-        within("--steps", [&] { return window_of_steps(trace, wanted.first, wanted.last); });
-    trace = cut(trace, marked ? *marked : window_of_found_steps(trace, wanted));
   }
 }
 

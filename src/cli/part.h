@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "foretrace/trace.h"
+#include "foretrace/trace_part.h"
 
 namespace foretrace {
 
@@ -16,6 +16,7 @@ struct PartOption {
   void add_to(CLI::App& command);
   /// Throws Error on what is no range, before anything was read.
   void check() const;
+  Part part() const;
   /// Replaces each trace by its part, if one was asked for.
   void apply(std::vector<Trace>& traces) const;
 };

@@ -1,6 +1,7 @@
 #include "foretrace/infer.h"
 
 #include "foretrace/error.h"
+#include "foretrace/free_memory.h"
 #include "infer/draft.h"
 
 namespace foretrace {
@@ -16,6 +17,24 @@ void name_devices(const Trace& trace, Graph& graph) {
     if (names.size() <= at) names.resize(at + 1);
     names[at] = device.name;
   }
+}
+
+/// Memory for each record while a graph is made of it and while one changed copy of that graph is
+/// replayed; measured on 1.5 M records of launches, ops and kernels.
+constexpr std::int64_t kBytesPerRecord = 550;
+/// Smaller traces fit anywhere.
+constexpr std::size_t kManyRecords = 100'000;
+
+/// A system that runs out of memory kills the program, or others, without a word.
+void check_memory(const Trace& trace) {
+  const std::size_t records = trace.hosts.size() + trace.devices.size();
+  if (records < kManyRecords) return;
+  const Bytes needed{static_cast<std::int64_t>(records) * kBytesPerRecord};
+  const std::optional<Bytes> left = free_memory();
+  if (!left || needed <= *left) return;
+  throw TraceError("its " + std::to_string(records) + " records need about " + to_text(needed) +
+                   " of memory, and " + to_text(*left) +
+                   " are free; --steps 3-5 or --window 0s-2s takes a part of them");
 }
 
 Inference finish(infer_detail::Draft& draft) {
@@ -39,6 +58,7 @@ Inference infer(const Trace& trace) {
     build_snapshot(draft);
     return finish(draft);
   }
+  check_memory(trace);
   order_records(draft);
   if (draft.events.empty() && trace.hosts.empty()) {
     throw TraceError("there is nothing that takes time: no host record and no device activity");

@@ -109,7 +109,7 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> own,
   Prediction& prediction = answer.prediction;
   const Graph& changed = prediction.steps.empty() ? inference.graph : answer.graph;
   std::optional<StepVariation> variation;
-  if (prediction.has_times) variation.emplace(inference);
+  if (prediction.has_times) variation = variation_of(inference);
   set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction);
 }
 

@@ -49,7 +49,7 @@ class Varied {
       baselines_.back().own = own;
       // Of an interval only those that are asked about need to be worked out.
       if (until_.starts_with("lower") || until_.starts_with("upper"))
-        baselines_.back().variation.emplace(rank);
+        baselines_.back().variation = variation_of(rank);
     }
     for (const Baseline& baseline : baselines_) note_baseline(baseline.prediction);
   }

@@ -314,7 +314,7 @@ std::string_view common_hold(std::string_view one, std::string_view other) {
 }
 
 void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most) {
-  job.baseline.variation.emplace(job.inference);
+  job.baseline.variation = variation_of(job.inference);
   std::vector<Suggestion*> shown;
   for (Suggestion& one : made) {
     if (one.recommended && one.goal == "time" && shown.size() < most) shown.push_back(&one);

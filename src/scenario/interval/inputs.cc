@@ -45,6 +45,8 @@ void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
     }
     inputs.why_not = "not replayed: lanes that share or interrupt their tasks take too long";
   }
+  if (doubted.inference.graph.task_count() > kMostTasksVaried)
+    inputs.why_not = "not replayed: so large a recording would take too much memory";
   scale_recorded(doubted.prediction, inputs);
 }
 

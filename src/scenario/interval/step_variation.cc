@@ -97,4 +97,9 @@ class VariationTable {
 
 StepVariation::StepVariation(const Inference& inference) { VariationTable(inference, *this); }
 
+std::optional<StepVariation> variation_of(const Inference& inference) {
+  if (inference.graph.task_count() > kMostTasksVaried) return std::nullopt;
+  return StepVariation(inference);
+}
+
 }  // namespace foretrace

@@ -12,6 +12,7 @@
 // what is slow together in a step stays together.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,5 +53,12 @@ class StepVariation {
   std::vector<Place> places_;
   std::vector<float> work_;
 };
+
+/// Replays with the work of other steps take twice the memory of the graph itself: beyond this they
+/// are left out, and what steps vary by is scaled from the recording.
+constexpr std::size_t kMostTasksVaried = 8'000'000;
+
+/// Nothing for a graph of more tasks than that.
+std::optional<StepVariation> variation_of(const Inference& inference);
 
 }  // namespace foretrace

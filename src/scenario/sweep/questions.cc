@@ -23,7 +23,7 @@ SweptJob make_job(std::vector<Inference> ranks, bool has_times, bool intervals) 
   job.has_times = has_times;
   for (const Inference& rank : job.ranks) {
     job.baselines.push_back(baseline_of(rank));
-    if (intervals && has_times) job.baselines.back().variation.emplace(rank);
+    if (intervals && has_times) job.baselines.back().variation = variation_of(rank);
   }
   for (std::size_t i = 1; i < job.ranks.size(); ++i) {
     if (job.baselines[i].prediction.baseline.step_time > job.recorded().baseline.step_time)

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "foretrace/error.h"
-#include "foretrace/export.h"
+#include "foretrace/trace_part.h"
 
 namespace foretrace {
 namespace {
@@ -50,7 +50,7 @@ std::vector<std::string> names(const Trace& trace) {
 
 TEST(Cut, KeepsWhatOverlapsWhatWasLaunchedAndTheLaunchesOfIt) {
   const Trace trace = two_steps();
-  const auto window = window_of_steps(trace, 1, 1);
+  const auto window = window_of_steps(trace, {1, 1});
   ASSERT_TRUE(window);
   const Trace part = cut(trace, *window);
   // b overlaps, so its launch stays; c was launched in the step and ran behind it.
@@ -68,8 +68,8 @@ TEST(Cut, RangesEndWithTheWindowAndHalfStepsAreNoSteps) {
 }
 
 TEST(Cut, StepsThatAreNotThereAreAnErrorThatNamesThoseThatAre) {
-  EXPECT_THROW(window_of_steps(two_steps(), 1, 2), Error);
-  EXPECT_FALSE(window_of_steps(Trace(), 0, 0));
+  EXPECT_THROW(window_of_steps(two_steps(), {1, 2}), Error);
+  EXPECT_FALSE(window_of_steps(Trace(), {0, 0}));
 }
 
 TEST(Cut, AnEmptyWindowIsAnError) {

@@ -4,9 +4,9 @@
 #include <map>
 #include <unordered_set>
 
-#include "export/each_name.h"
 #include "foretrace/error.h"
-#include "foretrace/export.h"
+#include "foretrace/trace_part.h"
+#include "trace/each_name.h"
 
 namespace foretrace {
 namespace {
@@ -194,6 +194,14 @@ class Cutter {
   std::vector<std::uint32_t> host_at_;          ///< New places of hosts, if tensors refer to them.
 };
 
+std::int64_t step_number(std::string_view text, const std::string& whole) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || number < 0)
+    throw Error("must be a number or a range such as 3-5, got '" + whole + "'");
+  return number;
+}
+
 }  // namespace
 
 Trace cut(const Trace& trace, Window window) {
@@ -201,7 +209,28 @@ Trace cut(const Trace& trace, Window window) {
   return Cutter(trace, window).cut();
 }
 
-std::optional<Window> window_of_steps(const Trace& trace, std::int64_t first, std::int64_t last) {
+StepRange parse_steps(const std::string& text) {
+  const std::size_t dash = text.find('-');
+  const std::string_view whole = text;
+  const StepRange steps{step_number(whole.substr(0, dash), text),
+                        step_number(dash == text.npos ? whole : whole.substr(dash + 1), text)};
+  if (steps.last < steps.first) throw Error("must not end before it begins, got '" + text + "'");
+  return steps;
+}
+
+Window parse_window(const std::string& text) {
+  const std::size_t dash = text.find('-');
+  if (dash == 0 || dash == text.npos || dash + 1 == text.size())
+    throw Error("must be two times since the begin of the trace, such as 100ms-250ms, got '" +
+                text + "'");
+  const Window window{parse_time(text.substr(0, dash)).count(),
+                      parse_time(text.substr(dash + 1)).count()};
+  if (window.end_ns <= window.begin_ns)
+    throw Error("must end behind its begin, got '" + text + "'");
+  return window;
+}
+
+std::optional<Window> window_of_steps(const Trace& trace, StepRange wanted) {
   std::map<std::int64_t, Window> steps;
   for (const HostRecord& record : trace.hosts) {
     std::string_view name = trace.names[record.name];
@@ -217,12 +246,12 @@ std::optional<Window> window_of_steps(const Trace& trace, std::int64_t first, st
     step->second.end_ns = std::max(step->second.end_ns, finish);
   }
   if (steps.empty()) return std::nullopt;
-  if (steps.count(first) == 0 || steps.count(last) == 0) {
+  if (steps.count(wanted.first) == 0 || steps.count(wanted.last) == 0) {
     throw Error("must be between " + std::to_string(steps.begin()->first) + " and " +
                 std::to_string(steps.rbegin()->first) + ", the steps of this trace, got " +
-                std::to_string(first) + "-" + std::to_string(last));
+                std::to_string(wanted.first) + "-" + std::to_string(wanted.last));
   }
-  return Window{steps[first].begin_ns, steps[last].end_ns};
+  return Window{steps[wanted.first].begin_ns, steps[wanted.last].end_ns};
 }
 
 }  // namespace foretrace
