@@ -25,6 +25,11 @@ add_custom_command(OUTPUT ${manuals}/stamp
   COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:foretrace> -DFOLDER=${manuals} -P ${PROJECT_SOURCE_DIR}/scripts/manuals.cmake
   DEPENDS foretrace scripts/manuals.cmake COMMENT "Writing manuals" VERBATIM)
 add_custom_target(manuals ALL DEPENDS ${manuals}/stamp)
+# Nothing else needs them, so a build of the program alone has none yet.
+install(CODE "if(NOT EXISTS \"${manuals}/stamp\" OR \"$<TARGET_FILE:foretrace>\" IS_NEWER_THAN \"${manuals}/stamp\")
+  execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND \"${CMAKE_COMMAND}\" \"-DPROGRAM=$<TARGET_FILE:foretrace>\"
+    \"-DFOLDER=${manuals}\" -P \"${PROJECT_SOURCE_DIR}/scripts/manuals.cmake\")
+endif()" COMPONENT program)
 install(DIRECTORY ${manuals}/man1 ${manuals}/man7 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
 install(FILES ${manuals}/bash/foretrace DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
 install(FILES ${manuals}/zsh/_foretrace DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
@@ -35,8 +40,10 @@ install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT pr
 install(FILES src/report/vendor/uplot/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.uPlot COMPONENT program)
 install(DIRECTORY traces scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/foretrace COMPONENT program)
 
-# Packages: `cpack --config build/CPackConfig.cmake`.
+# Packages: `cpack --config build/CPackConfig.cmake` puts them into build/packages.
 set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/scripts/packages.cmake)
 set(CPACK_PACKAGE_CONTACT "Foretrace developers <developers@foretrace.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "predicts training times of neural networks from one trace")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)

@@ -2,13 +2,13 @@
 # Installs what Foretrace is built from, on Debian 12 or Ubuntu 22.04 and later. Does nothing, quickly, when all is there.
 #     scripts/setup.sh            to build the product
 #     scripts/setup.sh tests      to build and run the tests as well, the Python module among them
-#     scripts/setup.sh all        also for tests that are skipped otherwise: in a browser, on Slurm, with MPI, of tables in Python
+#     scripts/setup.sh all        also for tests that are skipped otherwise (see tests/README.md), and for cpack
 #     scripts/setup.sh develop    for all presets: sanitizers, fuzzing, clang-tidy, clang-format
 set -eu
 
-packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libboost-graph-dev zlib1g-dev libzstd-dev libisal-dev libsqlite3-dev"
+packages="g++ cmake ninja-build make nlohmann-json3-dev libcli11-dev libboost-graph-dev zlib1g-dev libzstd-dev libisal-dev libsqlite3-dev"
 tests="python3 python3-dev pybind11-dev libgtest-dev libbenchmark-dev"
-optional="python3-pandas chromium chromium-driver slurm-wlm munge openmpi-bin man-db dpkg-dev"
+optional="python3-pandas python3-yaml protobuf-compiler chromium chromium-driver slurm-wlm munge openmpi-bin man-db file dpkg-dev"
 case "${1:-product}" in
   product) ;;
   tests) packages="$packages $tests" ;;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Installs what was built into a folder, and uses it from there: the program, its manuals and completion, and the library
-from a CMake project of somebody else. Needs $FORETRACE, the program in its build folder; skipped where that holds no more
-than the program."""
+from a CMake project of somebody else; and makes packages. Needs $FORETRACE, the program in its build folder."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,19 +39,21 @@ int main(int, char** arguments) {
 
 
 def run(*command, **options):
-    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True, **options).stdout
+    """What a command prints. Where it fails, all of that is the failure's message."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 class Install(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
         cls.prefix = pathlib.Path(cls.folder.name) / "prefix"
+        shutil.rmtree(BUILD / "manuals", ignore_errors=True)  # As where only the program was built.
         run("cmake", "--install", BUILD, "--prefix", cls.prefix)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def test_the_program_answers_from_where_it_was_installed(self):
         program = self.prefix / "bin" / "foretrace"
@@ -75,7 +77,8 @@ class Install(unittest.TestCase):
         user.mkdir()
         (user / "CMakeLists.txt").write_text(CMAKE)
         (user / "main.cc").write_text(MAIN)
-        run("cmake", "-S", user, "-B", user / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Release")
+        generator = [] if shutil.which("make") else ["-G", "Ninja"]
+        run("cmake", "-S", user, "-B", user / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Release", *generator)
         run("cmake", "--build", user / "build")
         step_time = run(user / "build" / "user", TRACE, user / "copy.ftrace").strip()
         program = self.prefix / "bin" / "foretrace"
@@ -83,9 +86,29 @@ class Install(unittest.TestCase):
         heading, figures = (line.split(",") for line in table.splitlines()[:2])
         self.assertEqual(figures[heading.index("predicted_ns")], step_time)
 
+    def test_packages_are_made_in_the_build_folder(self):
+        if not (shutil.which("file") and shutil.which("dpkg-shlibdeps")):
+            self.skipTest("packages cannot be made here (scripts/setup.sh all)")
+        with tempfile.TemporaryDirectory() as elsewhere:
+            run("cpack", "--config", BUILD / "CPackConfig.cmake", cwd=elsewhere)
+            self.assertEqual(list(pathlib.Path(elsewhere).iterdir()), [])
+        packages = {path.name.split("_")[0]: path for path in (BUILD / "packages").glob("*.deb")}
+        self.assertLessEqual({"foretrace", "libforetrace-dev"}, set(packages))
+        self.assertIn("libsqlite3-0", run("dpkg-deb", "--field", packages["foretrace"], "Depends"))
+        self.assertIn("./usr/share/man/man1/foretrace-predict.1", run("dpkg-deb", "--contents", packages["foretrace"]))
+
+    def test_cpack_names_the_packages_that_it_needs(self):
+        cpack = shutil.which("cpack")
+        with tempfile.TemporaryDirectory() as empty:
+            done = subprocess.run([cpack, "--config", BUILD / "CPackConfig.cmake", "-D", "CMAKE_FIND_ROOT_PATH=" + empty,
+                                   "-D", "CMAKE_FIND_ROOT_PATH_MODE_PROGRAM=ONLY"], capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("apt-get install file dpkg-dev", " ".join(done.stderr.split()))
+
 
 if __name__ == "__main__":
-    if not (BUILD / "manuals" / "stamp").exists():
-        print("only the program was built, nothing to install")
+    built_with_module = "FORETRACE_PYTHON:BOOL=ON" in (BUILD / "CMakeCache.txt").read_text()
+    if built_with_module and not list(BUILD.glob("python/foretrace/_foretrace*")):
+        print("the Python module was not built, without which there is no installation: cmake --build build")
         sys.exit(77)
     unittest.main()
