@@ -2,7 +2,8 @@
 """Writes the table of examples in scenarios/README.md: what each scenario asks, what it asserts, and what comes of it.
 
     scripts/example_tables.py            says whether the table is as it would be written; exit status 1 if not
-    scripts/example_tables.py --write    writes it, between the two comments that mark its place
+    scripts/example_tables.py --write    shows it and asks whether to write it, between the two comments that mark its place;
+                                         --write --yes does not ask
 
 The program is $FORETRACE, or build/foretrace."""
 
@@ -12,6 +13,8 @@ import os
 import pathlib
 import subprocess
 import sys
+
+import keep
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FORETRACE", str(ROOT / "build" / "foretrace"))
@@ -67,9 +70,9 @@ def main():
         raise SystemExit(f"{readme.name} must have {BEGIN} and {END} once each")
     head, rest = text.split(BEGIN)
     written = f"{head}{BEGIN}\n\n{table()}\n\n{END}{rest.split(END)[1]}"
-    if sys.argv[1:] == ["--write"]:
-        readme.write_text(written)
-    elif written != text:
+    if sys.argv[1:2] == ["--write"]:
+        return 0 if keep.keep({readme: written}, "--yes" in sys.argv) else 1
+    if written != text:
         print(f"{readme.name}: the table of examples is not up to date; run scripts/example_tables.py --write")
         return 1
     return 0

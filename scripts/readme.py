@@ -2,7 +2,7 @@
 """Runs the commands that README.md shows with their output, and compares.
 
     scripts/readme.py            prints what differs; exit status 1 if anything does
-    scripts/readme.py --write    puts the output there that the commands have now
+    scripts/readme.py --write    shows what the commands print now, and asks whether to put it there; --yes does not ask
 
 A shown command is an indented line that begins with "$ "; what follows it in its block is its output, in which "..." on a line
 of its own stands for any lines. Commands without output are run only in front of one with output in their block. All run in a
@@ -17,6 +17,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import keep
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ.get("FORETRACE", ROOT / "build" / "foretrace"))
@@ -77,6 +79,7 @@ def rewritten(shown, real):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--yes", action="store_true")
     parser.add_argument("file", nargs="?", type=pathlib.Path, default=ROOT / "README.md")
     options = parser.parse_args()
     lines = options.file.read_text().split("\n")
@@ -91,13 +94,11 @@ def main():
             differ += 1
             if options.write:
                 lines[shown.first:shown.end] = [(INDENT + line).rstrip() for line in rewritten(shown.output, real)]
-                print(f"line {shown.first}: {shown.command}")
             else:
                 print(f"{options.file.name}:{shown.first}: {shown.command}")
                 print("\n".join(difflib.unified_diff(shown.output, real, "shown", "now", lineterm="", n=1)))
     if options.write:
-        options.file.write_text("\n".join(lines))
-        return 0
+        return 0 if keep.keep({options.file: "\n".join(lines)}, options.yes) else 1
     return 1 if differ else 0
 
 

@@ -1,6 +1,6 @@
 // Whole runs on the sample traces: tests/golden/<case>/cmd is what is typed behind "foretrace",
-// expected.txt what must come. With FORETRACE_BLESS set, expected.txt is rewritten instead
-// (scripts/bless.sh).
+// expected.txt what must come. Where FORETRACE_BLESS names a folder, <case>/expected.txt is written
+// into it instead (scripts/bless.sh).
 
 #include <gtest/gtest.h>
 
@@ -36,8 +36,10 @@ class Golden : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Golden, SaysWhatItShould) {
   const std::string found = transcript(GetParam());
-  if (std::getenv("FORETRACE_BLESS") != nullptr) {
-    std::ofstream(GetParam() / "expected.txt", std::ios::binary) << found;
+  if (const char* blessed = std::getenv("FORETRACE_BLESS")) {
+    const fs::path folder = blessed / GetParam().filename();
+    fs::create_directories(folder);
+    std::ofstream(folder / "expected.txt", std::ios::binary) << found;
     return;
   }
   EXPECT_EQ(found, contents_of(GetParam() / "expected.txt"))
