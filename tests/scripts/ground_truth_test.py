@@ -234,13 +234,13 @@ class Campaign(unittest.TestCase):
 
 class WithoutGpu(unittest.TestCase):
     def test_one_sentence_says_why_nothing_can_be_measured(self):
-        with tempfile.TemporaryDirectory() as folder:
-            (pathlib.Path(folder) / "torch.py").write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")
-            done = subprocess.run([sys.executable, "-B", str(SCRIPT), "--out", folder], capture_output=True, text=True,
-                                  env={**os.environ, "PYTHONPATH": folder}, timeout=60)
+        with tempfile.TemporaryDirectory() as modules, tempfile.TemporaryDirectory() as out:
+            (pathlib.Path(modules) / "torch.py").write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")
+            done = subprocess.run([sys.executable, "-B", str(SCRIPT), "--out", out], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": modules}, timeout=60)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
             self.assertIn("torch finds no GPU", done.stderr)
-            self.assertEqual([path.name for path in pathlib.Path(folder).iterdir()], ["torch.py"])
+            self.assertEqual(list(pathlib.Path(out).iterdir()), [])
 
 
 class Plan(unittest.TestCase):
