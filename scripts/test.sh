@@ -1,8 +1,13 @@
 #!/bin/sh
-# Installs the packages, builds everything and runs the tests: scripts/test.sh [CTEST OPTION]...
+# Installs the packages, builds everything, runs the tests and says what was skipped and why: scripts/test.sh [CTEST OPTION]...
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh tests
 scripts/configure.sh -DFORETRACE_TESTS=ON -DFORETRACE_PYTHON=ON
 cmake --build build
-exec ctest --test-dir build --output-on-failure -j "$(nproc)" "$@"
+results=$PWD/build/tests.xml
+rm -f "$results"
+status=0
+ctest --test-dir build --output-on-failure --test-output-size-passed 100000 --output-junit "$results" -j "$(nproc)" "$@" || status=$?
+scripts/skipped.py "$results"
+exit $status

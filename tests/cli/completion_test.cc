@@ -28,7 +28,7 @@ std::string completed(const std::vector<std::string>& words) {
 }
 
 TEST(Completion, KnowsCommandsOptionsTransformsAndFormats) {
-  if (std::system("command -v bash >/dev/null") != 0) GTEST_SKIP() << "no bash";
+  if (std::system("command -v bash >/dev/null") != 0) GTEST_SKIP() << "there is no bash";
   EXPECT_EQ(completed({"foretrace", "pred"}), "predict\n");
   EXPECT_EQ(completed({"foretrace", "predict", "--perf"}), "--perfetto\n");
   EXPECT_EQ(completed({"foretrace", "predict", "x", "--with", "fused"}), "fused_optimizer\n");

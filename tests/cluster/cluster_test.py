@@ -37,7 +37,7 @@ MPI = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONF
 def no_mpi():
     """Why there are no ranks to be had here, or nothing."""
     if shutil.which("mpirun") is None:
-        return "no mpirun"
+        return "there is no mpirun (scripts/setup.sh all)"
     ran = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", "true"], env=MPI, capture_output=True, text=True, check=False)
     return None if ran.returncode == 0 else "mpirun does not run here: " + ran.stderr[:200]
 

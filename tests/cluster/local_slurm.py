@@ -41,7 +41,7 @@ def missing():
     """Why there can be no cluster here, or nothing."""
     absent = [program for program in NEEDED if shutil.which(program) is None]
     if absent:
-        return "no " + ", ".join(absent)
+        return f"there is no {', '.join(absent)} (scripts/setup.sh all)"
     if os.geteuid() != 0:
         return "only root can start Slurm's daemons"
     try:

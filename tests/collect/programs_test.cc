@@ -128,7 +128,7 @@ TEST(Programs, GoldenBuffersAreReadWhole) {
       EXPECT_GT(recording.spooled().rows["kernel"], 0U) << entry.path();
     }
   }
-  if (dumps == 0) GTEST_SKIP() << "there are no dumps";
+  if (dumps == 0) GTEST_SKIP() << "tests/collect/golden has no dumps of a GPU";
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ TEST(Refusals, NoCuptiAtAll) {
 
 #ifdef REAL_CUPTI
 TEST(Refusals, NvidiasOwnLibraryWithoutADriver) {
-  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a driver";
+  if (std::filesystem::exists("/dev/nvidiactl"))
+    GTEST_SKIP() << "NVIDIA's driver is here, and the test is of machines without one";
   const Recording recording({.program = {"normal", "5"}, .cupti = REAL_CUPTI});
   EXPECT_EQ(recording.ended.status, kNothingRecorded);
   EXPECT_EQ(told(recording.ended.out, "injection"), 1);

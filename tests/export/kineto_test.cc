@@ -47,7 +47,7 @@ TEST(Kineto, ExportOfTheSamplesReadsBackTheSame) { expect_same_after_export(samp
 
 TEST(Kineto, ExportOfTheCorpusReadsBackTheSame) {
   const std::vector<std::string> paths = corpus_files({".json", ".json.gz", ".tar.gz"});
-  if (paths.empty()) GTEST_SKIP() << "FORETRACE_CORPUS names no folder";
+  if (paths.empty()) GTEST_SKIP() << kNoCorpus;
   expect_same_after_export(paths);
 }
 

@@ -8,6 +8,7 @@
 #include "foretrace/export.h"
 #include "foretrace/import.h"
 #include "import/files.h"
+#include "support/corpus.h"
 
 namespace foretrace {
 namespace {
@@ -224,7 +225,7 @@ TEST(MemoryViz, LeavesNoHalfWrittenFile) {
 
 TEST(MemoryViz, RealSnapshotsComeBackTheSame) {
   const char* const corpus = std::getenv("FORETRACE_CORPUS");
-  if (corpus == nullptr) GTEST_SKIP() << "FORETRACE_CORPUS is not set";
+  if (corpus == nullptr) GTEST_SKIP() << kNoCorpus;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(corpus)) {
     if (entry.path().extension() != ".pickle") continue;
     SCOPED_TRACE(entry.path().filename());

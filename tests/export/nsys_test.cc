@@ -14,6 +14,7 @@
 #include "foretrace/import.h"
 #include "import/files.h"
 #include "import/recorded.h"
+#include "support/corpus.h"
 
 namespace foretrace {
 namespace {
@@ -237,7 +238,7 @@ TEST_F(NsysExporter, LeavesNothingHalfWritten) {
 
 TEST_F(NsysExporter, KeepsTheRecordsOfTheCorpus) {
   const char* corpus = std::getenv("FORETRACE_CORPUS");
-  if (corpus == nullptr) GTEST_SKIP() << "FORETRACE_CORPUS names no folder";
+  if (corpus == nullptr) GTEST_SKIP() << kNoCorpus;
   int compared = 0;
   for (const char* name :
        {"rn50-dl-v100/w0_runA.pt.trace.json.gz", "rn50-autograd-api/w0.pt.trace.json.gz",

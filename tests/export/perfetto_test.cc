@@ -38,7 +38,7 @@ TEST(Perfetto, ExportOfTheSamplesReadsBackTheSame) { expect_same_after_export(sa
 
 TEST(Perfetto, ExportOfTheCorpusReadsBackTheSame) {
   const std::vector<std::string> paths = corpus_files({".json", ".json.gz", ".sqlite"});
-  if (paths.empty()) GTEST_SKIP() << "FORETRACE_CORPUS names no folder";
+  if (paths.empty()) GTEST_SKIP() << kNoCorpus;
   expect_same_after_export(paths);
 }
 
@@ -78,7 +78,8 @@ Trace small() {
 }
 
 TEST(Perfetto, ProtocDecodesWhatIsWritten) {
-  if (std::system("protoc --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "protoc is not there";
+  if (std::system("protoc --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "there is no protoc (scripts/setup.sh all)";
   const Folder folder;
   export_trace(small(), folder / "x.pftrace");
   const std::string command =

@@ -1,6 +1,8 @@
 // Real traces, where FORETRACE_CORPUS names a folder of them: every file is read or refused, and
 // what is read has the numbers of events that an independent count of the JSON gave.
 
+#include "support/corpus.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +60,7 @@ class Corpus : public testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("FORETRACE_CORPUS");
-    if (folder == nullptr) GTEST_SKIP() << "FORETRACE_CORPUS names no folder";
+    if (folder == nullptr) GTEST_SKIP() << kNoCorpus;
     folder_ = folder;
   }
 

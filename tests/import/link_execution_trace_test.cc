@@ -8,6 +8,7 @@
 #include "foretrace/error.h"
 #include "import/files.h"
 #include "import/protobuf_bytes.h"
+#include "support/corpus.h"
 #include "trace/validate.h"
 
 namespace foretrace {
@@ -160,7 +161,7 @@ TEST_F(LinkExecutionTrace, RefusesWhatIsNoExecutionTrace) {
 /// same microsecond may change places, which costs a few of those that are matched by name.
 TEST_F(LinkExecutionTrace, FindsTheOpsOfRealPairs) {
   const char* corpus = std::getenv("FORETRACE_CORPUS");
-  if (corpus == nullptr) GTEST_SKIP() << "FORETRACE_CORPUS names no folder";
+  if (corpus == nullptr) GTEST_SKIP() << kNoCorpus;
   struct Pair {
     std::string profile, execution;
     const char* note;

@@ -6,6 +6,7 @@
 
 #include "foretrace/import.h"
 #include "import/files.h"
+#include "support/corpus.h"
 
 namespace foretrace {
 namespace {
@@ -127,7 +128,7 @@ TEST(Rocprof, RefusesAFileWithoutRecords) {
 
 TEST(Rocprof, AgreesWithTheTotalsOfARealRecording) {
   const char* const corpus = std::getenv("FORETRACE_CORPUS");
-  if (corpus == nullptr) GTEST_SKIP() << "FORETRACE_CORPUS is not set";
+  if (corpus == nullptr) GTEST_SKIP() << kNoCorpus;
   const Trace trace = import_trace(corpus + std::string("/rocprof-mi350/908_results.json.gz"));
   EXPECT_EQ(trace.devices.size(), 43915U);
   EXPECT_EQ(trace.properties.size(), 8U);

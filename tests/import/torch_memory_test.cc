@@ -6,6 +6,7 @@
 #include "foretrace/import.h"
 #include "import/files.h"
 #include "import/plain_pickle.h"
+#include "support/corpus.h"
 
 namespace foretrace {
 namespace {
@@ -294,7 +295,7 @@ struct Recorded {
 
 TEST(TorchMemory, RealSnapshotsEndWithTheBlocksThatTheAllocatorsRulesGive) {
   const char* const corpus = std::getenv("FORETRACE_CORPUS");
-  if (corpus == nullptr) GTEST_SKIP() << "FORETRACE_CORPUS is not set";
+  if (corpus == nullptr) GTEST_SKIP() << kNoCorpus;
   const std::string prefix = "/snap-lm-seqlen/forward_and_backward_memory_snapshot_";
   const Recorded all[] = {
       {"100", 11300, 65, 213, 695675904, 786432000, 423759360},

@@ -237,7 +237,7 @@ TEST(InferMemory, RealTracesReplayInRecordedOrder) {
       corpus_files({"df_index_resolver.json.gz", "w0_runA.pt.trace.json.gz", "qwen05b_h100.json.gz",
                     "switch-moe-mem/trace.json.gz", "batch_size_64.json.gz", "run1_a.json",
                     "bertsmall_mi300.json.gz", "memory_snapshot_200.pickle"});
-  if (files.empty()) GTEST_SKIP();
+  if (files.empty()) GTEST_SKIP() << kNoCorpus;
   for (const std::string& file : files) {
     SCOPED_TRACE(file);
     const Trace trace = import_trace(file);
@@ -266,7 +266,7 @@ TEST(InferMemory, RealTracesReplayInRecordedOrder) {
 /// Host times at which each access was launched lie in the life of the block.
 TEST(InferMemory, AccessesLieInTheLifeOfTheirBlock) {
   const auto files = corpus_files({"df_index_resolver.json.gz", "w4_runA.pt.trace.json.gz"});
-  if (files.empty()) GTEST_SKIP();
+  if (files.empty()) GTEST_SKIP() << kNoCorpus;
   for (const std::string& file : files) {
     SCOPED_TRACE(file);
     const Inference inference = infer(import_trace(file));

@@ -149,7 +149,7 @@ TEST(SnapshotGraph, OfARealModelHasParametersAndTwoStatesEach) {
   const auto files = corpus_files({"forward_and_backward_memory_snapshot_100.pickle",
                                    "forward_and_backward_memory_snapshot_200.pickle",
                                    "snapshot_200_mixed_precision.pickle"});
-  if (files.empty()) GTEST_SKIP();
+  if (files.empty()) GTEST_SKIP() << kNoCorpus;
   for (const std::string& file : files) {
     SCOPED_TRACE(file);
     const Trace trace = import_trace(file);

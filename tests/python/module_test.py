@@ -121,7 +121,7 @@ class Module(unittest.TestCase):
     def test_info_has_one_dictionary_for_each_trace(self):
         self.assertEqual([trace["format"] for trace in foretrace.info(LOADER, cache=False)], ["kineto"])
 
-    @unittest.skipIf(pandas is None, "no pandas")
+    @unittest.skipIf(pandas is None, "there is no pandas (scripts/setup.sh all)")
     def test_points_and_predictions_become_tables(self):
         curve = foretrace.vary(LOADER, "loader", setting="loader.workers", values="1,2", cache=False)
         self.assertEqual(list(foretrace.dataframe(curve)["value"]), ["1", "2"])

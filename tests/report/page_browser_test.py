@@ -321,7 +321,7 @@ class PageTest(unittest.TestCase):
     def test_a_large_recording_is_there_at_once(self):
         trace = pathlib.Path(os.environ.get("FORETRACE_CORPUS", "")) / LARGE
         if not trace.is_file():
-            self.skipTest("no FORETRACE_CORPUS")
+            self.skipTest("FORETRACE_CORPUS names no folder of recordings")
         page = self.write("large", trace, "--with", "amp")
         self.assertLess(page.stat().st_size, 6_000_000)
         self.open(page)
@@ -336,7 +336,7 @@ class PageTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if not shutil.which("chromedriver") or not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
-        print("skipped: chromedriver and a browser are needed")
+        print("skipped: there is no browser with chromedriver (scripts/setup.sh all)")
         sys.exit(SKIPPED)
     try:
         Browser().close()

@@ -116,7 +116,7 @@ TEST(CallSite, TasksThatAScenarioMadeHaveNoPlace) {
 TEST(CallSite, RecordedStacksGiveSitesWithoutFoldersOfTheMachine) {
   const std::vector<std::string> files =
       corpus_files({"run1_a.json", "rn50-dl-v100/w0_runA.pt.trace.json.gz"});
-  if (files.empty()) GTEST_SKIP() << "set FORETRACE_CORPUS";
+  if (files.empty()) GTEST_SKIP() << kNoCorpus;
   for (const std::string& file : files) {
     const Trace trace = import_trace(file);
     const Inference inference = infer(trace);

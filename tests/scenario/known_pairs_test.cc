@@ -36,7 +36,7 @@ TEST(KnownPairs, ACompiledModelIsWithinATwentieth) {
   const auto ratio = predicted_over_recorded("nsys-27b-eager-graph/result_2_7B_clean.sqlite",
                                              "nsys-27b-eager-graph/result_2_7B_compile_ro.sqlite",
                                              "torch_compile:mode=reduce-overhead");
-  if (!ratio) GTEST_SKIP() << "FORETRACE_CORPUS names no folder with these recordings";
+  if (!ratio) GTEST_SKIP() << kNoCorpus;
   EXPECT_NEAR(*ratio, 1, 0.05);
 }
 
@@ -44,14 +44,14 @@ TEST(KnownPairs, GraphsGainNothingWhereTheDeviceIsBusy) {
   const auto ratio =
       predicted_over_recorded("tinylm-ladder/trace_04.json.gz", "tinylm-ladder/trace_05.json.gz",
                               "torch_compile:mode=reduce-overhead");
-  if (!ratio) GTEST_SKIP() << "FORETRACE_CORPUS names no folder with these recordings";
+  if (!ratio) GTEST_SKIP() << kNoCorpus;
   EXPECT_NEAR(*ratio, 1, 0.02);
 }
 
 TEST(KnownPairs, KernelsOfAnotherRecordingGiveItsStepTime) {
   const auto ratio = predicted_over_recorded("vit-int8/vitl_bf16.json.gz",
                                              "vit-int8/vitl_int8.json.gz", "kernel_from");
-  if (!ratio) GTEST_SKIP() << "FORETRACE_CORPUS names no folder with these recordings";
+  if (!ratio) GTEST_SKIP() << kNoCorpus;
   EXPECT_NEAR(*ratio, 1, 0.01);
 }
 

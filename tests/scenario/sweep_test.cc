@@ -331,7 +331,7 @@ TEST(Sweep, StopsWhereItIsAsked) {
 // Probes and the replay of many sets, on recorded graphs.
 TEST(Corpus, AnswersTogetherWhatItAnswersAlone) {
   const std::vector<std::string> files = corpus_files({".pt.trace.json", ".json.gz", ".sqlite"});
-  if (files.empty()) GTEST_SKIP() << "FORETRACE_CORPUS names no folder";
+  if (files.empty()) GTEST_SKIP() << kNoCorpus;
   const Json scenario = Json::parse(R"({
       "transforms": [{"use": "scale", "where": {"kind": "device"}},
                      {"use": "scale", "where": {"kind": "launch"}}],

@@ -218,7 +218,7 @@ class Planted(unittest.TestCase):
         try:
             import yaml
         except ImportError:
-            self.skipTest("needs python3-yaml")
+            self.skipTest("there is no yaml module (scripts/setup.sh all)")
         for name in ("github-workflow.yml", "gitlab-ci.yml"):
             text = (ROOT / "scenarios" / "ci" / name).read_text()
             self.assertIsInstance(yaml.safe_load(text), dict)
@@ -269,7 +269,7 @@ class Planted(unittest.TestCase):
         done = self.run_check(path, "--with", "amp")
         self.assertEqual(done.returncode, 1, done.stdout)
 
-    @unittest.skipUnless(os.environ.get("FORETRACE_CORPUS"), "needs FORETRACE_CORPUS")
+    @unittest.skipUnless(os.environ.get("FORETRACE_CORPUS"), "FORETRACE_CORPUS names no folder of recordings")
     def test_recorded_traces_are_judged_alike(self):
         names = corpus_traces()
         self.assertTrue(names)
@@ -298,7 +298,7 @@ class Planted(unittest.TestCase):
                     words = "throughout" if what == "all" else " slower: "
                     self.assertTrue(any(words in text for text in told[:3]), "\n".join(told))
 
-    @unittest.skipUnless(os.environ.get("FORETRACE_CORPUS"), "needs FORETRACE_CORPUS")
+    @unittest.skipUnless(os.environ.get("FORETRACE_CORPUS"), "FORETRACE_CORPUS names no folder of recordings")
     def test_new_work_is_found_in_recorded_traces(self):
         names = least_corpus_traces()
         self.assertGreaterEqual(len(names), 6)

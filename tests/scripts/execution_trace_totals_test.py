@@ -128,7 +128,7 @@ def chakra_node(data):
     return node
 
 
-@unittest.skipUnless(FORETRACE and CORPUS, "needs FORETRACE and FORETRACE_CORPUS")
+@unittest.skipUnless(FORETRACE and CORPUS, "FORETRACE_CORPUS names no folder of recordings")
 class ExecutionTraceTotals(unittest.TestCase):
 
     def test_pytorch_traces_have_the_ops_and_tensors_that_json_has(self):

@@ -113,7 +113,7 @@ def replay(events):
     return allocator, reserved_peak
 
 
-@unittest.skipUnless(FORETRACE and CORPUS, "FORETRACE and FORETRACE_CORPUS are not set")
+@unittest.skipUnless(FORETRACE and CORPUS, "FORETRACE_CORPUS names no folder of recordings")
 class Snapshots(unittest.TestCase):
     def test_counts_agree_with_the_pickle(self):
         self.assertTrue(files("*.pickle"))
@@ -235,7 +235,7 @@ def check_snapshot(test, path):
     return snapshot
 
 
-@unittest.skipUnless(FORETRACE and CORPUS, "FORETRACE and FORETRACE_CORPUS are not set")
+@unittest.skipUnless(FORETRACE and CORPUS, "FORETRACE_CORPUS names no folder of recordings")
 class SnapshotsOfProfiles(unittest.TestCase):
     def test_memory_events_become_a_snapshot(self):
         written = 0
@@ -281,7 +281,7 @@ def busy(intervals):
     return total
 
 
-@unittest.skipUnless(FORETRACE and CORPUS, "FORETRACE and FORETRACE_CORPUS are not set")
+@unittest.skipUnless(FORETRACE and CORPUS, "FORETRACE_CORPUS names no folder of recordings")
 class Amd(unittest.TestCase):
     def test_rocprofiler_sdk(self):
         found = 0

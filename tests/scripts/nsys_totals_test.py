@@ -138,7 +138,7 @@ class NsysTotals(unittest.TestCase):
             step = json.loads(run("predict", f"{path}:7", "--format", "json", "--no-cache", "--quiet"))
             self.assertEqual(step["measured"]["step_time_ns"], 10_000)
 
-    @unittest.skipUnless(CORPUS, "FORETRACE_CORPUS names no folder")
+    @unittest.skipUnless(CORPUS, "FORETRACE_CORPUS names no folder of recordings")
     def test_totals_of_the_corpus_are_those_of_its_tables(self):
         paths = sorted(pathlib.Path(CORPUS).glob("nsys*/*.sqlite"))
         self.assertGreater(len(paths), 0)
@@ -208,7 +208,7 @@ class NsysExport(unittest.TestCase):
         self.check_predictions(self.trace, self.path)
         self.check_predictions(self.trace, self.path, "--with", "amp")
 
-    @unittest.skipUnless(CORPUS, "FORETRACE_CORPUS names no folder")
+    @unittest.skipUnless(CORPUS, "FORETRACE_CORPUS names no folder of recordings")
     def test_predictions_of_the_corpus_stay_the_same(self):
         for name in ("rn50-dl-v100/w0_runA.pt.trace.json.gz", "hta-ddp-v100-mem/df_index_resolver.json.gz",
                      "nanogpt-8rank/rank0.json.gz", "dev-pair-h100-mi300/qwen05b_h100.json.gz",

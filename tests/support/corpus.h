@@ -10,6 +10,9 @@
 
 namespace foretrace {
 
+/// Why tests on the corpus are skipped without one.
+inline constexpr const char* kNoCorpus = "FORETRACE_CORPUS names no folder of recordings";
+
 inline std::vector<std::string> sample_files() {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(FORETRACE_SOURCE_DIR "/traces")) {
