@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 from ground_truth import evaluate, events, plan, results, statistics_of  # noqa: E402
 
 PYTHON = (sys.executable, "-B", "-S")
+PATIENCE = 240  # Seconds until a campaign hangs. One takes less than one, and a minute where many builds run beside it.
 LOADER = ["image-loader/loader_workers", "image-loader/pinned", "image-loader/prefetch"]
 
 
@@ -31,7 +32,7 @@ class Campaign(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.finished = pathlib.Path(folder.name)
         cls.told = subprocess.run([*PYTHON, str(SCRIPT), "--dry-run", "--out", folder.name, "--only", "image-loader"],
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=PATIENCE)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -48,7 +49,7 @@ class Campaign(unittest.TestCase):
         return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FORETRACE_PLAYED": json.dumps(faults)}
 
     def run_it(self, *arguments, **faults):
-        return subprocess.run(self.command(*arguments), env=self.environment(**faults), capture_output=True, text=True, timeout=60)
+        return subprocess.run(self.command(*arguments), env=self.environment(**faults), capture_output=True, text=True, timeout=PATIENCE)
 
     def results(self):
         return results.read(self.out / results.NAME)
@@ -95,7 +96,7 @@ class Campaign(unittest.TestCase):
                 campaign.wait()
             self.assertEqual(list(out.glob(".*.part")), [])
             self.assertEqual(results.read(out / results.NAME)["attempts"], {LOADER[finished]: 1})
-            done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, timeout=60)
+            done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, timeout=PATIENCE)
             self.assertEqual((done.returncode, done.stderr.count(" times as fast")), (0, 3 - finished), done.stderr)
             self.assertEqual([case["id"] for case in results.read(out / results.NAME)["cases"]], LOADER)
 
@@ -109,7 +110,7 @@ class Campaign(unittest.TestCase):
         return len(found["cases"]), sum(found["attempts"].values())
 
     def wait_for(self, reached, campaign):
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         while not reached():
             self.assertIsNone(campaign.poll(), "the campaign ended early")
             self.assertLess(time.monotonic(), until)
@@ -212,7 +213,7 @@ class Campaign(unittest.TestCase):
 
     def test_the_check_of_the_collector_looks_at_a_sample(self):
         done = subprocess.run([*PYTHON, str(SCRIPT), "check", "--dry-run", "--out", str(self.out)],
-                              env=self.environment(), capture_output=True, text=True, timeout=60)
+                              env=self.environment(), capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual([line[:6] for line in done.stdout.splitlines()],
                          ["PASS 1", "PASS 2", "PASS 3", "SKIP 4", "PASS 5", "SKIP 6", "PASS 7", "SKIP 8"])
         self.assertEqual(len(json.loads((self.out / "collector_check.json").read_text())["points"]), 8)
@@ -223,7 +224,7 @@ class Campaign(unittest.TestCase):
             self.skipTest("FORETRACE names no program")
         self.start_from_finished()
         done = subprocess.run([*PYTHON, str(SCRIPT), "evaluate", str(self.out / results.NAME), "--format", "json"],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
         self.assertEqual([row["source"] for row in found["rows"]], ["kineto", "ftrace"] * 2)
@@ -237,7 +238,7 @@ class WithoutGpu(unittest.TestCase):
         with tempfile.TemporaryDirectory() as modules, tempfile.TemporaryDirectory() as out:
             (pathlib.Path(modules) / "torch.py").write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")
             done = subprocess.run([sys.executable, "-B", str(SCRIPT), "--out", out], capture_output=True, text=True,
-                                  env={**os.environ, "PYTHONPATH": modules}, timeout=60)
+                                  env={**os.environ, "PYTHONPATH": modules}, timeout=PATIENCE)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
             self.assertIn("torch finds no GPU", done.stderr)
             self.assertEqual(list(pathlib.Path(out).iterdir()), [])
