@@ -31,6 +31,7 @@ add_test(silent sh -c "exit 77")
 set_tests_properties(status silent PROPERTIES SKIP_RETURN_CODE 77)
 add_test(passes sh -c "echo no bread; echo skipped: nothing")
 add_test(fails false)
+add_test(absent /nowhere/no-such-program)
 """
 
 
