@@ -1,7 +1,7 @@
 #pragma once
 
-// A file while it is written, plain or gzip by its ending. Half a file is of no use: one that is
-// not closed is removed again.
+// A new file (foretrace/new_file.h), plain or gzip by its ending, that is written in small pieces.
+// What is not closed leaves the old file as it was.
 
 #include <memory>
 #include <string>
@@ -30,10 +30,8 @@ class PackedFile {
   struct Sink;
   void flush();
 
-  std::string path_;
   std::unique_ptr<Sink> sink_;
   std::string buffer_;
-  bool whole_ = false;  ///< Closed without an error.
 };
 
 }  // namespace foretrace

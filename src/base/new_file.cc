@@ -1,14 +1,208 @@
 #include "foretrace/new_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <ostream>
+#include <streambuf>
+#include <system_error>
+#include <vector>
+
+#include "foretrace/error.h"
+#include "foretrace/temporary_file.h"
 
 namespace foretrace {
+namespace {
 
-void give_usual_rights(const std::string& path) {
-  // The only way to read the mask is to set it.
-  const ::mode_t mask = ::umask(0);
-  ::umask(mask);
-  static_cast<void>(::chmod(path.c_str(), 0666 & ~mask));
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  ///< As Linux follows.
+constexpr std::size_t kBlock = std::size_t{1} << 16;
+constexpr ::mode_t kRights = 0777;
+
+[[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
+  throw Error("cannot write '" + path + "': " + why);
+}
+
+/// Of a path such as /proc/123/fd/1 of this very process; -1 of others.
+int own_descriptor(const fs::path& path) {
+  if (path.parent_path() != "/proc/" + std::to_string(::getpid()) + "/fd") return -1;
+  const std::string name = path.filename().string();
+  int number = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? number : -1;
+}
+
+/// A rename is on disk when its folder is. Some file systems cannot do this for folders.
+void sync_folder(const std::string& folder) {
+  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return;
+  static_cast<void>(::fsync(opened));
+  ::close(opened);
+}
+
+/// What goes into the stream goes into the file. Errors make the stream bad; the first is kept.
+class FileBuffer : public std::streambuf {
+ public:
+  explicit FileBuffer(NewFile& file) : file_(file), block_(kBlock) { empty(); }
+
+  /// Throws Error if anything could not be written.
+  void finish() {
+    if (sync() == 0) return;
+    throw Error(problem_);
+  }
+
+ protected:
+  int_type overflow(int_type next) override {
+    if (sync() != 0) return traits_type::eof();
+    if (traits_type::eq_int_type(next, traits_type::eof())) return traits_type::not_eof(next);
+    return sputc(traits_type::to_char_type(next));
+  }
+
+  int sync() override {
+    if (!problem_.empty()) return -1;
+    try {
+      file_.write({pbase(), static_cast<std::size_t>(pptr() - pbase())});
+    } catch (const Error& error) {
+      problem_ = error.what();
+      return -1;
+    }
+    empty();
+    return 0;
+  }
+
+ private:
+  void empty() { setp(block_.data(), block_.data() + block_.size()); }
+
+  NewFile& file_;
+  std::vector<char> block_;
+  std::string problem_;
+};
+
+}  // namespace
+
+FileTarget follow_links(const std::string& path) {
+  fs::path place = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
+    const fs::path whole = fs::canonical(folder, error);
+    if (error) cannot_write(path, std::strerror(error.value()));
+    place = whole / place.filename();
+    if (const int descriptor = own_descriptor(place); descriptor >= 0)
+      return {place.string(), descriptor};
+    if (!fs::is_symlink(fs::symlink_status(place, error))) return {place.string()};
+    const fs::path next = fs::read_symlink(place, error);
+    if (error) cannot_write(path, std::strerror(error.value()));
+    place = whole / next;
+  }
+  cannot_write(path, std::strerror(ELOOP));
+}
+
+NewFile::NewFile(std::string path, NewFileOptions options)
+    : path_(std::move(path)), options_(options) {
+  open();
+}
+
+NewFile::~NewFile() {
+  if (stream_ >= 0) ::close(stream_);
+}
+
+void NewFile::fail(int error) const { cannot_write(path_, std::strerror(error)); }
+
+int NewFile::descriptor() const { return temporary_ ? temporary_->descriptor() : stream_; }
+
+const std::string& NewFile::temporary_path() const {
+  CHECK(temporary_);
+  return temporary_->path();
+}
+
+void NewFile::open() {
+  const FileTarget target = options_.is_private ? FileTarget{path_} : follow_links(path_);
+  target_ = target.path;
+  struct stat found = {};
+  const bool exists = ::lstat(target_.c_str(), &found) == 0;
+  if (!options_.is_private) {
+    if (target.descriptor >= 0) return open_stream(target);
+    if (fs::path(target_).filename().empty() || (exists && S_ISDIR(found.st_mode))) fail(EISDIR);
+    if (exists && !S_ISREG(found.st_mode)) return open_stream(target);
+    if (exists && ::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) fail(errno);
+  }
+  const bool is_secret = exists || options_.is_private;
+  const fs::path whole(target_);
+  try {
+    temporary_ = std::make_unique<TemporaryFile>(
+        whole.parent_path().string(), whole.filename().string(), is_secret ? 0600 : 0666);
+  } catch (const std::system_error& error) {
+    const std::string why = std::strerror(error.code().value());
+    if (!exists) cannot_write(path_, why);
+    cannot_write(path_, why + " in its folder, where the new file is made before it replaces this");
+  }
+}
+
+void NewFile::open_stream(const FileTarget& target) {
+  stream_ = target.descriptor >= 0 ? ::fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0)
+                                   : ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (stream_ < 0) fail(errno);
+}
+
+void NewFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ::ssize_t written = ::write(descriptor(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// Those of the file that is replaced. Who cannot give it to the same group gives the group no more
+/// than everybody has.
+void NewFile::give_rights() const {
+  struct stat old = {};
+  struct stat own = {};
+  if (::stat(target_.c_str(), &old) != 0 || ::fstat(descriptor(), &own) != 0) return;
+  ::mode_t rights = old.st_mode & kRights;
+  if (old.st_uid != own.st_uid) static_cast<void>(::fchown(descriptor(), old.st_uid, -1));
+  if (old.st_gid != own.st_gid && ::fchown(descriptor(), -1, old.st_gid) != 0)
+    rights = (rights & ~::mode_t{070}) | (rights & ((rights & 07) << 3));
+  static_cast<void>(::fchmod(descriptor(), rights));
+}
+
+void NewFile::commit() {
+  if (!temporary_) {
+    const int stream = stream_;
+    stream_ = -1;
+    if (::close(stream) != 0) fail(errno);
+    return;
+  }
+  if (!options_.is_private) {
+    give_rights();
+    const bool synced = ::fsync(descriptor()) == 0 || errno == EINVAL || errno == ENOSYS;
+    if (!synced) fail(errno);
+  }
+  if (!temporary_->close() || !temporary_->replace(target_)) fail(errno);
+  if (!options_.is_private) sync_folder(fs::path(target_).parent_path().string());
+}
+
+void write_new_file(const std::string& path, std::string_view bytes, NewFileOptions options) {
+  NewFile file(path, options);
+  file.write(bytes);
+  file.commit();
+}
+
+void write_new_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  NewFile file(path);
+  FileBuffer buffer(file);
+  std::ostream out(&buffer);
+  write(out);
+  buffer.finish();
+  if (!out) file.fail(EIO);
+  file.commit();
 }
 
 }  // namespace foretrace

@@ -1,73 +1,63 @@
 #include "foretrace/packed_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 
-#include "foretrace/error.h"
+#include "foretrace/new_file.h"
 
 namespace foretrace {
 
-/// Either of the two is open.
 struct PackedFile::Sink {
-  std::FILE* plain = nullptr;
-  gzFile packed = nullptr;
+  NewFile file;
+  gzFile packed = nullptr;  ///< nullptr: plain.
 
-  explicit Sink(const std::string& path) {
+  explicit Sink(const std::string& path) : file(path) {
+    if (!path.ends_with(".gz")) return;
+    const int descriptor = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
     // Level 3: twice as fast as the default, and 10 % larger.
-    if (path.ends_with(".gz")) {
-      packed = gzopen(path.c_str(), "wb3");
-    } else {
-      plain = std::fopen(path.c_str(), "wb");
-    }
+    packed = descriptor < 0 ? nullptr : gzdopen(descriptor, "wb3");
+    if (packed != nullptr) return;
+    const int error = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    file.fail(error);
   }
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
-  ~Sink() { close(); }
-
-  bool is_open() const { return plain != nullptr || packed != nullptr; }
-
-  bool write(std::string_view bytes) {
-    if (packed != nullptr) {
-      return bytes.empty() ||
-             gzwrite(packed, bytes.data(), static_cast<unsigned>(bytes.size())) > 0;
-    }
-    return std::fwrite(bytes.data(), 1, bytes.size(), plain) == bytes.size();
+  ~Sink() {
+    if (packed != nullptr) gzclose(packed);
   }
 
-  bool close() {
-    bool good = true;
-    if (packed != nullptr) good = gzclose(packed) == Z_OK;
-    if (plain != nullptr) good = std::fclose(plain) == 0;
-    packed = nullptr;
-    plain = nullptr;
-    return good;
+  void write(std::string_view bytes) {
+    if (packed == nullptr) return file.write(bytes);
+    if (bytes.empty()) return;
+    if (gzwrite(packed, bytes.data(), static_cast<unsigned>(bytes.size())) <= 0) file.fail(errno);
+  }
+
+  void close() {
+    if (packed != nullptr) {
+      const int closed = gzclose(packed);
+      packed = nullptr;
+      if (closed != Z_OK) file.fail(errno);
+    }
+    file.commit();
   }
 };
 
-PackedFile::PackedFile(const std::string& path) : path_(path), sink_(std::make_unique<Sink>(path)) {
-  if (!sink_->is_open()) throw Error("cannot write '" + path + "': " + std::strerror(errno));
-}
+PackedFile::PackedFile(const std::string& path) : sink_(std::make_unique<Sink>(path)) {}
 
-PackedFile::~PackedFile() {
-  if (whole_) return;
-  sink_->close();
-  std::error_code ignored;  // A device, such as /dev/full, stays.
-  if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
-}
+PackedFile::~PackedFile() = default;
 
 void PackedFile::flush() {
-  if (!sink_->write(buffer_)) throw Error("cannot write '" + path_ + "': " + std::strerror(errno));
+  sink_->write(buffer_);
   buffer_.clear();
 }
 
 void PackedFile::close() {
   flush();
-  if (!sink_->close()) throw Error("cannot write '" + path_ + "': " + std::strerror(errno));
-  whole_ = true;
+  sink_->close();
 }
 
 }  // namespace foretrace

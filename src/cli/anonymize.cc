@@ -66,7 +66,7 @@ struct AnonymizeCommand {
       std::vector<Trace> traces = import_all(from, {.cache_folder = cache.chosen()});
       within(from, [&] { part.apply(traces); });
       for (Trace& trace : traces) trace = anonymize(trace, with, texts);
-      for (const Output& output : out.places(from, traces))
+      for (const Output& output : out.places(from, traces, session))
         within(from, [&] { output.exporter->write(*output.trace, output.path); });
     }
     if (!quiet) summarize(texts);

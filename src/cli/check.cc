@@ -1,11 +1,14 @@
 #include "foretrace/check.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -13,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "foretrace/error.h"
+#include "foretrace/new_file.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
@@ -52,20 +56,24 @@ std::string cut_to(std::string text, std::size_t room) {
   return text.append(kCut);
 }
 
-void write_file(const std::string& path, const std::string& text, std::ios::openmode mode) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | mode);
-  file << text;
-  file.close();
-  if (!file) throw Error("cannot write '" + path + "': " + std::strerror(errno));
-}
-
-/// Behind what other steps wrote there.
+/// Behind what other steps wrote there, which may still be writing: this file grows, and is not
+/// replaced. If it cannot grow, it stays as it was.
 void append_summary(const std::string& path, const std::string& text) {
-  std::error_code none;
-  const std::uintmax_t there = fs::exists(path, none) ? fs::file_size(path, none) : 0;
-  const std::size_t room = there >= kLongestSummary ? 0 : kLongestSummary - there;
-  write_file(path, cut_to(text, room), std::ios::app);
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  const auto fail = [&] { throw Error("cannot write '" + path + "': " + std::strerror(errno)); };
+  if (file < 0) fail();
+  struct stat before = {};
+  const bool has_size = ::fstat(file, &before) == 0 && S_ISREG(before.st_mode);
+  const auto there = has_size ? static_cast<std::size_t>(before.st_size) : 0;
+  const std::string added = cut_to(text, there >= kLongestSummary ? 0 : kLongestSummary - there);
+  const ::ssize_t written = ::write(file, added.data(), added.size());
+  const int error = written < 0 ? errno : ENOSPC;
+  const bool whole = written >= 0 && static_cast<std::size_t>(written) == added.size();
+  if (!whole && has_size) static_cast<void>(::ftruncate(file, before.st_size));
+  const bool closed = ::close(file) == 0;
+  if (whole && closed) return;
+  if (!whole) errno = error;
+  fail();
 }
 
 struct CheckCommand {
@@ -134,15 +142,14 @@ struct CheckCommand {
       if (form.name != "text" && form.name != "github") files.emplace_back(form.name, "");
     }
     for (auto& [name, path] : files)
-      command
-          .add_option("--" + std::string(name), path,
-                      "Also write the answer there: " + std::string(summary_of(name)))
-          ->type_name("FILE");
+      names_output(
+          command.add_option("--" + std::string(name), path,
+                             "Also write the answer there: " + std::string(summary_of(name))));
     command.add_flag("--github", github,
                      "Also print annotations of source lines, and append the answer to "
                      "$GITHUB_STEP_SUMMARY if that is set");
-    command.add_option("--summary", summary, "Append the answer to this file, as markdown")
-        ->type_name("FILE");
+    names_output(
+        command.add_option("--summary", summary, "Append the answer to this file, as markdown"));
     command
         .add_option("--source-root", source_root,
                     "Folder that annotated files are relative to; the repository if not given")
@@ -194,6 +201,7 @@ struct CheckCommand {
 
   void run(Session& session) const {
     format.check();
+    if (bless_it) session.files.add_outputs({{"--baseline", baseline}});
     const Scenario asked = scenario();
     const CheckOptions chosen = options();
     std::error_code none;
@@ -229,7 +237,7 @@ struct CheckCommand {
       const Progress progress("summarizing " + trace, quiet);
       return bless(trace, asked, chosen, old ? &*old : nullptr);
     }();
-    write_file(baseline, write_baseline(blessed), std::ios::trunc);
+    write_new_file(baseline, write_baseline(blessed));
     output.write(session, [&](std::ostream& out) {
       out << "Wrote " << baseline << ": " << blessed.summary.figures.size() << " metrics, "
           << blessed.summary.groups.size() << " groups of work. Commit it.\n";
@@ -249,7 +257,7 @@ struct CheckCommand {
 
   void answer(Session& session, const CheckReport& report) const {
     for (const auto& [name, path] : files) {
-      if (!path.empty()) write_file(path, as_form(name, report), std::ios::trunc);
+      if (!path.empty()) write_new_file(path, as_form(name, report));
     }
     const std::string markdown = as_form("markdown", report) + "\n";
     if (!summary.empty()) append_summary(summary, markdown);

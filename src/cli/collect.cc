@@ -63,12 +63,12 @@ struct CollectCommand {
   bool keep_spool = false, quiet = false;
 
   void add_to(CLI::App& app) {
-    app.add_option("-o,--output", output,
-                   "What to write; its ending tells the format, as for convert. Where several "
-                   "processes use a GPU, or with / at its end: a folder of that name, with a file "
-                   "per rank")
-        ->capture_default_str()
-        ->type_name("FILE");
+    names_output(
+        app.add_option("-o,--output", output,
+                       "What to write; its ending tells the format, as for convert. Where several "
+                       "processes use a GPU, or with / at its end: a folder of that name, with a "
+                       "file per rank")
+            ->capture_default_str());
     app.add_option("--record", record,
                    "What to record: a list of kernels, api, sync, graphs, nvtx, memory, "
                    "device_memory, overhead; all but memory if left out")

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/command_files.h"
+
 namespace foretrace {
 
 /// What the process ends with; the numbers are part of the contract.
@@ -25,6 +27,7 @@ struct Session {
   CLI::App& app;  ///< The whole program, for help.
   std::ostream& out;
   int exit_code = kAnswered;
+  CommandFiles files{};
 };
 
 struct CommandEntry {

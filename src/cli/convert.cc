@@ -1,5 +1,3 @@
-#include <fstream>
-
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/part.h"
@@ -7,16 +5,13 @@
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/infer.h"
+#include "foretrace/new_file.h"
 
 namespace foretrace {
 namespace {
 
 void write_notation(const Trace& trace, const std::string& path) {
-  const Inference inference = infer(trace);
-  std::ofstream file(path, std::ios::binary);
-  file << to_text(inference.graph);
-  file.close();
-  if (!file) throw Error("cannot write '" + path + "'");
+  write_new_file(path, to_text(infer(trace).graph));
 }
 
 struct ConvertCommand {
@@ -43,7 +38,7 @@ struct ConvertCommand {
     std::vector<Trace> traces =
         import_all(from, {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
     within(from, [&] { part.apply(traces); });
-    for (const Output& output : out.places(from, traces)) {
+    for (const Output& output : out.places(from, traces, session)) {
       within(from, [&] {
         if (output.exporter == nullptr) return write_notation(*output.trace, output.path);
         output.exporter->write(*output.trace, output.path);

@@ -140,12 +140,12 @@ Bandwidth positive_bandwidth(std::string_view text) {
 }
 
 struct MemoryCommand {
-  std::string trace, html, host_bandwidth;
+  std::string trace, host_bandwidth;
   MemoryQuestion question;
   std::int64_t top = 10;
   AllocatorOption allocator;
   FormatOption format{{"text", "json", "csv"}, "text"};
-  OutputOption output;
+  OutputOption output, html;
   ExecutionTraceOption execution_trace;
   CacheOptions cache;
   bool quiet = false;
@@ -171,10 +171,8 @@ struct MemoryCommand {
                     "not given that of the device")
         ->type_name("RATE");
     allocator.add_to(command);
-    command
-        .add_option("--html", html,
-                    "Also write a page with all blocks over time there; it needs no network")
-        ->type_name("FILE");
+    html.add_to(command, "--html",
+                "Also write a page with all blocks over time there; it needs no network");
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
@@ -209,7 +207,10 @@ struct MemoryCommand {
           trace, {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
       return describe(traces, settings, shown);
     }();
-    if (!html.empty()) write_html(report, shown.inference.graph, session);
+    if (!html.path.empty()) {
+      html.write(session,
+                 [&](std::ostream& out) { write_memory_html(report, shown.inference.graph, out); });
+    }
     output.write(session, [&](std::ostream& out) { write(report, shown.inference.graph, out); });
     session.exit_code = fits(report) ? kAnswered : kCheckFailed;
   }
@@ -289,12 +290,6 @@ struct MemoryCommand {
     if (format.chosen == "json") return print_json(to_json(report), out);
     if (format.chosen == "csv") return write_memory_csv(report, graph, out);
     write_memory_text(report, out);
-  }
-
-  void write_html(const MemoryReport& report, const Graph& graph, Session& session) const {
-    OutputOption page;
-    page.path = html;
-    page.write(session, [&](std::ostream& out) { write_memory_html(report, graph, out); });
   }
 };
 

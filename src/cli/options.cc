@@ -1,12 +1,9 @@
 #include "cli/options.h"
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
+#include "foretrace/new_file.h"
 
 namespace foretrace {
 
@@ -33,24 +30,16 @@ void ExecutionTraceOption::add_to(CLI::App& command) {
 }
 
 void OutputOption::add_to(CLI::App& command) {
-  command
-      .add_option("--output,-o", path, "Write the result to this file instead of standard output")
-      ->type_name("FILE");
+  add_to(command, "--output,-o", "Write the result to this file instead of standard output");
+}
+
+void OutputOption::add_to(CLI::App& command, const std::string& name, const std::string& help) {
+  names_output(command.add_option(name, path, help));
 }
 
 void OutputOption::write(Session& session, const std::function<void(std::ostream&)>& answer) const {
   if (path.empty()) return answer(session.out);
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  const bool opened = file.is_open();
-  if (opened) answer(file);
-  file.close();
-  if (file) return;
-  const std::string why = std::strerror(errno);
-  std::error_code ignored;  // Half an answer is of no use.
-  if (opened && std::filesystem::is_regular_file(path, ignored))
-    std::filesystem::remove(path, ignored);
-  throw Error("cannot write '" + path + "': " + why);
+  write_new_file(path, answer);
 }
 
 void FormatOption::add_to(CLI::App& command) {

@@ -15,12 +15,16 @@
 
 namespace foretrace {
 
-/// Gives `command` the options of a Command, and runs it when it is called.
+/// Gives `command` the options of a Command, and runs it when it is called, unless it would write
+/// over what it reads.
 template <class Command>
 void add_command(CLI::App& command, Session& session) {
   const auto added = std::make_shared<Command>();
   added->add_to(command);
-  command.callback([added, &session] { added->run(session); });
+  command.callback([added, &command, &session] {
+    session.files.read_command_line(command);
+    added->run(session);
+  });
 }
 
 /// --no-cache and --cache-dir.
@@ -42,6 +46,8 @@ struct ExecutionTraceOption {
 struct OutputOption {
   std::string path;
   void add_to(CLI::App& command);
+  /// The same by another name, such as --html.
+  void add_to(CLI::App& command, const std::string& name, const std::string& help);
   /// Throws Error if the file cannot be written.
   void write(Session& session, const std::function<void(std::ostream&)>& answer) const;
 };

@@ -66,11 +66,6 @@ void make_folder(const fs::path& folder) {
   if (error) throw Error("cannot make the folder '" + folder.string() + "': " + error.message());
 }
 
-bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  return fs::equivalent(a, b, ignored);
-}
-
 }  // namespace
 
 void OutputChoice::add_to(CLI::App& command) {
@@ -120,8 +115,8 @@ bool OutputChoice::is_folder() const {
   return path.ends_with('/') || fs::is_directory(path, ignored);
 }
 
-std::vector<Output> OutputChoice::places(const std::string& from,
-                                         const std::vector<Trace>& traces) const {
+std::vector<Output> OutputChoice::places(const std::string& from, const std::vector<Trace>& traces,
+                                         Session& session) const {
   const Form form =
       to.empty() ? form_of_path(path, allows_graph).value() : form_named(to, allows_graph).value();
   const std::size_t star = star_in(path);
@@ -145,9 +140,11 @@ std::vector<Output> OutputChoice::places(const std::string& from,
       throw Error(from + " holds two traces of rank " + std::to_string(trace.rank) +
                   ", and both would become '" + place + "'; give them one at a time");
     }
-    if (is_same_file(place, from)) throw Error("OUT must not be TRACE itself, got '" + place + "'");
     all.push_back({&trace, place, form.exporter});
   }
+  std::vector<NamedFile> files;
+  for (const Output& output : all) files.push_back({"OUT", output.path});
+  session.files.add_outputs(files);
   if (!is_one_file) make_folder(fs::path(all.front().path).parent_path());
   return all;
 }

@@ -30,8 +30,10 @@ struct OutputChoice {
   void add_to(CLI::App& command);
   /// Throws Error, before anything was read, if the ending or `to` is of no known form.
   void check(const std::string& command) const;
-  /// One for each trace; makes the folder. Throws Error if they have no place of their own.
-  std::vector<Output> places(const std::string& from, const std::vector<Trace>& traces) const;
+  /// One for each trace; makes the folder. Throws Error if they have no place of their own, or
+  /// would take that of what is read.
+  std::vector<Output> places(const std::string& from, const std::vector<Trace>& traces,
+                             Session& session) const;
 
  private:
   bool is_folder() const;

@@ -12,7 +12,7 @@ namespace foretrace {
 namespace {
 
 struct PredictCommand {
-  std::string trace, scenario_path, machine, ledger, perfetto, html;
+  std::string trace, scenario_path, machine, ledger;
   std::vector<std::string> steps;
   std::string vary_text;
   Vary question;
@@ -21,7 +21,7 @@ struct PredictCommand {
   FormatOption format;
   ExecutionTraceOption execution_trace;
   CacheOptions cache;
-  OutputOption output;
+  OutputOption output, perfetto, html;
 
   void add_to(CLI::App& command) {
     command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks");
@@ -51,16 +51,12 @@ struct PredictCommand {
         ->type_name("ASSERTION");
     for (const ReportEntry& report : reports()) format.names.push_back(report.name);
     format.add_to(command);
-    command
-        .add_option(
-            "--perfetto", perfetto,
-            "Write the predicted timeline there, as JSON for ui.perfetto.dev (.gz packs it)")
-        ->type_name("FILE");
-    command
-        .add_option("--html", html,
-                    "Write the answer there as one page with timelines, the critical path and "
-                    "memory, before and after")
-        ->type_name("FILE");
+    perfetto.add_to(
+        command, "--perfetto",
+        "Write the predicted timeline there, as JSON for ui.perfetto.dev (.gz packs it)");
+    html.add_to(command, "--html",
+                "Write the answer there as one page with timelines, the critical path and memory, "
+                "before and after");
     command
         .add_option("--ledger", ledger,
                     "Let outcomes of your own (validate and verify write them) widen or narrow the "
@@ -109,8 +105,8 @@ struct PredictCommand {
                       .strict = strict,
                       .cache_folder = cache.chosen(),
                       .execution_trace = execution_trace.path,
-                      .perfetto_path = perfetto,
-                      .html_path = html,
+                      .perfetto_path = perfetto.path,
+                      .html_path = html.path,
                       .ledger_path = ledger});
     }();
     output.write(session, [&](std::ostream& out) {
@@ -124,7 +120,7 @@ struct PredictCommand {
     if (equals == std::string::npos)
       throw Error("--vary: must be SETTING=VALUES such as loader.workers=0..16, got \"" +
                   vary_text + "\"");
-    if (!perfetto.empty() || !html.empty() || explain || strict)
+    if (!perfetto.path.empty() || !html.path.empty() || explain || strict)
       throw Error(
           "--vary: shows many predictions; --perfetto, --html, --explain and --strict are for one");
     question.setting = vary_text.substr(0, equals);

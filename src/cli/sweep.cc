@@ -58,11 +58,11 @@ std::string environment_value(const char* name) {
 }
 
 struct SweepCommand {
-  std::string scenario, form_name, shard_text, html;
+  std::string scenario, form_name, shard_text;
   SweepOptions options;
   bool fresh = false, no_memory = false, quiet = false;
   FormatOption summary{{"text", "json", "markdown"}, "text"};
-  OutputOption output;
+  OutputOption output, html;
   CacheOptions cache;
   CLI::App* app = nullptr;
 
@@ -72,12 +72,10 @@ struct SweepCommand {
     command
         .add_option("--trace", options.trace, "In place of the scenario's: a trace, or a folder")
         ->type_name("TRACE");
-    command
-        .add_option("--output,-o", output.path,
-                    "Keep the answers in this file, one a line, while they are found; a file that "
-                    "holds some already is gone on with. Asked to stop (SIGINT, SIGTERM), the "
-                    "program keeps what there is and ends with 130 or 143")
-        ->type_name("FILE");
+    output.add_to(command, "--output,-o",
+                  "Keep the answers in this file, one a line, while they are found; a file that "
+                  "holds some already is gone on with. Asked to stop (SIGINT, SIGTERM), the "
+                  "program keeps what there is and ends with 130 or 143");
     command
         .add_option("--format", form_name,
                     "How to keep the answers: jsonl, csv (also told by the ending of FILE); "
@@ -87,8 +85,7 @@ struct SweepCommand {
         .add_option("--summary", summary.chosen,
                     "How to show what they come to: text, json, markdown")
         ->type_name("NAME");
-    command.add_option("--html", html, "Write a page with the answers as pictures and a table")
-        ->type_name("FILE");
+    html.add_to(command, "--html", "Write a page with the answers as pictures and a table");
     command.add_flag("--fresh", fresh, "Forget the answers that FILE holds");
     command
         .add_option("--shard", shard_text,
@@ -113,6 +110,7 @@ struct SweepCommand {
     const Shard shard = shard_text.empty() ? Shard{} : read_shard(shard_text, environment_value);
     if (shard.of > 1 && output.path.empty()) throw Error("--shard: needs --output");
     if (fresh && output.path.empty()) throw Error("--fresh: needs --output");
+    add_files(session, shard, form);
     options.memory = !no_memory;
     options.cache_folder = cache.chosen();
     const Sweep sweep = [&] {
@@ -128,6 +126,14 @@ struct SweepCommand {
     answer(sweep, shard, form, report, session);
     if (stop_asked) return;
     finish(report, session);
+  }
+
+  /// Those that are not on the command line.
+  void add_files(Session& session, const Shard& shard, SweepForm form) const {
+    if (output.path.empty()) return;
+    const std::string path = path_of_shard(output.path, shard);
+    session.files.add_outputs({{"--output", path}});
+    if (form == SweepForm::csv) session.files.add_outputs({{"--output", header_file_of(path)}});
   }
 
   void check_summary() const {
@@ -198,11 +204,8 @@ struct SweepCommand {
 
   void finish(const SweepReport& report, Session& session) const {
     const SweepSummary found = summarize(report);
-    if (!html.empty()) {
-      OutputOption page;
-      page.path = html;
-      page.write(session, [&](std::ostream& out) { write_sweep_page(report, out); });
-    }
+    if (!html.path.empty())
+      html.write(session, [&](std::ostream& out) { write_sweep_page(report, out); });
     // What one shard lacks others may have, and launchers end all processes when one fails.
     const bool is_whole = report.header.shards == 1;
     if (found.answered == 0 && is_whole)

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "foretrace/error.h"
+#include "foretrace/new_file.h"
 
 namespace foretrace {
 namespace {
@@ -25,13 +26,6 @@ void write_all(int file, std::string_view text, const std::string& path) {
     if (written < 0) cannot("write", path);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-}
-
-void write_small_file(const std::string& path, const std::string& text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) cannot("write", path);
-  write_all(file, text, path);
-  ::close(file);
 }
 
 /// With its line break; empty at the end. A last line without one is none.
@@ -99,7 +93,7 @@ void SweepFile::forget() {
 void SweepFile::begin() {
   cut(0);
   const std::string header = sweep_header_line(header_);
-  if (form_ == SweepForm::csv) write_small_file(header_file_of(path_), header);
+  if (form_ == SweepForm::csv) write_new_file(header_file_of(path_), header);
   write_all(file_, form_ == SweepForm::csv ? sweep_csv_heading(header_) : header, path_);
 }
 
@@ -250,22 +244,12 @@ void merge_shards(const std::vector<std::string>& files, const std::string& outp
                   SweepForm form) {
   const std::vector<ShardFile> shards = in_order(files, form);
   const std::string& header = shards.front().header.whole_line;
-  const std::string growing = output + ".merging";
-  try {
-    std::ofstream out(growing, std::ios::binary);
-    if (!out) cannot("write", growing);
+  write_new_file(output, [&](std::ostream& out) {
     if (form == SweepForm::jsonl) out << header;
     for (const ShardFile& shard : shards)
       within(shard.path, [&] { copy_points(shard, form, out); });
-    out.close();
-    if (!out) cannot("write", growing);
-    if (form == SweepForm::csv) write_small_file(header_file_of(output), header);
-    std::filesystem::rename(growing, output);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(growing, ignored);
-    throw;
-  }
+    if (form == SweepForm::csv) write_new_file(header_file_of(output), header);
+  });
 }
 
 }  // namespace foretrace

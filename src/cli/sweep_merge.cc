@@ -1,7 +1,5 @@
 #include "cli/sweep_merge.h"
 
-#include <algorithm>
-
 #include "cli/options.h"
 #include "cli/sweep_file.h"
 #include "foretrace/error.h"
@@ -15,20 +13,19 @@ struct SweepMergeCommand {
 
   void add_to(CLI::App& command) {
     command.add_option("FILES", files, "Answers of all shards, in any order")->required();
-    command.add_option("--output,-o", output, "Where to write the answers of the whole sweep")
-        ->type_name("FILE")
+    names_output(
+        command.add_option("--output,-o", output, "Where to write the answers of the whole sweep"))
         ->required();
   }
 
-  void run(Session&) const {
+  void run(Session& session) const {
     const SweepForm form = sweep_form("", output);
     for (const std::string& file : files) {
       if (sweep_form("", file) != form)
         throw Error("sweep merge: '" + file + "' and '" + output +
                     "' must both end in .csv, or both not");
     }
-    if (std::find(files.begin(), files.end(), output) != files.end())
-      throw Error("sweep merge: --output must not be one of the shards, got '" + output + "'");
+    if (form == SweepForm::csv) session.files.add_outputs({{"--output", header_file_of(output)}});
     merge_shards(files, output, form);
   }
 };

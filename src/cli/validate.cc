@@ -158,10 +158,9 @@ struct ValidateCommand {
     command
         .add_option("--ledger", ledger, "Let outcomes of your own widen or narrow the intervals")
         ->type_name("FILE");
-    command
-        .add_option("--write-ledger", written_ledger,
-                    "Write what came of the pairs as a ledger, for predict --ledger")
-        ->type_name("FILE");
+    names_output(
+        command.add_option("--write-ledger", written_ledger,
+                           "Write what came of the pairs as a ledger, for predict --ledger"));
     options.format.names.push_back("markdown");
     options.add_to(command);
   }

@@ -26,10 +26,9 @@ struct VerifyCommand {
         .add_option("--trace", options.trace,
                     "The trace that the prediction started from, if it is no longer where it was")
         ->type_name("TRACE");
-    command
-        .add_option("--ledger", options.ledger_path,
-                    "Add the outcome to this ledger of your own, which predict --ledger reads")
-        ->type_name("FILE");
+    names_output(command.add_option(
+        "--ledger", options.ledger_path,
+        "Add the outcome to this ledger of your own, which predict --ledger reads"));
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);

@@ -1,7 +1,6 @@
 #include "export/pickle_writer.h"
 
 #include <bit>
-#include <cstring>
 
 #include "foretrace/error.h"
 
@@ -15,18 +14,8 @@ constexpr std::uint64_t kMostBytes = 1'000'000'000;
 
 }  // namespace
 
-PickleWriter::PickleWriter(std::string path)
-    : path_(std::move(path)),
-      temporary_(path_ + ".partial"),
-      file_(std::fopen(temporary_.c_str(), "wb")) {
-  if (!file_) throw Error(path_ + ": cannot be written: " + std::strerror(errno));
-  std::fputs("\x80\x04", file_.get());
-}
-
-PickleWriter::~PickleWriter() {
-  if (!file_) return;
-  file_.reset();
-  std::remove(temporary_.c_str());
+PickleWriter::PickleWriter(std::string path) : path_(std::move(path)), file_(path_) {
+  file_.write("\x80\x04");
 }
 
 void PickleWriter::before_value() {
@@ -132,9 +121,8 @@ void PickleWriter::flush() {
                 ": must be smaller than 1 GB for PyTorch's viewer to load it; give a part of "
                 "the trace");
   }
-  const bool written = std::fwrite(head, 1, sizeof head, file_.get()) == sizeof head &&
-                       std::fwrite(bytes_.data(), 1, bytes_.size(), file_.get()) == bytes_.size();
-  if (!written) throw Error(path_ + ": cannot be written: " + std::strerror(errno));
+  file_.write({head, sizeof head});
+  file_.write(bytes_);
   bytes_.clear();
 }
 
@@ -142,11 +130,7 @@ void PickleWriter::finish() {
   CHECK(open_.empty());
   bytes_ += '.';
   flush();
-  const bool closed = std::fclose(file_.release()) == 0;
-  if (closed && std::rename(temporary_.c_str(), path_.c_str()) == 0) return;
-  const std::string why = std::strerror(errno);
-  std::remove(temporary_.c_str());
-  throw Error(path_ + ": cannot be written: " + why);
+  file_.commit();
 }
 
 }  // namespace foretrace

@@ -9,23 +9,21 @@
 //     writer.end_dict();
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "foretrace/new_file.h"
+
 namespace foretrace {
 
 class PickleWriter {
  public:
-  /// Writes next to `path`; finish() puts the file in its place. Throws Error if it cannot be
-  /// written or grows beyond what PyTorch's viewer loads.
+  /// Throws Error if the file cannot be written or grows beyond what PyTorch's viewer loads.
   explicit PickleWriter(std::string path);
   PickleWriter(const PickleWriter&) = delete;
   PickleWriter& operator=(const PickleWriter&) = delete;
-  ~PickleWriter();
 
   void none() { put('N'); }
   void boolean(bool value) { put(value ? '\x88' : '\x89'); }
@@ -63,11 +61,8 @@ class PickleWriter {
   void little_endian(std::uint64_t value, int bytes);
   void flush();
 
-  std::string path_, temporary_;
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Close> file_;
+  std::string path_;
+  NewFile file_;
   std::string bytes_;  ///< Of the frame that is not yet written.
   std::vector<Open> open_;
   std::unordered_map<std::string, std::uint32_t> texts_;

@@ -1,16 +1,10 @@
 #include "export/sqlite_writer.h"
 
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #include "foretrace/error.h"
-#include "foretrace/new_file.h"
 
 namespace foretrace {
 
@@ -19,27 +13,15 @@ void SqliteInsert::Finish::operator()(sqlite3_stmt* statement) const {
   sqlite3_finalize(statement);
 }
 
-SqliteWriter::SqliteWriter(const std::string& path) : path_(path), written_(path + ".XXXXXX") {
-  const int descriptor = ::mkstemp(written_.data());
-  if (descriptor < 0) throw Error("cannot write '" + path + "': " + std::strerror(errno));
-  ::close(descriptor);
+SqliteWriter::SqliteWriter(const std::string& path) : path_(path), file_(path) {
+  const std::string place = file_.is_stream() ? ":memory:" : file_.temporary_path();
   sqlite3* database = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-  const int opened = sqlite3_open_v2(written_.c_str(), &database, flags, nullptr);
+  const int opened = sqlite3_open_v2(place.c_str(), &database, flags, nullptr);
   database_.reset(database);
-  try {
-    if (opened != SQLITE_OK) fail();
-    // Until it has its name nobody else sees the file, and a half-written one is thrown away.
-    run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN");
-  } catch (const Error&) {
-    ::unlink(written_.c_str());
-    throw;
-  }
-}
-
-SqliteWriter::~SqliteWriter() {
-  database_.reset();
-  if (!finished_) ::unlink(written_.c_str());
+  if (opened != SQLITE_OK) fail();
+  // Until it has its name nobody else sees the file, and a half-written one is thrown away.
+  run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN");
 }
 
 void SqliteWriter::fail() const {
@@ -50,14 +32,20 @@ void SqliteWriter::run(const std::string& sql) {
   if (sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
 }
 
+void SqliteWriter::write_memory() {
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(
+      sqlite3_serialize(database_.get(), "main", &size, 0), sqlite3_free);
+  if (!bytes) fail();
+  file_.write({reinterpret_cast<const char*>(bytes.get()), static_cast<std::size_t>(size)});
+}
+
 void SqliteWriter::finish() {
   run("COMMIT");
+  if (file_.is_stream()) write_memory();
   if (sqlite3_close(database_.get()) != SQLITE_OK) fail();
   static_cast<void>(database_.release());
-  give_usual_rights(written_);
-  if (std::rename(written_.c_str(), path_.c_str()) != 0)
-    throw Error("cannot write '" + path_ + "': " + std::strerror(errno));
-  finished_ = true;
+  file_.commit();
 }
 
 SqliteInsert::SqliteInsert(SqliteWriter& writer, std::string_view table, std::string_view columns)

@@ -1,7 +1,7 @@
 #pragma once
 
-// A SQLite database that appears under its name only when it is whole: everything is written to a
-// file beside it, in one transaction, which then takes its place.
+// A SQLite database, written in one transaction into a new file (foretrace/new_file.h). For a pipe
+// or device it is made in memory first.
 
 #include <cstdint>
 #include <initializer_list>
@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "foretrace/new_file.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -21,8 +23,6 @@ class SqliteWriter {
   explicit SqliteWriter(const std::string& path);
   SqliteWriter(const SqliteWriter&) = delete;
   SqliteWriter& operator=(const SqliteWriter&) = delete;
-  /// Removes what was written, unless it was finished.
-  ~SqliteWriter();
 
   void run(const std::string& sql);
   /// Gives the file its name. All inserts must be gone.
@@ -34,11 +34,11 @@ class SqliteWriter {
     void operator()(sqlite3* database) const;
   };
   [[noreturn]] void fail() const;
+  void write_memory();
 
   std::string path_;
-  std::string written_;  ///< The file beside it.
+  NewFile file_;
   std::unique_ptr<sqlite3, Close> database_;
-  bool finished_ = false;
 };
 
 /// A value of a row: a number, a text or nothing.

@@ -1,12 +1,19 @@
 #include "import/cache.h"
 
-#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <vector>
+#include <utility>
 
 #include "foretrace/error.h"
+#include "foretrace/ftrace_bytes.h"
 #include "foretrace/import.h"
+#include "foretrace/new_file.h"
+#include "import/cache_folder.h"
 #include "import/sha256.h"
 #include "import/tar.h"
 
@@ -18,79 +25,88 @@ namespace fs = std::filesystem;
 
 /// Goes up whenever an importer reads the same file differently.
 constexpr int kImporterVersion = 4;
-constexpr std::uintmax_t kWorthIt = 100 * 1000;
-/// Of all copies together; the ones not used for longest go first.
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{2} << 30;
+constexpr std::int64_t kWorthIt = 100 * 1000;
+/// The contents are sampled at both ends and evenly between them: 256 kB, a millisecond's work.
+constexpr std::int64_t kSamples = 64;
+constexpr std::int64_t kSample = 4096;
 
-/// Where the copy is; empty if there cannot be one.
-std::string place(const std::string& path, const std::string& folder) {
-  if (folder.empty()) return {};
-  const ArchivePath parts = split_archive_path(path);
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(parts.archive, error);
-  if (error || size < kWorthIt) return {};
-  const auto changed = fs::last_write_time(parts.archive, error).time_since_epoch().count();
-  if (error) return {};
-  const fs::path whole = fs::canonical(parts.archive, error);
-  if (error) return {};
-  const std::string key = whole.string() + '\0' + parts.member + '\0' + std::to_string(size) +
-                          '\0' + std::to_string(changed) + '\0' + std::to_string(kImporterVersion);
-  return (fs::path(folder) / (sha256_of_text(key).substr(0, 32) + ".ftrace")).string();
+std::string samples_of(int file, std::int64_t size) {
+  std::string all;
+  std::string sample(static_cast<std::size_t>(kSample), '\0');
+  for (std::int64_t i = 0; i < kSamples; ++i) {
+    const std::int64_t offset = (size - kSample) / (kSamples - 1) * i;
+    const bool last = i + 1 == kSamples;
+    const ::ssize_t got =
+        ::pread(file, sample.data(), sample.size(), last ? size - kSample : offset);
+    if (got < 0) return {};
+    all.append(sample, 0, static_cast<std::size_t>(got));
+  }
+  return all;
 }
 
-void make_room(const std::string& folder) {
-  struct Copy {
-    fs::file_time_type used;
-    std::uintmax_t size;
-    fs::path path;
-  };
-  std::vector<Copy> copies;
-  std::uintmax_t total = 0;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (entry->path().extension() != ".ftrace") continue;
-    std::error_code gone;
-    const Copy copy{entry->last_write_time(gone), entry->file_size(gone), entry->path()};
-    if (gone) continue;
-    total += copy.size;
-    copies.push_back(copy);
+std::string nanoseconds(const ::timespec& time) {
+  return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
+}
+
+/// What is no longer the same once the file has changed. Its times can be set back by whoever
+/// changes it, but for that of the last change of anything about it; where a clock or a file system
+/// is too coarse for that, samples of the contents remain. Empty if the file is no file, or too
+/// short to be worth a copy.
+std::string fingerprint(const std::string& path) {
+  struct stat found = {};
+  if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return {};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  std::string text;
+  if (::fstat(file, &found) == 0 && found.st_size >= kWorthIt) {
+    const std::string samples = samples_of(file, found.st_size);
+    for (const std::uint64_t number : {std::uint64_t{found.st_dev}, std::uint64_t{found.st_ino},
+                                       static_cast<std::uint64_t>(found.st_size)})
+      text += std::to_string(number) + '\0';
+    text += nanoseconds(found.st_mtim) + '\0' + nanoseconds(found.st_ctim) + '\0' + samples;
+    if (samples.empty()) text.clear();
   }
-  std::sort(copies.begin(), copies.end(),
-            [](const Copy& a, const Copy& b) { return a.used < b.used; });
-  for (const Copy& copy : copies) {
-    if (total <= kMostBytes) return;
-    fs::remove(copy.path, error);
-    total -= copy.size;
-  }
+  ::close(file);
+  return text;
 }
 
 }  // namespace
 
-std::optional<Trace> read_cached(const std::string& path, const std::string& folder) {
-  const std::string copy = place(path, folder);
+CachedCopy::CachedCopy(std::string path, std::string folder)
+    : path_(std::move(path)), folder_(std::move(folder)), place_(place()) {}
+
+std::string CachedCopy::place() const {
+  if (folder_.empty()) return {};
+  const ArchivePath parts = split_archive_path(path_);
+  const std::string contents = fingerprint(parts.archive);
   std::error_code error;
-  if (copy.empty() || !fs::exists(copy, error)) return std::nullopt;
+  const fs::path whole = fs::canonical(parts.archive, error);
+  if (contents.empty() || error) return {};
+  const std::string key = whole.string() + '\0' + parts.member + '\0' +
+                          std::to_string(kImporterVersion) + '\0' + contents;
+  return (fs::path(folder_) / (sha256_of_text(key).substr(0, 32) + ".ftrace")).string();
+}
+
+std::optional<Trace> CachedCopy::read() const {
+  if (place_.empty() || !is_trusted_folder(folder_) || !is_trusted_copy(place_))
+    return std::nullopt;
   try {
-    fs::last_write_time(copy, fs::file_time_type::clock::now(), error);
-    return read_ftrace(copy);
+    return read_ftrace(place_);
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
-void write_cached(const Trace& trace, const std::string& path, const std::string& folder) {
-  const std::string copy = place(path, folder);
-  if (copy.empty()) return;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return;
+void CachedCopy::write(const Trace& trace) const {
+  if (place_.empty() || place() != place_) return;
+  make_cache_folder(folder_);
+  if (!is_trusted_folder(folder_)) return;
   try {
-    write_ftrace(trace, copy);
+    write_new_file(place_, to_ftrace(trace), {.is_private = true});
   } catch (const Error&) {
     return;
   }
-  make_room(folder);
+  make_room(folder_);
 }
 
 std::string default_cache_folder() {

@@ -10,10 +10,22 @@
 
 namespace foretrace {
 
-/// The copy of the trace in `path`, if there is one of this very file.
-std::optional<Trace> read_cached(const std::string& path, const std::string& folder);
+/// The copy of the trace in `path`, which may name a member of an archive, as the file is now.
+class CachedCopy {
+ public:
+  /// No folder: no copy.
+  CachedCopy(std::string path, std::string folder);
 
-/// Keeps a copy, if the file is long enough for that to matter.
-void write_cached(const Trace& trace, const std::string& path, const std::string& folder);
+  /// The trace, if there is a copy of this very file.
+  std::optional<Trace> read() const;
+  /// Keeps a copy, if the file is long enough for that to matter and did not change meanwhile.
+  void write(const Trace& trace) const;
+
+ private:
+  std::string place() const;
+
+  std::string path_, folder_;
+  std::string place_;  ///< Empty: there cannot be a copy.
+};
 
 }  // namespace foretrace

@@ -79,7 +79,8 @@ Trace import_trace(const std::string& path, const ImportOptions& options) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw TraceError(path + ": must be one trace, but is a folder");
-  if (auto cached = read_cached(path, options.cache_folder)) return std::move(*cached);
+  const CachedCopy copy(path, options.cache_folder);
+  if (auto cached = copy.read()) return std::move(*cached);
   const FileMember parts = split_file_member(path);
   const std::string head = sniff(parts.file);
   if (is_tar(head)) return import_trace(only_trace_in(path), options);
@@ -91,7 +92,7 @@ Trace import_trace(const std::string& path, const ImportOptions& options) {
   }
   Trace trace = importer.read(path);
   if (parts.member.empty()) take_rank_from_name(path, trace);
-  if (importer.name != "native") write_cached(trace, path, options.cache_folder);
+  if (importer.name != "native") copy.write(trace);
   return trace;
 }
 

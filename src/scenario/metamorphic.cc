@@ -1,7 +1,5 @@
 #include "scenario/metamorphic.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/simulate.h"
+#include "foretrace/temporary_file.h"
 
 namespace foretrace {
 namespace {
@@ -30,27 +29,6 @@ std::vector<std::size_t> tasks_to_shrink(std::size_t count) {
   for (std::size_t i = 0; i < kSample; ++i) tasks.push_back(random() % count);
   return tasks;
 }
-
-/// A file that is gone when the object is.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    path_ = (std::filesystem::temp_directory_path() / "foretrace-XXXXXX").string();
-    const int file = mkstemp(path_.data());
-    if (file < 0) throw Error("cannot make a temporary file '" + path_ + "'");
-    ::close(file);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace
 
@@ -100,7 +78,7 @@ bool shrinking_holds(const Graph& graph, const Timeline& replayed) {
 }
 
 StepTimes exported_step_times(const Graph& graph, const Timeline& replayed) {
-  const TemporaryFile file;
+  const TemporaryFile file(std::filesystem::temp_directory_path().string(), "foretrace", 0600);
   write_kineto(graph, replayed, file.path());
   const Inference again = infer(import_trace(file.path()));
   return step_times(again.graph, simulate(again.graph, {.memory = false}));

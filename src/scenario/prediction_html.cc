@@ -1,13 +1,9 @@
 #include "scenario/prediction_html.h"
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-#include <system_error>
+#include <ostream>
 
-#include "foretrace/error.h"
+#include "foretrace/new_file.h"
 #include "foretrace/prediction_page.h"
 #include "foretrace/simulate.h"
 #include "scenario/explain.h"
@@ -21,21 +17,6 @@ constexpr std::size_t kRowsOfPath = 20;
 
 std::vector<Explained> path_of(const Graph& graph, const Timeline& timeline) {
   return explain(graph, timeline, kRowsOfPath);
-}
-
-/// Half a page is of no use.
-void write_file(const PredictionPage& page, const std::string& path) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  const bool opened = file.is_open();
-  if (opened) write_prediction_page(page, file);
-  file.close();
-  if (file) return;
-  const std::string why = std::strerror(errno);
-  std::error_code ignored;
-  if (opened && std::filesystem::is_regular_file(path, ignored))
-    std::filesystem::remove(path, ignored);
-  throw Error("cannot write '" + path + "': " + why);
 }
 
 }  // namespace
@@ -56,7 +37,7 @@ void write_prediction_html(const Graph& recorded, const Graph* changed,
     page.reactions =
         reactions_of(changed != nullptr ? *changed : recorded, prediction.predicted.step_time);
   }
-  write_file(page, path);
+  write_new_file(path, [&](std::ostream& out) { write_prediction_page(page, out); });
 }
 
 }  // namespace foretrace

@@ -1,14 +1,9 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "foretrace/error.h"
+#include "foretrace/ftrace_bytes.h"
 #include "foretrace/new_file.h"
 #include "foretrace/trace.h"
-#include "trace/ftrace_bytes.h"
 #include "trace/ftrace_layout.h"
 #include "trace/ftrace_section.h"
 #include "trace/ftrace_tables.h"
@@ -156,26 +151,6 @@ LooseRows loose_rows(const Trace& trace) {
   return loose;
 }
 
-/// Writes next to `path` and renames, so that nobody ever sees half of a file.
-void write_whole(const std::string& bytes, const std::string& path) {
-  std::string temporary = path + ".XXXXXX";
-  const int handle = ::mkstemp(temporary.data());
-  if (handle < 0) throw TraceError(path + ": cannot be written: " + std::strerror(errno));
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t wrote = ::write(handle, bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) break;
-    done += static_cast<std::size_t>(wrote);
-  }
-  const bool closed = ::close(handle) == 0;
-  give_usual_rights(temporary);
-  if (done == bytes.size() && closed && std::rename(temporary.c_str(), path.c_str()) == 0) return;
-  const std::string why = std::strerror(errno);
-  ::unlink(temporary.c_str());
-  throw TraceError(path + ": cannot be written: " + why);
-}
-
 }  // namespace
 
 }  // namespace ftrace
@@ -189,7 +164,7 @@ std::string to_ftrace(const Trace& trace) {
 }
 
 void write_ftrace(const Trace& trace, const std::string& path) {
-  ftrace::write_whole(to_ftrace(trace), path);
+  write_new_file(path, to_ftrace(trace));
 }
 
 }  // namespace foretrace

@@ -12,9 +12,9 @@
 
 #include "foretrace/crc32c.h"
 #include "foretrace/error.h"
+#include "foretrace/ftrace_bytes.h"
 #include "foretrace/spool.h"
 #include "import/registered.h"
-#include "trace/ftrace_bytes.h"
 
 namespace {
 

@@ -1,12 +1,7 @@
 #include "foretrace/ledger_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -91,22 +86,6 @@ std::vector<KnownOutcome> read_entries(const Json& file) {
   return all;
 }
 
-/// Under another name first, so that nobody ever reads half of it.
-void replace_file(const std::string& path, const std::string& text) {
-  std::string temporary = path + ".XXXXXX";
-  const int file = ::mkstemp(temporary.data());
-  if (file < 0) throw Error("cannot be written");
-  ::close(file);
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  give_usual_rights(temporary);
-  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    throw Error("cannot be written");
-  }
-}
-
 }  // namespace
 
 KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predicted,
@@ -145,7 +124,7 @@ Json ledger_json(const std::vector<KnownOutcome>& outcomes) {
 void write_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes) {
   const std::string text =
       ledger_json(outcomes).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  within(path, [&] { replace_file(path, text); });
+  write_new_file(path, text);
 }
 
 void append_to_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes) {

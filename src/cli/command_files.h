@@ -1,0 +1,51 @@
+#pragma once
+
+// Which files a command reads and which it writes, as its command line says, so that no output ever
+// takes the place of an input or of another output. Commands need not think of it: an option whose
+// values are called OUT (names_output()) is written; the value of every other option is read if it
+// names a file. Read, too, are
+//
+//     the files of a folder, and of folders in it   ranks/  ranks/node0/
+//     archives and databases of which one part is   runs.tar.gz:rank0.json
+//     what settings of a step name                  --with replace:donor=other.json
+//     what JSON files among these name              {"trace": "../x.json"}, {"extends":
+//     "base.json"}
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace foretrace {
+
+/// Says that the values of an option are paths of files that are written.
+CLI::Option* names_output(CLI::Option* option);
+
+struct NamedFile {
+  std::string option;  ///< "--html" or "TRACE".
+  std::string path;
+};
+
+class CommandFiles {
+ public:
+  /// Throws Error if an output is an input or another output, by whatever name.
+  void read_command_line(const CLI::App& command);
+
+  /// More outputs, which only the command itself knows. An option that was taken for an input is
+  /// one no more. Throws as well, before any of them is written.
+  void add_outputs(const std::vector<NamedFile>& outputs);
+
+ private:
+  class Inputs;
+
+  /// The outputs from number `first` on.
+  void check(std::size_t first) const;
+
+  std::vector<NamedFile> inputs_, outputs_;
+};
+
+}  // namespace foretrace
