@@ -1,0 +1,237 @@
+#include "foretrace/new_file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "foretrace/error.h"
+#include "foretrace/packed_file.h"
+#include "foretrace/temporary_file.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NewFileTest : public testing::Test {
+ protected:
+  NewFileTest() {
+    std::string name = (fs::temp_directory_path() / "foretrace-test-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    folder_ = name;
+  }
+  ~NewFileTest() override { fs::remove_all(folder_); }
+
+  std::string in(const std::string& name) const { return (folder_ / name).string(); }
+  std::string put(const std::string& name, const std::string& text) const {
+    std::ofstream(in(name), std::ios::binary) << text;
+    return in(name);
+  }
+  static std::string text_of(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  static unsigned rights(const std::string& path) {
+    struct stat found = {};
+    ::stat(path.c_str(), &found);
+    return found.st_mode & 07777;
+  }
+
+  fs::path folder_;
+};
+
+std::string message(const std::function<void()>& action) {
+  try {
+    action();
+    return "no error";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST_F(NewFileTest, TheOldFileStaysUntilTheNewOneIsWhole) {
+  const std::string path = put("x", "old");
+  NewFile file(path);
+  file.write("ne");
+  file.write("w");
+  EXPECT_EQ(text_of(path), "old");
+  file.commit();
+  EXPECT_EQ(text_of(path), "new");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(NewFileTest, WhatIsNotCommittedLeavesNothing) {
+  const std::string path = put("x", "old");
+  {
+    NewFile file(path);
+    file.write("new");
+    EXPECT_EQ(files(), 2U);
+  }
+  EXPECT_EQ(text_of(path), "old");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(NewFileTest, AnExceptionOfTheOneWhoWritesLeavesTheOldFile) {
+  const std::string path = put("x", "old");
+  EXPECT_EQ(message([&] {
+              write_new_file(path, [](std::ostream& out) {
+                out << std::string(1 << 20, 'n');
+                throw Error("no more");
+              });
+            }),
+            "no more");
+  EXPECT_EQ(text_of(path), "old");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(NewFileTest, ManyBlocksArriveInOrder) {
+  std::string expected;
+  write_new_file(in("x"), [&](std::ostream& out) {
+    for (int i = 0; i < 50'000; ++i) {
+      out << i << '\n';
+      expected += std::to_string(i) + '\n';
+    }
+  });
+  EXPECT_EQ(text_of(in("x")), expected);
+}
+
+TEST_F(NewFileTest, KeepsRightsEvenWhileItIsWritten) {
+  const std::string path = put("x", "old");
+  ::chmod(path.c_str(), 0604);
+  NewFile file(path);
+  EXPECT_EQ(rights(file.temporary_path()), 0600U);
+  file.commit();
+  EXPECT_EQ(rights(path), 0604U);
+}
+
+TEST_F(NewFileTest, ANewFileFollowsTheMask) {
+  const ::mode_t before = ::umask(027);
+  write_new_file(in("x"), "new");
+  write_new_file(in("y"), "new", {.is_private = true});
+  ::umask(before);
+  EXPECT_EQ(rights(in("x")), 0640U);
+  EXPECT_EQ(rights(in("y")), 0600U);
+}
+
+TEST_F(NewFileTest, ReplacesWhatALinkLeadsTo) {
+  fs::create_directory(in("far"));
+  const std::string real = put("far/x", "old");
+  fs::create_symlink("far/x", in("near"));
+  fs::create_symlink("near", in("nearer"));
+  write_new_file(in("nearer"), "new");
+  EXPECT_TRUE(fs::is_symlink(in("nearer")));
+  EXPECT_TRUE(fs::is_symlink(in("near")));
+  EXPECT_EQ(text_of(real), "new");
+}
+
+TEST_F(NewFileTest, ALinkToNothingYetStays) {
+  fs::create_symlink("later", in("link"));
+  write_new_file(in("link"), "new");
+  EXPECT_TRUE(fs::is_symlink(in("link")));
+  EXPECT_EQ(text_of(in("later")), "new");
+}
+
+TEST_F(NewFileTest, ACircleOfLinksIsAnError) {
+  fs::create_symlink("b", in("a"));
+  fs::create_symlink("a", in("b"));
+  EXPECT_EQ(message([&] { write_new_file(in("a"), "new"); }),
+            "cannot write '" + in("a") + "': Too many levels of symbolic links");
+}
+
+TEST_F(NewFileTest, APrivateFileReplacesALink) {
+  const std::string real = put("real", "old");
+  fs::create_symlink("real", in("link"));
+  write_new_file(in("link"), "new", {.is_private = true});
+  EXPECT_FALSE(fs::is_symlink(in("link")));
+  EXPECT_EQ(text_of(real), "old");
+  EXPECT_EQ(text_of(in("link")), "new");
+}
+
+TEST_F(NewFileTest, SaysWhatIsWrong) {
+  EXPECT_EQ(message([&] { NewFile(in("no/x")); }),
+            "cannot write '" + in("no/x") + "': No such file or directory");
+  EXPECT_EQ(message([&] { NewFile(folder_.string()); }),
+            "cannot write '" + folder_.string() + "': Is a directory");
+  EXPECT_EQ(message([&] { NewFile(folder_.string() + "/"); }),
+            "cannot write '" + folder_.string() + "/': Is a directory");
+  EXPECT_EQ(message([] { write_new_file("/dev/full", "new"); }),
+            "cannot write '/dev/full': No space left on device");
+  EXPECT_EQ(message([] { write_new_file("/dev/full", [](std::ostream& out) { out << "new"; }); }),
+            "cannot write '/dev/full': No space left on device");
+}
+
+TEST_F(NewFileTest, DescriptorsOfThisProcessAreWrittenWhereTheyAre) {
+  const std::string path = put("x", "before ");
+  const int opened = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  write_new_file("/dev/fd/" + std::to_string(opened), "after");
+  ::close(opened);
+  EXPECT_EQ(text_of(path), "before after");
+}
+
+TEST_F(NewFileTest, ALongNameFits) {
+  const std::string path = in(std::string(255, 'n'));
+  write_new_file(path, "new");
+  EXPECT_EQ(text_of(path), "new");
+}
+
+TEST_F(NewFileTest, APackedFileIsReplacedWhenItIsClosed) {
+  const std::string path = put("x.gz", "old");
+  { PackedFile(path).write("lost"); }
+  EXPECT_EQ(text_of(path), "old");
+  PackedFile file(path);
+  file.write("new");
+  file.close();
+  EXPECT_EQ(text_of(path).substr(0, 2), "\x1f\x8b");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(NewFileTest, MoreTemporaryFilesThanAreListedForSignals) {
+  std::vector<std::unique_ptr<TemporaryFile>> many;
+  for (int i = 0; i < 100; ++i)
+    many.push_back(std::make_unique<TemporaryFile>(folder_.string(), "x", 0600));
+  EXPECT_EQ(files(), 100U);
+  many.clear();
+  EXPECT_EQ(files(), 0U);
+}
+
+TEST_F(NewFileTest, ASignalDeletesTemporaryFilesAndEndsTheProgramAsBefore) {
+  EXPECT_EXIT(
+      {
+        delete_temporaries_on_signals();
+        const TemporaryFile one(folder_.string(), "one", 0600);
+        const TemporaryFile two(folder_.string(), "two", 0600);
+        ::raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EQ(files(), 0U);
+}
+
+TEST_F(NewFileTest, ALibraryLeavesSignalsAlone) {
+  EXPECT_EXIT(
+      {
+        const TemporaryFile one(folder_.string(), "one", 0600);
+        ::raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EQ(files(), 1U);
+}
+
+}  // namespace
+}  // namespace foretrace
