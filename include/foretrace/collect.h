@@ -30,6 +30,7 @@ struct CollectedRun {
   int status = 0;                      ///< Its exit status; 128 + the signal that ended it.
   std::vector<std::string> spools;     ///< Paths, one per process that recorded something.
   std::vector<std::string> snapshots;  ///< Paths of memory snapshots that the program wrote.
+  bool folder_is_gone = false;         ///< The program removed or renamed the folder of spools.
 };
 
 /// Everything that can be recorded, in the order of CollectOptions::record.
@@ -37,8 +38,8 @@ const std::vector<std::string_view>& recordable();
 
 /// Runs `command` (its first word is looked up in PATH) with the same standard streams and waits
 /// for it. Spools go to `folder`, which must exist. Signals from the keyboard are left to the
-/// program. Throws Error if the program cannot be started or a library of ours is not where it
-/// should be.
+/// program, and those that end or tell it something are passed on. Throws Error if the program
+/// cannot be started or a library of ours is not where it should be.
 CollectedRun collect(const std::vector<std::string>& command, const std::string& folder,
                      const CollectOptions& options);
 

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -29,7 +31,8 @@ class SpoolFolder {
     std::string name =
         (beside / (fs::path(output).filename().string() + ".spools-XXXXXX")).string();
     if (mkdtemp(name.data()) == nullptr)
-      throw Error("cannot make a folder for the recording in '" + beside.string() + "'");
+      throw Error("collect: cannot make a folder for the recording in '" + beside.string() +
+                  "': " + std::strerror(errno));
     path_ = name;
   }
   SpoolFolder(const SpoolFolder&) = delete;
@@ -61,6 +64,7 @@ struct CollectCommand {
   std::string start_after, duration, steps;
   bool no_python = false, ops = false, memory = false, memory_history = false, profiler_api = false;
   bool keep_spool = false, quiet = false;
+  bool was_cut_off = false;  ///< A spool that is empty was not ended by the program's end.
 
   void add_to(CLI::App& app) {
     names_output(
@@ -153,20 +157,26 @@ struct CollectCommand {
     const CollectedRun program = foretrace::collect(command, folder.path(), chosen);
     std::string problem;
     std::vector<Recorded> all = read(program, folder, problem);
+    // A program that failed is to be known as one, whatever became of its recording.
+    session.exit_code = program.status;
     if (all.empty()) {
       std::cerr << "foretrace: nothing was recorded: "
-                << (problem.empty() ? why_nothing(program) : problem)
+                << (problem.empty() ? why_nothing(program, folder) : problem)
                 << (program.status == 0
                         ? ""
                         : ", and ended with status " + std::to_string(program.status))
                 << '\n';
-      session.exit_code = kUnusableTrace;
+      if (program.status == 0) session.exit_code = kUnusableTrace;
       return;
     }
-    write(all, folder);
+    try {
+      write(all, folder);
+    } catch (const Error& error) {
+      if (program.status == 0) throw;
+      std::cerr << "foretrace: " << error.what() << '\n';
+    }
     move_snapshots(program);
     if (keep_spool && !quiet) std::cerr << "foretrace: spools are in " << folder.path() << '\n';
-    session.exit_code = program.status;
   }
 
   /// What cannot be written is to be known before the program has run for hours. A path with a
@@ -175,23 +185,45 @@ struct CollectCommand {
     if (output.empty()) throw Error("collect: --output must name a file or folder");
     std::error_code ignored;
     if (fs::is_directory(output, ignored) && !is_folder()) output += '/';
-    if (is_folder()) return;
+    if (is_folder()) return check_folder(output);
     const ExporterEntry* exporter = exporter_for(output);
-    if (exporter == nullptr) {
-      output += ".ftrace";
-      return;
-    }
+    if (exporter == nullptr && !fs::path(output).extension().empty())
+      throw Error("collect: --output must end in one of " + all_endings() +
+                  ", or have no ending (.ftrace), or end in / (a folder), got '" + output + "'");
+    if (exporter == nullptr) output += ".ftrace";
+    if (fs::exists(output, ignored) && access(output.c_str(), W_OK) != 0)
+      throw Error("collect: '" + output + "' cannot be written: " + std::strerror(errno));
     const auto& kinds = chosen.record;
-    if (exporter->name == "memory_viz" &&
+    if (exporter != nullptr && exporter->name == "memory_viz" &&
         std::find(kinds.begin(), kinds.end(), "memory") == kinds.end())
       throw Error("collect: '" + output + "' would hold memory events alone: add --memory");
+  }
+
+  static void check_folder(const std::string& folder) {
+    std::error_code ignored;
+    const std::string name = folder.substr(0, folder.find_last_not_of('/') + 1);
+    if (!name.empty() && fs::exists(name, ignored) && !fs::is_directory(name, ignored))
+      throw Error("collect: '" + folder + "' must be a folder, but '" + name + "' is a file");
+  }
+
+  static std::string all_endings() {
+    std::string all;
+    for (const ExporterEntry& entry : exporters()) {
+      for (const std::string_view ending : endings_of(entry))
+        all += (all.empty() ? "" : ", ") + std::string(ending);
+    }
+    return all;
   }
 
   bool is_folder() const { return output.ends_with('/'); }
 
   /// Processes that use CUDA leave a spool, even if there is nothing in it.
-  std::string why_nothing(const CollectedRun& program) const {
+  std::string why_nothing(const CollectedRun& program, const SpoolFolder& folder) const {
+    if (program.folder_is_gone)
+      return "the program removed or renamed the folder of the recording, '" + folder.path() + "'";
     if (program.spools.empty()) return "the program used no CUDA";
+    if (was_cut_off)
+      return "the program closed the recorder's file, or was ended before anything was written";
     if (!steps.empty()) return "no range of the program marked a step of --steps " + steps;
     if (profiler_api) return "the program never called cudaProfilerStart, as --profiler-api asks";
     if (!start_after.empty()) return "the program ended before --start-after " + start_after;
@@ -201,7 +233,7 @@ struct CollectCommand {
   /// Those of processes that used a GPU; of all, if none did. `problem` gets what kept the first
   /// one from being recorded.
   std::vector<Recorded> read(const CollectedRun& program, SpoolFolder& folder,
-                             std::string& problem) const {
+                             std::string& problem) {
     const Progress progress("converting the recording", quiet);
     std::vector<Recorded> all;
     for (const std::string& spool : program.spools) {
@@ -211,6 +243,7 @@ struct CollectCommand {
           all.push_back(std::move(one));
         } else if (problem.empty()) {
           problem = first_problem(one.trace);
+          was_cut_off = was_cut_off || ended_early(one.trace);
         }
       } catch (const TraceError& error) {
         std::cerr << "foretrace: " << error.what() << '\n';
@@ -233,6 +266,13 @@ struct CollectCommand {
     return {};
   }
 
+  static bool ended_early(const Trace& trace) {
+    const auto& notes = trace.notes.all();
+    return std::any_of(notes.begin(), notes.end(), [](const Note& note) {
+      return note.text.starts_with("the program ended without ending the recording");
+    });
+  }
+
   static void tell_problems(const Trace& trace) {
     for (const Note& note : trace.notes.all()) {
       if (note.severity != Severity::warning) continue;
@@ -252,11 +292,18 @@ struct CollectCommand {
       for (std::size_t i = 0; i < all.size(); ++i)
         write_one(all[i].trace, (ranks / name_of(all, i)).string());
       tell_others(ranks, names);
-    } catch (const Error&) {
-      folder.keep();
-      std::cerr << "foretrace: the recording is kept in " << folder.path() << '\n';
+    } catch (const fs::filesystem_error& error) {
+      keep(folder);
+      throw Error(error.what());
+    } catch (...) {
+      keep(folder);
       throw;
     }
+  }
+
+  static void keep(SpoolFolder& folder) {
+    folder.keep();
+    std::cerr << "foretrace: the recording is kept in " << folder.path() << '\n';
   }
 
   /// Ranks of a larger job, recorded before, would be read as ranks of this one.

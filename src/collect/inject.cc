@@ -4,31 +4,38 @@
 
 #include "collect/inject.h"
 
+#include "collect/keep_errno.h"
 #include "collect/nvtx.h"
 #include "collect/recorder.h"
 
+using foretrace::collect::KeepErrno;
 using foretrace::collect::Recorder;
 
 extern "C" {
 
 int InitializeInjection() {
+  const KeepErrno keep;
   Recorder::instance().start_cupti();
   return 1;
 }
 
 int InitializeInjectionNvtx2(foretrace::nvtx::GetExportTable get_table) {
+  const KeepErrno keep;
   return foretrace::collect::attach_nvtx(get_table);
 }
 
 int InitializeInjectionNvtx(foretrace::nvtx::GetExportTable get_table) {
+  const KeepErrno keep;
   return foretrace::collect::attach_nvtx(get_table);
 }
 
 int InitializeInjectionNvtxExtension(foretrace::nvtx::ModuleInfo* module) {
+  const KeepErrno keep;
   return foretrace::collect::attach_nvtx_extension(module);
 }
 
 void foretrace_note_block(const foretrace::collect::BlockChange* change) {
+  const KeepErrno keep;
   Recorder& recorder = Recorder::instance();
   // The settings are read when the recorder starts, which this may be.
   if (!recorder.start() || !recorder.settings().records(foretrace::collect::kMemory)) return;

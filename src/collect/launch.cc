@@ -153,35 +153,62 @@ class LeaveSignalsToProgram {
   struct sigaction before_[std::size(kSignals)] = {};
 };
 
-pid_t child = 0;
+/// Signals from a scheduler, from `timeout` or from the user, which are meant for the program.
+/// Those that are ignored stay ignored, here and there, as under nohup.
+constexpr int kPassedOn[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-/// From a scheduler or `timeout`: the program is to end, and we with it, when its spool is read.
+volatile sig_atomic_t child = 0;
+
 extern "C" void pass_on(int signal) {
-  if (child > 0) kill(child, signal);
+  const int before = errno;
+  if (child > 0) kill(static_cast<pid_t>(child), signal);
+  errno = before;
 }
 
-class PassOnTermination {
+/// While it lives, signals wait; none is lost between the start of the program and the moment in
+/// which its number is known.
+class Postponed {
  public:
-  PassOnTermination() {
-    struct sigaction action {};
-    action.sa_handler = pass_on;
-    sigaction(SIGTERM, &action, &before_[0]);
-    sigaction(SIGHUP, &action, &before_[1]);
+  Postponed() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : kPassedOn) sigaddset(&set, signal);
+    pthread_sigmask(SIG_BLOCK, &set, &before_);
   }
-  PassOnTermination(const PassOnTermination&) = delete;
-  PassOnTermination& operator=(const PassOnTermination&) = delete;
-  ~PassOnTermination() {
-    sigaction(SIGTERM, &before_[0], nullptr);
-    sigaction(SIGHUP, &before_[1], nullptr);
-    child = 0;
+  Postponed(const Postponed&) = delete;
+  Postponed& operator=(const Postponed&) = delete;
+  ~Postponed() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_ = {};
+};
+
+class PassOnSignals {
+ public:
+  PassOnSignals() {
+    for (std::size_t i = 0; i < std::size(kPassedOn); ++i) {
+      struct sigaction action {};
+      action.sa_handler = pass_on;
+      sigaction(kPassedOn[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) sigaction(kPassedOn[i], &action, nullptr);
+    }
+  }
+  PassOnSignals(const PassOnSignals&) = delete;
+  PassOnSignals& operator=(const PassOnSignals&) = delete;
+  ~PassOnSignals() {
+    for (std::size_t i = 0; i < std::size(kPassedOn); ++i)
+      sigaction(kPassedOn[i], &before_[i], nullptr);
   }
 
  private:
-  struct sigaction before_[2] = {};
+  struct sigaction before_[std::size(kPassedOn)] = {};
 };
 
+/// The program gets the signals' meanings and mask that we were started with.
 pid_t start(const std::vector<std::string>& command, Environment environment,
-            const sigset_t& defaults) {
+            const sigset_t& defaults, const sigset_t& mask) {
   std::vector<std::string> words = command;
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -189,7 +216,8 @@ pid_t start(const std::vector<std::string>& command, Environment environment,
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   pid_t process = 0;
   const int error = posix_spawnp(&process, arguments[0], nullptr, &attributes, arguments.data(),
                                  environment.pointers().data());
@@ -199,6 +227,12 @@ pid_t start(const std::vector<std::string>& command, Environment environment,
 }
 
 int wait_for(pid_t process) {
+  siginfo_t ended;
+  while (waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOWAIT) < 0 &&
+         errno == EINTR) {
+  }
+  // The number is another process's once it has been waited for.
+  child = 0;
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
@@ -207,7 +241,8 @@ int wait_for(pid_t process) {
 
 std::vector<std::string> files_ending_in(const std::string& folder, std::string_view ending) {
   std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  std::error_code ignored;  // What the program did to the folder is told by folder_is_gone.
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     if (entry.path().string().ends_with(ending)) files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
@@ -227,11 +262,18 @@ CollectedRun collect(const std::vector<std::string>& command, const std::string&
   if (command.empty()) throw Error("there must be a program to record, behind --");
   const Preloadable preload(find_part("libforetrace_preload.so"));
   const LeaveSignalsToProgram keyboard;
-  const PassOnTermination termination;
-  child = start(command, environment_of(fs::absolute(folder).string(), options, preload),
-                keyboard.defaults());
+  const PassOnSignals passed_on;
+  pid_t process = 0;
+  {
+    const Postponed signals;
+    process = start(command, environment_of(fs::absolute(folder).string(), options, preload),
+                    keyboard.defaults(), signals.before());
+    child = process;
+  }
   CollectedRun run;
-  run.status = wait_for(child);
+  run.status = wait_for(process);
+  std::error_code ignored;
+  run.folder_is_gone = !fs::is_directory(folder, ignored);
   run.spools = files_ending_in(folder, ".spool");
   run.snapshots = files_ending_in(folder, ".pickle");
   return run;

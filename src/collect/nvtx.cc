@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "collect/keep_errno.h"
 #include "collect/payload.h"
 #include "collect/recorder.h"
 
@@ -217,37 +218,37 @@ void name_thread(std::uint32_t thread, const char* name) {
   recorder.writer().write_row(row);
 }
 
-template <class Function>
-void set(nvtx::FunctionTable table, unsigned int size, std::uint32_t slot, Function* function) {
+template <auto function>
+void set(nvtx::FunctionTable table, unsigned int size, std::uint32_t slot) {
   if (slot < size && table[slot] != nullptr)
-    *table[slot] = reinterpret_cast<nvtx::FunctionPointer>(function);
+    *table[slot] = reinterpret_cast<nvtx::FunctionPointer>(Wrapped<function>::call);
 }
 
 void set_core(nvtx::FunctionTable table, unsigned int size) {
-  set(table, size, nvtx::kMarkEx, core_mark_ex);
-  set(table, size, nvtx::kMarkA, core_mark);
-  set(table, size, nvtx::kMarkW, core_mark_wide);
-  set(table, size, nvtx::kRangeStartEx, core_start_ex);
-  set(table, size, nvtx::kRangeStartA, core_start);
-  set(table, size, nvtx::kRangeStartW, core_start_wide);
-  set(table, size, nvtx::kRangeEnd, core_end);
-  set(table, size, nvtx::kRangePushEx, core_push_ex);
-  set(table, size, nvtx::kRangePushA, core_push);
-  set(table, size, nvtx::kRangePushW, core_push_wide);
-  set(table, size, nvtx::kRangePop, core_pop);
-  set(table, size, nvtx::kNameThreadA, name_thread);
+  set<core_mark_ex>(table, size, nvtx::kMarkEx);
+  set<core_mark>(table, size, nvtx::kMarkA);
+  set<core_mark_wide>(table, size, nvtx::kMarkW);
+  set<core_start_ex>(table, size, nvtx::kRangeStartEx);
+  set<core_start>(table, size, nvtx::kRangeStartA);
+  set<core_start_wide>(table, size, nvtx::kRangeStartW);
+  set<core_end>(table, size, nvtx::kRangeEnd);
+  set<core_push_ex>(table, size, nvtx::kRangePushEx);
+  set<core_push>(table, size, nvtx::kRangePushA);
+  set<core_push_wide>(table, size, nvtx::kRangePushW);
+  set<core_pop>(table, size, nvtx::kRangePop);
+  set<name_thread>(table, size, nvtx::kNameThreadA);
 }
 
 void set_domains(nvtx::FunctionTable table, unsigned int size) {
-  set(table, size, nvtx::kDomainMarkEx, domain_mark);
-  set(table, size, nvtx::kDomainRangeStartEx, domain_start);
-  set(table, size, nvtx::kDomainRangeEnd, domain_end);
-  set(table, size, nvtx::kDomainRangePushEx, domain_push);
-  set(table, size, nvtx::kDomainRangePop, domain_pop);
-  set(table, size, nvtx::kDomainRegisterStringA, register_string);
-  set(table, size, nvtx::kDomainRegisterStringW, register_wide_string);
-  set(table, size, nvtx::kDomainCreateA, create_domain);
-  set(table, size, nvtx::kDomainCreateW, create_wide_domain);
+  set<domain_mark>(table, size, nvtx::kDomainMarkEx);
+  set<domain_start>(table, size, nvtx::kDomainRangeStartEx);
+  set<domain_end>(table, size, nvtx::kDomainRangeEnd);
+  set<domain_push>(table, size, nvtx::kDomainRangePushEx);
+  set<domain_pop>(table, size, nvtx::kDomainRangePop);
+  set<register_string>(table, size, nvtx::kDomainRegisterStringA);
+  set<register_wide_string>(table, size, nvtx::kDomainRegisterStringW);
+  set<create_domain>(table, size, nvtx::kDomainCreateA);
+  set<create_wide_domain>(table, size, nvtx::kDomainCreateW);
 }
 
 }  // namespace
@@ -273,14 +274,14 @@ int attach_nvtx_extension(nvtx::ModuleInfo* module) {
   const auto fill = [&](std::size_t slot, auto* function) {
     if (slot < segment.slot_count) segment.slots[slot] = reinterpret_cast<std::intptr_t>(function);
   };
-  fill(nvtx::kSchemaRegister, schema_register);
-  fill(nvtx::kEnumRegister, enum_register);
-  fill(nvtx::kMarkPayload, payload_mark);
-  fill(nvtx::kRangePushPayload, payload_push);
-  fill(nvtx::kRangePopPayload, payload_pop);
-  fill(nvtx::kRangeStartPayload, payload_start);
-  fill(nvtx::kRangeEndPayload, payload_end);
-  fill(nvtx::kDomainIsEnabled, domain_is_enabled);
+  fill(nvtx::kSchemaRegister, Wrapped<schema_register>::call);
+  fill(nvtx::kEnumRegister, Wrapped<enum_register>::call);
+  fill(nvtx::kMarkPayload, Wrapped<payload_mark>::call);
+  fill(nvtx::kRangePushPayload, Wrapped<payload_push>::call);
+  fill(nvtx::kRangePopPayload, Wrapped<payload_pop>::call);
+  fill(nvtx::kRangeStartPayload, Wrapped<payload_start>::call);
+  fill(nvtx::kRangeEndPayload, Wrapped<payload_end>::call);
+  fill(nvtx::kDomainIsEnabled, Wrapped<domain_is_enabled>::call);
   return 1;
 }
 

@@ -17,6 +17,14 @@
 
 #include "collect/cupti_abi.h"
 #include "collect/inject.h"
+#include "collect/keep_errno.h"
+#include "collect/standard_error.h"
+
+/// What standard error was when the program started; the recording library, which comes later,
+/// asks for it.
+extern "C" __attribute__((visibility("default")))
+const foretrace::collect::FileIdentity foretrace_standard_error =
+    foretrace::collect::FileIdentity::of(STDERR_FILENO);
 
 namespace {
 
@@ -57,6 +65,7 @@ struct Change {
 };
 
 void note(const Change& change) {
+  const foretrace::collect::KeepErrno keep;
   static std::atomic<NoteBlock> recording{nullptr};
   NoteBlock found = recording.load(std::memory_order_relaxed);
   if (found == nullptr) {
@@ -72,6 +81,7 @@ void note(const Change& change) {
 }
 
 bool recording_holds_cupti() {
+  const foretrace::collect::KeepErrno keep;
   const auto holds = of_recording<HoldsCupti>("foretrace_holds_cupti");
   return holds != nullptr && holds() == 1;
 }
@@ -82,10 +92,11 @@ void warn_once() {
   constexpr std::string_view kText =
       "foretrace: another profiler asked for CUPTI and was refused, as this program is being "
       "recorded\n";
-  static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
+  foretrace::collect::tell(kText, foretrace_standard_error);
 }
 
 foretrace::cupti::Result refuse() {
+  const foretrace::collect::KeepErrno keep;
   warn_once();
   return foretrace::cupti::kMultipleSubscribers;
 }

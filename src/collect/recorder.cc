@@ -1,6 +1,6 @@
 #include "collect/recorder.h"
 
-#include <fcntl.h>
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +12,7 @@
 #include <new>
 
 #include "collect/locked.h"
+#include "collect/standard_error.h"
 
 namespace foretrace::collect {
 
@@ -22,6 +23,12 @@ std::uint64_t read_clock(clockid_t clock) {
   clock_gettime(clock, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// The preloaded library was there when the program started; this one came later.
+const FileIdentity& standard_error_at_start() {
+  const void* found = dlsym(RTLD_DEFAULT, "foretrace_standard_error");
+  return found == nullptr ? standard_error_at_load : *static_cast<const FileIdentity*>(found);
 }
 
 }  // namespace
@@ -41,7 +48,7 @@ void Recorder::say(const char* problem, const char* cure) {
       std::snprintf(line, sizeof line, "foretrace: nothing is recorded in process %d: %s%s%s\n",
                     getpid(), problem, *cure == '\0' ? "" : "; ", cure);
   if (length > static_cast<int>(sizeof line) - 1) length = sizeof line - 1;
-  static_cast<void>(!::write(STDERR_FILENO, line, static_cast<std::size_t>(length)));
+  tell({line, static_cast<std::size_t>(length)}, standard_error_at_start());
   writer_.write_fact("problem", problem);
 }
 
@@ -51,6 +58,7 @@ bool Recorder::start() {
   if (tried_.load(std::memory_order_relaxed)) return is_alive();
   settings_ = read_settings();
   started_ = now();
+  process_ = getpid();
   if (settings_.spool_folder != nullptr) {
     if (const int error = writer_.open(settings_.spool_folder); error != 0) {
       char problem[512];
@@ -81,7 +89,8 @@ void Recorder::start_flusher() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread{};
-  if (pthread_create(&thread, nullptr, flusher_main, this) == 0) {
+  has_flusher_ = pthread_create(&thread, nullptr, flusher_main, this) == 0;
+  if (has_flusher_) {
     pthread_setname_np(thread, "foretrace");
     pthread_detach(thread);
   } else {
@@ -118,13 +127,14 @@ void Recorder::run_flusher() {
     }
     if (!stopping_) flush(false);
   }
+  end_recording();
+  const Locked lock(wake_mutex_);
+  has_ended_ = true;
+  pthread_cond_broadcast(&ended_);
 }
 
 void Recorder::flush(bool force) {
-  // CUPTI has been seen to hang while it flushes. The program must be able to end all the same.
-  constexpr int kPatience = 5;
-  const Locked lock(flush_mutex_, kPatience);
-  if (!lock.holds() || !is_alive()) return;
+  if (!is_alive()) return;
   if (holds_cupti_) {
     const cupti::Result result = cupti_.flush_all(force ? cupti::kForceFlush : 0);
     if (force && result != cupti::kSuccess)
@@ -148,16 +158,43 @@ void Recorder::come_first_at_exit() {
 
 void Recorder::on_exit() { instance().finish(); }
 
+/// The flusher ends the recording, and the program waits for it: but CUPTI has been seen to hang
+/// while it flushes, disks hang, and the thread that calls exit() in a handler of a signal may hold
+/// any lock. The program must be able to end all the same.
 void Recorder::finish() {
-  if (!is_alive()) return;
-  stopping_ = true;
-  {
-    const Locked lock(wake_mutex_);
-    pthread_cond_broadcast(&wake_);
+  // A child made without fork()'s handlers has neither the flusher nor the file.
+  if (!is_alive() || getpid() != process_ || stopping_.exchange(true)) return;
+  const std::uint64_t patience = std::uint64_t{settings_.exit_ms} * 1'000'000;
+  const std::uint64_t start = now();
+  // What is left after the rows, the counters above all, has half as much again.
+  writer_.hurry(start + patience, start + patience / 2 * 3);
+  if (!has_flusher_) return end_recording();
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += static_cast<time_t>(patience / 2 * 3 / 1'000'000'000 + 1);
+  const Locked lock(wake_mutex_);
+  pthread_cond_broadcast(&wake_);
+  while (!has_ended_ && pthread_cond_timedwait(&ended_, &wake_mutex_, &until) == 0) {
   }
+  alive_ = false;
+}
+
+void Recorder::end_recording() {
   flush(true);
   alive_ = false;
   writer_.finish();
+  say_if_gone();
+}
+
+void Recorder::say_if_gone() {
+  if (!writer_.is_gone()) return;
+  char line[256];
+  const int length = std::snprintf(line, sizeof line,
+                                   "foretrace: process %d closed the recorder's file, which cannot "
+                                   "be opened again: %llu records "
+                                   "are lost\n",
+                                   getpid(), static_cast<unsigned long long>(writer_.lost()));
+  tell({line, static_cast<std::size_t>(length)}, standard_error_at_start());
 }
 
 void Recorder::on_fork() {

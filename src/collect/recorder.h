@@ -5,7 +5,11 @@
 //
 //     threads of the program   take buffers, and log ranges, blocks and graph nodes
 //     CUPTI's own thread       gives filled buffers back: they are decoded and written at once
-//     the flusher              once a second: fetches what is ready, drains logs, writes counters
+//     the flusher              once a second: fetches what is ready, drains logs, writes counters;
+//                              at the end of the program all that is left
+//     the thread of files      opens, writes and closes files, out of the program's reach
+//
+// Both threads of ours block every signal, so that the program's handlers never run on them.
 //
 // After a fork the child records nothing, because CUPTI does not work there and the spool is the
 // parent's.
@@ -17,6 +21,7 @@
 
 #include "collect/buffers.h"
 #include "collect/cupti_library.h"
+#include "collect/raw_dump.h"
 #include "collect/settings.h"
 #include "collect/spool_writer.h"
 #include "collect/thread_log.h"
@@ -62,9 +67,10 @@ class Recorder {
   void close_window();
   void check_window();
   void flush(bool force);
+  void end_recording();
+  void say_if_gone();
   void write_clocks();
   void write_facts();
-  void dump_raw(const std::uint8_t* buffer, std::size_t valid);
   void take_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
   void decode_buffer(std::uint8_t* buffer, std::size_t valid);
   void name_call(std::uint32_t domain, std::uint32_t id);
@@ -97,17 +103,20 @@ class Recorder {
   std::atomic<bool> window_over_{false};
   std::atomic<Wanted> wanted_{Wanted::nothing};
   std::atomic<bool> stopping_{false};
+  bool has_flusher_ = false;
+  bool has_ended_ = false;  ///< Guarded by wake_mutex_, as ended_ is.
   std::atomic<int> exit_handlers_{0};
   std::atomic<bool> told_unreadable_{false};
   std::uint64_t started_ = 0;
   std::atomic<std::uint64_t> opened_{0};
   pthread_mutex_t start_mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_t flush_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t window_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t wake_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
+  pthread_cond_t ended_ = PTHREAD_COND_INITIALIZER;
   std::atomic<std::uint64_t> named_calls_[2][64] = {};  ///< A bit for each number below 4096.
-  int raw_file_ = -1;
+  RawDump raw_dump_;
+  pid_t process_ = 0;
 };
 
 }  // namespace foretrace::collect

@@ -1,14 +1,12 @@
 // What the recorder asks of CUPTI, and what CUPTI calls.
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 
 #include "collect/decode.h"
+#include "collect/keep_errno.h"
 #include "collect/recorder.h"
 
 namespace foretrace::collect {
@@ -51,12 +49,7 @@ void Recorder::start_cupti() {
     return say(problem, "");
   }
   if (!subscribe()) return;
-  if (settings_.raw_file != nullptr) {
-    raw_file_ = ::open(settings_.raw_file, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
-    const std::uint32_t head[2] = {version_, 0};
-    static_cast<void>(!::write(raw_file_, "FTRCRAW1", 8));
-    static_cast<void>(!::write(raw_file_, head, sizeof head));
-  }
+  if (settings_.raw_file != nullptr) raw_dump_.open(writer_.files, settings_.raw_file, version_);
   buffers_.set_limits(settings_.buffers, settings_.buffer_bytes);
   if (version_ < cupti::kVersionWithoutBufferCrash) buffers_.always_give();
   cupti_.set_thread_id_type(cupti::kSystemThreadIds);
@@ -126,6 +119,7 @@ void Recorder::listen() {
 }
 
 void Recorder::on_callback(void* user, cupti::Domain domain, std::uint32_t id, const void* data) {
+  const KeepErrno keep;
   auto& recorder = *static_cast<Recorder*>(user);
   if (!recorder.is_alive() || data == nullptr) return;
   if (domain == cupti::Domain::driver || domain == cupti::Domain::runtime) {
@@ -166,6 +160,7 @@ void Recorder::note_graph(std::uint32_t id, const cupti::GraphData& graph) {
 }
 
 void Recorder::on_request(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+  const KeepErrno keep;
   Recorder& recorder = instance();
   recorder.come_first_at_exit();
   *most = 0;
@@ -175,6 +170,7 @@ void Recorder::on_request(std::uint8_t** buffer, std::size_t* size, std::size_t*
 
 void Recorder::on_complete(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
                            std::size_t valid) {
+  const KeepErrno keep;
   instance().take_buffer(context, stream, buffer, valid);
 }
 
@@ -182,7 +178,7 @@ void Recorder::take_buffer(void* context, std::uint32_t stream, std::uint8_t* bu
                            std::size_t valid) {
   if (buffer != nullptr && is_alive()) {
     if (valid > 0) {
-      if (raw_file_ >= 0) dump_raw(buffer, valid);
+      raw_dump_.add(cupti_, buffer, valid);
       decode_buffer(buffer, valid);
     }
     std::size_t dropped = 0;
@@ -222,10 +218,10 @@ void Recorder::decode_buffer(std::uint8_t* buffer, std::size_t valid) {
       name_call(0, reinterpret_cast<const cupti::Api*>(current)->callback);
     }
     if (used + kMostRowBytes <= kBatch) continue;
-    writer_.write_rows(rows, used, count);
+    writer_.write_rows(rows, used, count, SpoolWriter::Patience::of_recorder);
     used = count = 0;
   }
-  if (rows != nullptr) writer_.write_rows(rows, used, count);
+  if (rows != nullptr) writer_.write_rows(rows, used, count, SpoolWriter::Patience::of_recorder);
   if (result != cupti::kMaxLimitReached) note_unreadable();
   writer_.untimed += untimed;
   std::free(rows);
@@ -252,40 +248,6 @@ void Recorder::name_call(std::uint32_t runtime, std::uint32_t id) {
   row.callback = id;
   row.name = writer_.texts.number(name);
   writer_.write_row(row);
-}
-
-namespace {
-
-struct RawEntry {
-  std::uint32_t type;  ///< 1 text, 2 buffer.
-  std::uint32_t bytes;
-  std::uint64_t address;
-};
-
-void write_raw(int file, std::uint32_t type, const void* bytes, std::size_t size,
-               std::uint64_t address) {
-  static constexpr char kZeros[8] = {};
-  const RawEntry entry{type, static_cast<std::uint32_t>(size), address};
-  static_cast<void>(!::write(file, &entry, sizeof entry));
-  static_cast<void>(!::write(file, bytes, size));
-  static_cast<void>(!::write(file, kZeros, (8 - size % 8) % 8));
-}
-
-}  // namespace
-
-void Recorder::dump_raw(const std::uint8_t* buffer, std::size_t valid) {
-  cupti::Activity* record = nullptr;
-  auto* bytes = const_cast<std::uint8_t*>(buffer);
-  while (cupti_.next_record(bytes, valid, &record) == cupti::kSuccess) {
-    const char* name = nullptr;
-    if (record->kind == cupti::Kind::concurrent_kernel)
-      name = reinterpret_cast<const cupti::Kernel*>(record)->name;
-    if (record->kind == cupti::Kind::device)
-      name = reinterpret_cast<const cupti::Device*>(record)->name;
-    if (name == nullptr) continue;
-    write_raw(raw_file_, 1, name, std::strlen(name), reinterpret_cast<std::uintptr_t>(name));
-  }
-  write_raw(raw_file_, 2, buffer, valid, 0);
 }
 
 }  // namespace foretrace::collect

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -24,20 +25,21 @@ const char* first_set(std::initializer_list<const char*> variables) {
   return nullptr;
 }
 
-/// The command line with blanks between its words.
-std::string_view command_line(std::array<char, 2048>& room) {
-  const int file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  const ssize_t size = ::read(file, room.data(), room.size());
-  ::close(file);
-  if (size <= 0) return {};
-  std::string_view text(room.data(), static_cast<std::size_t>(size));
-  while (!text.empty() && text.back() == '\0') text.remove_suffix(1);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (room[i] == '\0') room[i] = ' ';
+/// The command line with blanks between its words; read on the thread of files.
+struct CommandLine {
+  std::array<char, 2048> room;
+  std::size_t size;
+
+  void read() {
+    const int file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    const ssize_t found = ::read(file, room.data(), room.size());
+    ::close(file);
+    size = found < 0 ? 0 : static_cast<std::size_t>(found);
+    while (size > 0 && room[size - 1] == '\0') --size;
+    std::replace(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(size), '\0', ' ');
   }
-  return text;
-}
+};
 
 }  // namespace
 
@@ -52,8 +54,11 @@ void Recorder::write_facts() {
   fact("world_size", first_set({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
   fact("visible_devices", std::getenv("CUDA_VISIBLE_DEVICES"));
   fact("recorded", std::getenv("FORETRACE_RECORD"));
-  std::array<char, 2048> room{};
-  writer_.write_fact("command", command_line(room));
+  static CommandLine command;
+  const bool known =
+      writer_.files.run([] {}, [](void* line) { static_cast<CommandLine*>(line)->read(); },
+                        &command, FileThread::Patience::of_program);
+  if (known) writer_.write_fact("command", std::string_view(command.room.data(), command.size));
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) == 0) fact("host", host.data());
 }

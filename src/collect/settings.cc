@@ -68,6 +68,7 @@ Settings read_settings() {
   read_steps(settings);
   settings.by_profiler_api = number("FORETRACE_PROFILER_API", 0) == 1;
   settings.flush_ms = static_cast<std::uint32_t>(number("FORETRACE_FLUSH_MS", 1000, 1));
+  settings.exit_ms = static_cast<std::uint32_t>(number("FORETRACE_EXIT_MS", settings.exit_ms));
   settings.buffers = static_cast<std::uint32_t>(number("FORETRACE_BUFFERS", 64, 1));
   settings.buffer_bytes =
       static_cast<std::size_t>(number("FORETRACE_BUFFER_BYTES", settings.buffer_bytes, 1024)) / 8 *

@@ -15,6 +15,8 @@
 //     FORETRACE_FLUSH_MS      how often records are fetched and written; 1000
 //     FORETRACE_BUFFERS       most buffers given to CUPTI at a time; 64
 //     FORETRACE_BUFFER_BYTES  size of each; 4194304
+//     FORETRACE_EXIT_MS       for how long the end of the program may wait until the disk has taken
+//                             what is left; 10000. The rest is counted as lost
 //     FORETRACE_RAW           file that receives CUPTI's buffers as they come (for tests)
 //     FORETRACE_CUPTI         path of libcupti where it is not found by itself
 //
@@ -47,6 +49,7 @@ struct Settings {
   std::uint64_t last_step = 0;
   bool by_profiler_api = false;
   std::uint32_t flush_ms = 1000;
+  std::uint32_t exit_ms = 10'000;
   std::uint32_t buffers = 64;
   std::size_t buffer_bytes = std::size_t{4} << 20;
   const char* raw_file = nullptr;

@@ -1,16 +1,14 @@
 #include "collect/spool_writer.h"
 
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "foretrace/crc32c.h"
 
@@ -18,70 +16,112 @@ namespace foretrace::collect {
 
 namespace {
 
-/// A write beyond the limit on the size of files raises a signal that ends the program; it must
-/// not, because of us.
-class NoFileSizeSignal {
- public:
-  NoFileSizeSignal() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
-  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
-  ~NoFileSizeSignal() {
-    if (sigismember(&before_, SIGXFSZ) == 1) return;
-    const timespec at_once{};
-    while (sigtimedwait(&signal_, nullptr, &at_once) > 0) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
+constexpr auto kNothingToPrepare = [] {};
 
- private:
-  sigset_t signal_;
-  sigset_t before_;
-};
+std::uint64_t monotonic_now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// A smaller piece may still find room.
+bool wants_room(int error) { return error == ENOSPC || error == EFBIG || error == EDQUOT; }
+
+/// Of the first `count` rows.
+std::size_t bytes_of(const char* rows, std::uint32_t count) {
+  std::size_t bytes = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    spool::RowKind kind{};
+    std::memcpy(&kind, rows + bytes, sizeof kind);
+    bytes += spool::row_bytes(kind);
+  }
+  return bytes;
+}
 
 }  // namespace
 
-int SpoolWriter::open(const char* folder) {
-  const std::lock_guard lock(mutex_);
-  char path[PATH_MAX];
-  const int length = std::snprintf(path, sizeof path, "%s/%d.spool", folder, getpid());
-  if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) return ENAMETOOLONG;
-  const int file = ::open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
-  if (file < 0) return errno;
-  file_ = file;
-  end_ = spool::kHeaderBytes;
-  static constexpr std::array<char, spool::kHeaderBytes> kPage{};
-  const NoFileSizeSignal guard;
-  if (!write_at(kPage.data(), kPage.size(), 0)) {
-    const int error = static_cast<int>(disk_error_);
-    ::close(file);
-    ::unlink(path);
-    file_ = -1;
-    return error;
-  }
-  write_locked_header(spool::State::recording);
-  return 0;
+template <void (SpoolWriter::*task)(), class Prepare>
+bool SpoolWriter::run(const Prepare& prepare, Patience patience) {
+  return files.run(
+      prepare, [](void* self) { (static_cast<SpoolWriter*>(self)->*task)(); }, this, patience);
 }
 
-void SpoolWriter::write_rows(const char* rows, std::size_t bytes, std::uint32_t count) {
-  if (count == 0) return;
-  const std::lock_guard lock(mutex_);
-  if (!is_open()) return;
-  const NoFileSizeSignal guard;
-  if (write_texts() && write_chunk(spool::ChunkKind::rows, rows, bytes, count)) {
-    rows_ += count;
-  } else {
-    lost_ += count;
+int SpoolWriter::open(const char* folder) {
+  const int length = std::snprintf(path_, sizeof path_, "%s/%d.spool", folder, getpid());
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof path_) return ENAMETOOLONG;
+  if (const int error = files.start(); error != 0) return error;
+  if (!run<&SpoolWriter::create>(kNothingToPrepare, Patience::of_recorder)) return ETIMEDOUT;
+  return create_error_;
+}
+
+void SpoolWriter::create() {
+  create_error_ = file_.create(path_);
+  if (create_error_ != 0) return;
+  end_ = spool::kHeaderBytes;
+  static constexpr std::array<char, spool::kHeaderBytes> kPage{};
+  create_error_ = file_.write_at(kPage.data(), kPage.size(), 0);
+  if (create_error_ != 0) {
+    file_.close();
+    ::unlink(path_);
+    return;
   }
+  is_open_ = true;
+  write_header_as(spool::State::recording);
+}
+
+/// Copies what the caller has, which may be gone before it is written.
+bool SpoolWriter::stage(const char* bytes, std::size_t size, std::uint32_t count) {
+  staged_bytes_ = 0;
+  staged_count_ = count;
+  if (size > staged_room_) {
+    auto* larger = static_cast<char*>(std::realloc(staged_, size));
+    if (larger == nullptr) return false;
+    staged_ = larger;
+    staged_room_ = size;
+  }
+  std::memcpy(staged_, bytes, size);
+  staged_bytes_ = size;
+  return true;
+}
+
+void SpoolWriter::write_rows(const char* rows, std::size_t bytes, std::uint32_t count,
+                             Patience patience) {
+  if (count == 0 || !is_open()) return;
+  const bool late = rows_until_ != UINT64_MAX && monotonic_now() >= rows_until_;
+  const auto copy = [&] { stage(rows, bytes, count); };
+  if (late || !run<&SpoolWriter::put_rows>(copy, patience)) lost_ += count;
+}
+
+/// Where a disk is nearly full, as many rows as it has room for.
+void SpoolWriter::put_rows() {
+  const char* at = staged_;
+  std::uint32_t left = staged_bytes_ == 0 ? 0 : staged_count_;
+  const std::uint32_t unstaged = staged_count_ - left;
+  std::uint32_t at_once = left;
+  bool is_tight = false;
+  int error = put_texts();
+  while (left > 0 && error == 0) {
+    const std::uint32_t count = std::min(left, at_once);
+    const std::size_t bytes = bytes_of(at, count);
+    error = put_chunk(spool::ChunkKind::rows, at, bytes, count);
+    if (error == 0) {
+      rows_ += count;
+      left -= count;
+      at += bytes;
+    } else if (wants_room(error) && at_once > 1) {
+      is_tight = true;
+      error = 0;
+    }
+    if (is_tight) at_once = std::max(at_once / 2, 1U);
+  }
+  lost_ += left + unstaged;
 }
 
 void SpoolWriter::write_fact(std::string_view key, std::string_view value) {
   constexpr std::size_t kMost = 4096;
   value = value.substr(0, kMost - 256);
-  if (key.size() > 200) return;
+  if (key.size() > 200 || !is_open()) return;
   std::array<char, kMost> body{};
   const auto key_size = static_cast<std::uint32_t>(key.size());
   const auto value_size = static_cast<std::uint32_t>(value.size());
@@ -89,25 +129,28 @@ void SpoolWriter::write_fact(std::string_view key, std::string_view value) {
   std::memcpy(body.data() + 4, &value_size, 4);
   std::memcpy(body.data() + 8, key.data(), key.size());
   std::memcpy(body.data() + 8 + key.size(), value.data(), value.size());
-  const std::lock_guard lock(mutex_);
-  if (!is_open()) return;
-  const NoFileSizeSignal guard;
-  write_chunk(spool::ChunkKind::facts, body.data(), (8 + key.size() + value.size() + 7) / 8 * 8, 1);
+  const std::size_t size = (8 + key.size() + value.size() + 7) / 8 * 8;
+  run<&SpoolWriter::put_fact>([&] { stage(body.data(), size, 1); }, Patience::of_program);
 }
 
-bool SpoolWriter::write_texts() {
+void SpoolWriter::put_fact() {
+  if (staged_bytes_ > 0) put_chunk(spool::ChunkKind::facts, staged_, staged_bytes_, 1);
+}
+
+int SpoolWriter::put_texts() {
   for (;;) {
     if (unwritten_.bytes == nullptr) unwritten_ = texts.take_new();
-    if (unwritten_.bytes == nullptr) return true;
-    if (!write_chunk(spool::ChunkKind::texts, unwritten_.bytes, unwritten_.size, unwritten_.count))
-      return false;
+    if (unwritten_.bytes == nullptr) return 0;
+    const int error =
+        put_chunk(spool::ChunkKind::texts, unwritten_.bytes, unwritten_.size, unwritten_.count);
+    if (error != 0) return error;
     std::free(unwritten_.bytes);
     unwritten_ = {};
   }
 }
 
-bool SpoolWriter::write_chunk(spool::ChunkKind kind, const char* body, std::size_t bytes,
-                              std::uint32_t count) {
+int SpoolWriter::put_chunk(spool::ChunkKind kind, const char* body, std::size_t bytes,
+                           std::uint32_t count) {
   spool::ChunkHeader header;
   header.kind = kind;
   header.count = count;
@@ -115,31 +158,20 @@ bool SpoolWriter::write_chunk(spool::ChunkKind kind, const char* body, std::size
   header.body_crc = crc32c(body, bytes);
   header.head_crc = crc32c(&header, offsetof(spool::ChunkHeader, head_crc));
   // The header comes last: until it is there, the chunk is not.
-  if (!write_at(body, bytes, end_ + sizeof header) ||
-      !write_at(reinterpret_cast<const char*>(&header), sizeof header, end_)) {
-    static_cast<void>(::ftruncate(file_, static_cast<off_t>(end_)));
-    return false;
+  int error = file_.write_at(body, bytes, end_ + sizeof header);
+  if (error == 0)
+    error = file_.write_at(reinterpret_cast<const char*>(&header), sizeof header, end_);
+  if (error == 0) {
+    end_ += sizeof header + bytes;
+    return 0;
   }
-  end_ += sizeof header + bytes;
-  return true;
+  if (disk_error_ == 0) disk_error_ = static_cast<std::uint32_t>(error);
+  file_.cut(end_);
+  is_gone_ = file_.is_gone();
+  return error;
 }
 
-bool SpoolWriter::write_at(const char* bytes, std::size_t size, std::uint64_t offset) {
-  while (size > 0) {
-    const ssize_t written = ::pwrite(file_, bytes, size, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      if (disk_error_ == 0) disk_error_ = static_cast<std::uint32_t>(written < 0 ? errno : ENOSPC);
-      return false;
-    }
-    bytes += written;
-    size -= static_cast<std::size_t>(written);
-    offset += static_cast<std::uint64_t>(written);
-  }
-  return true;
-}
-
-void SpoolWriter::write_locked_header(spool::State state) {
+void SpoolWriter::write_header_as(spool::State state) {
   spool::Header header;
   header.state = state;
   header.process = static_cast<std::uint64_t>(getpid());
@@ -154,31 +186,38 @@ void SpoolWriter::write_locked_header(spool::State state) {
   header.discarded_records = discarded_records;
   header.disk_error = disk_error_;
   header.cupti_error = cupti_error;
-  write_at(reinterpret_cast<const char*>(&header), sizeof header, 0);
+  file_.write_at(reinterpret_cast<const char*>(&header), sizeof header, 0);
+  is_gone_ = file_.is_gone();
 }
 
 void SpoolWriter::write_header() {
-  const std::lock_guard lock(mutex_);
-  if (!is_open()) return;
-  const NoFileSizeSignal guard;
-  write_texts();
-  write_locked_header(spool::State::recording);
+  if (is_open()) run<&SpoolWriter::put_header>(kNothingToPrepare, Patience::of_recorder);
+}
+
+void SpoolWriter::put_header() {
+  put_texts();
+  write_header_as(spool::State::recording);
 }
 
 void SpoolWriter::finish() {
-  const std::lock_guard lock(mutex_);
-  if (!is_open()) return;
-  const NoFileSizeSignal guard;
-  write_texts();
-  write_locked_header(spool::State::finished);
-  ::close(file_);
-  file_ = -1;
+  if (is_open()) run<&SpoolWriter::put_end>(kNothingToPrepare, Patience::of_recorder);
+}
+
+void SpoolWriter::put_end() {
+  put_texts();
+  write_header_as(spool::State::finished);
+  is_open_ = false;
+  file_.close();
 }
 
 void SpoolWriter::abandon() {
-  // Another thread of the parent may have held the lock; here it is held for ever.
-  const int file = file_.exchange(-1);
-  if (file >= 0) ::close(file);
+  // A thread of the parent may have had its turn with the file; here nobody ever gives it back.
+  if (is_open_.exchange(false) && !files.is_private()) file_.close();
+}
+
+void SpoolWriter::hurry(std::uint64_t rows_until, std::uint64_t until) {
+  rows_until_ = rows_until;
+  files.hurry(until);
 }
 
 }  // namespace foretrace::collect

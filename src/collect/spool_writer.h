@@ -2,13 +2,18 @@
 
 // Appends chunks to the spool of this process. Safe to use from any thread; never throws. What
 // cannot be written is counted, and the file always ends with a whole chunk.
+//
+// The file belongs to a thread of its own (file_thread.h). Callers copy what is to be written and
+// wait until it is, but no longer than a hanging disk deserves.
 
 #include <atomic>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string_view>
 
+#include "collect/file_thread.h"
+#include "collect/own_file.h"
 #include "collect/texts.h"
 #include "foretrace/spool.h"
 
@@ -16,15 +21,17 @@ namespace foretrace::collect {
 
 class SpoolWriter {
  public:
+  using Patience = FileThread::Patience;
+
   /// Creates "<folder>/<process>.spool". Returns 0 or an errno.
   int open(const char* folder);
-  bool is_open() const { return file_.load(std::memory_order_relaxed) >= 0; }
+  bool is_open() const { return is_open_.load(std::memory_order_relaxed); }
 
   /// New texts go in front, so that rows never use a number that is not explained.
-  void write_rows(const char* rows, std::size_t bytes, std::uint32_t count);
+  void write_rows(const char* rows, std::size_t bytes, std::uint32_t count, Patience patience);
   template <class Row>
   void write_row(const Row& row) {
-    write_rows(reinterpret_cast<const char*>(&row), sizeof row, 1);
+    write_rows(reinterpret_cast<const char*>(&row), sizeof row, 1, Patience::of_program);
   }
   void write_fact(std::string_view key, std::string_view value);
   /// Puts counters, and what they count, on disk.
@@ -32,7 +39,14 @@ class SpoolWriter {
   void finish();
   /// After a fork, in the child: forget the file, which is the parent's.
   void abandon();
+  /// The program is to end: rows are counted as lost from `rows_until` on, and nobody waits for the
+  /// disk beyond `until`; both of the monotonic clock.
+  void hurry(std::uint64_t rows_until, std::uint64_t until);
+  /// The program closed the file, and it cannot be opened again.
+  bool is_gone() const { return is_gone_; }
+  std::uint64_t lost() const { return lost_; }
 
+  FileThread files;
   Texts texts;
 
   // What only the recorder knows; see spool::Header.
@@ -45,17 +59,36 @@ class SpoolWriter {
   std::atomic<spool::Clock> device_clock{spool::Clock::monotonic};
 
  private:
-  bool write_chunk(spool::ChunkKind kind, const char* body, std::size_t bytes, std::uint32_t count);
-  bool write_texts();
-  bool write_at(const char* bytes, std::size_t size, std::uint64_t offset);
-  void write_locked_header(spool::State state);
+  template <void (SpoolWriter::*task)(), class Prepare>
+  bool run(const Prepare& prepare, Patience patience);
+  bool stage(const char* bytes, std::size_t size, std::uint32_t count);
 
-  std::mutex mutex_;
-  std::atomic<int> file_{-1};
+  // On the thread of files.
+  void create();
+  void put_rows();
+  void put_fact();
+  void put_header();
+  void put_end();
+  int put_texts();
+  int put_chunk(spool::ChunkKind kind, const char* body, std::size_t bytes, std::uint32_t count);
+  void write_header_as(spool::State state);
+
+  std::atomic<bool> is_open_{false};
+  std::atomic<bool> is_gone_{false};
+  std::atomic<std::uint64_t> lost_{0};
+  std::atomic<std::uint64_t> rows_until_{UINT64_MAX};
+
+  // Of the task under way, and of the thread of files.
+  OwnFile file_;
+  char path_[PATH_MAX] = {};
+  int create_error_ = 0;
+  char* staged_ = nullptr;  ///< Copied from the caller.
+  std::size_t staged_room_ = 0;
+  std::size_t staged_bytes_ = 0;
+  std::uint32_t staged_count_ = 0;
   std::uint64_t end_ = 0;
   Texts::Body unwritten_;  ///< Texts that the disk had no room for.
   std::uint64_t rows_ = 0;
-  std::uint64_t lost_ = 0;
   std::uint32_t disk_error_ = 0;
 };
 

@@ -31,7 +31,8 @@ class ThreadLogs {
         const std::lock_guard log_lock(log->mutex_);
         log->move_to(copy_);
       }
-      log->writer_->write_rows(copy_.bytes, copy_.used, copy_.rows);
+      log->writer_->write_rows(copy_.bytes, copy_.used, copy_.rows,
+                               SpoolWriter::Patience::of_recorder);
     }
     forget_ended();
   }
@@ -91,7 +92,7 @@ void ThreadLog::drain_all() { logs.drain(); }
 void ThreadLog::add(const void* row, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   if (used_ + bytes > kRoom) {
-    writer_->write_rows(bytes_, used_, rows_);
+    writer_->write_rows(bytes_, used_, rows_, SpoolWriter::Patience::of_program);
     used_ = 0;
     rows_ = 0;
   }

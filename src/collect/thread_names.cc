@@ -29,25 +29,40 @@ std::string_view read_name(std::uint32_t thread, char (&room)[64]) {
 }  // namespace
 
 void ThreadNames::write_new(SpoolWriter& writer) {
+  texts_ = &writer.texts;
+  const bool done =
+      writer.files.run([] {}, [](void* self) { static_cast<ThreadNames*>(self)->read(); }, this,
+                       FileThread::Patience::of_recorder);
+  if (!done) return;
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (!known_[i].is_new) continue;
+    known_[i].is_new = false;
+    spool::ThreadName row;
+    row.thread = known_[i].thread;
+    row.name = known_[i].name;
+    writer.write_row(row);
+  }
+}
+
+/// On the thread of files.
+void ThreadNames::read() {
   DIR* tasks = ::opendir("/proc/self/task");
   if (tasks == nullptr) return;
   while (const dirent* task = ::readdir(tasks)) {
     const auto thread = static_cast<std::uint32_t>(std::strtoul(task->d_name, nullptr, 10));
     if (thread == 0) continue;
     char room[64];
-    const std::uint32_t name = writer.texts.number(read_name(thread, room));
-    if (name == 0) continue;
-    std::size_t i = 0;
-    while (i < count_ && known_[i].thread != thread) ++i;
-    if (i == kMost || (i < count_ && known_[i].name == name)) continue;
-    known_[i] = {thread, name};
-    if (i == count_) ++count_;
-    spool::ThreadName row;
-    row.thread = thread;
-    row.name = name;
-    writer.write_row(row);
+    if (const std::uint32_t name = texts_->number(read_name(thread, room))) note(thread, name);
   }
   ::closedir(tasks);
+}
+
+void ThreadNames::note(std::uint32_t thread, std::uint32_t name) {
+  std::size_t i = 0;
+  while (i < count_ && known_[i].thread != thread) ++i;
+  if (i == kMost || (i < count_ && known_[i].name == name)) return;
+  known_[i] = {thread, name, true};
+  if (i == count_) ++count_;
 }
 
 }  // namespace foretrace::collect

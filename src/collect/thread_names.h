@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "collect/spool_writer.h"
@@ -17,9 +18,15 @@ class ThreadNames {
   struct Known {
     std::uint32_t thread;
     std::uint32_t name;
+    bool is_new;
   };
+
+  void read();
+  void note(std::uint32_t thread, std::uint32_t name);
+
   Known known_[kMost] = {};
   std::size_t count_ = 0;
+  Texts* texts_ = nullptr;
 };
 
 }  // namespace foretrace::collect

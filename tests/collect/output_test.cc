@@ -52,6 +52,34 @@ TEST(Output, IsRefusedBeforeTheProgramRuns) {
   EXPECT_EQ(pickle.ended.out, "") << "the program ran";
 }
 
+TEST(Output, AnUnknownEndingIsRefusedWithThoseThatAreAllowed) {
+  for (const char* output : {"out.csv", "out.ftrace.bak", "run.v2"}) {
+    SCOPED_TRACE(output);
+    const Recording recording({.program = {"steps", "3"}, .output = output});
+    EXPECT_EQ(recording.ended.status, 2);
+    for (const char* allowed : {".ftrace", ".json.gz", ".sqlite", ".pftrace", "end in /"})
+      EXPECT_TRUE(says(recording, allowed)) << said(recording);
+    EXPECT_EQ(recording.ended.out, "") << "the program ran";
+    EXPECT_TRUE(fs::is_empty(recording.path(""))) << "something was left behind";
+  }
+}
+
+TEST(Output, APathWithoutAnEndingGetsOurs) {
+  const Recording recording({.program = {"steps", "3"}, .output = "out"});
+  EXPECT_EQ(recording.ended.status, 0) << said(recording);
+  EXPECT_TRUE(fs::exists(recording.path("out.ftrace")));
+}
+
+TEST(Output, AFileWhereTheFolderShouldBeIsRefused) {
+  const Recording first({.program = {"steps", "3"}});
+  const Ended ended = run_program({FORETRACE_BINARY, "collect", "-o", first.path("out.ftrace/"),
+                                   "--", PLAYED_APP, "steps", "3"},
+                                  {{"LD_LIBRARY_PATH", STANDIN_13}});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_NE(ended.err.find("must be a folder"), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.out, "") << "the program ran";
+}
+
 TEST(Output, SaysWhyAPartOfTheProgramHadNothing) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--steps", "20-30"}, "no range of the program marked a step of --steps 20-30"},

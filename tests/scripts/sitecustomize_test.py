@@ -199,6 +199,13 @@ class Sitecustomize(unittest.TestCase):
         self.assertEqual(self.run_program(program, FORETRACE_WARN="1").stderr.count("torch.profiler too"), 1)
         self.assertEqual(self.run_program(program).stderr, "")
 
+    def test_nothing_is_written_to_a_file_at_the_number_of_standard_error(self):
+        path = self.folder / "data"
+        self.run_program("import os\nos.close(2)\nos.open(%r, os.O_CREAT | os.O_WRONLY)\n"
+                         "import torch\ntorch.autograd.profiler.profile(use_cuda=True)\n" % str(path),
+                         FORETRACE_WARN="1", FORETRACE_DEBUG="1")
+        self.assertEqual(path.read_text(), "")
+
     def test_memory_history_ends_in_a_snapshot(self):
         path = self.folder / "memory.pickle"
         calls = self.calls("torch.cuda.init()", FORETRACE_MEMORY_HISTORY="1", FORETRACE_SNAPSHOT=str(path))

@@ -26,12 +26,29 @@ import sys
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
+def standard_error():
+    """Which file it is. A program that closes it may have a file of its own at its number."""
+    try:
+        found = os.fstat(2)
+        return found.st_dev, found.st_ino
+    except Exception:
+        return None
+
+
+STANDARD_ERROR = standard_error()
+
+
+def tell(text):
+    try:
+        if STANDARD_ERROR is not None and standard_error() == STANDARD_ERROR:
+            os.write(2, ("foretrace: %s\n" % text).encode("utf-8", "replace"))
+    except Exception:
+        pass
+
+
 def debug(text):
     if os.environ.get("FORETRACE_DEBUG", "0") not in ("", "0"):
-        try:
-            sys.stderr.write("foretrace: %s\n" % text)
-        except Exception:
-            pass
+        tell(text)
 
 
 def harmless(function):
@@ -266,8 +283,8 @@ class Hooks(object):
         if self.warned or not wanted("FORETRACE_WARN"):
             return
         self.warned = True
-        sys.stderr.write("foretrace: the program uses torch.profiler too, and only one of the two can record the GPU; "
-                         "leave torch.profiler out, or give its trace to foretrace instead\n")
+        tell("the program uses torch.profiler too, and only one of the two can record the GPU; leave torch.profiler "
+             "out, or give its trace to foretrace instead")
 
 
 class Finder(object):

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "collect/standin/records.h"
 
@@ -95,9 +96,17 @@ void report() {
 void wait_for_delivery() {
   constexpr int kTries = 10'000;
   if (found == nullptr) return;
-  std::uint64_t wanted = found->counts(standin::kConcurrentKernel).written;
+  std::uint64_t wanted[std::size(kKinds)] = {};
+  for (std::size_t i = 0; i < std::size(kKinds); ++i)
+    wanted[i] = kKinds[i].kind == standin::kOverhead ? 0 : found->counts(kKinds[i].kind).written;
+  const auto is_there = [&] {
+    for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+      if (found->counts(kKinds[i].kind).delivered < wanted[i]) return false;
+    }
+    return true;
+  };
   for (int i = 0; i < kTries; ++i) {
-    if (found->counts(standin::kConcurrentKernel).delivered >= wanted) return;
+    if (is_there()) return;
     usleep(1000);
   }
   std::printf("delivered 0\n");

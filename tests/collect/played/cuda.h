@@ -29,7 +29,8 @@ void launch(const char* name, std::uint64_t duration_ns = 1000, std::uint32_t st
 /// and "lost <n>", the records that CUPTI ended with.
 void report();
 
-/// Until the client has read all that is written by now. Prints "delivered 0" after ten seconds.
+/// Until the client has read and kept all that is written by now, but for overhead, of which each
+/// flush makes more. Prints "delivered 0" after ten seconds.
 void wait_for_delivery();
 
 }  // namespace played

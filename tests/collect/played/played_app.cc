@@ -270,6 +270,16 @@ int play(const std::string& script, const Arguments& arguments) {
       {"fork", play_fork},
       {"full", play_full},
       {"torch", play_torch},
+      {"closes", play_closes},
+      {"stderr", play_stderr},
+      {"signals", play_signals},
+      {"errno", play_errno},
+      {"numbers", play_numbers},
+      {"limit", play_limit},
+      {"moves", play_moves},
+      {"ranges", play_ranges},
+      {"raw_fork", play_raw_fork},
+      {"own_signal", play_own_signal},
   };
   for (const auto& known : kScripts) {
     if (script == known.name) return known.play(arguments);

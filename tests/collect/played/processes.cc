@@ -99,7 +99,6 @@ int play_ranks(const Arguments& arguments, const char* self) {
 /// Nothing this process writes may be larger, as under a disk quota.
 int play_full(const Arguments& arguments) {
   const rlimit limit{number(arguments, 1, 65536), number(arguments, 1, 65536)};
-  std::signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &limit);
   start_cuda();
   run_steps(number(arguments, 0, 500));

@@ -27,6 +27,17 @@ int play_end(const std::string& how, const Arguments& arguments);
 int play_fork(const Arguments& arguments);
 int play_ranks(const Arguments& arguments, const char* self);
 int play_full(const Arguments& arguments);
+// habits.cc: what programs do to their process, and what they find there.
+int play_closes(const Arguments& arguments);
+int play_stderr(const Arguments& arguments);
+int play_signals(const Arguments& arguments);
+int play_errno(const Arguments& arguments);
+int play_numbers(const Arguments& arguments);
+int play_limit(const Arguments& arguments);
+int play_moves(const Arguments& arguments);
+int play_ranges(const Arguments& arguments);
+int play_raw_fork(const Arguments& arguments);
+int play_own_signal(const Arguments& arguments);
 // torch.cc: the allocator of PyTorch.
 int play_torch(const Arguments& arguments);
 

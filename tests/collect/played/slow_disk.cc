@@ -1,6 +1,7 @@
 // A disk with troubles, for LD_PRELOAD: writes to spools take time, come out short, or fail.
 // PLAYED_DISK is a comma list of us=N (each write takes so long), room=N (bytes until the disk is
-// full; what does not fit fails with ENOSPC) and short=1 (a write writes half of what it is given).
+// full; what does not fit fails with ENOSPC), short=1 (a write writes half of what it is given) and
+// hang=N (the N-th write, and all behind it, never come back).
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ long option(const char* name) {
 bool is_spool(int file) {
   char link[64];
   char path[4096];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  std::snprintf(link, sizeof link, "/proc/thread-self/fd/%d", file);
   const ssize_t size = readlink(link, path, sizeof path);
   return size > 6 && std::memcmp(path + size - 6, ".spool", 6) == 0;
 }
@@ -35,6 +36,11 @@ ssize_t write_slowly(int file, const void* bytes, std::size_t size, off_t offset
   static const long pause_us = option("us=");
   static const long room = option("room=");
   static const bool is_short = option("short=") == 1;
+  static const long hang = option("hang=");
+  static std::atomic<long> writes{0};
+  if (hang >= 0 && ++writes > hang) {
+    for (;;) pause();
+  }
   if (pause_us > 0) usleep(static_cast<unsigned>(pause_us));
   if (room >= 0 && offset >= room) {
     errno = ENOSPC;

@@ -75,7 +75,8 @@ void replay(Library& library) {
     std::memcpy(&address, dump.data() + at + 8, sizeof address);
     at += 16;
     if (bytes > dump.size() - at) reject("a dump is cut");
-    if (type == 1) (*texts)[address] = dump.substr(at, bytes);
+    // Records point at the first copy already.
+    if (type == 1) texts->try_emplace(address, dump.substr(at, bytes));
     if (type == 2)
       replay_buffer(library.activity, reinterpret_cast<std::uint8_t*>(dump.data() + at), bytes,
                     *texts, version);

@@ -1,0 +1,227 @@
+// What a program may rely on while it is recorded; README.md lists it.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "collect/recording.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder for the program's own files.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "foretrace-own-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  std::string contents(const std::string& name) const {
+    std::ifstream file(path_ + "/" + name, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+ private:
+  std::string path_;
+};
+
+void expect_own_files_whole(const Folder& folder) {
+  for (int i = 0; i < 8; ++i) {
+    const std::string found = folder.contents("data" + std::to_string(i));
+    const std::string written(200'000, static_cast<char>('a' + i));
+    EXPECT_TRUE(found == written) << "data" << i << " has " << found.size() << " bytes";
+  }
+}
+
+double seconds_of(const std::function<void()>& act) {
+  const auto begin = std::chrono::steady_clock::now();
+  act();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(Promises, AProgramThatClosesAllDescriptorsKeepsItsFilesAndItsRecording) {
+  for (const char* forbidden : {"none", "close_range", "both"}) {
+    SCOPED_TRACE(forbidden);
+    const Folder folder;
+    Recording recording({.program = {"closes", folder.path(), "3", forbidden},
+                         .environment = {{"FORETRACE_FLUSH_MS", "2"}}});
+    EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+    expect_own_files_whole(folder);
+    EXPECT_EQ(told(recording.ended.out, "kept"), 8);
+    EXPECT_EQ(told(recording.ended.out, "kept_by_child"), 8);
+    expect_all_there(recording);
+  }
+}
+
+TEST(Promises, ADaemonThatClosesItsStandardStreamsTooKeepsItsFiles) {
+  for (const char* forbidden : {"none", "both"}) {
+    SCOPED_TRACE(forbidden);
+    const Folder folder;
+    Recording recording({.program = {"closes", folder.path(), "0", forbidden},
+                         .environment = {{"FORETRACE_FLUSH_MS", "2"}}});
+    EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+    expect_own_files_whole(folder);
+    EXPECT_EQ(recording.spooled().rows["kernel"], 2U * 520U);
+  }
+}
+
+TEST(Promises, NothingIsWrittenToAFileAtTheNumberOfStandardError) {
+  for (const char* when : {"before", "after"}) {
+    SCOPED_TRACE(when);
+    const Folder folder;
+    const Recording recording(
+        {.program = {"stderr", folder.path(), when},
+         .environment = {{"FORETRACE_STANDIN", "subscribe=39,holder=Nsight Systems"}}});
+    EXPECT_EQ(folder.contents("data"), "");
+    // The user hears of it all the same.
+    EXPECT_NE(recording.ended.err.find("held by Nsight Systems"), std::string::npos)
+        << recording.ended.err;
+  }
+}
+
+TEST(Promises, SignalsBelongToTheProgram) {
+  Recording recording({.program = {"signals"}, .environment = {{"FORETRACE_FLUSH_MS", "2"}}});
+  const std::string& out = recording.ended.out;
+  EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+  EXPECT_EQ(told(out, "same"), 1) << "a handler or the mask has changed";
+  EXPECT_GE(told(out, "handled"), 40);
+  EXPECT_EQ(told(out, "elsewhere"), 0) << "a handler ran on a thread of ours";
+  EXPECT_EQ(told(out, "childless"), 1);
+  EXPECT_EQ(told(out, "ours"), 2);
+  EXPECT_EQ(told(out, "deaf"), 2);
+  expect_all_there(recording);
+}
+
+TEST(Promises, IgnoredSignalsStayIgnoredAsUnderNohup) {
+  const std::string command = std::string("trap '' HUP; exec ") + FORETRACE_BINARY +
+                              " collect -o /tmp/foretrace-nohup-" + std::to_string(getpid()) +
+                              ".ftrace -- " + PLAYED_APP + " signals";
+  const Ended ended = run_program({"/bin/sh", "-c", command}, {{"LD_LIBRARY_PATH", STANDIN_13}});
+  fs::remove("/tmp/foretrace-nohup-" + std::to_string(getpid()) + ".ftrace");
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find("HUP i\n"), std::string::npos) << ended.out;
+}
+
+TEST(Promises, SignalsOfItsOwnDoingEndTheProgramAsWithoutUs) {
+  const Folder folder;
+  Recording pipe({.program = {"own_signal", "pipe", folder.path()}});
+  EXPECT_EQ(pipe.ended.status, 128 + SIGPIPE);
+  EXPECT_EQ(kernels_of(pipe.trace()).at("gemm_kernel(float*, float const*, int)"), 20);
+  Recording limit({.program = {"own_signal", "limit", folder.path()}});
+  EXPECT_EQ(limit.ended.status, 128 + SIGXFSZ);
+  EXPECT_EQ(kernels_of(limit.trace()).at("gemm_kernel(float*, float const*, int)"), 20);
+}
+
+TEST(Promises, ErrnoAndUmaskAreTheProgramsOwn) {
+  Recording recording({.program = {"errno"}});
+  EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+  EXPECT_EQ(told(recording.ended.out, "changed"), 0);
+  EXPECT_EQ(told(recording.ended.out, "umask"), 1);
+  expect_all_there(recording);
+}
+
+TEST(Promises, NumbersOfDescriptorsAreTheProgramsOwn) {
+  Recording numbers({.program = {"numbers"}, .environment = {{"FORETRACE_FLUSH_MS", "1"}}});
+  EXPECT_EQ(told(numbers.ended.out, "others"), 0);
+  expect_all_there(numbers);
+  for (const char* most : {"8", "16", "64"}) {
+    SCOPED_TRACE(most);
+    Recording limit({.program = {"limit", most}});
+    EXPECT_EQ(limit.ended.status, 0) << limit.ended.err;
+    EXPECT_GT(told(limit.ended.out, "before"), 0);
+    EXPECT_EQ(told(limit.ended.out, "with"), told(limit.ended.out, "before"));
+    expect_all_there(limit);
+  }
+}
+
+TEST(Promises, AProgramMayLeaveItsFolder) {
+  Recording recording({.program = {"moves"}});
+  EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+  expect_all_there(recording);
+}
+
+TEST(Promises, AFolderOfSpoolsThatIsTakenAwayIsToldOf) {
+  const Folder folder;
+  Recording recording({.program = {"moves", folder.path() + "/elsewhere"}});
+  EXPECT_EQ(recording.ended.status, 3);
+  EXPECT_NE(recording.ended.out.find("lost 0"), std::string::npos) << "the program must go on";
+  EXPECT_NE(recording.ended.err.find("the program removed or renamed the folder of the recording"),
+            std::string::npos)
+      << recording.ended.err;
+}
+
+TEST(Promises, ADiskThatHangsHoldsNobodyUp) {
+  for (const char* hang : {"hang=3", "hang=30"}) {
+    SCOPED_TRACE(hang);
+    Ended ended;
+    const double seconds = seconds_of([&] {
+      ended = Recording({.program = {"ranges", "50000"},
+                         .environment = {{"FORETRACE_FLUSH_MS", "20"},
+                                         {"FORETRACE_EXIT_MS", "400"},
+                                         {"LD_PRELOAD", SLOW_DISK},
+                                         {"PLAYED_DISK", hang}}})
+                  .ended;
+    });
+    EXPECT_EQ(ended.status, 5) << ended.err;
+    EXPECT_NE(ended.out.find("handler 1"), std::string::npos);
+    EXPECT_LT(told(ended.out, "ms"), 5'000) << "ranges waited for the disk";
+    EXPECT_LT(seconds, 15);
+  }
+}
+
+TEST(Promises, ASlowDiskDelaysTheEndByNoMoreThanWasAskedFor) {
+  const double seconds = seconds_of([&] {
+    Recording recording({.program = {"normal", "3000"},
+                         .environment = {{"FORETRACE_FLUSH_MS", "60000"},
+                                         {"FORETRACE_BUFFER_BYTES", "1024"},
+                                         {"FORETRACE_BUFFERS", "10000"},
+                                         {"FORETRACE_EXIT_MS", "500"},
+                                         {"LD_PRELOAD", SLOW_DISK},
+                                         {"PLAYED_DISK", "us=50000"}}});
+    EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+    expect_all_accounted(recording);
+    EXPECT_GT(recording.spooled().header.lost_on_disk + recording.spooled().header.dropped_by_cupti,
+              0U);
+  });
+  EXPECT_LT(seconds, 20);
+}
+
+TEST(Promises, ChildrenThatTheLibraryKnowsNothingOfNeitherHangNorWrite) {
+  Recording recording({.program = {"raw_fork"}});
+  EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+  EXPECT_EQ(told(recording.ended.out, "raw"), 6);
+  EXPECT_EQ(told(recording.ended.out, "vfork"), 0);
+  EXPECT_EQ(recording.spools.size(), 1U);
+  expect_all_there(recording);
+  EXPECT_EQ(host_names_of(recording.trace(), HostKind::annotation),
+            (std::map<std::string, int>{{"before", 1}}));
+}
+
+TEST(Promises, AFailingStatusIsPassedOnEvenIfNothingWasRecorded) {
+  const Ended ended = run_program(
+      {FORETRACE_BINARY, "collect", "-o", "/tmp/never.ftrace", "--", "/bin/sh", "-c", "exit 7"},
+      {});
+  EXPECT_EQ(ended.status, 7);
+  EXPECT_NE(ended.err.find("ended with status 7"), std::string::npos) << ended.err;
+}
+
+}  // namespace
+}  // namespace foretrace
