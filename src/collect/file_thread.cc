@@ -86,6 +86,7 @@ void FileThread::serve() {
     pthread_mutex_lock(&mutex_);
     turn_ = is_left_behind_ ? Turn::free : Turn::done;
     is_left_behind_ = false;
+    seems_to_hang_ = false;
     pthread_cond_broadcast(&changed_);
   }
 }
@@ -94,9 +95,12 @@ bool FileThread::take_turn(std::uint64_t until, Patience patience) {
   // A child made without fork()'s handlers has our memory, but not our thread.
   if (process_ != getpid()) return false;
   const Locked lock(mutex_);
+  const bool of_program = patience == Patience::of_program;
   while (turn_ != Turn::free) {
-    const bool hangs = is_left_behind_ && patience == Patience::of_program;
-    if (hangs || !wait_for_change(until)) return false;
+    if (of_program && seems_to_hang_) return false;
+    if (wait_for_change(until)) continue;
+    seems_to_hang_ = seems_to_hang_ || of_program;
+    return false;
   }
   turn_ = Turn::taken;
   return true;
@@ -111,6 +115,7 @@ bool FileThread::hand_over(Task task, void* subject, std::uint64_t until) {
   while (turn_ != Turn::done) {
     if (wait_for_change(until)) continue;
     is_left_behind_ = true;
+    seems_to_hang_ = true;
     return false;
   }
   turn_ = Turn::free;

@@ -32,8 +32,8 @@ class FileThread {
 
   /// Calls `prepare` here, when no other task is under way, and then `task(subject)` on the thread.
   /// False if that was not done, or not known to be done, when patience ended. A task that was left
-  /// behind goes on, so its subject must live for ever; until it is done, the program's threads do
-  /// not wait again.
+  /// behind goes on, so its subject must live for ever; while one seems to hang, the program's
+  /// threads do not wait at all.
   template <class Prepare>
   bool run(const Prepare& prepare, Task task, void* subject, Patience patience) {
     const std::uint64_t until = now() + static_cast<std::uint64_t>(patience);
@@ -59,6 +59,7 @@ class FileThread {
   pthread_cond_t changed_{};  ///< Waits by the monotonic clock.
   Turn turn_ = Turn::free;
   bool is_left_behind_ = false;  ///< Whoever gave the task has stopped waiting for it.
+  bool seems_to_hang_ = false;   ///< A thread of the program has waited for it in vain.
   bool has_started_ = false;
   Task task_ = nullptr;
   void* subject_ = nullptr;

@@ -4,12 +4,46 @@
 
 #include "collect/inject.h"
 
+#include <dlfcn.h>
+
 #include "collect/keep_errno.h"
 #include "collect/nvtx.h"
 #include "collect/recorder.h"
 
 using foretrace::collect::KeepErrno;
 using foretrace::collect::Recorder;
+
+namespace {
+
+void note_block(const foretrace::collect::BlockChange* change) {
+  const KeepErrno keep;
+  Recorder& recorder = Recorder::instance();
+  // The settings are read when the recorder starts, which this may be.
+  if (!recorder.start() || !recorder.settings().records(foretrace::collect::kMemory)) return;
+  foretrace::collect::ThreadLog* log = recorder.log();
+  if (log == nullptr) return;
+  foretrace::spool::Block row;
+  row.device = change->device;
+  row.thread = log->thread();
+  row.address = change->address;
+  row.bytes = change->bytes;
+  row.total_allocated = change->total_allocated;
+  row.total_reserved = change->total_reserved;
+  row.time = Recorder::now();
+  log->add(row);
+}
+
+int holds_cupti() { return Recorder::instance().holds_cupti() ? 1 : 0; }
+
+__attribute__((constructor)) void meet() {
+  void* found = dlsym(RTLD_DEFAULT, foretrace::collect::kMeeting);
+  if (found == nullptr) return;
+  auto& meeting = *static_cast<foretrace::collect::Meeting*>(found);
+  meeting.note_block.store(note_block, std::memory_order_release);
+  meeting.holds_cupti.store(holds_cupti, std::memory_order_release);
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -33,25 +67,5 @@ int InitializeInjectionNvtxExtension(foretrace::nvtx::ModuleInfo* module) {
   const KeepErrno keep;
   return foretrace::collect::attach_nvtx_extension(module);
 }
-
-void foretrace_note_block(const foretrace::collect::BlockChange* change) {
-  const KeepErrno keep;
-  Recorder& recorder = Recorder::instance();
-  // The settings are read when the recorder starts, which this may be.
-  if (!recorder.start() || !recorder.settings().records(foretrace::collect::kMemory)) return;
-  foretrace::collect::ThreadLog* log = recorder.log();
-  if (log == nullptr) return;
-  foretrace::spool::Block row;
-  row.device = change->device;
-  row.thread = log->thread();
-  row.address = change->address;
-  row.bytes = change->bytes;
-  row.total_allocated = change->total_allocated;
-  row.total_reserved = change->total_reserved;
-  row.time = Recorder::now();
-  log->add(row);
-}
-
-int foretrace_holds_cupti() { return Recorder::instance().holds_cupti() ? 1 : 0; }
 
 }  // extern "C"

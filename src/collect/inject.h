@@ -2,8 +2,10 @@
 
 // The functions that the recording library exports, for those who load it.
 
+#include <atomic>
 #include <cstdint>
 
+#include "collect/file_identity.h"
 #include "collect/nvtx_abi.h"
 
 namespace foretrace::collect {
@@ -17,6 +19,15 @@ struct BlockChange {
   std::int16_t device;  ///< -1: host memory.
 };
 
+/// Where the two libraries meet. The preloaded one, which is in the program from the start, exports
+/// it as `foretrace_meeting`; the recording one enters its functions when it is loaded.
+struct Meeting {
+  FileIdentity standard_error;  ///< When the program started.
+  std::atomic<void (*)(const BlockChange*)> note_block{nullptr};
+  std::atomic<int (*)()> holds_cupti{nullptr};
+};
+constexpr char kMeeting[] = "foretrace_meeting";
+
 }  // namespace foretrace::collect
 
 #pragma GCC visibility push(default)
@@ -25,7 +36,5 @@ int InitializeInjection();
 int InitializeInjectionNvtx2(foretrace::nvtx::GetExportTable get_table);
 int InitializeInjectionNvtx(foretrace::nvtx::GetExportTable get_table);
 int InitializeInjectionNvtxExtension(foretrace::nvtx::ModuleInfo* module);
-void foretrace_note_block(const foretrace::collect::BlockChange* change);
-int foretrace_holds_cupti();
 }
 #pragma GCC visibility pop

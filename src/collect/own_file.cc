@@ -11,7 +11,7 @@
 namespace foretrace::collect {
 
 /// Low numbers are given out again at once; nobody comes across one near the limit.
-int OwnFile::move_up(int descriptor) {
+int OwnFile::move_up(int descriptor) const {
   constexpr rlim_t kHigh = 4096;
   constexpr rlim_t kSpare = 32;
   rlimit limit{};
@@ -20,7 +20,7 @@ int OwnFile::move_up(int descriptor) {
   const int from = static_cast<int>(end > 2 * kSpare ? end - kSpare : end / 2);
   const int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, from);
   if (moved < 0) return descriptor;
-  ::close(descriptor);
+  if (FileIdentity::of(descriptor).is(identity_)) ::close(descriptor);
   return moved;
 }
 

@@ -30,7 +30,7 @@ class OwnFile {
 
  private:
   bool holds();
-  static int move_up(int descriptor);
+  int move_up(int descriptor) const;
 
   int descriptor_ = -1;
   bool is_gone_ = false;

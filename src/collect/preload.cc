@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -20,11 +19,10 @@
 #include "collect/keep_errno.h"
 #include "collect/standard_error.h"
 
-/// What standard error was when the program started; the recording library, which comes later,
-/// asks for it.
-extern "C" __attribute__((visibility("default")))
-const foretrace::collect::FileIdentity foretrace_standard_error =
-    foretrace::collect::FileIdentity::of(STDERR_FILENO);
+extern "C" {
+__attribute__((visibility("default"))) foretrace::collect::Meeting foretrace_meeting{
+    .standard_error = foretrace::collect::FileIdentity::of(STDERR_FILENO)};
+}
 
 namespace {
 
@@ -37,17 +35,6 @@ constexpr std::int8_t kHost = 0;
 
 using Report = void (*)(void* block, std::int64_t bytes, std::size_t allocated,
                         std::size_t reserved, TorchDevice device);
-using NoteBlock = decltype(&foretrace_note_block);
-using HoldsCupti = decltype(&foretrace_holds_cupti);
-
-/// A function of the recording library, if the driver or NVTX has loaded that; nullptr otherwise.
-template <class Function>
-Function of_recording(const char* name) {
-  const char* path = std::getenv("CUDA_INJECTION64_PATH");
-  if (path == nullptr) return nullptr;
-  void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  return library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
-}
 
 template <class Function>
 Function next_of(const char* name, const char* library_name) {
@@ -66,12 +53,7 @@ struct Change {
 
 void note(const Change& change) {
   const foretrace::collect::KeepErrno keep;
-  static std::atomic<NoteBlock> recording{nullptr};
-  NoteBlock found = recording.load(std::memory_order_relaxed);
-  if (found == nullptr) {
-    found = of_recording<NoteBlock>("foretrace_note_block");
-    recording.store(found, std::memory_order_relaxed);
-  }
+  const auto found = foretrace_meeting.note_block.load(std::memory_order_acquire);
   if (found == nullptr) return;
   const foretrace::collect::BlockChange block{
       reinterpret_cast<std::uintptr_t>(change.block), change.bytes,
@@ -81,8 +63,7 @@ void note(const Change& change) {
 }
 
 bool recording_holds_cupti() {
-  const foretrace::collect::KeepErrno keep;
-  const auto holds = of_recording<HoldsCupti>("foretrace_holds_cupti");
+  const auto holds = foretrace_meeting.holds_cupti.load(std::memory_order_acquire);
   return holds != nullptr && holds() == 1;
 }
 
@@ -92,7 +73,7 @@ void warn_once() {
   constexpr std::string_view kText =
       "foretrace: another profiler asked for CUPTI and was refused, as this program is being "
       "recorded\n";
-  foretrace::collect::tell(kText, foretrace_standard_error);
+  foretrace::collect::tell(kText, foretrace_meeting.standard_error);
 }
 
 foretrace::cupti::Result refuse() {

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <new>
 
+#include "collect/inject.h"
 #include "collect/locked.h"
 #include "collect/standard_error.h"
 
@@ -27,8 +28,9 @@ std::uint64_t read_clock(clockid_t clock) {
 
 /// The preloaded library was there when the program started; this one came later.
 const FileIdentity& standard_error_at_start() {
-  const void* found = dlsym(RTLD_DEFAULT, "foretrace_standard_error");
-  return found == nullptr ? standard_error_at_load : *static_cast<const FileIdentity*>(found);
+  const void* found = dlsym(RTLD_DEFAULT, kMeeting);
+  return found == nullptr ? standard_error_at_load
+                          : static_cast<const Meeting*>(found)->standard_error;
 }
 
 }  // namespace
@@ -164,14 +166,14 @@ void Recorder::on_exit() { instance().finish(); }
 void Recorder::finish() {
   // A child made without fork()'s handlers has neither the flusher nor the file.
   if (!is_alive() || getpid() != process_ || stopping_.exchange(true)) return;
-  const std::uint64_t patience = std::uint64_t{settings_.exit_ms} * 1'000'000;
-  const std::uint64_t start = now();
-  // What is left after the rows, the counters above all, has half as much again.
-  writer_.hurry(start + patience, start + patience / 2 * 3);
+  // The counters, and what else is left after the rows, are worth waiting for as well.
+  constexpr std::uint64_t kRestSeconds = 5;
+  const std::uint64_t rows_until = now() + std::uint64_t{settings_.exit_ms} * 1'000'000;
+  writer_.hurry(rows_until, rows_until + kRestSeconds * 1'000'000'000);
   if (!has_flusher_) return end_recording();
   timespec until{};
   clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += static_cast<time_t>(patience / 2 * 3 / 1'000'000'000 + 1);
+  until.tv_sec += static_cast<time_t>(settings_.exit_ms / 1000 + kRestSeconds + 1);
   const Locked lock(wake_mutex_);
   pthread_cond_broadcast(&wake_);
   while (!has_ended_ && pthread_cond_timedwait(&ended_, &wake_mutex_, &until) == 0) {

@@ -83,6 +83,21 @@ TEST(Promises, ADaemonThatClosesItsStandardStreamsTooKeepsItsFiles) {
   }
 }
 
+TEST(Promises, AFileOfOursThatIsClosedForGoodIsToldOf) {
+  const Folder folder;
+  const Recording recording({.program = {"closes", folder.path(), "3", "both", "full"},
+                             .environment = {{"FORETRACE_FLUSH_MS", "60000"}}});
+  EXPECT_EQ(recording.ended.status, 3);
+  EXPECT_NE(recording.ended.out.find("lost 0"), std::string::npos) << "the program must go on";
+  expect_own_files_whole(folder);
+  const std::string& err = recording.ended.err;
+  EXPECT_NE(err.find("closed the recorder's file, which cannot be opened again"), std::string::npos)
+      << err;
+  EXPECT_NE(err.find("nothing was recorded: the program closed the recorder's file"),
+            std::string::npos)
+      << err;
+}
+
 TEST(Promises, NothingIsWrittenToAFileAtTheNumberOfStandardError) {
   for (const char* when : {"before", "after"}) {
     SCOPED_TRACE(when);

@@ -134,17 +134,22 @@ void report_threads() {
 
 }  // namespace
 
-/// FOLDER, lowest number to close, calls that a sandbox forbids: none, close_range, unshare, both.
+/// FOLDER, lowest number to close, calls that a sandbox forbids: none, close_range, unshare, both;
+/// and "full" to have no room for another descriptor, before anything was delivered.
 int play_closes(const Arguments& arguments) {
   if (arguments.size() < 3) return 64;
   forbid_all(arguments[2]);
   start_cuda();
   run_steps(20);
-  wait_for_delivery();
+  const bool full = arguments.size() > 3;
+  if (!full) wait_for_delivery();
   std::fflush(stdout);
   const auto lowest = static_cast<int>(number(arguments, 1, 3));
   for (int i = lowest; i < 65536; ++i) close(i);
   const std::vector<int> files = write_data(arguments[0]);
+  const auto end = static_cast<rlim_t>(files.back() + 1);
+  const rlimit limit{end, end};
+  if (full) setrlimit(RLIMIT_NOFILE, &limit);
   run_for_a_while();
   const pid_t child = fork();
   if (child == 0) _exit(open_files(files));
