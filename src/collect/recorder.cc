@@ -153,9 +153,10 @@ void Recorder::flush(bool force) {
 /// ours, in the first calls of the program: then CUPTI is gone before it is asked for its last
 /// records. So ours is set again when CUDA is up.
 void Recorder::come_first_at_exit() {
-  constexpr int kTimes = 4;
-  if (exit_handlers_.load(std::memory_order_relaxed) >= kTimes) return;
-  if (exit_handlers_++ < kTimes) std::atexit(on_exit);
+  // A start may be slow, and later ones cost next to nothing, if there are few of them.
+  constexpr std::uint32_t kAlways = 64;
+  const std::uint32_t times = ++exit_handlers_;
+  if (times <= kAlways || (times & (times - 1)) == 0) std::atexit(on_exit);
 }
 
 void Recorder::on_exit() { instance().finish(); }

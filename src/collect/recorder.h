@@ -105,7 +105,7 @@ class Recorder {
   std::atomic<bool> stopping_{false};
   bool has_flusher_ = false;
   bool has_ended_ = false;  ///< Guarded by wake_mutex_, as ended_ is.
-  std::atomic<int> exit_handlers_{0};
+  std::atomic<std::uint32_t> exit_handlers_{0};
   std::atomic<bool> told_unreadable_{false};
   std::uint64_t started_ = 0;
   std::atomic<std::uint64_t> opened_{0};
