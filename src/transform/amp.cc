@@ -4,6 +4,8 @@
 //
 //     t' = max(t * peak(now) / (efficiency * peak(half)), flops / peak(half))
 //
+// Kernels bound by latency, such as messages between devices, take as long as before.
+//
 // Ignored: which kernels the framework would pick instead, and conversions other than those asked
 // for.
 
@@ -76,7 +78,8 @@ class Amp final : public Transform {
     if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
     if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
     if (!only_memory &&
-        tally.compute + tally.memory + tally.tf32 + tally.half + tally.update == 0) {
+        tally.compute + tally.memory + tally.tf32 + tally.half + tally.update + tally.latency ==
+            0) {
       throw Error("no kernel matches \"where\" (" + where_.to_text() + ")");
     }
     Effect effect = effect_of(tally, factors);
@@ -117,7 +120,7 @@ class Amp final : public Transform {
 
  private:
   enum class Bound : std::uint8_t { memory, compute, tf32 };
-  enum class Gain : std::uint8_t { faster, none, update, half };
+  enum class Gain : std::uint8_t { faster, none, update, half, latency };
 
   struct Factors {
     double compute, memory, tf32;
@@ -129,7 +132,9 @@ class Amp final : public Transform {
     }
   };
   struct Tally {
-    std::size_t compute = 0, memory = 0, tf32 = 0, half = 0, update = 0, changed = 0, added = 0;
+    std::size_t compute = 0, memory = 0, tf32 = 0;
+    std::size_t half = 0, update = 0, latency = 0;  ///< Left alone, and why.
+    std::size_t changed = 0, added = 0;
   };
 
   /// As in a snapshot of memory, which holds no times of kernels.
@@ -156,7 +161,9 @@ class Amp final : public Transform {
   Gain gains(const Task& task, KernelClasses& classes) const {
     if (task.kind != TaskKind::kernel) return Gain::none;
     if (task.phase == Phase::update && !optimizer_) return Gain::update;
-    return classes.of(task.name).half_precision ? Gain::half : Gain::faster;
+    const KernelClass& kernel = classes.of(task.name);
+    if (kernel.bound == Boundness::latency) return Gain::latency;
+    return kernel.half_precision ? Gain::half : Gain::faster;
   }
 
   static Bound bound_of(const Task& task, KernelClasses& classes) {
@@ -175,6 +182,7 @@ class Amp final : public Transform {
     const Gain gain = gains(task, classes);
     if (gain == Gain::update) ++tally.update;
     if (gain == Gain::half) ++tally.half;
+    if (gain == Gain::latency) ++tally.latency;
     if (gain != Gain::faster) return;
     const Bound bound = bound_of(task, classes);
     ++(bound == Bound::memory ? tally.memory : bound == Bound::tf32 ? tally.tf32 : tally.compute);
@@ -266,6 +274,7 @@ class Amp final : public Transform {
     };
     left_alone(tally.half, "kernels already in half precision, left as they are");
     left_alone(tally.update, "kernels of the update phase, left in FP32");
+    left_alone(tally.latency, "kernels bound by latency, left as they are");
     effect.assumptions.push_back(device_peaks_ ? "kernels gain what the peaks of the device allow; "
                                                  "names of kernels tell what bounds them"
                                                : "kernels gain as in the Daydream paper (ATC'20); "
@@ -324,8 +333,8 @@ std::string_view assumes_amp() {
          "of it, as in the "
          "Daydream paper (USENIX ATC'20); with device_peaks the device's data sheet decides. What "
          "bounds a kernel is "
-         "told from its name. Kernels in half precision already, the update of FP32 weights, "
-         "copies, collectives and "
+         "told from its name. Kernels in half precision already, those that latency bounds, the "
+         "update of FP32 weights, copies, collectives and "
          "host work stay as they are. Where the trace knows memory, what autocast's published "
          "lists of ops make in half precision takes half of it, and casts of weights are kept "
          "through the forward pass. Conversions and a gradient scaler are free unless their time "

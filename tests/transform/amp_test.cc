@@ -33,6 +33,22 @@ stream |vvvvvvvvaaaooooii|
 )");
 }
 
+// Messages between devices and bookkeeping: neither arithmetic nor bytes decide how long they take.
+TEST(Amp, WhatLatencyBoundsStaysAsItIs) {
+  for (const std::string setting : {"", ":compute_factor=0.1,memory_factor=0.1,tf32_factor=0.1"}) {
+    Graph graph = parse_graph(R"(
+      stream: "void cub::DeviceScanInitKernel<int>" 8 {phase=forward}, volta_sgemm_128x64_nn 9 {phase=forward}
+      stream: ncclDevKernel_SendRecv 6 {phase=forward}
+    )");
+    const Effect effect = read_transform_text("amp" + setting)->apply(graph);
+    EXPECT_EQ(graph.task(TaskId{0}).duration, 8us);
+    EXPECT_LT(graph.task(TaskId{1}).duration, 4us);
+    EXPECT_EQ(graph.task(TaskId{2}).duration, 6us);
+    EXPECT_EQ(effect.notes.count("kernels bound by latency, left as they are"), 2);
+    EXPECT_EQ(effect.changed, 1U);
+  }
+}
+
 TEST(Amp, DevicePeaksBoundArithmetic) {
   // 15.7 TFLOP/s in FP32 over half of 125 TFLOP/s in FP16.
   Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 1000");
