@@ -223,7 +223,7 @@ struct Context {
 
 struct Stream {
   RowKind row = RowKind::stream;
-  std::uint16_t reserved = 0;
+  std::uint16_t flag = 0;  ///< How it was created, as CUPTI numbers it; 0: unknown.
   std::uint32_t context = 0;
   std::uint32_t stream = 0;
   std::int32_t priority = 0;

@@ -206,6 +206,7 @@ Decoded decode_context(const cupti::Context& record, char* to) {
 
 Decoded decode_stream(const cupti::Stream& record, char* to) {
   spool::Stream row;
+  row.flag = static_cast<std::uint16_t>(record.flag & 0xffffU);
   row.context = record.context;
   row.stream = record.stream;
   row.priority = static_cast<std::int32_t>(record.priority);

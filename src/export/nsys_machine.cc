@@ -9,6 +9,7 @@
 
 #include "export/nsys_report.h"
 #include "export/nsys_words.h"
+#include "foretrace/stream_flags.h"
 #include "foretrace/version.h"
 
 namespace foretrace {
@@ -165,13 +166,18 @@ void NsysExport::write_streams() {
   constexpr std::int64_t kDefaultStream = 7;
   const std::int64_t zero = 0;
   const std::int64_t one = 1;
-  std::map<std::int64_t, bool> devices;
-  for (const Stream& stream : trace_.streams) {
-    if (devices.emplace(stream.device, true).second) {
-      contexts.add({kDefaultStream, zero, one, threads_.pid(), std::int64_t{stream.device}, one,
-                    zero, zero});
-    }
-    streams.add({stream.id, zero, one, threads_.pid(), one, zero, zero});
+  const std::vector<StreamFlag> flags = stream_flags(trace_);
+  std::map<std::int64_t, std::int64_t> null_streams;  // By device.
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const Stream& stream = trace_.streams[i];
+    null_streams.emplace(stream.device, kDefaultStream);
+    if (flags[i] == StreamFlag::null) null_streams[stream.device] = stream.id;
+  }
+  for (const auto& [device, null_stream] : null_streams)
+    contexts.add({null_stream, zero, one, threads_.pid(), device, one, zero, zero});
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    streams.add({trace_.streams[i].id, zero, one, threads_.pid(), one, zero,
+                 static_cast<std::int64_t>(flags[i])});
   }
 }
 

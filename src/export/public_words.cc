@@ -305,7 +305,7 @@ bool is_public_metadata(std::string_view key, std::string_view json) {
       "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "roctracer_version",
       "rocprofiler_version", "rocm_version",        "nccl_version",       "record_shapes",
       "with_stack",          "profile_memory",      "with_flops",         "with_modules",
-      "is_distributed",
+      "is_distributed",      "cuda_stream_flags",
   };
   if (!is_one_of(key, kKeys)) return false;
   return json == "\"ms\"" || json == "\"ns\"" || is_public_value(json);

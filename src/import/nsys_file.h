@@ -131,6 +131,7 @@ class NsysReport {
   void read_thread_names();
   void read_devices();
   void read_old_devices();
+  void read_stream_flags();
   void read_session();
   void read_export();
   void read_messages();

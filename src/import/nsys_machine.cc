@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "foretrace/stream_flags.h"
 #include "import/nsys_file.h"
 #include "import/nsys_words.h"
 
@@ -82,6 +83,42 @@ void NsysReport::read_old_devices() {
     device.minor = small(rows, 5);
     trace_.properties.push_back(std::move(device));
   }
+}
+
+/// Streams are numbered within their context. Where two contexts of a device use the same number,
+/// what they say of it counts only if they agree.
+void NsysReport::read_stream_flags() {
+  const auto is_mine = [&](const SqliteRows& row, int column) {
+    return process_.pid == 0 || !row.has(column) ||
+           ((row.integer(column) ^ process_.pid) & 0xffffff) == 0;
+  };
+  using Number = std::pair<std::int64_t, std::int64_t>;
+  std::map<std::int64_t, std::set<std::int64_t>> devices;  // By context.
+  std::map<Number, StreamFlag> known;                      // By device and stream.
+  const auto learn = [&](Number stream, StreamFlag flag) {
+    const auto [entry, is_new] = known.emplace(stream, flag);
+    if (!is_new && entry->second != flag) entry->second = StreamFlag::unknown;
+  };
+  SqliteRows contexts(file_, "TARGET_INFO_CUDA_CONTEXT_INFO",
+                      {"contextId", "deviceId", "nullStreamId", "processId"});
+  while (contexts.next()) {
+    if (!is_mine(contexts, 3) || !contexts.has(0) || !contexts.has(2)) continue;
+    devices[contexts.integer(0)].insert(contexts.integer(1));
+    learn({contexts.integer(1), contexts.integer(2)}, StreamFlag::null);
+  }
+  SqliteRows streams(file_, "TARGET_INFO_CUDA_STREAM",
+                     {"streamId", "contextId", "flag", "processId"});
+  while (streams.next()) {
+    if (!is_mine(streams, 3)) continue;
+    for (const std::int64_t device : devices[streams.integer(1)])
+      learn({device, streams.integer(0)}, stream_flag_of(streams.integer(2)));
+  }
+  std::vector<StreamFlag> flags;
+  for (const Stream& stream : trace_.streams) {
+    const auto found = known.find({stream.device, stream.id});
+    flags.push_back(found == known.end() ? StreamFlag::unknown : found->second);
+  }
+  keep_stream_flags(trace_, flags);
 }
 
 void NsysReport::read_session() {

@@ -101,6 +101,7 @@ Trace NsysReport::read() {
   read_events();
   read_waits();
   read_memory();
+  read_stream_flags();
   read_thread_names();
   make_times_relative(trace_, session_ns_);
   lanes_.finish();

@@ -45,6 +45,7 @@ Trace SpoolReader::read() {
   describe_collectives();
   lanes_.finish();
   write_facts();
+  write_stream_flags();
   write_notes();
   return std::move(trace_);
 }
@@ -87,6 +88,10 @@ bool split(std::string_view body, Prefixed& prefixed) {
   std::memcpy(&prefixed.second, body.data() + 4, 4);
   prefixed.rest = body.substr(8);
   return true;
+}
+
+std::uint64_t key_of_stream(std::uint32_t context, std::uint32_t stream) {
+  return (std::uint64_t{context} << 32U) | stream;
 }
 
 std::string_view behind(std::string_view body, std::size_t bytes) {
@@ -141,6 +146,12 @@ void SpoolReader::learn_rows(std::string_view body) {
       case spool::RowKind::context: {
         const auto context = row_as<spool::Context>(row);
         device_of_context_[context.context] = context.device;
+        flags_[key_of_stream(context.context, context.null_stream)] = StreamFlag::null;
+        break;
+      }
+      case spool::RowKind::stream: {
+        const auto stream = row_as<spool::Stream>(row);
+        flags_.emplace(key_of_stream(stream.context, stream.stream), stream_flag_of(stream.flag));
         break;
       }
       case spool::RowKind::call_name: {
@@ -196,7 +207,7 @@ NameId SpoolReader::call_name(std::uint16_t domain, std::uint32_t callback) {
 /// those of the second get one of their own.
 std::uint16_t SpoolReader::stream(std::uint32_t device, std::uint32_t context,
                                   std::uint32_t number) {
-  const std::uint64_t key = (std::uint64_t{context} << 32U) | number;
+  const std::uint64_t key = key_of_stream(context, number);
   if (key == last_stream_key_) return last_stream_;
   const auto [known, added] = streams_.try_emplace(key, std::uint16_t{0});
   if (added) {
@@ -274,6 +285,15 @@ void SpoolReader::write_facts() {
   const spool::Header& header = file_.header();
   trace_.metadata["process"] = std::to_string(header.process);
   trace_.metadata["cupti_version"] = std::to_string(header.cupti_version);
+}
+
+void SpoolReader::write_stream_flags() {
+  std::vector<StreamFlag> flags(trace_.streams.size(), StreamFlag::unknown);
+  for (const auto& [key, stream] : streams_) {
+    const auto known = flags_.find(key);
+    if (known != flags_.end() && stream < flags.size()) flags[stream] = known->second;
+  }
+  keep_stream_flags(trace_, flags);
 }
 
 void SpoolReader::write_notes() {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "foretrace/spool.h"
+#include "foretrace/stream_flags.h"
 #include "foretrace/trace.h"
 #include "import/intern_cache.h"
 #include "import/kineto_lanes.h"
@@ -98,6 +99,7 @@ class SpoolReader {
   void orient_edges();
   void make_relative();
   void write_facts();
+  void write_stream_flags();
   void write_notes();
 
   SpoolFile file_;
@@ -114,6 +116,7 @@ class SpoolReader {
   /// The streams a context shares its numbers with: (device, stream) -> context that has it.
   std::unordered_map<std::uint64_t, std::uint32_t> owner_of_stream_;
   std::unordered_map<std::uint64_t, std::uint16_t> streams_;
+  std::unordered_map<std::uint64_t, StreamFlag> flags_;  ///< By the same key as `streams_`.
   std::unordered_map<std::uint32_t, std::uint16_t> thread_numbers_;
   std::uint64_t last_stream_key_ = ~std::uint64_t{0};
   std::uint16_t last_stream_ = 0;

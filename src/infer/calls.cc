@@ -35,6 +35,10 @@ class Resolver {
   explicit Resolver(Draft& draft) : draft_(draft) {
     fill_launch_times();
     mark_events();
+    find_recorded_waits(draft_, draft_.stream_waits);
+    find_default_stream_waits(draft_, draft_.stream_waits);
+    // What is recorded stays in front of what a rule says of the same pair.
+    std::stable_sort(draft_.stream_waits.begin(), draft_.stream_waits.end());
   }
 
   void resolve(Call& call) {
@@ -131,8 +135,9 @@ class Resolver {
     const DeviceEvent& first = draft_.events[call.launched.front()];
     const DeviceEvent& last = draft_.events[call.launched.back()];
     const std::uint32_t i = call.launched.front();
-    const bool held = i > draft_.streams[first.stream].first &&
-                      draft_.events[i - 1].finish + draft_.typical.gap_fence >= first.start;
+    const bool held = (i > draft_.streams[first.stream].first &&
+                       draft_.events[i - 1].finish + draft_.typical.gap_fence >= first.start) ||
+                      is_held_by_another_stream(i);
     // A long call whose activity starts late in it, with nothing in front: the driver worked first
     // (staging, set-up).
     if (!held && first.start - call.start > draft_.typical.launch_fence &&
@@ -146,6 +151,17 @@ class Resolver {
     call.launch_finish =
         std::clamp(call.launch_start + draft_.typical.launch, call.launch_start,
                    std::max(call.launch_start, std::min(first.start, call.finish)));
+  }
+
+  /// Whether the activity started right behind one on another stream that it had to wait for.
+  bool is_held_by_another_stream(std::uint32_t event) const {
+    const auto& waits = draft_.stream_waits;
+    const std::int64_t fence = draft_.typical.event + draft_.typical.gap_fence + draft_.tolerance;
+    for (auto wait = std::lower_bound(waits.begin(), waits.end(), EventWait{event, 0});
+         wait != waits.end() && wait->after == event; ++wait) {
+      if (draft_.events[wait->before].finish + fence >= draft_.events[event].start) return true;
+    }
+    return false;
   }
 
   bool blocks(const Call& call, const DeviceEvent& last) const {

@@ -14,10 +14,11 @@ namespace {
 class Connector {
  public:
   explicit Connector(Draft& draft) : draft_(draft), finder_(draft), launch_(rule(draft, "launch")) {
-    find_recorded_waits(draft, waits_);
+    waits_ = draft.stream_waits;
     find_graph_waits(draft, waits_);
     find_collective_waits(draft, waits_);
-    std::sort(waits_.begin(), waits_.end());
+    // What is recorded stays in front of what a rule says of the same pair.
+    std::stable_sort(waits_.begin(), waits_.end());
   }
 
   void connect() {

@@ -92,6 +92,15 @@ struct Typical {
       3000;  ///< From the end of an event's work to the start of who waited for it.
 };
 
+/// That a device event waits for another, besides those in front of both.
+struct EventWait {
+  std::uint32_t after = kNone, before = kNone;
+  Provenance provenance = Provenance::inferred;
+  const char* why = "event wait";
+  friend bool operator<(const EventWait& a, const EventWait& b) {
+    return std::pair(a.after, a.before) < std::pair(b.after, b.before);
+  }
+};
 struct MarkedStep {
   std::int64_t start = 0, finish = 0;
   std::string name;
@@ -110,6 +119,9 @@ struct Draft {
   std::unordered_map<std::uint32_t, const SyncRecord*> sync_of_correlation;
   std::vector<std::uint32_t>
       call_of_record;  ///< Host record to call, or kNone. Empty where there are no calls.
+
+  /// Between streams, as records and the rules of CUDA tell; by the event that waits.
+  std::vector<EventWait> stream_waits;
 
   std::vector<std::vector<Segment>> threads;  ///< Segments of each thread, in order, without holes.
   std::vector<Context> contexts;
@@ -163,19 +175,12 @@ void find_handovers(Draft& draft);
 /// tasks.cc: segments and device events become tasks on lanes, with when they ran.
 void build_tasks(Draft& draft);
 
-/// That a device event waits for another, besides those in front of both.
-struct EventWait {
-  std::uint32_t after = kNone, before = kNone;
-  Provenance provenance = Provenance::inferred;
-  const char* why = "event wait";
-  friend bool operator<(const EventWait& a, const EventWait& b) {
-    return std::pair(a.after, a.before) < std::pair(b.after, b.before);
-  }
-};
 /// events.cc: what the sync records say of waits between streams.
 void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// collectives.cc: a collective waits for the work in front of it, the update for the collectives.
 void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits);
+/// default_stream.cc: blocking streams and the default stream wait for each other.
+void find_default_stream_waits(Draft& draft, std::vector<EventWait>& waits);
 /// graphs.cc: what the structure of CUDA graphs says.
 void find_graph_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// What on another stream explains that an event started as late as it did; nothing later than

@@ -30,6 +30,7 @@ class Prefetch final : public Transform {
     Effect effect;
     std::size_t count = 0;
     Bytes memory{};
+    pass_on_implicit_waits(graph, copies_of(inputs));
     for (const auto& [lane, of_lane] : inputs) {
       count += of_lane.size();
       memory += add_buffers(graph, lane, of_lane);
@@ -75,6 +76,26 @@ class Prefetch final : public Transform {
       }
     }
     return copies;
+  }
+
+  /// A stream made for copies is a non-blocking one. What CUDA itself put in front of a copy, since
+  /// it ran on the default stream or on a blocking one, is now in front of what follows the copy.
+  static void pass_on_implicit_waits(Graph& graph, const std::vector<TaskId>& copies) {
+    const NameId why = graph.names().find("default stream");
+    if (why == NameId{}) return;
+    std::vector<char> leaves(graph.task_count(), 0);
+    for (const TaskId copy : copies) leaves[index(copy)] = 1;
+    std::vector<Dependency> waits;
+    graph.each_dependency([&](const Dependency& wait) {
+      if (wait.why == why && leaves[index(wait.after)] != 0) waits.push_back(wait);
+    });
+    graph.remove_dependencies(
+        [&](const Dependency& wait) { return wait.why == why && leaves[index(wait.after)] != 0; });
+    for (Dependency& wait : waits) {
+      while (wait.after != kNoTask && leaves[index(wait.after)] != 0)
+        wait.after = graph.next(wait.after);
+      if (wait.after != kNoTask) graph.add(wait);
+    }
   }
 
   /// All but one of the buffers are new; each is as large as the largest input.

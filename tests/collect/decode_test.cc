@@ -227,7 +227,9 @@ TEST(Decode, DevicesContextsAndStreams) {
   standin::StreamRecord stream{};
   stream.kind = standin::kStream;
   stream.priority = static_cast<std::uint32_t>(-5);
+  stream.flag = 2;
   EXPECT_EQ(Read(stream, k13).as<spool::Stream>().priority, -5);
+  EXPECT_EQ(Read(stream, k12).as<spool::Stream>().flag, 2U);
 }
 
 TEST(Decode, KindsThatNobodyAskedForAreCounted) {

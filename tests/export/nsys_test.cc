@@ -12,6 +12,7 @@
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/import.h"
+#include "foretrace/stream_flags.h"
 #include "import/files.h"
 #include "import/recorded.h"
 #include "support/corpus.h"
@@ -155,6 +156,17 @@ constexpr const char* kStep =
 
 TEST_F(NsysExporter, WritesWhatTheImporterReads) {
   EXPECT_EQ(difference_after_export(read_text(kStep), folder_ / "x.sqlite"), "");
+}
+
+TEST_F(NsysExporter, SaysHowStreamsWereCreatedOnlyWhereItIsKnown) {
+  Trace trace = read_text(kStep);
+  export_trace(trace, folder_ / "unknown.sqlite");
+  EXPECT_EQ(import_trace(folder_ / "unknown.sqlite").metadata.count("cuda_stream_flags"), 0U);
+  ASSERT_EQ(trace.streams.size(), 2U);
+  keep_stream_flags(trace, {StreamFlag::null, StreamFlag::non_blocking});
+  export_trace(trace, folder_ / "known.sqlite");
+  EXPECT_EQ(import_trace(folder_ / "known.sqlite").metadata.at("cuda_stream_flags"),
+            "[[0,7,3],[0,20,2]]");
 }
 
 TEST_F(NsysExporter, LetsScriptsForNsysRun) {

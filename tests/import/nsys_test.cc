@@ -5,6 +5,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "foretrace/stream_flags.h"
 #include "import/database.h"
 #include "import/files.h"
 #include "import/recorded.h"
@@ -540,6 +541,29 @@ TEST_F(Nsys, HasNoEyeForTriggersViewsAndGeneratedColumns) {
       "ALL SELECT start + 1 FROM n) SELECT start, start AS end FROM n;"
       "CREATE TRIGGER t AFTER INSERT ON PROCESSES BEGIN DELETE FROM StringIds; END;")));
   EXPECT_EQ(text, "kernel \"gemm<float>(int)\" 0/7 0+5 correlation=1 grid=8 block=128\n");
+}
+
+TEST_F(Nsys, SaysHowStreamsWereCreated) {
+  const std::string tables =
+      "CREATE TABLE TARGET_INFO_CUDA_CONTEXT_INFO (nullStreamId INTEGER NOT NULL, "
+      "processId INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL);"
+      "CREATE TABLE TARGET_INFO_CUDA_STREAM (streamId INTEGER NOT NULL, processId INTEGER NOT "
+      "NULL, contextId INTEGER NOT NULL, flag INTEGER NOT NULL);"
+      "INSERT INTO TARGET_INFO_CUDA_CONTEXT_INFO VALUES (7, 100, 0, 1), (7, 200, 3, 1);"
+      "INSERT INTO TARGET_INFO_CUDA_STREAM VALUES (7, 100, 1, 3), (13, 100, 1, 1), (20, 100, 1, 2),"
+      "  (21, 100, 1, 0), (13, 200, 1, 2);";
+  const Trace trace = import_trace(
+      write(std::string(kNsysTables) + kTexts + call(100, 150, 100, 1) + kernel(200, 300, 100, 1) +
+            kernel(200, 300, 100, 1, 0, 13) + kernel(200, 300, 100, 1, 0, 20) +
+            kernel(200, 300, 100, 1, 0, 21) + tables));
+  ASSERT_EQ(trace.streams.size(), 4U);
+  std::string seen;
+  const std::vector<StreamFlag> flags = stream_flags(trace);
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    seen += std::to_string(trace.streams[i].id) + "=" + std::to_string(static_cast<int>(flags[i])) +
+            " ";
+  }
+  EXPECT_EQ(seen, "7=3 13=1 20=2 21=0 ");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "foretrace/stream_flags.h"
 #include "import/files.h"
 #include "import/spool_bytes.h"
 
@@ -198,6 +199,21 @@ TEST(Spool, StreamsOfTwoContextsAreTwoStreams) {
   EXPECT_EQ(trace.streams.size(), 2U);
   EXPECT_EQ(trace.devices[0].stream, trace.devices[2].stream);
   EXPECT_NE(trace.devices[0].stream, trace.devices[1].stream);
+}
+
+TEST(Spool, HowStreamsWereCreatedIsKept) {
+  spool::Kernel on_null = kernel(2000, 5000, 9), side = kernel(2000, 5000, 9);
+  side.stream = 13;
+  spool::Context context;
+  context.context = 1, context.null_stream = 7;
+  spool::Stream stream;
+  stream.context = 1, stream.stream = 13, stream.flag = 2;
+  const std::vector<StreamFlag> expected = {StreamFlag::null, StreamFlag::non_blocking};
+  EXPECT_EQ(stream_flags(read(SpoolBytes().rows(on_null, side, context, stream))), expected);
+  // A spool from before flags were written holds 0 in their place.
+  stream.flag = 0;
+  const std::vector<StreamFlag> old = {StreamFlag::null, StreamFlag::unknown};
+  EXPECT_EQ(stream_flags(read(SpoolBytes().rows(stream, on_null, side, context))), old);
 }
 
 TEST(Spool, CollectivesSayWhatTheyMove) {

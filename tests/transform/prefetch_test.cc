@@ -56,6 +56,21 @@ stream+prefetch |...ii...jj....|
 )");
 }
 
+// S is on a blocking stream: it holds up what stays on the default stream, and no copy beside it.
+TEST(Prefetch, CopiesLeaveTheDefaultStream) {
+  EXPECT_EQ(simulated(R"(
+    side:   S 9
+    stream: i:copy_in 2, A 4, j:copy_in 2, B 4
+    S -> j [structural "default stream"]
+)",
+                      R"({"use": "prefetch"})"),
+            R"(
+side            |SSSSSSSSS....|
+stream          |..AAAA...BBBB|
+stream+prefetch |iijj.........|
+)");
+}
+
 TEST(Prefetch, WaitingForTheWholeDeviceStays) {
   EXPECT_EQ(simulated(R"(
     cpu:    L:launch 1, "w cudaDeviceSynchronize":sync 1, M:launch 1

@@ -1,0 +1,243 @@
+// The legacy default stream of a device: its work waits for all that was launched before it on the
+// blocking streams, and what is launched on them later waits for it (CUDA C++ Programming Guide,
+// "Default Stream"). Streams created as non-blocking are exempt.
+//
+//     blocking      |==A==|         |==C==|
+//     default             |==B==|
+//     non-blocking     |=====D=====|
+//
+// Where the flags of streams are recorded, they decide. Elsewhere a stream counts as blocking only
+// if its work and that of the default stream never broke the rule, and if many starts follow it
+// that nothing else explains: no call ordered the two between their launches, they do not share a
+// copy engine, and the device had room. A trace without a single call that orders streams does not
+// show that there was none, so nothing is concluded from it.
+//
+// Ignored: work of CUDA graphs, and devices with several contexts, each of which has a default
+// stream of its own.
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "foretrace/stream_flags.h"
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+/// Starts that only this rule explains, before a stream counts as blocking.
+constexpr std::size_t kEnough = 8;
+/// From the end of the awaited work to the start of the waiting one, where they follow each other.
+constexpr std::int64_t kRightBehind = 20'000;
+constexpr const char* kWhy = "default stream";
+
+/// What the rule asks of one stream and the default stream of its device.
+struct StreamTally {
+  std::vector<EventWait> waits;
+  std::size_t broken = 0;  ///< Starts that did not wait.
+  std::size_t shown = 0;   ///< Starts that only the rule explains.
+};
+
+/// A device while launches are looked at in order.
+struct DeviceState {
+  std::uint32_t null_stream = kNone;
+  bool is_recorded = false;
+  std::uint32_t last_null = kNone;     ///< Event.
+  std::vector<std::uint16_t> changed;  ///< Streams that were given work since.
+};
+
+struct StreamState {
+  bool takes_part = false;
+  std::uint32_t last = kNone;  ///< Event.
+  std::uint32_t seen = kNone;  ///< The last event of the default stream that it waits for.
+  bool changed = false;
+};
+
+bool orders_streams(std::string_view call) {
+  constexpr std::array<std::string_view, 6> kCalls = {"WaitEvent", "LaunchHostFunc", "AddCallback",
+                                                      "WaitValue", "GraphLaunch",    "BatchMemOp"};
+  return std::any_of(kCalls.begin(), kCalls.end(),
+                     [&](std::string_view part) { return call.find(part) != call.npos; });
+}
+
+class DefaultStreams {
+ public:
+  explicit DefaultStreams(Draft& draft) : draft_(draft), tallies_(draft.trace.streams.size()) {
+    choose_streams();
+  }
+
+  void find(std::vector<EventWait>& waits) {
+    const bool any = std::any_of(devices_.begin(), devices_.end(), [](const auto& device) {
+      return device.second.null_stream != kNone;
+    });
+    if (!any) return;
+    find_ordering_calls();
+    for (const std::uint32_t i : draft_.by_launch) launch(i);
+    for (const auto& [ordinal, device] : devices_) take(ordinal, device, waits);
+  }
+
+ private:
+  void choose_streams() {
+    const std::vector<Stream>& all = draft_.trace.streams;
+    const std::vector<StreamFlag> flags = stream_flags(draft_.trace);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (flags[i] != StreamFlag::unknown) devices_[all[i].device].is_recorded = true;
+    }
+    std::map<std::int32_t, std::size_t> nulls;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      DeviceState& device = devices_[all[i].device];
+      if (device.is_recorded ? flags[i] == StreamFlag::null : is_default(all, i)) {
+        device.null_stream = ++nulls[all[i].device] == 1 ? static_cast<std::uint32_t>(i) : kNone;
+      }
+    }
+    streams_.resize(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const DeviceState& device = devices_[all[i].device];
+      streams_[i].takes_part =
+          device.null_stream != kNone &&
+          (i == device.null_stream || !device.is_recorded || flags[i] == StreamFlag::blocking);
+    }
+  }
+
+  /// By its number, where nothing else tells: CUPTI calls the default stream of the first context
+  /// 7, HIP calls it 0.
+  static bool is_default(const std::vector<Stream>& all, std::size_t stream) {
+    if (all[stream].id == 7) return true;
+    return all[stream].id == 0 && std::none_of(all.begin(), all.end(), [&](const Stream& other) {
+             return other.id == 7 && other.device == all[stream].device;
+           });
+  }
+
+  void find_ordering_calls() {
+    const Trace& trace = draft_.trace;
+    std::vector<char> orders(trace.names.size(), 0);
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      orders[i] = orders_streams(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
+    }
+    for (const HostRecord& record : trace.hosts) {
+      if (record.kind != HostKind::runtime && record.kind != HostKind::driver) continue;
+      if (orders[static_cast<std::size_t>(record.name)] != 0) ordering_.push_back(record.start_ns);
+    }
+    std::sort(ordering_.begin(), ordering_.end());
+  }
+
+  void launch(std::uint32_t i) {
+    const DeviceEvent& event = draft_.events[i];
+    StreamState& stream = streams_[event.stream];
+    if (!stream.takes_part || draft_.trace.devices[event.record].graph_node != 0) return;
+    DeviceState& device = devices_[draft_.trace.streams[event.stream].device];
+    if (event.stream == device.null_stream) {
+      for (const std::uint16_t other : device.changed) {
+        note(device, other, i, streams_[other].last);
+        streams_[other].changed = false;
+      }
+      device.changed.clear();
+      device.last_null = i;
+      return;
+    }
+    if (device.last_null != kNone && stream.seen != device.last_null) {
+      note(device, event.stream, i, device.last_null);
+    }
+    stream.seen = device.last_null;
+    stream.last = i;
+    if (!stream.changed) device.changed.push_back(event.stream);
+    stream.changed = true;
+  }
+
+  /// That `after` waits for `before`, if `stream` is a blocking one.
+  void note(const DeviceState& device, std::uint16_t stream, std::uint32_t after,
+            std::uint32_t before) {
+    const Call& first = *draft_.call_of(draft_.events[before]);
+    const Call& second = *draft_.call_of(draft_.events[after]);
+    // Which of two threads came first is not known while both were in their calls.
+    if (first.thread != second.thread && first.finish > second.start) return;
+    StreamTally& tally = tallies_[stream];
+    if (draft_.events[before].finish > draft_.events[after].start + draft_.tolerance) {
+      ++tally.broken;
+      return;
+    }
+    if (!device.is_recorded && only_rule_explains(after, before)) ++tally.shown;
+    tally.waits.push_back(
+        {after, before, device.is_recorded ? Provenance::structural : Provenance::inferred, kWhy});
+  }
+
+  bool only_rule_explains(std::uint32_t after, std::uint32_t before) const {
+    const DeviceEvent& first = draft_.events[before];
+    const DeviceEvent& second = draft_.events[after];
+    const std::int64_t launched = draft_.call_of(second)->finish;
+    if (launched + draft_.typical.launch_fence > first.finish) return false;
+    if (second.start - first.finish > kRightBehind + draft_.tolerance) return false;
+    const bool has_line = after > draft_.streams[second.stream].first;
+    if (has_line && draft_.events[after - 1].finish + draft_.typical.gap_fence > first.finish) {
+      return false;
+    }
+    const auto call =
+        std::lower_bound(ordering_.begin(), ordering_.end(), draft_.call_of(first)->start);
+    if (call != ordering_.end() && *call <= launched) return false;
+    const bool kernels = first.kind == TaskKind::kernel && second.kind == TaskKind::kernel;
+    if (kernels) return leaves_room(first);
+    return first.kind == TaskKind::kernel || second.kind == TaskKind::kernel;
+  }
+
+  /// Whether other kernels could have run beside it, as far as is known.
+  bool leaves_room(const DeviceEvent& event) const {
+    const std::uint32_t blocks = draft_.trace.devices[event.record].grid;
+    for (const Device& device : draft_.trace.properties) {
+      if (device.ordinal != draft_.trace.streams[event.stream].device) continue;
+      return blocks > 0 && static_cast<std::int64_t>(blocks) < device.multiprocessors;
+    }
+    return false;
+  }
+
+  void take(std::int32_t ordinal, const DeviceState& device, std::vector<EventWait>& waits) {
+    std::size_t streams = 0, broken = 0, shown = 0;
+    std::string named;
+    for (std::size_t i = 0; i < tallies_.size(); ++i) {
+      const StreamTally& tally = tallies_[i];
+      if (tally.waits.empty() || draft_.trace.streams[i].device != ordinal) continue;
+      const bool is_blocking = !ordering_.empty() && tally.broken == 0 && tally.shown >= kEnough;
+      if (!device.is_recorded && !is_blocking) continue;
+      ++streams, broken += tally.broken, shown += tally.shown;
+      named += (named.empty() ? "" : ", ") + std::to_string(draft_.trace.streams[i].id);
+      waits.insert(waits.end(), tally.waits.begin(), tally.waits.end());
+    }
+    if (streams == 0) return;
+    if (broken > 0) {
+      draft_.notes.add(Severity::info,
+                       "starts that did not wait for the default stream, or it not for them, "
+                       "though the flags of their streams say so",
+                       {}, static_cast<std::int64_t>(broken));
+    }
+    draft_.assumptions.push_back(device.is_recorded ? recorded_text(ordinal, named)
+                                                    : inferred_text(ordinal, named, shown));
+  }
+
+  static std::string recorded_text(std::int32_t ordinal, const std::string& named) {
+    return "The default stream of device " + std::to_string(ordinal) +
+           " waits for its blocking streams, and they for it, in order of launch (stream " + named +
+           "); how the streams were created is recorded.";
+  }
+
+  static std::string inferred_text(std::int32_t ordinal, const std::string& named,
+                                   std::size_t shown) {
+    return "The default stream of device " + std::to_string(ordinal) +
+           " is taken to wait for blocking streams, and they for it (stream " + named +
+           "): their work never overlapped, and nothing else explains " + std::to_string(shown) +
+           " starts. How the streams were created is not recorded; if they are non-blocking, "
+           "what-ifs overlap too little.";
+  }
+
+  Draft& draft_;
+  std::map<std::int32_t, DeviceState> devices_;  ///< By ordinal.
+  std::vector<StreamState> streams_;
+  std::vector<StreamTally> tallies_;    ///< By stream.
+  std::vector<std::int64_t> ordering_;  ///< When calls began that order streams.
+};
+
+}  // namespace
+
+void find_default_stream_waits(Draft& draft, std::vector<EventWait>& waits) {
+  DefaultStreams(draft).find(waits);
+}
+
+}  // namespace foretrace::infer_detail
