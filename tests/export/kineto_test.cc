@@ -106,6 +106,35 @@ TEST(Kineto, ArrowsLeadFromCallsToWhatTheyLaunched) {
   EXPECT_NE(text.find(R"({"ph": "f", "bp": "e", "id": 9, "cat": "ac2g")"), std::string::npos);
 }
 
+TEST(Kineto, ADriverCallKeepsWhatItLaunched) {
+  const Folder folder;
+  Trace trace = small();
+  trace.hosts[0].name = trace.names.intern("cuLaunchKernel");
+  trace.hosts[0].kind = HostKind::driver;
+  const Trace again = exported(trace, folder, "x.json");
+  ASSERT_EQ(again.hosts.size(), 1U);
+  EXPECT_EQ(again.hosts[0].kind, HostKind::driver);
+  EXPECT_EQ(again.hosts[0].correlation, 9U);
+  const std::string text = contents_of(folder / "x.json");
+  EXPECT_NE(text.find(R"("cat": "cuda_driver", "name": "cuLaunchKernel")"), std::string::npos);
+  EXPECT_NE(text.find(R"({"ph": "s", "id": 9, "cat": "ac2g")"), std::string::npos);
+}
+
+// The profiler's numbers: type 0 is the CPU, type 1 a CUDA device.
+TEST(Kineto, MemoryOfTheHostIsNotThatOfADevice) {
+  const Folder folder;
+  for (const auto& [device, type] : {std::pair(-1, "0"), std::pair(0, "1")}) {
+    Trace trace = small();
+    trace.memory.push_back(
+        {.time_ns = 3, .address = 0x100, .bytes = 64, .device = static_cast<std::int16_t>(device)});
+    const Trace again = exported(trace, folder, "x.json");
+    ASSERT_EQ(again.memory.size(), 1U);
+    EXPECT_EQ(again.memory[0].device, device);
+    EXPECT_NE(contents_of(folder / "x.json").find(std::string("\"Device Type\": ") + type),
+              std::string::npos);
+  }
+}
+
 TEST(Kineto, ARankOtherThanTheRecordedOneReplacesIt) {
   const Folder folder;
   Trace trace = small();

@@ -207,17 +207,27 @@ TEST(Rocpd, RefusesADatabaseWithoutRecords) {
             folder / "results.db" + ": must hold kernels, copies or calls, but holds none");
 }
 
+/// What is read, or why nothing is.
+std::string result_of(const std::string& path) {
+  std::string result;
+  const std::string message = failure([&] { result = describe(import_trace(path)); });
+  return message.empty() ? result : message;
+}
+
 TEST(Rocpd, SurvivesADamagedDatabase) {
   const Folder folder;
   read(folder, sdk("_a", false));
   const std::string whole = read_bytes(folder / "results.db");
+  int tried = 0, noticed = 0;
   for (std::size_t i = 100; i < whole.size(); i += 499) {
     std::string bytes = whole;
     bytes[i] = static_cast<char>(bytes[i] ^ 0xff);
-    const std::string path = folder.write("damaged.db", bytes);
-    failure([&] { import_trace(path); });
-    failure([&] { import_trace(folder.write("cut.db", whole.substr(0, i))); });
+    // Most bytes of a small database belong to no row; those that do say something else then.
+    noticed += result_of(folder.write("damaged.db", bytes)) != kSdkTrace ? 1 : 0;
+    ++tried;
+    EXPECT_NE(result_of(folder.write("cut.db", whole.substr(0, i))), kSdkTrace) << i;
   }
+  EXPECT_GT(noticed, tried / 20) << tried;
 }
 
 }  // namespace

@@ -335,19 +335,6 @@ cudaLaunchKernel -> B: launch 8us from start (measured)
 )");
 }
 
-TEST(Infer, ACallThatWaitsForAnEventWaitsForWhatWasLaunchedBeforeIt) {
-  Recording run;
-  run.call(0, "cudaLaunchKernel", 0, 5, 1).kernel(0, "A", 6, 100, 1);
-  run.call(0, "cudaEventRecord", 5, 2, 2);
-  run.call(0, "cudaLaunchKernel", 7, 5, 3).kernel(0, "B", 107, 100, 3);
-  run.call(0, "cudaEventSynchronize", 12, 97, 4);
-  EXPECT_EQ(waits(run), R"(
-A -> cudaEventSynchronize: device sync (inferred)
-cudaLaunchKernel -> A: launch 6us from start (measured)
-cudaLaunchKernel -> B: launch 5us from start (measured)
-)");
-}
-
 TEST(Infer, TheFirstActivityMayWaitForWorkFromBeforeTheRecording) {
   Recording run;
   for (int i = 0; i < 8; ++i) {
@@ -507,32 +494,6 @@ TEST(Infer, PhasesComeFromWhatSurroundsACall) {
   EXPECT_EQ(loading, TaskKind::input);
 }
 
-TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
-  Recording run;
-  // Depth 100: from the 101st on, a launch returns when the one 100 before it is done.
-  std::uint32_t id = 0;
-  int host = 0;
-  std::vector<int> finish;
-  for (int i = 0; i < 160; ++i) {
-    const int start = finish.empty() ? 10 : std::max(finish.back(), host + 5);
-    const int begin = host;
-    host += 5;
-    if (i >= 101) host = std::max(host, finish[static_cast<std::size_t>(i - 101)]);
-    ++id;
-    run.call(0, "launch", begin, host - begin, id).kernel(0, "k", start, 100, id);
-    finish.push_back(start + 100);
-  }
-  Inference inference = infer(run.trace());
-  EXPECT_NE(waits(inference.graph).find("launch queue"), std::string::npos);
-  // Twice as fast a device, and the host gets through twice as fast where it had to wait.
-  const Nanoseconds before = simulate(inference.graph).length;
-  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
-    Task& task = inference.graph.task(TaskId{i});
-    if (task.kind == TaskKind::kernel) task.duration /= 2;
-  }
-  EXPECT_LT(simulate(inference.graph).length, before * 52 / 100);
-}
-
 TEST(Infer, FlopsComeFromTheShapesOfTheOpAndGoToItsLongestKernel) {
   Recording run;
   run.op(0, "aten::mm", 0, 10).call(0, "launch", 1, 1, 1).call(0, "launch", 3, 1, 2);
@@ -574,18 +535,6 @@ TEST(Infer, ActivitiesOfTheSameTimeDoNotWaitForEachOther) {
   run.kernel(0, "A", 900, 0, 1).kernel(1, "B", 900, 0, 2).kernel(2, "C", 900, 0, 3);
   const Inference inference = infer(run.trace());
   EXPECT_EQ(simulate(inference.graph).length, 900us);
-}
-
-TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
-  Recording run;
-  // The host synchronizes and launches the very kernel whose end let it go on: clocks have been
-  // lost.
-  run.call(0, "launch", 0, 2, 1).call(0, "cudaStreamSynchronize", 2, 8, 2);
-  run.call(0, "cudaEventRecord", 10, 1, 3).call(0, "cudaStreamWaitEvent", 11, 1, 4);
-  run.call(0, "launch", 12, 2, 5).call(0, "launch", 14, 2, 6);
-  run.kernel(0, "A", 1, 5, 1).kernel(0, "B", 3, 1, 5).kernel(1, "C", 2, 1, 6);
-  run.waits_for_event(1, 0, 4, 3).waits_for_event(0, 1, 4, 3);
-  EXPECT_NO_THROW(simulate(infer(run.trace()).graph));
 }
 
 TEST(Infer, AllocationsTieMemoryToTheTasksAtTheTime) {

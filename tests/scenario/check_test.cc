@@ -72,6 +72,20 @@ TEST(CheckJudge, IsSureOnlyWhereTheWholeIntervalIsBeyondTheLimit) {
   EXPECT_EQ(judged("step_time", quiet, {1030, 1040, 1055, 1060, 1080}, "5%"), "undecided");
 }
 
+// There is a change, and nothing says on which side of the limit it is.
+TEST(CheckJudge, AChangeThatMayBeBeyondTheLimitIsUndecided) {
+  const std::vector<std::int64_t> quiet = {1000, 1001, 1002, 1003, 1004};
+  const std::vector<std::int64_t> worse = {1020, 1030, 1040, 1060, 1080};
+  const StepChange change = step_change(figure_entry("step_time"), quiet, worse);
+  EXPECT_GT(change.lower, 0);
+  EXPECT_LT(change.change, 50);
+  EXPECT_GT(change.upper, 50);
+  EXPECT_EQ(judged("step_time", quiet, worse, "5%"), "undecided");
+  EXPECT_EQ(judged("overlap", {800'000, 801'000, 802'000, 803'000, 804'000},
+                   {720'000, 740'000, 770'000, 780'000, 790'000}, "-5%"),
+            "undecided");
+}
+
 TEST(CheckJudge, VariationWithoutAChangePasses) {
   EXPECT_EQ(judged("step_time", {900, 1000, 1100, 950, 1050}, {910, 1010, 1110, 940, 1040}, "5%"),
             "passed");

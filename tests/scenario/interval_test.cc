@@ -241,6 +241,27 @@ TEST(Interval, WhatWasNeverComparedIsSaidAndAsWideAsAllKinds) {
               100'000 * (1 + 1.886 * pooled_error()), 2'000);
 }
 
+TEST(Interval, TheErrorOfTheReplayMayBeEitherWay) {
+  const Interval interval =
+      interval_of({.point = 100us, .times = {100us, 100us}, .seen = 2, .replay_error = 0.1});
+  // Evenly from 90 to 110 us, of which four fifths are within 8 us.
+  EXPECT_NEAR(static_cast<double>(interval.lower.count()), 92'000, 500);
+  EXPECT_NEAR(static_cast<double>(interval.upper.count()), 108'000, 500);
+}
+
+// Alternately 95 and 105 us. The widths are those of Student's distribution: from three steps the
+// spread is hardly known (1.886 deviations for four fifths), from thirty as good as (1.311).
+TEST(Interval, FewStepsOfTheSameSpreadSayLess) {
+  const auto seen = [](std::size_t steps) {
+    std::vector<Nanoseconds> times;
+    for (std::size_t i = 0; i < 4000; ++i) times.push_back(i % 2 == 0 ? 95us : 105us);
+    return width(interval_of({.point = 100us, .times = std::move(times), .seen = steps}));
+  };
+  EXPECT_GT(seen(3), seen(30) * 13 / 10);
+  EXPECT_GT(seen(30), 9us);
+  EXPECT_GT(seen(2), seen(3));
+}
+
 TEST(Interval, AWhatIfIsNoFurtherOffThanWhatItTouched) {
   const IntervalInputs inputs = {.point = 100us,
                                  .times = {100us, 100us},

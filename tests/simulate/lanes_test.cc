@@ -40,6 +40,22 @@ x   |aaaaaaaa|
 )");
 }
 
+// c has waited as long as a, which had begun.
+TEST(PriorityLane, WhatWasSetAsideGoesOnInFrontOfItsEquals) {
+  EXPECT_EQ(picture(R"(
+    cpu: L:launch 3
+    x [priority=0]: a 6
+    x: c 2
+    x: b 2 {priority=1}
+    L -> b
+  )"),
+            R"(
+cpu |LLL.......|
+x   |aaaaaaaacc|
+    |...bb.....|
+)");
+}
+
 TEST(PriorityLane, ButNotBeforeTheEndOfItsSlice) {
   EXPECT_EQ(picture(R"(
     cpu: L:launch 3

@@ -108,6 +108,37 @@ stream |ATBTBxxbbaa|
   EXPECT_EQ(temporary.use, MemoryUse::temporary);
 }
 
+// The workspace of a convolution: nobody reads it, but it must be there when B runs again.
+TEST(Recompute, AWorkspaceIsNeededAgainToo) {
+  Graph graph = parse_graph(R"(
+    stream: A 1 {phase=forward}, B 1 {phase=forward}, C 1 {phase=forward}, x 2 {phase=backward}
+    stream: b 2 {phase=backward}, a 2 {phase=backward}
+    @alloc 4MB use=activation: A .. a writes A reads B, a
+    @alloc 64MB use=temporary op=workspace: B .. B writes B
+    @alloc 4MB use=activation op=wb: B .. b writes B reads C, b
+    @alloc 4MB use=gradient: x .. a writes x reads b
+    @alloc 60MB use=gradient: x .. a writes x reads a
+  )");
+  const Bytes before = peak_of(graph);
+  read_transform_text("recompute:policy=selected,where.op=wb")->apply(graph);
+  EXPECT_EQ("\n" + to_ascii(graph, simulate(graph)), R"(
+stream |ABCxxBbbaa|
+)");
+  ASSERT_EQ(graph.allocations().size(), 7U);
+  std::size_t workspaces = 0;
+  for (const Allocation& block : graph.allocations()) {
+    if (block.bytes != Bytes{64'000'000}) continue;
+    ++workspaces;
+    EXPECT_EQ(graph.name(block.made_by), "B");
+    EXPECT_EQ(graph.name(block.freed_by), "B");
+    EXPECT_EQ(block.use, MemoryUse::temporary);
+  }
+  EXPECT_EQ(workspaces, 2U);
+  // The activation is gone in the forward pass, but the workspace lies beside the gradients.
+  EXPECT_EQ(before, Bytes{72'000'000});
+  EXPECT_EQ(peak_of(graph), Bytes{136'000'000});
+}
+
 TEST(Recompute, ASegmentKeepsWhatTheOneInFrontGaveIt) {
   // x goes from A to B and is let go in the forward pass; now it is there until B runs again.
   Graph graph = parse_graph(R"(

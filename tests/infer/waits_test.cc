@@ -1,0 +1,188 @@
+// What calls wait for: events, the whole device, a place in the launch queue.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "foretrace/stream_flags.h"
+#include "infer/recording.h"
+
+namespace foretrace {
+namespace {
+
+TEST(Infer, ACallThatWaitsForAnEventWaitsForWhatWasLaunchedBeforeIt) {
+  Recording run;
+  run.call(0, "cudaLaunchKernel", 0, 5, 1).kernel(0, "A", 6, 100, 1);
+  run.call(0, "cudaEventRecord", 5, 2, 2);
+  run.call(0, "cudaLaunchKernel", 7, 5, 3).kernel(0, "B", 107, 100, 3);
+  run.call(0, "cudaEventSynchronize", 12, 97, 4);
+  EXPECT_EQ(waits(run), R"(
+A -> cudaEventSynchronize: device sync (inferred)
+cudaLaunchKernel -> A: launch 6us from start (measured)
+cudaLaunchKernel -> B: launch 5us from start (measured)
+)");
+}
+
+// The call returns long after B is done as well: only the record knows which event it was.
+TEST(Infer, ACallThatWaitsForAnEventWaitsForNothingLaunchedBehindTheEvent) {
+  Recording run;
+  run.call(0, "cudaLaunchKernel", 0, 2, 1).kernel(0, "A", 5, 10, 1);
+  run.call(0, "cudaEventRecord", 2, 1, 2);
+  run.call(0, "cudaLaunchKernel", 3, 2, 3).kernel(0, "B", 15, 5, 3);
+  run.call(0, "cudaEventSynchronize", 5, 20, 4);
+  run.trace().syncs.push_back(
+      {.correlation = 4, .wait_on_stream = 0, .wait_on_correlation = 2, .kind = SyncKind::event});
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(waits(inference.graph), R"(
+A -> cudaEventSynchronize: device sync (measured)
+cudaLaunchKernel -> A: launch 5us from start (measured)
+cudaLaunchKernel -> B: launch 5us from start (measured)
+)");
+}
+
+TEST(Infer, ACallThatWaitsForTheDeviceWaitsForAllItsStreams) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);
+  run.call(0, "cudaDeviceSynchronize", 4, 36, 3);
+  run.kernel(0, "A", 5, 10, 1).kernel(1, "B", 7, 30, 2);
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(waits(inference.graph), R"(
+A -> cudaDeviceSynchronize: device sync (inferred)
+B -> cudaDeviceSynchronize: device sync (inferred)
+launch_a -> A: launch 5us from start (measured)
+launch_b -> B: launch 5us from start (measured)
+)");
+  // Whichever of them is the last: the call returns 3us behind it.
+  for (const auto& [name, length] : {std::pair("A", 58us), std::pair("B", 60us)}) {
+    Graph longer = inference.graph.clone();
+    for (std::uint32_t i = 0; i < longer.task_count(); ++i) {
+      if (longer.name(TaskId{i}) == name) longer.task(TaskId{i}).duration = 50us;
+    }
+    EXPECT_EQ(simulate(longer).length, length);
+  }
+}
+
+// The profiler knows nothing of events from before it was started, but they are no others either.
+TEST(Infer, AWaitForAnEventFromBeforeTheRecordingIsNotGuessedWhereOthersAreKnown) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "cudaEventRecord", 2, 1, 2);
+  run.call(0, "cudaStreamWaitEvent", 3, 1, 3).call(0, "launch_b", 4, 2, 4);
+  run.call(0, "cudaStreamWaitEvent", 20, 1, 5).call(0, "launch_c", 21, 2, 6);
+  run.kernel(0, "A", 5, 4, 1).kernel(1, "B", 12, 4, 4).kernel(2, "C", 26, 4, 6);
+  run.waits_for_event(1, 0, 3, 2).waits_for_event(2, 0, 5, 99);
+  EXPECT_EQ(waits(run), R"(
+launch_a -> A: launch 5us from start (measured)
+launch_b -> B: launch 5us from start (measured)
+A -> B: event wait 3us (measured)
+launch_c -> C: launch 5us from start (measured)
+)");
+}
+
+// The copy starts late in its call because S ran, not because the driver worked first: with a
+// quicker S the call returns earlier.
+TEST(Infer, ACallWhoseCopyIsHeldByAnotherStreamWaitsForThat) {
+  for (const bool recorded : {true, false}) {
+    Recording run;
+    run.call(0, "launch_s", 0, 2, 1).call(0, "cudaEventRecord", 2, 1, 3);
+    run.call(0, "cudaStreamWaitEvent", 3, 1, 4).call(0, "cudaMemcpyAsync", 4, 68, 2);
+    run.kernel(0, "S", 5, 60, 1).copy(1, CopyDirection::out, "Memcpy DtoH", 68, 2, 2);
+    if (recorded) {
+      run.waits_for_event(1, 0, 4, 3);
+    } else {
+      keep_stream_flags(run.trace(), {StreamFlag::blocking, StreamFlag::null});
+    }
+    Inference inference = infer(run.trace());
+    EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+    for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+      if (inference.graph.name(TaskId{i}) == "S") inference.graph.task(TaskId{i}).duration = 10us;
+    }
+    EXPECT_EQ(simulate(inference.graph).length, 22us) << recorded;
+  }
+}
+
+/// When each of 160 kernels of `kernel_us` is done, that a host launches every 5us as long as no
+/// more than 100 are outstanding; `call` hears of each launch.
+template <class Call>
+std::vector<int> through_a_queue_of_100(int kernel_us, const Call& call) {
+  std::vector<int> finish;
+  int host = 0;
+  for (std::size_t i = 0; i < 160; ++i) {
+    const int begin = host;
+    const int start = finish.empty() ? 10 : std::max(finish.back(), begin + 10);
+    host += 5;
+    if (i > 100) host = std::max(host, finish[i - 101]);
+    call(begin, host, start);
+    finish.push_back(start + kernel_us);
+  }
+  return finish;
+}
+
+TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
+  Recording run;
+  std::uint32_t id = 0;
+  const std::vector<int> recorded = through_a_queue_of_100(100, [&](int begin, int end, int start) {
+    ++id;
+    const std::string number = std::to_string(id - 1);
+    run.call(0, "launch" + number, begin, end - begin, id);
+    run.kernel(0, "k" + number, start, 100, id);
+  });
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).length, Nanoseconds(recorded.back() * 1000));
+  std::vector<std::string> seen;
+  inference.graph.each_dependency([&](const Dependency& wait) {
+    if (inference.graph.names()[wait.why] != "launch queue") return;
+    seen.push_back(std::string(inference.graph.name(wait.before)) + " -> " +
+                   std::string(inference.graph.name(wait.after)));
+  });
+  std::vector<std::string> expected;
+  for (int i = 101; i < 160; ++i) {
+    expected.push_back("k" + std::to_string(i - 101) + " -> launch" + std::to_string(i));
+  }
+  std::sort(seen.begin(), seen.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(seen, expected);
+  // With a device of another speed the host is held up as that one would hold it up.
+  for (const int kernel_us : {50, 30, 200}) {
+    std::vector<int> launched;
+    through_a_queue_of_100(kernel_us, [&](int, int end, int) { launched.push_back(end); });
+    Graph changed = inference.graph.clone();
+    TaskId last = kNoTask;
+    for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
+      Task& task = changed.task(TaskId{i});
+      if (task.kind == TaskKind::kernel) task.duration = Nanoseconds(kernel_us * 1000);
+      if (changed.name(TaskId{i}) == "launch159") last = TaskId{i};
+    }
+    EXPECT_EQ(simulate(changed).finish[index(last)], Nanoseconds(launched.back() * 1000))
+        << kernel_us;
+  }
+}
+
+// One activity among hundreds has a time from before its launch, which no shift of a clock
+// explains: B was launched when the host had waited for A, and yet ran in front of A.
+TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
+  Recording run;
+  std::uint32_t id = 0;
+  for (int i = 0; i < 400; ++i) {
+    ++id;
+    run.call(0, "launch", 10 * i, 2, id).kernel(0, "k", 10 * i + 3, 4, id);
+  }
+  run.call(0, "launch_a", 5000, 2, 1001).call(0, "cudaStreamSynchronize", 5002, 8, 1002);
+  run.call(0, "launch_b", 5012, 2, 1003);
+  run.kernel(0, "B", 5003, 1, 1003).kernel(0, "A", 5005, 1, 1001);
+  const Inference inference = infer(run.trace());
+  const auto& notes = inference.notes.all();
+  const auto note = std::find_if(notes.begin(), notes.end(), [](const Note& one) {
+    return one.text == "waits dropped because they went round in a circle";
+  });
+  ASSERT_NE(note, notes.end());
+  EXPECT_EQ(note->count, 1);
+  EXPECT_TRUE(shortest_circle(inference.graph).empty());
+  // The guess goes, and not what the profiler recorded.
+  const std::string text = waits(inference.graph);
+  EXPECT_EQ(text.find("A -> cudaStreamSynchronize"), std::string::npos);
+  EXPECT_NE(text.find("launch_b -> B: launch"), std::string::npos);
+  EXPECT_NO_THROW(simulate(inference.graph));
+}
+
+}  // namespace
+}  // namespace foretrace
