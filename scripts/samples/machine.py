@@ -9,6 +9,7 @@ import contextlib
 
 from .recorder import DEVICE, PROCESS
 
+DEFAULT_STREAM = 7
 QUEUE_LENGTH = 1024  # Launches that a stream holds before the next launch has to wait.
 SYNC_RETURN_NS = 4_000  # From the end of the work to the return of the call that waits for it.
 
@@ -22,6 +23,7 @@ class Gpu:
         self.launch_ns = launch_ns
         self.gap_ns = gap_ns
         self.sync_records = sync_records
+        self.blocking = set()  # Streams that the default stream waits for, and they for it.
         self.free = {}  # stream -> when its last work ends
         self._engine_free = {"in": 0, "out": 0}
         self._not_before = {}  # stream -> what an event makes it wait for
@@ -43,6 +45,8 @@ class Gpu:
 
     def run(self, stream, issued, duration, engine=None):
         """Start and end of work that a call ending at `issued` put on `stream`."""
+        for other in self._ordered_with(stream):
+            self.wait_for(stream, self.free.get(other, 0))
         ready = issued + self.chance.around(self.launch_ns, 0.3)
         behind = self.free.get(stream, 0) + self.chance.around(self.gap_ns, 0.2)
         start = max(ready, behind, self._not_before.get(stream, 0) + self.gap_ns)
@@ -52,6 +56,12 @@ class Gpu:
         self.free[stream] = start + duration
         self._ends.setdefault(stream, []).append(start + duration)
         return start, start + duration
+
+    def _ordered_with(self, stream):
+        """Streams whose work of up to now CUDA itself puts in front of what comes next on `stream`."""
+        if stream == DEFAULT_STREAM:
+            return sorted(self.blocking)
+        return [DEFAULT_STREAM] if stream in self.blocking else []
 
 
 class Thread:
@@ -64,7 +74,7 @@ class Thread:
         self.tid = tid
         self.name = name
         self.now = start
-        self.stream = 7
+        self.stream = DEFAULT_STREAM
         self._externals = []
         self._frames = []
         self._last_call_start = start
@@ -191,8 +201,16 @@ class Thread:
         correlation = self.call("cudaDeviceSynchronize", 5, until=self.gpu.idle_at() + SYNC_RETURN_NS)
         self._sync_record("Context Sync", start, correlation, -1, {})
 
+    def synchronize_event(self, event):
+        recorded, stream, time = event
+        start = self.now
+        correlation = self.call("cudaEventSynchronize", 2.5, until=time + SYNC_RETURN_NS)
+        self._sync_record("Event Sync", start, correlation, -1,
+                          {"wait_on_stream": stream, "wait_on_cuda_event_record_corr_id": recorded,
+                           "wait_on_cuda_event_id": recorded})
+
     def record_event(self):
-        """Returns what stream_waits_for() needs: the call, the stream, and when its work up to now is done."""
+        """Returns what stream_waits_for() and synchronize_event() need: the call, the stream, and when its work up to now is done."""
         correlation = self.call("cudaEventRecord", 1.8)
         seen = self.recorder.on  # A profiler knows nothing of events recorded before it was started.
         return correlation if seen else -1, self.stream if seen else -1, self.gpu.free.get(self.stream, 0)
@@ -221,5 +239,6 @@ CALL_NUMBERS = {
     "cudaStreamSynchronize": 131,
     "cudaDeviceSynchronize": 165,
     "cudaEventRecord": 135,
+    "cudaEventSynchronize": 137,
     "cudaStreamWaitEvent": 147,
 }

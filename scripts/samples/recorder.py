@@ -82,7 +82,7 @@ def name_events(threads, streams, start):
 
 
 def write_trace(path, header, events, names):
-    """Gzip with no time in it, so that the same events make the same bytes with the same zlib."""
+    """Plain as .json, else gzip with no time in it, so that the same events make the same bytes with the same zlib."""
     ordered = sorted(events, key=lambda event: event["ts"])
     start = ordered[0]["ts"]
     end = max(event["ts"] + event.get("dur", 0) for event in ordered)
@@ -91,5 +91,8 @@ def write_trace(path, header, events, names):
                              "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)", "args": {"Op count": 0}}))
     head = json.dumps(header, indent=1)[:-2]
     text = head + ',\n "traceEvents": [\n' + ",\n".join(lines) + "\n]}\n"
+    if str(path).endswith(".json"):
+        path.write_text(text)
+        return
     with open(path, "wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as out:
         out.write(text.encode())

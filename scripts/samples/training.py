@@ -103,12 +103,7 @@ class Training:
 
     def step(self):
         settings, main = self.settings, self.main
-        if settings.pinned_prefetch:
-            self._use_prefetched()
-        else:
-            self._load()
-            self._copy_pageable(settings.input_bytes)
-            self._copy_pageable(settings.label_bytes)
+        self._input()
         tape, kept = [], []
         self._forward(settings.model, tape, kept)
         with main.op(f"Optimizer.zero_grad#{settings.optimizer[0]}.zero_grad", category="user_annotation"):
@@ -116,11 +111,23 @@ class Training:
         self._backward(tape, kept)
         self._update()
         if settings.reads_loss:
-            with main.op("aten::item"), main.op("aten::_local_scalar_dense"):
-                main.copy_out(4)
-            main.work(20)
+            self._read_loss()
+
+    def _read_loss(self):
+        main = self.main
+        with main.op("aten::item"), main.op("aten::_local_scalar_dense"):
+            main.copy_out(4)
+        main.work(20)
 
     # Input.
+
+    def _input(self):
+        if self.settings.pinned_prefetch:
+            self._use_prefetched()
+            return
+        self._load()
+        self._copy_pageable(self.settings.input_bytes)
+        self._copy_pageable(self.settings.label_bytes)
 
     def _load(self):
         main = self.main
