@@ -13,15 +13,15 @@ std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
     Reason& kept = reasons[index(after)];
     if (kept.before == kNoTask || reason.before < kept.before) kept = reason;
   };
-  const NameId in_line = graph.names().find("in line");
-  each_wait_in_line(graph, [&](const Wait& wait) {
+  const auto offer_wait = [&](const Wait& wait, NameId why) {
     const auto& anchor = wait.from_start ? timeline.start : timeline.finish;
     const Nanoseconds lag(wait.lag);
-    offer(TaskId{wait.after}, anchor[wait.before] + lag, {TaskId{wait.before}, in_line, lag});
-  });
-  graph.each_dependency([&](const Dependency& wait) {
-    const auto& anchor = wait.anchor == Anchor::start ? timeline.start : timeline.finish;
-    offer(wait.after, anchor[index(wait.before)] + wait.lag, {wait.before, wait.why, wait.lag});
+    offer(TaskId{wait.after}, anchor[wait.before] + lag, {TaskId{wait.before}, why, lag});
+  };
+  const NameId in_line = graph.names().find("in line");
+  each_wait_in_line(graph, [&](const Wait& wait) { offer_wait(wait, in_line); });
+  graph.each_dependency([&](const Dependency& dependency) {
+    visit_dependency(dependency, [&](const Wait& wait) { offer_wait(wait, dependency.why); });
   });
   for (const auto& [task, passed] : let_pass) reasons[index(task)] = {passed, in_line, 0ns};
   return reasons;

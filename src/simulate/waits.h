@@ -35,6 +35,14 @@ inline LaneId lane_not_in_line(const Graph& graph) {
   return kNoLane;
 }
 
+/// Calls `visit` with the wait and, where a negative lag lets it overlap the tail of the task in
+/// front, with the one that keeps it from starting before that task does.
+template <class Visit>
+void visit_wait(const Wait& wait, const Visit& visit) {
+  visit(wait);
+  if (wait.lag < 0) visit(Wait{wait.before, wait.after, 0, true});
+}
+
 /// Calls `visit` with the waits of all places in line, by task. Linear.
 template <class Visit>
 void each_wait_in_line(const Graph& graph, const Visit& visit) {
@@ -42,21 +50,23 @@ void each_wait_in_line(const Graph& graph, const Visit& visit) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId front = graph.previous(TaskId{i});
     if (front == kNoTask || !in_line[index(graph.lane_of(TaskId{i}))]) continue;
-    const std::int64_t gap = graph.task(TaskId{i}).gap.count();
-    visit(Wait{index(front), i, gap, false});
-    // A negative gap counts back from the finish, but not to before the start.
-    if (gap < 0) visit(Wait{index(front), i, 0, true});
+    visit_wait(Wait{index(front), i, graph.task(TaskId{i}).gap.count(), false}, visit);
   }
+}
+
+/// The same of a dependency.
+template <class Visit>
+void visit_dependency(const Dependency& dependency, const Visit& visit) {
+  visit_wait(Wait{index(dependency.before), index(dependency.after), dependency.lag.count(),
+                  dependency.anchor == Anchor::start},
+             visit);
 }
 
 /// ... and then with those of all dependencies, in their order.
 template <class Visit>
 void each_wait(const Graph& graph, const Visit& visit) {
   each_wait_in_line(graph, visit);
-  graph.each_dependency([&](const Dependency& wait) {
-    const bool from_start = wait.anchor == Anchor::start;
-    visit(Wait{index(wait.before), index(wait.after), wait.lag.count(), from_start});
-  });
+  graph.each_dependency([&](const Dependency& wait) { visit_dependency(wait, visit); });
 }
 
 }  // namespace foretrace

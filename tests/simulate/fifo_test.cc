@@ -53,6 +53,24 @@ x |AAAA...|
 )");
 }
 
+TEST(Simulate, ANegativeLagOverlapsTheTailButNeverStartsBefore) {
+  EXPECT_EQ(picture(R"(
+    x: A 2, B 4, C 1
+    y: D 3
+    z: E 1
+    w: F 1
+    B ->-1 D
+    C ->-9 E
+    C ^->-9 F
+)"),
+            R"(
+x |AABBBBC.|
+y |.....DDD|
+z |......E.|
+w |......F.|
+)");
+}
+
 TEST(Simulate, AHugeCircleIsCutShort) {
   Graph graph = parse_graph("x:");
   for (int i = 0; i < 100'000; ++i) graph.append(LaneId{0}, {.name = graph.names().intern("t")});

@@ -35,6 +35,8 @@ inline Chains longest_chains(const Graph& graph) {
       graph.each_wait(task, [&](const Dependency& wait) {
         const auto& anchor = wait.anchor == Anchor::finish ? chains.finish : chains.start;
         start = std::max(start, anchor[index(wait.before)] + wait.lag);
+        // It may overlap the tail of a task, but not start before it.
+        start = std::max(start, chains.start[index(wait.before)]);
       });
       const Nanoseconds finish = start + duration(task);
       changed |= start != chains.start[i] || finish != chains.finish[i];

@@ -13,8 +13,8 @@ struct RandomGraph {
   int lanes = 4;
   int tasks = 24;
   int dependencies = 24;
-  bool lags = true;  ///< Lags, anchors and gaps; without, plain dependencies only.
-  bool negative_gaps = true;
+  bool lags = true;           ///< Lags, anchors and gaps; without, plain dependencies only.
+  bool negative_gaps = true;  ///< And lags.
 };
 
 /// Without circles: whoever waits was made later than whom it waits for. std::mt19937 gives the
@@ -36,7 +36,8 @@ inline Graph random_graph(std::mt19937& random, const RandomGraph& shape = {}) {
     const int after = 1 + below(shape.tasks - 1);
     Dependency wait{.before = TaskId{static_cast<std::uint32_t>(below(after))},
                     .after = TaskId{static_cast<std::uint32_t>(after)}};
-    if (shape.lags && below(3) == 0) wait.lag = Nanoseconds(below(5000));
+    if (shape.lags && below(3) == 0)
+      wait.lag = Nanoseconds(below(5000) - (shape.negative_gaps ? 1500 : 0));
     if (shape.lags && below(4) == 0) wait.anchor = Anchor::start;
     graph.add(wait);
   }
