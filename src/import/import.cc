@@ -20,8 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostNamed = 8;
 
 /// The one member of an archive that is a trace.
-std::string only_trace_in(const std::string& archive) {
-  const ArchiveContents contents = look_into_archive(archive);
+std::string only_trace_in(const std::string& archive, const ArchiveContents& contents) {
   const std::vector<std::string>& members = contents.traces;
   if (members.empty()) {
     throw TraceError(archive + ": must hold a trace, but " +
@@ -83,7 +82,12 @@ Trace import_trace(const std::string& path, const ImportOptions& options) {
   if (auto cached = copy.read()) return std::move(*cached);
   const FileMember parts = split_file_member(path);
   const std::string head = sniff(parts.file);
-  if (is_tar(head)) return import_trace(only_trace_in(path), options);
+  if (is_tar(head)) {
+    const ArchiveContents contents = look_into_archive(path);
+    Trace trace = import_trace(only_trace_in(path, contents), options);
+    note_damage(contents, path, trace.notes);
+    return trace;
+  }
   const ImporterEntry& importer = importer_of(parts.file, head);
   if (parts.member.empty()) {
     check_holds_one(path, importer);

@@ -84,6 +84,7 @@ void read_file(const std::string& path, const ImportOptions& options, Found& fou
   if (!archive) return read_one(path, options, found);
   const ArchiveContents contents = look_into_archive(path);
   if (!contents.first_other.empty()) found.leave_out(path + ": " + contents.first_other);
+  note_damage(contents, path, found.notes);
   for (const std::string& member : contents.traces) read_one(path + ":" + member, options, found);
 }
 

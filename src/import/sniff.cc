@@ -61,7 +61,15 @@ ArchiveContents look_into_archive(const std::string& archive) {
       contents.first_other = tar.name() + " is " + other;
     }
   }
+  contents.damage = tar.damage();
   return contents;
+}
+
+void note_damage(const ArchiveContents& contents, const std::string& archive, Notes& notes) {
+  if (contents.damage.empty()) return;
+  notes.add(Severity::warning,
+            "the archive is cut off or damaged; what came behind that is missing",
+            archive + ": " + contents.damage);
 }
 
 std::string what_it_is(const Sniffed& file) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -70,6 +71,7 @@ void SpoolReader::learn(const SpoolFile::Chunk& chunk) {
     case spool::ChunkKind::facts:
       return learn_facts(chunk.body, chunk.count);
     case spool::ChunkKind::rows:
+      rows_ += chunk.count;
       return learn_rows(chunk.body);
   }
 }
@@ -299,8 +301,11 @@ void SpoolReader::write_stream_flags() {
 void SpoolReader::write_notes() {
   const spool::Header& header = file_.header();
   const auto warn = [&](std::string_view text, std::uint64_t count, const std::string& example) {
+    // A damaged header may count anything.
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     if (count != 0)
-      trace_.notes.add(Severity::warning, text, example, static_cast<std::int64_t>(count));
+      trace_.notes.add(Severity::warning, text, example,
+                       static_cast<std::int64_t>(std::min(count, kMost)));
   };
   const auto tell = [&](std::string_view text, std::int64_t count) {
     if (count != 0) trace_.notes.add(Severity::info, text, {}, count);
@@ -323,6 +328,10 @@ void SpoolReader::write_notes() {
   const std::int64_t damaged = damage_.chunks + (cut ? 1 : 0);
   warn("damaged parts of the spool, left out", static_cast<std::uint64_t>(damaged),
        place + (damage_.rows == 0 ? "" : ", " + std::to_string(damage_.rows) + " records"));
+  // The header is written after the rows that it counts.
+  const std::uint64_t found = rows_ + static_cast<std::uint64_t>(damage_.rows);
+  warn("records that were written and are gone: the spool is cut off or damaged",
+       header.rows > found ? header.rows - found : 0, {});
   if (header.state == spool::State::recording)
     tell("the program ended without ending the recording: up to a second is missing", 1);
   warn("names that were lost", static_cast<std::uint64_t>(unexplained_), {});

@@ -140,6 +140,7 @@ class SpoolReader {
   std::vector<bool> known_devices_;  ///< By ordinal.
   SpoolFile::Damage damage_;
   std::array<std::size_t, static_cast<std::size_t>(spool::RowKind::count)> row_counts_{};
+  std::uint64_t rows_ = 0;  ///< In whole chunks, as these count them.
   std::int64_t last_time_ = 0;
   std::int64_t open_ranges_ = 0, open_steps_ = 0, stray_ends_ = 0, unexplained_ = 0, backwards_ = 0,
                odd_rows_ = 0, invalid_texts_ = 0;

@@ -96,10 +96,14 @@ bool is_tar(std::string_view head) {
 bool TarReader::next() {
   std::string long_name;
   for (;;) {
-    skip(left_ + padding_);
+    if (skip(left_ + padding_) > 0) ends_early_ = true;
     left_ = padding_ = 0;
     char header[kBlock];
-    if (!read_fully(header, kBlock) || !is_tar({header, kBlock})) return false;
+    const std::size_t got = read_fully(header, kBlock);
+    if (got < kBlock || !is_tar({header, kBlock})) {
+      end(std::string_view(header, got));
+      return false;
+    }
     left_ = number(header + 124, 12);
     padding_ = (kBlock - left_ % kBlock) % kBlock;
     const char type = header[156];
@@ -129,14 +133,28 @@ std::size_t TarReader::read(char* to, std::size_t room) {
   return got;
 }
 
-bool TarReader::read_fully(char* to, std::size_t size) {
-  while (size > 0) {
-    const std::size_t got = bytes_.read(to, size);
-    if (got == 0) return false;
-    to += got;
-    size -= got;
+std::string TarReader::damage() const {
+  const std::string damage = bytes_.damage();
+  return damage.empty() && ends_early_ ? "the archive ends in the middle" : damage;
+}
+
+/// A block of zeros ends an archive, and so does the end of the file in its place. What stands
+/// behind it is read for what the compression has to say of the whole.
+void TarReader::end(std::string_view block) {
+  constexpr std::uint64_t kMostPadding = 1 << 20;
+  if (cut_ || block.size() % kBlock != 0 || block.find_first_not_of('\0') != std::string_view::npos)
+    ends_early_ = true;
+  skip(kMostPadding);
+}
+
+std::size_t TarReader::read_fully(char* to, std::size_t size) {
+  std::size_t filled = 0;
+  while (filled < size) {
+    const std::size_t got = bytes_.read(to + filled, size - filled);
+    if (got == 0) break;
+    filled += got;
   }
-  return true;
+  return filled;
 }
 
 std::string TarReader::read_text(std::uint64_t size) {
@@ -151,14 +169,15 @@ std::string TarReader::read_text(std::uint64_t size) {
   return result;
 }
 
-void TarReader::skip(std::uint64_t size) {
+std::uint64_t TarReader::skip(std::uint64_t size) {
   std::vector<char> waste(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1 << 16)));
   while (size > 0) {
     const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(size, waste.size()));
     const std::size_t got = bytes_.read(waste.data(), want);
-    if (got == 0) return;
+    if (got == 0) break;
     size -= got;
   }
+  return size;
 }
 
 std::unique_ptr<Source> member_source(TarReader& tar) { return std::make_unique<Member>(tar); }

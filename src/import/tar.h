@@ -35,17 +35,22 @@ class TarReader {
   std::size_t read(char* to, std::size_t room);
   /// Whether the archive stops inside the current member.
   bool cut() const { return cut_; }
+  /// Once next() has returned false: why there may have been more members, as Source::damage() says
+  /// it; empty where the archive ends as it should.
+  std::string damage() const;
 
  private:
-  bool read_fully(char* to, std::size_t size);
+  std::size_t read_fully(char* to, std::size_t size);
+  void end(std::string_view block);
   std::string read_text(std::uint64_t size);
-  void skip(std::uint64_t size);
+  std::uint64_t skip(std::uint64_t size);  ///< How much of it was not there.
 
   Source& bytes_;
   std::string name_;
   std::uint64_t left_ = 0;
   std::uint64_t padding_ = 0;
   bool cut_ = false;
+  bool ends_early_ = false;
 };
 
 /// The current member of `tar` as a source; it may not outlive `tar` or be used after tar.next().

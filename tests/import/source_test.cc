@@ -166,6 +166,39 @@ TEST(Tar, AnArchiveThatEndsEarlyIsNoticed) {
   EXPECT_EQ(read_all(*member_source(reader), 50).damage, "the archive ends in the middle");
 }
 
+/// What an archive of two members says of its end once both were passed.
+std::string damage_of(const std::string& bytes) {
+  TextSource source(bytes, 100);
+  TarReader reader(source);
+  while (reader.next()) {
+  }
+  return reader.damage();
+}
+
+TEST(Tar, MembersThatMayBeMissingAreNoticed) {
+  const std::string bytes = tar({{"a.json", "first"}, {"b.json", long_text()}});
+  EXPECT_EQ(damage_of(bytes), "");
+  EXPECT_EQ(damage_of(bytes.substr(0, 1024)), "");  // Nothing says that there was another.
+  for (const std::size_t size : {512 + 3, 1024 + 3, 1536 + 3, 1536 + 600})
+    EXPECT_EQ(damage_of(bytes.substr(0, size)), "the archive ends in the middle") << size;
+  std::string wrong = bytes;
+  wrong[1024] ^= 1;  // In the name of the second: its checksum is that of another.
+  EXPECT_EQ(damage_of(wrong), "the archive ends in the middle");
+}
+
+TEST(Tar, AMissingMemberIsSaidOfTheTracesThatAreThere) {
+  const Folder folder;
+  const std::string events =
+      R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"device": 0, "stream": 7, "correlation": 1}}]})";
+  const std::string whole = gzip(tar({{"rank0.json", events}, {"rank1.json", events}}));
+  constexpr auto kNote = "the archive is cut off or damaged; what came behind that is missing";
+  const auto notes = [&](const std::string& bytes) {
+    return import_all(folder.write("job.tar.gz", bytes)).front().notes.count(kNote);
+  };
+  EXPECT_EQ(notes(whole), 0);
+  EXPECT_EQ(notes(whole.substr(0, whole.size() - 5)), 1);
+}
+
 TEST(Tar, AMemberIsNamedBehindAColon) {
   const Folder folder;
   const std::string archive =

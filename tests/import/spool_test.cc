@@ -345,6 +345,21 @@ std::string five_kernels() {
   return spool.bytes();
 }
 
+TEST(Spool, RowsThatItsHeaderCountsAndThatAreGoneAreSaid) {
+  constexpr auto kGone = "records that were written and are gone: the spool is cut off or damaged";
+  SpoolBytes spool;
+  spool.rows(kernel(2000, 5000, 9), kernel(6000, 7000, 10)).rows(kernel(8000, 9000, 11));
+  spool.header.rows = 3;
+  EXPECT_EQ(read(spool).notes.count(kGone), 0);
+  EXPECT_EQ(read_from(spool.bytes().substr(0, spool::kHeaderBytes)).notes.count(kGone), 3);
+  EXPECT_EQ(read_from(spool.bytes().substr(0, 500)).notes.count(kGone), 3);
+  // Of a chunk that is there in part, the rows are known as damaged.
+  const std::string whole = spool.bytes();
+  EXPECT_EQ(read_from(whole.substr(0, whole.size() - 8)).notes.count(kGone), 0);
+  spool.header.rows = ~std::uint64_t{0};
+  EXPECT_GT(read(spool).notes.count(kGone), 0);
+}
+
 TEST(Spool, TornAnywhereItGivesWhatIsWhole) {
   const std::string bytes = five_kernels();
   const std::size_t chunk = sizeof(spool::ChunkHeader) + sizeof(spool::Kernel);
