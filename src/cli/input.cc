@@ -24,7 +24,7 @@ Inference slowest_rank(const std::string& path, const CacheOptions& cache) {
   for (const Trace& trace : import_all(path, {.cache_folder = cache.chosen()})) {
     if (is_snapshot(trace))
       throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
-    Inference inference = infer(trace);
+    Inference inference = within(path, [&] { return infer(trace); });
     const Nanoseconds step = step_times(inference.graph, inference.recorded).step_time;
     if (step <= longest) continue;
     longest = step;

@@ -196,8 +196,10 @@ struct ValidateCommand {
     const Progress progress("validating " + path, options.quiet);
     std::vector<Row> rows;
     std::optional<Inference> other;
-    if (!against.empty())
-      other = infer(import_trace(against, {.cache_folder = options.cache.chosen()}));
+    if (!against.empty()) {
+      const Trace trace = import_trace(against, {.cache_folder = options.cache.chosen()});
+      other = within(against, [&] { return infer(trace); });
+    }
     const std::vector<Trace> ranks = import_all(path, {.cache_folder = options.cache.chosen()});
     for (const Trace& trace : ranks) {
       const std::string name =

@@ -196,10 +196,11 @@ struct Repeated {
   Nanoseconds step_time{0};
 };
 
-Repeated repeat(const Scenario& scenario, const std::vector<Trace>& traces) {
+Repeated repeat(const Scenario& scenario, const std::vector<Trace>& traces,
+                const std::string& path) {
   Repeated slowest;
   for (const Trace& trace : traces) {
-    Repeated next{&trace, infer(trace).graph, {}, 0ns};
+    Repeated next{&trace, within(path, [&] { return infer(trace).graph; }), {}, 0ns};
     apply(scenario, next.graph);
     next.timeline = simulate(next.graph);
     next.step_time = step_times(next.graph, next.timeline).step_time;
@@ -228,7 +229,7 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
                      "differs); causes may be those of another job",
                      path);
   Donors(options.cache_folder).teach(scenario);
-  const Repeated repeated = repeat(scenario, traces);
+  const Repeated repeated = repeat(scenario, traces, path);
   result.repeated = repeated.step_time;
   if (repeated.step_time != result.predicted.step_time)
     result.notes.add(Severity::warning,
