@@ -36,8 +36,8 @@ using namespace foretrace;
 /// Both are of the program before and after a change, and so are the files in the folder.
 struct Job {
   Trace before, after;
-  Inference was, is;
-  std::string folder;
+  Inference was{}, is{};
+  std::string folder{};
 
   std::string path(const char* name) const { return folder + "/" + name; }
 };
