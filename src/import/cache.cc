@@ -13,8 +13,8 @@
 #include "foretrace/ftrace_bytes.h"
 #include "foretrace/import.h"
 #include "foretrace/new_file.h"
+#include "foretrace/sha256.h"
 #include "import/cache_folder.h"
-#include "import/sha256.h"
 #include "import/tar.h"
 
 namespace foretrace {
@@ -84,7 +84,7 @@ std::string CachedCopy::place() const {
   if (contents.empty() || error) return {};
   const std::string key = whole.string() + '\0' + parts.member + '\0' +
                           std::to_string(kImporterVersion) + '\0' + contents;
-  return (fs::path(folder_) / (sha256_of_text(key).substr(0, 32) + ".ftrace")).string();
+  return (fs::path(folder_) / (hex_of(sha256_of(key)).substr(0, 32) + ".ftrace")).string();
 }
 
 std::optional<Trace> CachedCopy::read() const {
