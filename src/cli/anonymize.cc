@@ -9,6 +9,7 @@
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
+#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {
@@ -71,20 +72,20 @@ struct AnonymizeCommand {
     }
     if (!quiet) summarize(texts);
     if (lists_kept) {
-      for (const std::string& text : texts.kept) session.out << text << '\n';
+      for (const std::string& text : texts.kept) session.out << shown(text) << '\n';
     }
     session.exit_code = kAnswered;
   }
 
   static void summarize(const AnonymizedTexts& texts) {
     std::cerr << "replaced " << texts.hidden.size() << " texts; kept " << texts.kept.size();
-    std::size_t shown = 0;
+    std::size_t examples = 0;
     // Spread over the alphabet.
     const std::size_t stride = texts.kept.size() / kExamples + 1;
     std::size_t i = 0;
     for (const std::string& text : texts.kept) {
       if (i++ % stride != 0) continue;
-      std::cerr << (shown++ == 0 ? ", such as \"" : ", \"") << text.substr(0, 60) << '"';
+      std::cerr << (examples++ == 0 ? ", such as \"" : ", \"") << shown(text.substr(0, 60)) << '"';
     }
     std::cerr << (texts.kept.empty() ? "" : " (--list-kept shows all)") << '\n';
   }

@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "foretrace/error.h"
 #include "foretrace/new_file.h"
+#include "foretrace/shown.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
@@ -229,17 +230,17 @@ struct CheckCommand {
       try {
         old = read_baseline(baseline);
       } catch (const Error& error) {
-        std::cerr << "foretrace: warning: the limits of the old baseline are lost: " << error.what()
-                  << '\n';
+        std::cerr << "foretrace: warning: the limits of the old baseline are lost: "
+                  << shown(error.what()) << '\n';
       }
     }
     const CheckBaseline blessed = [&] {
       const Progress progress("summarizing " + trace, quiet);
       return bless(trace, asked, chosen, old ? &*old : nullptr);
     }();
-    write_new_file(baseline, write_baseline(blessed));
+    write_new_file(baseline, shown_answer(write_baseline(blessed)));
     output.write(session, [&](std::ostream& out) {
-      out << "Wrote " << baseline << ": " << blessed.summary.figures.size() << " metrics, "
+      out << "Wrote " << shown(baseline) << ": " << blessed.summary.figures.size() << " metrics, "
           << blessed.summary.groups.size() << " groups of work. Commit it.\n";
       for (const auto& [name, values] : blessed.summary.figures) {
         const FigureEntry& entry = figure_entry(name);
@@ -261,17 +262,24 @@ struct CheckCommand {
     }
     const std::string markdown = as_form("markdown", report) + "\n";
     if (!summary.empty()) append_summary(summary, markdown);
-    output.write(session, [&](std::ostream& out) { out << as_form(format.chosen, report); });
+    output.write(session, [&](std::ostream& out) { write_form(format.chosen, report, out); });
     if (!github) return;
     const std::string step_summary = environment("GITHUB_STEP_SUMMARY");
     if (!step_summary.empty()) append_summary(step_summary, markdown);
     if (format.chosen != "github" || !output.path.empty()) write_check_github(report, session.out);
   }
 
-  static std::string as_form(std::string_view name, const CheckReport& report) {
-    std::ostringstream out;
+  static void write_form(std::string_view name, const CheckReport& report, std::ostream& out) {
     for (const CheckForm& form : check_forms()) {
       if (form.name == name) form.write(report, out);
+    }
+  }
+
+  static std::string as_form(std::string_view name, const CheckReport& report) {
+    std::ostringstream out;
+    {
+      const ShownOn wall(out);
+      write_form(name, report, out);
     }
     return out.str();
   }

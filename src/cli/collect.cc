@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
+#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {
@@ -161,7 +162,7 @@ struct CollectCommand {
     session.exit_code = program.status;
     if (all.empty()) {
       std::cerr << "foretrace: nothing was recorded: "
-                << (problem.empty() ? why_nothing(program, folder) : problem)
+                << (problem.empty() ? why_nothing(program, folder) : shown(problem))
                 << (program.status == 0
                         ? ""
                         : ", and ended with status " + std::to_string(program.status))
@@ -246,7 +247,7 @@ struct CollectCommand {
           was_cut_off = was_cut_off || ended_early(one.trace);
         }
       } catch (const TraceError& error) {
-        std::cerr << "foretrace: " << error.what() << '\n';
+        std::cerr << "foretrace: " << shown(error.what()) << '\n';
         folder.keep();
       }
     }
@@ -276,8 +277,8 @@ struct CollectCommand {
   static void tell_problems(const Trace& trace) {
     for (const Note& note : trace.notes.all()) {
       if (note.severity != Severity::warning) continue;
-      std::cerr << "foretrace: " << note.text << (note.example.empty() ? "" : ": " + note.example)
-                << '\n';
+      std::cerr << "foretrace: "
+                << shown(note.text + (note.example.empty() ? "" : ": " + note.example)) << '\n';
     }
   }
 

@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "foretrace/error.h"
 #include "foretrace/scenario.h"
+#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {
@@ -49,16 +50,16 @@ std::string counted(std::size_t count, const char* noun) {
 
 void write_finding(const Finding& finding, std::ostream& out) {
   out << '\n'
-      << (finding.severity == Severity::warning ? "warning" : "remark ") << "  " << finding.what
-      << '\n';
-  out << "         costs  " << finding.cost << '\n';
-  if (!finding.fix.empty()) out << "         fix    " << finding.fix << '\n';
+      << (finding.severity == Severity::warning ? "warning" : "remark ") << "  "
+      << shown(finding.what) << '\n';
+  out << "         costs  " << shown(finding.cost) << '\n';
+  if (!finding.fix.empty()) out << "         fix    " << shown(finding.fix) << '\n';
 }
 
 void write_text(const Diagnosis& diagnosis, std::ostream& out) {
   out << "rank " << diagnosis.rank << " of " << diagnosis.world_size << ": ";
   if (!diagnosis.replay) {
-    out << "cannot be used: " << diagnosis.unusable << '\n';
+    out << "cannot be used: " << shown(diagnosis.unusable) << '\n';
   } else {
     const Prediction& replay = *diagnosis.replay;
     const Unexplained& unexplained = replay.unexplained;

@@ -4,6 +4,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/new_file.h"
+#include "foretrace/shown.h"
 
 namespace foretrace {
 
@@ -39,7 +40,10 @@ void OutputOption::add_to(CLI::App& command, const std::string& name, const std:
 
 void OutputOption::write(Session& session, const std::function<void(std::ostream&)>& answer) const {
   if (path.empty()) return answer(session.out);
-  write_new_file(path, answer);
+  write_new_file(path, [&](std::ostream& file) {
+    const ShownOn wall(file);
+    answer(file);
+  });
 }
 
 void FormatOption::add_to(CLI::App& command) {

@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "foretrace/error.h"
 #include "foretrace/scenario.h"
+#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {
@@ -159,8 +160,8 @@ struct PredictCommand {
     int code = kAnswered;
     for (const CheckedAssert& one : check_asserts(question, prediction)) {
       const bool fails = one.verdict == Verdict::fails;
-      std::cerr << "foretrace: assert " << (fails ? "fails" : "is undecided") << ": " << one.text
-                << ", found " << one.found << '\n';
+      std::cerr << "foretrace: assert " << (fails ? "fails" : "is undecided") << ": "
+                << shown(one.text) << ", found " << shown(one.found) << '\n';
       if (fails) code = kCheckFailed;
       if (!fails && code == kAnswered) code = kUndecided;
     }

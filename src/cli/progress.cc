@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdio>
 
+#include "foretrace/shown.h"
+
 namespace foretrace {
 
-Progress::Progress(std::string what, bool quiet) : what_(std::move(what)) {
+Progress::Progress(std::string what, bool quiet) : what_(shown(what)) {
   if (!quiet && isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { show(); });
 }
 

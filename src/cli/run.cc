@@ -1,21 +1,15 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <optional>
 
 #include "cli/command.h"
 #include "foretrace/error.h"
+#include "foretrace/shown.h"
 #include "foretrace/version.h"
 
 namespace foretrace {
 namespace {
-
-/// Errors of the standard library quote values with line breaks.
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  return text;
-}
 
 void check_command(int argc, const char* const* argv) {
   if (argc < 2 || argv[1][0] == '-') return;
@@ -120,19 +114,23 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     CLI::App* command = app.add_subcommand(std::string(entry.name), std::string(entry.summary));
     entry.add(*command, session);
   }
+  // No name in a trace paints a terminal or gives commands to a build server, whoever prints it.
+  const ShownOn wall_of_out(out), wall_of_err(err);
+  std::optional<ShownOn> wall_of_cerr;
+  if (&err != &std::cerr) wall_of_cerr.emplace(std::cerr);
   try {
     return parse_and_call(argc, argv, session);
   } catch (const TraceError& error) {
-    err << "foretrace: " << one_line(error.what()) << '\n';
+    err << "foretrace: " << shown(error.what()) << '\n';
     return kUnusableTrace;
   } catch (const Error& error) {
-    err << "foretrace: " << one_line(error.what()) << '\n';
+    err << "foretrace: " << shown(error.what()) << '\n';
     return kWrongUse;
   } catch (const std::bad_alloc&) {
     err << "foretrace: out of memory\n";
     return kBug;
   } catch (const std::exception& error) {
-    err << "foretrace: a bug, please report it: " << one_line(error.what()) << '\n';
+    err << "foretrace: a bug, please report it: " << shown(error.what()) << '\n';
     return kBug;
   }
 }

@@ -6,6 +6,7 @@
 #include "foretrace/error.h"
 #include "foretrace/pairs.h"
 #include "foretrace/scenario.h"
+#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {
@@ -56,7 +57,7 @@ struct Column {
 };
 
 constexpr Column kColumns[] = {
-    {"trace", [](const Row& row) { return row.trace; }},
+    {"trace", [](const Row& row) { return shown(row.trace); }},
     {"tasks", [](const Row& row) { return std::to_string(row.validation.tasks); }},
     {"step", [](const Row& row) { return to_text(row.validation.measured); }},
     {"replay", [](const Row& row) { return percent(row.validation.replay_error, 3); }},
@@ -92,7 +93,7 @@ Lines cells_of(const std::vector<Row>& rows) {
 void write_markdown_lines(const Lines& lines, std::ostream& out) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     out << '|';
-    for (const std::string& cell : lines[i]) out << ' ' << cell << " |";
+    for (const std::string& cell : lines[i]) out << ' ' << markdown_cell(cell) << " |";
     out << '\n';
     if (i > 0) continue;
     out << "|---|";

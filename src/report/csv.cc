@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "foretrace/peak.h"
+#include "foretrace/shown.h"
 #include "report/csv_text.h"
 #include "report/registered.h"
 #include "report/wording.h"
@@ -11,7 +12,7 @@ namespace foretrace {
 
 std::string csv_text(std::string_view text) {
   std::string all = "\"";
-  for (const char c : text) {
+  for (const char c : csv_cell(text)) {
     if (c == '"') all += '"';
     all += c;
   }

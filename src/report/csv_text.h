@@ -5,7 +5,7 @@
 
 namespace foretrace {
 
-/// In double quotes, those inside doubled.
+/// A csv_cell() in double quotes, those inside doubled.
 std::string csv_text(std::string_view text);
 
 }  // namespace foretrace

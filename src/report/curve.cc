@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "foretrace/shown.h"
 #include "foretrace/version.h"
 #include "report/csv_text.h"
 #include "report/json_text.h"
@@ -187,10 +188,10 @@ Json to_json(const Curve& curve) {
 }
 
 void write_curve_text(const Curve& curve, std::ostream& out) {
-  out << "What if       " << question(curve) << '\n';
+  out << "What if       " << shown(question(curve)) << '\n';
   out << "Now           " << now_text(curve) << '\n';
   if (!curve.until.empty())
-    out << "Answer        " << curve.until << " " << curve.answer_text << '\n';
+    out << "Answer        " << shown(curve.until + " " + curve.answer_text) << '\n';
   out << '\n';
   write_aligned(table_of(curve, true), out);
   if (const Table figures = figure_table(curve); !figures.rows.empty()) {
@@ -201,8 +202,9 @@ void write_curve_text(const Curve& curve, std::ostream& out) {
 }
 
 void write_curve_markdown(const Curve& curve, std::ostream& out) {
-  out << "### " << question(curve) << "\n\n";
-  if (!curve.until.empty()) out << "**" << curve.until << " " << curve.answer_text << "**\n\n";
+  out << "### " << markdown_text(question(curve)) << "\n\n";
+  if (!curve.until.empty())
+    out << "**" << markdown_text(curve.until + " " + curve.answer_text) << "**\n\n";
   out << "Now " << now_text(curve) << ".\n\n";
   write_markdown_table(table_of(curve, false), out);
 }

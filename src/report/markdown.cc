@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "foretrace/shown.h"
 #include "report/registered.h"
 #include "report/tables.h"
 #include "report/wording.h"
@@ -7,51 +8,33 @@
 namespace foretrace {
 namespace {
 
-/// Text as markdown shows it, angle brackets of C++ names included.
-std::string literal(std::string_view text) {
-  std::string all;
-  for (const char c : text) {
-    if (c == '<') {
-      all += "&lt;";
-      continue;
-    }
-    if (c == '*' || c == '_' || c == '`' || c == '\\') all += '\\';
-    all += c;
-  }
-  return all;
-}
-
 void write_marked_list(std::ostream& out, std::string_view heading,
                        const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   out << "\n**" << heading << "**\n\n";
-  for (const std::string& line : lines) out << "- " << literal(line) << '\n';
+  for (const std::string& line : lines) out << "- " << markdown_text(line) << '\n';
 }
 
-void write_table(std::ostream& out, Table table) {
-  for (auto& row : table.rows) {
-    for (std::string& cell : row) cell = literal(cell);
-  }
+void write_table(std::ostream& out, const Table& table) {
   out << '\n';
   write_markdown_table(table, out);
 }
 
-void write_marked_table(std::ostream& out, std::string_view title, Table table) {
+void write_marked_table(std::ostream& out, std::string_view title, const Table& table) {
   if (table.rows.empty()) return;
   out << "\n**" << title << "**\n";
-  write_table(out, std::move(table));
+  write_table(out, table);
 }
 
 }  // namespace
 
 void write_markdown(const Prediction& prediction, std::ostream& out) {
   const VerdictLines lines = verdict(prediction);
-  out << "### " << literal(lines.what) << "\n\n";
-  out << "**" << literal(lines.how_much) << "**, " << literal(lines.how_sure) << "\n";
-  if (!lines.fits.empty()) out << "\n**Does it fit?** " << literal(lines.fits) << "\n";
+  out << "### " << markdown_text(lines.what) << "\n\n";
+  out << "**" << markdown_text(lines.how_much) << "**, " << markdown_text(lines.how_sure) << "\n";
+  if (!lines.fits.empty()) out << "\n**Does it fit?** " << markdown_text(lines.fits) << "\n";
   if (prediction.has_times) write_table(out, time_table(prediction));
-  if (Table memory = memory_table(prediction); !memory.rows.empty())
-    write_table(out, std::move(memory));
+  if (const Table memory = memory_table(prediction); !memory.rows.empty()) write_table(out, memory);
 
   write_marked_list(out, "Changed", changes(prediction));
   write_marked_list(out, "Figures", figures(prediction));

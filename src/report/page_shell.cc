@@ -4,8 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "foretrace/sha256.h"
+#include "foretrace/shown.h"
 #include "foretrace/version.h"
 #include "report/embedded.h"
+#include "report/prediction/packed_numbers.h"
 
 namespace foretrace {
 namespace {
@@ -17,45 +20,46 @@ std::string html_cell(const std::string& text) {
          "ch\" aria-hidden=\"true\"></span>";
 }
 
-bool is_odd(char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; }
-
-/// Names in traces may hold any bytes; those that are no text become replacement characters.
-std::string as_utf8(std::string_view text) {
-  const auto plain = [](char c) { return static_cast<unsigned char>(c) < 0x80 && !is_odd(c); };
-  if (std::all_of(text.begin(), text.end(), plain)) return std::string(text);
-  const std::string checked =
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  std::string all;
-  for (const char c : nlohmann::json::parse(checked).get<std::string>()) {
-    if (is_odd(c)) {
-      all += "\xef\xbf\xbd";
-    } else {
-      all += c;
-    }
-  }
-  return all;
-}
-
-/// Nothing from anywhere but this file.
-constexpr std::string_view kPolicy =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; form-action 'none'";
-
 /// Runs before anything is drawn, so that nothing flashes in the other theme.
 constexpr std::string_view kChosenTheme =
     "try { const theme = localStorage.getItem('foretrace-theme'); "
     "if (theme) document.documentElement.dataset.theme = theme; } catch {}";
 
-void write_head(const Page& page, std::ostream& out) {
+/// The elements that run, in the order in which they stand; the first is in the head.
+std::vector<std::string> scripts_of(const Page& page) {
+  std::vector<std::string> scripts = {std::string(kChosenTheme)};
+  if (page.has_charts) scripts.emplace_back(embedded("vendor/uplot/uPlot.iife.min.js"));
+  scripts.push_back("\n" + std::string(embedded("page/shell.js")));
+  for (const std::string_view script : page.scripts)
+    scripts.push_back("\n" + std::string(embedded(script)));
+  return scripts;
+}
+
+/// Nothing from anywhere but this file, and of this file no script but ours: one that a name in a
+/// trace smuggled in would not run.
+std::string policy_for(const std::vector<std::string>& scripts) {
+  std::string policy = "default-src 'none'; style-src 'unsafe-inline'; script-src";
+  for (const std::string& script : scripts)
+    policy += " 'sha256-" + base64_of(sha256_of(script)) + "'";
+  return policy + "; img-src data:; base-uri 'none'; form-action 'none'";
+}
+
+void write_script(std::string_view script, std::ostream& out) {
+  out << "<script>" << script << "</script>\n";
+}
+
+void write_head(const Page& page, const std::vector<std::string>& scripts, std::ostream& out) {
   out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\""
-      << kPolicy
+      << policy_for(scripts)
       << "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>"
       << html_text(page.title) << "</title>\n<style>\n"
       << embedded("page/shell.css");
   if (page.has_charts) out << embedded("vendor/uplot/uPlot.min.css") << '\n';
   for (const std::string_view style : page.styles) out << embedded(style);
-  out << "</style>\n<script>" << kChosenTheme << "</script>\n</head>\n";
+  out << "</style>\n";
+  write_script(scripts.front(), out);
+  out << "</head>\n";
 }
 
 void write_navigation(const Page& page, std::ostream& out) {
@@ -67,26 +71,22 @@ void write_navigation(const Page& page, std::ostream& out) {
   out << "</ul></nav>\n";
 }
 
-void write_scripts(const Page& page, std::ostream& out) {
+void write_scripts(const Page& page, const std::vector<std::string>& scripts, std::ostream& out) {
   for (const PageData& data : page.data) {
     out << "<script type=\"application/json\" id=\"" << data.id << "\">" << data.json
         << "</script>\n";
   }
-  if (page.has_charts) {
+  if (page.has_charts)
     out << "<!--\nuPlot, which draws the charts:\n\n"
-        << embedded("vendor/uplot/LICENSE") << "\n-->\n<script>"
-        << embedded("vendor/uplot/uPlot.iife.min.js") << "</script>\n";
-  }
-  out << "<script>\n" << embedded("page/shell.js") << "</script>\n";
-  for (const std::string_view script : page.scripts)
-    out << "<script>\n" << embedded(script) << "</script>\n";
+        << embedded("vendor/uplot/LICENSE") << "\n-->\n";
+  for (std::size_t i = 1; i < scripts.size(); ++i) write_script(scripts[i], out);
 }
 
 }  // namespace
 
 std::string html_text(std::string_view text) {
   std::string all;
-  for (const char c : as_utf8(text)) {
+  for (const char c : shown_lines(text)) {
     if (c == '&') {
       all += "&amp;";
     } else if (c == '<') {
@@ -142,7 +142,8 @@ std::string html_folded(const std::string& summary, const std::string& html) {
 }
 
 void write_page(const Page& page, std::ostream& out) {
-  write_head(page, out);
+  const std::vector<std::string> scripts = scripts_of(page);
+  write_head(page, scripts, out);
   out << "<body>\n<a class=\"skip\" href=\"#main\">Skip to the answer</a>\n<header>\n<h1>"
       << html_text(page.heading)
       << "</h1>\n<button id=\"theme\" type=\"button\" hidden>Dark theme</button>\n</header>\n"
@@ -158,7 +159,7 @@ void write_page(const Page& page, std::ostream& out) {
   out << "</main>\n<footer>Made by foretrace " << kVersion
       << ". This page is one file; it loads nothing and sends nothing.</footer>\n"
          "<div id=\"said\" class=\"said\" aria-live=\"polite\"></div>\n";
-  write_scripts(page, out);
+  write_scripts(page, scripts, out);
   out << "</body>\n</html>\n";
 }
 

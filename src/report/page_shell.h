@@ -12,7 +12,8 @@
 //     scripts  page/shell.js, uPlot where there are charts, then those of the page
 //
 // Everything a trace says goes through html_text(), html_table() or script_json(): names may hold
-// any bytes. A policy in the page itself forbids it to load anything.
+// any bytes. A policy in the page itself forbids it to load anything, and to run any script but
+// those of the page, whose hashes it names.
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "foretrace/pairs_report.h"
+#include "foretrace/shown.h"
 #include "foretrace/units.h"
 #include "foretrace/version.h"
 #include "report/json_text.h"
@@ -46,7 +47,8 @@ Table row_table(const PairsReport& report) {
   Table table{
       .heading = {"what changed", "asked as", "before", "predicted", "recorded", "error", "inside"},
       .rows = {},
-      .left = {0, 1}};
+      .left = {0, 1},
+      .code = {1}};
   for (const PairRow& row : report.rows) {
     if (!row.problem.empty()) continue;
     table.rows.push_back({name_text(row), uses_text(row), value_text(row, row.before),
@@ -200,21 +202,19 @@ void write_pairs_text(const PairsReport& report, std::ostream& out) {
   write_aligned(row_table(report), out);
   out << '\n';
   write_aligned(kind_table(report), out);
-  for (const std::string& problem : problems(report)) out << "\n- " << problem;
+  for (const std::string& problem : problems(report)) out << "\n- " << shown(problem);
   for (const Note& note : report.notes.all()) out << "\n- " << note_text(note);
   if (!problems(report).empty() || !report.notes.all().empty()) out << '\n';
 }
 
 void write_pairs_markdown(const PairsReport& report, std::ostream& out) {
-  Table rows = row_table(report);
-  for (auto& row : rows.rows) row[1] = "`" + row[1] + "`";
   out << "**" << summary(report) << "**\n\n";
-  write_markdown_table(rows, out);
+  write_markdown_table(row_table(report), out);
   out << '\n';
   write_markdown_table(kind_table(report), out);
   if (!problems(report).empty() || !report.notes.all().empty()) out << '\n';
-  for (const std::string& problem : problems(report)) out << "- " << problem << '\n';
-  for (const Note& note : report.notes.all()) out << "- " << note_text(note) << '\n';
+  for (const std::string& problem : problems(report)) out << "- " << markdown_text(problem) << '\n';
+  for (const Note& note : report.notes.all()) out << "- " << markdown_text(note_text(note)) << '\n';
 }
 
 }  // namespace foretrace

@@ -4,13 +4,22 @@
 #include <numeric>
 #include <ostream>
 
+#include "foretrace/shown.h"
 #include "report/wrapped.h"
 
 namespace foretrace {
 namespace {
 
-bool is_left(const Table& table, std::size_t column) {
-  return std::find(table.left.begin(), table.left.end(), column) != table.left.end();
+bool has(const std::vector<std::size_t>& columns, std::size_t column) {
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
+bool is_left(const Table& table, std::size_t column) { return has(table.left, column); }
+
+/// In code nothing can be escaped; what would end the code or the cell is shown without.
+std::string code_cell(const std::string& cell) {
+  if (cell.empty() || cell.find_first_of("`|") != std::string::npos) return markdown_cell(cell);
+  return '`' + shown(cell) + '`';
 }
 
 std::vector<std::size_t> widths(const Table& table) {
@@ -32,15 +41,19 @@ std::size_t last_column(const std::vector<std::size_t>& room, std::size_t indent
   return std::accumulate(room.begin(), room.end() - 1, indent + 2 * (room.size() - 1));
 }
 
-std::string escaped(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
-    text.insert(at, 1, '\\');
-  return text;
+Table with_shown_cells(Table table) {
+  const auto show = [](std::vector<std::string>& row) {
+    for (std::string& cell : row) cell = shown(cell);
+  };
+  show(table.heading);
+  for (auto& row : table.rows) show(row);
+  return table;
 }
 
 }  // namespace
 
-void write_aligned(const Table& table, std::ostream& out, const std::string& indent) {
+void write_aligned(const Table& given, std::ostream& out, const std::string& indent) {
+  const Table table = with_shown_cells(given);
   const std::vector<std::size_t> room = widths(table);
   if (room.empty()) return;
   const std::size_t last = last_column(room, indent.size());
@@ -63,17 +76,21 @@ void write_aligned(const Table& table, std::ostream& out, const std::string& ind
 }
 
 void write_markdown_table(const Table& table, std::ostream& out) {
-  const auto write = [&](const std::vector<std::string>& row) {
+  const auto write = [&](const std::vector<std::string>& row, bool is_heading) {
     out << '|';
-    for (const std::string& cell : row) out << ' ' << escaped(cell) << " |";
+    for (std::size_t i = 0; i < table.heading.size(); ++i) {
+      const std::string cell = i < row.size() ? row[i] : "";
+      const bool is_code = !is_heading && has(table.code, i);
+      out << ' ' << (is_code ? code_cell(cell) : markdown_cell(cell)) << " |";
+    }
     out << '\n';
   };
-  write(table.heading);
+  write(table.heading, true);
   out << '|';
   for (std::size_t i = 0; i < table.heading.size(); ++i)
     out << (is_left(table, i) ? " :-- |" : " --: |");
   out << '\n';
-  for (const auto& row : table.rows) write(row);
+  for (const auto& row : table.rows) write(row, false);
 }
 
 }  // namespace foretrace

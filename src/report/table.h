@@ -2,7 +2,8 @@
 
 // Rows of cells as aligned text or as markdown. The first column is left-aligned, the others right
 // unless said otherwise; where lines get too long for a
-// terminal, a last column that is left-aligned goes on below itself.
+// terminal, a last column that is left-aligned goes on below itself. Cells are text as it is: both
+// forms show it literally and on one line.
 
 #include <iosfwd>
 #include <string>
@@ -14,6 +15,7 @@ struct Table {
   std::vector<std::string> heading;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::size_t> left = {0};  ///< Columns that are left-aligned.
+  std::vector<std::size_t> code = {};   ///< Columns that markdown shows as code.
 };
 
 /// Each line begins with `indent`, and none ends in spaces. An empty heading is left out.

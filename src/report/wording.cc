@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "foretrace/shown.h"
 #include "report/source_line.h"
 
 namespace foretrace {
@@ -271,7 +272,7 @@ std::string note_text_without_severity(const Note& note) {
     if (!note.example.empty()) text += (note.count > 1 ? "first: " : "") + note.example;
     text += ")";
   }
-  return text;
+  return shown(text);
 }
 
 }  // namespace foretrace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "foretrace/shown.h"
+
 namespace foretrace {
 namespace {
 
@@ -32,12 +34,13 @@ std::size_t text_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::string wrapped(std::string_view text, std::size_t indent) {
+std::string wrapped(std::string_view sentence, std::size_t indent) {
+  const std::string text = shown(sentence);
   std::string lines;
   std::size_t column = indent;
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t end = end_of_piece(text, from);
-    const std::string_view piece = text.substr(from, end - from);
+    const std::string_view piece = std::string_view(text).substr(from, end - from);
     if (from > 0 && column + 1 + text_width(piece) > kLineWidth) {
       lines += '\n' + std::string(indent, ' ');
       column = indent;

@@ -54,7 +54,7 @@ TEST(CheckReport, AnnotationsNameTheLineAndEscapeTheRest) {
   report.causes[0].what = "100 % more\nsyncs";
   EXPECT_EQ(written(write_check_github, report),
             "::error file=src/a%2Cb%3Ac.py,line=88,title=foretrace%3A step_time::+38 ms: 100 %25 "
-            "more%0Asyncs from train.py:88 in main\n"
+            "more\\nsyncs from train.py:88 in main\n"
             "::notice title=foretrace::REGRESSION: step_time 150 ms -> 188 ms (+25.3 %25), limit "
             "5%25; 1 of 1 metric beyond the limit\n");
 }
@@ -80,7 +80,7 @@ TEST(CheckReport, TheBodyOfAFailedTestHasTheNumbers) {
   EXPECT_NE(text.find("time=\"0.188000000\" file=\"src/a,b:c.py\" line=\"88\">"), std::string::npos)
       << text;
   EXPECT_NE(text.find("step_time 150 ms -&gt; 188 ms (+25.3 %), limit 5%\na training step\n  +38 "
-                      "ms: &lt;new&gt; &amp; &quot;old&quot;  from train.py:88 in main\n"
+                      "ms: &lt;new&gt; &amp; &quot;old&quot; \\u0001 from train.py:88 in main\n"
                       "</failure>"),
             std::string::npos)
       << text;
@@ -111,6 +111,33 @@ TEST(CheckReport, NamesOfAnyBytesMakeNoBrokenAnswer) {
   CheckReport report = regression();
   report.causes[0].what = "\xff\xfe kernel | table";
   for (const CheckForm& form : check_forms()) EXPECT_FALSE(written(form.write, report).empty());
+}
+
+TEST(CheckReport, XmlHoldsNothingThatItForbids) {
+  CheckReport report = regression();
+  report.scenario = report.causes[0].what = report.causes[0].file = "\x01\x1f\ufffe\uffff\xff";
+  const std::string text = written(write_check_junit, report);
+  EXPECT_EQ(text.find_first_of("\x01\x1f\xff"), std::string::npos);
+  for (const char* forbidden : {"\ufffe", "\uffff"}) EXPECT_EQ(text.find(forbidden), text.npos);
+}
+
+TEST(CheckReport, NamesForgeNoMarkdownAndNoLines) {
+  CheckReport report = regression();
+  report.causes[0].what = "<img src=x>|\n# a @b";
+  report.causes[0].where = "[x](javascript:y)";
+  report.scenario = "\n- s";
+  report.notes.add(Severity::warning, "n", "*a*\n::error::b");
+  const std::string markdown = written(write_check_markdown, report);
+  EXPECT_EQ(markdown.substr(0, markdown.find("\nScenario: ")),
+            "### Foretrace: REGRESSION: step_time 150 ms -> 188 ms (+25.3 %), limit 5%; 1 of 1 "
+            "metric beyond the limit\n\n"
+            "| cause | where | step time | work there |\n| :-- | :-- | --: | --: |\n"
+            "| &lt;img src=x>\\|\\\\n# a @<!-- -->b | \\[x\\](javascript:y) | +38 ms | - |\n\n"
+            "|  | baseline | now | change | limit | warns |  |\n"
+            "| :-- | --: | --: | --: | --: | --: | :-- |\n"
+            "| step_time | 150 ms | 188 ms | +25.3 % | 5% | - | failed |\n");
+  EXPECT_NE(written(write_check_text, report).find("  - warning: n (*a*\\n::error::b)\n"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ status 77). FORETRACE names the program; FORETRACE_CORPUS, where set, a folder w
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -317,6 +318,30 @@ class PageTest(unittest.TestCase):
         self.frame()
         self.assertNotEqual(before, self.browser.run(picture))
         self.assertEqual(self.browser.run(CONTRASTS), [])
+
+    def injected(self, page, policy):
+        """Which of three scripts run that got into a page; `policy` edits the page's own."""
+        text = policy(page.read_text())
+        attacks = ("<script>document.body.dataset.inline = 'ran'</script><img src=x onerror=\"document.body.dataset.handler = 'ran'\">"
+                   "<a id=evil href=\"javascript:void(document.body.dataset.link = 'ran')\">x</a></body>")
+        forged = page.with_suffix(".forged.html")
+        forged.write_text(text.replace("</body>", attacks))
+        self.browser.open(forged)
+        self.browser.run("document.getElementById('evil').click()")
+        self.frame()
+        return self.browser.run("return ['inline', 'handler', 'link'].filter(name => document.body.dataset[name])")
+
+    def test_a_script_that_got_into_a_page_does_not_run(self):
+        pages = {"prediction": self.page, "memory": self.write("policy", TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", command="memory")}
+        for name, page in pages.items():
+            with self.subTest(name):
+                self.assertEqual(self.injected(page, lambda text: text), [])
+                refusals = self.browser.complaints()
+                self.assertTrue(refusals)
+                self.assertTrue(all("Content Security Policy" in refusal for refusal in refusals), refusals)
+                allowed = self.injected(page, lambda text: re.sub("script-src[^;]*", "script-src 'unsafe-inline'", text))
+                self.assertEqual(allowed, ["inline", "handler", "link"])
+                self.browser.complaints()
 
     def test_a_large_recording_is_there_at_once(self):
         trace = pathlib.Path(os.environ.get("FORETRACE_CORPUS", "")) / LARGE

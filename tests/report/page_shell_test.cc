@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "foretrace/sha256.h"
 #include "report/page_charts.h"
+#include "report/prediction/packed_numbers.h"
 
 namespace foretrace {
 namespace {
@@ -16,10 +18,9 @@ TEST(PageShell, TextIsNeverATag) {
 }
 
 TEST(PageShell, BytesThatAreNoTextAreShownAsSuch) {
-  EXPECT_EQ(html_text("caf\xe9"), "caf\xef\xbf\xbd");
-  EXPECT_EQ(html_text(std::string_view("a\0b", 3)),
-            "a\xef\xbf\xbd"
-            "b");
+  EXPECT_EQ(html_text("caf\xe9"), "caf\\xe9");
+  EXPECT_EQ(html_text(std::string_view("a\0b", 3)), "a\\u0000b");
+  EXPECT_EQ(html_text("\u202etxt"), "\\u202etxt");
   EXPECT_EQ(html_text("caf\xc3\xa9\n"), "caf\xc3\xa9\n");
 }
 
@@ -38,6 +39,32 @@ TEST(PageShell, ATableSaysWhichCellsAreHeadings) {
             "<tr><td class=\"left\">1</td><td><span class=\"bar\" style=\"width: 3ch\" "
             "aria-hidden=\"true\"></span></td></tr>\n"
             "</tbody></table></div>\n");
+}
+
+TEST(PageShell, OnlyScriptsOfThePageMayRun) {
+  const Page page{.title = "t",
+                  .heading = "h",
+                  .lead = {},
+                  .sections = {},
+                  .styles = {},
+                  .data = {{"data", "{}"}},
+                  .scripts = {"page/memory.js"},
+                  .has_charts = true};
+  std::ostringstream out;
+  write_page(page, out);
+  const std::string text = out.str();
+  const std::string policy = text.substr(0, text.find("</title>"));
+  constexpr std::string_view kBegin = "<script>";
+  std::size_t scripts = 0;
+  for (std::size_t at = text.find(kBegin); at != text.npos; at = text.find(kBegin, at + 1)) {
+    const std::size_t begin = at + kBegin.size();
+    const std::string script = text.substr(begin, text.find("</script>", begin) - begin);
+    const std::string hash = "'sha256-" + base64_of(sha256_of(script)) + "'";
+    EXPECT_NE(policy.find(hash), policy.npos) << script.substr(0, 60);
+    ++scripts;
+  }
+  EXPECT_EQ(scripts, 4u);
+  EXPECT_NE(policy.find("script-src 'sha256-"), policy.npos);
 }
 
 TEST(PageShell, ChartsBringTheirLicenceAlong) {

@@ -39,6 +39,23 @@ TEST(Wrapped, ANumberStaysWithItsUnit) {
   EXPECT_EQ(wrapped(front + "ms a step", 0), std::string(kLineWidth - 7, 'x') + "\n42.5 ms a step");
 }
 
+TEST(Wrapped, LineBreaksOfNamesMakeNoLines) {
+  EXPECT_EQ(wrapped("a\nb\r\x1b[2J", 4), "a\\nb\\r\\u001b[2J");
+  const Table table{.heading = {"name", "why"}, .rows = {{"a\nb", "c\t"}}, .left = {0, 1}};
+  std::ostringstream aligned, markdown;
+  write_aligned(table, aligned);
+  write_markdown_table(table, markdown);
+  EXPECT_EQ(aligned.str(), "name  why\na\\nb  c\\t\n");
+  EXPECT_EQ(markdown.str(), "| name | why |\n| :-- | :-- |\n| a\\\\nb | c\\\\t |\n");
+}
+
+TEST(Table, MarkdownShowsCodeAsCodeWhereThatCanBe) {
+  const Table table{.heading = {"use"}, .rows = {{"a_b:c=1"}, {"a`b"}, {"a|b"}, {""}}, .code = {0}};
+  std::ostringstream out;
+  write_markdown_table(table, out);
+  EXPECT_EQ(out.str(), "| use |\n| :-- |\n| `a_b:c=1` |\n| a\\`b |\n| a\\|b |\n|  |\n");
+}
+
 TEST(Wrapped, ATextColumnAtTheEndOfATableGoesOnBelowItself) {
   const Table table{.heading = {"name", "why"}, .rows = {{"amp", words(20)}}, .left = {0, 1}};
   std::ostringstream out;

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "foretrace/shown.h"
 #include "report/advice/words.h"
 #include "report/text_parts.h"
 #include "report/wording.h"
@@ -58,7 +59,7 @@ void write_suggestions(const Advice& advice, std::ostream& out) {
   for (const GoalTitle& goal : kGoals)
     write_titled(out, goal.title, suggestion_table(advice, goal.goal));
   for (const Suggestion* one : recommended(advice, "time")) {
-    out << "\n  " << one->use << '\n';
+    out << "\n  " << shown(one->use) << '\n';
     for (const std::string& line : suggestion_details(advice, *one))
       out << "    " << wrapped(line, 6) << '\n';
   }
@@ -110,16 +111,17 @@ void write_advice_markdown(const Advice& advice, std::ostream& out) {
   };
   const auto lines = [&](const std::string& title, const std::vector<std::string>& all) {
     if (all.empty()) return;
-    out << "\n### " << title << "\n\n";
-    for (const std::string& line : all) out << "* " << line << '\n';
+    out << "\n### " << markdown_text(title) << "\n\n";
+    for (const std::string& line : all) out << "* " << markdown_text(line) << '\n';
   };
   const AdviceVerdict verdict = advice_verdict(advice);
-  out << "**Bound by " << verdict.bound << "**\n\n";
+  out << "**Bound by " << markdown_text(verdict.bound) << "**\n\n";
   if (!advice.ladder.empty()) {
-    out << "**Would help:** " << verdict.help << "\n\n**At best:** " << verdict.best << "\n\n";
+    out << "**Would help:** " << markdown_text(verdict.help) << "\n\n**At best:** "
+        << markdown_text(verdict.best) << "\n\n";
   }
-  out << "Now " << now_sentence(advice) << ".\n";
-  if (advice.target) out << "\nTarget: " << target_sentence(advice) << "\n";
+  out << "Now " << markdown_text(now_sentence(advice)) << ".\n";
+  if (advice.target) out << "\nTarget: " << markdown_text(target_sentence(advice)) << "\n";
   if (advice.curve) {
     out << '\n';
     write_curve_markdown(*advice.curve, out);

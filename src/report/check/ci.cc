@@ -5,15 +5,17 @@
 #include <ostream>
 
 #include "foretrace/check_report.h"
+#include "foretrace/shown.h"
 #include "report/json_text.h"
 
 namespace foretrace {
 namespace {
 
-/// XML 1.0 allows no control characters but tab and line breaks, however they are written.
+/// XML 1.0 allows no control characters but tab and line breaks, and no U+FFFE, however they are
+/// written.
 std::string xml_text(std::string_view text) {
   std::string escaped;
-  for (const char c : nlohmann::json::parse(json_text(std::string(text))).get<std::string>()) {
+  for (const char c : shown_lines(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -28,7 +30,7 @@ std::string xml_text(std::string_view text) {
         escaped += "&quot;";
         break;
       default:
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') escaped += c;
+        escaped += c;
     }
   }
   return escaped;
@@ -166,6 +168,7 @@ void write_check_junit(const CheckReport& report, std::ostream& out) {
 }
 
 void write_check_github(const CheckReport& report, std::ostream& out) {
+  const CommandsPass commands(out);
   Annotations errors("error"), warnings("warning");
   const auto annotations_for = [&](Standing standing) -> Annotations* {
     if (standing == Standing::failed) return &errors;

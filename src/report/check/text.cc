@@ -1,6 +1,7 @@
 #include <ostream>
 
 #include "foretrace/check_report.h"
+#include "foretrace/shown.h"
 #include "report/table.h"
 #include "report/wording.h"
 
@@ -47,7 +48,7 @@ void write_check_text(const CheckReport& report, std::ostream& out) {
     for (const CheckCause& cause : report.causes) out << "  - " << cause_sentence(cause) << '\n';
     out << '\n';
   }
-  out << "Scenario      " << report.scenario << '\n';
+  out << "Scenario      " << shown(report.scenario) << '\n';
   out << "Structure     " << structure_words(report) << "\n\n";
   write_aligned(check_table(report), out);
   if (report.notes.empty()) return;
@@ -56,7 +57,7 @@ void write_check_text(const CheckReport& report, std::ostream& out) {
 }
 
 void write_check_markdown(const CheckReport& report, std::ostream& out) {
-  out << "### Foretrace: " << check_headline(report) << "\n\n";
+  out << "### Foretrace: " << markdown_text(check_headline(report)) << "\n\n";
   if (!report.causes.empty()) {
     Table causes{
         .heading = {"cause", "where", "step time", "work there"}, .rows = {}, .left = {0, 1}};
@@ -70,8 +71,9 @@ void write_check_markdown(const CheckReport& report, std::ostream& out) {
     out << '\n';
   }
   write_markdown_table(check_table(report), out);
-  out << "\nScenario: " << report.scenario << "; " << structure_words(report) << ".\n";
-  for (const Note& note : report.notes.all()) out << "\n- " << note_text(note);
+  out << "\nScenario: " << markdown_text(report.scenario) << "; " << structure_words(report)
+      << ".\n";
+  for (const Note& note : report.notes.all()) out << "\n- " << markdown_text(note_text(note));
   if (!report.notes.empty()) out << '\n';
 }
 

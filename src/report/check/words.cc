@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "foretrace/check_report.h"
+#include "foretrace/shown.h"
 #include "report/wording.h"
 
 namespace foretrace {
@@ -79,7 +80,7 @@ std::string figure_sentence(const CheckedFigure& figure) {
   const std::string& limit = is_warning ? figure.warn_limit : figure.limit;
   if (!limit.empty()) text += (is_warning ? ", warns from " : ", limit ") + limit;
   if (!figure.why.empty()) text += "; " + figure.why;
-  return text;
+  return shown(text);
 }
 
 std::string cause_sentence(const CheckCause& cause) {
@@ -91,7 +92,7 @@ std::string cause_sentence(const CheckCause& cause) {
   }
   text += cause.what;
   if (!cause.where.empty()) text += " from " + cause.where;
-  return text;
+  return shown(text);
 }
 
 std::string check_headline(const CheckReport& report) {

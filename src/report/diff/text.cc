@@ -1,6 +1,7 @@
 #include <ostream>
 
 #include "foretrace/diff_report.h"
+#include "foretrace/shown.h"
 #include "report/csv_text.h"
 #include "report/diff/words.h"
 #include "report/wording.h"
@@ -50,16 +51,16 @@ void write_diff_text(const DiffReport& report, std::ostream& out) {
 
 void write_diff_markdown(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
-  out << "**" << rank_text(report, diff) << diff_verdict(diff) << "**\n\n";
+  out << "**" << markdown_text(rank_text(report, diff) + diff_verdict(diff)) << "**\n\n";
   if (diff.has_times) out << "Step time " << step_change(diff) << ". ";
-  out << "Compared: " << compared_text(diff) << ".\n";
+  out << "Compared: " << markdown_text(compared_text(diff)) << ".\n";
   for (const Table& table : diff_tables(report, diff)) {
     out << '\n';
     write_markdown_table(table, out);
   }
   const Notes notes = all_notes(report, diff);
   if (!notes.empty()) out << '\n';
-  for (const Note& note : notes.all()) out << "- " << note_text(note) << '\n';
+  for (const Note& note : notes.all()) out << "- " << markdown_text(note_text(note)) << '\n';
 }
 
 void write_diff_csv(const DiffReport& report, std::ostream& out) {

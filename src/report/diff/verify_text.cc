@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "foretrace/shown.h"
 #include "foretrace/verify_report.h"
 #include "report/diff/words.h"
 #include "report/json_text.h"
@@ -135,7 +136,7 @@ void write_verification_text(const Verification& result, std::ostream& out) {
   if (result.residual)
     out << "Compared    " << wrapped(compared_text(*result.residual), 12) << '\n';
   if (!result.ledger.empty())
-    out << "Ledger      the outcome was added to " << result.ledger << '\n';
+    out << "Ledger      the outcome was added to " << shown(result.ledger) << '\n';
   for (const Table& table : verify_tables(result)) {
     out << '\n';
     write_aligned(table, out, "  ");
@@ -146,14 +147,14 @@ void write_verification_text(const Verification& result, std::ostream& out) {
 }
 
 void write_verification_markdown(const Verification& result, std::ostream& out) {
-  out << "**" << verified_uses(result) << ": " << verify_verdict(result) << "**\n";
+  out << "**" << markdown_text(verified_uses(result) + ": " + verify_verdict(result)) << "**\n";
   for (const Table& table : verify_tables(result)) {
     out << '\n';
     write_markdown_table(table, out);
   }
   const Notes notes = verify_notes(result);
   if (!notes.empty()) out << '\n';
-  for (const Note& note : notes.all()) out << "- " << note_text(note) << '\n';
+  for (const Note& note : notes.all()) out << "- " << markdown_text(note_text(note)) << '\n';
 }
 
 }  // namespace foretrace

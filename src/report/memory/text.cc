@@ -1,6 +1,7 @@
 #include <ostream>
 
 #include "foretrace/memory_report.h"
+#include "foretrace/shown.h"
 #include "report/memory/picture.h"
 #include "report/memory/words.h"
 #include "report/wording.h"
@@ -17,19 +18,19 @@ void write_indented(const std::string& text, std::ostream& out) {
 }
 
 void write_section(const MemorySection& section, std::ostream& out) {
-  out << '\n' << section.heading << '\n';
-  for (const std::string& line : section.before) out << "  " << line << '\n';
+  out << '\n' << shown(section.heading) << '\n';
+  for (const std::string& line : section.before) out << "  " << shown(line) << '\n';
   if (!section.table.rows.empty()) write_aligned(section.table, out, "    ");
-  for (const std::string& line : section.after) out << "  " << line << '\n';
+  for (const std::string& line : section.after) out << "  " << shown(line) << '\n';
 }
 
 }  // namespace
 
 void write_memory_text(const MemoryReport& report, std::ostream& out) {
-  for (const std::string& line : verdict_lines(report)) out << line << '\n';
+  for (const std::string& line : verdict_lines(report)) out << shown(line) << '\n';
   const std::string picture = level_picture(report);
   if (!picture.empty()) {
-    out << "\nLevel over " << pictured_stretch(report)
+    out << "\nLevel over " << shown(pictured_stretch(report))
         << (picture.find('F') == std::string::npos && picture.find('U') == std::string::npos
                 ? "\n"
                 : " (I input, F forward, B backward, U update)\n");
@@ -38,7 +39,7 @@ void write_memory_text(const MemoryReport& report, std::ostream& out) {
   for (const MemorySection& section : memory_sections(report)) write_section(section, out);
   if (!report.assumptions.empty()) {
     out << "\nAssumes\n";
-    for (const std::string& text : report.assumptions) out << "  - " << text << '\n';
+    for (const std::string& text : report.assumptions) out << "  - " << shown(text) << '\n';
   }
   if (!report.notes.empty()) {
     out << "\nNotes\n";

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
+#include "foretrace/shown.h"
 #include "foretrace/sweep_report.h"
 #include "foretrace/version.h"
 #include "report/csv_text.h"
@@ -70,7 +71,7 @@ std::string jsonl_line(const SweepHeader& header, const SweepPoint& point) {
     line["settings"][header.settings[i]] = Ordered::parse(point.values[i]);
   if (!point.refused.empty()) {
     line["refused"] = point.refused;
-    return one_line_of(line) + '\n';
+    return shown_answer(one_line_of(line)) + '\n';
   }
   line["step_time_ns"] = point.step_time.count();
   line["speedup"] = point.speedup;
@@ -84,7 +85,7 @@ std::string jsonl_line(const SweepHeader& header, const SweepPoint& point) {
   for (std::size_t i = 0; i < point.verdicts.size(); ++i) {
     if (!point.verdicts[i].empty()) line["asserts"][header.asserts[i]] = point.verdicts[i];
   }
-  return one_line_of(line) + '\n';
+  return shown_answer(one_line_of(line)) + '\n';
 }
 
 /// Texts of settings as they are, not as JSON.
@@ -106,14 +107,13 @@ std::vector<std::string> csv_columns(const SweepHeader& header) {
 
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
-  for (std::string cell : cells) {
-    // Line breaks would make two rows of it for those who cut files at them.
-    std::replace(cell.begin(), cell.end(), '\n', ' ');
-    const bool quoted = cell.find_first_of(",\"\r\n") != cell.npos;
-    line += (quoted ? csv_text(cell) : cell) + ',';
+  for (const std::string& cell : cells) {
+    // Line breaks would make two rows of it for those who cut files at them; a cell has none.
+    const bool quoted = cell.find_first_of(",\"") != cell.npos;
+    line += (quoted ? csv_text(cell) : csv_cell(cell)) + ',';
   }
   line.back() = '\n';
-  return line;
+  return shown_answer(line);
 }
 
 std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
@@ -195,6 +195,7 @@ std::vector<std::string> csv_cells(std::string_view row) {
     }
   }
   if (quoted) throw Error("a cell does not end");
+  for (std::string& cell : cells) cell = text_of_csv_cell(cell);
   return cells;
 }
 
@@ -296,7 +297,7 @@ std::string sweep_header_line(const SweepHeader& header) {
     line["inputs"].push_back(
         {{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
   line["scenario"] = Ordered::parse(header.scenario_json);
-  return one_line_of(line) + '\n';
+  return shown_answer(one_line_of(line)) + '\n';
 }
 
 std::string sweep_csv_heading(const SweepHeader& header) { return csv_line(csv_columns(header)); }
@@ -328,7 +329,7 @@ SweepFileHeader read_header_line(std::string_view text) {
     if (found.shard < 1 || found.shard > found.shards || found.shards > kMostParts)
       throw Error("says it is no possible shard");
     if (found.points > kMostPoints) throw Error("says it has more points than there are");
-    found.whole_line = one_line_of(line) + '\n';
+    found.whole_line = shown_answer(one_line_of(line)) + '\n';
     return found;
   } catch (const nlohmann::json::exception&) {
     throw Error("is not a file of answers of a sweep");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "foretrace/shown.h"
 #include "foretrace/sweep_report.h"
 #include "report/table.h"
 #include "report/wording.h"
@@ -106,38 +107,42 @@ std::string refusal_line(const SweepRefusal& refusal) {
          " (first: point " + std::to_string(refusal.first) + ")";
 }
 
-using WriteTable = void (*)(const Table&, std::ostream&);
+/// What text and markdown do differently.
+struct SweepStyle {
+  std::string_view heading, item;
+  std::string (*line)(std::string_view text);
+  void (*table)(const Table& table, std::ostream& out);
+};
 
-void write_sections(const SweepReport& report, std::string_view heading, WriteTable write,
-                    std::ostream& out) {
+void write_sections(const SweepReport& report, const SweepStyle& style, std::ostream& out) {
   const SweepSummary summary = summarize(report);
-  out << counts_line(report, summary) << '\n' << '\n' << best_line(report, summary) << '\n';
+  out << counts_line(report, summary) << "\n\n" << style.line(best_line(report, summary)) << '\n';
   if (!summary.effects.empty()) {
-    out << '\n' << heading << "What moves the step time, all other settings averaged over\n\n";
-    write(effect_table(summary), out);
+    out << '\n'
+        << style.heading << "What moves the step time, all other settings averaged over\n\n";
+    style.table(effect_table(summary), out);
   }
   if (!summary.front.empty()) {
-    out << '\n' << heading << front_heading(summary) << "\n\n";
-    write(front_table(report, summary), out);
+    out << '\n' << style.heading << front_heading(summary) << "\n\n";
+    style.table(front_table(report, summary), out);
   }
   if (summary.refusals.empty()) return;
-  out << '\n' << heading << "Refused\n\n";
+  out << '\n' << style.heading << "Refused\n\n";
   for (const SweepRefusal& refusal : summary.refusals)
-    out << (heading.empty() ? "  " : "- ") << refusal_line(refusal) << '\n';
+    out << style.item << style.line(refusal_line(refusal)) << '\n';
 }
 
 }  // namespace
 
 void write_sweep_text(const SweepReport& report, std::ostream& out) {
-  write_sections(
-      report, "", [](const Table& table, std::ostream& to) { write_aligned(table, to, "  "); },
-      out);
+  const auto table = [](const Table& rows, std::ostream& to) { write_aligned(rows, to, "  "); };
+  write_sections(report, {.heading = "", .item = "  ", .line = shown, .table = table}, out);
 }
 
 void write_sweep_markdown(const SweepReport& report, std::ostream& out) {
   write_sections(
-      report, "## ", [](const Table& table, std::ostream& to) { write_markdown_table(table, to); },
-      out);
+      report,
+      {.heading = "## ", .item = "- ", .line = markdown_text, .table = write_markdown_table}, out);
 }
 
 }  // namespace foretrace
