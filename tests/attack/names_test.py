@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Text that a trace controls, in every answer of every command: it is shown, and never obeyed.
+
+Names of kernels, ops, modules, frames, threads, devices, files and settings are all texts of hostile.py. Each command is asked for each form
+it has, and the bytes of the answer, of stderr and of written files are held against what a terminal, a build server, a spreadsheet, a
+Markdown renderer and a browser would obey. A command or a form without a case is a failure.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import attacked
+import hostile
+from hostile import named
+
+OWN_COMMANDS = (r"::(error|warning|notice) (file=[^,:]*,)?(line=\d+,)?title=[^,:]*::.*",)
+
+
+class Case:
+    """One call: in which form stdout is, and files that it writes, each with its form. `{name}` in arguments is a made file."""
+
+    def __init__(self, *arguments, form="text", files=(), own=(), env=None):
+        self.arguments = arguments
+        self.form, self.files, self.own, self.env = form, dict(files), own, env or {}
+
+
+def forms(command, *arguments, names):
+    return [Case(command, *arguments, "--format", name, form=name) for name in names]
+
+
+TEXT_JSON = ("text", "json")
+ALL_FOUR = ("text", "json", "markdown", "csv")
+FAILS = ("--max", "step_time:1%", "--max", "syncs:+0")
+
+ANSWERS = [
+    *forms("info", "{a}", names=TEXT_JSON), Case("info", "{ranks}"), Case("info", "{snapshot}"), Case("info", "{archive}"),
+    Case("info", "{a}", "-o", "{out}.txt", files={"{out}.txt": "text"}),
+    *forms("doctor", "{ranks}", names=TEXT_JSON), Case("doctor", "{snapshot}"),
+    *forms("predict", "{a}", "--explain", names=ALL_FOUR),
+    *forms("predict", "{a}", "--with", "scale:factor=0.5,where.name=FORGED", "--memory-limit", "20MB", names=("text", "markdown")),
+    *forms("predict", "{a}", "--with", "scale:factor=0.5", "--vary", "scale.factor=0.5..1/2", names=ALL_FOUR),
+    Case("predict", "{ranks}", "--explain", "-o", "{out}.md", "--format", "markdown", files={"{out}.md": "markdown"}),
+    Case("predict", "--scenario", "{scenario}", "{a}"), Case("predict", "{a}", "--with", "scale:factor=0.5,where.name=" + named(3), "--strict"),
+    Case("predict", "{a}", "--with", "scale:factor=0.5", "--explain", "--html", "{out}.html", files={"{out}.html": "page"}),
+    *forms("advise", "{a}", names=ALL_FOUR),
+    Case("sweep", "{sweep}", "--summary", "text"), Case("sweep", "{sweep}", "--summary", "json", form="json"),
+    Case("sweep", "{sweep}", "--summary", "markdown", "--html", "{out}.sweep.html", form="markdown", files={"{out}.sweep.html": "page"}),
+    Case("sweep", "{sweep}", "--format", "csv", form="csv"), Case("sweep", "{sweep}", "--format", "jsonl", form="jsonl"),
+    # Twice: what the file holds is read back, and not asked again.
+    *(Case("sweep", "{sweep}", "-o", "{out}.answers." + form, files={"{out}.answers." + form: form}) for form in ("csv", "jsonl") for _ in (1, 2)),
+    *(Case("sweep", "merge", "{out}.answers." + form, "-o", "{out}.merged." + form, files={"{out}.merged." + form: form}) for form in ("csv", "jsonl")),
+    Case("check", "{a}", "--baseline", "{out}.json", "--bless"),
+    *forms("check", "{b}", "--baseline", "{baseline}", *FAILS, names=("text", "json", "markdown", "junit", "bencher", "benchmark")),
+    Case("check", "{b}", "--baseline", "{baseline}", *FAILS, "--format", "github", form="github", own=OWN_COMMANDS),
+    Case("check", "{b}", "--baseline", "{baseline}", *FAILS, "--github", "--junit", "{out}.xml", "--markdown", "{out}.check.md", own=OWN_COMMANDS,
+         files={"{out}.xml": "junit", "{out}.check.md": "markdown", "{out}.summary": "markdown"}, env={"GITHUB_STEP_SUMMARY": "{out}.summary"}),
+    *forms("diff", "{a}", "{b}", names=ALL_FOUR), Case("diff", "{snapshot}", "{snapshot}"),
+    *forms("verify", "{prediction}", "{b}", names=("text", "json", "markdown")),
+    *forms("memory", "{a}", names=("text", "json", "csv")), Case("memory", "{ranks}", "--memory-limit", "10MB"), Case("memory", "{a}", "--step", "1"),
+    Case("memory", "{snapshot}", "--html", "{out}.memory.html", files={"{out}.memory.html": "page"}),
+    Case("memory", "{a}", "--html", "{out}.a.html", "--format", "csv", form="csv", files={"{out}.a.html": "page"}),
+    *forms("memory", "replay", "{program}", names=TEXT_JSON),
+    *forms("input", "{a}", names=TEXT_JSON),
+    Case("convert", "{a}", "{out}.ftrace"), Case("convert", "{ranks}", "{out}.converted", "--to", "kineto"),
+    Case("anonymize", "{a}", "{out}.anonymous.ftrace", "--list-kept", "--keep", "FORGED", "--keep", named(0)),
+    *forms("validate", "{a}", names=("text", "json", "markdown")),
+    *forms("validate", "--pairs", "{pairs}", names=("text", "json", "markdown")),
+    *(Case("completion", shell) for shell in ("bash", "zsh", "fish")),
+    Case("help"), Case("help", "check"), Case("help", "--man"), Case("list"),
+    Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"),
+]
+
+# Texts of the command line and of files come back in what is said about them.
+MISTAKES = [
+    *(Case("info", "{folder}/none" + hostile.file_name(text)) for text in hostile.TEXTS[:16]),
+    *(Case("predict", "{a}", "--with", text.replace("\0", "")) for text in hostile.TEXTS[:6]),
+    Case("predict", "{a}", "--with", "scale:" + named(3)),
+    Case("predict", "{a}", "--format", named(3)), Case("predict", "{a}", "--machine", named(3)), Case("predict", "{a}", "--" + named(3)),
+    Case("predict", "{a}", named(3)), Case(named(2)), Case("help", named(2)), Case("list", named(2)), Case("completion", named(2)),
+    Case("schema", named(2)), Case("predict", "--scenario", "{broken}", "{a}"), Case("predict", "--scenario", "{unknown}", "{a}"),
+    Case("info", "{damaged}"), Case("info", "{damaged_archive}"), Case("verify", "{broken}", "{b}"), Case("check", "{a}", "--baseline", "{broken}"),
+    Case("check", "{a}", "--baseline", "{folder}/no" + hostile.file_name(named(3))), Case("check", "{a}", "--baseline", "{out}.json", "--max", named(3)),
+    Case("info", "{a}", "-o", "{folder}/no" + hostile.file_name(named(3)) + "/x"), Case("predict", "{a}", "--ledger", "{broken}"),
+    Case("validate", "--pairs", "{broken}"), Case("memory", "replay", "{broken}"), Case("sweep", "{broken}"), Case("sweep", "merge", "{broken}", "-o", "{out}.m.csv"), Case("predict", "{a}", "--allocator", named(2)),
+    Case("collect", "-o", "{out}.run.ftrace", "--", "{folder}/no" + hostile.file_name(named(3))), Case("collect", "--record", named(2), "--", "true"),
+    Case("convert", "{a}", "{out}.x" + hostile.file_name(named(3))), Case("anonymize", "{a}", "{out}.ftrace", "--to", named(3)),
+    Case("memory", "{a}", "--conf", named(2)), Case("input", "{a}", "--cached", named(2).replace("\0", "")), Case("diff", "{a}", named(3)),
+    Case("advise", "{a}", "--only", named(3)), Case("doctor", "{damaged}"),
+]
+
+
+def run(*arguments, env=None):
+    return attacked.run(*arguments, env={**os.environ, **(env or {})})
+
+
+class Names(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.temporary.name)
+        cls.made = {"folder": folder, "out": folder / "out"}
+        for name, how in {"a": {}, "b": {"slower": 2, "extra": 4}}.items():
+            cls.made[name] = hostile.write_recording(folder / f"{name}{hostile.file_name(named(4))}.json", **how)
+        ranks = folder / hostile.file_name("ranks" + named(3))
+        ranks.mkdir()
+        for rank in range(2):
+            hostile.write_recording(ranks / f"rank{rank}{hostile.file_name(named(2))}.json", rank=rank)
+        cls.made |= {"ranks": ranks, "snapshot": hostile.write_snapshot(folder / f"s{hostile.file_name(named(2))}.pickle")}
+        cls.made["archive"] = hostile.write_archive(folder / "x.tar.gz", {f"{named(2)}/{named(0)}.json": cls.made["a"].read_bytes()})
+        cls.made["damaged_archive"] = hostile.write_archive(folder / "y.tar.gz", {f"{named(i)}.json": b'{"traceEvents": [{]}' for i in (0, 3)})
+        cls.write_files(folder)
+        run("check", cls.made["a"], "--baseline", cls.made["baseline"], "--bless", "--no-cache")
+        cls.made["prediction"].write_bytes(run("predict", cls.made["a"], "--with", "scale:factor=0.5", "--format", "json", "--no-cache").stdout)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    @classmethod
+    def write_files(cls, folder):
+        a = str(cls.made["a"])
+        scale = {"use": "scale", "factor": 0.5}
+        wheres = ["FORGED", *(named(i).replace("\0", "") for i in range(len(hostile.TEXTS)))]
+        contents = {
+            "baseline": "", "prediction": "",
+            "scenario": json.dumps({"version": 1, "transforms": [scale], "assert": [{"step_time": "<= 1ns"}], "$comment": named(3)}),
+            "sweep": json.dumps({"version": 1, "trace": a, "transforms": [{"use": "scale", "factor": 0.5}],
+                                 "sweep": {"scale.where.name": wheres, "scale.factor": [0.5, 2]}, "assert": [{"step_time": "<= 1ns"}]}),
+            "unknown": json.dumps({"version": 1, named(3): 1, "transforms": [{"use": named(3)}]}),
+            "broken": '{"schema": "' + named(0) + '", "steps": [\n' + named(2) + "\n::error::FORGED",
+            "damaged": '{"traceEvents": [{"name": "' + "\x1b[31m\n::error::FORGED" + '"]}',
+            "program": f"malloc ::add-mask::FORGED 1MiB\nmalloc ::error::FORGED 2MiB\nfree ::error::FORGED\n",
+            "pairs": json.dumps({"schema": "foretrace.pairs/1", "pairs": [
+                {"name": named(i), "before": a, "after": a if i % 2 else named(i), "with": ["scale:factor=0.5"], "compare": "step_time",
+                 "class": named(i + 1), "fitted": False} for i in range(len(hostile.TEXTS))]}),
+        }
+        for name, content in contents.items():
+            cls.made[name] = folder / hostile.file_name(f"{name}{named(3)}")
+            cls.made[name].write_text(content, errors="surrogateescape")
+
+    def filled(self, text):
+        for name, path in self.made.items():
+            text = text.replace("{" + name + "}", str(path))
+        return text
+
+    def faults_of(self, case):
+        """How often which fault was seen in the answer to one call."""
+        arguments = [self.filled(argument) for argument in case.arguments]
+        cached = ["--no-cache"] if arguments[0] in CACHING and arguments[1:2] not in (["replay"], ["merge"]) else []
+        cut = arguments.index("--") if "--" in arguments else len(arguments)
+        done = run(*arguments[:cut], *cached, *arguments[cut:], env={name: self.filled(value) for name, value in case.env.items()})
+        self.assertIn(done.returncode, attacked.HONEST | {127}, f"{case.arguments}: {done.stderr}")
+        faults = hostile.faults_of_bytes(done.stderr) + hostile.faults_of_lines(done.stderr)
+        if done.stderr and done.returncode in (2, 3) and done.stderr.count(b"\n") != 1:
+            faults += ["more than one line of error"] * (done.stderr.count(b"\n") - 1)
+        answers = [(done.stdout, case.form)] if done.stdout else []
+        files = [(pathlib.Path(self.filled(file)), form) for file, form in case.files.items()]
+        answers += [(file.read_bytes(), form) for file, form in files if file.exists()]
+        faults += ["file that is not there"] * sum(not file.exists() for file, _ in files)
+        for answer, form in answers:
+            faults += [] if form == "page" else hostile.faults_of_bytes(answer, case.own)
+            faults += hostile.FORMS[form](answer)
+        return collections.Counter(faults), done
+
+    def hold(self, cases, codes):
+        """All of them, so that a failure says how often each form lies. A case that fails for another reason would show nothing."""
+        bad = {}
+        for case in cases:
+            faults, done = self.faults_of(case)
+            with self.subTest(case.arguments):
+                self.assertIn(done.returncode, codes, done.stderr)
+            if faults:
+                bad[" ".join(map(ascii, case.arguments))[:100]] = dict(faults)
+        self.assertFalse(bad, "\n" + "\n".join(f"{sum(faults.values()):5} {call}: {faults}" for call, faults in bad.items()))
+
+    def test_answers_hold_names_and_obey_none(self):
+        self.hold(ANSWERS, {0, 1, 4})
+
+    def test_mistakes_are_named_in_one_line(self):
+        self.hold(MISTAKES, {1, 2, 3, 127})
+
+    def test_names_are_still_there(self):
+        """That nothing is obeyed must not be because nothing is shown; JSON keeps names as they are."""
+        heaviest = json.loads(run("info", self.made["a"], "--format", "json", "--no-cache").stdout)["heaviest"]
+        self.assertTrue(any(hostile.TEXTS[i] in one["name"] for one in heaviest for i in range(3)), heaviest)
+        for arguments, least in ((("info", "{a}"), 5), (("memory", "{a}"), 5), (("predict", "{a}", "--explain"), 5), (("diff", "{a}", "{b}"), 2),
+                                 (("memory", "{a}", "--format", "csv"), 50), (("check", "{b}", "--baseline", "{baseline}", *FAILS), 1)):
+            shown = run(*map(self.filled, arguments), "--no-cache").stdout
+            self.assertGreaterEqual(shown.count(b"FORGED") + shown.count(b"\\u001b"), least, arguments)
+
+    def test_every_command_and_every_form_has_a_case(self):
+        listed = run("list", "commands").stdout.decode().splitlines()
+        commands = {line.split()[0] for line in listed}
+        asked = {case.arguments[0] for case in ANSWERS + MISTAKES}
+        self.assertLessEqual(commands, asked)
+        self.assertLessEqual(commands - {"collect"}, {case.arguments[0] for case in ANSWERS})
+        for command in commands:
+            text = run("help", command).stdout.decode()
+            inner = re.search(r"\nSubcommands:\n((?:  .*\n)+)", text)
+            for name in re.findall(r"^  (\w+)", inner[1], re.M) if inner else ():
+                self.assertTrue(any(case.arguments[:2] == (command, name) for case in ANSWERS), f"{command} {name}")
+            for options in re.findall(r"--format ([a-z|]+\|[a-z|]+)", text):
+                cases = {" ".join(case.arguments) for case in ANSWERS if case.arguments[0] == command}
+                for form in options.split("|"):
+                    self.assertTrue(any(f"--format {form}" in case for case in cases), f"{command} --format {form}")
+
+
+CACHING = {line.split()[0].decode() for line in run("list", "commands").stdout.splitlines()
+           if b"--no-cache" in run("help", line.split()[0].decode()).stdout}
+
+
+if __name__ == "__main__":
+    unittest.main()
