@@ -17,7 +17,7 @@ configure_package_config_file(scripts/foretraceConfig.cmake.in ${CMAKE_BINARY_DI
   INSTALL_DESTINATION ${config_folder})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/foretraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/generated/foretraceConfig.cmake ${CMAKE_BINARY_DIR}/generated/foretraceConfigVersion.cmake
-  scripts/compression.cmake DESTINATION ${config_folder} COMPONENT library)
+  scripts/libraries.cmake DESTINATION ${config_folder} COMPONENT library)
 
 # Manuals and completion, which the program writes itself.
 set(manuals ${CMAKE_BINARY_DIR}/manuals)
@@ -59,7 +59,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
   "Foretrace reads one recorded trace of a training job and says how long a step\n would take, and what memory it would need, if the job were changed.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libforetrace-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "nlohmann-json3-dev, zlib1g-dev, libzstd-dev, libsqlite3-dev, libisal-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "nlohmann-json3-dev, zlib1g-dev, libzstd-dev, libsqlite3-dev, libisal-dev, libarchive-dev, libre2-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The library of Foretrace: headers, static libraries and configuration for CMake.")
 if(FORETRACE_PYTHON)
   list(APPEND CPACK_COMPONENTS_ALL python)

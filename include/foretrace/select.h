@@ -13,8 +13,8 @@
 
 namespace foretrace {
 
-/// A name pattern: plain text is looked for anywhere in the name, /text/ is an ECMAScript regular
-/// expression, empty matches all. Compiled once; throws Error on a bad expression.
+/// A name pattern: plain text is looked for anywhere in the name, /text/ is an expression of RE2,
+/// empty matches all. Compiled once; throws Error on a bad expression. Matches in linear time.
 class NamePattern {
  public:
   explicit NamePattern(std::string_view pattern);

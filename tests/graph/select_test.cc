@@ -85,6 +85,20 @@ TEST(Selector, SaysWhatCannotBeRead) {
        "module: must be a regular expression, got /[a/: a [ without its ]"},
       {R"({"stream": "/*/"})",
        "stream: must be a regular expression, got /*/: * + ? or { with nothing to repeat"},
+      {R"({"name": "/a)/"})", "name: must be a regular expression, got /a)/: a ) without its ("},
+      {R"({"name": "/[z-a]/"})",
+       "name: must be a regular expression, got /[z-a]/: a range such as [z-a] that is empty"},
+      {R"({"name": "/[[:x:]]/"})",
+       "name: must be a regular expression, got /[[:x:]]/: an unknown [: :] class"},
+      {R"({"name": "/a{2000}/"})",
+       "name: must be a regular expression, got /a{2000}/: more than 1000 repetitions, or none, in "
+       "{2000}"},
+      {R"({"name": "/(a)\\1/"})",
+       "name: must be a regular expression, got /(a)\\1/: back-references are not supported"},
+      {R"({"name": "/a(?!b)/"})",
+       "name: must be a regular expression, got /a(?!b)/: a group that is not supported, (?! "
+       "(there "
+       "is no lookahead and no lookbehind)"},
       {R"({"layer": "front"})",
        "layer: must be a number or a range such as \"2-5\", got \"front\""},
       {R"({"layer": "5-2"})", "layer: must be a number or a range such as \"2-5\", got \"5-2\""},
@@ -102,10 +116,23 @@ TEST(NamePattern, PlainTextIsNotAnExpression) {
   EXPECT_TRUE(NamePattern("").matches(""));
 }
 
+TEST(NamePattern, ExpressionsAreThoseOfTheUsualSyntax) {
+  EXPECT_TRUE(NamePattern(R"(/^void \w+::\w+<(float|half)>\(/)").matches("void at::x<half>(int)"));
+  EXPECT_TRUE(NamePattern(R"(/aten\/op\b/)").matches("aten/op 1"));
+  EXPECT_TRUE(NamePattern("/(?i)GEMM/").matches("sgemm"));
+  EXPECT_TRUE(NamePattern("/^.$/").matches("\xc3\xa4"));
+  EXPECT_TRUE(NamePattern("/b$/").matches("\xff b"));  // Not UTF-8.
+  EXPECT_FALSE(NamePattern("/a.b/").matches("a\nb"));
+}
+
 TEST(NamePattern, LongNamesAndGreedyExpressionsComeToAnEnd) {
   const std::string name(20'000, 'a');
   EXPECT_FALSE(NamePattern("/(a+)+b/").matches(name.substr(0, 200)));
   EXPECT_TRUE(NamePattern("/^.*a$/").matches(name));
+  const std::string many(1'000'000, 'L');
+  EXPECT_FALSE(NamePattern("/L+x/").matches(many));
+  EXPECT_FALSE(NamePattern("/L*L*L*x$/").matches(many));
+  EXPECT_FALSE(NamePattern("/(L|LL)+x/").matches(many));
   EXPECT_THROW(NamePattern("/" + std::string(2000, '(') + "/"), Error);
   EXPECT_THROW(NamePattern("/((a{500}){500}){500}/"), Error);
 }
