@@ -14,6 +14,7 @@
 
 #include "foretrace/diff_report.h"
 #include "foretrace/graph.h"
+#include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/timeline.h"
 #include "foretrace/trace.h"
@@ -36,6 +37,6 @@ Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& opti
 
 /// Rank by rank. Throws Error if the two have no rank in common.
 DiffReport diff(const std::string& before_path, const std::string& after_path,
-                const std::string& cache_folder = {});
+                const ImportOptions& how = {});
 
 }  // namespace foretrace

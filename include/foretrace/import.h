@@ -12,10 +12,13 @@
 
 namespace foretrace {
 
-/// What the sniff of every importer sees: the path ("archive.tar.gz:member" inside an archive) and
-/// the first bytes after decompression (gz and zst are undone; a tar is looked into).
+/// A file, or a member of an archive, that is unpacked once however often it is looked at.
+class TraceFile;
+
+/// What the sniff of every importer sees: the file and its first bytes after decompression (gzip,
+/// zstd, xz and bzip2 are undone; tar and zip are looked into).
 struct Sniffed {
-  std::string_view path;
+  const TraceFile& file;
   std::string_view head;
 };
 
@@ -23,10 +26,10 @@ struct ImporterEntry {
   std::string_view name;     ///< "kineto"
   std::string_view summary;  ///< One line for `list importers`.
   bool (*recognizes)(const Sniffed& file);
-  Trace (*read)(const std::string& path);
+  Trace (*read)(const TraceFile& file);
   /// Of a format whose files may hold several traces: the numbers that name them in the path,
-  /// "report.sqlite:1234", in the order of ranks. `read` takes such paths. Null for other formats.
-  std::vector<std::string> (*members)(const std::string& path) = nullptr;
+  /// "report.sqlite:1234", in the order of ranks. `read` takes such parts. Null for other formats.
+  std::vector<std::string> (*members)(const TraceFile& file) = nullptr;
 };
 
 const std::vector<ImporterEntry>& importers();
@@ -34,7 +37,10 @@ const std::vector<ImporterEntry>& importers();
 struct ImportOptions {
   /// Keep and use a .ftrace copy of files that take long to read, under this folder; empty:
   /// neither. Keyed by path, size, time of change and version of the importer.
-  std::string cache_folder;
+  std::string cache_folder = {};
+  /// How many bytes one trace may unpack to. 0: 16 GiB and, beyond the first 256 MiB, 200 times its
+  /// packed size, which no recording reaches. More is a TraceError.
+  std::int64_t max_unpacked = 0;
   /// An execution trace of the same run, or a folder of those of its ranks: the traces get the
   /// tensors of their ops from there. Beside the traces of a folder it is found without this.
   std::string execution_trace = {};
@@ -44,9 +50,10 @@ struct ImportOptions {
 /// read with import_all().
 Trace import_trace(const std::string& path, const ImportOptions& options = {});
 
-/// Every trace in a file (also of several processes), an archive (.tar.gz/.tgz) or a folder of
-/// per-rank files, in the order of ranks. Files of a folder that are no traces are counted in the
-/// first trace's notes. Throws TraceError if there is none.
+/// Every trace in a file (also of several processes), an archive (tar or zip, packed or not) or a
+/// folder of per-rank files, in the order of ranks. Files of a folder that are no traces are
+/// counted in the first trace's notes. Throws TraceError if there is none. An archive is read in
+/// one pass.
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options = {});
 
 /// $XDG_CACHE_HOME/foretrace or ~/.cache/foretrace; empty if neither is known.

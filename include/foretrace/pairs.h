@@ -43,6 +43,7 @@ PairList read_pairs(const std::string& path, const std::string& folder = {});
 
 struct PairOptions {
   std::string cache_folder;                             ///< See ImportOptions.
+  std::int64_t max_unpacked = 0;                        ///< See ImportOptions.
   std::string ledger_path;                              ///< Of the user's own ledger.
   std::function<void(const std::string&)> begins = {};  ///< Called with the name of each pair.
 };

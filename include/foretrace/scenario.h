@@ -43,6 +43,7 @@ struct PredictOptions {
   bool explain = false;
   bool strict = false;               ///< Notes of severity warning become a TraceError.
   std::string cache_folder;          ///< See ImportOptions.
+  std::int64_t max_unpacked = 0;     ///< See ImportOptions.
   std::string execution_trace = {};  ///< See ImportOptions.
   std::string perfetto_path = {};    ///< Write the predicted timeline there.
   std::string html_path = {};        ///< Write the report page there.

@@ -24,6 +24,7 @@ struct SweepOptions {
   bool memory = true;             ///< Also peaks of memory.
   unsigned jobs = 0;              ///< Threads; 0: one for each core.
   std::string cache_folder = {};  ///< See ImportOptions.
+  std::int64_t max_unpacked = 0;  ///< See ImportOptions.
   bool share_structures = true;   ///< Otherwise each question is answered alone: the same, slower.
 };
 

@@ -15,6 +15,7 @@ struct VerifyOptions {
   std::string trace = {};
   std::string ledger_path = {};  ///< The outcome is added there.
   std::string cache_folder = {};
+  std::int64_t max_unpacked = 0;  ///< See ImportOptions.
 };
 
 /// `prediction_path` is what `predict --format json` wrote. Throws Error if it is not, TraceError

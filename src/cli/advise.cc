@@ -62,6 +62,7 @@ struct AdviseCommand {
       const Progress progress("advising on " + trace, quiet);
       return advise(trace, question,
                     {.cache_folder = cache.chosen(),
+                     .max_unpacked = cache.max_unpacked(),
                      .execution_trace = execution_trace.path,
                      .ledger_path = ledger});
     }();

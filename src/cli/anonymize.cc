@@ -64,7 +64,8 @@ struct AnonymizeCommand {
     AnonymizedTexts texts;
     {
       const Progress progress("anonymizing " + from, quiet);
-      std::vector<Trace> traces = import_all(from, {.cache_folder = cache.chosen()});
+      std::vector<Trace> traces =
+          import_all(from, {.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked()});
       within(from, [&] { part.apply(traces); });
       for (Trace& trace : traces) trace = anonymize(trace, with, texts);
       for (const Output& output : out.places(from, traces, session))

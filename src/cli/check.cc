@@ -196,7 +196,7 @@ struct CheckCommand {
     if (!source_root.empty() && !fs::is_directory(source_root, none))
       throw Error("--source-root: must be a folder, got '" + source_root + "'");
     chosen.source_root = source_root.empty() ? guessed_source_root() : source_root;
-    chosen.cache_folder = cache.chosen();
+    chosen.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked();
     return chosen;
   }
 

@@ -35,8 +35,9 @@ struct ConvertCommand {
     out.check("convert");
     part.check();
     const Progress progress("converting " + from, quiet);
-    std::vector<Trace> traces =
-        import_all(from, {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
+    std::vector<Trace> traces = import_all(from, {.cache_folder = cache.chosen(),
+                                                  .max_unpacked = cache.max_unpacked(),
+                                                  .execution_trace = execution_trace.path});
     within(from, [&] { part.apply(traces); });
     for (const Output& output : out.places(from, traces, session)) {
       within(from, [&] {

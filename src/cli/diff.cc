@@ -29,7 +29,8 @@ struct DiffCommand {
     format.check();
     const DiffReport report = [&] {
       const Progress progress("comparing " + before + " with " + after, quiet);
-      return diff(before, after, cache.chosen());
+      return diff(before, after,
+                  {.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked()});
     }();
     output.write(session, [&](std::ostream& out) {
       if (format.chosen == "json") return print_json(to_json(report), out);

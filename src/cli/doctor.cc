@@ -113,8 +113,10 @@ struct DoctorCommand {
 
   std::vector<Diagnosis> diagnose_all() const {
     const Progress progress("examining " + trace, options.quiet);
-    const std::vector<Trace> traces = import_all(
-        trace, {.cache_folder = options.cache.chosen(), .execution_trace = execution_trace.path});
+    const std::vector<Trace> traces =
+        import_all(trace, {.cache_folder = options.cache.chosen(),
+                           .max_unpacked = options.cache.max_unpacked(),
+                           .execution_trace = execution_trace.path});
     std::vector<Diagnosis> all;
     for (const Trace& one : traces) {
       all.push_back(diagnose(one, static_cast<std::int64_t>(traces.size()) >= one.world_size));

@@ -22,8 +22,9 @@ struct InfoCommand {
     options.format.check();
     const std::vector<Trace> traces = [&] {
       const Progress progress("reading " + trace, options.quiet);
-      return import_all(
-          trace, {.cache_folder = options.cache.chosen(), .execution_trace = execution_trace.path});
+      return import_all(trace, {.cache_folder = options.cache.chosen(),
+                                .max_unpacked = options.cache.max_unpacked(),
+                                .execution_trace = execution_trace.path});
     }();
     options.output.write(session, [&](std::ostream& out) {
       if (options.format.chosen == "json") return print(traces, out);

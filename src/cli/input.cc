@@ -21,7 +21,8 @@ Nanoseconds replayed_step(const Graph& graph) {
 Inference slowest_rank(const std::string& path, const CacheOptions& cache) {
   std::optional<Inference> slowest;
   Nanoseconds longest{-1};
-  for (const Trace& trace : import_all(path, {.cache_folder = cache.chosen()})) {
+  for (const Trace& trace :
+       import_all(path, {.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked()})) {
     if (is_snapshot(trace))
       throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
     Inference inference = within(path, [&] { return infer(trace); });

@@ -1,9 +1,13 @@
 #include <iostream>
+#include <string_view>
 
 #include "cli/command.h"
+#include "cli/memory_limit.h"
 #include "foretrace/temporary_file.h"
 
 int main(int argc, char** argv) {
   foretrace::delete_temporaries_on_signals();
+  const bool runs_a_program = argc > 1 && std::string_view(argv[1]) == "collect";
+  if (!runs_a_program) foretrace::limit_memory();
   return foretrace::run(argc, argv, std::cout, std::cerr);
 }

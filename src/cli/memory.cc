@@ -203,8 +203,10 @@ struct MemoryCommand {
     Rank shown;
     const MemoryReport report = [&] {
       const Progress progress("examining " + trace, quiet);
-      const std::vector<Trace> traces = import_all(
-          trace, {.cache_folder = cache.chosen(), .execution_trace = execution_trace.path});
+      const std::vector<Trace> traces =
+          import_all(trace, {.cache_folder = cache.chosen(),
+                             .max_unpacked = cache.max_unpacked(),
+                             .execution_trace = execution_trace.path});
       return describe(traces, settings, shown);
     }();
     if (!html.path.empty()) {

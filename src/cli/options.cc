@@ -5,6 +5,7 @@
 #include "foretrace/error.h"
 #include "foretrace/new_file.h"
 #include "foretrace/shown.h"
+#include "foretrace/units.h"
 
 namespace foretrace {
 
@@ -15,6 +16,20 @@ void CacheOptions::add_to(CLI::App& command) {
       .add_option("--cache-dir", folder,
                   "Where to keep such copies instead of foretrace in $XDG_CACHE_HOME or ~/.cache")
       ->type_name("FOLDER");
+  command
+      .add_option("--max-unpacked", most_unpacked,
+                  "Refuse a packed trace that unpacks to more (default: 16GiB, or, beyond 256MiB, "
+                  "200 times its size)")
+      ->type_name("SIZE");
+}
+
+std::int64_t CacheOptions::max_unpacked() const {
+  if (most_unpacked.empty()) return 0;
+  return within("--max-unpacked", [&] {
+    const Bytes most = parse_bytes(most_unpacked);
+    if (most.count < 1) throw Error("must be more than nothing, got " + most_unpacked);
+    return most.count;
+  });
 }
 
 std::string CacheOptions::chosen() const {

@@ -27,13 +27,16 @@ void add_command(CLI::App& command, Session& session) {
   });
 }
 
-/// --no-cache and --cache-dir.
+/// How traces are read: --no-cache, --cache-dir and --max-unpacked.
 struct CacheOptions {
   bool off = false;
   std::string folder;
+  std::string most_unpacked;
   void add_to(CLI::App& command);
   /// Where to keep copies of slow traces; empty: nowhere.
   std::string chosen() const;
+  /// As in ImportOptions. Throws Error if it is no size.
+  std::int64_t max_unpacked() const;
 };
 
 /// --execution-trace.

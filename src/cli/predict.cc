@@ -105,6 +105,7 @@ struct PredictCommand {
                      {.explain = explain,
                       .strict = strict,
                       .cache_folder = cache.chosen(),
+                      .max_unpacked = cache.max_unpacked(),
                       .execution_trace = execution_trace.path,
                       .perfetto_path = perfetto.path,
                       .html_path = html.path,
@@ -130,6 +131,7 @@ struct PredictCommand {
       const Progress progress("predicting " + asked.trace, quiet);
       return vary(asked.trace, asked, question,
                   {.cache_folder = cache.chosen(),
+                   .max_unpacked = cache.max_unpacked(),
                    .execution_trace = execution_trace.path,
                    .ledger_path = ledger});
     }();

@@ -112,7 +112,7 @@ struct SweepCommand {
     if (fresh && output.path.empty()) throw Error("--fresh: needs --output");
     add_files(session, shard, form);
     options.memory = !no_memory;
-    options.cache_folder = cache.chosen();
+    options.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked();
     const Sweep sweep = [&] {
       const Progress progress("reading what " + scenario + " asks about", quiet);
       return Sweep(scenario, options);

@@ -182,8 +182,9 @@ struct ValidateCommand {
     if (!against.empty()) throw Error("--against: needs a TRACE to compare with");
     const PairsReport report = [&] {
       const Progress progress("comparing pairs", options.quiet);
-      return compare_pairs(pair_lists(),
-                           {.cache_folder = options.cache.chosen(), .ledger_path = ledger});
+      return compare_pairs(pair_lists(), {.cache_folder = options.cache.chosen(),
+                                          .max_unpacked = options.cache.max_unpacked(),
+                                          .ledger_path = ledger});
     }();
     options.output.write(session, [&](std::ostream& out) {
       if (options.format.chosen == "json") return print_json(to_json(report), out);
@@ -197,11 +198,13 @@ struct ValidateCommand {
     const Progress progress("validating " + path, options.quiet);
     std::vector<Row> rows;
     std::optional<Inference> other;
+    const ImportOptions reading{.cache_folder = options.cache.chosen(),
+                                .max_unpacked = options.cache.max_unpacked()};
     if (!against.empty()) {
-      const Trace trace = import_trace(against, {.cache_folder = options.cache.chosen()});
+      const Trace trace = import_trace(against, reading);
       other = within(against, [&] { return infer(trace); });
     }
-    const std::vector<Trace> ranks = import_all(path, {.cache_folder = options.cache.chosen()});
+    const std::vector<Trace> ranks = import_all(path, reading);
     for (const Trace& trace : ranks) {
       const std::string name =
           ranks.size() == 1 ? path : path + ", rank " + std::to_string(trace.rank);

@@ -40,7 +40,7 @@ struct VerifyCommand {
 
   void run(Session& session) {
     format.check();
-    options.cache_folder = cache.chosen();
+    options.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked();
     const Verification result = [&] {
       const Progress progress("verifying " + prediction, quiet);
       return verify(prediction, measured, options);

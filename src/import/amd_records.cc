@@ -88,6 +88,7 @@ bool AmdRecords::add_host(HostRecord record, AmdTimes times) {
 void AmdRecords::add_allocation(MemoryRecord record, std::int64_t time) {
   if (!are_possible({time, time})) return;
   record.time_ns = time;
+  record.bytes = std::max<std::int64_t>(record.bytes, 0);
   trace_.memory.push_back(record);
   if (record.address != 0) live_[record.address] = record;
 }

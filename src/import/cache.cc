@@ -14,8 +14,8 @@
 #include "foretrace/import.h"
 #include "foretrace/new_file.h"
 #include "foretrace/sha256.h"
+#include "import/archive.h"
 #include "import/cache_folder.h"
-#include "import/tar.h"
 
 namespace foretrace {
 

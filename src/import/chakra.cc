@@ -136,10 +136,10 @@ bool recognizes_chakra(const Sniffed& file) { return looks_like_chakra(file.head
 
 Trace read_chakra(PeekedSource& bytes) { return ChakraFile(bytes).read(); }
 
-Trace read_chakra(const std::string& path) {
-  const auto bytes = open_source(path);
-  Trace trace = within(path, [&] { return read_chakra(*bytes); });
-  if (const auto rank = rank_of_execution_trace(path)) trace.rank = *rank;
+Trace read_chakra(const TraceFile& input) {
+  const auto bytes = input.open();
+  Trace trace = within(input.path(), [&] { return read_chakra(*bytes); });
+  if (const auto rank = rank_of_execution_trace(input.path())) trace.rank = *rank;
   trace.world_size = std::max(trace.world_size, trace.rank + 1);
   return trace;
 }

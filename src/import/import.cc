@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
+#include <stdexcept>
 
 #include "foretrace/error.h"
+#include "import/archive.h"
 #include "import/cache.h"
-#include "import/file_member.h"
+#include "import/huge_sizes.h"
+#include "import/import_one.h"
 #include "import/link_execution_trace.h"
 #include "import/rank_name.h"
 #include "import/sniff.h"
-#include "import/tar.h"
 
 namespace foretrace {
 
@@ -19,41 +22,34 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostNamed = 8;
 
-/// The one member of an archive that is a trace.
-std::string only_trace_in(const std::string& archive, const ArchiveContents& contents) {
-  const std::vector<std::string>& members = contents.traces;
+/// The one member of an archive that is a trace. `rest` becomes what else there is.
+std::string only_trace_in(const TraceFile& archive, ArchiveRest& rest) {
+  std::vector<std::string> members;
+  rest = walk_archive(archive, [&](const TraceFile& member) { members.push_back(member.path()); });
+  const std::string& path = archive.path();
   if (members.empty()) {
-    throw TraceError(archive + ": must hold a trace, but " +
-                     (contents.first_other.empty() ? "has no files" : contents.first_other));
+    const std::string& instead = rest.first_other.empty() ? rest.damage : rest.first_other;
+    throw TraceError(path + ": must hold a trace, but " +
+                     (instead.empty() ? "has no files" : instead));
   }
   if (members.size() > 1) {
-    throw TraceError(archive + ": must hold one trace, but holds " +
-                     std::to_string(members.size()) + ", such as \"" + archive + ":" + members[0] +
-                     "\"");
+    throw TraceError(path + ": must hold one trace, but holds " + std::to_string(members.size()) +
+                     ", such as \"" + members[0] + "\"");
   }
-  return archive + ":" + members[0];
+  return members[0];
 }
 
 /// Throws TraceError if the file holds several traces.
-void check_holds_one(const std::string& path, const ImporterEntry& importer) {
+void check_holds_one(const TraceFile& file, const ImporterEntry& importer) {
   if (importer.members == nullptr) return;
-  const std::vector<std::string> members = importer.members(path);
+  const std::vector<std::string> members = importer.members(file);
   if (members.size() <= 1) return;
   std::string all;
   for (std::size_t i = 0; i < members.size() && i < kMostNamed; ++i)
-    all += (i == 0 ? "\"" : ", \"") + path + ":" + members[i] + "\"";
+    all += (i == 0 ? "\"" : ", \"") + file.path() + ":" + members[i] + "\"";
   if (members.size() > kMostNamed) all += ", ...";
-  throw TraceError(path + ": must hold one trace, but holds " + std::to_string(members.size()) +
-                   ": " + all);
-}
-
-/// The importer's name, or a TraceError that says what the file is instead.
-const ImporterEntry& importer_of(const std::string& path, const std::string& head) {
-  const Sniffed file{path, head};
-  for (const ImporterEntry& importer : importers()) {
-    if (importer.recognizes(file)) return importer;
-  }
-  throw TraceError(path + ": must be a trace, but is " + what_it_is(file));
+  throw TraceError(file.path() + ": must hold one trace, but holds " +
+                   std::to_string(members.size()) + ": " + all);
 }
 
 void take_rank_from_name(const std::string& path, Trace& trace) {
@@ -66,38 +62,55 @@ void take_rank_from_name(const std::string& path, Trace& trace) {
                   "rank " + std::to_string(*rank));
 }
 
+Trace read_one_trace(const TraceFile& file, const ImportOptions& options) {
+  const std::string& path = file.path();
+  const CachedCopy copy(path, options.cache_folder);
+  if (auto cached = copy.read()) return std::move(*cached);
+  if (is_archive(path, file.head())) {
+    ArchiveRest rest;
+    const TraceFile member(only_trace_in(file, rest), options.max_unpacked);
+    Trace trace = import_one(member, options);
+    note_damage(rest, path, trace.notes);
+    return trace;
+  }
+  const ImporterEntry* const importer = importer_for(file);
+  if (importer == nullptr) throw TraceError(path + ": must be a trace, but is " + what_it_is(file));
+  if (file.part().empty()) {
+    check_holds_one(file, *importer);
+  } else if (importer->members == nullptr) {
+    throw TraceError(path + ": must be the path of a file that holds one trace");
+  }
+  Trace trace = importer->read(file);
+  leave_out_huge_sizes(trace);
+  if (file.part().empty()) take_rank_from_name(path, trace);
+  if (importer->name != "native") copy.write(trace);
+  return trace;
+}
+
 }  // namespace
+
+Trace import_one(const TraceFile& file, const ImportOptions& options) {
+  try {
+    return read_one_trace(file, options);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {  // More than any memory could hold.
+  }
+  throw NoMemoryLeft(file.path() + ": cannot be read: it needs more memory than there is");
+}
 
 Trace import_trace(const std::string& path, const ImportOptions& options) {
   if (!options.execution_trace.empty()) {
+    ImportOptions alone = options;
+    alone.execution_trace.clear();
     std::vector<Trace> one;
-    one.push_back(import_trace(path, {.cache_folder = options.cache_folder}));
+    one.push_back(import_trace(path, alone));
     link_given_execution_trace(one, options);
     return std::move(one[0]);
   }
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw TraceError(path + ": must be one trace, but is a folder");
-  const CachedCopy copy(path, options.cache_folder);
-  if (auto cached = copy.read()) return std::move(*cached);
-  const FileMember parts = split_file_member(path);
-  const std::string head = sniff(parts.file);
-  if (is_tar(head)) {
-    const ArchiveContents contents = look_into_archive(path);
-    Trace trace = import_trace(only_trace_in(path, contents), options);
-    note_damage(contents, path, trace.notes);
-    return trace;
-  }
-  const ImporterEntry& importer = importer_of(parts.file, head);
-  if (parts.member.empty()) {
-    check_holds_one(path, importer);
-  } else if (importer.members == nullptr) {
-    throw TraceError(path + ": must be the path of a file that holds one trace");
-  }
-  Trace trace = importer.read(path);
-  if (parts.member.empty()) take_rank_from_name(path, trace);
-  if (importer.name != "native") copy.write(trace);
-  return trace;
+  return import_one(named_file(path, options.max_unpacked), options);
 }
 
 }  // namespace foretrace

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <set>
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "import/file_member.h"
+#include "import/archive.h"
+#include "import/import_one.h"
 #include "import/link_execution_trace.h"
 #include "import/rank_name.h"
 #include "import/sniff.h"
-#include "import/tar.h"
 
 namespace foretrace {
 
@@ -50,42 +51,49 @@ std::vector<std::string> entries_of(const std::string& folder, bool folders) {
   return names;
 }
 
-/// The paths of all traces in a file or a member of an archive.
-std::vector<std::string> traces_in(const std::string& path) {
-  if (!split_file_member(path).member.empty()) return {path};
-  const std::string head = sniff(path);
-  const Sniffed file{path, head};
-  const auto importer =
-      std::find_if(importers().begin(), importers().end(),
-                   [&](const ImporterEntry& entry) { return entry.recognizes(file); });
-  if (importer == importers().end() || importer->members == nullptr) return {path};
-  std::vector<std::string> paths = importer->members(path);
-  if (paths.size() <= 1) return {path};
-  for (std::string& member : paths) member.insert(0, path + ":");
-  return paths;
+/// The traces that a file or a member of an archive is, each by a number where it is several.
+std::vector<TraceFile> traces_in(const TraceFile& file) {
+  if (!file.part().empty()) return {file};
+  const ImporterEntry* const importer = importer_for(file);
+  if (importer == nullptr || importer->members == nullptr) return {file};
+  const std::vector<std::string> parts = importer->members(file);
+  if (parts.size() <= 1) return {file};
+  std::vector<TraceFile> traces;
+  for (const std::string& part : parts) traces.push_back(file.with_part(part));
+  return traces;
 }
 
-void read_one(const std::string& path, const ImportOptions& options, Found& found) {
+void read_one(const TraceFile& file, const ImportOptions& options, Found& found) {
   try {
-    for (const std::string& trace : traces_in(path))
-      found.traces.push_back(import_trace(trace, options));
+    for (const TraceFile& trace : traces_in(file))
+      found.traces.push_back(import_one(trace, options));
+  } catch (const NoMemoryLeft&) {
+    throw;
   } catch (const TraceError& error) {
-    found.leave_out(error.what(), sniff(path).find("\"traceEvents\"") != std::string::npos);
+    found.leave_out(error.what(), file.head().find("\"traceEvents\"") != std::string::npos);
   }
 }
 
+void read_archive(const TraceFile& archive, const ImportOptions& options, Found& found) {
+  const ArchiveRest rest =
+      walk_archive(archive, [&](const TraceFile& member) { read_one(member, options, found); });
+  if (!rest.first_other.empty()) found.leave_out(archive.path() + ": " + rest.first_other);
+  note_damage(rest, archive.path(), found.notes);
+  if (found.first_other.empty() && !rest.damage.empty())
+    found.first_other = archive.path() + ": " + rest.damage;
+}
+
+/// One of the files of a folder.
 void read_file(const std::string& path, const ImportOptions& options, Found& found) {
-  bool archive = false;
   try {
-    archive = is_tar(sniff(path));
+    const TraceFile file(path, options.max_unpacked);
+    if (!is_archive(path, file.head())) return read_one(file, options, found);
+    read_archive(file, options, found);
+  } catch (const NoMemoryLeft&) {
+    throw;
   } catch (const TraceError& error) {
-    return found.leave_out(error.what());
+    found.leave_out(error.what());
   }
-  if (!archive) return read_one(path, options, found);
-  const ArchiveContents contents = look_into_archive(path);
-  if (!contents.first_other.empty()) found.leave_out(path + ": " + contents.first_other);
-  note_damage(contents, path, found.notes);
-  for (const std::string& member : contents.traces) read_one(path + ":" + member, options, found);
 }
 
 void read_folder(const std::string& folder, const ImportOptions& options, Found& found) {
@@ -94,6 +102,14 @@ void read_folder(const std::string& folder, const ImportOptions& options, Found&
   for (const std::string& sub : entries_of(folder, true)) {
     for (const std::string& file : entries_of(sub, false)) read_file(file, options, found);
   }
+}
+
+void read_path(const std::string& path, const ImportOptions& options, Found& found) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return read_folder(path, options, found);
+  const TraceFile file = named_file(path, options.max_unpacked);
+  if (is_archive(path, file.head())) return read_archive(file, options, found);
+  for (const TraceFile& trace : traces_in(file)) found.traces.push_back(import_one(trace, options));
 }
 
 bool is_snapshot(const Trace& trace) {
@@ -137,20 +153,17 @@ void complete_world_size(std::vector<Trace>& traces) {
 
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options) {
   if (!options.execution_trace.empty()) {
-    std::vector<Trace> traces = import_all(path, {.cache_folder = options.cache_folder});
+    ImportOptions alone = options;
+    alone.execution_trace.clear();
+    std::vector<Trace> traces = import_all(path, alone);
     link_given_execution_trace(traces, options);
     return traces;
   }
-  std::error_code ignored;
   Found found;
-  const bool folder = fs::is_directory(path, ignored);
-  if (folder) {
-    read_folder(path, options, found);
-  } else if (is_tar(sniff(split_file_member(path).file))) {
-    read_file(path, options, found);
-  } else {
-    for (const std::string& trace : traces_in(path))
-      found.traces.push_back(import_trace(trace, options));
+  try {
+    read_path(path, options, found);
+  } catch (const std::bad_alloc&) {
+    throw NoMemoryLeft(path + ": cannot be read: it needs more memory than there is");
   }
   if (found.traces.empty()) {
     const std::string looked =

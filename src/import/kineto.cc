@@ -16,9 +16,9 @@ bool recognizes_kineto(const Sniffed& file) {
 
 Trace read_kineto(PeekedSource& bytes) { return KinetoDocument(bytes).read(); }
 
-Trace read_kineto(const std::string& path) {
-  const auto bytes = open_source(path);
-  return within(path, [&] { return read_kineto(*bytes); });
+Trace read_kineto(const TraceFile& input) {
+  const auto bytes = input.open();
+  return within(input.path(), [&] { return read_kineto(*bytes); });
 }
 
 }  // namespace foretrace

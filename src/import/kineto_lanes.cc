@@ -105,9 +105,10 @@ void KinetoLanes::finish() {
   }
   for (Thread& thread : trace_.threads) {
     if (!thread.name.empty()) continue;
+    if (thread.id > kFirstText) continue;
     const std::int64_t text = kFirstText - thread.id;
-    const bool is_text = thread.id <= kFirstText && text < static_cast<std::int64_t>(texts_.size());
-    if (is_text) thread.name = texts_[static_cast<NameId>(text)];
+    if (text < static_cast<std::int64_t>(texts_.size()))
+      thread.name = texts_[static_cast<NameId>(text)];
   }
   // Where every thread is a process of its own, as in timelines of tensors, the name of the process
   // says more.

@@ -130,7 +130,8 @@ void link_execution_traces(std::vector<Trace>& traces, Notes& notes) {
 
 void link_given_execution_trace(std::vector<Trace>& traces, const ImportOptions& options) {
   const std::vector<Trace> executions =
-      import_all(options.execution_trace, {.cache_folder = options.cache_folder});
+      import_all(options.execution_trace,
+                 {.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked});
   for (const Trace& execution : executions) {
     if (is_execution_trace(execution)) continue;
     throw TraceError(options.execution_trace + ": must be an execution trace, but is a trace of " +

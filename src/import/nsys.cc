@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
-#include "import/file_member.h"
 #include "import/nsys_file.h"
 #include "import/registered.h"
 #include "import/sqlite_kind.h"
@@ -10,9 +9,9 @@ namespace foretrace {
 
 bool recognizes_nsys(const Sniffed& file) { return sniff_sqlite(file).kind == SqliteKind::nsys; }
 
-std::vector<std::string> members_of_nsys(const std::string& path) {
-  return within(path, [&] {
-    const SqliteFile file(path);
+std::vector<std::string> members_of_nsys(const TraceFile& input) {
+  return within(input.path(), [&] {
+    const SqliteFile file(input);
     std::vector<std::string> members;
     for (const NsysProcess& process : find_nsys_processes(file).all)
       members.push_back(process.member);
@@ -20,14 +19,13 @@ std::vector<std::string> members_of_nsys(const std::string& path) {
   });
 }
 
-Trace read_nsys(const std::string& path) {
-  const FileMember parts = split_file_member(path);
-  return within(path, [&] {
-    const SqliteFile file(parts.file);
+Trace read_nsys(const TraceFile& input) {
+  return within(input.path(), [&] {
+    const SqliteFile file(input);
     const NsysProcesses processes = find_nsys_processes(file);
     const auto found =
         std::find_if(processes.all.begin(), processes.all.end(), [&](const NsysProcess& process) {
-          return parts.member.empty() || process.member == parts.member;
+          return input.part().empty() || process.member == input.part();
         });
     if (found == processes.all.end()) {
       std::string all;

@@ -237,9 +237,9 @@ bool recognizes_perfetto(const Sniffed& file) {
 
 Trace read_perfetto(PeekedSource& bytes) { return PerfettoDocument(bytes).read(); }
 
-Trace read_perfetto(const std::string& path) {
-  const auto bytes = open_source(path);
-  return within(path, [&] { return read_perfetto(*bytes); });
+Trace read_perfetto(const TraceFile& input) {
+  const auto bytes = input.open();
+  return within(input.path(), [&] { return read_perfetto(*bytes); });
 }
 
 }  // namespace foretrace

@@ -19,6 +19,7 @@ PlainData PickleMachine::run() {
   if (all_.empty()) fail("must hold a pickle, but is empty");
   while (!stopped_) {
     operation_ = all_.size() - rest_.size();
+    data_.check_size(all_.size());
     const auto opcode = static_cast<unsigned char>(take(1)[0]);
     if (!make_number(opcode) && !make_text(opcode) && !make_container(opcode) &&
         !use_memo(opcode) && !arrange(opcode) && !call(opcode)) {

@@ -78,6 +78,10 @@ class PlainData {
   /// Keeps the bytes that texts refer to.
   std::string_view keep(std::string bytes);
 
+  /// Throws TraceError where the values take far more memory than those of a text of `size` bytes
+  /// do in any snapshot: a gigabyte of empty lists, of a byte each, would take forty.
+  void check_size(std::size_t size) const;
+
  private:
   NameId copy(std::string_view text) { return copies_.intern(text); }
 
@@ -86,6 +90,7 @@ class PlainData {
   std::vector<double> reals_;
   std::vector<std::string_view> texts_;
   std::vector<std::vector<PlainValue>> containers_;
+  std::size_t elements_ = 0;  ///< Of all containers.
   Names copies_;
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "foretrace/error.h"
 #include "import/pickle.h"
 
 namespace foretrace {
@@ -9,6 +10,10 @@ namespace {
 /// Integers of 60 bits are in the value itself.
 constexpr std::int64_t kMostInPlace = (std::int64_t{1} << 59) - 1;
 constexpr std::int64_t kLeastInPlace = -(std::int64_t{1} << 59);
+
+/// Values of real snapshots take up to 2.5 times the bytes of their file.
+constexpr std::size_t kMostGrowth = 8;
+constexpr std::size_t kHarmless = std::size_t{64} << 20;
 
 /// No object of interest has more keys.
 constexpr std::size_t kMostKeys = 256;
@@ -73,6 +78,18 @@ PlainValue PlainData::make_container(PlainKind kind) {
 void PlainData::append(PlainValue container, std::span<const PlainValue> elements) {
   auto& items = containers_[container.index()];
   items.insert(items.end(), elements.begin(), elements.end());
+  elements_ += elements.size();
+}
+
+void PlainData::check_size(std::size_t size) const {
+  constexpr std::size_t kBookkeeping = 16;  // Of the C library, for each container.
+  const std::size_t taken = containers_.size() * (sizeof(containers_[0]) + kBookkeeping) +
+                            elements_ * sizeof(PlainValue) + texts_.size() * sizeof(texts_[0]) +
+                            (reals_.size() + integers_.size()) * sizeof(double);
+  if (taken <= kHarmless || taken / kMostGrowth <= size) return;
+  throw TraceError("must hold a snapshot, but consists of more, and smaller, values than any (" +
+                   std::to_string(containers_.size()) + " lists and dicts in " +
+                   std::to_string(size) + " bytes)");
 }
 
 std::string_view PlainData::keep(std::string bytes) {

@@ -16,7 +16,7 @@ constexpr int kDeepest = 64;
 /// Builds values while nlohmann's parser runs over the text. Nothing recurses.
 class Builder : public nlohmann::json_sax<json> {
  public:
-  explicit Builder(PlainData& data) : data_(data) {}
+  Builder(PlainData& data, std::size_t size) : data_(data), size_(size) {}
 
   bool null() override { return add(data_.make(PlainKind::none)); }
   bool boolean(bool value) override { return add(data_.make(PlainKind::boolean, value ? 1 : 0)); }
@@ -41,6 +41,7 @@ class Builder : public nlohmann::json_sax<json> {
 
  private:
   bool add(PlainValue value) {
+    data_.check_size(size_);
     if (open_.empty()) {
       data_.root = value;
     } else {
@@ -60,6 +61,7 @@ class Builder : public nlohmann::json_sax<json> {
   }
 
   PlainData& data_;
+  std::size_t size_;  ///< Of the text.
   std::vector<PlainValue> open_;
 };
 
@@ -129,7 +131,7 @@ class Writer {
 
 PlainData read_plain_json(std::string text) {
   PlainData data;
-  Builder builder(data);
+  Builder builder(data, text.size());
   json::sax_parse(text, &builder);
   return data;
 }

@@ -32,10 +32,10 @@ bool recognizes_pytorch_et(const Sniffed& file) {
          contains(file.head, "\"op_schema\"");
 }
 
-Trace read_pytorch_et(const std::string& path) {
-  const auto bytes = open_source(path);
-  Trace trace = within(path, [&] { return PytorchDocument(*bytes).read(); });
-  if (const auto rank = rank_of_execution_trace(path)) trace.rank = *rank;
+Trace read_pytorch_et(const TraceFile& input) {
+  const auto bytes = input.open();
+  Trace trace = within(input.path(), [&] { return PytorchDocument(*bytes).read(); });
+  if (const auto rank = rank_of_execution_trace(input.path())) trace.rank = *rank;
   trace.world_size = std::max(trace.world_size, trace.rank + 1);
   return trace;
 }

@@ -5,15 +5,16 @@
 // importer without a line, and the linker a line without an importer.
 
 #include "foretrace/import.h"
+#include "import/trace_file.h"
 
 namespace foretrace {
 
 #define IMPORTER(name, summary)                \
   bool recognizes_##name(const Sniffed& file); \
-  Trace read_##name(const std::string& path);
+  Trace read_##name(const TraceFile& input);
 #define IMPORTER_OF_SEVERAL(name, summary) \
   IMPORTER(name, summary)                  \
-  std::vector<std::string> members_of_##name(const std::string& path);
+  std::vector<std::string> members_of_##name(const TraceFile& input);
 #include "import/importers.def"
 #undef IMPORTER
 #undef IMPORTER_OF_SEVERAL

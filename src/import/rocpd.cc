@@ -11,9 +11,9 @@ namespace foretrace {
 
 bool recognizes_rocpd(const Sniffed& file) { return sniff_sqlite(file).kind == SqliteKind::rocpd; }
 
-Trace read_rocpd(const std::string& path) {
-  return within(path, [&] {
-    const SqliteFile file(path);
+Trace read_rocpd(const TraceFile& input) {
+  return within(input.path(), [&] {
+    const SqliteFile file(input);
     Trace trace;
     trace.format = "rocpd";
     if (file.has("rocpd_op") && file.has("rocpd_api")) {

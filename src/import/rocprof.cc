@@ -26,9 +26,9 @@ bool recognizes_rocprof(const Sniffed& file) {
   return file.head.substr(0, start + 4096).find(kTool) != std::string_view::npos;
 }
 
-Trace read_rocprof(const std::string& path) {
-  const auto source = open_source(path);
-  return within(path, [&] { return read_rocprof(*source); });
+Trace read_rocprof(const TraceFile& input) {
+  const auto source = input.open();
+  return within(input.path(), [&] { return read_rocprof(*source); });
 }
 
 Trace read_rocprof(Source& bytes, std::size_t window) {

@@ -51,12 +51,13 @@ void RocprofDocument::read_agent(const JsonValue& agent) {
     if (key != "mem_banks") return;
     each_element(value, [&](const JsonValue& bank) {
       each_member(bank, [&](std::string_view of_bank, const JsonValue& size) {
-        if (of_bank == "size_in_bytes") memory += std::max<std::int64_t>(to_integer(size), 0);
+        if (of_bank == "size_in_bytes" && __builtin_add_overflow(memory, to_integer(size), &memory))
+          memory = 0;
       });
     });
   });
   device.name = product_name.empty() ? name : product_name;
-  device.memory_bytes = memory;
+  device.memory_bytes = std::max<std::int64_t>(memory, 0);
   constexpr std::int64_t kGpu = 2;
   records_.add_agent(number, type == kGpu, std::move(device));
 }

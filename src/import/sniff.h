@@ -1,31 +1,33 @@
 #pragma once
 
+#include <functional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "foretrace/import.h"
+#include "import/trace_file.h"
 
 namespace foretrace {
 
-/// The first bytes of a file or of a member of an archive, decompressed. Throws TraceError if it
-/// cannot be opened.
-std::string sniff(const std::string& path);
+/// The importer that recognizes the file; null if none does. Throws TraceError if the file cannot
+/// be opened.
+const ImporterEntry* importer_for(const TraceFile& file);
 
-struct ArchiveContents {
-  std::vector<std::string>
-      traces;  ///< Members that some importer recognizes, in the order of the archive.
-  std::string
-      first_other;     ///< "member is ..." of the first that none does; empty if there is none.
-  std::string damage;  ///< Why there may have been more members; empty if nothing says so.
+/// What an archive holds beside traces.
+struct ArchiveRest {
+  std::string first_other;  ///< "member is ..." of the first that is no trace; empty if none is.
+  std::string damage;       ///< Why the archive ends too early; empty if it does not.
 };
 
-ArchiveContents look_into_archive(const std::string& archive);
+/// Goes over an archive in one pass and calls `visit` with each member that some importer
+/// recognizes, in the order of the archive. A member can be read until `visit` returns. Throws
+/// TraceError where more comes out of the archive than is allowed.
+ArchiveRest walk_archive(const TraceFile& archive,
+                         const std::function<void(const TraceFile& member)>& visit);
 
 /// A note of what the archive may have lost.
-void note_damage(const ArchiveContents& contents, const std::string& archive, Notes& notes);
+void note_damage(const ArchiveRest& rest, const std::string& archive, Notes& notes);
 
 /// For "must be a trace, but is ...", where no importer recognizes a file.
-std::string what_it_is(const Sniffed& file);
+std::string what_it_is(const TraceFile& file);
 
 }  // namespace foretrace

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "foretrace/error.h"
-#include "import/tar.h"
+#include "import/archive.h"
 
 namespace foretrace {
 
@@ -52,6 +52,47 @@ class File : public Source {
   std::FILE* file_ = nullptr;
 };
 
+class Counted : public Source {
+ public:
+  using Count = void (*)(UnpackBudget& budget, UnpackStage stage, std::size_t size);
+
+  Counted(std::unique_ptr<Source> bytes, std::shared_ptr<UnpackBudget> budget, UnpackStage stage,
+          Count count)
+      : bytes_(std::move(bytes)), budget_(std::move(budget)), stage_(stage), count_(count) {}
+
+  std::size_t read(char* to, std::size_t room) override {
+    const std::size_t got = bytes_->read(to, room);
+    count_(*budget_, stage_, got);
+    return got;
+  }
+  std::string damage() const override { return bytes_->damage(); }
+
+ private:
+  std::unique_ptr<Source> bytes_;
+  std::shared_ptr<UnpackBudget> budget_;
+  UnpackStage stage_;
+  Count count_;
+};
+
+using Undo = std::unique_ptr<Source> (*)(std::unique_ptr<Source>);
+
+/// What undoes the compression that a file begins with; null if none does.
+Undo undo_of(std::string_view head) {
+  using namespace std::string_view_literals;
+  struct Known {
+    std::string_view start;
+    Undo undo;
+  };
+  static constexpr Known kKnown[] = {{"\x1f\x8b"sv, inflate_gzip},
+                                     {"\x28\xb5\x2f\xfd"sv, inflate_zstd},
+                                     {"\xfd\x37zXZ\0"sv, inflate_by_libarchive},
+                                     {"BZh"sv, inflate_by_libarchive}};
+  for (const Known& known : kKnown) {
+    if (head.starts_with(known.start)) return known.undo;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string_view PeekedSource::peek(std::size_t size) {
@@ -75,14 +116,27 @@ std::size_t PeekedSource::read(char* to, std::size_t room) {
 
 std::unique_ptr<Source> open_file(const std::string& path) { return std::make_unique<File>(path); }
 
-std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes) {
+std::unique_ptr<Source> counted_as_packed(std::unique_ptr<Source> bytes,
+                                          std::shared_ptr<UnpackBudget> budget) {
+  const auto count = [](UnpackBudget& to, UnpackStage, std::size_t size) { to.took(size); };
+  return std::make_unique<Counted>(std::move(bytes), std::move(budget), UnpackStage::file, count);
+}
+
+std::unique_ptr<Source> counted_as_unpacked(std::unique_ptr<Source> bytes,
+                                            std::shared_ptr<UnpackBudget> budget,
+                                            UnpackStage stage) {
+  const auto count = [](UnpackBudget& to, UnpackStage of, std::size_t size) { to.gave(of, size); };
+  return std::make_unique<Counted>(std::move(bytes), std::move(budget), stage, count);
+}
+
+std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes,
+                                           std::shared_ptr<UnpackBudget> budget,
+                                           UnpackStage stage) {
   auto peeked = std::make_unique<PeekedSource>(std::move(bytes));
   const std::string_view head = peeked->peek(32);
-  if (head.substr(0, 2) == "\x1f\x8b") {
-    return std::make_unique<PeekedSource>(inflate_gzip(std::move(peeked)));
-  }
-  if (head.substr(0, 4) == "\x28\xb5\x2f\xfd") {
-    return std::make_unique<PeekedSource>(inflate_zstd(std::move(peeked)));
+  if (const Undo undo = undo_of(head)) {
+    return std::make_unique<PeekedSource>(
+        counted_as_unpacked(undo(std::move(peeked)), std::move(budget), stage));
   }
   if (head == std::string_view("version https://git-lfs.github.com/spec/v1").substr(0, 32)) {
     throw TraceError(
@@ -92,12 +146,9 @@ std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes) {
   return peeked;
 }
 
-std::unique_ptr<PeekedSource> open_source(const std::string& path) {
-  const ArchivePath parts = split_archive_path(path);
-  if (parts.member.empty()) {
-    return within(path, [&] { return decompressed(open_file(path)); });
-  }
-  return within(path, [&] { return open_member(parts); });
+std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes) {
+  const auto budget = std::make_shared<UnpackBudget>();
+  return decompressed(counted_as_packed(std::move(bytes), budget), budget, UnpackStage::file);
 }
 
 }  // namespace foretrace

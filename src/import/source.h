@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "import/unpack_budget.h"
+
 namespace foretrace {
 
 class Source {
@@ -45,10 +47,18 @@ std::unique_ptr<Source> open_file(const std::string& path);
 std::unique_ptr<Source> inflate_gzip(std::unique_ptr<Source> compressed);
 std::unique_ptr<Source> inflate_zstd(std::unique_ptr<Source> compressed);
 
-/// Undoes gzip or zstd, if the first bytes say so; a Git LFS pointer is a TraceError.
+/// Undoes gzip, zstd, xz or bzip2, if the first bytes say so; a Git LFS pointer is a TraceError.
+/// What comes out is counted, and too much of it is a TraceError of read().
+std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes,
+                                           std::shared_ptr<UnpackBudget> budget, UnpackStage stage);
+/// With a budget of its own, that `bytes` are counted against.
 std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes);
 
-/// A file, or the member of an archive as "archive.tar.gz:member", decompressed. Throws TraceError.
-std::unique_ptr<PeekedSource> open_source(const std::string& path);
+/// The bytes of `bytes`, counted as they are read: as taken from the file, or as unpacked.
+std::unique_ptr<Source> counted_as_packed(std::unique_ptr<Source> bytes,
+                                          std::shared_ptr<UnpackBudget> budget);
+std::unique_ptr<Source> counted_as_unpacked(std::unique_ptr<Source> bytes,
+                                            std::shared_ptr<UnpackBudget> budget,
+                                            UnpackStage stage);
 
 }  // namespace foretrace

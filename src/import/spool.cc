@@ -22,12 +22,12 @@ bool recognizes_spool(const Sniffed& file) {
          std::string_view(spool::kMagic.data(), spool::kMagic.size());
 }
 
-Trace read_spool(const std::string& path) {
-  return within(path, [&] { return SpoolReader(path).read(); });
+Trace read_spool(const TraceFile& input) {
+  return within(input.path(), [&] { return SpoolReader(input).read(); });
 }
 
-SpoolReader::SpoolReader(const std::string& path)
-    : file_(path), intern_(trace_.names), lanes_(trace_) {}
+SpoolReader::SpoolReader(const TraceFile& input)
+    : file_(input), intern_(trace_.names), lanes_(trace_) {}
 
 Trace SpoolReader::read() {
   trace_.format = "collect";

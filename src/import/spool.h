@@ -25,7 +25,7 @@ namespace foretrace {
 
 class SpoolReader {
  public:
-  explicit SpoolReader(const std::string& path);
+  explicit SpoolReader(const TraceFile& input);
 
   Trace read();
 

@@ -36,8 +36,8 @@ bool starts_as_spool(std::string_view bytes) {
          std::string_view(spool::kMagic.data(), spool::kMagic.size());
 }
 
-std::string read_whole(const std::string& path) {
-  const auto source = open_source(path);
+std::string read_whole(const TraceFile& input) {
+  const auto source = input.open();
   std::string all;
   std::vector<char> window(std::size_t{1} << 20);
   for (std::size_t got = 0; (got = source->read(window.data(), window.size())) > 0;)
@@ -47,10 +47,10 @@ std::string read_whole(const std::string& path) {
 
 }  // namespace
 
-SpoolFile::SpoolFile(const std::string& path) {
-  bytes_ = map_file(path, mapped_);
+SpoolFile::SpoolFile(const TraceFile& input) {
+  bytes_ = map_file(input.path(), mapped_);
   if (!starts_as_spool(bytes_)) {
-    read_ = read_whole(path);
+    read_ = read_whole(input);
     if (mapped_ != nullptr) ::munmap(mapped_, bytes_.size());
     mapped_ = nullptr;
     bytes_ = read_;

@@ -9,13 +9,14 @@
 #include <string_view>
 
 #include "foretrace/spool.h"
+#include "import/trace_file.h"
 
 namespace foretrace {
 
 class SpoolFile {
  public:
   /// Maps the file, or reads it where it is packed. Throws TraceError if it is no spool.
-  explicit SpoolFile(const std::string& path);
+  explicit SpoolFile(const TraceFile& input);
   ~SpoolFile();
   SpoolFile(const SpoolFile&) = delete;
   SpoolFile& operator=(const SpoolFile&) = delete;

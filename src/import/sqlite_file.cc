@@ -1,15 +1,13 @@
 #include "import/sqlite_file.h"
 
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "foretrace/error.h"
-#include "import/source.h"
+#include "import/unpacked_file.h"
 
 namespace foretrace {
 
@@ -69,59 +67,28 @@ std::string quoted(std::string_view name) {
   return text + "\"";
 }
 
-std::string temporary_folder() {
-  std::error_code error;
-  const fs::path folder = fs::temp_directory_path(error);
-  return error ? "/tmp" : folder.string();
-}
-
-/// A file with a name only until it is open.
-class TemporaryFile {
+/// A database that was being written through a log says so in its header, and is then not read from
+/// memory. The log is not here, so what the header says does not matter.
+class WithoutLog : public Source {
  public:
-  TemporaryFile()
-      : path_(temporary_folder() + "/foretrace-sqlite-XXXXXX"),
-        descriptor_(::mkstemp(path_.data())) {
-    if (descriptor_ < 0)
-      throw TraceError(std::string("cannot be unpacked: ") + std::strerror(errno));
+  explicit WithoutLog(std::unique_ptr<PeekedSource> bytes) : bytes_(std::move(bytes)) {
+    header_ = bytes_->peek(kHeader);
+    if (header_.size() == kHeader) header_[18] = header_[19] = 1;
   }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    ::close(descriptor_);
-    ::unlink(path_.c_str());
+  std::size_t read(char* to, std::size_t room) override {
+    const std::size_t got = bytes_->read(to, room);
+    const std::size_t known = at_ < header_.size() ? std::min(header_.size() - at_, got) : 0;
+    if (known > 0) std::memcpy(to, header_.data() + at_, known);
+    at_ += got;
+    return got;
   }
-
-  void append(const char* from, std::size_t size) {
-    while (size > 0) {
-      const ssize_t written = ::write(descriptor_, from, size);
-      if (written <= 0)
-        throw TraceError(std::string("cannot be unpacked: ") + std::strerror(errno));
-      from += written;
-      size -= static_cast<std::size_t>(written);
-    }
-  }
-  const std::string& path() const { return path_; }
+  std::string damage() const override { return bytes_->damage(); }
 
  private:
-  std::string path_;
-  int descriptor_;
+  std::unique_ptr<PeekedSource> bytes_;
+  std::string header_;
+  std::size_t at_ = 0;
 };
-
-/// No more than the header of the database tells of: what is compressed may be endless.
-void unpack(PeekedSource& bytes, TemporaryFile& file) {
-  const Pages pages = pages_of(bytes.peek(kHeader));
-  constexpr std::uint64_t kUntold = std::uint64_t{1} << 36;
-  std::uint64_t left = pages.count > 0 ? pages.count * pages.size : kUntold;
-  std::vector<char> window(1 << 20);
-  while (left > 0) {
-    const std::size_t got = bytes.read(
-        window.data(), static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), left)));
-    if (got == 0) break;
-    file.append(window.data(), got);
-    left -= got;
-  }
-  if (!bytes.damage().empty()) throw TraceError(bytes.damage());
-}
 
 }  // namespace
 
@@ -130,41 +97,52 @@ bool is_sqlite(std::string_view head) { return head.substr(0, kMagic.size()) == 
 void SqliteFile::Close::operator()(sqlite3* database) const { sqlite3_close(database); }
 void SqliteRows::Finish::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
-SqliteFile::SqliteFile(const std::string& path) {
-  std::error_code ignored;
-  if (fs::is_regular_file(path, ignored)) {
-    PeekedSource plain(open_file(path));
-    if (is_sqlite(plain.peek(kHeader))) {
-      open(path);
-      return;
-    }
-  }
-  const auto bytes = open_source(path);
-  if (!is_sqlite(bytes->peek(kHeader))) throw TraceError("must be a SQLite database");
-  TemporaryFile file;
-  unpack(*bytes, file);
-  open(file.path());
+std::int64_t sqlite_size(std::string_view head) {
+  const Pages pages = pages_of(head);
+  return static_cast<std::int64_t>(pages.count * pages.size);  // 32 and 17 bits.
 }
 
-void SqliteFile::open(const std::string& path) {
-  PeekedSource bytes(open_file(path));
-  const Pages pages = pages_of(bytes.peek(kHeader));
-  std::error_code error;
-  size_ = static_cast<std::int64_t>(fs::file_size(path, error));
-  if (error) throw TraceError("cannot be opened: " + error.message());
-  if (pages.count > 0 && pages.count * pages.size > static_cast<std::uint64_t>(size_)) {
-    throw TraceError("the database is cut: it must have " + std::to_string(pages.count) +
-                     " pages of " + std::to_string(pages.size) + " bytes, but the file has " +
-                     std::to_string(size_) + " bytes");
+std::unique_ptr<Source> without_log(std::unique_ptr<PeekedSource> database) {
+  return std::make_unique<WithoutLog>(std::move(database));
+}
+
+SqliteFile::SqliteFile(const TraceFile& file) : file_(file) {
+  if (!is_sqlite(file.head())) throw TraceError("must be a SQLite database");
+  if (const std::string* const path = file.plain()) {
+    std::error_code error;
+    size_ = static_cast<std::int64_t>(fs::file_size(*path, error));
+    if (error) throw TraceError("cannot be opened: " + error.message());
+    check_size();
+    open(to_uri(*path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  } else {
+    const std::string_view bytes = file.unpacked().bytes();
+    size_ = static_cast<std::int64_t>(bytes.size());
+    check_size();
+    open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY);
+    auto* const start = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
+    const int taken = sqlite3_deserialize(database_.get(), "main", start, size_, size_,
+                                          SQLITE_DESERIALIZE_READONLY);
+    if (taken != SQLITE_OK)
+      throw TraceError(std::string("cannot be opened: ") + sqlite3_errstr(taken));
   }
+  restrict();
+  list_tables();
+}
+
+void SqliteFile::check_size() const {
+  const Pages pages = pages_of(file_.head());
+  if (pages.count * pages.size <= static_cast<std::uint64_t>(size_)) return;
+  throw TraceError("the database is cut: it must have " + std::to_string(pages.count) +
+                   " pages of " + std::to_string(pages.size) + " bytes, but the file has " +
+                   std::to_string(size_) + " bytes");
+}
+
+void SqliteFile::open(const std::string& name, int flags) {
   sqlite3* database = nullptr;
-  const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
-  const int opened = sqlite3_open_v2(to_uri(path).c_str(), &database, flags, nullptr);
+  const int opened = sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(database);
   if (opened != SQLITE_OK)
     throw TraceError(std::string("cannot be opened: ") + sqlite3_errstr(opened));
-  restrict();
-  list_tables();
 }
 
 void SqliteFile::restrict() {

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "import/trace_file.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -22,12 +24,17 @@ namespace foretrace {
 
 /// Whether these first bytes open a SQLite database.
 bool is_sqlite(std::string_view head);
+/// How large it is by its own account; 0 where it does not tell.
+std::int64_t sqlite_size(std::string_view head);
+/// So that it can be read from memory.
+std::unique_ptr<Source> without_log(std::unique_ptr<PeekedSource> database);
 
 class SqliteFile {
  public:
-  /// A path as open_source() takes it: what is compressed or inside an archive is unpacked into a
-  /// file without a name. Throws TraceError, without the path, if the database cannot be read.
-  explicit SqliteFile(const std::string& path);
+  /// What is compressed or inside an archive is unpacked into a file without a name. Throws
+  /// TraceError, without the path unless it cannot be opened at all, if the database cannot be
+  /// read.
+  explicit SqliteFile(const TraceFile& file);
 
   /// Real tables only, in the order of their names.
   const std::set<std::string, std::less<>>& tables() const { return tables_; }
@@ -42,10 +49,12 @@ class SqliteFile {
     void operator()(sqlite3* database) const;
   };
 
-  void open(const std::string& path);
+  void check_size() const;
+  void open(const std::string& name, int flags);
   void restrict();
   void list_tables();
 
+  TraceFile file_;  ///< Keeps what was unpacked.
   std::unique_ptr<sqlite3, Close> database_;
   std::set<std::string, std::less<>> tables_;
   std::int64_t size_ = 0;  ///< Of the file, in bytes.

@@ -41,7 +41,7 @@ SqliteKind kind_of(const SqliteFile& file) {
 SqliteSniff sniff_sqlite(const Sniffed& file) {
   if (!is_sqlite(file.head)) return {};
   try {
-    return {kind_of(SqliteFile(std::string(file.path))), {}};
+    return {kind_of(SqliteFile(file.file)), {}};
   } catch (const TraceError& error) {
     return {SqliteKind::damaged, error.what()};
   }

@@ -61,9 +61,9 @@ bool recognizes_torch_memory(const Sniffed& file) {
   return begins_pickle(file.head) || is_json_snapshot(file.head);
 }
 
-Trace read_torch_memory(const std::string& path) {
-  const auto source = open_source(path);
-  return within(path, [&] {
+Trace read_torch_memory(const TraceFile& input) {
+  const auto source = input.open();
+  return within(input.path(), [&] {
     const bool is_pickle = begins_pickle(source->peek(16));
     std::string bytes = read_whole(*source);
     const std::size_t size = bytes.size();

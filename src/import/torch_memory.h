@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "foretrace/trace.h"
+#include "import/huge_sizes.h"
 #include "import/pickle.h"
 
 namespace foretrace {
@@ -96,6 +97,7 @@ class SnapshotReader {
     bad_time,
     uncovered,
     shared,
+    repeated,
     bad_device,
     unpaired,
     count
@@ -144,6 +146,7 @@ class SnapshotReader {
   std::vector<Open> open_;                   ///< Annotations that began.
   std::int64_t timed_ = 0, untimed_ = 0;
   std::int64_t last_time_ns_ = 0;
+  BelievedSizes sizes_;
   std::pair<std::int64_t, std::string> odd_[static_cast<std::size_t>(Odd::count)];
 };
 

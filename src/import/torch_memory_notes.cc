@@ -57,6 +57,7 @@ void SnapshotReader::write_notes() {
   note(Odd::bad_time, "elements with an impossible time");
   note(Odd::uncovered, "segments whose blocks do not add up to their size");
   note(Odd::shared, "lists that occur twice, read once");
+  note(Odd::repeated, "lists that repeat elements more often than there are any, cut off");
   note(Odd::unpaired, "annotations without a beginning or an end, left out");
   if (stacks_.left_out() > 0)
     trace_.notes.add(Severity::warning, "stacks left out, as they are longer than the file allows",

@@ -52,8 +52,6 @@ std::string element(std::string_view list, std::size_t at) {
 }
 
 constexpr std::int64_t kMostDevice = std::numeric_limits<std::int16_t>::max();
-/// More than any device will have, and far from overflowing when added up.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 
 }  // namespace
 
@@ -70,7 +68,7 @@ void SnapshotReader::read_segment(PlainValue value, const std::string& place) {
   const std::int64_t bytes = integer(value, "total_size", -1);
   const std::int64_t device = integer(value, "device", 0);
   if (!address) return count(Odd::no_address, place);
-  if (bytes < 0 || bytes > kMostBytes) return count(Odd::bad_size, place);
+  if (bytes < 0 || !sizes_.take(bytes)) return count(Odd::bad_size, place);
   if (device < 0 || device > kMostDevice) return count(Odd::bad_device, place);
   MemorySegment segment;
   segment.address = static_cast<std::uint64_t>(*address);
@@ -94,6 +92,7 @@ void SnapshotReader::read_blocks(PlainValue blocks, std::uint32_t segment,
   std::int64_t covered = 0;
   std::size_t at = 0;
   for (const PlainValue value : data_.items(blocks)) {
+    if (trace_.blocks.size() >= data_.container_count()) return count(Odd::repeated, place);
     MemoryBlock block;
     block.segment = segment;
     if (!read_block(value, expected, block, place + ".blocks[" + std::to_string(at++) + "]"))
@@ -111,7 +110,7 @@ bool SnapshotReader::read_block(PlainValue value, std::uint64_t expected, Memory
                                 const std::string& place) {
   if (!value.is_dict()) return count(Odd::no_dict, place), false;
   block.bytes = integer(value, "size", -1);
-  if (block.bytes < 0 || block.bytes > kMostBytes) return count(Odd::bad_size, place), false;
+  if (block.bytes < 0 || !sizes_.take(block.bytes)) return count(Odd::bad_size, place), false;
   if (!block_state(data_.text(data_.find(value, "state")), block.state))
     return count(Odd::unknown_state, place), false;
   const auto address = data_.integer(data_.find(value, "address"));
@@ -120,7 +119,7 @@ bool SnapshotReader::read_block(PlainValue value, std::uint64_t expected, Memory
   const PlainValue use = uses.empty() ? PlainValue{} : uses.front();
   const std::int64_t real = integer(use, "real_size", block.bytes);
   block.requested_bytes = integer(value, "requested_size", real);
-  if (block.requested_bytes < 0 || block.requested_bytes > kMostBytes)
+  if (block.requested_bytes < 0 || !sizes_.take(block.requested_bytes))
     return count(Odd::bad_size, place), false;
   const PlainValue frames = data_.find(value, "frames");
   block.stack = stacks_.stack(frames.is_none() ? data_.find(use, "frames") : frames);
@@ -149,7 +148,12 @@ void SnapshotReader::read_history(PlainValue events, std::int32_t device) {
   for (const PlainValue event : data_.items(events)) {
     MemoryRecord record;
     record.device = static_cast<std::int16_t>(device);
-    if (read_event(event, record, element(list, at++))) trace_.memory.push_back(record);
+    const std::string place = element(list, at++);
+    if (trace_.memory.size() >= data_.container_count()) {
+      count(Odd::repeated, place);
+      break;
+    }
+    if (read_event(event, record, place)) trace_.memory.push_back(record);
   }
   history.last = trace_.memory.size();
   histories_.push_back(history);
@@ -168,7 +172,7 @@ bool SnapshotReader::read_event(PlainValue event, MemoryRecord& record, const st
     return count(Odd::no_address, place), false;
   record.address = static_cast<std::uint64_t>(address.value_or(0));
   record.bytes = integer(event, "size", -1);
-  if (record.bytes < 0 || record.bytes > kMostBytes) return count(Odd::bad_size, place), false;
+  if (record.bytes < 0 || !sizes_.take(record.bytes)) return count(Odd::bad_size, place), false;
   if (gives_back(action)) record.bytes = -record.bytes;
   record.stream = stream(record.device, integer(event, "stream", 0));
   record.stack = stacks_.stack(data_.find(event, "frames"));

@@ -24,7 +24,9 @@ std::string what_json_it_is(std::string_view head) {
 }
 
 std::string what_binary_it_is(std::string_view head) {
-  if (starts_with(head, "PK\x03\x04")) return "a zip archive; unpack it first";
+  if (starts_with(head, "PK\x03\x04")) return "a zip archive; unpack it first, or call it .zip";
+  if (head.size() > 512 && head.substr(257, 5) == "ustar")
+    return "an archive inside of another; unpack it first";
   if (starts_with(head, "BZh")) return "bzip2 data; unpack it first";
   if (starts_with(head,
                   "\xfd"

@@ -37,12 +37,17 @@ struct Asked {
 /// How it is answered.
 struct How {
   bool cache = true, strict = false;
+  std::int64_t max_unpacked = 0;
   std::string html, perfetto, ledger, execution_trace;
 
   std::string cache_folder() const { return cache ? default_cache_folder() : ""; }
+  ImportOptions reading() const {
+    return {.cache_folder = cache_folder(), .max_unpacked = max_unpacked};
+  }
   PredictOptions options() const {
     return {.strict = strict,
             .cache_folder = cache_folder(),
+            .max_unpacked = max_unpacked,
             .execution_trace = execution_trace,
             .perfetto_path = perfetto,
             .html_path = html,
@@ -95,6 +100,7 @@ std::string check_text(const Asked& asked, const How& how, const std::string& ba
   CheckOptions options;
   options.structure_only = structure_only;
   options.cache_folder = how.cache_folder();
+  options.max_unpacked = how.max_unpacked;
   for (const std::string& text : limits) {
     auto [name, limit] = parse_named_limit(text);
     options.fail.insert_or_assign(std::move(name), std::move(limit));
@@ -119,15 +125,14 @@ std::string transforms_text() {
 
 std::string info_text(const std::string& path, const How& how) {
   Json all = Json::array();
-  for (const Trace& trace : import_all(path, {.cache_folder = how.cache_folder()}))
-    all.push_back(describe_trace(trace));
+  for (const Trace& trace : import_all(path, how.reading())) all.push_back(describe_trace(trace));
   return text_of(all);
 }
 
 std::vector<Inference> ranks_of(const std::string& path, const How& how) {
   if (path.empty()) throw Error("which trace? Give it, or name it in the scenario");
   std::vector<Inference> ranks;
-  for (const Trace& trace : import_all(path, {.cache_folder = how.cache_folder()}))
+  for (const Trace& trace : import_all(path, how.reading()))
     ranks.push_back(within(path, [&] { return infer(trace); }));
   return ranks;
 }
@@ -135,6 +140,7 @@ std::vector<Inference> ranks_of(const std::string& path, const How& how) {
 /// A file may ask about several traces; what is given as a dictionary asks about one.
 Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
   options.cache_folder = how.cache_folder();
+  options.max_unpacked = how.max_unpacked;
   if (!asked.scenario_file.empty()) {
     options.trace = asked.trace;
     return Sweep(asked.scenario_file, options);
@@ -197,6 +203,7 @@ PYBIND11_MODULE(_foretrace, module) {
   py::class_<How>(module, "How")
       .def(py::init<>())
       .def_readwrite("cache", &How::cache)
+      .def_readwrite("max_unpacked", &How::max_unpacked)
       .def_readwrite("strict", &How::strict)
       .def_readwrite("html", &How::html)
       .def_readwrite("perfetto", &How::perfetto)
@@ -225,14 +232,16 @@ PYBIND11_MODULE(_foretrace, module) {
     return unlocked([&] { return text_of(to_json(advise(trace, question, how.options()))); });
   });
   module.def("diff", [](const std::string& before, const std::string& after, const How& how) {
-    return unlocked([&] { return text_of(to_json(diff(before, after, how.cache_folder()))); });
+    return unlocked([&] { return text_of(to_json(diff(before, after, how.reading()))); });
   });
   module.def("verify", [](const std::string& prediction, const std::string& measured,
                           const How& how, const std::string& trace) {
     return unlocked([&] {
-      return text_of(to_json(
-          verify(prediction, measured,
-                 {.trace = trace, .ledger_path = how.ledger, .cache_folder = how.cache_folder()})));
+      return text_of(to_json(verify(prediction, measured,
+                                    {.trace = trace,
+                                     .ledger_path = how.ledger,
+                                     .cache_folder = how.cache_folder(),
+                                     .max_unpacked = how.max_unpacked})));
     });
   });
   module.def("check", [](const Asked& asked, const How& how, const std::string& baseline,
@@ -244,6 +253,8 @@ PYBIND11_MODULE(_foretrace, module) {
       const Scenario scenario = scenario_of(asked);
       CheckOptions options;
       options.cache_folder = how.cache_folder();
+      options.max_unpacked = how.max_unpacked;
+      options.max_unpacked = how.max_unpacked;
       return write_baseline(bless(scenario.trace, scenario, options));
     });
   });

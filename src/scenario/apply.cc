@@ -57,7 +57,7 @@ void Donors::teach(const Scenario& scenario) {
     if (path.empty()) continue;
     within(use_of(scenario, i), [&] {
       if (!graphs_.contains(path)) {
-        const std::vector<Trace> traces = import_all(path, {.cache_folder = cache_folder_});
+        const std::vector<Trace> traces = import_all(path, how_);
         graphs_.emplace(path, infer(traces.front()).graph);
       }
       scenario.transforms[i]->learn(graphs_.at(path));

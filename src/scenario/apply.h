@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "foretrace/graph.h"
+#include "foretrace/import.h"
 #include "foretrace/notes.h"
 #include "foretrace/report.h"
 #include "foretrace/scenario.h"
@@ -16,12 +17,12 @@ namespace foretrace {
 /// Graphs of the traces that transforms learn from, by path; each is read once.
 class Donors {
  public:
-  explicit Donors(std::string cache_folder) : cache_folder_(std::move(cache_folder)) {}
+  explicit Donors(ImportOptions how) : how_(std::move(how)) {}
   /// Lets those transforms of the scenario learn that ask for a donor. Throws Error with the place.
   void teach(const Scenario& scenario);
 
  private:
-  std::string cache_folder_;
+  ImportOptions how_;
   std::map<std::string, Graph> graphs_;
 };
 

@@ -23,7 +23,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "import/source.h"
+#include "import/trace_file.h"
 
 namespace foretrace {
 namespace {

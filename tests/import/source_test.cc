@@ -9,8 +9,9 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "import/archive.h"
 #include "import/files.h"
-#include "import/tar.h"
+#include "import/trace_file.h"
 
 namespace foretrace {
 namespace {
@@ -133,11 +134,11 @@ TEST(Source, APipeIsRefusedInsteadOfWaitedFor) {
   EXPECT_EQ(failure([] { open_source("/dev/null"); }), std::string("/dev/null") + what);
 }
 
-TEST(Tar, MembersAreReadInOrder) {
+TEST(Archive, MembersAreReadInOrder) {
   const std::string bytes =
       tar({{"a.json", "first"}, {"folder/b.json", long_text()}, {"empty", ""}});
   TextSource source(bytes, 100);
-  TarReader reader(source);
+  ArchiveReader reader(source);
   std::vector<std::string> names;
   std::vector<std::size_t> sizes;
   while (reader.next()) {
@@ -148,20 +149,20 @@ TEST(Tar, MembersAreReadInOrder) {
   EXPECT_EQ(sizes, (std::vector<std::size_t>{5, long_text().size(), 0}));
 }
 
-TEST(Tar, MembersMayBeSkipped) {
+TEST(Archive, MembersMayBeSkipped) {
   const std::string bytes = tar({{"a.json", long_text()}, {"b.json", "second"}});
   TextSource source(bytes, 100);
-  TarReader reader(source);
+  ArchiveReader reader(source);
   ASSERT_TRUE(reader.next());
   ASSERT_TRUE(reader.next());
   EXPECT_EQ(read_all(*member_source(reader), 50).text, "second");
   EXPECT_FALSE(reader.next());
 }
 
-TEST(Tar, AnArchiveThatEndsEarlyIsNoticed) {
+TEST(Archive, AnArchiveThatEndsEarlyIsNoticed) {
   const std::string bytes = tar({{"a.json", long_text()}});
   TextSource source(bytes.substr(0, 5000));
-  TarReader reader(source);
+  ArchiveReader reader(source);
   ASSERT_TRUE(reader.next());
   EXPECT_EQ(read_all(*member_source(reader), 50).damage, "the archive ends in the middle");
 }
@@ -169,13 +170,13 @@ TEST(Tar, AnArchiveThatEndsEarlyIsNoticed) {
 /// What an archive of two members says of its end once both were passed.
 std::string damage_of(const std::string& bytes) {
   TextSource source(bytes, 100);
-  TarReader reader(source);
+  ArchiveReader reader(source);
   while (reader.next()) {
   }
   return reader.damage();
 }
 
-TEST(Tar, MembersThatMayBeMissingAreNoticed) {
+TEST(Archive, MembersThatMayBeMissingAreNoticed) {
   const std::string bytes = tar({{"a.json", "first"}, {"b.json", long_text()}});
   EXPECT_EQ(damage_of(bytes), "");
   EXPECT_EQ(damage_of(bytes.substr(0, 1024)), "");  // Nothing says that there was another.
@@ -186,7 +187,7 @@ TEST(Tar, MembersThatMayBeMissingAreNoticed) {
   EXPECT_EQ(damage_of(wrong), "the archive ends in the middle");
 }
 
-TEST(Tar, AMissingMemberIsSaidOfTheTracesThatAreThere) {
+TEST(Archive, AMissingMemberIsSaidOfTheTracesThatAreThere) {
   const Folder folder;
   const std::string events =
       R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"device": 0, "stream": 7, "correlation": 1}}]})";
@@ -199,7 +200,7 @@ TEST(Tar, AMissingMemberIsSaidOfTheTracesThatAreThere) {
   EXPECT_EQ(notes(whole.substr(0, whole.size() - 5)), 1);
 }
 
-TEST(Tar, AMemberIsNamedBehindAColon) {
+TEST(Archive, AMemberIsNamedBehindAColon) {
   const Folder folder;
   const std::string archive =
       folder.write("x.tar.gz", gzip(tar({{"r/a.json", "first"}, {"b.json.gz", gzip("second")}})));

@@ -263,7 +263,7 @@ TEST(TorchMemory, RefusesWhatIsNoSnapshot) {
             "must be a pickle of plain data, but it wants to call os.system, which is never done, "
             "at byte 14");
   EXPECT_EQ(failed(std::string("PK\x03\x04torch.save", 14)),
-            "must be a trace, but is a zip archive; unpack it first");
+            "must be a trace, but is a zip archive; unpack it first, or call it .zip");
   EXPECT_EQ(failed("\x80\x04"),
             "the pickle is cut off: it needs 1 more bytes and has 0, at byte 2");
 }

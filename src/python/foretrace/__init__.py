@@ -43,9 +43,9 @@ def _asked(trace, steps, scenario, machine, memory):
     return asked
 
 
-def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None):
+def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0):
     how = _foretrace.How()
-    how.cache, how.strict = cache, strict
+    how.cache, how.strict, how.max_unpacked = cache, strict, max_unpacked
     for name, path in (("html", html), ("perfetto", perfetto), ("ledger", ledger), ("execution_trace", execution_trace)):
         setattr(how, name, _os.fspath(path) if path is not None else "")
     return how
@@ -71,7 +71,7 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, **how):
     scenario   the path of a scenario file, or its content as a dictionary
     machine    name or file of a device to predict for
     memory     {"limit": "16GB", ...}: the allocator of the predicted job
-    how        cache, strict, html, perfetto, ledger, execution_trace: as the options of the same names
+    how        cache, strict, html, perfetto, ledger, execution_trace, max_unpacked (in bytes): as the options of the same names
     """
     return _json.loads(_foretrace.predict(_asked(trace, steps, scenario, machine, memory), _how(**how)))
 
@@ -88,7 +88,7 @@ def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, 
     return _json.loads(_foretrace.vary(asked, _how(**how), setting, values, until))
 
 
-def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, cache=True):
+def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, cache=True, max_unpacked=0):
     """The answers to the many questions of a scenario with "sweep" or "matrix", as a list of dictionaries in their order.
 
     scenario   the path of a scenario file, or its content as a dictionary
@@ -97,40 +97,40 @@ def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, cache=True
     jobs       threads; 0: one for each core
     """
     asked = _asked(trace, (), scenario, None, None)
-    return [_json.loads(row) for row in _foretrace.sweep(asked, _how(cache=cache), intervals, memory, jobs)]
+    return [_json.loads(row) for row in _foretrace.sweep(asked, _how(cache=cache, max_unpacked=max_unpacked), intervals, memory, jobs)]
 
 
-def advise(trace, until="", vary="", top=5, cache=True):
+def advise(trace, until="", vary="", top=5, cache=True, max_unpacked=0):
     """What bounds the job, what would help by how much, and, with `until` such as "step_time <= 100ms", how much faster its
     parts would have to be."""
-    return _json.loads(_foretrace.advise(_os.fspath(trace), _how(cache=cache), until, vary, top))
+    return _json.loads(_foretrace.advise(_os.fspath(trace), _how(cache=cache, max_unpacked=max_unpacked), until, vary, top))
 
 
-def diff(before, after, cache=True):
+def diff(before, after, cache=True, max_unpacked=0):
     """What changed between two recordings of a job, and what each change did to the step time."""
-    return _json.loads(_foretrace.diff(_os.fspath(before), _os.fspath(after), _how(cache=cache)))
+    return _json.loads(_foretrace.diff(_os.fspath(before), _os.fspath(after), _how(cache=cache, max_unpacked=max_unpacked)))
 
 
-def verify(prediction, measured, trace=None, ledger=None, cache=True):
+def verify(prediction, measured, trace=None, ledger=None, cache=True, max_unpacked=0):
     """A prediction, as a dictionary or the path of its JSON file, against the trace that was measured after the change; `ledger`
     names a file to which the outcome is added."""
-    how, trace = _how(cache=cache, ledger=ledger), _os.fspath(trace) if trace is not None else ""
+    how, trace = _how(cache=cache, max_unpacked=max_unpacked, ledger=ledger), _os.fspath(trace) if trace is not None else ""
     with _as_file(prediction, "prediction.json") as path:
         return _json.loads(_foretrace.verify(path, _os.fspath(measured), how, trace))
 
 
-def bless(trace, *steps, scenario=None, machine=None, memory=None, cache=True):
+def bless(trace, *steps, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
     """A baseline for check(), as a dictionary; `foretrace check --bless` writes one to a file, with limits of your own."""
-    return _json.loads(_foretrace.bless(_asked(trace, steps, scenario, machine, memory), _how(cache=cache)))
+    return _json.loads(_foretrace.bless(_asked(trace, steps, scenario, machine, memory), _how(cache=cache, max_unpacked=max_unpacked)))
 
 
-def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=None, machine=None, memory=None, cache=True):
+def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
     """A job, or what becomes of it after `steps`, held against a baseline: its figures, which of them are worse, and why.
 
     baseline   as a dictionary of bless(), or the path of its JSON file
     limits     "step_time:5%", "syncs:+0" ...: in place of those of the baseline
     """
-    asked, how = _asked(trace, steps, scenario, machine, memory), _how(cache=cache)
+    asked, how = _asked(trace, steps, scenario, machine, memory), _how(cache=cache, max_unpacked=max_unpacked)
     with _as_file(baseline, "baseline.json") as path:
         return _json.loads(_foretrace.check(asked, how, path, list(limits), structure_only))
 
@@ -140,9 +140,9 @@ def transforms():
     return _json.loads(_foretrace.transforms())
 
 
-def info(trace, cache=True):
+def info(trace, cache=True, max_unpacked=0):
     """What each trace in a file or folder holds, as a list of dictionaries."""
-    return _json.loads(_foretrace.info(_os.fspath(trace), _how(cache=cache)))
+    return _json.loads(_foretrace.info(_os.fspath(trace), _how(cache=cache, max_unpacked=max_unpacked)))
 
 
 def _flat(row, prefix=""):

@@ -330,10 +330,9 @@ Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& opti
 }
 
 DiffReport diff(const std::string& before_path, const std::string& after_path,
-                const std::string& cache_folder) {
-  const ImportOptions import{.cache_folder = cache_folder};
-  auto other_side = std::async(std::launch::async, [&] { return import_all(after_path, import); });
-  const std::vector<Trace> before = import_all(before_path, import);
+                const ImportOptions& how) {
+  auto other_side = std::async(std::launch::async, [&] { return import_all(after_path, how); });
+  const std::vector<Trace> before = import_all(before_path, how);
   const std::vector<Trace> after = other_side.get();
   check_comparable(before_path, before, after_path, after);
   DiffReport report;

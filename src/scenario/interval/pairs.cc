@@ -92,6 +92,7 @@ class PairComparison {
     }
     PredictOptions options;
     options.cache_folder = options_.cache_folder;
+    options.max_unpacked = options_.max_unpacked;
     options.ledger_path = options_.ledger_path;
     return predict(path, scenario, options);
   }
