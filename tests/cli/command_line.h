@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "support/tested.h"
+
 namespace foretrace {
 
 struct Outcome {
@@ -56,9 +58,9 @@ class Folder {
 inline Outcome foretrace_run(const std::string& arguments, const std::string& before = "") {
   const Folder folder;
   const std::string command = "cd '" FORETRACE_SOURCE_DIR "' && XDG_CACHE_HOME='" +
-                              (folder / "cache") + "' " + before + " '" FORETRACE_BINARY "' " +
-                              arguments + " >'" + (folder / "out") + "' 2>'" + (folder / "err") +
-                              "' </dev/null";
+                              (folder / "cache") + "' " + before + " '" +
+                              tested_program(FORETRACE_BINARY) + "' " + arguments + " >'" +
+                              (folder / "out") + "' 2>'" + (folder / "err") + "' </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(folder / "out"),
           contents_of(folder / "err")};

@@ -16,6 +16,7 @@
 
 #include "import/spool_file.h"
 #include "import/spool_rows.h"
+#include "support/tested.h"
 
 extern char** environ;
 
@@ -173,8 +174,8 @@ Spooled count_rows(const std::string& path) {
 }
 
 Recording::Recording(const Recipe& recipe) : folder_(make_folder()), output_(recipe.output) {
-  std::vector<std::string> command = {FORETRACE_BINARY, "collect", "--keep-spool", "-o",
-                                      path(output_)};
+  std::vector<std::string> command = {tested_program(FORETRACE_BINARY), "collect", "--keep-spool",
+                                      "-o", path(output_)};
   command.insert(command.end(), recipe.options.begin(), recipe.options.end());
   command.push_back("--");
   command.push_back(recipe.app.empty() ? PLAYED_APP : recipe.app);

@@ -36,6 +36,27 @@ TEST(Breakdown, OfSeveralThingsAtOnceTheFirstCounts) {
             "compute 4, communication 2, copy 3, input 2, host 3, idle 6");
 }
 
+TEST(Breakdown, EveryKindOfTaskHasItsPart) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"kernel", "compute 3"},
+      {"collective", "communication 3"},
+      {"transfer", "communication 3"},
+      {"copy_in", "copy 3"},
+      {"copy_out", "copy 3"},
+      {"copy_on_device", "copy 3"},
+      {"copy_peer", "copy 3"},
+      {"fill", "copy 3"},
+      {"input", "input 3"},
+      {"host", "host 3"},
+      {"launch", "host 3"},
+      {"sync", "host 3"},
+      {"marker", "idle 3"},
+  };
+  ASSERT_EQ(std::size(cases), task_kind_names().size());
+  for (const auto& [kind, parts] : cases)
+    EXPECT_EQ(parts_of("x: a:" + std::string(kind) + " 3"), parts) << kind;
+}
+
 TEST(Breakdown, DoesNotCountWhatGoesOnInTheBackground) {
   EXPECT_EQ(parts_of("w [worker]: i:input 5\nd [storage]: t:transfer 4\nx: A 2"),
             "compute 2, idle 3");

@@ -1,0 +1,55 @@
+// What calls of the host wait for, and what launches cost.
+
+#include <gtest/gtest.h>
+
+#include "infer/recording.h"
+
+namespace foretrace {
+namespace {
+
+TEST(Calls, AThreadWaitsForTheStreamThatItWorksOn) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(1, "launch_b", 2, 2, 2);
+  run.call(0, "cudaStreamSynchronize", 4, 13, 3);
+  run.kernel(0, "A", 5, 5, 1).kernel(1, "B", 6, 9, 2);
+  EXPECT_NE(waits(run).find("A -> cudaStreamSynchronize: device sync (inferred)"),
+            std::string::npos)
+      << waits(run);
+  EXPECT_EQ(waits(run).find("B -> cudaStreamSynchronize"), std::string::npos) << waits(run);
+}
+
+TEST(Calls, WhatTheProfilerItselfTakesIsNoWorkOfTheHost) {
+  Recording run;
+  run.op(0, "work", 0, 10).host(0, HostKind::overhead, "buffer request", 12, 5);
+  run.op(0, "more", 20, 5);
+  const Graph graph = infer(run.trace()).graph;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i)
+    EXPECT_NE(graph.name(TaskId{i}), "buffer request");
+}
+
+// The inner one of two that begin together owns their common time, whatever their order.
+TEST(Calls, TheLongerOfTwoThatBeginTogetherIsTheOuterOne) {
+  Recording run;
+  run.op(0, "inner", 0, 4).op(0, "outer", 0, 10);
+  EXPECT_EQ(replayed(run), R"(
+thread 0 |iiiioooooo|
+)");
+}
+
+// Eight of ten launches take 4us to reach the idle device. Q waits for P, so that nothing is known
+// of its own launch but what one usually takes.
+TEST(Calls, ALaunchThatDidNotBindTakesAsLongAsMostDo) {
+  Recording run;
+  std::uint32_t id = 0;
+  for (int i = 0; i < 10; ++i) {
+    ++id;
+    run.call(0, "launch", 100 * i, 2, id).kernel(0, "k", 100 * i + (i % 5 == 0 ? 9 : 4), 10, id);
+  }
+  run.call(0, "launch_p", 1000, 1, 50).kernel(0, "P", 1004, 100, 50);
+  run.call(0, "launch_q", 1001, 1, 51).kernel(0, "Q", 1104, 100, 51);
+  EXPECT_NE(waits(run).find("launch_q -> Q: launch 4us from start (measured)"), std::string::npos)
+      << waits(run);
+}
+
+}  // namespace
+}  // namespace foretrace

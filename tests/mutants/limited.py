@@ -1,0 +1,40 @@
+"""Runs a program that may hang or want all memory, as one with a planted bug may."""
+
+import os
+import selectors
+import signal
+import subprocess
+
+HANGS = 124  # The exit status timeout(1) has for it.
+
+
+def run(command, cwd, environment, silence_seconds, most_bytes):
+    """(exit status, all it wrote). Ends it once it writes nothing for so long: HANGS."""
+    bounded = ["sh", "-c", f'ulimit -c 0; ulimit -v {most_bytes >> 10}; exec "$@"', "sh"] + command
+    with subprocess.Popen(bounded, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as process:
+        try:
+            written, is_silent = _read(process.stdout, silence_seconds)
+        finally:
+            _end(process.pid)  # What it started must not outlive it either.
+        status = process.wait()
+    return HANGS if is_silent else status, written.decode(errors="replace")
+
+
+def _read(pipe, silence_seconds):
+    written = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while selector.select(silence_seconds):
+            part = os.read(pipe.fileno(), 1 << 16)
+            if not part:
+                return written, False
+            written += part
+    return written, True
+
+
+def _end(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
