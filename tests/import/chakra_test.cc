@@ -249,6 +249,9 @@ TEST_F(Chakra, MovesDeviceNodesThatOverlapOnTheirStream) {
       node({.id = 3, .name = "c", .rest = at(15, 10) + is_cpu(false) + int64("stream", 8)}),
   }));
   EXPECT_EQ(times_of(trace), " |, a 0-10, b 10-20, c 5-15");
+  EXPECT_EQ(trace.notes.count("device nodes that start while another runs on their stream, started "
+                              "behind it"),
+            1);
 }
 
 TEST_F(Chakra, ReadsTheMetadataOfTheOldestFiles) {

@@ -247,6 +247,19 @@ kernel "k" 0/7 1000+1000 correlation=5
 )");
 }
 
+TEST(Kineto, CopiesBetweenTwoDevicesAreToldFromThoseOnOne) {
+  EXPECT_EQ(recorded(R"x([
+    {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD (Device -> Device)", "pid": 0, "tid": 7, "ts": 1, "dur": 2,
+     "args": {"device": 0, "stream": 7, "bytes": 64, "fromDevice": 0, "toDevice": 1}},
+    {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD (Device -> Device)", "pid": 0, "tid": 7, "ts": 4, "dur": 2,
+     "args": {"device": 0, "stream": 7, "bytes": 64, "fromDevice": 0, "toDevice": 0}}
+  ])x"),
+            R"x(
+copy "Memcpy DtoD (Device -> Device)" 0/7 0+2000 peer bytes=64
+copy "Memcpy DtoD (Device -> Device)" 0/7 3000+2000 on_device bytes=64
+)x");
+}
+
 TEST(Kineto, KnowsTheSpellingsOfCopies) {
   const std::pair<const char*, CopyDirection> cases[] = {
       {"Memcpy HtoD (Pageable -> Device)", CopyDirection::in},

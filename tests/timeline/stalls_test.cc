@@ -23,6 +23,16 @@ TEST(Stalls, OnlyAnIdleDeviceStalls) {
   EXPECT_EQ(stalls.batches, 2);
 }
 
+TEST(Stalls, KernelsThatOverlapHideOnce) {
+  const InputStalls stalls = stalls_of(R"(
+    cpu: load:input 10
+    gpu: A 6
+    two: B 5 {gap=3}
+)");
+  EXPECT_EQ(stalls.untold.hidden, 8us);
+  EXPECT_EQ(stalls.untold.stall, 2us);
+}
+
 TEST(Stalls, CopiesStallWhereNothingElseRuns) {
   const InputStalls stalls = stalls_of(R"(
     cpu: L:launch 1

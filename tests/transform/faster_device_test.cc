@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "foretrace/machine.h"
 #include "support/simulated.h"
 
 namespace foretrace {
@@ -19,6 +20,16 @@ TEST(FasterDevice, FollowsTheRoofline) {
   EXPECT_NEAR(factor_of("volta_fp16_s884gemm_fp16_128x64_nn", kUpgrade), 125.0 / 312, 0.01);
   EXPECT_NEAR(factor_of("vectorized_elementwise_kernel", kUpgrade), 900.0 / 1555, 0.01);
   EXPECT_NEAR(factor_of("x:copy_on_device", kUpgrade), 900.0 / 1555, 0.01);
+}
+
+// PCIe 3 and 5: what the memory of the device gains does not count.
+TEST(FasterDevice, CopiesFromTheHostFollowTheLink) {
+  const auto link = [](const char* name) { return find_device(name).host_link.bytes_per_second; };
+  const double factor = link("v100-sxm2-32gb") / link("h100-sxm5-80gb");
+  EXPECT_LT(factor, 0.5);
+  constexpr auto kToHopper = "faster_device:from=v100-sxm2-32gb,to=h100-sxm5-80gb";
+  EXPECT_NEAR(factor_of("x:copy_in", kToHopper), factor, 0.001);
+  EXPECT_NEAR(factor_of("x:copy_out", kToHopper), factor, 0.001);
 }
 
 // TF32 156 TFLOP/s on the A100, none on the V100.
@@ -46,6 +57,16 @@ TEST(FasterDevice, ShortKernelsHostAndCollectivesStay) {
             R"(
 cpu    |hhhh...|
 stream |kkkcccc|
+)");
+}
+
+// What is mostly the start of a kernel takes no longer on a slower device either.
+TEST(FasterDevice, ShortKernelsStayOnASlowerDevice) {
+  EXPECT_EQ(simulated("stream: k 3, vectorized_elementwise_kernel 9",
+                      R"({"use": "faster_device", "from": "a100-sxm4-40gb",
+                      "to": "v100-sxm2-32gb"})"),
+            R"(
+stream |kkkvvvvvvvvvvvvvvvv|
 )");
 }
 

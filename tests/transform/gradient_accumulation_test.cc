@@ -82,6 +82,19 @@ TEST(GradientAccumulation, ActivationsShrinkAndGradientsStay) {
   EXPECT_EQ(to_text(effect.figures.at(0)) + " " + to_text(effect.figures.at(1)), "8 kB 6 kB");
 }
 
+TEST(GradientAccumulation, GradientsAreMadeByTheFirstMicroBatch) {
+  Graph graph = parse_graph(kStep);
+  read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph);
+  const Timeline timeline = simulate(graph);
+  for (const Allocation& block : graph.allocations()) {
+    if (block.use != MemoryUse::gradient) continue;
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      if (graph.name(TaskId{i}) == "B")
+        EXPECT_LE(timeline.start[index(block.made_by)], timeline.start[i]);
+    }
+  }
+}
+
 TEST(GradientAccumulation, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "gradient_accumulation", "micro_batches": 0})",

@@ -224,6 +224,32 @@ TEST(Offload, GoesNoFurtherThanAsked) {
   EXPECT_NE(none.find("offloaded_bytes 0 B"), none.npos) << none;
 }
 
+// Each way takes twice as long.
+TEST(Offload, TwoDevicesOnALinkHaveHalfOfItEach) {
+  EXPECT_EQ(pictured(R"(
+    stream: A 1, B 2, C 4, D 4, E 9, Z 1
+    @alloc 4kB use=activation: A .. Z writes A reads Z
+    @alloc 8kB use=temporary: D .. E writes D
+)",
+                     offload("shared_link=true")),
+            R"(
+stream   |ABBCCCCDDDDEEEEEEEEEZ|
+swap out |.oooooooo............|
+swap in  |...........iiiiiiii..|
+)");
+}
+
+TEST(Offload, SaysWhereItsTargetIsOutOfReach) {
+  const auto missed = [](const std::string& target) {
+    Graph graph = parse_graph(kWait);
+    return read_transform_text(offload("target=" + target))
+        ->apply(graph)
+        .notes.count("offload does not reach its target");
+  };
+  EXPECT_EQ(missed("1kB"), 1);
+  EXPECT_EQ(missed("20kB"), 0);
+}
+
 TEST(Offload, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {"offload",

@@ -35,6 +35,15 @@ TEST(Zero, DividesTheStatesOfTheTableInItsPaper) {
   }
 }
 
+// Three of four workers hold 3 bytes of 10, the last one what is left: none has less room than
+// that.
+TEST(Zero, RoundsPartsUp) {
+  Graph graph = parse_graph("@memory 10B device=0\ns: A 1\n");
+  const Effect effect = read_transform_text("zero:workers=4,optimizer_bytes=10B")->apply(graph);
+  EXPECT_EQ(figure(effect, "state_after"), 3);
+  EXPECT_EQ(initial_memory(graph, 0), Bytes{3});
+}
+
 constexpr auto kTraining = R"(
     @memory 16MiB device=0
     s: f 1 {layer=0}, g 1 {layer=1}, b 1 {phase=backward}, u 1 {phase=update}
@@ -57,6 +66,20 @@ TEST(Zero, EachStageDividesMore) {
   // Parameters of 4 MiB become one, and the larger layer, of 3 MiB, is gathered.
   EXPECT_EQ(peak_behind("zero:stage=3,workers=4"), Bytes{11 << 20});
   EXPECT_EQ(peak_behind("zero:stage=3,workers=4,layer_bytes=1MiB"), Bytes{9 << 20});
+}
+
+// They are freed before those of the next step are made.
+TEST(Zero, GradientsOfOneStepAreHeldAtATime) {
+  Graph graph = parse_graph(R"(
+    @step a
+    @step b
+    s: b 1 {step=0 phase=backward}, u 1 {step=0 phase=update}, c 1 {step=1 phase=backward}, v 1 {step=1 phase=update}
+    @alloc 4kB use=gradient: b .. u writes b
+    @alloc 4kB use=gradient: c .. v writes c
+  )");
+  const Effect effect = read_transform_text("zero:stage=2,workers=2")->apply(graph);
+  EXPECT_EQ(figure(effect, "state_before"), 4000);
+  EXPECT_EQ(figure(effect, "state_after"), 2000);
 }
 
 TEST(Zero, OneWorkerKeepsAll) { EXPECT_EQ(peak_behind("zero:workers=1"), Bytes{20 << 20}); }
