@@ -30,10 +30,10 @@ constexpr auto kRpd = R"(
     (3,50,52,900,3000,7,8),(4,50,51,950,960,10,5),(5,50,51,9,8,1,5);
   CREATE TABLE rocpd_op (id INTEGER PRIMARY KEY, gpuId, queueId, sequenceId, completionSignal,
     start, "end", description_id, opType_id);
-  INSERT INTO rocpd_op VALUES (1,2,3,0,'',1500,1700,2,3),(2,2,1,0,'',1800,1900,5,6),
-    (3,2,1,0,'',1900,1900,5,9),(4,2,1,0,'',1950,1960,5,11);
+  INSERT INTO rocpd_op VALUES (21,2,3,0,'',1500,1700,2,3),(22,2,1,0,'',1800,1900,5,6),
+    (23,2,1,0,'',1900,1900,5,9),(24,2,1,0,'',1950,1960,5,11);
   CREATE TABLE rocpd_api_ops (id INTEGER PRIMARY KEY, api_id, op_id);
-  INSERT INTO rocpd_api_ops VALUES (1,1,1),(2,2,2);
+  INSERT INTO rocpd_api_ops VALUES (1,1,21),(2,2,22);
 )";
 
 const std::string kRpdTrace =
@@ -67,9 +67,9 @@ TEST(Rocpd, ReadsDetailsThatBelongToOperationsAsTheFirstVersionHasThem) {
   const Folder folder;
   const Trace trace = read(folder, std::string(kRpd) + R"(
     CREATE TABLE rocpd_kernelop (op_ptr_id, gridX, gridY, gridz, workgroupX, workgroupY, workgroupZ);
-    INSERT INTO rocpd_kernelop VALUES (1,10,2,1,64,1,1);
+    INSERT INTO rocpd_kernelop VALUES (21,10,2,1,64,1,1);
     CREATE TABLE rocpd_copyop (op_ptr_id, size, src, dst, sync, pinned);
-    INSERT INTO rocpd_copyop VALUES (2,4096,0,1,0,0);
+    INSERT INTO rocpd_copyop VALUES (22,4096,0,1,0,0);
   )");
   EXPECT_EQ(describe(trace), kRpdTrace);
 }

@@ -38,5 +38,22 @@ TEST(Steps, EndWithTheUpdateWhereNothingMarksThem) {
             "save -1");
 }
 
+TEST(Steps, BeginBehindTheLongestPauseWhereWorkRepeatsItself) {
+  Recording run;
+  std::string expected;
+  std::uint32_t id = 0;
+  int time = 0;
+  for (int i = 0; i < 4; ++i) {
+    time += 50;
+    for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+      ++id;
+      run.call(0, "launch", time, 2, id).kernel(0, name, time + 4, 3, id);
+      expected += (expected.empty() ? "" : ", ") + std::string(name) + ' ' + std::to_string(i);
+      time += 10;
+    }
+  }
+  EXPECT_EQ(steps_of_kernels(run), expected);
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -27,7 +27,7 @@ TEST(Stalls, KernelsThatOverlapHideOnce) {
   const InputStalls stalls = stalls_of(R"(
     cpu: load:input 10
     gpu: A 6
-    two: B 5 {gap=3}
+    two: m:marker 0, B 5 {gap=3}
 )");
   EXPECT_EQ(stalls.untold.hidden, 8us);
   EXPECT_EQ(stalls.untold.stall, 2us);

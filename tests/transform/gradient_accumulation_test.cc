@@ -82,6 +82,18 @@ TEST(GradientAccumulation, ActivationsShrinkAndGradientsStay) {
   EXPECT_EQ(to_text(effect.figures.at(0)) + " " + to_text(effect.figures.at(1)), "8 kB 6 kB");
 }
 
+// Where gradients are exchanged amid the backward pass, only the last micro-batch does so.
+TEST(GradientAccumulation, CollectivesHappenOnce) {
+  EXPECT_EQ(simulated(R"(
+    stream: F 1 {phase=forward step=0}, B 1 {phase=backward step=0}, c:collective 2 {phase=backward step=0}, b 1 {phase=backward step=0}, U 1 {phase=update step=0}
+    @step one
+)",
+                      R"({"use": "gradient_accumulation", "micro_batches": 2})"),
+            R"(
+stream |FBbFBccbU|
+)");
+}
+
 TEST(GradientAccumulation, GradientsAreMadeByTheFirstMicroBatch) {
   Graph graph = parse_graph(kStep);
   read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph);

@@ -1,0 +1,138 @@
+// Jobs of several ranks, which wait for the slowest and need room for the fullest.
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "foretrace/advise.h"
+#include "foretrace/check.h"
+#include "foretrace/scenario.h"
+#include "import/files.h"
+
+namespace foretrace {
+namespace {
+
+/// Each step launches a kernel, waits for it, and holds a block of memory meanwhile.
+struct Rank {
+  std::string kernel;
+  int duration = 100;  ///< In us.
+  std::int64_t bytes = 1'000'000;
+  int first_duration = 0;  ///< Of the first step, if it is another.
+};
+
+std::string recording_of(int number, const Rank& rank) {
+  std::ostringstream out;
+  out << R"({"schemaVersion": 1, "distributedInfo": {"rank": )" << number
+      << R"(, "world_size": 2}, "traceEvents": [{"ph": "M", "name": "process_name", "pid": 1})";
+  const auto event = [&](const std::string& category, const std::string& name, int thread,
+                         int start, int duration, int correlation) {
+    out << R"(, {"ph": "X", "cat": ")" << category << R"(", "name": ")" << name << R"(", "pid": )"
+        << (thread == 7 ? 0 : 1) << R"(, "tid": )" << thread << R"(, "ts": )" << start
+        << R"(, "dur": )" << duration << R"(, "args": {"device": 0, "stream": 7, "correlation": )"
+        << correlation << "}}";
+  };
+  const auto memory = [&](int time, std::int64_t bytes) {
+    out << R"(, {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "s": "t", "ts": )"
+        << time << R"(, "args": {"Device Type": 1, "Device Id": 0, "Addr": 4096, "Bytes": )"
+        << bytes << "}}";
+  };
+  int time = 1000;
+  for (int step = 0; step < 5; ++step) {
+    const int duration = step == 0 && rank.first_duration > 0 ? rank.first_duration : rank.duration;
+    event("user_annotation", "ProfilerStep#" + std::to_string(step), 1, time, duration + 10, 0);
+    event("cuda_runtime", "cudaLaunchKernel", 1, time + 1, 2, 2 * step + 1);
+    event("cuda_runtime", "cudaDeviceSynchronize", 1, time + 4, duration + 3, 2 * step + 2);
+    event("kernel", rank.kernel, 7, time + 5, duration, 2 * step + 1);
+    memory(time + 1, rank.bytes);
+    memory(time + duration + 8, -rank.bytes);
+    time += duration + 10;
+  }
+  out << "]}";
+  return out.str();
+}
+
+class Job {
+ public:
+  explicit Job(const std::vector<Rank>& ranks) {
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      folder_.write("rank" + std::to_string(i) + ".json",
+                    recording_of(static_cast<int>(i), ranks[i]));
+    }
+  }
+  const std::string& path() const { return folder_.path(); }
+
+ private:
+  Folder folder_;
+};
+
+Scenario half_the_gemms() {
+  constexpr auto kStep = "scale:where.name=gemm,factor=0.5";
+  Scenario scenario;
+  scenario.transforms.push_back(read_transform_text(kStep));
+  scenario.uses.emplace_back(kStep);
+  return scenario;
+}
+
+const Rank kGemm{.kernel = "gemm", .duration = 100, .bytes = 3'000'000};
+const Rank kAdd{.kernel = "add", .duration = 80, .bytes = 1'000'000};
+
+TEST(Ranks, TheJobIsAsSlowAsItsSlowestRankBeforeAndAfter) {
+  const Job job({kGemm, kAdd});
+  const Prediction prediction = predict(job.path(), half_the_gemms());
+  EXPECT_EQ(prediction.measured.step_time, 110us);
+  EXPECT_EQ(prediction.baseline.step_time, 110us);
+  EXPECT_EQ(prediction.predicted.step_time, 90us);
+  EXPECT_NEAR(prediction.speedup, 110.0 / 90, 1e-9);
+}
+
+TEST(Ranks, TheJobNeedsRoomForItsFullestRank) {
+  const Job job({kGemm, kAdd});
+  const Prediction prediction = predict(job.path(), half_the_gemms());
+  ASSERT_EQ(prediction.predicted_memory.size(), 1U);
+  EXPECT_EQ(prediction.predicted_memory[0].peak_allocated, Bytes{3'000'000});
+}
+
+TEST(Ranks, AdviceIsForTheSlowest) {
+  for (const std::vector<Rank>& ranks : {std::vector{kGemm, kAdd}, std::vector{kAdd, kGemm}}) {
+    const Job job(ranks);
+    EXPECT_EQ(advise(job.path(), AdviceQuestion{}, {}).step_time, 110us);
+  }
+}
+
+const CheckedFigure& figure_of(const CheckReport& report, std::string_view name) {
+  for (const CheckedFigure& figure : report.figures) {
+    if (figure.name == name) return figure;
+  }
+  static const CheckedFigure none;
+  ADD_FAILURE() << "no figure " << name;
+  return none;
+}
+
+TEST(Ranks, ACheckSeesThatAnotherRankBecameTheSlowest) {
+  const Job before({kGemm, kAdd});
+  // The first step warms up, and is no part of what is compared.
+  Rank slower = kAdd;
+  slower.duration = 200, slower.first_duration = 5000;
+  const Job after({kGemm, slower});
+  const CheckBaseline baseline = bless(before.path(), {}, {});
+  EXPECT_EQ(check(before.path(), {}, baseline, {}).standing, Standing::passed);
+  const CheckReport report = check(after.path(), {}, baseline, {});
+  EXPECT_EQ(report.standing, Standing::failed);
+  const CheckedFigure& step = figure_of(report, "step_time");
+  EXPECT_EQ(step.after, 210'000);
+  EXPECT_EQ(step.upper, 100'000);
+}
+
+TEST(Ranks, ACheckSeesThatAnotherRankNeedsMoreMemory) {
+  const Job before({kGemm, kAdd});
+  Rank fuller = kAdd;
+  fuller.bytes = 10'000'000;
+  const Job after({kGemm, fuller});
+  const CheckReport report = check(after.path(), {}, bless(before.path(), {}, {}), {});
+  EXPECT_EQ(figure_of(report, "peak_allocated").after, 10'000'000);
+  EXPECT_EQ(figure_of(report, "step_time").standing, Standing::passed);
+  EXPECT_EQ(report.standing, Standing::failed);
+}
+
+}  // namespace
+}  // namespace foretrace
