@@ -160,6 +160,9 @@ TEST(Spool, WaitsFindTheRecordingOfTheirEvent) {
   first.context = 1;
   first.stream = 7;
   first.event = 5;
+  spool::Event later = first;
+  later.correlation = 13;
+  later.stream = 6;
   spool::Event second = first;
   second.correlation = 20;
   second.stream = 8;
@@ -177,12 +180,12 @@ TEST(Spool, WaitsFindTheRecordingOfTheirEvent) {
   exact.sync_id = 77;
   spool::Sync unknown = by_order;
   unknown.event = 6;
-  spool.rows(context, first, second, by_order, exact, unknown);
+  spool.rows(context, first, later, second, by_order, exact, unknown);
   const Trace trace = read(spool);
   ASSERT_EQ(trace.syncs.size(), 3U);
   const auto stream = [&](std::uint32_t number) { return trace.streams.at(number); };
-  EXPECT_EQ(trace.syncs[0].wait_on_correlation, 10U);
-  EXPECT_EQ(stream(trace.syncs[0].wait_on_stream).id, 7);
+  EXPECT_EQ(trace.syncs[0].wait_on_correlation, 13U);
+  EXPECT_EQ(stream(trace.syncs[0].wait_on_stream).id, 6);
   EXPECT_EQ(stream(trace.syncs[0].stream).id, 9);
   EXPECT_EQ(stream(trace.syncs[0].stream).device, 2);
   EXPECT_EQ(trace.syncs[1].wait_on_correlation, 20U);

@@ -128,8 +128,13 @@ class Build:
         return True
 
     def _link_command(self, target):
-        if target not in self.links:
-            last = _run(["ninja", "-C", str(self.folder), "-t", "commands", target], self.folder).splitlines()[-1]
-            steps = [step.strip() for step in last.split(" && ")]
-            self.links[target] = shlex.split(next(step for step in steps if " -o " in step and "c++" in step))
-        return self.links[target]
+        file = target if "_tests" not in target else str(self.program(target).relative_to(self.folder))
+        file = _GUESTS.get(target, file)
+        with self.lock:
+            if not self.links:
+                for line in _run(["ninja", "-C", str(self.folder), "-t", "commands"], self.folder).splitlines():
+                    for step in line.split(" && "):
+                        words = step.split()
+                        if "-o" in words and "-c" not in words and "c++" in step:
+                            self.links[words[words.index("-o") + 1]] = shlex.split(step)
+        return self.links[file]

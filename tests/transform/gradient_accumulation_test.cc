@@ -101,8 +101,8 @@ TEST(GradientAccumulation, GradientsAreMadeByTheFirstMicroBatch) {
   for (const Allocation& block : graph.allocations()) {
     if (block.use != MemoryUse::gradient) continue;
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      if (graph.name(TaskId{i}) == "B")
-        EXPECT_LE(timeline.start[index(block.made_by)], timeline.start[i]);
+      if (graph.name(TaskId{i}) != "B") continue;
+      EXPECT_LE(timeline.start[index(block.made_by)], timeline.start[i]);
     }
   }
 }
