@@ -207,6 +207,21 @@ TEST(TorchMemory, ReadsSnapshotsKeptAsJson) {
   EXPECT_EQ(trace.memory.size(), 1U);
 }
 
+TEST(TorchMemory, KnowsTheStatesOfBlocksByAllTheirNames) {
+  const Trace trace = read(snapshot({segment(0x200000, 2560, "small",
+                                             {{0x200000, 512, 512, "active_allocated"},
+                                              {0x200200, 512, 512, "allocated"},
+                                              {0x200400, 512, 512, "active_pending_free"},
+                                              {0x200600, 512, 512, "active_awaiting_free"},
+                                              {0x200800, 512, 512, "inactive"}})},
+                                    {}));
+  std::vector<BlockState> states;
+  for (const MemoryBlock& block : trace.blocks) states.push_back(block.state);
+  EXPECT_EQ(states,
+            (std::vector{BlockState::allocated, BlockState::allocated, BlockState::pending_free,
+                         BlockState::pending_free, BlockState::inactive}));
+}
+
 TEST(TorchMemory, LeavesOutOddElementsAndSaysSo) {
   const Trace trace =
       read(snapshot({segment(0x200000, 2 * kMiB, "small", {{0x200000, 512, 1, "dreaming"}}),

@@ -69,6 +69,14 @@ TEST(InferMemory, TellsUsesByWhereBlocksAreMadeAndFreed) {
 )");
 }
 
+TEST(InferMemory, BlocksInHostMemoryAreNotOnTheDevice) {
+  Recording run;
+  launching(run, 0, "aten::mul", 0, 10);
+  run.memory(0, 2, 0x1, 512).memory(0, 3, 0x2, 1024);
+  run.trace().memory[1].device = -1;
+  EXPECT_EQ(infer(run.trace()).graph.allocations().size(), 1U);
+}
+
 TEST(InferMemory, BlocksOfOtherPhasesAreReadByTheNextOpWithinTheirLife) {
   Recording run;
   launching(run, 0, "aten::mul", 0, 10);

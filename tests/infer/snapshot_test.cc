@@ -112,6 +112,21 @@ TEST(SnapshotGraph, WhatAnUpdatePutsInPlaceOfAParameterIsOne) {
   }
 }
 
+// Of two that an update makes, the one that it makes last takes the place of what goes then.
+TEST(SnapshotGraph, WhatElseAnUpdateMakesOfThatSizeIsNone) {
+  Snapshot run;
+  run.make(0x1, 5000, kInit);
+  train_step(run);
+  run.make(0x2, 5000, kUpdate).make(0x3, 5000, kUpdate).free(0x1);
+  train_step(run);
+  const Graph graph = infer(run.trace()).graph;
+  std::string uses;
+  for (const Allocation& block : graph.allocations()) {
+    if (block.requested == Bytes{5000}) uses += std::string(to_string(block.use)) + ' ';
+  }
+  EXPECT_EQ(uses, "parameter optimizer_state parameter ");
+}
+
 TEST(SnapshotGraph, BlocksThatNoEventMentionsAreThereAllTheTime) {
   Snapshot run;
   run.held(0x100, 2048, kInit).held(0x200, 4096, kUpdate).held(0x300, 512, "");

@@ -227,15 +227,15 @@ TEST(Offload, GoesNoFurtherThanAsked) {
 // Each way takes twice as long.
 TEST(Offload, TwoDevicesOnALinkHaveHalfOfItEach) {
   EXPECT_EQ(pictured(R"(
-    stream: A 1, B 2, C 4, D 4, E 9, Z 1
+    stream: A 1, B 9, C 4, D 9, Z 1
     @alloc 4kB use=activation: A .. Z writes A reads Z
-    @alloc 8kB use=temporary: D .. E writes D
+    @alloc 8kB use=temporary: C .. D writes C
 )",
                      offload("shared_link=true")),
             R"(
-stream   |ABBCCCCDDDDEEEEEEEEEZ|
-swap out |.oooooooo............|
-swap in  |...........iiiiiiii..|
+stream   |ABBBBBBBBBCCCCDDDDDDDDDZ|
+swap out |.oooooooo...............|
+swap in  |..............iiiiiiii..|
 )");
 }
 
