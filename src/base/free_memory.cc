@@ -4,82 +4,107 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
+#include <string_view>
 
 namespace foretrace {
 namespace {
 
-using Known = std::optional<std::int64_t>;
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
-/// The number in a file that holds one; nothing for "max".
-Known number_in(const std::string& path) {
+/// Sums the lines of these names in a file as /proc/meminfo, in its own unit; nothing if one is
+/// missing.
+std::uint64_t sum_of(const std::string& path, std::initializer_list<std::string_view> names) {
   std::ifstream file(path);
-  std::int64_t number = 0;
-  return file >> number ? Known(number) : std::nullopt;
-}
-
-/// Of "MemAvailable:   24000000 kB".
-Known available_on_machine() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::int64_t kilobytes = 0;
-  while (file >> key >> kilobytes) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-    file.ignore(64, '\n');
+  std::uint64_t sum = 0;
+  std::size_t found = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t end = line.find_first_of(": ");
+    const std::string_view name = std::string_view(line).substr(0, end);
+    if (end == std::string::npos || std::find(names.begin(), names.end(), name) == names.end())
+      continue;
+    sum += std::strtoull(line.c_str() + end + 1, nullptr, 10);
+    ++found;
   }
-  return std::nullopt;
+  return found == names.size() ? sum : kUnlimited;
 }
 
-/// The control group's folder, as "0::/user.slice/..." in /proc/self/cgroup names it.
-std::string control_group() {
+/// A file of one number; nothing if it has none, as "max".
+std::uint64_t number_in(const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t number = kUnlimited;
+  return file >> number ? number : kUnlimited;
+}
+
+/// How control groups are called in one version of them.
+struct Groups {
+  std::string_view line;  ///< In /proc/self/cgroup, up to the path of the group.
+  std::string_view folder;
+  const char *most, *used, *files;
+};
+constexpr Groups kGroups[] = {
+    {"0::", "/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file"},
+    {":memory:", "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
+     "total_inactive_file"}};
+
+/// What is left to a group of processes. Its pages of files are given back when they are needed.
+std::uint64_t left_to(const std::string& folder, const Groups& version) {
+  const std::uint64_t most = number_in(folder + version.most);
+  const std::uint64_t used = number_in(folder + version.used);
+  if (most == kUnlimited || used == kUnlimited) return kUnlimited;
+  const std::uint64_t files = sum_of(folder + "/memory.stat", {version.files});
+  const std::uint64_t needed = used - std::min(used, files == kUnlimited ? 0 : files);
+  return most - std::min(most, needed);
+}
+
+/// Of all groups that this process is in, one inside the other.
+std::uint64_t left_to_groups(const Groups& version) {
   std::ifstream file("/proc/self/cgroup");
   std::string line;
-  while (std::getline(file, line)) {
-    if (line.starts_with("0::")) return "/sys/fs/cgroup" + line.substr(3);
+  std::size_t at = std::string::npos;
+  while (at == std::string::npos && std::getline(file, line)) at = line.find(version.line);
+  if (at == std::string::npos) return kUnlimited;
+  std::uint64_t left = kUnlimited;
+  for (std::filesystem::path group = line.substr(at + version.line.size());;
+       group = group.parent_path()) {
+    left = std::min(left, left_to(std::string(version.folder) + group.string(), version));
+    if (group == group.parent_path()) return left;
   }
-  return {};
 }
 
-/// What the control group and those around it leave. Memory that only caches files is given back
-/// when needed, so it counts as free.
-Known left_by_control_groups() {
-  constexpr std::string_view kRoot = "/sys/fs/cgroup";
-  Known least;
-  for (std::string group = control_group(); group.size() >= kRoot.size();
-       group.resize(group.rfind('/'))) {
-    const Known most = number_in(group + "/memory.max");
-    const Known used = number_in(group + "/memory.current");
-    if (!most || !used) continue;
-    std::int64_t cached = 0;
-    std::ifstream parts(group + "/memory.stat");
-    std::string key;
-    for (std::int64_t bytes = 0; parts >> key >> bytes;) {
-      if (key == "inactive_file") cached = bytes;
-    }
-    const std::int64_t left = std::max<std::int64_t>(*most - *used + cached, 0);
-    least = std::min(least.value_or(left), left);
-  }
-  return least;
+std::uint64_t left_on_machine() {
+  const std::uint64_t kilobytes = sum_of("/proc/meminfo", {"MemAvailable", "SwapFree"});
+  return kilobytes == kUnlimited ? kUnlimited : kilobytes * 1024;
 }
 
-Known left_of_address_space() {
+/// What limits of the process leave; of its data (in /proc/self/statm the sixth number, in pages)
+/// or of all its addresses (the first).
+std::uint64_t left_of_limit(int resource, int place) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  const Known pages = number_in("/proc/self/statm");
-  const std::int64_t used = pages.value_or(0) * sysconf(_SC_PAGESIZE);
-  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - used, 0);
+  if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY)
+    return kUnlimited;
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0;
+  for (int i = 0; i <= place; ++i) file >> pages;
+  const std::uint64_t used = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return limit.rlim_cur - std::min<std::uint64_t>(limit.rlim_cur, used);
 }
 
 }  // namespace
 
 std::optional<Bytes> free_memory() {
-  Known least;
-  for (const Known& left :
-       {available_on_machine(), left_by_control_groups(), left_of_address_space()}) {
-    if (left) least = std::min(least.value_or(*left), *left);
-  }
-  return least ? std::optional(Bytes{*least}) : std::nullopt;
+  constexpr int kAllPages = 0, kDataPages = 5;
+  const std::uint64_t left =
+      std::min({left_on_machine(), left_to_groups(kGroups[0]), left_to_groups(kGroups[1]),
+                left_of_limit(RLIMIT_AS, kAllPages), left_of_limit(RLIMIT_DATA, kDataPages)});
+  if (left == kUnlimited) return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(left)};
 }
 
 }  // namespace foretrace

@@ -3,92 +3,18 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <limits>
-#include <string>
+
+#include "foretrace/free_memory.h"
 
 namespace foretrace {
-namespace {
-
-constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-
-/// Sums the lines of these names in a file as /proc/meminfo, in its own unit; nothing if one is
-/// missing.
-std::uint64_t sum_of(const std::string& path, std::initializer_list<std::string_view> names) {
-  std::ifstream file(path);
-  std::uint64_t sum = 0;
-  std::size_t found = 0;
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t end = line.find_first_of(": ");
-    const std::string_view name = std::string_view(line).substr(0, end);
-    if (end == std::string::npos || std::find(names.begin(), names.end(), name) == names.end())
-      continue;
-    sum += std::strtoull(line.c_str() + end + 1, nullptr, 10);
-    ++found;
-  }
-  return found == names.size() ? sum : kUnlimited;
-}
-
-/// A file of one number; nothing if it has none, as "max".
-std::uint64_t number_in(const std::string& path) {
-  std::ifstream file(path);
-  std::uint64_t number = kUnlimited;
-  return file >> number ? number : kUnlimited;
-}
-
-/// How control groups are called in one version of them.
-struct Groups {
-  std::string_view line;  ///< In /proc/self/cgroup, up to the path of the group.
-  std::string_view folder;
-  const char *most, *used, *files;
-};
-constexpr Groups kGroups[] = {
-    {"0::", "/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file"},
-    {":memory:", "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
-     "total_inactive_file"}};
-
-/// What is left to a group of processes. Its pages of files are given back when they are needed.
-std::uint64_t left_to(const std::string& folder, const Groups& version) {
-  const std::uint64_t most = number_in(folder + version.most);
-  const std::uint64_t used = number_in(folder + version.used);
-  if (most == kUnlimited || used == kUnlimited) return kUnlimited;
-  const std::uint64_t files = sum_of(folder + "/memory.stat", {version.files});
-  const std::uint64_t needed = used - std::min(used, files == kUnlimited ? 0 : files);
-  return most - std::min(most, needed);
-}
-
-/// Of all groups that this process is in, one inside the other.
-std::uint64_t left_to_groups(const Groups& version) {
-  std::ifstream file("/proc/self/cgroup");
-  std::string line;
-  std::size_t at = std::string::npos;
-  while (at == std::string::npos && std::getline(file, line)) at = line.find(version.line);
-  if (at == std::string::npos) return kUnlimited;
-  std::uint64_t left = kUnlimited;
-  for (std::filesystem::path group = line.substr(at + version.line.size());;
-       group = group.parent_path()) {
-    left = std::min(left, left_to(std::string(version.folder) + group.string(), version));
-    if (group == group.parent_path()) return left;
-  }
-}
-
-std::uint64_t available() {
-  const std::uint64_t kilobytes = sum_of("/proc/meminfo", {"MemAvailable", "SwapFree"});
-  const std::uint64_t of_machine = kilobytes == kUnlimited ? kUnlimited : kilobytes * 1024;
-  return std::min({of_machine, left_to_groups(kGroups[0]), left_to_groups(kGroups[1])});
-}
-
-}  // namespace
 
 void limit_memory() {
 // The tools behind these reserve far more than they use.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  const std::uint64_t most = available();
+  const std::optional<Bytes> left = free_memory();
   rlimit limit{};
-  if (most == kUnlimited || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, most);
+  if (!left || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(left->count));
   ::setrlimit(RLIMIT_DATA, &limit);
 #endif
 }
