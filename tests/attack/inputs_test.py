@@ -9,7 +9,7 @@ import written
 
 
 def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts}
 
 
 class NoInputIsWritten(unittest.TestCase):

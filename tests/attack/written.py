@@ -46,7 +46,7 @@ def make_inputs(folder):
     """Whatever a command may read, in a folder."""
     sample = attacked.ROOT / "traces" / "gpt-a100-gpu-bound.pt.trace.json.gz"
     good(attacked.run("convert", sample, folder / "trace.json", "--steps", "3-5", "--no-cache"))
-    good(attacked.run("predict", folder / "trace.json", "--format", "json", "-o", folder / "prediction.json", "--no-cache"))
+    good(attacked.run("predict", folder / "trace.json", "--with", "amp", "--format", "json", "-o", folder / "prediction.json", "--no-cache"))
     good(attacked.run("check", folder / "trace.json", "--baseline", folder / "baseline.json", "--bless", "--no-cache"))
     for copy in ("after.json", "other.json", "synthetic.json", "cached.json", "named.json", "before.json"):
         shutil.copy(folder / "trace.json", folder / copy)
