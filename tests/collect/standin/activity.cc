@@ -363,9 +363,14 @@ Counts Activity::counts(std::uint32_t kind) const {
 
 void Activity::end() {
   is_over_ = true;
-  const std::lock_guard hold(mutex_);
-  for (const auto& buffer : full_) lost_ += buffer->records;
-  for (const auto& filling : fillings_) {
+  std::vector<Filling*> fillings;
+  {
+    const std::lock_guard hold(mutex_);
+    for (const auto& buffer : full_) lost_ += buffer->records;
+    for (const auto& filling : fillings_) fillings.push_back(filling.get());
+  }
+  for (Filling* filling : fillings) {
+    const std::lock_guard hold(filling->mutex);
     if (filling->buffer != nullptr) lost_ += filling->buffer->records;
   }
   wake_.notify_all();
