@@ -54,36 +54,49 @@ void remove_calls(Graph& graph, const std::vector<TaskId>& calls) {
   for (const TaskId call : calls) graph.remove(call);
 }
 
-std::vector<Nanoseconds> earliest_starts(const Graph& graph) {
+std::vector<TaskId> in_order_of_waits(const Graph& graph) {
   const std::size_t count = graph.task_count();
-  std::vector<Nanoseconds> starts(count, Nanoseconds(0));
   std::vector<std::uint32_t> waits(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
     const auto task = static_cast<TaskId>(i);
     if (!graph.removed(task) && graph.previous(task) != kNoTask) ++waits[i];
   }
   graph.each_dependency([&](const Dependency& wait) { ++waits[index(wait.after)]; });
-  std::vector<TaskId> ready;
+  std::vector<TaskId> order;
+  order.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    if (waits[i] == 0) ready.push_back(static_cast<TaskId>(i));
+    if (waits[i] == 0) order.push_back(static_cast<TaskId>(i));
   }
-  const auto release = [&](TaskId task, Nanoseconds earliest) {
-    starts[index(task)] = std::max(starts[index(task)], earliest);
-    if (--waits[index(task)] == 0) ready.push_back(task);
+  const auto release = [&](TaskId task) {
+    if (--waits[index(task)] == 0) order.push_back(task);
   };
-  for (std::size_t i = 0; i < ready.size(); ++i) {
-    const TaskId task = ready[i];
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const TaskId task = order[i];
+    const TaskId next = graph.removed(task) ? kNoTask : graph.next(task);
+    if (next != kNoTask) release(next);
+    graph.each_dependent(task, [&](const Dependency& wait) { release(wait.after); });
+  }
+  return order;
+}
+
+std::vector<Nanoseconds> earliest_starts(const Graph& graph) {
+  // Until something is known of a task: those in a circle come last.
+  std::vector<Nanoseconds> starts(graph.task_count(), Nanoseconds::max());
+  const std::vector<TaskId> order = in_order_of_waits(graph);
+  for (const TaskId task : order) starts[index(task)] = 0ns;
+  const auto delay = [&](TaskId task, Nanoseconds earliest) {
+    starts[index(task)] = std::max(starts[index(task)], earliest);
+  };
+  for (const TaskId task : order) {
     const bool removed = graph.removed(task);
     const Nanoseconds start = starts[index(task)];
     const Nanoseconds finish = removed ? start : start + graph.task(task).duration;
     const TaskId next = removed ? kNoTask : graph.next(task);
-    if (next != kNoTask) release(next, std::max(start, finish + graph.task(next).gap));
+    if (next != kNoTask) delay(next, std::max(start, finish + graph.task(next).gap));
     graph.each_dependent(task, [&](const Dependency& wait) {
-      release(wait.after, (wait.anchor == Anchor::start ? start : finish) + wait.lag);
+      const Nanoseconds anchor = wait.anchor == Anchor::start ? start : finish;
+      delay(wait.after, std::max(start, anchor + wait.lag));
     });
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (waits[i] > 0) starts[i] = Nanoseconds::max();
   }
   return starts;
 }

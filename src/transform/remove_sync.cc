@@ -153,48 +153,49 @@ class RemoveSync final : public Transform {
         if (launch != kNoTask && !graph.removed(launch)) last[index(launch)] = task;
       }
     }
-    std::map<std::int32_t, std::vector<TaskId>> by_rank;
+    std::vector<TaskId> calls;
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
-      const auto lane = static_cast<LaneId>(i);
-      for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
-        if (last[index(task)] != kNoTask) by_rank[graph.lane(lane).rank].push_back(task);
+      for (TaskId task = graph.first(static_cast<LaneId>(i)); task != kNoTask;
+           task = graph.next(task)) {
+        if (last[index(task)] != kNoTask) calls.push_back(task);
       }
     }
+    std::stable_sort(calls.begin(), calls.end(),
+                     [&](TaskId a, TaskId b) { return starts[index(a)] < starts[index(b)]; });
+    std::map<std::int32_t, std::vector<TaskId>> by_rank;
     std::vector<std::size_t> place(graph.task_count(), 0);
-    for (auto& [rank, calls] : by_rank) {
-      std::stable_sort(calls.begin(), calls.end(),
-                       [&](TaskId a, TaskId b) { return starts[index(a)] < starts[index(b)]; });
-      for (std::size_t i = 0; i < calls.size(); ++i) place[index(calls[i])] = i;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      place[index(calls[i])] = i;
+      by_rank[graph.lane(graph.lane_of(calls[i])).rank].push_back(calls[i]);
     }
-    const std::vector<std::size_t> behind = latest_in_front(graph, launches, place);
+    const std::vector<std::size_t> behind = latest_call_behind(graph, place);
     const NameId why = graph.names().intern("launch queue");
     std::size_t held = 0;
-    for (const auto& [rank, calls] : by_rank) {
-      for (std::size_t i = queue_count(); i < calls.size(); ++i) {
-        const TaskId work = last[index(calls[i - queue_count()])];
-        // Where threads share a stream, its line may be another than that of the calls.
-        if (behind[index(work)] >= i) continue;
-        graph.add(
-            {.before = work, .after = calls[i], .provenance = Provenance::assumed, .why = why});
+    for (const auto& [rank, own] : by_rank) {
+      for (std::size_t i = queue_count(); i < own.size(); ++i) {
+        const TaskId work = last[index(own[i - queue_count()])];
+        // Work may wait for what is launched later: on a stream that threads share, for an event,
+        // or for room on the device. It has left the queue all the same.
+        if (behind[index(work)] >= place[index(own[i])]) continue;
+        graph.add({.before = work, .after = own[i], .provenance = Provenance::assumed, .why = why});
         ++held;
       }
     }
     return held;
   }
 
-  /// Of each task the greatest place of a call that launched it or something in front of it on its
-  /// lane.
-  static std::vector<std::size_t> latest_in_front(const Graph& graph, const Launches& launches,
-                                                  const std::vector<std::size_t>& place) {
-    std::vector<std::size_t> latest(graph.task_count(), 0);
-    for (std::size_t i = 0; i < graph.lane_count(); ++i) {
-      std::size_t so_far = 0;
-      for (TaskId task = graph.first(static_cast<LaneId>(i)); task != kNoTask;
-           task = graph.next(task)) {
-        const TaskId launch = launches.launch_of(task);
-        if (launch != kNoTask) so_far = std::max(so_far, place[index(launch)]);
-        latest[index(task)] = so_far;
-      }
+  /// Of each task the greatest place of a call that it waits for, however indirectly, or that it
+  /// is. Waits that lead from less to more close no circle.
+  static std::vector<std::size_t> latest_call_behind(const Graph& graph,
+                                                     const std::vector<std::size_t>& place) {
+    std::vector<std::size_t> latest = place;
+    for (const TaskId task : in_order_of_waits(graph)) {
+      const auto pass_on = [&](TaskId after) {
+        latest[index(after)] = std::max(latest[index(after)], latest[index(task)]);
+      };
+      const TaskId next = graph.removed(task) ? kNoTask : graph.next(task);
+      if (next != kNoTask) pass_on(next);
+      graph.each_dependent(task, [&](const Dependency& wait) { pass_on(wait.after); });
     }
     return latest;
   }

@@ -64,6 +64,29 @@ stream |...ba|
 )");
 }
 
+// a was launched before b and waits for it all the same, for room on the device: M cannot wait for
+// a's place in the queue.
+TEST(RemoveSync, WorkThatWaitsForALaterLaunchHoldsNoneBack) {
+  EXPECT_EQ(simulated(R"(
+    cpu: K:launch 1, L:launch 1, s:sync 1, M:launch 1
+    x:   a 2
+    y:   b 1
+    z:   c 1
+    K -> c
+    L -> a
+    M -> b
+    c -> s
+    b -> a [inferred "device full"]
+)",
+                      R"({"use": "remove_sync", "queue": 1})"),
+            R"(
+cpu |K.LM...|
+x   |.....aa|
+y   |....b..|
+z   |.c.....|
+)");
+}
+
 TEST(RemoveSync, TheLaunchQueueStillHoldsBack) {
   // Two launches ahead: the third waits for a, the fourth for r.
   EXPECT_EQ(simulated(kReads, R"({"use": "remove_sync", "queue": 2})"), R"(
