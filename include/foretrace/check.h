@@ -109,8 +109,7 @@ struct CheckOptions {
   bool structure_only = false;
   std::optional<Standing> undecided;  ///< What undecided figures are taken for.
   std::string source_root;            ///< Folder that files of annotations are relative to.
-  std::string cache_folder;
-  std::int64_t max_unpacked = 0;  ///< See ImportOptions.
+  ImportOptions reading = {};
 };
 
 /// What becomes the baseline: limits of `old`, where there is one, else the usual ones.

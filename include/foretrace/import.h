@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/trace.h"
+#include "foretrace/trace_part.h"
 
 namespace foretrace {
 
@@ -36,7 +36,8 @@ const std::vector<ImporterEntry>& importers();
 
 struct ImportOptions {
   /// Keep and use a .ftrace copy of files that take long to read, under this folder; empty:
-  /// neither. Keyed by path, size, time of change and version of the importer.
+  /// neither. Keyed by what the file is (its path, size, times and samples of
+  /// its contents) and the version of the importer; nobody else may read it.
   std::string cache_folder = {};
   /// How many bytes one trace may unpack to. 0: 16 GiB and, beyond the first 256 MiB, 200 times its
   /// packed size, which no recording reaches. More is a TraceError.
@@ -44,6 +45,8 @@ struct ImportOptions {
   /// An execution trace of the same run, or a folder of those of its ranks: the traces get the
   /// tensors of their ops from there. Beside the traces of a folder it is found without this.
   std::string execution_trace = {};
+  /// Only this part of each trace is kept. Throws Error where the trace marks no steps.
+  Part part = {};
 };
 
 /// Reads the one trace in `path`, which may name a member of a file that holds several. A folder is

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/ledger_file.h"
 #include "foretrace/pairs_report.h"
@@ -42,8 +43,7 @@ struct PairList {
 PairList read_pairs(const std::string& path, const std::string& folder = {});
 
 struct PairOptions {
-  std::string cache_folder;                             ///< See ImportOptions.
-  std::int64_t max_unpacked = 0;                        ///< See ImportOptions.
+  ImportOptions reading = {};
   std::string ledger_path;                              ///< Of the user's own ledger.
   std::function<void(const std::string&)> begins = {};  ///< Called with the name of each pair.
 };

@@ -12,6 +12,7 @@
 
 #include "foretrace/allocator.h"
 #include "foretrace/graph.h"
+#include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/report.h"
 #include "foretrace/timeline.h"
@@ -41,13 +42,11 @@ nlohmann::json write_scenario(const Scenario& scenario);
 
 struct PredictOptions {
   bool explain = false;
-  bool strict = false;               ///< Notes of severity warning become a TraceError.
-  std::string cache_folder;          ///< See ImportOptions.
-  std::int64_t max_unpacked = 0;     ///< See ImportOptions.
-  std::string execution_trace = {};  ///< See ImportOptions.
-  std::string perfetto_path = {};    ///< Write the predicted timeline there.
-  std::string html_path = {};        ///< Write the report page there.
-  std::string ledger_path = {};      ///< Of the user's own ledger of errors, beside the built-in.
+  bool strict = false;  ///< Notes of severity warning become a TraceError.
+  ImportOptions reading = {};
+  std::string perfetto_path = {};  ///< Write the predicted timeline there.
+  std::string html_path = {};      ///< Write the report page there.
+  std::string ledger_path = {};    ///< Of the user's own ledger of errors, beside the built-in.
 };
 
 /// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is

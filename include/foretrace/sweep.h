@@ -13,19 +13,19 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/sweep_report.h"
 
 namespace foretrace {
 
 struct SweepOptions {
-  std::string trace = {};         ///< In place of that of the scenario.
-  bool intervals = false;         ///< Also how far each answer may be off; takes its time.
-  bool memory = true;             ///< Also peaks of memory.
-  unsigned jobs = 0;              ///< Threads; 0: one for each core.
-  std::string cache_folder = {};  ///< See ImportOptions.
-  std::int64_t max_unpacked = 0;  ///< See ImportOptions.
-  bool share_structures = true;   ///< Otherwise each question is answered alone: the same, slower.
+  std::string trace = {};  ///< In place of that of the scenario.
+  bool intervals = false;  ///< Also how far each answer may be off; takes its time.
+  bool memory = true;      ///< Also peaks of memory.
+  unsigned jobs = 0;       ///< Threads; 0: one for each core.
+  ImportOptions reading = {};
+  bool share_structures = true;  ///< Otherwise each question is answered alone: the same, slower.
 };
 
 class Sweep {

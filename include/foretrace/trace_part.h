@@ -46,4 +46,7 @@ Trace cut(const Trace& trace, Window window);
 /// no such markers; throws Error, with those there are, if one of the two is missing.
 std::optional<Window> window_of_steps(const Trace& trace, StepRange steps);
 
+/// Throws Error if the trace marks no steps and steps are asked for.
+void keep_part(Trace& trace, const Part& part);
+
 }  // namespace foretrace

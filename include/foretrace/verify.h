@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "foretrace/import.h"
 #include "foretrace/verify_report.h"
 
 namespace foretrace {
@@ -14,8 +15,7 @@ struct VerifyOptions {
   /// else from the folder of the prediction.
   std::string trace = {};
   std::string ledger_path = {};  ///< The outcome is added there.
-  std::string cache_folder = {};
-  std::int64_t max_unpacked = 0;  ///< See ImportOptions.
+  ImportOptions reading = {};
 };
 
 /// `prediction_path` is what `predict --format json` wrote. Throws Error if it is not, TraceError

@@ -15,8 +15,7 @@ struct AdviseCommand {
   AdviceQuestion question;
   bool quiet = false;
   FormatOption format{{"text", "json", "markdown", "csv"}, "text"};
-  ExecutionTraceOption execution_trace;
-  CacheOptions cache;
+  ReadingOptions reading;
   OutputOption output;
 
   void add_to(CLI::App& command) {
@@ -52,19 +51,17 @@ struct AdviseCommand {
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
-    execution_trace.add_to(command);
-    cache.add_to(command);
+    reading.add_part_to(command);
+    reading.add_execution_trace_to(command);
+    reading.add_to(command);
   }
 
   void run(Session& session) const {
     format.check();
+    say_if_large(trace, reading.options(), quiet);
     const Advice advice = [&] {
       const Progress progress("advising on " + trace, quiet);
-      return advise(trace, question,
-                    {.cache_folder = cache.chosen(),
-                     .max_unpacked = cache.max_unpacked(),
-                     .execution_trace = execution_trace.path,
-                     .ledger_path = ledger});
+      return advise(trace, question, {.reading = reading.options(), .ledger_path = ledger});
     }();
     output.write(session, [&](std::ostream& out) {
       if (format.chosen == "json") return print_json(to_json(advice), out);

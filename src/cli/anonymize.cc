@@ -30,7 +30,7 @@ struct AnonymizeCommand {
   Anonymization how;
   bool lists_kept = false;
   bool quiet = false;
-  CacheOptions cache;
+  ReadingOptions reading;
 
   void add_to(CLI::App& command) {
     add_trace(command, from);
@@ -52,7 +52,7 @@ struct AnonymizeCommand {
     command.add_flag("--list-kept", lists_kept, "Print every text that was kept");
     part.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress and no summary");
-    cache.add_to(command);
+    reading.add_to(command);
   }
 
   void run(Session& session) const {
@@ -64,8 +64,7 @@ struct AnonymizeCommand {
     AnonymizedTexts texts;
     {
       const Progress progress("anonymizing " + from, quiet);
-      std::vector<Trace> traces =
-          import_all(from, {.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked()});
+      std::vector<Trace> traces = import_all(from, reading.options());
       within(from, [&] { part.apply(traces); });
       for (Trace& trace : traces) trace = anonymize(trace, with, texts);
       for (const Output& output : out.places(from, traces, session))

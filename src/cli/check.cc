@@ -85,7 +85,7 @@ struct CheckCommand {
   bool structure_only = false, bless_it = false, github = false, quiet = false;
   FormatOption format{{}, "text"};
   OutputOption output;
-  CacheOptions cache;
+  ReadingOptions reading;
 
   void add_to(CLI::App& command) {
     add_trace(command, trace);
@@ -122,7 +122,8 @@ struct CheckCommand {
     add_outputs(command);
     command.footer(metrics_help());
     command.add_flag("--quiet", quiet, "Show no progress");
-    cache.add_to(command);
+    reading.add_part_to(command);
+    reading.add_to(command);
   }
 
   static std::string metrics_help() {
@@ -196,7 +197,7 @@ struct CheckCommand {
     if (!source_root.empty() && !fs::is_directory(source_root, none))
       throw Error("--source-root: must be a folder, got '" + source_root + "'");
     chosen.source_root = source_root.empty() ? guessed_source_root() : source_root;
-    chosen.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked();
+    chosen.reading = reading.options();
     return chosen;
   }
 
@@ -205,6 +206,7 @@ struct CheckCommand {
     if (bless_it) session.files.add_outputs({{"--baseline", baseline}});
     const Scenario asked = scenario();
     const CheckOptions chosen = options();
+    say_if_large(trace, chosen.reading, quiet);
     std::error_code none;
     const bool exists = fs::exists(baseline, none);
     if (bless_it) return make_baseline(session, asked, chosen, exists);

@@ -19,25 +19,22 @@ struct ConvertCommand {
   OutputChoice out{.path = {}, .to = {}, .allows_graph = true};
   PartOption part;
   bool quiet = false;
-  ExecutionTraceOption execution_trace;
-  CacheOptions cache;
+  ReadingOptions reading;
 
   void add_to(CLI::App& command) {
     add_trace(command, from);
     out.add_to(command);
     part.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
-    execution_trace.add_to(command);
-    cache.add_to(command);
+    reading.add_execution_trace_to(command);
+    reading.add_to(command);
   }
 
   void run(Session& session) const {
     out.check("convert");
     part.check();
     const Progress progress("converting " + from, quiet);
-    std::vector<Trace> traces = import_all(from, {.cache_folder = cache.chosen(),
-                                                  .max_unpacked = cache.max_unpacked(),
-                                                  .execution_trace = execution_trace.path});
+    std::vector<Trace> traces = import_all(from, reading.options());
     within(from, [&] { part.apply(traces); });
     for (const Output& output : out.places(from, traces, session)) {
       within(from, [&] {

@@ -12,7 +12,7 @@ struct DiffCommand {
   std::string before, after;
   bool quiet = false;
   FormatOption format{{"text", "json", "markdown", "csv"}, "text"};
-  CacheOptions cache;
+  ReadingOptions reading;
   OutputOption output;
 
   void add_to(CLI::App& command) {
@@ -22,15 +22,14 @@ struct DiffCommand {
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
-    cache.add_to(command);
+    reading.add_to(command);
   }
 
   void run(Session& session) const {
     format.check();
     const DiffReport report = [&] {
       const Progress progress("comparing " + before + " with " + after, quiet);
-      return diff(before, after,
-                  {.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked()});
+      return diff(before, after, reading.options());
     }();
     output.write(session, [&](std::ostream& out) {
       if (format.chosen == "json") return print_json(to_json(report), out);

@@ -102,21 +102,18 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
 
 struct DoctorCommand {
   std::string trace;
-  ExecutionTraceOption execution_trace;
   AnswerOptions options;
 
   void add_to(CLI::App& command) {
     add_trace(command, trace);
-    execution_trace.add_to(command);
+    options.reading.add_part_to(command);
+    options.reading.add_execution_trace_to(command);
     options.add_to(command);
   }
 
   std::vector<Diagnosis> diagnose_all() const {
     const Progress progress("examining " + trace, options.quiet);
-    const std::vector<Trace> traces =
-        import_all(trace, {.cache_folder = options.cache.chosen(),
-                           .max_unpacked = options.cache.max_unpacked(),
-                           .execution_trace = execution_trace.path});
+    const std::vector<Trace> traces = import_all(trace, options.reading.options());
     std::vector<Diagnosis> all;
     for (const Trace& one : traces) {
       all.push_back(diagnose(one, static_cast<std::int64_t>(traces.size()) >= one.world_size));

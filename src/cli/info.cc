@@ -9,12 +9,12 @@ namespace {
 
 struct InfoCommand {
   std::string trace;
-  ExecutionTraceOption execution_trace;
   AnswerOptions options;
 
   void add_to(CLI::App& command) {
     add_trace(command, trace);
-    execution_trace.add_to(command);
+    options.reading.add_part_to(command);
+    options.reading.add_execution_trace_to(command);
     options.add_to(command);
   }
 
@@ -22,9 +22,7 @@ struct InfoCommand {
     options.format.check();
     const std::vector<Trace> traces = [&] {
       const Progress progress("reading " + trace, options.quiet);
-      return import_all(trace, {.cache_folder = options.cache.chosen(),
-                                .max_unpacked = options.cache.max_unpacked(),
-                                .execution_trace = execution_trace.path});
+      return import_all(trace, options.reading.options());
     }();
     options.output.write(session, [&](std::ostream& out) {
       if (options.format.chosen == "json") return print(traces, out);

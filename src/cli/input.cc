@@ -18,11 +18,10 @@ Nanoseconds replayed_step(const Graph& graph) {
 }
 
 /// Of the ranks of a job the one with the longest step: that is what the others wait for.
-Inference slowest_rank(const std::string& path, const CacheOptions& cache) {
+Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
   std::optional<Inference> slowest;
   Nanoseconds longest{-1};
-  for (const Trace& trace :
-       import_all(path, {.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked()})) {
+  for (const Trace& trace : import_all(path, reading)) {
     if (is_snapshot(trace))
       throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
     Inference inference = within(path, [&] { return infer(trace); });
@@ -70,6 +69,7 @@ struct InputCommand {
         .add_option("--cache-policy", policy,
                     "How it was cached: minio, page_cache or lru (help transform loader)")
         ->check(CLI::IsMember({"minio", "page_cache", "lru"}));
+    options.reading.add_part_to(command);
     options.add_to(command);
   }
 
@@ -86,7 +86,10 @@ struct InputCommand {
   }
 
   InputReport examine_input() const {
-    Inference inference = slowest_rank(trace, options.cache);
+    ImportOptions reading = options.reading.options();
+    say_if_large(trace, reading, options.quiet);
+    Inference inference = slowest_rank(trace, reading);
+    reading.part = {};  // The other traces have steps of their own.
     InputReport report;
     report.stalls = input_stalls(inference.graph, inference.recorded);
     report.notes = inference.notes;
@@ -100,7 +103,7 @@ struct InputCommand {
     take_away(inference.graph, report);
     const auto step_of = [&](const std::string& path) -> std::optional<Nanoseconds> {
       if (path.empty()) return std::nullopt;
-      const Inference other = slowest_rank(path, options.cache);
+      const Inference other = slowest_rank(path, reading);
       return step_times(other.graph, other.recorded).step_time;
     };
     report.synthetic = step_of(synthetic);

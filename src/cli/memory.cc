@@ -146,8 +146,7 @@ struct MemoryCommand {
   AllocatorOption allocator;
   FormatOption format{{"text", "json", "csv"}, "text"};
   OutputOption output, html;
-  ExecutionTraceOption execution_trace;
-  CacheOptions cache;
+  ReadingOptions reading;
   bool quiet = false;
   const CLI::App* app = nullptr;
 
@@ -176,8 +175,9 @@ struct MemoryCommand {
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
-    execution_trace.add_to(command);
-    cache.add_to(command);
+    reading.add_part_to(command);
+    reading.add_execution_trace_to(command);
+    reading.add_to(command);
   }
 
   void read_bandwidth() {
@@ -200,13 +200,11 @@ struct MemoryCommand {
     read_bandwidth();
     AllocatorSettings settings;
     allocator.set(settings);
+    say_if_large(trace, reading.options(), quiet);
     Rank shown;
     const MemoryReport report = [&] {
       const Progress progress("examining " + trace, quiet);
-      const std::vector<Trace> traces =
-          import_all(trace, {.cache_folder = cache.chosen(),
-                             .max_unpacked = cache.max_unpacked(),
-                             .execution_trace = execution_trace.path});
+      const std::vector<Trace> traces = import_all(trace, reading.options());
       return describe(traces, settings, shown);
     }();
     if (!html.path.empty()) {

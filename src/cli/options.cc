@@ -1,5 +1,7 @@
 #include "cli/options.h"
 
+#include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -8,41 +10,80 @@
 #include "foretrace/units.h"
 
 namespace foretrace {
+namespace {
 
-void CacheOptions::add_to(CLI::App& command) {
-  command.add_flag("--no-cache", off,
+namespace fs = std::filesystem;
+
+/// What a record of a recording takes, roughly: bytes of JSON, packed and not, and memory and time
+/// until there is an answer. Measured on recordings of launches, ops and kernels.
+constexpr std::int64_t kPackedRecord = 15, kPlainRecord = 200, kMemoryOfRecord = 550;
+constexpr Nanoseconds kTimeOfRecord{4000};
+/// Fewer records are read and answered within half a minute.
+constexpr std::int64_t kManyRecords = 5'000'000;
+
+/// Judged by the size of a file, or of the files in a folder.
+std::int64_t likely_records(const std::string& path) {
+  const auto of_file = [](const fs::path& file) {
+    std::error_code ignored;
+    const std::uintmax_t size = fs::file_size(file, ignored);
+    if (ignored) return std::int64_t{0};
+    const std::string ending = file.extension().string();
+    const bool packed = ending == ".gz" || ending == ".zst" || ending == ".tgz" ||
+                        ending == ".zip" || ending == ".xz" || ending == ".ftrace";
+    return static_cast<std::int64_t>(size) / (packed ? kPackedRecord : kPlainRecord);
+  };
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return of_file(path);
+  std::int64_t records = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored))
+    records = std::max(records, of_file(entry.path()));
+  return records;
+}
+
+}  // namespace
+
+void ReadingOptions::add_to(CLI::App& command) {
+  command.add_flag("--no-cache", no_cache_,
                    "Neither use nor keep copies of traces that are slow to read");
   command
-      .add_option("--cache-dir", folder,
+      .add_option("--cache-dir", cache_folder_,
                   "Where to keep such copies instead of foretrace in $XDG_CACHE_HOME or ~/.cache")
       ->type_name("FOLDER");
   command
-      .add_option("--max-unpacked", most_unpacked,
+      .add_option("--max-unpacked", max_unpacked_,
                   "Refuse a packed trace that unpacks to more (default: 16GiB, or, beyond 256MiB, "
                   "200 times its size)")
       ->type_name("SIZE");
 }
 
-std::int64_t CacheOptions::max_unpacked() const {
-  if (most_unpacked.empty()) return 0;
-  return within("--max-unpacked", [&] {
-    const Bytes most = parse_bytes(most_unpacked);
-    if (most.count < 1) throw Error("must be more than nothing, got " + most_unpacked);
-    return most.count;
-  });
-}
-
-std::string CacheOptions::chosen() const {
-  if (off) return {};
-  return folder.empty() ? default_cache_folder() : folder;
-}
-
-void ExecutionTraceOption::add_to(CLI::App& command) {
+void ReadingOptions::add_execution_trace_to(CLI::App& command) {
   command
-      .add_option("--execution-trace", path,
+      .add_option("--execution-trace", execution_trace_,
                   "PyTorch's execution trace of the same run, or a folder with those of all ranks: "
                   "tells what each op reads and writes")
       ->type_name("FILE");
+}
+
+ImportOptions ReadingOptions::options() const {
+  ImportOptions options{.execution_trace = execution_trace_, .part = part_.part()};
+  if (!no_cache_)
+    options.cache_folder = cache_folder_.empty() ? default_cache_folder() : cache_folder_;
+  if (max_unpacked_.empty()) return options;
+  options.max_unpacked = within("--max-unpacked", [&] {
+    const Bytes most = parse_bytes(max_unpacked_);
+    if (most.count < 1) throw Error("must be more than nothing, got " + max_unpacked_);
+    return most.count;
+  });
+  return options;
+}
+
+void say_if_large(const std::string& path, const ImportOptions& reading, bool quiet) {
+  const std::int64_t records = likely_records(path);
+  if (quiet || !reading.part.is_all() || records < kManyRecords) return;
+  std::cerr << "foretrace: " << shown(path) << " is large: this may take up to "
+            << to_text(kTimeOfRecord * records) << " and "
+            << to_text(Bytes{records * kMemoryOfRecord})
+            << " of memory; --steps 3-5 or --window 0s-2s answers from a part of it\n";
 }
 
 void OutputOption::add_to(CLI::App& command) {
@@ -81,7 +122,7 @@ void AnswerOptions::add_to(CLI::App& command) {
   format.add_to(command);
   command.add_flag("--quiet", quiet, "Show no progress");
   output.add_to(command);
-  cache.add_to(command);
+  reading.add_to(command);
 }
 
 void add_trace(CLI::App& command, std::string& trace) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/part.h"
 #include "foretrace/import.h"
 
 namespace foretrace {
@@ -27,23 +28,27 @@ void add_command(CLI::App& command, Session& session) {
   });
 }
 
-/// How traces are read: --no-cache, --cache-dir and --max-unpacked.
-struct CacheOptions {
-  bool off = false;
-  std::string folder;
-  std::string most_unpacked;
+/// How traces are read: --no-cache, --cache-dir and --max-unpacked, and what else a command takes.
+class ReadingOptions {
+ public:
   void add_to(CLI::App& command);
-  /// Where to keep copies of slow traces; empty: nowhere.
-  std::string chosen() const;
-  /// As in ImportOptions. Throws Error if it is no size.
-  std::int64_t max_unpacked() const;
+  /// --execution-trace.
+  void add_execution_trace_to(CLI::App& command);
+  /// --steps and --window.
+  void add_part_to(CLI::App& command) { part_.add_to(command); }
+
+  /// Throws Error on what is no size or no range.
+  ImportOptions options() const;
+
+ private:
+  bool no_cache_ = false;
+  std::string cache_folder_, max_unpacked_, execution_trace_;
+  PartOption part_;
 };
 
-/// --execution-trace.
-struct ExecutionTraceOption {
-  std::string path;
-  void add_to(CLI::App& command);
-};
+/// Says on stderr what a large recording will take, and how to ask about a part of it, before it is
+/// read; nothing if only a part is asked for.
+void say_if_large(const std::string& path, const ImportOptions& reading, bool quiet);
 
 /// --output: results go to a file instead of standard output.
 struct OutputOption {
@@ -68,7 +73,7 @@ struct FormatOption {
 struct AnswerOptions {
   bool quiet = false;
   FormatOption format{{"text", "json"}, "text"};
-  CacheOptions cache;
+  ReadingOptions reading;
   OutputOption output;
   void add_to(CLI::App& command);
 };

@@ -20,8 +20,7 @@ struct PredictCommand {
   AllocatorOption allocator;
   bool explain = false, strict = false, quiet = false;
   FormatOption format;
-  ExecutionTraceOption execution_trace;
-  CacheOptions cache;
+  ReadingOptions reading;
   OutputOption output, perfetto, html;
 
   void add_to(CLI::App& command) {
@@ -67,8 +66,9 @@ struct PredictCommand {
     command.add_flag("--strict", strict, "Refuse a trace that gives rise to warnings");
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
-    execution_trace.add_to(command);
-    cache.add_to(command);
+    reading.add_part_to(command);
+    reading.add_execution_trace_to(command);
+    reading.add_to(command);
   }
 
   Scenario scenario() const {
@@ -97,6 +97,7 @@ struct PredictCommand {
   void run(Session& session) {
     if (!format.chosen.empty()) format.check();
     const Scenario asked = scenario();
+    say_if_large(asked.trace, reading.options(), quiet);
     if (!vary_text.empty()) return run_curve(session, asked);
     if (!question.until.empty()) throw Error("--until: needs --vary, which says what to change");
     const Prediction prediction = [&] {
@@ -104,9 +105,7 @@ struct PredictCommand {
       return predict(asked.trace, asked,
                      {.explain = explain,
                       .strict = strict,
-                      .cache_folder = cache.chosen(),
-                      .max_unpacked = cache.max_unpacked(),
-                      .execution_trace = execution_trace.path,
+                      .reading = reading.options(),
                       .perfetto_path = perfetto.path,
                       .html_path = html.path,
                       .ledger_path = ledger});
@@ -130,10 +129,7 @@ struct PredictCommand {
     const Curve curve = [&] {
       const Progress progress("predicting " + asked.trace, quiet);
       return vary(asked.trace, asked, question,
-                  {.cache_folder = cache.chosen(),
-                   .max_unpacked = cache.max_unpacked(),
-                   .execution_trace = execution_trace.path,
-                   .ledger_path = ledger});
+                  {.reading = reading.options(), .ledger_path = ledger});
     }();
     output.write(session, [&](std::ostream& out) {
       for (const std::string& name : chosen_reports(asked)) write_curve(name, curve, out);

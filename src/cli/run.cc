@@ -127,8 +127,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     err << "foretrace: " << shown(error.what()) << '\n';
     return kWrongUse;
   } catch (const std::bad_alloc&) {
-    err << "foretrace: out of memory\n";
-    return kBug;
+    err << "foretrace: the trace needs more memory than there is; --steps or --window takes a part "
+           "of it\n";
+    return kUnusableTrace;
   } catch (const std::exception& error) {
     err << "foretrace: a bug, please report it: " << shown(error.what()) << '\n';
     return kBug;

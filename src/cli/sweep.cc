@@ -63,7 +63,7 @@ struct SweepCommand {
   bool fresh = false, no_memory = false, quiet = false;
   FormatOption summary{{"text", "json", "markdown"}, "text"};
   OutputOption output, html;
-  CacheOptions cache;
+  ReadingOptions reading;
   CLI::App* app = nullptr;
 
   void add_to(CLI::App& command) {
@@ -99,7 +99,7 @@ struct SweepCommand {
     command.add_flag("--no-memory", no_memory,
                      "Leave out peaks of memory, which take their time where they are known");
     command.add_flag("--quiet", quiet, "Show no progress");
-    cache.add_to(command);
+    reading.add_to(command);
   }
 
   void run(Session& session) {
@@ -112,7 +112,7 @@ struct SweepCommand {
     if (fresh && output.path.empty()) throw Error("--fresh: needs --output");
     add_files(session, shard, form);
     options.memory = !no_memory;
-    options.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked();
+    options.reading = reading.options();
     const Sweep sweep = [&] {
       const Progress progress("reading what " + scenario + " asks about", quiet);
       return Sweep(scenario, options);

@@ -182,9 +182,8 @@ struct ValidateCommand {
     if (!against.empty()) throw Error("--against: needs a TRACE to compare with");
     const PairsReport report = [&] {
       const Progress progress("comparing pairs", options.quiet);
-      return compare_pairs(pair_lists(), {.cache_folder = options.cache.chosen(),
-                                          .max_unpacked = options.cache.max_unpacked(),
-                                          .ledger_path = ledger});
+      return compare_pairs(pair_lists(),
+                           {.reading = options.reading.options(), .ledger_path = ledger});
     }();
     options.output.write(session, [&](std::ostream& out) {
       if (options.format.chosen == "json") return print_json(to_json(report), out);
@@ -198,8 +197,7 @@ struct ValidateCommand {
     const Progress progress("validating " + path, options.quiet);
     std::vector<Row> rows;
     std::optional<Inference> other;
-    const ImportOptions reading{.cache_folder = options.cache.chosen(),
-                                .max_unpacked = options.cache.max_unpacked()};
+    const ImportOptions reading = options.reading.options();
     if (!against.empty()) {
       const Trace trace = import_trace(against, reading);
       other = within(against, [&] { return infer(trace); });

@@ -13,7 +13,7 @@ struct VerifyCommand {
   VerifyOptions options;
   bool quiet = false;
   FormatOption format{{"text", "json", "markdown"}, "text"};
-  CacheOptions cache;
+  ReadingOptions reading;
   OutputOption output;
 
   void add_to(CLI::App& command) {
@@ -32,7 +32,7 @@ struct VerifyCommand {
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
-    cache.add_to(command);
+    reading.add_to(command);
     command.footer(
         "Ends with 0 if the measured step time lies in the interval of the prediction, with 1 if "
         "it does not, and with 4 if it does not but some of the measured steps do.");
@@ -40,7 +40,7 @@ struct VerifyCommand {
 
   void run(Session& session) {
     format.check();
-    options.cache_folder = cache.chosen(), .max_unpacked = cache.max_unpacked();
+    options.reading = reading.options();
     const Verification result = [&] {
       const Progress progress("verifying " + prediction, quiet);
       return verify(prediction, measured, options);

@@ -138,12 +138,12 @@ class LeaveSignalsToProgram {
       sigaction(kSignals[i], &before_[i], nullptr);
   }
 
-  /// Those that had their default meaning have it in the program.
+  /// Those that were not ignored have their default meaning in the program; handlers are ours.
   sigset_t defaults() const {
     sigset_t set;
     sigemptyset(&set);
     for (std::size_t i = 0; i < std::size(kSignals); ++i) {
-      if (before_[i].sa_handler == SIG_DFL) sigaddset(&set, kSignals[i]);
+      if (before_[i].sa_handler != SIG_IGN) sigaddset(&set, kSignals[i]);
     }
     return set;
   }

@@ -143,7 +143,6 @@ bool ArchiveReader::next() {
     archive_entry* entry = nullptr;
     const int code = archive_read_next_header(reader_.get(), &entry);
     if (code == ARCHIVE_EOF) break;
-    if (code == ARCHIVE_RETRY) continue;
     if (code != ARCHIVE_OK && code != ARCHIVE_WARN) {
       note_damage();
       break;

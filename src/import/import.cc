@@ -99,18 +99,14 @@ Trace import_one(const TraceFile& file, const ImportOptions& options) {
 }
 
 Trace import_trace(const std::string& path, const ImportOptions& options) {
-  if (!options.execution_trace.empty()) {
-    ImportOptions alone = options;
-    alone.execution_trace.clear();
-    std::vector<Trace> one;
-    one.push_back(import_trace(path, alone));
-    link_given_execution_trace(one, options);
-    return std::move(one[0]);
-  }
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw TraceError(path + ": must be one trace, but is a folder");
-  return import_one(named_file(path, options.max_unpacked), options);
+  std::vector<Trace> one;
+  one.push_back(import_one(named_file(path, options.max_unpacked), options));
+  if (!options.execution_trace.empty()) link_given_execution_trace(one, options);
+  within(path, [&] { keep_part(one[0], options.part); });
+  return std::move(one[0]);
 }
 
 }  // namespace foretrace

@@ -149,16 +149,7 @@ void complete_world_size(std::vector<Trace>& traces) {
     trace.world_size = std::max({trace.world_size, size, *ranks.rbegin() + 1});
 }
 
-}  // namespace
-
-std::vector<Trace> import_all(const std::string& path, const ImportOptions& options) {
-  if (!options.execution_trace.empty()) {
-    ImportOptions alone = options;
-    alone.execution_trace.clear();
-    std::vector<Trace> traces = import_all(path, alone);
-    link_given_execution_trace(traces, options);
-    return traces;
-  }
+std::vector<Trace> import_whole(const std::string& path, const ImportOptions& options) {
   Found found;
   try {
     read_path(path, options, found);
@@ -179,6 +170,20 @@ std::vector<Trace> import_all(const std::string& path, const ImportOptions& opti
   if (found.traces.size() > 1) complete_world_size(found.traces);
   found.traces[0].notes.merge(found.notes);
   return std::move(found.traces);
+}
+
+}  // namespace
+
+std::vector<Trace> import_all(const std::string& path, const ImportOptions& options) {
+  ImportOptions whole = options;
+  whole.part = {};
+  whole.execution_trace.clear();
+  std::vector<Trace> traces = import_whole(path, whole);
+  if (!options.execution_trace.empty()) link_given_execution_trace(traces, options);
+  within(path, [&] {
+    for (Trace& trace : traces) keep_part(trace, options.part);
+  });
+  return traces;
 }
 
 }  // namespace foretrace

@@ -38,17 +38,19 @@ struct Asked {
 struct How {
   bool cache = true, strict = false;
   std::int64_t max_unpacked = 0;
-  std::string html, perfetto, ledger, execution_trace;
+  std::string html, perfetto, ledger, execution_trace, steps, window;
 
-  std::string cache_folder() const { return cache ? default_cache_folder() : ""; }
   ImportOptions reading() const {
-    return {.cache_folder = cache_folder(), .max_unpacked = max_unpacked};
+    ImportOptions options{.max_unpacked = max_unpacked, .execution_trace = execution_trace};
+    if (cache) options.cache_folder = default_cache_folder();
+    if (!steps.empty()) options.part.steps = within("steps", [&] { return parse_steps(steps); });
+    if (!window.empty())
+      options.part.window = within("window", [&] { return parse_window(window); });
+    return options;
   }
   PredictOptions options() const {
     return {.strict = strict,
-            .cache_folder = cache_folder(),
-            .max_unpacked = max_unpacked,
-            .execution_trace = execution_trace,
+            .reading = reading(),
             .perfetto_path = perfetto,
             .html_path = html,
             .ledger_path = ledger};
@@ -99,8 +101,7 @@ std::string check_text(const Asked& asked, const How& how, const std::string& ba
   const Scenario scenario = scenario_of(asked);
   CheckOptions options;
   options.structure_only = structure_only;
-  options.cache_folder = how.cache_folder();
-  options.max_unpacked = how.max_unpacked;
+  options.reading = how.reading();
   for (const std::string& text : limits) {
     auto [name, limit] = parse_named_limit(text);
     options.fail.insert_or_assign(std::move(name), std::move(limit));
@@ -139,8 +140,7 @@ std::vector<Inference> ranks_of(const std::string& path, const How& how) {
 
 /// A file may ask about several traces; what is given as a dictionary asks about one.
 Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
-  options.cache_folder = how.cache_folder();
-  options.max_unpacked = how.max_unpacked;
+  options.reading = how.reading();
   if (!asked.scenario_file.empty()) {
     options.trace = asked.trace;
     return Sweep(asked.scenario_file, options);
@@ -208,7 +208,9 @@ PYBIND11_MODULE(_foretrace, module) {
       .def_readwrite("html", &How::html)
       .def_readwrite("perfetto", &How::perfetto)
       .def_readwrite("ledger", &How::ledger)
-      .def_readwrite("execution_trace", &How::execution_trace);
+      .def_readwrite("execution_trace", &How::execution_trace)
+      .def_readwrite("steps", &How::steps)
+      .def_readwrite("window", &How::window);
 
   module.def("predict", [](const Asked& asked, const How& how) {
     return unlocked([&] { return predict_text(asked, how); });
@@ -237,11 +239,9 @@ PYBIND11_MODULE(_foretrace, module) {
   module.def("verify", [](const std::string& prediction, const std::string& measured,
                           const How& how, const std::string& trace) {
     return unlocked([&] {
-      return text_of(to_json(verify(prediction, measured,
-                                    {.trace = trace,
-                                     .ledger_path = how.ledger,
-                                     .cache_folder = how.cache_folder(),
-                                     .max_unpacked = how.max_unpacked})));
+      return text_of(
+          to_json(verify(prediction, measured,
+                         {.trace = trace, .ledger_path = how.ledger, .reading = how.reading()})));
     });
   });
   module.def("check", [](const Asked& asked, const How& how, const std::string& baseline,
@@ -252,9 +252,7 @@ PYBIND11_MODULE(_foretrace, module) {
     return unlocked([&] {
       const Scenario scenario = scenario_of(asked);
       CheckOptions options;
-      options.cache_folder = how.cache_folder();
-      options.max_unpacked = how.max_unpacked;
-      options.max_unpacked = how.max_unpacked;
+      options.reading = how.reading();
       return write_baseline(bless(scenario.trace, scenario, options));
     });
   });

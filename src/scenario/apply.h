@@ -17,7 +17,9 @@ namespace foretrace {
 /// Graphs of the traces that transforms learn from, by path; each is read once.
 class Donors {
  public:
-  explicit Donors(ImportOptions how) : how_(std::move(how)) {}
+  /// Whole traces, whatever part of its own the question is about.
+  explicit Donors(const ImportOptions& how)
+      : how_{.cache_folder = how.cache_folder, .max_unpacked = how.max_unpacked} {}
   /// Lets those transforms of the scenario learn that ask for a donor. Throws Error with the place.
   void teach(const Scenario& scenario);
 

@@ -329,12 +329,8 @@ void finish(const Answer& answer, const PredictOptions& options) {
 
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {
-  const std::vector<Trace> traces =
-      import_all(trace_path, {.cache_folder = options.cache_folder,
-                              .max_unpacked = options.max_unpacked,
-                              .execution_trace = options.execution_trace});
-  Donors({.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked})
-      .teach(scenario);
+  const std::vector<Trace> traces = import_all(trace_path, options.reading);
+  Donors(options.reading).teach(scenario);
   Answer answer = slowest(traces, trace_path, scenario, options);
   answer.prediction.inputs = input_files(trace_path, traces);
   finish(answer, options);
@@ -343,8 +339,7 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options) {
-  Donors({.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked})
-      .teach(scenario);
+  Donors(options.reading).teach(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Answer result = answer(inference, scenario, options);
   set_interval(inference, own, result);

@@ -36,7 +36,7 @@ class Varied {
         json_(write_scenario(scenario)),
         setting_(within("--vary", [&] { return SettingPath(question.setting, json_); })),
         until_(question.until),
-        donors_({.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked}) {
+        donors_(options.reading) {
     within("--vary " + question.setting, [&] {
       const Json now = setting_.value(json_);
       values_ = read_values(question.values, !now.is_number_float() && !now.is_string());
@@ -218,10 +218,7 @@ Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const 
 
 Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  const std::vector<Trace> traces =
-      import_all(trace_path, {.cache_folder = options.cache_folder,
-                              .max_unpacked = options.max_unpacked,
-                              .execution_trace = options.execution_trace});
+  const std::vector<Trace> traces = import_all(trace_path, options.reading);
   const std::vector<Inference> ranks = infer_all(traces, trace_path);
   Curve curve = vary(ranks, scenario, question, options);
   curve.has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);

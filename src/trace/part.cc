@@ -254,4 +254,19 @@ std::optional<Window> window_of_steps(const Trace& trace, StepRange wanted) {
   return Window{steps[wanted.first].begin_ns, steps[wanted.last].end_ns};
 }
 
+void keep_part(Trace& trace, const Part& part) {
+  if (part.window) trace = within("--window", [&] { return cut(trace, *part.window); });
+  if (!part.steps) return;
+  const auto window = within("--steps", [&] {
+    const auto marked = window_of_steps(trace, *part.steps);
+    if (!marked) {
+      throw Error(
+          "must be steps that the trace marks, but it marks none; take a part of it by its time "
+          "with --window, or find its steps with convert --steps");
+    }
+    return *marked;
+  });
+  trace = cut(trace, window);
+}
+
 }  // namespace foretrace

@@ -13,9 +13,6 @@
 
 namespace foretrace {
 
-/// Whether the reports show control characters of names as visible text.
-constexpr bool kNamesAreShown = false;
-
 inline void require_of_answer(bool holds, const char* what, std::string_view answer) {
   if (holds) return;
   std::fprintf(stderr, "%s:\n%.*s\n", what, static_cast<int>(answer.size()), answer.data());
@@ -51,7 +48,6 @@ inline bool commands_a_runner(std::string_view text) {
 }
 
 inline void require_plain(std::string_view text) {
-  if (!kNamesAreShown) return;
   require_of_answer(!has_control(text), "a control character", text);
   require_of_answer(!commands_a_runner(text), "a command to a runner", text);
 }

@@ -21,6 +21,7 @@
 #include "foretrace/memory_report.h"
 #include "foretrace/pairs_report.h"
 #include "foretrace/scenario.h"
+#include "foretrace/shown.h"
 #include "foretrace/simulate.h"
 #include "foretrace/sweep.h"
 #include "foretrace/verify.h"
@@ -51,7 +52,10 @@ std::string folder_of_this_process() {
 template <class Write>
 std::string written(const Write& write) {
   std::ostringstream out;
-  write(out);
+  {
+    const ShownOn wall(out);  // As around every answer of the program.
+    write(out);
+  }
   return std::move(out).str();
 }
 
@@ -80,7 +84,7 @@ void check_trace(const Job& job, Supply&) {
   require_plain(written([&](std::ostream& out) { write_info(job.before, out); }));
   require_json(json_text(describe_trace(job.before)));
   for (const Finding& finding : examine(job.before)) {
-    if (kNamesAreShown) require_plain(finding.what + "\n" + finding.cost + "\n" + finding.fix);
+    require_plain(shown_answer(finding.what + "\n" + finding.cost + "\n" + finding.fix));
   }
 }
 
@@ -102,7 +106,7 @@ void check_curve(const Job& job, Supply& supply) {
       nlohmann::json::parse(R"({"transforms": [{"use": "scale", "where": {"kind": "kernel"}}]})"));
   std::vector<Inference> ranks;
   ranks.push_back(infer(job.before));
-  Curve curve = vary(ranks, scenario, {.setting = "scale.factor", .values = "0.5,1"});
+  Curve curve = vary(ranks, scenario, {.setting = "scale.factor", .values = "0.5,1", .until = {}});
   curve.inputs = {{hostile_text(supply, "job.json.gz"), "kineto", "ab12"}};
   check_json(curve);
   require_plain(written([&](std::ostream& out) { write_curve_text(curve, out); }));
@@ -123,7 +127,8 @@ void check_memory(const Job& job, Supply& supply) {
 }
 
 void check_advice(const Job& job, Supply& supply) {
-  const AdviceQuestion question{.only = {"amp", "remove_sync"}};
+  AdviceQuestion question;
+  question.only = {"amp", "remove_sync"};
   Advice advice = advise(job.was, question);
   advice.inputs = {{hostile_text(supply, "job.json.gz"), "kineto", "ab12"}};
   check_json(advice);
@@ -157,7 +162,7 @@ void check_gate(const Job& job, Supply& supply) {
     if (form.name == "json" || form.name.starts_with("bench")) require_json(text);
     if (form.name == "junit") require_no_forged_markup(text);
     // Commands of its own are what it is for; others are none of its.
-    if (form.name != "github" || !kNamesAreShown) continue;
+    if (form.name != "github") continue;
     require_of_answer(!has_control(text), "a control character", text);
     require_of_answer(text.find("\n::stop-commands") == text.npos, "a forged command", text);
   }
@@ -232,6 +237,7 @@ constexpr Check kChecks[] = {check_trace,  check_prediction, check_curve, check_
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::string folder = folder_of_this_process();
   Supply supply(data, size);

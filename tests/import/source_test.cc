@@ -184,7 +184,7 @@ TEST(Archive, MembersThatMayBeMissingAreNoticed) {
     EXPECT_EQ(damage_of(bytes.substr(0, size)), "the archive ends in the middle") << size;
   std::string wrong = bytes;
   wrong[1024] ^= 1;  // In the name of the second: its checksum is that of another.
-  EXPECT_EQ(damage_of(wrong), "the archive ends in the middle");
+  EXPECT_EQ(damage_of(wrong), "the archive is damaged");
 }
 
 TEST(Archive, AMissingMemberIsSaidOfTheTracesThatAreThere) {

@@ -107,14 +107,24 @@ TEST(MemoryCheck, TakesRecordsThatMakeNoSense) {
   EXPECT_TRUE(check_memory(recorded({{512, 4096, -1, -1}})).empty());
 }
 
+/// Whether all that the allocator holds in the end was asked for while it was recorded.
+bool has_whole_history(const Trace& trace) {
+  std::int64_t held = 0;
+  for (const MemoryRecord& record : trace.memory) held -= reserved_change(record);
+  for (const MemorySegment& segment : trace.segments) held += segment.bytes;
+  return held == 0;
+}
+
 TEST(MemoryCheckCorpus, SnapshotsOfAWholeHistoryAreReplayedToTheAddress) {
   for (const std::string& path : corpus_files({".pickle"})) {
     SCOPED_TRACE(path);
-    for (const MemoryCheck& check : check_memory(import_trace(path))) {
+    const Trace trace = import_trace(path);
+    for (const MemoryCheck& check : check_memory(trace)) {
+      EXPECT_EQ(check.warm.same_address, check.warm.compared_addresses);
+      if (!has_whole_history(trace)) continue;
       EXPECT_EQ(check.cold.allocated.most, Bytes{});
       EXPECT_EQ(check.cold.reserved.most, Bytes{});
       EXPECT_EQ(check.cold.same_address, check.cold.compared_addresses);
-      EXPECT_EQ(check.warm.same_address, check.warm.compared_addresses);
     }
   }
 }

@@ -113,7 +113,7 @@ TEST(Ftrace, PadsAFileThatCompressesTooWell) {
 TEST(Ftrace, LeavesNothingBehindWhereItCannotWrite) {
   const ScratchFile file;
   const std::string path = file.folder() + "/missing/x.ftrace";
-  EXPECT_THROW(write_ftrace(Trace{}, path), TraceError);
+  EXPECT_THROW(write_ftrace(Trace{}, path), Error);
   EXPECT_TRUE(std::filesystem::is_empty(file.folder()));
 }
 

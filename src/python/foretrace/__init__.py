@@ -43,9 +43,10 @@ def _asked(trace, steps, scenario, machine, memory):
     return asked
 
 
-def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0):
+def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0, steps="", window=""):
     how = _foretrace.How()
     how.cache, how.strict, how.max_unpacked = cache, strict, max_unpacked
+    how.steps, how.window = str(steps), window
     for name, path in (("html", html), ("perfetto", perfetto), ("ledger", ledger), ("execution_trace", execution_trace)):
         setattr(how, name, _os.fspath(path) if path is not None else "")
     return how
@@ -71,7 +72,7 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, **how):
     scenario   the path of a scenario file, or its content as a dictionary
     machine    name or file of a device to predict for
     memory     {"limit": "16GB", ...}: the allocator of the predicted job
-    how        cache, strict, html, perfetto, ledger, execution_trace, max_unpacked (in bytes): as the options of the same names
+    how        cache, strict, html, perfetto, ledger, execution_trace, max_unpacked (in bytes), steps, window: as the options of the same names
     """
     return _json.loads(_foretrace.predict(_asked(trace, steps, scenario, machine, memory), _how(**how)))
 

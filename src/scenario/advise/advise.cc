@@ -204,9 +204,7 @@ Advice advise(const Inference& inference, const AdviceQuestion& question,
 Advice advise(const std::string& trace_path, const AdviceQuestion& question,
               const PredictOptions& options) {
   check_question(question);
-  std::vector<Trace> traces = import_all(trace_path, {.cache_folder = options.cache_folder,
-                                                      .max_unpacked = options.max_unpacked,
-                                                      .execution_trace = options.execution_trace});
+  std::vector<Trace> traces = import_all(trace_path, options.reading);
   refuse_snapshots(traces, trace_path);
   const std::vector<InputFile> inputs = input_files(trace_path, traces);
   std::erase_if(traces, is_snapshot);

@@ -353,11 +353,8 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
 
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old) {
-  const std::vector<Trace> traces = import_all(trace_path, {.cache_folder = options.cache_folder,
-                                                            .max_unpacked = options.max_unpacked,
-                                                            .execution_trace = {}});
-  Donors({.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked})
-      .teach(scenario);
+  const std::vector<Trace> traces = import_all(trace_path, options.reading);
+  Donors(options.reading).teach(scenario);
   const JudgedJob job = judged_job(traces, trace_path, scenario, std::nullopt);
   const CallSites sites(*job.rank.trace, job.rank.inference.graph);
   const Observation seen = observation_of(job, sites, std::nullopt);
@@ -370,11 +367,8 @@ CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
 CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options) {
   refuse_other_scenario(baseline, scenario);
-  const std::vector<Trace> traces = import_all(trace_path, {.cache_folder = options.cache_folder,
-                                                            .max_unpacked = options.max_unpacked,
-                                                            .execution_trace = {}});
-  Donors({.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked})
-      .teach(scenario);
+  const std::vector<Trace> traces = import_all(trace_path, options.reading);
+  Donors(options.reading).teach(scenario);
   JudgedJob job = judged_job(traces, trace_path, scenario, baseline.summary.rank);
   const CallSites sites(*job.rank.trace, job.rank.inference.graph);
   const Observation seen = observation_of(job, sites, baseline.summary.detail);

@@ -275,7 +275,7 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
       const bool lag_after = wait.in_after && (!wait.in_before || as_after[wait.group] != 0);
       const Nanoseconds lag = lag_after ? wait.lag_after : wait.lag_before;
       const Nanoseconds from = wait.from_start ? start_[wait.from] : finish_[wait.from];
-      later(from + lag, wait.from);
+      later(std::max(from + lag, start_[wait.from]), wait.from);
     }
   }
   start_[number] = start;

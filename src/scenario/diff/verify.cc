@@ -222,15 +222,13 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
       within(prediction_path + ": scenario", [&] { return parse_scenario(written.scenario); });
   const std::string path = input_path(scenario, prediction_path, options);
   if (path.empty()) throw Error("it does not name the trace it started from; give --trace");
-  const std::vector<Trace> traces = import_all(
-      path, {.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked});
+  const std::vector<Trace> traces = import_all(path, options.reading);
   if (!same_contents(input_files(path, traces), written.inputs))
     result.notes.add(Severity::warning,
                      "the input of the prediction is not the file it was made from (its SHA-256 "
                      "differs); causes may be those of another job",
                      path);
-  Donors({.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked})
-      .teach(scenario);
+  Donors(options.reading).teach(scenario);
   const Repeated repeated = repeat(scenario, traces, path);
   result.repeated = repeated.step_time;
   if (repeated.step_time != result.predicted.step_time)
@@ -282,8 +280,7 @@ Verification verify(const std::string& prediction_path, const std::string& measu
   result.before = written.before;
   result.predicted = written.predicted;
   result.lower = written.lower, result.upper = written.upper;
-  const std::vector<Trace> traces = import_all(
-      measured_path, {.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked});
+  const std::vector<Trace> traces = import_all(measured_path, options.reading);
   const Measured measured{traces, slowest_measured(traces, measured_path)};
   result.inputs = input_files(measured_path, traces);
   describe_measured(measured.slowest, result);

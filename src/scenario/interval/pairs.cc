@@ -91,8 +91,7 @@ class PairComparison {
       scenario.uses.push_back(use);
     }
     PredictOptions options;
-    options.cache_folder = options_.cache_folder;
-    options.max_unpacked = options_.max_unpacked;
+    options.reading = options_.reading;
     options.ledger_path = options_.ledger_path;
     return predict(path, scenario, options);
   }

@@ -47,9 +47,7 @@ struct SweepTask {
 class SweepAnswers {
  public:
   explicit SweepAnswers(const SweepQuestions& questions)
-      : questions_(questions),
-        donors_({.cache_folder = questions.options.cache_folder,
-                 .max_unpacked = questions.options.max_unpacked}) {}
+      : questions_(questions), donors_(questions.options.reading) {}
 
   /// The values of a question, and with whom it shares its structure.
   void prepare(Asked& asked) const;

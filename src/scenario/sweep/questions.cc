@@ -121,8 +121,7 @@ std::set<std::string> SweepQuestions::trace_paths() const {
 void SweepQuestions::read_traces() {
   for (const std::string& path : trace_paths()) {
     if (path.empty()) throw Error("sweep: which TRACE? Give it with --trace, or in the scenario");
-    const std::vector<Trace> traces = import_all(
-        path, {.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked});
+    const std::vector<Trace> traces = import_all(path, options.reading);
     std::vector<Inference> ranks = infer_all(traces, path);
     const bool has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
     SweptJob job =
