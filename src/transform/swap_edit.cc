@@ -266,8 +266,8 @@ class SwapEdit {
       graph_.each_wait(wait.after, [&](const Dependency& other) {
         if (runs_swap(other.before)) return;
         const auto& from = other.anchor == Anchor::start ? after.start : after.finish;
-        ready = std::max({ready, from[index(other.before)] + other.lag,
-                          after.start[index(other.before)]});
+        ready = std::max(
+            {ready, from[index(other.before)] + other.lag, after.start[index(other.before)]});
       });
       waited = ready < done;
     });
