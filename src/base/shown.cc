@@ -19,9 +19,9 @@ std::string escaped(std::string_view text, LineBreaks line_breaks,
   return safe;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_numeral(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) {
-  return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return is_numeral(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /// Keeps what stands on both sides from being read as one thing; shows nothing.
@@ -30,7 +30,7 @@ constexpr std::string_view kApart = "<!-- -->";
 /// Whether GitHub and GitLab would link the number behind the '#': "#12" and "owner/name#12", but
 /// not "ProfilerStep#12".
 bool is_reference(std::string_view text, std::size_t hash) {
-  if (hash + 1 == text.size() || !is_digit(text[hash + 1])) return false;
+  if (hash + 1 == text.size() || !is_numeral(text[hash + 1])) return false;
   std::size_t begin = hash;
   while (begin > 0 && (is_word(text[begin - 1]) || text[begin - 1] == '-' ||
                        text[begin - 1] == '.' || text[begin - 1] == '/'))
@@ -58,8 +58,8 @@ std::size_t mark_of_block(std::string_view text) {
   const char first = text.empty() ? ' ' : text[0];
   if (first == '>' || first == '=' || first == '#') return 1;
   std::size_t end = 1;
-  if (is_digit(first)) {
-    while (end < text.size() && is_digit(text[end])) ++end;
+  if (is_numeral(first)) {
+    while (end < text.size() && is_numeral(text[end])) ++end;
     if (end == text.size() || (text[end] != '.' && text[end] != ')')) return 0;
     ++end;
   } else if (first != '-' && first != '+') {
@@ -72,7 +72,7 @@ std::size_t mark_of_block(std::string_view text) {
 bool is_number(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && is_digit(text.back());
+  return error == std::errc() && end == text.data() + text.size() && is_numeral(text.back());
 }
 
 /// Whether a spreadsheet would calculate it, once `apostrophes` in front are off.
