@@ -7,7 +7,7 @@
 
 namespace foretrace {
 
-/// What write_ftrace() writes and read_ftrace() reads, without a file around it.
+/// The bytes that write_ftrace() writes and read_ftrace() reads.
 std::string to_ftrace(const Trace& trace);
 Trace from_ftrace(std::string_view file);
 

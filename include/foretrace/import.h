@@ -15,8 +15,8 @@ namespace foretrace {
 /// A file, or a member of an archive, that is unpacked once however often it is looked at.
 class TraceFile;
 
-/// What the sniff of every importer sees: the file and its first bytes after decompression (gzip,
-/// zstd, xz and bzip2 are undone; tar and zip are looked into).
+/// The view that the sniff of every importer gets: the file and its first bytes after decompression
+/// (gzip, zstd, xz and bzip2 are undone; tar and zip are looked into).
 struct Sniffed {
   const TraceFile& file;
   std::string_view head;

@@ -74,7 +74,7 @@ class NewFile {
 /// A whole file at once.
 void write_new_file(const std::string& path, std::string_view bytes, NewFileOptions options = {});
 
-/// What `write` puts into the stream.
+/// Writes whatever `write` puts into the stream.
 void write_new_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace foretrace

@@ -1,7 +1,7 @@
 #pragma once
 
 // A new file (foretrace/new_file.h), plain or gzip by its ending, that is written in small pieces.
-// What is not closed leaves the old file as it was.
+// A file that is not closed leaves the old one as it was.
 
 #include <memory>
 #include <string>

@@ -46,7 +46,7 @@ struct PredictOptions {
   ImportOptions reading = {};
   std::string perfetto_path = {};  ///< Write the predicted timeline there.
   std::string html_path = {};      ///< Write the report page there.
-  std::string ledger_path = {};    ///< Of the user's own ledger of errors, beside the built-in.
+  std::string ledger_path = {};    ///< The user's own ledger of errors, beside the built-in one.
 };
 
 /// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is

@@ -10,7 +10,7 @@
 
 namespace foretrace {
 
-/// Of bytes that come in pieces.
+/// Hashes bytes that come in pieces.
 class Sha256 {
  public:
   void add(std::string_view bytes);

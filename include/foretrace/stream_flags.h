@@ -23,10 +23,10 @@ enum class StreamFlag : std::uint8_t {
 
 inline constexpr std::string_view kStreamFlagsKey = "cuda_stream_flags";
 
-/// What CUPTI's number stands for; unknown for any other number.
+/// The flag that CUPTI's number stands for; unknown for any other number.
 StreamFlag stream_flag_of(std::int64_t number);
 
-/// Of each stream of the trace; unknown where it is not recorded.
+/// The flags of each stream of the trace; unknown where they are not recorded.
 std::vector<StreamFlag> stream_flags(const Trace& trace);
 
 /// REQUIRES: one flag for each stream of the trace. Where none is known, nothing is written.

@@ -18,7 +18,7 @@ constexpr Range kObeyed[] = {
     {0x3164, 0x3164},   {0xfeff, 0xfeff},  {0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0xfffe, 0xffff},
     {0x1bca0, 0x1bca3}, {0xe0000, 0xe0fff}};
 
-/// What trimming takes off the begin of a line, beside the ASCII blank.
+/// Characters that trimming removes from the start of a line, beside the ASCII blank.
 constexpr Range kBlanks[] = {{0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a},
                              {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
 
@@ -50,7 +50,7 @@ void append_escape(char32_t code, std::string& to) {
   }
 }
 
-/// Of the character that begins with `lead`; 1 if none does.
+/// Bytes of the character that begins with `lead`; 1 if none does.
 std::size_t length_of(unsigned char lead) {
   if (lead >= 0xc2 && lead <= 0xdf) return 2;
   if (lead >= 0xe0 && lead <= 0xef) return 3;
@@ -59,7 +59,7 @@ std::size_t length_of(unsigned char lead) {
 
 constexpr char32_t kNoCharacter = 0xffffffff;
 
-/// Of bytes of the length that the first tells, all others within 0x80 to 0xbf.
+/// The character; its length fits its first byte, and all others are 0x80 to 0xbf.
 char32_t decoded(std::string_view bytes) {
   if (bytes.size() == 1) return kNoCharacter;
   constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};

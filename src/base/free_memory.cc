@@ -52,7 +52,7 @@ constexpr Groups kGroups[] = {
     {":memory:", "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
      "total_inactive_file"}};
 
-/// What is left to a group of processes. Its pages of files are given back when they are needed.
+/// Memory left to a group of processes. Its cached pages of files count as free.
 std::uint64_t left_to(const std::string& folder, const Groups& version) {
   const std::uint64_t most = number_in(folder + version.most);
   const std::uint64_t used = number_in(folder + version.used);
@@ -62,7 +62,7 @@ std::uint64_t left_to(const std::string& folder, const Groups& version) {
   return most - std::min(most, needed);
 }
 
-/// Of all groups that this process is in, one inside the other.
+/// The least of all groups that this process is in, one inside the other.
 std::uint64_t left_to_groups(const Groups& version) {
   std::ifstream file("/proc/self/cgroup");
   std::string line;
@@ -82,8 +82,8 @@ std::uint64_t left_on_machine() {
   return kilobytes == kUnlimited ? kUnlimited : kilobytes * 1024;
 }
 
-/// What limits of the process leave; of its data (in /proc/self/statm the sixth number, in pages)
-/// or of all its addresses (the first).
+/// Memory that a limit of the process leaves. /proc/self/statm counts in pages: the sixth number is
+/// its data, the first all its addresses.
 std::uint64_t left_of_limit(int resource, int place) {
   rlimit limit{};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 ||

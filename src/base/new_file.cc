@@ -29,7 +29,7 @@ constexpr ::mode_t kRights = 0777;
   throw Error("cannot write '" + path + "': " + why);
 }
 
-/// Of a path such as /proc/123/fd/1 of this very process; -1 of others.
+/// The 1 of a path such as /proc/123/fd/1 of this very process; -1 for other paths.
 int own_descriptor(const fs::path& path) {
   if (path.parent_path() != "/proc/" + std::to_string(::getpid()) + "/fd") return -1;
   const std::string name = path.filename().string();
@@ -46,7 +46,7 @@ void sync_folder(const std::string& folder) {
   ::close(opened);
 }
 
-/// What goes into the stream goes into the file. Errors make the stream bad; the first is kept.
+/// Passes a stream on to the file. Errors make the stream bad; the first is kept.
 class FileBuffer : public std::streambuf {
  public:
   explicit FileBuffer(NewFile& file) : file_(file), block_(kBlock) { empty(); }
@@ -160,8 +160,8 @@ void NewFile::write(std::string_view bytes) {
   }
 }
 
-/// Those of the file that is replaced. Who cannot give it to the same group gives the group no more
-/// than everybody has.
+/// Copies the rights of the file that is replaced. If the group cannot be kept, the new group gets
+/// no more than everybody has.
 void NewFile::give_rights() const {
   struct stat old = {};
   struct stat own = {};

@@ -26,7 +26,7 @@ constexpr std::string_view kOutput = "OUT";
 constexpr std::array<std::string_view, 3> kNoPaths = {"NAME", "TRANSFORM", "WORD"};
 /// Names of values that are traces: the texts in them name nothing that is read.
 constexpr std::array<std::string_view, 5> kTraces = {"TRACE", "TRACES", "A", "B", "FILES"};
-/// What collect runs; it is not read by Foretrace, but the user's all the same.
+/// The program that collect runs: Foretrace does not read it, but it is the user's file.
 constexpr std::string_view kProgram = "PROGRAM";
 constexpr std::size_t kMostDelimiters = 16;
 constexpr std::size_t kLongestPath = 4096;
@@ -44,8 +44,8 @@ bool is_choice(std::string_view type) {
          type.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == type.npos;
 }
 
-/// Of a file or folder the same by whatever path; empty for pipes and devices. What is not there
-/// yet is known by where it would be made.
+/// Equal for every path of one file or folder; empty for pipes and devices. A file that does not
+/// exist yet is known by where it would be made.
 std::string identity(const std::string& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) == 0) {
@@ -136,7 +136,8 @@ class CommandFiles::Inputs {
     }
   }
 
-  /// What JSON files name: paths from here, from where the file is, or from a folder that is read.
+  /// Adds files that JSON inputs name, relative to here, to the JSON file, or to a folder that is
+  /// read.
   void add_what_json_names() {
     std::set<std::string> known;
     for (std::size_t i = 0; i < json_.size() && i < kMostJson; ++i) {

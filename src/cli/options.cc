@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a record of a recording takes, roughly: bytes of JSON, packed and not, and memory and time
-/// until there is an answer. Measured on recordings of launches, ops and kernels.
+/// Rough cost of one record: bytes of JSON, packed and not, and memory and time until there is an
+/// answer. Measured on recordings of launches, ops and kernels.
 constexpr std::int64_t kPackedRecord = 15, kPlainRecord = 200, kMemoryOfRecord = 550;
 constexpr Nanoseconds kTimeOfRecord{4000};
 /// Fewer records are read and answered within half a minute.

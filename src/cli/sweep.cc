@@ -128,7 +128,7 @@ struct SweepCommand {
     finish(report, session);
   }
 
-  /// Those that are not on the command line.
+  /// Declares the files that are not on the command line.
   void add_files(Session& session, const Shard& shard, SweepForm form) const {
     if (output.path.empty()) return;
     const std::string path = path_of_shard(output.path, shard);

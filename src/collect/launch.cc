@@ -138,7 +138,7 @@ class LeaveSignalsToProgram {
       sigaction(kSignals[i], &before_[i], nullptr);
   }
 
-  /// Those that were not ignored have their default meaning in the program; handlers are ours.
+  /// Signals that were not ignored get their default meaning in the program; handlers are ours.
   sigset_t defaults() const {
     sigset_t set;
     sigemptyset(&set);
@@ -154,7 +154,7 @@ class LeaveSignalsToProgram {
 };
 
 /// Signals from a scheduler, from `timeout` or from the user, which are meant for the program.
-/// Those that are ignored stay ignored, here and there, as under nohup.
+/// Ignored signals stay ignored, here and there, as under nohup.
 constexpr int kPassedOn[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 volatile sig_atomic_t child = 0;
@@ -241,7 +241,7 @@ int wait_for(pid_t process) {
 
 std::vector<std::string> files_ending_in(const std::string& folder, std::string_view ending) {
   std::vector<std::string> files;
-  std::error_code ignored;  // What the program did to the folder is told by folder_is_gone.
+  std::error_code ignored;  // folder_is_gone() reports what the program did to the folder.
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     if (entry.path().string().ends_with(ending)) files.push_back(entry.path().string());
   }

@@ -28,7 +28,7 @@ std::uint64_t monotonic_now() {
 /// A smaller piece may still find room.
 bool wants_room(int error) { return error == ENOSPC || error == EFBIG || error == EDQUOT; }
 
-/// Of the first `count` rows.
+/// Bytes of the first `count` rows.
 std::size_t bytes_of(const char* rows, std::uint32_t count) {
   std::size_t bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i) {

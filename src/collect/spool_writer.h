@@ -78,7 +78,7 @@ class SpoolWriter {
   std::atomic<std::uint64_t> lost_{0};
   std::atomic<std::uint64_t> rows_until_{UINT64_MAX};
 
-  // Of the task under way, and of the thread of files.
+  // Used by the task under way, and by the thread of files.
   OwnFile file_;
   char path_[PATH_MAX] = {};
   int create_error_ = 0;

@@ -43,7 +43,7 @@ class ArchiveReader {
   bool next();
 
   const std::string& name() const { return name_; }
-  /// Of the current member; 0 at its end. Holes read as zeros.
+  /// Reads from the current member; 0 at its end. Holes read as zeros.
   std::size_t read(char* to, std::size_t room);
   /// Why the archive ends before its proper end; empty if it does not.
   const std::string& damage() const { return damage_; }

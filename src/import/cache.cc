@@ -48,7 +48,7 @@ std::string nanoseconds(const ::timespec& time) {
   return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
 }
 
-/// What is no longer the same once the file has changed. Its times can be set back by whoever
+/// A text that differs once the file has changed. Its times can be set back by whoever
 /// changes it, but for that of the last change of anything about it; where a clock or a file system
 /// is too coarse for that, samples of the contents remain. Empty if the file is no file, or too
 /// short to be worth a copy.

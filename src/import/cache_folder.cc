@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of all copies together.
+/// The limit of all copies together.
 constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
 /// Writing a copy takes seconds; what is older than this many is of a writer that was killed.
 constexpr std::int64_t kLongestWriting = 3600;

@@ -90,7 +90,7 @@ class PlainData {
   std::vector<double> reals_;
   std::vector<std::string_view> texts_;
   std::vector<std::vector<PlainValue>> containers_;
-  std::size_t elements_ = 0;  ///< Of all containers.
+  std::size_t elements_ = 0;  ///< In all containers.
   Names copies_;
 };
 

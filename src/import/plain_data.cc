@@ -82,7 +82,7 @@ void PlainData::append(PlainValue container, std::span<const PlainValue> element
 }
 
 void PlainData::check_size(std::size_t size) const {
-  constexpr std::size_t kBookkeeping = 16;  // Of the C library, for each container.
+  constexpr std::size_t kBookkeeping = 16;  // The C library's, for each container.
   const std::size_t taken = containers_.size() * (sizeof(containers_[0]) + kBookkeeping) +
                             elements_ * sizeof(PlainValue) + texts_.size() * sizeof(texts_[0]) +
                             (reals_.size() + integers_.size()) * sizeof(double);

@@ -61,7 +61,7 @@ class Builder : public nlohmann::json_sax<json> {
   }
 
   PlainData& data_;
-  std::size_t size_;  ///< Of the text.
+  std::size_t size_;  ///< Bytes of the text.
   std::vector<PlainValue> open_;
 };
 

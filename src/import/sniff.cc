@@ -55,7 +55,7 @@ class Walk {
             decompressed(member_source(archive_), file_.budget(), UnpackStage::member)};
   }
 
-  /// What a member is instead of a trace; empty if it is one.
+  /// Says what a member is instead of a trace; empty if it is one.
   static std::string what_else_is(const TraceFile& member) {
     try {
       return importer_for(member) != nullptr ? std::string() : what_it_is(member);

@@ -12,7 +12,7 @@ namespace foretrace {
 /// be opened.
 const ImporterEntry* importer_for(const TraceFile& file);
 
-/// What an archive holds beside traces.
+/// Whatever an archive holds beside traces.
 struct ArchiveRest {
   std::string first_other;  ///< "member is ..." of the first that is no trace; empty if none is.
   std::string damage;       ///< Why the archive ends too early; empty if it does not.

@@ -76,7 +76,7 @@ class Counted : public Source {
 
 using Undo = std::unique_ptr<Source> (*)(std::unique_ptr<Source>);
 
-/// What undoes the compression that a file begins with; null if none does.
+/// The decompressor for how a file begins; null if it is not compressed.
 Undo undo_of(std::string_view head) {
   using namespace std::string_view_literals;
   struct Known {

@@ -48,7 +48,7 @@ std::unique_ptr<Source> inflate_gzip(std::unique_ptr<Source> compressed);
 std::unique_ptr<Source> inflate_zstd(std::unique_ptr<Source> compressed);
 
 /// Undoes gzip, zstd, xz or bzip2, if the first bytes say so; a Git LFS pointer is a TraceError.
-/// What comes out is counted, and too much of it is a TraceError of read().
+/// Decompresses `bytes`. The output is counted, and too much of it is a TraceError of read().
 std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes,
                                            std::shared_ptr<UnpackBudget> budget, UnpackStage stage);
 /// With a budget of its own, that `bytes` are counted against.

@@ -31,7 +31,7 @@ std::unique_ptr<Source> without_log(std::unique_ptr<PeekedSource> database);
 
 class SqliteFile {
  public:
-  /// What is compressed or inside an archive is unpacked into a file without a name. Throws
+  /// A compressed or archived database is unpacked into a file without a name. Throws
   /// TraceError, without the path unless it cannot be opened at all, if the database cannot be
   /// read.
   explicit SqliteFile(const TraceFile& file);

@@ -28,7 +28,7 @@ struct TraceFile::Opened {
   std::unique_ptr<UnpackedFile> unpacked;
   std::optional<std::string> not_unpacked;  ///< Why it cannot be: tried once, asked for often.
 
-  std::shared_ptr<UnpackBudget> budget;  ///< Of `fresh`, or of what was opened last.
+  std::shared_ptr<UnpackBudget> budget;  ///< Belongs to `fresh`, or to what was opened last.
 
   std::unique_ptr<PeekedSource> open() {
     const ArchivePath parts = split_archive_path(path);

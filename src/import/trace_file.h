@@ -1,6 +1,6 @@
 #pragma once
 
-// What an importer reads: a file, a member of an archive as "archive.tar.gz:member", or one trace
+// The input of an importer: a file, a member of an archive as "archive.tar.gz:member", or one trace
 // of a file that holds several, as the process of a report: "report.sqlite:1234". It is opened
 // several times, to see what it is and to read it, and is unpacked once all the same.
 
@@ -33,7 +33,7 @@ class TraceFile {
   /// All bytes, decompressed. Throws TraceError.
   std::unique_ptr<PeekedSource> open() const;
   std::int64_t max_unpacked() const;
-  /// What the bytes that open() gave last are counted against. Empty for the member of a walk.
+  /// The budget of the bytes that open() gave last. Empty for the member of a walk.
   std::shared_ptr<UnpackBudget> budget() const;
   /// The path of the file, if it is one that can be read as it is: not packed, not in an archive.
   const std::string* plain() const;
@@ -49,8 +49,8 @@ class TraceFile {
   std::shared_ptr<Opened> opened_;
 };
 
-/// What a user names by `path`: with a part if what is behind the last ':' is a number and what is
-/// in front of it is a database.
+/// The file that a user names by `path`: with a part if a number follows the last ':' and a
+/// database precedes it.
 TraceFile named_file(const std::string& path, std::int64_t max_unpacked = 0);
 
 /// TraceFile(path).open().

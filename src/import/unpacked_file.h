@@ -1,6 +1,6 @@
 #pragma once
 
-// What was packed, as a file without a name: for readers that must go to and fro in it. Nobody else
+// Unpacked bytes in a file without a name, for readers that seek. Nobody else
 // can open the file, and it is gone when the program ends, however it ends.
 
 #include <cstdint>

@@ -37,7 +37,7 @@ class Resolver {
     mark_events();
     find_recorded_waits(draft_, draft_.stream_waits);
     find_default_stream_waits(draft_, draft_.stream_waits);
-    // What is recorded stays in front of what a rule says of the same pair.
+    // For one pair, a recorded wait stays in front of an inferred one.
     std::stable_sort(draft_.stream_waits.begin(), draft_.stream_waits.end());
   }
 

@@ -31,7 +31,7 @@ constexpr std::size_t kEnough = 8;
 constexpr std::int64_t kRightBehind = 20'000;
 constexpr const char* kWhy = "default stream";
 
-/// What the rule asks of one stream and the default stream of its device.
+/// Evidence for the rule about one stream and the default stream of its device.
 struct StreamTally {
   std::vector<EventWait> waits;
   std::size_t broken = 0;  ///< Starts that did not wait.

@@ -17,7 +17,7 @@ class Connector {
     waits_ = draft.stream_waits;
     find_graph_waits(draft, waits_);
     find_collective_waits(draft, waits_);
-    // What is recorded stays in front of what a rule says of the same pair.
+    // For one pair, a recorded wait stays in front of an inferred one.
     std::stable_sort(waits_.begin(), waits_.end());
   }
 

@@ -60,7 +60,7 @@ class Cutter {
     to_.notes = from_.notes;
   }
 
-  /// Of calls in the window, and of device work in it.
+  /// Finds the correlation ids of calls and of device work in the window.
   void find_correlations() {
     for (const HostRecord& record : from_.hosts) {
       if (is_call(record.kind) && overlaps(record.start_ns, record.duration_ns))
@@ -190,7 +190,7 @@ class Cutter {
   Trace to_;
   std::unordered_set<std::uint32_t> called_;    ///< Correlation ids of calls in the window.
   std::unordered_set<std::uint32_t> launched_;  ///< And of the device work that stays.
-  std::unordered_set<std::uint64_t> nodes_;     ///< Of CUDA graphs.
+  std::unordered_set<std::uint64_t> nodes_;     ///< Nodes of CUDA graphs that stay.
   std::vector<std::uint32_t> host_at_;          ///< New places of hosts, if tensors refer to them.
 };
 

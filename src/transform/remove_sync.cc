@@ -184,8 +184,8 @@ class RemoveSync final : public Transform {
     return held;
   }
 
-  /// Of each task the greatest place of a call that it waits for, however indirectly, or that it
-  /// is. Waits that lead from less to more close no circle.
+  /// For each task, the greatest place of a call that it waits for, however indirectly, or that it
+  /// is. Waits from a lesser to a greater place close no cycle.
   static std::vector<std::size_t> latest_call_behind(const Graph& graph,
                                                      const std::vector<std::size_t>& place) {
     std::vector<std::size_t> latest = place;

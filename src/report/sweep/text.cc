@@ -107,7 +107,7 @@ std::string refusal_line(const SweepRefusal& refusal) {
          " (first: point " + std::to_string(refusal.first) + ")";
 }
 
-/// What text and markdown do differently.
+/// The differences between text and Markdown.
 struct SweepStyle {
   std::string_view heading, item;
   std::string (*line)(std::string_view text);
