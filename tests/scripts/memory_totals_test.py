@@ -173,8 +173,12 @@ class Snapshots(unittest.TestCase):
             with self.subTest(path.name):
                 done = subprocess.run([FORETRACE, "predict", str(path), "--no-cache", "--format", "json"], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
+                whole = {one["device"]: one["history_complete"] for one in info(path)["allocators"]}
                 for peak in json.loads(done.stdout)["baseline"]["memory"]:
-                    self.assertEqual(peak["peak_reserved_bytes"], peak["recorded_reserved_bytes"])
+                    if whole[peak["device"]]:
+                        self.assertEqual(peak["peak_reserved_bytes"], peak["recorded_reserved_bytes"])
+                    else:  # Where free memory lay when the history began is not known.
+                        self.assertAlmostEqual(peak["peak_reserved_bytes"] / peak["recorded_reserved_bytes"], 1, delta=0.01)
 
     def test_what_is_written_is_what_was_read(self):
         for path in files("*.pickle"):
@@ -197,8 +201,12 @@ class Snapshots(unittest.TestCase):
                         for holder in [part] + part.get("blocks", []):
                             for frame in holder["frames"]:
                                 frame["name"] = frame["name"].replace(";", ",")
-                self.assertEqual(after["segments"], before["segments"])
-                self.assertEqual(after["device_traces"], before["device_traces"])
+                for snapshot in (before, after):  # PyTorch writes a list for each device of the machine, used or not.
+                    while snapshot["device_traces"] and not snapshot["device_traces"][-1]:
+                        snapshot["device_traces"].pop()
+                # assertEqual would look for the nearest match of thousands of events, which takes minutes.
+                for part in ("segments", "device_traces"):
+                    self.assertTrue(after[part] == before[part], part)
                 self.assertEqual(after["allocator_settings"], before["allocator_settings"])
                 self.assertEqual(after["external_annotations"], before.get("external_annotations", []))
 
