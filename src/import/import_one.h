@@ -1,5 +1,6 @@
 #pragma once
 
+#include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "import/trace_file.h"
 
