@@ -19,6 +19,7 @@
 #include "foretrace/error.h"
 #include "foretrace/packed_file.h"
 #include "foretrace/temporary_file.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -27,26 +28,14 @@ namespace fs = std::filesystem;
 
 class NewFileTest : public testing::Test {
  protected:
-  NewFileTest() {
-    std::string name = (fs::temp_directory_path() / "foretrace-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    folder_ = name;
-  }
-  ~NewFileTest() override { fs::remove_all(folder_); }
-
-  std::string in(const std::string& name) const { return (folder_ / name).string(); }
+  std::string in(const std::string& name) const { return folder_ / name; }
   std::string put(const std::string& name, const std::string& text) const {
     std::ofstream(in(name), std::ios::binary) << text;
     return in(name);
   }
-  static std::string text_of(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-  }
   std::size_t files() const {
     return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
   static unsigned rights(const std::string& path) {
     struct stat found = {};
@@ -54,7 +43,7 @@ class NewFileTest : public testing::Test {
     return found.st_mode & 07777;
   }
 
-  fs::path folder_;
+  Folder folder_;
 };
 
 std::string message(const std::function<void()>& action) {
@@ -71,9 +60,9 @@ TEST_F(NewFileTest, TheOldFileStaysUntilTheNewOneIsWhole) {
   NewFile file(path);
   file.write("ne");
   file.write("w");
-  EXPECT_EQ(text_of(path), "old");
+  EXPECT_EQ(contents_of(path), "old");
   file.commit();
-  EXPECT_EQ(text_of(path), "new");
+  EXPECT_EQ(contents_of(path), "new");
   EXPECT_EQ(files(), 1U);
 }
 
@@ -84,7 +73,7 @@ TEST_F(NewFileTest, WhatIsNotCommittedLeavesNothing) {
     file.write("new");
     EXPECT_EQ(files(), 2U);
   }
-  EXPECT_EQ(text_of(path), "old");
+  EXPECT_EQ(contents_of(path), "old");
   EXPECT_EQ(files(), 1U);
 }
 
@@ -97,7 +86,7 @@ TEST_F(NewFileTest, AnExceptionOfTheOneWhoWritesLeavesTheOldFile) {
               });
             }),
             "no more");
-  EXPECT_EQ(text_of(path), "old");
+  EXPECT_EQ(contents_of(path), "old");
   EXPECT_EQ(files(), 1U);
 }
 
@@ -109,7 +98,7 @@ TEST_F(NewFileTest, ManyBlocksArriveInOrder) {
       expected += std::to_string(i) + '\n';
     }
   });
-  EXPECT_EQ(text_of(in("x")), expected);
+  EXPECT_EQ(contents_of(in("x")), expected);
 }
 
 TEST_F(NewFileTest, KeepsRightsEvenWhileItIsWritten) {
@@ -138,14 +127,14 @@ TEST_F(NewFileTest, ReplacesWhatALinkLeadsTo) {
   write_new_file(in("nearer"), "new");
   EXPECT_TRUE(fs::is_symlink(in("nearer")));
   EXPECT_TRUE(fs::is_symlink(in("near")));
-  EXPECT_EQ(text_of(real), "new");
+  EXPECT_EQ(contents_of(real), "new");
 }
 
 TEST_F(NewFileTest, ALinkToNothingYetStays) {
   fs::create_symlink("later", in("link"));
   write_new_file(in("link"), "new");
   EXPECT_TRUE(fs::is_symlink(in("link")));
-  EXPECT_EQ(text_of(in("later")), "new");
+  EXPECT_EQ(contents_of(in("later")), "new");
 }
 
 TEST_F(NewFileTest, ACircleOfLinksIsAnError) {
@@ -160,17 +149,17 @@ TEST_F(NewFileTest, APrivateFileReplacesALink) {
   fs::create_symlink("real", in("link"));
   write_new_file(in("link"), "new", {.is_private = true});
   EXPECT_FALSE(fs::is_symlink(in("link")));
-  EXPECT_EQ(text_of(real), "old");
-  EXPECT_EQ(text_of(in("link")), "new");
+  EXPECT_EQ(contents_of(real), "old");
+  EXPECT_EQ(contents_of(in("link")), "new");
 }
 
 TEST_F(NewFileTest, SaysWhatIsWrong) {
   EXPECT_EQ(message([&] { NewFile(in("no/x")); }),
             "cannot write '" + in("no/x") + "': No such file or directory");
-  EXPECT_EQ(message([&] { NewFile(folder_.string()); }),
-            "cannot write '" + folder_.string() + "': Is a directory");
-  EXPECT_EQ(message([&] { NewFile(folder_.string() + "/"); }),
-            "cannot write '" + folder_.string() + "/': Is a directory");
+  EXPECT_EQ(message([&] { NewFile(folder_.path()); }),
+            "cannot write '" + folder_.path() + "': Is a directory");
+  EXPECT_EQ(message([&] { NewFile(folder_.path() + "/"); }),
+            "cannot write '" + folder_.path() + "/': Is a directory");
   EXPECT_EQ(message([] { write_new_file("/dev/full", "new"); }),
             "cannot write '/dev/full': No space left on device");
   EXPECT_EQ(message([] { write_new_file("/dev/full", [](std::ostream& out) { out << "new"; }); }),
@@ -182,30 +171,30 @@ TEST_F(NewFileTest, DescriptorsOfThisProcessAreWrittenWhereTheyAre) {
   const int opened = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   write_new_file("/dev/fd/" + std::to_string(opened), "after");
   ::close(opened);
-  EXPECT_EQ(text_of(path), "before after");
+  EXPECT_EQ(contents_of(path), "before after");
 }
 
 TEST_F(NewFileTest, ALongNameFits) {
   const std::string path = in(std::string(255, 'n'));
   write_new_file(path, "new");
-  EXPECT_EQ(text_of(path), "new");
+  EXPECT_EQ(contents_of(path), "new");
 }
 
 TEST_F(NewFileTest, APackedFileIsReplacedWhenItIsClosed) {
   const std::string path = put("x.gz", "old");
   { PackedFile(path).write("lost"); }
-  EXPECT_EQ(text_of(path), "old");
+  EXPECT_EQ(contents_of(path), "old");
   PackedFile file(path);
   file.write("new");
   file.close();
-  EXPECT_EQ(text_of(path).substr(0, 2), "\x1f\x8b");
+  EXPECT_EQ(contents_of(path).substr(0, 2), "\x1f\x8b");
   EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(NewFileTest, MoreTemporaryFilesThanAreListedForSignals) {
   std::vector<std::unique_ptr<TemporaryFile>> many;
   for (int i = 0; i < 100; ++i)
-    many.push_back(std::make_unique<TemporaryFile>(folder_.string(), "x", 0600));
+    many.push_back(std::make_unique<TemporaryFile>(folder_.path(), "x", 0600));
   EXPECT_EQ(files(), 100U);
   many.clear();
   EXPECT_EQ(files(), 0U);
@@ -215,8 +204,8 @@ TEST_F(NewFileTest, ASignalDeletesTemporaryFilesAndEndsTheProgramAsBefore) {
   EXPECT_EXIT(
       {
         delete_temporaries_on_signals();
-        const TemporaryFile one(folder_.string(), "one", 0600);
-        const TemporaryFile two(folder_.string(), "two", 0600);
+        const TemporaryFile one(folder_.path(), "one", 0600);
+        const TemporaryFile two(folder_.path(), "two", 0600);
         ::raise(SIGTERM);
       },
       testing::KilledBySignal(SIGTERM), "");
@@ -226,7 +215,7 @@ TEST_F(NewFileTest, ASignalDeletesTemporaryFilesAndEndsTheProgramAsBefore) {
 TEST_F(NewFileTest, ALibraryLeavesSignalsAlone) {
   EXPECT_EXIT(
       {
-        const TemporaryFile one(folder_.string(), "one", 0600);
+        const TemporaryFile one(folder_.path(), "one", 0600);
         ::raise(SIGTERM);
       },
       testing::KilledBySignal(SIGTERM), "");

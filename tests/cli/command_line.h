@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 
+#include "support/folder.h"
 #include "support/tested.h"
 
 namespace foretrace {
@@ -18,38 +19,6 @@ namespace foretrace {
 struct Outcome {
   int exit_code = -1;
   std::string out, err;
-};
-
-inline std::string contents_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// A folder of its own for a test, gone with it.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "foretrace-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return *this / name;
-  }
-
- private:
-  std::filesystem::path path_;
 };
 
 /// `arguments` as a shell reads them, in the folder of the sources; `before` goes in front of the

@@ -11,41 +11,16 @@
 #include <sstream>
 
 #include "collect/recording.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder for the program's own files.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "foretrace-own-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-  std::string contents(const std::string& name) const {
-    std::ifstream file(path_ + "/" + name, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
-
- private:
-  std::string path_;
-};
-
 void expect_own_files_whole(const Folder& folder) {
   for (int i = 0; i < 8; ++i) {
-    const std::string found = folder.contents("data" + std::to_string(i));
+    const std::string found = contents_of(folder / "data" + std::to_string(i));
     const std::string written(200'000, static_cast<char>('a' + i));
     EXPECT_TRUE(found == written) << "data" << i << " has " << found.size() << " bytes";
   }
@@ -105,7 +80,7 @@ TEST(Promises, NothingIsWrittenToAFileAtTheNumberOfStandardError) {
     const Recording recording(
         {.program = {"stderr", folder.path(), when},
          .environment = {{"FORETRACE_STANDIN", "subscribe=39,holder=Nsight Systems"}}});
-    EXPECT_EQ(folder.contents("data"), "");
+    EXPECT_EQ(contents_of(folder / "data"), "");
     // The user hears of it all the same.
     EXPECT_NE(recording.ended.err.find("held by Nsight Systems"), std::string::npos)
         << recording.ended.err;

@@ -238,7 +238,7 @@ TEST_F(NsysExporter, LeavesNothingHalfWritten) {
   EXPECT_THROW(export_trace(trace, path), Error);
   trace.has_times = false;
   EXPECT_THROW(export_trace(trace, path), Error);
-  EXPECT_EQ(read_bytes(path), "what was here before");
+  EXPECT_EQ(contents_of(path), "what was here before");
   EXPECT_THROW(export_trace(read_text(kStep), folder_ / "no/such/x.sqlite"), Error);
   export_trace(read_text(kStep), path);
   EXPECT_EQ(import_trace(path).rank, 3);

@@ -51,10 +51,10 @@ TEST(Cache, ADamagedCopyIsReplaced) {
   const std::string path = folder.write("a.json", long_trace("gemm"));
   const std::string first = describe(import_trace(path, options));
   const std::string copy = files_in(options.cache_folder).at(0);
-  const std::string good = read_bytes(copy);
+  const std::string good = contents_of(copy);
   folder.write("cache/" + std::filesystem::path(copy).filename().string(), "nonsense");
   EXPECT_EQ(describe(import_trace(path, options)), first);
-  EXPECT_EQ(read_bytes(copy), good);
+  EXPECT_EQ(contents_of(copy), good);
 }
 
 TEST(Cache, AFolderThatCannotBeWrittenIsNoError) {

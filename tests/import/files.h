@@ -1,57 +1,19 @@
 #pragma once
 
-// Files for tests: a folder that goes away, and bytes compressed as the tools do it.
+// Bytes for tests, compressed and packed as the tools do it.
 
 #include <zlib.h>
 #include <zstd.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "import/recorded.h"
+#include "support/folder.h"
 
 namespace foretrace {
-
-// Tests of a program of whole runs have another class of this name; both may be linked into one.
-inline namespace files {
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "foretrace-test-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
-  std::string write(const std::string& name, const std::string& bytes) const {
-    const std::filesystem::path file = std::filesystem::path(path_) / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << bytes;
-    return file.string();
-  }
-
- private:
-  std::string path_;
-};
-
-}  // namespace files
-
-inline std::string read_bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 inline std::string gzip(const std::string& text) {
   z_stream stream{};

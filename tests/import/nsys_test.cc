@@ -253,7 +253,7 @@ TEST_F(Nsys, JoinsCallsWithinTheirProcessOnly) {
   // So does a folder with the report, and an archive.
   EXPECT_EQ(import_all(folder_.path()).size(), 2U);
   const std::string archive =
-      folder_.write("a/x.tar.gz", gzip(tar({{"r.sqlite", read_bytes(path)}})));
+      folder_.write("a/x.tar.gz", gzip(tar({{"r.sqlite", contents_of(path)}})));
   EXPECT_EQ(import_all(archive).size(), 2U);
   EXPECT_EQ(import_trace(archive + ":r.sqlite:200").rank, 1);
 }
@@ -381,7 +381,7 @@ TEST_F(Nsys, CountsOddRows) {
 TEST_F(Nsys, ReadsCompressedReports) {
   const std::string path =
       write(std::string(kNsysTables) + kTexts + kernel(0, 5, 100, 1), "plain.sqlite");
-  const std::string bytes = read_bytes(path);
+  const std::string bytes = contents_of(path);
   const std::string plain = describe(import_trace(path));
   EXPECT_EQ(describe(import_trace(folder_.write("r.sqlite.gz", gzip(bytes)))), plain);
   EXPECT_EQ(describe(import_trace(folder_.write("r.sqlite.zst", zstd(bytes)))), plain);
@@ -423,7 +423,7 @@ TEST_F(Nsys, TellsOtherDatabasesApart) {
 
 TEST_F(Nsys, RefusesWhatIsCut) {
   const std::string bytes =
-      read_bytes(write(std::string(kNsysTables) + kTexts + kernel(0, 5, 100, 1), "whole.sqlite"));
+      contents_of(write(std::string(kNsysTables) + kTexts + kernel(0, 5, 100, 1), "whole.sqlite"));
   const std::string cut = folder_.write("cut.sqlite", bytes.substr(0, bytes.size() - 4096));
   const std::string message = failure([&] { import_trace(cut); });
   EXPECT_EQ(message.find(cut + ": must be a trace, but is a SQLite database that cannot be read: "
@@ -446,7 +446,7 @@ std::string rich_report() {
 }
 
 TEST_F(Nsys, SurvivesAnyDamagedByte) {
-  const std::string bytes = read_bytes(write(rich_report(), "whole.sqlite"));
+  const std::string bytes = contents_of(write(rich_report(), "whole.sqlite"));
   int read = 0;
   int refused = 0;
   std::uint32_t random = 1;
@@ -501,7 +501,7 @@ TEST_F(Nsys, StopsAtMoreRowsThanTheFileHasRoomFor) {
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 50000) "
       "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT 1, 2 FROM n;";
   const std::string path =
-      folder_.write("x.sqlite", chained(read_bytes(write(sql, "whole.sqlite"))));
+      folder_.write("x.sqlite", chained(contents_of(write(sql, "whole.sqlite"))));
   EXPECT_EQ(import_trace(folder_ / "whole.sqlite").hosts.size(), 50000U);
   const std::string message = failure([&] { import_trace(path); });
   EXPECT_NE(message.find("the table CUPTI_ACTIVITY_KIND_RUNTIME, row "), std::string::npos)

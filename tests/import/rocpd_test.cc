@@ -217,7 +217,7 @@ std::string result_of(const std::string& path) {
 TEST(Rocpd, SurvivesADamagedDatabase) {
   const Folder folder;
   read(folder, sdk("_a", false));
-  const std::string whole = read_bytes(folder / "results.db");
+  const std::string whole = contents_of(folder / "results.db");
   int tried = 0, noticed = 0;
   for (std::size_t i = 100; i < whole.size(); i += 499) {
     std::string bytes = whole;

@@ -294,7 +294,7 @@ TEST(TorchMemory, ACutOrAFlippedByteIsAnErrorOrATrace) {
     try {
       write_ftrace(import_trace(path), folder / "y.ftrace");
       read_ftrace(folder / "y.ftrace");
-      return read_bytes(folder / "y.ftrace");
+      return contents_of(folder / "y.ftrace");
     } catch (const TraceError& error) {
       return std::string(error.what());
     }

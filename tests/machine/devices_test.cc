@@ -1,13 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -25,20 +23,6 @@ std::string error_of(std::string_view name) {
   }
   return "no error";
 }
-
-/// A machine file that is gone again at the end of the test.
-class File {
- public:
-  explicit File(std::string_view text)
-      : path_(::testing::TempDir() + "foretrace_machine_test.json") {
-    std::ofstream(path_) << text;
-  }
-  ~File() { std::filesystem::remove(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 TEST(Devices, AreSortedAndNamedOnce) {
   const auto names = device_names();
@@ -132,9 +116,11 @@ TEST(Devices, SayWhichAreNear) {
 }
 
 TEST(Devices, AreReadFromFiles) {
-  const File file(
+  const Folder folder;
+  const std::string path = folder.write(
+      "mine.json",
       R"({"name": "mine", "fp32": "10TFLOP/s", "memory": "16GiB", "launch_latency": "3us"})");
-  const DeviceModel device = find_device(file.path());
+  const DeviceModel device = find_device(path);
   EXPECT_EQ(device.name, "mine");
   EXPECT_EQ(device.fp32, parse_throughput("10TFLOP/s"));
   EXPECT_EQ(device.memory.count, 16LL << 30);
@@ -152,9 +138,10 @@ TEST(Devices, FilesSayWhatIsWrong) {
        "there is no setting \"fp31\"; the settings are bf16, fp16, fp32, fp64, host_link, int8, "
        "launch_latency, memory, memory_bandwidth, name, source, tf32 (did you mean \"fp32\"?)"},
   };
+  const Folder folder;
   for (const auto& [text, message] : cases) {
-    const File file(text);
-    EXPECT_EQ(error_of(file.path()), file.path() + ": " + message);
+    const std::string path = folder.write("mine.json", text);
+    EXPECT_EQ(error_of(path), path + ": " + message);
   }
   EXPECT_EQ(error_of("/nowhere/x.json"),
             "/nowhere/x.json: must be a file of settings that can be read");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -14,13 +15,6 @@ namespace {
 /// A file of this name in a folder that is gone when the object is.
 class LedgerFile : public testing::Test {
  protected:
-  LedgerFile() {
-    std::string name = (std::filesystem::temp_directory_path() / "ledger-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    path_ = folder_ + "/ledger.json";
-  }
-  ~LedgerFile() override { std::filesystem::remove_all(folder_); }
-
   void write(const std::string& text) const { std::ofstream(path_) << text; }
 
   /// Without the path in front.
@@ -34,7 +28,8 @@ class LedgerFile : public testing::Test {
     }
   }
 
-  std::string folder_, path_;
+  Folder folder_;
+  std::string path_ = folder_ / "ledger.json";
 };
 
 TEST_F(LedgerFile, WhatIsAddedIsRead) {
@@ -52,7 +47,7 @@ TEST_F(LedgerFile, WritingPutsANewOneInItsPlace) {
   append_to_ledger(path_, {outcome_of({"amp"}, 96ms, 100ms)});
   write_ledger(path_, {});
   EXPECT_TRUE(read_ledger(path_).empty());
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
 }
 
 TEST_F(LedgerFile, AnErrorMayStandAlone) {

@@ -11,6 +11,7 @@
 #include "foretrace/import.h"
 #include "scenario/recorded.h"
 #include "support/corpus.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -19,13 +20,6 @@ const std::string kSamples = FORETRACE_SOURCE_DIR "/traces";
 
 class Pairs : public testing::Test {
  protected:
-  Pairs() {
-    std::string name = (std::filesystem::temp_directory_path() / "pairs-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    path_ = folder_ + "/pairs.json";
-  }
-  ~Pairs() override { std::filesystem::remove_all(folder_); }
-
   PairList list(const std::string& text) const {
     std::ofstream(path_) << text;
     return read_pairs(path_, kSamples);
@@ -40,7 +34,8 @@ class Pairs : public testing::Test {
     }
   }
 
-  std::string folder_, path_;
+  Folder folder_;
+  std::string path_ = folder_ / "pairs.json";
 };
 
 std::string of_pair(const std::string& pair) {

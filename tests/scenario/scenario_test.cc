@@ -11,6 +11,7 @@
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -29,19 +30,8 @@ std::string parsed(const char* text) {
 /// A folder with scenario files of its own.
 class ScenarioFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              ("foretrace_scenario_" + std::string(test->name()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string write(const std::string& name, const std::string& text) {
-    const std::filesystem::path path = folder_ / name;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-    return path.string();
+    return folder_.write(name, text);
   }
 
   /// The message of the Error without the folder.
@@ -51,14 +41,14 @@ class ScenarioFiles : public testing::Test {
       return "no error";
     } catch (const Error& error) {
       std::string text = error.what();
-      const std::string prefix = folder_.string() + "/";
+      const std::string prefix = folder_.path() + "/";
       for (std::size_t at; (at = text.find(prefix)) != std::string::npos;)
         text.erase(at, prefix.size());
       return text;
     }
   }
 
-  std::filesystem::path folder_;
+  Folder folder_;
 };
 
 TEST(Scenario, KeepsTransformsInOrderWithTheirSettings) {
@@ -171,8 +161,8 @@ TEST_F(ScenarioFiles, NameThePlaceOfAnError) {
                           R"({"transforms": [{"use": "amp"}, {"use": "split", "slices": 0}]})")),
             "amp.json: transforms[1]: slices: must be at least 1, got 0");
   EXPECT_EQ(message(write("broken.json", "{")).substr(0, 31), "broken.json: line 1, column 2: ");
-  EXPECT_EQ(message((folder_ / "missing.json").string()), "missing.json: cannot be read");
-  EXPECT_EQ(message(folder_.string()), folder_.string() + ": cannot be read");
+  EXPECT_EQ(message(folder_ / "missing.json"), "missing.json: cannot be read");
+  EXPECT_EQ(message(folder_.path()), folder_.path() + ": cannot be read");
   EXPECT_EQ(message(write("sweep.json", R"({"transforms": [{"use": "prefetch"}],
                                             "sweep": {"transforms[0].buffers": [1, 2]}})")),
             "sweep.json: sweep: asks many questions, which `foretrace sweep` answers");
@@ -186,7 +176,7 @@ TEST_F(ScenarioFiles, ExtendOneAnother) {
       R"({"extends": "base/base.json", "machine": "h100", "transforms": [{"use": "prefetch"}]})"));
   EXPECT_EQ(scenario.uses, (std::vector<std::string>{"amp", "prefetch"}));
   EXPECT_EQ(scenario.machine, "h100");
-  EXPECT_EQ(scenario.trace, (folder_ / "t.json").string());
+  EXPECT_EQ(scenario.trace, folder_ / "t.json");
 }
 
 TEST_F(ScenarioFiles, ThatExtendEachOtherEnd) {

@@ -9,6 +9,7 @@
 #include "foretrace/error.h"
 #include "foretrace/ledger_file.h"
 #include "foretrace/scenario.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -22,18 +23,15 @@ const std::string kAfter = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader4.p
 class Verify : public testing::Test {
  protected:
   Verify() {
-    std::string name = (fs::temp_directory_path() / "foretrace-verify-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
     Scenario scenario;
     scenario.trace = kBefore;
     scenario.uses = {"loader:workers=4"};
     scenario.transforms.push_back(read_transform_text(scenario.uses[0]));
     json_ = to_json(predict(kBefore, scenario));
   }
-  ~Verify() override { fs::remove_all(folder_); }
 
   Verification verified(const VerifyOptions& options = {}) const {
-    const std::string path = folder_ + "/prediction.json";
+    const std::string path = folder_ / "prediction.json";
     std::ofstream(path) << json_.dump();
     return verify(path, kAfter, options);
   }
@@ -41,12 +39,12 @@ class Verify : public testing::Test {
     try {
       verified();
     } catch (const Error& error) {
-      return std::string(error.what()).substr(folder_.size() + 1);
+      return std::string(error.what()).substr(folder_.path().size() + 1);
     }
     return "no error";
   }
 
-  std::string folder_;
+  Folder folder_;
   nlohmann::json json_;
 };
 
@@ -88,11 +86,11 @@ TEST_F(Verify, WithoutItsInputTheStepTimesAreComparedAllTheSame) {
   ASSERT_FALSE(result.notes.empty());
   EXPECT_EQ(result.notes.all()[0].severity, Severity::warning);
   EXPECT_TRUE(verified({.trace = kBefore}).residual);
-  EXPECT_THROW(verified({.trace = folder_ + "/gone.json"}), Error);
+  EXPECT_THROW(verified({.trace = folder_ / "gone.json"}), Error);
 }
 
 TEST_F(Verify, AnInputBesideThePredictionIsFound) {
-  fs::copy_file(kBefore, folder_ + "/before.json.gz");
+  fs::copy_file(kBefore, folder_ / "before.json.gz");
   json_["scenario"]["trace"] = "before.json.gz";
   const Verification result = verified();
   EXPECT_TRUE(result.residual);
@@ -100,7 +98,7 @@ TEST_F(Verify, AnInputBesideThePredictionIsFound) {
 }
 
 TEST_F(Verify, TheOutcomeGoesToTheLedgerOfTheUser) {
-  const std::string ledger = folder_ + "/ledger.json";
+  const std::string ledger = folder_ / "ledger.json";
   verified({.ledger_path = ledger});
   const Verification result = verified({.ledger_path = ledger});
   const std::vector<KnownOutcome> outcomes = read_ledger(ledger);
@@ -112,9 +110,9 @@ TEST_F(Verify, TheOutcomeGoesToTheLedgerOfTheUser) {
 
 TEST_F(Verify, AnOutcomeThatNoLedgerCanHoldIsNotAdded) {
   json_["predicted"]["step_time_ns"] = 1'000'000'000'000'000'000;
-  const Verification result = verified({.ledger_path = folder_ + "/ledger.json"});
+  const Verification result = verified({.ledger_path = folder_ / "ledger.json"});
   EXPECT_TRUE(result.ledger.empty());
-  EXPECT_FALSE(fs::exists(folder_ + "/ledger.json"));
+  EXPECT_FALSE(fs::exists(folder_ / "ledger.json"));
 }
 
 TEST_F(Verify, WhatIsNoPredictionIsRefusedWithItsPlace) {

@@ -2,7 +2,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/ftrace_bytes.h"
-#include "trace/files.h"
+#include "support/folder.h"
 #include "trace/ftrace_tables.h"
 #include "trace/random_trace.h"
 #include "trace/xxh64.h"
@@ -111,21 +111,21 @@ TEST(Ftrace, PadsAFileThatCompressesTooWell) {
 }
 
 TEST(Ftrace, LeavesNothingBehindWhereItCannotWrite) {
-  const ScratchFile file;
-  const std::string path = file.folder() + "/missing/x.ftrace";
+  const Folder folder;
+  const std::string path = folder / "missing/x.ftrace";
   EXPECT_THROW(write_ftrace(Trace{}, path), Error);
-  EXPECT_TRUE(std::filesystem::is_empty(file.folder()));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(Ftrace, ReplacesAFileAtOnce) {
-  const ScratchFile file;
-  write_ftrace(Trace{}, file.path());
+  const Folder folder;
+  write_ftrace(Trace{}, folder / "x.ftrace");
   Trace trace = RandomTrace(3).make();
-  write_ftrace(trace, file.path());
-  Trace again = read_ftrace(file.path());
+  write_ftrace(trace, folder / "x.ftrace");
+  Trace again = read_ftrace(folder / "x.ftrace");
   expect_same(trace, again);
   std::size_t files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(file.folder()))
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
     ++files;
   EXPECT_EQ(files, 1U);
 }
