@@ -106,12 +106,18 @@ bool FileThread::take_turn(std::uint64_t until, Patience patience) {
   return true;
 }
 
-bool FileThread::hand_over(Task task, void* subject, std::uint64_t until) {
+void FileThread::give(Task task, void* subject, bool is_left_behind) {
   const Locked lock(mutex_);
   task_ = task;
   subject_ = subject;
+  is_left_behind_ = is_left_behind;
   turn_ = Turn::given;
   pthread_cond_broadcast(&changed_);
+}
+
+bool FileThread::hand_over(Task task, void* subject, std::uint64_t until) {
+  give(task, subject, false);
+  const Locked lock(mutex_);
   while (turn_ != Turn::done) {
     if (wait_for_change(until)) continue;
     is_left_behind_ = true;

@@ -41,6 +41,14 @@ class FileThread {
     prepare();
     return hand_over(task, subject, until);
   }
+  /// The same without waiting for the task, only for the one before it. True if it is under way.
+  template <class Prepare>
+  bool post(const Prepare& prepare, Task task, void* subject, Patience patience) {
+    if (!take_turn(now() + static_cast<std::uint64_t>(patience), patience)) return false;
+    prepare();
+    give(task, subject, true);
+    return true;
+  }
 
   /// From now on, nobody waits beyond this time of the monotonic clock.
   void hurry(std::uint64_t until);
@@ -52,13 +60,14 @@ class FileThread {
   static void* thread_main(void* self);
   void serve();
   bool take_turn(std::uint64_t until, Patience patience);
+  void give(Task task, void* subject, bool is_left_behind);
   bool hand_over(Task task, void* subject, std::uint64_t until);
   bool wait_for_change(std::uint64_t until);
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_{};  ///< Waits by the monotonic clock.
   Turn turn_ = Turn::free;
-  bool is_left_behind_ = false;  ///< Whoever gave the task has stopped waiting for it.
+  bool is_left_behind_ = false;  ///< Nobody waits for the end of the task, or not any longer.
   bool seems_to_hang_ = false;   ///< A thread of the program has waited for it in vain.
   bool has_started_ = false;
   Task task_ = nullptr;

@@ -89,8 +89,12 @@ void SpoolWriter::write_rows(const char* rows, std::size_t bytes, std::uint32_t 
                              Patience patience) {
   if (count == 0 || !is_open()) return;
   const bool late = rows_until_ != UINT64_MAX && monotonic_now() >= rows_until_;
-  const auto copy = [&] { stage(rows, bytes, count); };
-  if (late || !run<&SpoolWriter::put_rows>(copy, patience)) lost_ += count;
+  const auto copy = [&] {
+    stage(rows, bytes, count);
+    left_to_write_ = count;
+  };
+  const auto put = [](void* self) { static_cast<SpoolWriter*>(self)->put_rows(); };
+  if (late || !files.post(copy, put, this, patience)) lost_ += count;
 }
 
 /// Where a disk is nearly full, as many rows as it has room for.
@@ -116,6 +120,7 @@ void SpoolWriter::put_rows() {
     if (is_tight) at_once = std::max(at_once / 2, 1U);
   }
   lost_ += left + unstaged;
+  left_to_write_ = 0;
 }
 
 void SpoolWriter::write_fact(std::string_view key, std::string_view value) {

@@ -3,8 +3,9 @@
 // Appends chunks to the spool of this process. Safe to use from any thread; never throws. What
 // cannot be written is counted, and the file always ends with a whole chunk.
 //
-// The file belongs to a thread of its own (file_thread.h). Callers copy what is to be written and
-// wait until it is, but no longer than a hanging disk deserves.
+// The file belongs to a thread of its own (file_thread.h). Callers copy what is to be written. Rows
+// are left with that thread; for everything else callers wait until it is written, but no longer
+// than a hanging disk deserves.
 
 #include <atomic>
 #include <climits>
@@ -44,7 +45,8 @@ class SpoolWriter {
   void hurry(std::uint64_t rows_until, std::uint64_t until);
   /// The program closed the file, and it cannot be opened again.
   bool is_gone() const { return is_gone_; }
-  std::uint64_t lost() const { return lost_; }
+  /// Rows that are not on disk, nor ever will be if the disk hangs.
+  std::uint64_t lost() const { return lost_ + left_to_write_; }
 
   FileThread files;
   Texts texts;
@@ -76,6 +78,7 @@ class SpoolWriter {
   std::atomic<bool> is_open_{false};
   std::atomic<bool> is_gone_{false};
   std::atomic<std::uint64_t> lost_{0};
+  std::atomic<std::uint64_t> left_to_write_{0};  ///< Rows with the thread of files.
   std::atomic<std::uint64_t> rows_until_{UINT64_MAX};
 
   // Used by the task under way, and by the thread of files.
