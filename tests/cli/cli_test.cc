@@ -141,6 +141,26 @@ TEST(CommandLine, AssertionsDecideTheExitCode) {
       4);
 }
 
+TEST(CommandLine, TheGateDecidesTheExitCode) {
+  const Folder folder;
+  const std::string path = folder / "baseline.json";
+  const std::string check = std::string("check ") + kSample + " --baseline '" + path + "'";
+  ASSERT_EQ(foretrace_run(check + " --bless").exit_code, 0);
+  const nlohmann::json blessed = nlohmann::json::parse(contents_of(path));
+  const auto code_after = [&](const char* metric, const nlohmann::json& value) {
+    nlohmann::json changed = blessed;
+    changed["metrics"][metric] = value;
+    folder.write("baseline.json", changed.dump());
+    return foretrace_run(check).exit_code;
+  };
+  nlohmann::json syncs = blessed["metrics"]["syncs"];
+  EXPECT_EQ(code_after("syncs", syncs), 0);
+  for (nlohmann::json& step : syncs["steps"]) step = step.get<int>() - 1;
+  EXPECT_EQ(code_after("syncs", syncs), 1);
+  // The sample tells no memory.
+  EXPECT_EQ(code_after("peak_reserved", {{"steps", {1'000'000'000}}, {"fail", "5%"}}), 4);
+}
+
 TEST(CommandLine, ResultsCanGoToAFile) {
   const Folder folder;
   const std::string path = folder / "answer.json";

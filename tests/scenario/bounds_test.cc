@@ -94,6 +94,21 @@ all 4 us, kernels
 )");
 }
 
+//     gpu  |AAAAAAAAAA|
+//          |      BBBBBBBBBB|     in the tail of A
+TEST(Ladder, WorkThatOverlapsTheOneInFrontCountsOnce) {
+  EXPECT_EQ(ladder(R"(
+    cpu: wait:host 4
+    gpu: A 10, B 10 {gap=-4}
+    wait -> A [measured launch]
+  )"),
+            R"(
+host 16 us, kernels
+overlap 16 us, kernels
+all 16 us, kernels
+)");
+}
+
 TEST(Path, IsWhatTheEndWaitedFor) {
   EXPECT_EQ(path(kLaunchBound), "kernels 5 us, host work 8 us, launches 12 us");
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "foretrace/error.h"
 #include "foretrace/scenario.h"
@@ -59,6 +61,17 @@ TEST(Resample, StepsTakeOverTheWorkOfOthers) {
   const auto slow = std::count(found.times.begin(), found.times.end(), 140us);
   EXPECT_EQ(slow + std::count(found.times.begin(), found.times.end(), 100us), 4 * 200);
   EXPECT_NEAR(static_cast<double>(slow), 800 * 3 / 5.0, 60);
+}
+
+TEST(Resample, EachStepIsDrawnByItself) {
+  const Inference inference = recorded_as(six_steps(140));
+  const Resampled found = resample(StepVariation(inference), inference.graph, inference.graph, {});
+  ASSERT_EQ(found.steps, 4U);
+  std::size_t mixed = 0;
+  for (auto draw = found.times.begin(); draw != found.times.end(); draw += 4)
+    mixed += std::count(draw, draw + 4, 140us) % 4 == 0 ? 0 : 1;
+  // Four steps are of one kind with a probability of 0.4^4 + 0.6^4.
+  EXPECT_NEAR(static_cast<double>(mixed), 200 * 0.845, 30);
 }
 
 TEST(Resample, AStepThatIsLeftOutGivesNothing) {
@@ -300,6 +313,16 @@ TEST(Interval, OfManyWhatIfsIsReplayedOnlyIfAsked) {
   const Prediction replayed = predict_on(baseline, inference, half);
   EXPECT_EQ(replayed.resamples, 200);
   EXPECT_EQ(replayed.lower, predict(inference, half).lower);
+}
+
+// As if each outcome stood in the list by itself.
+TEST(Ledger, AnErrorWeighsAsManyOutcomesAsItIsOf) {
+  std::vector<double> squares;
+  for (const LedgerEntry& entry : ledger())
+    squares.insert(squares.end(), static_cast<std::size_t>(entry.outcomes),
+                   entry.error * entry.error);
+  const double sum = std::accumulate(squares.begin(), squares.end(), 0.0);
+  EXPECT_NEAR(pooled_error(), std::sqrt(sum / static_cast<double>(squares.size())), 1e-12);
 }
 
 // The ledger names transforms there are, each once and sorted.

@@ -139,6 +139,22 @@ TEST(Predict, MemoryFollowsTheReplay) {
   EXPECT_EQ(prediction.predicted_memory[0].peak_allocated, Bytes{150'000'000});
 }
 
+TEST(Predict, WhatDoesNotFitIsSaid) {
+  const auto said = [](Bytes limit) {
+    Scenario scenario;
+    scenario.allocator.limit = limit;
+    const Prediction prediction = predict(recorded_as(R"(
+      gpu: a 10, b 10
+      @alloc 20GB: a .. b
+    )"),
+                                          scenario);
+    return prediction.notes.count(
+        "out of memory on device 0; times are those of a device with room enough");
+  };
+  EXPECT_EQ(said({16LL << 30}), 1);
+  EXPECT_EQ(said({32LL << 30}), 0);
+}
+
 TEST(Predict, EveryReportCanBeWritten) {
   const Prediction prediction =
       predict(recorded_as(kFourSteps), with({"scale:where.kind=kernel,factor=0.5"}));
