@@ -67,5 +67,10 @@ class KinetoFile {
 /// `text` as a JSON string, quotes included; bytes that are not UTF-8 become replacement
 /// characters.
 std::string json_string(std::string_view text);
+/// True of one whole value in JSON that is not nested too deeply to be read again.
+bool is_json(std::string_view text);
+/// A value of an argument: `text` itself where it is a list or an object in JSON, which recorded
+/// shapes are, otherwise as a string.
+std::string kineto_value(std::string_view text);
 
 }  // namespace foretrace

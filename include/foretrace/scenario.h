@@ -44,9 +44,10 @@ struct PredictOptions {
   bool explain = false;
   bool strict = false;  ///< Notes of severity warning become a TraceError.
   ImportOptions reading = {};
-  std::string perfetto_path = {};  ///< Write the predicted timeline there.
-  std::string html_path = {};      ///< Write the report page there.
-  std::string ledger_path = {};    ///< The user's own ledger of errors, beside the built-in one.
+  /// Write the predicted timeline there: a format of export.h by its ending, otherwise JSON.
+  std::string perfetto_path = {};
+  std::string html_path = {};    ///< Write the report page there.
+  std::string ledger_path = {};  ///< The user's own ledger of errors, beside the built-in one.
 };
 
 /// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is

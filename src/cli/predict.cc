@@ -53,7 +53,8 @@ struct PredictCommand {
     format.add_to(command);
     perfetto.add_to(
         command, "--perfetto",
-        "Write the predicted timeline there, as JSON for ui.perfetto.dev (.gz packs it)");
+        "Write the predicted timeline there, for ui.perfetto.dev: as its own .pftrace, or as JSON "
+        "(.gz packs either)");
     html.add_to(command, "--html",
                 "Write the answer there as one page with timelines, the critical path and memory, "
                 "before and after");

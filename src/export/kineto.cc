@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "export/copy_name.h"
-#include "export/kineto_arguments.h"
 #include "export/kineto_header.h"
 #include "export/kineto_tracks.h"
 #include "export/profiler_words.h"
 #include "export/registered.h"
 #include "foretrace/error.h"
+#include "foretrace/kineto_arguments.h"
 
 namespace foretrace {
 namespace {
@@ -99,23 +99,14 @@ class KinetoExport {
     arguments_.clear();
     arguments_.add_unless(0U, "External id", record.external);
     if (is_call) arguments_.add_unless(0U, "correlation", record.correlation);
-    if (record.details != kNone) add_details(trace_.op_details[record.details]);
+    if (record.details != kNone) {
+      const auto json = [&](NameId id) -> const std::string& { return value(id); };
+      add_op_details(trace_.op_details[record.details], json, arguments_);
+    }
     const Track track = track_of(record.thread);
     complete(category_of(record.kind), string(record.name), track, record);
     if (is_call && launches_.launched(record.correlation))
       file_.arrow(false, record.correlation, track, time(record.start_ns));
-  }
-
-  void add_details(const OpDetails& details) {
-    add_text("Input Dims", details.shapes);
-    add_text("Input type", details.types);
-    add_text("Concrete Inputs", details.values);
-    add_text("Call stack", details.stack);
-    arguments_.add_unless(std::int64_t{-1}, "Sequence number", details.sequence);
-    arguments_.add_unless(std::uint64_t{0}, "Fwd thread id", details.forward_thread);
-    arguments_.add_unless(std::int64_t{-1}, "Record function id", details.record_function);
-    arguments_.add_unless(std::int64_t{-1}, "Python id", details.python_id);
-    arguments_.add_unless(std::int64_t{-1}, "Python parent id", details.python_parent);
   }
 
   void write(const DeviceRecord& record) {
@@ -217,10 +208,13 @@ class KinetoExport {
   }
 
   void add_text(std::string_view key, NameId id) {
-    if (id == NameId{}) return;
+    if (id != NameId{}) arguments_.add(key, value(id));
+  }
+
+  const std::string& value(NameId id) {
     std::string& json = values_[static_cast<std::size_t>(id)];
     if (json.empty()) json = kineto_value(trace_.names[id]);
-    arguments_.add(key, json);
+    return json;
   }
 
   const std::string& string(NameId id) {

@@ -7,19 +7,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Readers refuse what nests as deep as nobody means it.
-constexpr int kDeepest = 200;
-
-bool is_json(std::string_view text) {
-  int depth = 0;
-  int deepest = 0;
-  for (const char c : text) {
-    if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
-    if (c == ']' || c == '}') --depth;
-  }
-  return deepest <= kDeepest && Json::accept(text);
-}
-
 std::string print(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -58,11 +45,6 @@ std::string job_of(const Trace& trace, const std::string& recorded) {
 }
 
 }  // namespace
-
-std::string kineto_value(std::string_view text) {
-  const bool structured = !text.empty() && (text.front() == '[' || text.front() == '{');
-  return structured && is_json(text) ? std::string(text) : json_string(text);
-}
 
 void write_kineto_header(const Trace& trace, std::int64_t base_ns, KinetoFile& file) {
   const auto& known = trace.metadata;

@@ -9,8 +9,4 @@ namespace foretrace {
 /// `base_ns` is the clock's value at time 0.
 void write_kineto_header(const Trace& trace, std::int64_t base_ns, KinetoFile& file);
 
-/// A value of an argument: `text` itself where it is a list or an object in JSON, which recorded
-/// shapes are, otherwise as a string.
-std::string kineto_value(std::string_view text);
-
 }  // namespace foretrace

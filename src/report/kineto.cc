@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "foretrace/kineto_arguments.h"
 #include "foretrace/kineto_file.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
@@ -48,15 +49,16 @@ std::string_view sign_of(TaskKind kind) {
 
 class Export {
  public:
-  Export(const Graph& graph, const Timeline& timeline, KinetoFile& file)
+  Export(const Graph& graph, const Timeline& timeline, const Trace* recorded, KinetoFile& file)
       : graph_(graph),
         timeline_(timeline),
+        recorded_(recorded),
         file_(file),
         layout_(graph),
         names_(graph.names().size()) {}
 
   void write() {
-    const HostSlices slices = host_slices(graph_, timeline_);
+    const HostSlices slices = host_slices(graph_, timeline_, recorded_);
     correlation_.assign(graph_.task_count(), 0);
     for (std::size_t i = 0; i < slices.size(); ++i) write_host(static_cast<LaneId>(i), slices[i]);
     for (std::size_t i = 0; i < graph_.lane_count(); ++i) {
@@ -93,9 +95,17 @@ class Export {
         file_.complete(
             slice.category,
             slice.task == kNoTask ? json_string(slice.name) : name(graph_.task(slice.task).name),
-            track, slice.start, slice.finish, "");
+            track, slice.start, slice.finish, arguments_of(slice));
       }
     }
+  }
+
+  std::string arguments_of(const HostSlice& slice) const {
+    if (slice.details == kNone) return {};
+    KinetoArguments arguments;
+    const auto json = [&](NameId text) { return kineto_value(recorded_->names[text]); };
+    add_op_details(recorded_->op_details[slice.details], json, arguments);
+    return std::string(arguments.text());
   }
 
   bool launches_something(TaskId launch) const {
@@ -219,6 +229,7 @@ class Export {
 
   const Graph& graph_;
   const Timeline& timeline_;
+  const Trace* recorded_;
   KinetoFile& file_;
   KinetoLayout layout_;
   std::vector<std::string> names_;         ///< As JSON, by NameId, where asked for.
@@ -236,11 +247,10 @@ std::pair<std::int32_t, std::int32_t> rank_and_world(const Graph& graph) {
   return {first, last + 1};
 }
 
-void write_header(const Graph& graph, const std::string& path, KinetoFile& file) {
+void write_header(const Graph& graph, KinetoFile& file) {
   file.member("schemaVersion", "1");
   file.member("displayTimeUnit", "\"ms\"");
   file.member("baseTimeNanoseconds", "0");
-  file.member("traceName", json_string(path));
   file.member("producer", json_string("foretrace " + std::string(kVersion)));
   std::string devices;
   for (std::size_t i = 0; i < graph.device_names().size(); ++i) {
@@ -256,10 +266,11 @@ void write_header(const Graph& graph, const std::string& path, KinetoFile& file)
 
 }  // namespace
 
-void write_kineto(const Graph& graph, const Timeline& timeline, const std::string& path) {
+void write_kineto(const Graph& graph, const Timeline& timeline, const std::string& path,
+                  const Trace* recorded) {
   KinetoFile file(path);
-  write_header(graph, path, file);
-  Export(graph, timeline, file).write();
+  write_header(graph, file);
+  Export(graph, timeline, recorded, file).write();
   file.close();
 }
 

@@ -1,6 +1,7 @@
 #include "report/kineto_host.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "report/kineto_layout.h"
 
@@ -25,7 +26,7 @@ std::string_view annotation_of(Phase phase) {
 }
 
 /// Time of which there was no record.
-bool is_hidden(std::string_view name) { return name.starts_with('(') && name.ends_with(')'); }
+bool is_untraced(std::string_view name) { return name.starts_with('(') && name.ends_with(')'); }
 
 bool names_call(std::string_view name) {
   return name.starts_with("cuda") || name.starts_with("hip") ||
@@ -41,14 +42,17 @@ struct Surroundings {
 
 class HostLane {
  public:
-  HostLane(const Graph& graph, const Timeline& timeline, LaneId lane)
-      : graph_(graph), timeline_(timeline) {
+  HostLane(const Graph& graph, const Timeline& timeline, LaneId lane, const Trace* recorded)
+      : graph_(graph), timeline_(timeline), recorded_(recorded) {
     for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
       if (graph.task(task).kind != TaskKind::marker) add(task);
     }
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      if (is_part_of_op(i)) last_of_op_[record_of(i)] = i;
+    }
   }
 
-  /// In order: steps around phases around modules around tasks.
+  /// In order: steps around phases around modules around ops around calls.
   std::vector<HostSlice> take(bool marks_steps) {
     std::vector<HostSlice> all;
     std::size_t step_end = 0, phase_end = 0, module_end = 0;
@@ -75,7 +79,7 @@ class HostLane {
           all.push_back(
               cover(i, module_end, "python_function", "nn.Module: " + std::string(module)));
       }
-      if (!hidden_[i]) all.push_back(std::move(slices_[i]));
+      take_slice(i, recorded_ == nullptr ? module_end : step_end, all);
     }
     return all;
   }
@@ -99,8 +103,46 @@ class HostLane {
       if (slice.waits) slice.start = until;
     }
     slices_.push_back(std::move(slice));
-    around_.push_back({task.step, task.phase, task.module});
-    hidden_.push_back(is_hidden(name));
+    around_.push_back(surroundings_of(task));
+    // Steps are marked as a whole.
+    hidden_.push_back(is_untraced(name) || name.starts_with(kMarker));
+  }
+
+  /// Records tell phases and modules by what is around them, as they did in the recording.
+  Surroundings surroundings_of(const Task& task) const {
+    if (recorded_ == nullptr) return {task.step, task.phase, task.module};
+    const bool is_recorded = task.record < recorded_->hosts.size();
+    return {task.step, is_recorded ? Phase::none : task.phase, {}};
+  }
+
+  std::uint32_t record_of(std::size_t i) const { return graph_.task(slices_[i].task).record; }
+
+  /// What an op, an annotation or a frame does between the calls and ops inside it.
+  bool is_part_of_op(std::size_t i) const {
+    return !hidden_[i] && slices_[i].category != "cuda_runtime" && record_of(i) != kNone;
+  }
+
+  /// An op begins with its first part and ends with its last, or where what surrounds it does.
+  void take_slice(std::size_t i, std::size_t limit, std::vector<HostSlice>& all) {
+    while (!open_ops_.empty() && open_ops_.back().end <= i) open_ops_.pop_back();
+    if (hidden_[i]) return;
+    if (!is_part_of_op(i)) return all.push_back(std::move(slices_[i]));
+    const std::uint32_t record = record_of(i);
+    if (!open_ops_.empty() && open_ops_.back().record == record) return;
+    if (!open_ops_.empty()) limit = std::min(limit, open_ops_.back().end);
+    const std::size_t end = std::min(limit, last_of_op_.at(record) + 1);
+    HostSlice op = cover(i, end, slices_[i].category, {});
+    op.task = slices_[i].task;
+    if (recorded_ != nullptr && record < recorded_->hosts.size())
+      describe(recorded_->hosts[record], op);
+    all.push_back(std::move(op));
+    open_ops_.push_back({record, end});
+  }
+
+  static void describe(const HostRecord& record, HostSlice& op) {
+    if (record.kind == HostKind::annotation) op.category = "user_annotation";
+    if (record.kind == HostKind::python) op.category = "python_function";
+    op.details = record.details;
   }
 
   /// The slice in front came from the same record of a call.
@@ -156,11 +198,20 @@ class HostLane {
     return slice;
   }
 
+  /// An op that is being written, up to the slice `end`.
+  struct OpenOp {
+    std::uint32_t record = kNone;
+    std::size_t end = 0;
+  };
+
   const Graph& graph_;
   const Timeline& timeline_;
+  const Trace* recorded_;
   std::vector<HostSlice> slices_;
   std::vector<Surroundings> around_;
   std::vector<bool> hidden_;
+  std::unordered_map<std::uint32_t, std::size_t> last_of_op_;  ///< By host record.
+  std::vector<OpenOp> open_ops_;
 };
 
 /// Steps of a recording without launches are known by what the device did; marks on the host would
@@ -204,12 +255,13 @@ std::size_t thread_of_steps(const Graph& graph, const Timeline& timeline) {
 
 }  // namespace
 
-HostSlices host_slices(const Graph& graph, const Timeline& timeline) {
+HostSlices host_slices(const Graph& graph, const Timeline& timeline, const Trace* recorded) {
   HostSlices all(graph.lane_count());
   std::vector<std::pair<std::size_t, HostLane>> lanes;
   for (std::size_t i = 0; i < graph.lane_count(); ++i) {
     const auto lane = static_cast<LaneId>(i);
-    if (is_host_lane(graph.lane(lane))) lanes.emplace_back(i, HostLane(graph, timeline, lane));
+    if (is_host_lane(graph.lane(lane)))
+      lanes.emplace_back(i, HostLane(graph, timeline, lane, recorded));
   }
   // Steps are marked once, on the thread that begins most of them.
   const std::size_t main = thread_of_steps(graph, timeline);

@@ -16,22 +16,26 @@
 
 #include "foretrace/graph.h"
 #include "foretrace/timeline.h"
+#include "foretrace/trace.h"
 
 namespace foretrace {
 
 struct HostSlice {
   Nanoseconds start{0}, finish{0};
   std::string_view category;
-  std::string name;         ///< Of an annotation or a call; otherwise that of `task`.
-  TaskId task = kNoTask;    ///< kNoTask for an annotation.
-  TaskId launch = kNoTask;  ///< The task that device tasks of this call depend on.
-  bool waits = false;       ///< For device tasks; `task` is the one that does.
+  std::string name;               ///< Of an annotation or a call; otherwise that of `task`.
+  std::uint32_t details = kNone;  ///< Into Trace::op_details.
+  TaskId task = kNoTask;          ///< kNoTask for an annotation.
+  TaskId launch = kNoTask;        ///< The task that device tasks of this call depend on.
+  bool waits = false;             ///< For device tasks; `task` is the one that does.
   bool correlated() const { return launch != kNoTask || waits; }
 };
 
-/// By lane, outer slices in front of those inside them; empty for lanes of devices.
+/// By lane, outer slices in front of those inside them; empty for lanes of devices. Tasks of one
+/// host record become one slice around what runs between them; `recorded` says what the records
+/// were, and may be missing.
 using HostSlices = std::vector<std::vector<HostSlice>>;
-HostSlices host_slices(const Graph& graph, const Timeline& timeline);
+HostSlices host_slices(const Graph& graph, const Timeline& timeline, const Trace* recorded);
 
 /// The device lanes that `task` waits for, each once, in order.
 std::vector<LaneId> awaited_lanes(const Graph& graph, TaskId task);

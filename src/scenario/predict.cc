@@ -1,15 +1,18 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "foretrace/error.h"
+#include "foretrace/export.h"
 #include "foretrace/import.h"
 #include "foretrace/ledger_file.h"
 #include "foretrace/scenario.h"
 #include "foretrace/simulate.h"
+#include "foretrace/temporary_file.h"
 #include "scenario/apply.h"
 #include "scenario/baseline.h"
 #include "scenario/explain.h"
@@ -28,7 +31,8 @@ struct Answer {
   Prediction prediction;
   Graph graph;  ///< Empty for the job as recorded, unless it is to be written.
   Timeline timeline;
-  Graph recorded;  ///< Empty unless a page of the answer is to be written.
+  Graph recorded;                ///< Empty unless a page of the answer is to be written.
+  const Trace* trace = nullptr;  ///< Of the rank that the answer is about, if there is one.
 };
 
 double ratio(Nanoseconds part, Nanoseconds whole) {
@@ -285,6 +289,7 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
       worst_index = i;
     }
   }
+  worst.trace = &traces[worst_index];
   set_interval(of_worst, own, worst);
   if (!options.html_path.empty()) worst.recorded = std::move(of_worst.graph);
   if (worst_now != worst_index) take_recorded(now, worst.prediction);
@@ -314,10 +319,19 @@ void refuse_warnings(const Notes& notes) {
   }
 }
 
+/// In the format that the ending of the path names; PyTorch's profiler's for any other.
+void write_timeline(const Answer& answer, const std::string& path) {
+  const ExporterEntry* const exporter = exporter_for(path);
+  if (exporter == nullptr || exporter->name == "kineto")
+    return write_kineto(answer.graph, answer.timeline, path, answer.trace);
+  const TemporaryFile file(std::filesystem::temp_directory_path().string(), "foretrace", 0600);
+  write_kineto(answer.graph, answer.timeline, file.path(), answer.trace);
+  exporter->write(import_trace(file.path()), path);
+}
+
 void finish(const Answer& answer, const PredictOptions& options) {
   if (options.strict) refuse_warnings(answer.prediction.notes);
-  if (!options.perfetto_path.empty())
-    write_kineto(answer.graph, answer.timeline, options.perfetto_path);
+  if (!options.perfetto_path.empty()) write_timeline(answer, options.perfetto_path);
   if (!options.html_path.empty()) {
     const bool is_what_if = !answer.prediction.steps.empty();
     write_prediction_html(answer.recorded, is_what_if ? &answer.graph : nullptr, answer.prediction,

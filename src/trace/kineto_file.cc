@@ -1,5 +1,6 @@
 #include "foretrace/kineto_file.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -129,6 +130,22 @@ void KinetoFile::add_place(Track track) {
   add(track.process);
   add(", \"tid\": ");
   add(track.thread);
+}
+
+bool is_json(std::string_view text) {
+  constexpr int kDeepest = 200;  // Readers refuse what nests as deep as nobody means it.
+  int depth = 0;
+  int deepest = 0;
+  for (const char c : text) {
+    if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
+    if (c == ']' || c == '}') --depth;
+  }
+  return deepest <= kDeepest && nlohmann::json::accept(text);
+}
+
+std::string kineto_value(std::string_view text) {
+  const bool structured = !text.empty() && (text.front() == '[' || text.front() == '{');
+  return structured && is_json(text) ? std::string(text) : json_string(text);
 }
 
 }  // namespace foretrace

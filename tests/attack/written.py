@@ -147,7 +147,7 @@ def writers():
     yield Writer("memory", "--html", "x.html", trace, "--html", OUT)
     yield Writer("memory replay", "--output", "x.txt", "program.txt", "-o", OUT)
     yield Writer("predict", "--html", "x.html", trace, "--with", "amp", "--html", OUT)
-    yield from (Writer("predict", "--perfetto", name, trace, "--perfetto", OUT) for name in ("x.json", "x.json.gz"))
+    yield from (Writer("predict", "--perfetto", name, trace, "--perfetto", OUT) for name in ("x.json", "x.json.gz", "x.pftrace"))
     yield Writer("sweep", "--html", "x.html", "sweep.json", "--quiet", "--html", OUT)
     yield Writer("sweep merge", "--output", "x.jsonl", *SHARDS, "-o", OUT)
     held = ("check", trace, "--baseline", "baseline.json")

@@ -175,16 +175,18 @@ TEST(CommandLine, ResultsCanGoToAFile) {
 
 TEST(CommandLine, APredictedTimelineIsATraceAgain) {
   const Folder folder;
-  const std::string path = folder / "predicted.json.gz";
-  const Outcome first = foretrace_run(std::string("predict ") + kSample +
-                                      " --with loader --format json --perfetto '" + path + "'");
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const Outcome second = foretrace_run("predict '" + path + "' --format json");
-  ASSERT_EQ(second.exit_code, 0) << second.err;
-  const auto predicted =
-      nlohmann::json::parse(first.out)["predicted"]["step_time_ns"].get<double>();
-  const auto measured = nlohmann::json::parse(second.out)["measured"]["step_time_ns"].get<double>();
-  EXPECT_NEAR(measured / predicted, 1, 1e-4);
+  for (const char* name : {"predicted.json.gz", "predicted.pftrace"}) {
+    const std::string path = folder / name;
+    const Outcome first = foretrace_run(std::string("predict ") + kSample +
+                                        " --with loader --format json --perfetto '" + path + "'");
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    const Outcome second = foretrace_run("predict '" + path + "' --format json");
+    ASSERT_EQ(second.exit_code, 0) << second.err;
+    const nlohmann::json answer = nlohmann::json::parse(second.out);
+    const auto predicted =
+        nlohmann::json::parse(first.out)["predicted"]["step_time_ns"].get<double>();
+    EXPECT_NEAR(answer["measured"]["step_time_ns"].get<double>() / predicted, 1, 1e-4) << name;
+  }
 }
 
 TEST(CommandLine, APageIsTheSameEachTime) {

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "foretrace/infer.h"
 #include "foretrace/report.h"
 #include "foretrace/simulate.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -19,12 +19,7 @@ using nlohmann::json;
 
 class Kineto : public testing::Test {
  protected:
-  std::string path(const std::string& name) const {
-    return testing::TempDir() + "foretrace_kineto_" + std::to_string(getpid()) + "_" + name;
-  }
-  void TearDown() override {
-    for (const char* name : {"a.json", "b.json.gz"}) std::filesystem::remove(path(name));
-  }
+  std::string path(const std::string& name) const { return folder_ / name; }
 
   json events_of(const Graph& graph) const {
     write_kineto(graph, simulate(graph), path("a.json"));
@@ -36,6 +31,9 @@ class Kineto : public testing::Test {
     const Inference again = infer(import_trace(path("b.json.gz")));
     return step_times(again.graph, simulate(again.graph));
   }
+
+ private:
+  Folder folder_;
 };
 
 json event_named(const json& events, const std::string& name) {
@@ -43,6 +41,17 @@ json event_named(const json& events, const std::string& name) {
     if (event.at("ph") == "X" && event.at("name") == name) return event;
   }
   return nullptr;
+}
+
+/// Starts and durations of the events of this name, in microseconds.
+using Times = std::vector<std::pair<double, double>>;
+Times times_of(const json& events, const std::string& name) {
+  Times times;
+  for (const json& event : events) {
+    if (event.at("ph") == "X" && event.at("name") == name)
+      times.emplace_back(event.at("ts"), event.at("dur"));
+  }
+  return times;
 }
 
 // Three steps of a loop that launches, waits and goes on.
@@ -113,10 +122,10 @@ TEST_F(Kineto, OverlappingKernelsOfOneStreamGoToTracksOfTheirOwn) {
   EXPECT_EQ(a.at("args").at("stream"), b.at("args").at("stream"));
 }
 
-// On each track events are either apart or one inside the other.
-TEST_F(Kineto, EventsOfATrackNest) {
+/// On each track events are either apart or one inside the other.
+void expect_nested(const json& events) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::pair<double, double>>> tracks;
-  for (const json& event : events_of(loop())) {
+  for (const json& event : events) {
     if (event.at("ph") != "X") continue;
     const double start = event.at("ts");
     tracks[{event.at("pid"), event.at("tid")}].emplace_back(start,
@@ -132,6 +141,62 @@ TEST_F(Kineto, EventsOfATrackNest) {
       }
     }
   }
+}
+
+TEST_F(Kineto, EventsOfATrackNest) { expect_nested(events_of(loop())); }
+
+//     linear |--------------------|
+//     addmm     |-------------|
+//     launch       |-----|
+TEST_F(Kineto, AnOpIsOneEventAroundWhatRunsInsideIt) {
+  const json events = events_of(parse_graph(R"(
+    cpu: l=linear:host 2 {record=0}, a=addmm:host 3 {record=1}, cudaLaunchKernel:launch 5 {record=2}, a2=addmm:host 1 {record=1}, l2=linear:host 1 {record=0}, rest=linear:host 4 {record=3}
+  )"));
+  EXPECT_EQ(times_of(events, "linear"), (Times{{0, 12}, {12, 4}}));
+  EXPECT_EQ(times_of(events, "addmm"), (Times{{2, 9}}));
+  expect_nested(events);
+}
+
+// A what-if may have moved a part of one op into another.
+TEST_F(Kineto, OpsThatCrossAreCut) {
+  const json events = events_of(parse_graph(R"(
+    cpu: a=A:host 2 {record=0}, b=B:host 3 {record=1}, a2=A:host 1 {record=0}, b2=B:host 1 {record=1}
+  )"));
+  EXPECT_EQ(times_of(events, "A"), (Times{{0, 6}, {5, 1}}));
+  EXPECT_EQ(times_of(events, "B"), (Times{{2, 4}, {6, 1}}));
+  expect_nested(events);
+}
+
+TEST_F(Kineto, AStepIsMarkedOnce) {
+  const json events = events_of(parse_graph(R"(
+    @step ProfilerStep#3
+    @step ProfilerStep#4
+    cpu: m=ProfilerStep#3:host 2 {record=0 step=0}, a=op:host 3 {record=1 step=0}, m2=ProfilerStep#3:host 1 {record=0 step=0}, n=ProfilerStep#4:host 5 {record=2 step=1}
+  )"));
+  EXPECT_EQ(times_of(events, "ProfilerStep#3"), (Times{{0, 6}}));
+  EXPECT_EQ(times_of(events, "ProfilerStep#4"), (Times{{6, 5}}));
+}
+
+TEST_F(Kineto, RecordsSayWhatIsAnAnnotationAndWhatAFrame) {
+  const Graph graph = parse_graph(R"(
+    cpu: a=mine:host 2 {record=0}, f=frame:host 3 {record=1}, o=op:host 1 {record=2}
+  )");
+  Trace trace;
+  trace.hosts.resize(3);
+  trace.hosts[0].kind = HostKind::annotation;
+  trace.hosts[1].kind = HostKind::python;
+  trace.hosts[2].kind = HostKind::op;
+  write_kineto(graph, simulate(graph), path("a.json"), &trace);
+  const json events = json::parse(std::ifstream(path("a.json"))).at("traceEvents");
+  EXPECT_EQ(event_named(events, "mine").at("cat"), "user_annotation");
+  EXPECT_EQ(event_named(events, "frame").at("cat"), "python_function");
+  EXPECT_EQ(event_named(events, "op").at("cat"), "cpu_op");
+}
+
+TEST_F(Kineto, TheFileSaysNothingOfWhereItWasWritten) {
+  const Graph graph = loop();
+  write_kineto(graph, simulate(graph), path("a.json"));
+  EXPECT_EQ(contents_of(path("a.json")).find("a.json"), std::string::npos);
 }
 
 TEST_F(Kineto, NanosecondsSurvive) {

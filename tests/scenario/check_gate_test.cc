@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "foretrace/check.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -26,6 +27,16 @@ CheckBaseline with_memory() {
 TEST(CheckGate, AnUnchangedJobPasses) {
   const CheckBaseline baseline = bless(kSample, as_recorded(), {});
   EXPECT_EQ(check(kSample, as_recorded(), baseline, {}).standing, Standing::passed);
+}
+
+TEST(CheckGate, AnExportedJobIsTheSameJob) {
+  const Folder folder;
+  const std::string exported = folder / "exported.json.gz";
+  predict(kSample, as_recorded(), {.perfetto_path = exported});
+  const CheckBaseline baseline = bless(kSample, as_recorded(), {});
+  const CheckReport report = check(exported, as_recorded(), baseline, {});
+  EXPECT_TRUE(report.same_structure);
+  EXPECT_EQ(report.standing, Standing::passed) << check_headline(report);
 }
 
 TEST(CheckGate, AFigureThatTheTraceNoLongerTellsIsUndecided) {

@@ -1,0 +1,61 @@
+#pragma once
+
+// The members of an event's "args" in PyTorch's profiler's JSON, while they are collected.
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+class KinetoArguments {
+ public:
+  void clear() { text_.clear(); }
+  std::string_view text() const { return text_; }
+
+  /// `json` is a whole value.
+  void add(std::string_view key, std::string_view json) {
+    if (!text_.empty()) text_ += ", ";
+    text_ += '"';
+    text_ += key;
+    text_ += "\": ";
+    text_ += json;
+  }
+
+  template <class Integer>
+  void add_number(std::string_view key, Integer value) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    add(key, {digits, static_cast<std::size_t>(end - digits)});
+  }
+
+  template <class Integer>
+  void add_unless(Integer absent, std::string_view key, Integer value) {
+    if (value != absent) add_number(key, value);
+  }
+
+ private:
+  std::string text_;
+};
+
+/// `json` gives a name of the trace as JSON text; what is empty is left out.
+template <class Json>
+void add_op_details(const OpDetails& details, Json&& json, KinetoArguments& arguments) {
+  const auto add_text = [&](std::string_view key, NameId text) {
+    if (text != NameId{}) arguments.add(key, json(text));
+  };
+  add_text("Input Dims", details.shapes);
+  add_text("Input type", details.types);
+  add_text("Concrete Inputs", details.values);
+  add_text("Call stack", details.stack);
+  arguments.add_unless(std::int64_t{-1}, "Sequence number", details.sequence);
+  arguments.add_unless(std::uint64_t{0}, "Fwd thread id", details.forward_thread);
+  arguments.add_unless(std::int64_t{-1}, "Record function id", details.record_function);
+  arguments.add_unless(std::int64_t{-1}, "Python id", details.python_id);
+  arguments.add_unless(std::int64_t{-1}, "Python parent id", details.python_parent);
+}
+
+}  // namespace foretrace
