@@ -167,6 +167,7 @@ class SnapshotGraph {
     draft_.origin = append(
         start, 0, 0, {.name = rule(draft_, "start of the recording"), .kind = TaskKind::marker});
     for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
+    draft_.graph.step_rule().source = draft_.step_source;
     task_of_.assign(draft_.trace.memory.size(), kNoTask);
     std::map<std::int32_t, std::vector<std::uint32_t>> by_device;
     for (const std::uint32_t number : order_) {
@@ -317,6 +318,7 @@ class SnapshotGraph {
   }
 
   void mark_repetitions(const MemoryPeriod& period, const std::vector<TaskId>& makers) {
+    draft_.graph.step_rule().source = StepSource::period;
     std::int32_t step = -1;
     TaskId task = makers[period.first];
     for (std::size_t i = 0; i < period.repetitions; ++i) {
