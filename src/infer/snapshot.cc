@@ -306,7 +306,7 @@ class SnapshotGraph {
         })->first;
     const std::vector<MemoryEvent> events = memory_events(draft_.graph, draft_.recorded);
     const MemoryPeriod period = memory_period(draft_.graph, events, device);
-    if (period.length == 0) return;
+    if (period.length == 0 || is_of_layers(period, events, device)) return;
     std::vector<TaskId> makers;
     for (const MemoryEvent& event : events) {
       const Allocation& block = blocks_[event.allocation];
@@ -315,6 +315,22 @@ class SnapshotGraph {
     mark_repetitions(period, makers);
     draft_.assumptions.push_back("Steps are told by the sizes of " + std::to_string(period.length) +
                                  " blocks that are made again in the same order.");
+  }
+
+  bool is_of_layers(const MemoryPeriod& period, const std::vector<MemoryEvent>& events,
+                    std::int32_t device) const {
+    std::vector<std::string_view> repeated, others;
+    std::size_t made = 0;
+    for (const MemoryEvent& event : events) {
+      if (event.frees || blocks_[event.allocation].device != device) continue;
+      const std::size_t number = made++;
+      if (event.allocation >= sites_.size()) continue;
+      const MemoryRecord& record = draft_.trace.memory[sites_[event.allocation].made.record];
+      const bool within =
+          number >= period.first && number < period.first + period.length * period.repetitions;
+      (within ? repeated : others).push_back(draft_.trace.names[record.stack]);
+    }
+    return lie_within_one_call(repeated, others);
   }
 
   void mark_repetitions(const MemoryPeriod& period, const std::vector<TaskId>& makers) {

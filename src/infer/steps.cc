@@ -122,25 +122,37 @@ std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const D
   return kinds;
 }
 
+/// What was launched while one of them lasted, also by other threads, such as that of autograd.
+double share_held(const Draft& draft, const Holders& holders) {
+  std::size_t held = 0;
+  for (const std::uint32_t event : draft.by_launch) {
+    const std::int64_t time = draft.call_of(draft.events[event])->start;
+    const auto behind = holders.records.upper_bound(time);
+    if (behind == holders.records.begin()) continue;
+    const HostRecord& range = draft.trace.hosts[std::prev(behind)->second];
+    held += time < range.start_ns + range.duration_ns ? 1 : 0;
+  }
+  return static_cast<double>(held) / static_cast<double>(draft.by_launch.size());
+}
+
 /// Ranges, none of them within another record, that hold nearly all that was launched. What lies in
 /// one of them was recorded as one, however often something comes again within it.
 bool find_holding_ranges(Draft& draft) {
   const auto kinds = holders_of_work(draft);
-  for (const auto& [name, kind] : kinds) {
-    if (static_cast<double>(kind.held) < kLeastHeld * static_cast<double>(draft.by_launch.size()))
-      continue;
-    for (const auto& [start, record] : kind.records) {
-      const HostRecord& range = draft.trace.hosts[record];
-      draft.steps.push_back({start, start + range.duration_ns, std::string(draft.name(range))});
-    }
-    draft.step_source = StepSource::annotation;
-    draft.assumptions.push_back(
-        draft.steps.size() == 1
-            ? "All work lies within one \"" + draft.steps[0].name + "\", which counts as one step."
-            : "Steps are told by ranges such as \"" + draft.steps[0].name + "\".");
-    return true;
+  const auto most = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+    return a.second.held < b.second.held;
+  });
+  if (most == kinds.end() || share_held(draft, most->second) < kLeastHeld) return false;
+  for (const auto& [start, record] : most->second.records) {
+    const HostRecord& range = draft.trace.hosts[record];
+    draft.steps.push_back({start, start + range.duration_ns, std::string(draft.name(range))});
   }
-  return false;
+  draft.step_source = StepSource::annotation;
+  draft.assumptions.push_back(
+      draft.steps.size() == 1
+          ? "All work lies within one \"" + draft.steps[0].name + "\", which counts as one step."
+          : "Steps are told by ranges such as \"" + draft.steps[0].name + "\".");
+  return true;
 }
 
 /// A profiler that is stopped at the end of a loop leaves a last marker with nothing in it. Where

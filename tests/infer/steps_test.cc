@@ -102,6 +102,18 @@ TEST(Steps, AreRangesThatHoldAllWork) {
   EXPECT_EQ(found_in(run), "execute_0 execute_1 execute_2 | annotation");
 }
 
+// The thread of autograd launches most of a training step.
+TEST(Steps, AreRangesInWhichOtherThreadsLaunchAsWell) {
+  Recording run;
+  std::uint32_t id = 0;
+  for (int i = 0; i < 3; ++i) {
+    run.host(0, HostKind::annotation, "train", 500 * i, 450);
+    launch_layers(run, 0, 500 * i + 10, 3, id);
+    launch_layers(run, 1, 500 * i + 140, 6, id);
+  }
+  EXPECT_EQ(found_in(run), "train train train | annotation");
+}
+
 TEST(Steps, AreNotTheLayersOfOneRange) {
   Recording run;
   std::uint32_t id = 0;
