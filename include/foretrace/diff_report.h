@@ -74,7 +74,7 @@ struct DiffSideReport {
   std::size_t steps = 0;
   std::string compared_step;            ///< Its name; empty without steps.
   Nanoseconds compared{0};              ///< Its length.
-  Nanoseconds shortest{0}, longest{0};  ///< Of the steady steps.
+  StepTimes times;                      ///< As measured, of all steps.
   StepContent content;
   Breakdown breakdown;
   std::optional<Bytes> peak_allocated;  ///< Of the fullest device.

@@ -167,6 +167,19 @@ struct Step {
   std::string name;  ///< "ProfilerStep#7"
 };
 
+/// What tells the steps of a recording apart: the profiler's own markers, ranges that the program
+/// named, calls of Optimizer.step, or only that activities come again in the same order.
+enum class StepSource : std::uint8_t { none, markers, annotation, optimizer, period };
+
+/// How the steps were found, and which of them the step time is taken from. Decided once, from the
+/// recorded times, so that replays and what-ifs are measured over the same steps as the recording.
+struct StepRule {
+  StepSource source = StepSource::none;
+  /// Steps that alternate, as with an optimizer in every second one, are counted by so many.
+  std::int32_t period = 1;
+  bool skips_first = false;  ///< The first period is an outlier.
+};
+
 /// What could not be explained by causes; see DESIGN "Honesty". Kept with the graph so that every
 /// answer can print it.
 struct Unexplained {
@@ -260,6 +273,8 @@ class Graph {
 
   std::vector<Step>& steps();
   const std::vector<Step>& steps() const;
+  StepRule& step_rule();
+  const StepRule& step_rule() const;
 
   Unexplained& unexplained();
   const Unexplained& unexplained() const;
@@ -310,6 +325,7 @@ std::string_view to_string(Phase phase);
 std::optional<Phase> phase_named(std::string_view name);
 const std::vector<std::string_view>& phase_names();
 std::string_view to_string(Provenance provenance);
+std::string_view to_string(StepSource source);
 std::string_view to_string(MemoryUse use);
 std::optional<MemoryUse> memory_use_named(std::string_view name);
 const std::vector<std::string_view>& memory_use_names();

@@ -3,6 +3,7 @@
 // From what happened to what must happen: finds for each record the task it stands for, what is
 // work in it and what is waiting, and on whom it waits. One file per kind of wait.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct Inference {
 
 /// Throws TraceError for a trace with nothing that takes time.
 Inference infer(const Trace& trace);
+
+/// How long the steps took that infer() finds; nothing for a trace that tells no times, or that
+/// infer() refuses.
+std::optional<StepTimes> recorded_steps(const Trace& trace);
 
 /// Whether it tells what an allocator did and nothing of what ran: no step time comes of it.
 bool is_snapshot(const Trace& trace);

@@ -153,8 +153,9 @@ struct Finding {
   Severity severity = Severity::info;
   std::string what, cost, fix;
 };
-nlohmann::json describe_trace(const Trace& trace);
-void write_info(const Trace& trace, std::ostream& out);
+/// `steps`: as infer() finds them; nullptr where nothing tells.
+nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr);
+void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr);
 std::vector<Finding> examine(const Trace& trace);
 
 }  // namespace foretrace

@@ -10,7 +10,7 @@
 namespace foretrace {
 
 /// Where a step begins: the start of the first device task launched in it. Where nothing of a step
-/// has a launch, of the device task that starts first; where a step has no device work, of its
+/// has a launch, of the device task that starts first; where most steps have no device work, of the
 /// first host task. Marks that leave a stream less time than it has work are those of a stream that
 /// runs ahead; then only the tasks of the stream with the most work count.
 struct Mark {
@@ -19,7 +19,12 @@ struct Mark {
   Nanoseconds time;
 };
 
-/// In order of steps; those without tasks have none.
+/// In order of steps. Those without tasks have none, nor those without device work where most steps
+/// have some.
 std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline);
+
+/// The steps that the step time is taken from, in order: whole periods (see StepTimes). Empty for a
+/// graph without steps. Linear.
+std::vector<std::int32_t> counted_steps(const Graph& graph);
 
 }  // namespace foretrace

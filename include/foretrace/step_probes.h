@@ -62,19 +62,32 @@ class StepProbes {
     std::int32_t step = 0;
     std::uint32_t list = 0;
   };
+  /// From the first start to the last finish of a thread's tasks in a step; into tasks_.
+  struct Thread {
+    std::uint32_t first = 0;
+    std::vector<std::uint32_t> last;
+  };
+  struct Starts {
+    std::vector<Start> steps;
+    // Where the last step counts, what can end it:
+    std::vector<std::uint32_t> work;  ///< Into tasks_.
+    std::vector<Thread> threads;
+  };
   struct Stream {
     LaneId lane = kNoLane;
-    std::vector<Start> starts;  ///< If only its tasks count.
+    Starts starts;  ///< If only its tasks count.
   };
 
-  std::vector<Nanoseconds> marked(const std::vector<Start>& starts, const ProbedTimes& times) const;
+  std::vector<Nanoseconds> marked(const Starts& starts, const ProbedTimes& times) const;
+  /// Of the last step that begins at `mark`.
+  Nanoseconds last_length(const Starts& starts, const ProbedTimes& times, Nanoseconds mark) const;
 
   std::vector<TaskId> tasks_;
   std::vector<Candidates> lists_;
-  std::vector<Start> starts_;
+  Starts starts_;
   std::vector<Stream> streams_;
   std::vector<std::int32_t> stream_of_;
-  std::vector<std::uint32_t> first_, last_;  ///< Of the only step; into tasks_.
+  StepRule rule_;
 };
 
 }  // namespace foretrace

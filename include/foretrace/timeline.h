@@ -39,18 +39,46 @@ struct Timeline {
   Nanoseconds length{0};  ///< The greatest finish.
 };
 
+/// How long a training step takes. Everything that speaks of the time of a step means this.
+///
+///     device   |A A A   |A A A    |A A A A A   |
+///              |--each--|--each---|---each-----|    distances of first activities launched
+///
+/// Steps that alternate are counted by whole periods; see Graph::step_rule().
 struct StepTimes {
-  /// Of each step but the last, or of the only one: distance to the next (first device activity
-  /// launched to first device activity launched; host markers where there is no device work). Where
-  /// these are closer than the busiest stream has work for, because copies on a stream of their own
-  /// run ahead, only activities of that stream count.
+  /// Of each step: distance to the next (first device activity launched to first device activity
+  /// launched; between first host tasks where most steps have no device work). Where these are
+  /// closer than the busiest stream has work for, because copies on a stream of their own run
+  /// ahead, only activities of that stream count. The last step has no next: with fewer than four
+  /// distances it counts as well, as long as its device work or the thread that launches it takes,
+  /// whichever is longer.
   std::vector<Nanoseconds> each;
-  /// Median of `each`, the first left out when three or more steps were recorded; `length` for a
-  /// graph without steps.
-  Nanoseconds step_time{0};
+  /// Of each whole period that counts, in order: the mean of its steps. Empty without steps.
+  std::vector<Nanoseconds> counted;
+  Nanoseconds step_time{0};  ///< Median of `counted`; `length` for a graph without steps.
+  Nanoseconds mean{0}, fastest{0}, slowest{0};  ///< Of `counted`.
+  /// (slowest - fastest) / step time, where a tenth of `counted` at either end is left out.
+  double spread = 0;
+  std::size_t first = 0;  ///< How many of `each` stand in front of those that are counted.
+  std::int32_t period = 1;
+  StepSource source = StepSource::none;
+
+  std::size_t steps() const { return each.size() - first; }  ///< That count.
 };
 
 StepTimes step_times(const Graph& graph, const Timeline& timeline);
+
+/// Sets Graph::step_rule() but for its source: the period, from the names of what each step does,
+/// and whether the first is an outlier: further from the median of the others than these are from
+/// each other. It is left out only where three others remain.
+void settle_steps(Graph& graph, const Timeline& recorded);
+
+/// From where to where steps count, and how many these are; 1 for a graph without steps.
+struct StepWindow {
+  Nanoseconds from{}, to{};
+  std::int64_t steps = 1;
+};
+StepWindow step_window(const Graph& graph, const Timeline& timeline);
 
 /// Where the time of an average steady step goes; the parts add up to the step time. Of each
 /// instant the first that holds: compute (a kernel runs), communication (only collectives run),

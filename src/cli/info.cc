@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "foretrace/infer.h"
 #include "foretrace/report.h"
 
 namespace foretrace {
@@ -28,16 +30,22 @@ struct InfoCommand {
       if (options.format.chosen == "json") return print(traces, out);
       for (std::size_t i = 0; i < traces.size(); ++i) {
         if (i > 0) out << '\n';
-        write_info(traces[i], out);
+        const std::optional<StepTimes> steps = recorded_steps(traces[i]);
+        write_info(traces[i], out, steps ? &*steps : nullptr);
       }
     });
   }
 
+  static nlohmann::json described(const Trace& trace) {
+    const std::optional<StepTimes> steps = recorded_steps(trace);
+    return describe_trace(trace, steps ? &*steps : nullptr);
+  }
+
   /// One object for one trace, an array for several.
   static void print(const std::vector<Trace>& traces, std::ostream& out) {
-    if (traces.size() == 1) return print_json(describe_trace(traces[0]), out);
+    if (traces.size() == 1) return print_json(described(traces[0]), out);
     nlohmann::json all = nlohmann::json::array();
-    for (const Trace& trace : traces) all.push_back(describe_trace(trace));
+    for (const Trace& trace : traces) all.push_back(described(trace));
     print_json(all, out);
   }
 };

@@ -27,6 +27,7 @@ Graph Graph::clone() const {
   to.initial_memory = impl_->initial_memory;
   to.device_names = impl_->device_names;
   to.steps = impl_->steps;
+  to.step_rule = impl_->step_rule;
   to.unexplained = impl_->unexplained;
   return copy;
 }
@@ -65,6 +66,8 @@ std::vector<std::string>& Graph::device_names() { return impl_->device_names; }
 const std::vector<std::string>& Graph::device_names() const { return impl_->device_names; }
 std::vector<Step>& Graph::steps() { return impl_->steps; }
 const std::vector<Step>& Graph::steps() const { return impl_->steps; }
+StepRule& Graph::step_rule() { return impl_->step_rule; }
+const StepRule& Graph::step_rule() const { return impl_->step_rule; }
 Unexplained& Graph::unexplained() { return impl_->unexplained; }
 const Unexplained& Graph::unexplained() const { return impl_->unexplained; }
 

@@ -79,6 +79,11 @@ std::optional<TaskKind> task_kind_named(std::string_view name) {
 std::optional<Phase> phase_named(std::string_view name) {
   return named<Phase>(phase_names(), name);
 }
+std::string_view to_string(StepSource source) {
+  constexpr std::string_view kNames[] = {"none", "markers", "annotation", "optimizer", "period"};
+  return kNames[static_cast<std::size_t>(source)];
+}
+
 std::string_view to_string(MemoryUse use) {
   return memory_use_names()[static_cast<std::size_t>(use)];
 }

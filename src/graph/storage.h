@@ -60,6 +60,7 @@ struct Graph::Impl {
   std::vector<Bytes> initial_memory;
   std::vector<std::string> device_names;
   std::vector<Step> steps;
+  StepRule step_rule;
   Unexplained unexplained;
 
   Place& place(TaskId task) { return places[index(task)]; }

@@ -129,7 +129,7 @@ struct Draft {
   std::vector<MarkedStep> steps;  ///< In order of time, on the clock of the launches.
   bool steps_by_device =
       false;  ///< There are no launches: steps are told by when device events start.
-  bool steps_by_period = false;  ///< Where they begin is a guess.
+  StepSource step_source = StepSource::none;
   Typical typical;
   std::int64_t tolerance =
       1000;  ///< Times this close count as the same: clock resolution and skew.
@@ -164,6 +164,10 @@ void align_clocks(Draft& draft);
 void measure_typical_delays(Draft& draft);
 /// steps.cc: from markers, else by finding the period.
 void find_steps(Draft& draft);
+/// step_period.cc: by what repeats itself, where nothing marks steps.
+void find_period(Draft& draft);
+/// steps.cc: which steps count towards the step time, and whether they tell enough.
+void settle_step_time(Draft& draft);
 /// host.cc: nested records to segments of self time with their context.
 void cut_host_time(Draft& draft);
 /// calls.cc: where a call stops being work; blocking copies, synchronizing calls.

@@ -75,11 +75,20 @@ Inference infer(const Trace& trace) {
   connect_hosts(draft);
   connect_devices(draft);
   break_circles(draft);
+  settle_step_time(draft);
   measure_arrival_skew(draft);
   count_flops(draft);
   measure_fill(draft);
   connect_memory(draft);
   return finish(draft);
+}
+
+std::optional<StepTimes> recorded_steps(const Trace& trace) try {
+  if (!trace.has_times || is_snapshot(trace)) return {};
+  const Inference inference = infer(trace);
+  return step_times(inference.graph, inference.recorded);
+} catch (const TraceError&) {
+  return {};
 }
 
 }  // namespace foretrace

@@ -132,4 +132,22 @@ StackFacts StackReader::facts_of(std::string_view stack) {
   return facts;
 }
 
+bool lie_within_one_call(const std::vector<std::string_view>& repeated,
+                         const std::vector<std::string_view>& others) {
+  constexpr std::string_view kCall = " _call_impl";  // Of torch.nn.Module.
+  if (repeated.empty()) return false;
+  const auto common_end = [](std::string_view a, std::string_view b) {
+    const auto [in_a, in_b] = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
+    return a.substr(a.size() - static_cast<std::size_t>(in_a - a.rbegin()));
+  };
+  std::string_view outer = repeated.front();  // Outermost frames stand last.
+  for (const std::string_view stack : repeated) outer = common_end(outer, stack);
+  const std::size_t root = outer.rfind(kCall);
+  if (root == std::string_view::npos || outer.find(kCall) == root) return false;
+  return std::any_of(others.begin(), others.end(), [&](std::string_view stack) {
+    const std::size_t shared = common_end(outer, stack).size();
+    return shared >= outer.size() - root && shared < outer.size();
+  });
+}
+
 }  // namespace foretrace::infer_detail

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "foretrace/graph.h"
 
@@ -43,5 +44,11 @@ class StackReader {
   Names& names_;
   std::unordered_map<std::uint32_t, StackFacts> known_;
 };
+
+/// Whether what is made with the stacks `repeated` is made by parts of one call of a module, as
+/// layers are: all of it lies in a call within a call, and the outer one makes some of `others`
+/// besides.
+bool lie_within_one_call(const std::vector<std::string_view>& repeated,
+                         const std::vector<std::string_view>& others);
 
 }  // namespace foretrace::infer_detail

@@ -101,7 +101,7 @@ class UseTeller {
   }
 
   bool is_parameter(const MemorySite& made, std::int64_t freed) const {
-    return freed == kEver && !draft_.steps.empty() && !draft_.steps_by_period &&
+    return freed == kEver && !draft_.steps.empty() && draft_.step_source != StepSource::period &&
            made.phase != Phase::update && made.phase != Phase::backward &&
            made.time < draft_.steps.front().start;
   }

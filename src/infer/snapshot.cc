@@ -167,6 +167,7 @@ class SnapshotGraph {
     draft_.origin = append(
         start, 0, 0, {.name = rule(draft_, "start of the recording"), .kind = TaskKind::marker});
     for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
+    draft_.graph.step_rule().source = draft_.step_source;
     task_of_.assign(draft_.trace.memory.size(), kNoTask);
     std::map<std::int32_t, std::vector<std::uint32_t>> by_device;
     for (const std::uint32_t number : order_) {
@@ -305,7 +306,7 @@ class SnapshotGraph {
         })->first;
     const std::vector<MemoryEvent> events = memory_events(draft_.graph, draft_.recorded);
     const MemoryPeriod period = memory_period(draft_.graph, events, device);
-    if (period.length == 0) return;
+    if (period.length == 0 || is_of_layers(period, events, device)) return;
     std::vector<TaskId> makers;
     for (const MemoryEvent& event : events) {
       const Allocation& block = blocks_[event.allocation];
@@ -316,7 +317,24 @@ class SnapshotGraph {
                                  " blocks that are made again in the same order.");
   }
 
+  bool is_of_layers(const MemoryPeriod& period, const std::vector<MemoryEvent>& events,
+                    std::int32_t device) const {
+    std::vector<std::string_view> repeated, others;
+    std::size_t made = 0;
+    for (const MemoryEvent& event : events) {
+      if (event.frees || blocks_[event.allocation].device != device) continue;
+      const std::size_t number = made++;
+      if (event.allocation >= sites_.size()) continue;
+      const MemoryRecord& record = draft_.trace.memory[sites_[event.allocation].made.record];
+      const bool within =
+          number >= period.first && number < period.first + period.length * period.repetitions;
+      (within ? repeated : others).push_back(draft_.trace.names[record.stack]);
+    }
+    return lie_within_one_call(repeated, others);
+  }
+
   void mark_repetitions(const MemoryPeriod& period, const std::vector<TaskId>& makers) {
+    draft_.graph.step_rule().source = StepSource::period;
     std::int32_t step = -1;
     TaskId task = makers[period.first];
     for (std::size_t i = 0; i < period.repetitions; ++i) {

@@ -126,7 +126,10 @@ std::string transforms_text() {
 
 std::string info_text(const std::string& path, const How& how) {
   Json all = Json::array();
-  for (const Trace& trace : import_all(path, how.reading())) all.push_back(describe_trace(trace));
+  for (const Trace& trace : import_all(path, how.reading())) {
+    const std::optional<StepTimes> steps = recorded_steps(trace);
+    all.push_back(describe_trace(trace, steps ? &*steps : nullptr));
+  }
   return text_of(all);
 }
 

@@ -6,6 +6,7 @@
 #include "report/census.h"
 #include "report/json_text.h"
 #include "report/memory/allocator_state.h"
+#include "report/step_facts.h"
 #include "report/table.h"
 #include "report/wording.h"
 
@@ -146,55 +147,60 @@ std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
 
 }  // namespace
 
-nlohmann::json describe_trace(const Trace& trace) {
+nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps) {
   const Census census = take_census(trace);
   Json top = Json::array();
   for (const Heavy& heavy : heaviest(trace, kHeaviestShown)) {
     top.push_back(
         {{"name", trace.names[heavy.name]}, {"count", heavy.count}, {"total_ns", heavy.total_ns}});
   }
-  return {{"schema", "foretrace.info/1"},
-          {"format", trace.format},
-          {"rank", trace.rank},
-          {"world_size", trace.world_size},
-          {"has_times", trace.has_times},
-          {"window_ns", census.window_ns},
-          {"origin_ns", trace.origin_ns},
-          {"tick_ns", trace.tick_ns},
-          {"devices", devices_json(trace)},
-          {"threads", trace.threads.size()},
-          {"streams", census.used_streams},
-          {"records",
-           {{"ops", census.ops},
-            {"annotations", census.annotations},
-            {"python_frames", census.frames},
-            {"calls", census.calls},
-            {"kernels", census.kernels},
-            {"copies", census.copies},
-            {"fills", census.fills},
-            {"syncs", trace.syncs.size()},
-            {"memory_events", trace.memory.size()},
-            {"forward_backward_links", trace.links.size()}}},
-          {"steps_on_host_ns", census.steps_ns},
-          {"device_time_ns", census.device_time_ns},
-          {"device_busy_ns", census.device_busy_ns},
-          {"copied_bytes", bytes_of(trace, DeviceKind::copy)},
-          {"filled_bytes", bytes_of(trace, DeviceKind::fill)},
-          {"heaviest", top},
-          {"tensors",
-           {{"read", census.tensors_read},
-            {"written", census.tensors_written},
-            {"read_bytes", census.bytes_read},
-            {"written_bytes", census.bytes_written},
-            {"storages", census.storages}}},
-          {"collectives", collectives_json(trace)},
-          {"allocators", allocators_json(trace)},
-          {"allocating_stacks", allocating_stacks_json(trace)},
-          {"metadata", trace.metadata},
-          {"notes", notes_json(trace.notes)}};
+  Json object = {{"schema", "foretrace.info/1"},
+                 {"format", trace.format},
+                 {"rank", trace.rank},
+                 {"world_size", trace.world_size},
+                 {"has_times", trace.has_times},
+                 {"window_ns", census.window_ns},
+                 {"origin_ns", trace.origin_ns},
+                 {"tick_ns", trace.tick_ns},
+                 {"devices", devices_json(trace)},
+                 {"threads", trace.threads.size()},
+                 {"streams", census.used_streams},
+                 {"records",
+                  {{"ops", census.ops},
+                   {"annotations", census.annotations},
+                   {"python_frames", census.frames},
+                   {"calls", census.calls},
+                   {"kernels", census.kernels},
+                   {"copies", census.copies},
+                   {"fills", census.fills},
+                   {"syncs", trace.syncs.size()},
+                   {"memory_events", trace.memory.size()},
+                   {"forward_backward_links", trace.links.size()}}},
+                 {"steps_on_host_ns", census.steps_ns},
+                 {"device_time_ns", census.device_time_ns},
+                 {"device_busy_ns", census.device_busy_ns},
+                 {"copied_bytes", bytes_of(trace, DeviceKind::copy)},
+                 {"filled_bytes", bytes_of(trace, DeviceKind::fill)},
+                 {"heaviest", top},
+                 {"tensors",
+                  {{"read", census.tensors_read},
+                   {"written", census.tensors_written},
+                   {"read_bytes", census.bytes_read},
+                   {"written_bytes", census.bytes_written},
+                   {"storages", census.storages}}},
+                 {"collectives", collectives_json(trace)},
+                 {"allocators", allocators_json(trace)},
+                 {"allocating_stacks", allocating_stacks_json(trace)},
+                 {"metadata", trace.metadata},
+                 {"notes", notes_json(trace.notes)}};
+  if (steps != nullptr) {
+    object["step_time_ns"] = steps->step_time.count();
+    add_step_facts(*steps, object);
+  }
+  return object;
 }
 
-void write_info(const Trace& trace, std::ostream& out) {
+void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps) {
   const Census census = take_census(trace);
   Table table;
   table.left = {0, 1};
@@ -218,6 +224,8 @@ void write_info(const Trace& trace, std::ostream& out) {
   add_tensor_row(trace, census, rows);
   add_allocator_rows(trace, rows);
   rows.push_back({"steps", steps_text(trace, census)});
+  if (steps != nullptr)
+    rows.push_back({"step time", to_text(steps->step_time) + ": " + step_facts(*steps)});
   write_aligned(table, out);
   write_heaviest(trace, census, out);
   write_allocating_stacks(trace, out);

@@ -5,6 +5,7 @@
 #include "foretrace/version.h"
 #include "report/json_text.h"
 #include "report/registered.h"
+#include "report/step_facts.h"
 
 namespace foretrace {
 namespace {
@@ -177,6 +178,7 @@ Json to_json(const Prediction& prediction) {
       {"speedup", prediction.speedup},
       {"steps", steps_json(prediction)},
       {"notes", notes_json(prediction.notes)}};
+  add_step_facts(prediction.measured, object["measured"]);
   if (!prediction.explained.empty()) object["critical_path"] = explained_json(prediction);
   return object;
 }

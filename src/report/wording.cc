@@ -6,6 +6,7 @@
 
 #include "foretrace/shown.h"
 #include "report/source_line.h"
+#include "report/step_facts.h"
 
 namespace foretrace {
 namespace {
@@ -195,7 +196,7 @@ std::vector<Ground> grounds(const Prediction& prediction) {
                static_cast<std::int64_t>(prediction.dependencies[static_cast<int>(provenance)])) +
            " " + std::string(to_string(provenance));
   };
-  const std::size_t steps = prediction.measured.each.size();
+  const std::size_t steps = prediction.measured.steps();
   std::vector<Ground> all;
   if (!prediction.has_times) {
     all.push_back({"history", counted(static_cast<std::int64_t>(prediction.tasks), "event") +
@@ -207,6 +208,7 @@ std::vector<Ground> grounds(const Prediction& prediction) {
                      to_text(prediction.baseline.step_time) + " replayed over " +
                      (prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
                                            : "the whole recording (no steps in it)")});
+  if (prediction.has_steps) all.push_back({"steps", step_facts(prediction.measured)});
   all.push_back({"pinned", grouped(prediction.unexplained.pinned_tasks) + " of " +
                                counted(static_cast<std::int64_t>(prediction.tasks), "task") +
                                " held at their recorded start"});

@@ -37,23 +37,6 @@ Part part_of(TaskKind kind) {
   return idle;
 }
 
-struct Window {
-  Nanoseconds from{};
-  Nanoseconds to{};
-};
-
-/// The steps that the step time is taken from.
-Window steady_window(const Graph& graph, const Timeline& timeline) {
-  const std::vector<Mark> marks = step_marks(graph, timeline);
-  if (marks.empty()) return {0ns, timeline.length};
-  if (marks.size() == 1) {
-    const Nanoseconds length = step_times(graph, timeline).step_time;
-    return {marks[0].time, marks[0].time + length};
-  }
-  const Nanoseconds from = marks[marks.size() >= 3 ? 1 : 0].time;
-  return {from, std::max(from, marks.back().time)};
-}
-
 /// A change of how many tasks of a part run.
 struct Change {
   Nanoseconds time;
@@ -62,7 +45,7 @@ struct Change {
 };
 
 /// How long each part is the first that holds, on the lanes of one rank.
-Parts measure(std::vector<Change>& changes, Window window) {
+Parts measure(std::vector<Change>& changes, StepWindow window) {
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.time < b.time; });
   Parts parts{};
@@ -103,7 +86,7 @@ Parts in_proportion(const Parts& parts, Nanoseconds total) {
 }
 
 std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std::int32_t rank,
-                               Window window) {
+                               StepWindow window) {
   std::vector<Change> changes;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
@@ -127,7 +110,7 @@ std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std
 }  // namespace
 
 Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
-  const Window window = steady_window(graph, timeline);
+  const StepWindow window = step_window(graph, timeline);
   std::set<std::int32_t> ranks;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});

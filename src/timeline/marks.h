@@ -11,7 +11,22 @@ namespace foretrace {
 /// The most work of a stream that fits between the second mark and the last, of three or more.
 Nanoseconds room_between(Nanoseconds second, Nanoseconds last);
 
-/// Distances of marks (two or more) and what is typical of them.
-StepTimes times_between(std::span<const Nanoseconds> marks);
+/// With so few steps the last one counts, too.
+inline bool last_counts(std::size_t marks) { return marks <= 4; }
+
+/// Most steps have device work, so that those without do not count.
+inline bool marked_by_device(std::size_t with_device, std::size_t with_tasks) {
+  return with_device > 0 && 2 * with_device >= with_tasks;
+}
+
+/// Of so many distances, how many in front do not count.
+std::size_t first_counted(const StepRule& rule, std::size_t distances);
+
+/// Of a graph without steps.
+StepTimes times_without_steps(const StepRule& rule, Nanoseconds length);
+
+/// Distances of marks and what is typical of them. `last`: of the last step, where it counts.
+/// REQUIRES: a mark.
+StepTimes times_between(const StepRule& rule, std::span<const Nanoseconds> marks, Nanoseconds last);
 
 }  // namespace foretrace

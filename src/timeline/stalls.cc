@@ -54,21 +54,8 @@ class Busy {
   std::vector<Piece> pieces_;
 };
 
-struct Window {
-  Nanoseconds from{}, to{};
-  std::int64_t steps = 1;
-};
-
-Window steady_window(const Graph& graph, const Timeline& timeline) {
-  const std::vector<Mark> marks = step_marks(graph, timeline);
-  if (marks.size() < 2) return {0ns, timeline.length, 1};
-  const std::size_t first = marks.size() >= 3 ? 1 : 0;
-  return {marks[first].time, marks.back().time,
-          static_cast<std::int64_t>(marks.size() - 1 - first)};
-}
-
 template <class Visit>
-void each_in(const Graph& graph, const Timeline& timeline, Window window, const Visit& visit) {
+void each_in(const Graph& graph, const Timeline& timeline, StepWindow window, const Visit& visit) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId id{i};
     if (graph.removed(id)) continue;
@@ -107,7 +94,7 @@ Loading loading_named(std::string_view name) {
 
 InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
   InputStalls stalls;
-  const Window window = steady_window(graph, timeline);
+  const StepWindow window = step_window(graph, timeline);
   Busy device, work;
   each_in(graph, timeline, window, [&](TaskId id, Nanoseconds from, Nanoseconds to) {
     const TaskKind kind = graph.task(id).kind;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "foretrace/error.h"
@@ -21,10 +22,10 @@ class ProbeFinder {
   }
 
   void find() {
+    found_.rule_ = graph_.step_rule();
     found_.starts_ = starts(kNoLane);
-    if (found_.starts_.size() == 1) find_ends();
     found_.stream_of_.assign(graph_.task_count(), StepProbes::kNoStream);
-    if (found_.starts_.size() < 3) return;
+    if (found_.starts_.steps.size() < 3) return;
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
       const Lane& lane = graph_.lane(LaneId{i});
       if (lane.kind == LaneKind::stream && lane.discipline == Discipline::fifo)
@@ -94,6 +95,7 @@ class ProbeFinder {
         all_.launched.push_back(offer(wait.before, wait.after));
       });
     }
+    launched_ = all_.launched;
     by_lane_.resize(graph_.lane_count());
     for (const Offer& one : all_.launched) by_lane_[lane_of(one)].launched.push_back(one);
     for (const Offer& one : all_.device) by_lane_[lane_of(one)].device.push_back(one);
@@ -118,23 +120,30 @@ class ProbeFinder {
   }
 
   /// `only`: of the device tasks those on this lane; kNoLane: all.
-  std::vector<StepProbes::Start> starts(LaneId only) {
+  StepProbes::Starts starts(LaneId only) {
     Kinds& kinds = only == kNoLane ? all_ : by_lane_[index(only)];
     const std::vector<Offers> launched = lists_of(std::move(kinds.launched));
     const std::vector<Offers> device = lists_of(std::move(kinds.device));
-    std::vector<StepProbes::Start> found;
     if (host_numbers_.empty()) host_numbers_.assign(graph_.steps().size(), kNone);
+    std::size_t with_device = 0, with_tasks = 0;
+    for (std::size_t step = 0; step < graph_.steps().size(); ++step) {
+      with_device += device[step].empty() ? 0 : 1;
+      with_tasks += device[step].empty() && host_lists_[step].empty() ? 0 : 1;
+    }
+    const bool by_device = marked_by_device(with_device, with_tasks);
+    StepProbes::Starts found;
     for (std::size_t step = 0; step < graph_.steps().size(); ++step) {
       const auto number = static_cast<std::int32_t>(step);
-      if (!launched[step].empty()) {
-        found.push_back({number, add_list(launched[step])});
-      } else if (!device[step].empty()) {
-        found.push_back({number, add_list(device[step])});
-      } else if (!host_lists_[step].empty()) {
+      if (by_device && !launched[step].empty()) {
+        found.steps.push_back({number, add_list(launched[step])});
+      } else if (!by_device && !host_lists_[step].empty()) {
         if (host_numbers_[step] == kNone) host_numbers_[step] = add_list(host_lists_[step]);
-        found.push_back({number, host_numbers_[step]});
+        found.steps.push_back({number, host_numbers_[step]});
+      } else if (!device[step].empty()) {
+        found.steps.push_back({number, add_list(device[step])});
       }
     }
+    if (!found.steps.empty() && last_counts(found.steps.size())) find_end(found);
     return found;
   }
 
@@ -155,7 +164,8 @@ class ProbeFinder {
 
   void add_stream(LaneId lane) {
     const auto number = static_cast<std::int32_t>(found_.streams_.size());
-    const std::int32_t second = found_.starts_[1].step, last = found_.starts_.back().step;
+    const std::vector<StepProbes::Start>& marks = found_.starts_.steps;
+    const std::int32_t second = marks[1].step, last = marks.back().step;
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
       const std::int32_t step = graph_.task(task).step;
       if (step >= second && step < last) found_.stream_of_[index(task)] = number;
@@ -163,30 +173,48 @@ class ProbeFinder {
     found_.streams_.push_back({lane, starts(lane)});
   }
 
-  /// What can be the first start and the last finish of the only step.
-  void find_ends() {
-    const StepProbes::Start& only = found_.starts_.front();
-    const TaskId begins = found_.tasks_[found_.lists_[only.list].front().task];
+  /// What can be the last to finish of the device work of the last step, or of its host work, and
+  /// of each thread that launches it.
+  void find_end(StepProbes::Starts& found) {
+    const StepProbes::Start& last = found.steps.back();
+    const TaskId begins = found_.tasks_[found_.lists_[last.list].front().task];
     const bool on_device = runs_on_device(graph_.task(begins).kind);
-    const auto counts = [&](TaskId task) {
-      return graph_.task(task).step == only.step &&
-             runs_on_device(graph_.task(task).kind) == on_device;
-    };
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
-      TaskId first = kNoTask, last = kNoTask;
-      for (TaskId task = graph_.first(LaneId{i}); task != kNoTask; task = graph_.next(task)) {
-        // It can be over before the one in front, which then counts too.
-        if (last != kNoTask && graph_.task(task).gap < 0ns) {
-          found_.last_.push_back(probe(last));
-          last = kNoTask;
-        }
-        if (!counts(task)) continue;
-        if (first == kNoTask) first = task;
-        last = task;
-      }
-      if (first != kNoTask) found_.first_.push_back(probe(first));
-      if (last != kNoTask) found_.last_.push_back(probe(last));
+      for (const std::uint32_t task : ends_on(LaneId{i}, last.step, on_device).last)
+        found.work.push_back(task);
     }
+    if (!on_device) return;
+    for (const LaneId lane : launching_lanes(last.step)) {
+      StepProbes::Thread thread = ends_on(lane, last.step, false);
+      if (!thread.last.empty()) found.threads.push_back(std::move(thread));
+    }
+  }
+
+  StepProbes::Thread ends_on(LaneId lane, std::int32_t step, bool on_device) {
+    StepProbes::Thread ends;
+    TaskId first = kNoTask, last = kNoTask;
+    for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
+      // It can be over before the one in front, which then counts too.
+      if (last != kNoTask && graph_.task(task).gap < 0ns) {
+        ends.last.push_back(probe(last));
+        last = kNoTask;
+      }
+      if (graph_.task(task).step != step || runs_on_device(graph_.task(task).kind) != on_device)
+        continue;
+      if (first == kNoTask) first = task;
+      last = task;
+    }
+    if (first != kNoTask) ends.first = probe(first);
+    if (last != kNoTask) ends.last.push_back(probe(last));
+    return ends;
+  }
+
+  std::set<LaneId> launching_lanes(std::int32_t step) const {
+    std::set<LaneId> lanes;
+    for (const Offer& one : launched_) {
+      if (one.step == step) lanes.insert(graph_.lane_of(one.launch));
+    }
+    return lanes;
   }
 
   const Graph& graph_;
@@ -194,6 +222,7 @@ class ProbeFinder {
   std::vector<std::uint32_t> line_, place_;  ///< By task.
   std::vector<std::uint32_t> probe_of_;      ///< By task: into the found tasks, or kNone.
   Kinds all_;
+  Offers launched_;  ///< All that are measured.
   std::vector<Kinds> by_lane_;
   std::vector<Offers> host_lists_;
   std::vector<std::uint32_t> host_numbers_;  ///< By step: into the found lists, or kNone.
@@ -210,11 +239,10 @@ std::vector<Nanoseconds> StepProbes::work(const Graph& graph) const {
   return sums;
 }
 
-std::vector<Nanoseconds> StepProbes::marked(const std::vector<Start>& starts,
-                                            const ProbedTimes& times) const {
+std::vector<Nanoseconds> StepProbes::marked(const Starts& starts, const ProbedTimes& times) const {
   std::vector<Nanoseconds> marks;
-  marks.reserve(starts.size());
-  for (const Start& start : starts) {
+  marks.reserve(starts.steps.size());
+  for (const Start& start : starts.steps) {
     const Candidate* best = nullptr;
     for (const Candidate& one : lists_[start.list]) {
       const auto key = [&](const Candidate& candidate) {
@@ -227,24 +255,34 @@ std::vector<Nanoseconds> StepProbes::marked(const std::vector<Start>& starts,
   return marks;
 }
 
+Nanoseconds StepProbes::last_length(const Starts& starts, const ProbedTimes& times,
+                                    Nanoseconds mark) const {
+  Nanoseconds length{0}, from = mark, to = mark;
+  const auto add = [&](Nanoseconds first, Nanoseconds last) {
+    length = std::max(length, last - first);
+    from = std::min(from, first), to = std::max(to, last);
+  };
+  for (const std::uint32_t task : starts.work) add(mark, times.finishes[task]);
+  for (const Thread& thread : starts.threads) {
+    for (const std::uint32_t task : thread.last)
+      add(times.starts[thread.first], times.finishes[task]);
+  }
+  return starts.steps.size() == 1 ? to - from : length;
+}
+
 StepTimes StepProbes::step_times(const ProbedTimes& times) const {
   CHECK(times.starts.size() == tasks_.size() && times.work.size() == streams_.size());
-  if (starts_.empty()) return {.each = {}, .step_time = times.length};
-  if (starts_.size() == 1) {
-    Nanoseconds first = Nanoseconds::max(), last = Nanoseconds::min();
-    for (const std::uint32_t task : first_) first = std::min(first, times.starts[task]);
-    for (const std::uint32_t task : last_) last = std::max(last, times.finishes[task]);
-    return {.each = {last - first}, .step_time = last - first};
-  }
-  const std::vector<Nanoseconds> marks = marked(starts_, times);
-  const Stream* fullest = nullptr;
+  if (starts_.steps.empty()) return times_without_steps(rule_, times.length);
+  std::vector<Nanoseconds> marks = marked(starts_, times);
+  const Starts* starts = &starts_;
   if (marks.size() >= 3) {
     Nanoseconds most = room_between(marks[1], marks.back());
     for (std::size_t i = 0; i < streams_.size(); ++i) {
-      if (times.work[i] > most) most = times.work[i], fullest = &streams_[i];
+      if (times.work[i] > most) most = times.work[i], starts = &streams_[i].starts;
     }
   }
-  return times_between(fullest ? marked(fullest->starts, times) : marks);
+  if (starts != &starts_) marks = marked(*starts, times);
+  return times_between(rule_, marks, last_length(*starts, times, marks.back()));
 }
 
 }  // namespace foretrace

@@ -1,9 +1,15 @@
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
 
 #include "timeline/marks.h"
 
 namespace foretrace {
 namespace {
+
+/// An outlier is left out only where so many others remain.
+constexpr std::size_t kLeastOthers = 3;
 
 /// What is known so far about the start of one step. Lower is better, the first that is there
 /// counts.
@@ -51,19 +57,65 @@ std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline,
   return steps;
 }
 
-/// From the first start to the last finish of the device tasks of the only step, or of its host
-/// tasks.
-Nanoseconds length_of_step(const Graph& graph, const Timeline& timeline, std::int32_t step,
-                           bool on_device) {
+/// The lanes of what launches the device tasks of a step.
+std::set<LaneId> launching_lanes(const Graph& graph, std::int32_t step) {
+  std::set<LaneId> lanes;
+  const NameId launch = graph.names().find("launch");
+  if (launch == NameId{}) return lanes;
+  graph.each_dependency([&](const Dependency& wait) {
+    const Task& task = graph.task(wait.after);
+    if (wait.why != launch || wait.provenance != Provenance::measured) return;
+    if (task.step != step || graph.removed(wait.after) || !runs_on_device(task.kind)) return;
+    lanes.insert(graph.lane_of(wait.before));
+  });
+  return lanes;
+}
+
+/// From the first start to the last finish of a thread's tasks in a step.
+struct Span {
   Nanoseconds first = Nanoseconds::max(), last = Nanoseconds::min();
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const Task& task = graph.task(TaskId{i});
-    if (task.step != step || graph.removed(TaskId{i}) || runs_on_device(task.kind) != on_device)
-      continue;
-    first = std::min(first, timeline.start[i]);
-    last = std::max(last, timeline.finish[i]);
+
+  void add(Nanoseconds start, Nanoseconds finish) {
+    first = std::min(first, start);
+    last = std::max(last, finish);
   }
-  return last - first;
+};
+
+/// When a step is over: its device work, and the threads that launch it.
+struct StepEnd {
+  Nanoseconds work = Nanoseconds::min();
+  std::vector<Span> threads;
+};
+
+StepEnd end_of(const Graph& graph, const Timeline& timeline, const Mark& mark) {
+  StepEnd end;
+  const bool on_device = runs_on_device(graph.task(mark.task).kind);
+  std::vector<Span> lanes(graph.lane_count());
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId task{i};
+    if (graph.task(task).step != mark.step || graph.removed(task)) continue;
+    if (runs_on_device(graph.task(task).kind) == on_device)
+      end.work = std::max(end.work, timeline.finish[i]);
+    else
+      lanes[index(graph.lane_of(task))].add(timeline.start[i], timeline.finish[i]);
+  }
+  if (!on_device) return end;
+  for (const LaneId lane : launching_lanes(graph, mark.step)) {
+    if (const Span& span = lanes[index(lane)]; span.first <= span.last) end.threads.push_back(span);
+  }
+  return end;
+}
+
+/// The next step could begin when its device is done with this one, and no sooner than the host
+/// gets through one. The only step is taken from begin to end, as nothing overlaps it.
+Nanoseconds length_of_step(const StepEnd& end, Nanoseconds mark, bool is_only) {
+  Span whole{mark, end.work};
+  Nanoseconds length = whole.last - whole.first;
+  for (const Span& thread : end.threads) {
+    length = std::max(length, thread.last - thread.first);
+    whole.add(thread.first, thread.last);
+  }
+  return is_only ? whole.last - whole.first : length;
 }
 
 Nanoseconds median(std::vector<Nanoseconds> values) {
@@ -76,10 +128,15 @@ Nanoseconds median(std::vector<Nanoseconds> values) {
 std::vector<Mark> marks_on(const Graph& graph, const Timeline& timeline, LaneId only) {
   std::vector<Mark> marks;
   const std::vector<Candidates> steps = candidates(graph, timeline, only);
+  std::size_t with_device = 0, with_tasks = 0;
+  for (const Candidates& step : steps) {
+    with_device += step.device.task != kNoTask ? 1 : 0;
+    with_tasks += step.device.task != kNoTask || step.host.task != kNoTask ? 1 : 0;
+  }
+  const bool by_device = marked_by_device(with_device, with_tasks);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    TaskId task = steps[i].launched.task;
+    TaskId task = by_device ? steps[i].launched.task : steps[i].host.task;
     if (task == kNoTask) task = steps[i].device.task;
-    if (task == kNoTask) task = steps[i].host.task;
     if (task == kNoTask) continue;
     marks.push_back({static_cast<std::int32_t>(i), task, timeline.start[index(task)]});
   }
@@ -106,6 +163,73 @@ LaneId overfull_stream(const Graph& graph, const std::vector<Mark>& marks) {
   return fullest;
 }
 
+std::size_t period_within(const StepRule& rule, std::size_t distances) {
+  return std::clamp<std::size_t>(static_cast<std::size_t>(rule.period), 1, distances);
+}
+
+/// Mean, spread and the like, from those that count.
+void describe(StepTimes& times) {
+  std::vector<Nanoseconds> sorted = times.counted;
+  std::sort(sorted.begin(), sorted.end());
+  times.step_time = median(sorted);
+  times.fastest = sorted.front(), times.slowest = sorted.back();
+  // Sums of differences do not run over.
+  Nanoseconds sum{0};
+  for (const Nanoseconds time : sorted) sum += time - times.fastest;
+  times.mean = times.fastest + sum / static_cast<std::int64_t>(sorted.size());
+  const std::size_t cut = sorted.size() / 10;
+  const Nanoseconds range = sorted[sorted.size() - 1 - cut] - sorted[cut];
+  if (times.step_time > 0ns)
+    times.spread =
+        static_cast<double>(range.count()) / static_cast<double>(times.step_time.count());
+}
+
+/// A number for each step, the same for steps that do the same: by the names of their device tasks,
+/// or of their host tasks where the steps are marked by these.
+std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const Mark> marks) {
+  const bool on_device = runs_on_device(graph.task(marks.front().task).kind);
+  std::vector<std::map<NameId, std::size_t>> work(graph.steps().size());
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (!belongs_to_step(graph, TaskId{i}) || runs_on_device(task.kind) != on_device) continue;
+    ++work[static_cast<std::size_t>(task.step)][task.name];
+  }
+  std::map<std::map<NameId, std::size_t>, std::size_t> numbers;
+  std::vector<std::size_t> kinds;
+  for (const Mark& mark : marks) {
+    const auto& names = work[static_cast<std::size_t>(mark.step)];
+    kinds.push_back(numbers.try_emplace(names, numbers.size()).first->second);
+  }
+  return kinds;
+}
+
+/// After how many steps the same ones come again: 1 unless far more of them are alike so. Nothing
+/// is seen of a period that was not recorded twice, and the first step may do more than others.
+std::int32_t period_of(const std::vector<std::size_t>& kinds) {
+  constexpr std::size_t kLongest = 64;
+  constexpr double kMostLeft = 0.25;  // Of those that differ from the next one.
+  const auto differing = [&](std::size_t distance) {
+    const std::size_t first = kinds.size() > 2 * distance ? 1 : 0;
+    std::size_t count = 0;
+    for (std::size_t i = first; i + distance < kinds.size(); ++i)
+      count += kinds[i] != kinds[i + distance] ? 1 : 0;
+    return static_cast<double>(count) / static_cast<double>(kinds.size() - distance - first);
+  };
+  if (kinds.size() < 4) return 1;
+  const double next = differing(1);
+  for (std::size_t period = 2; next > 0 && period <= std::min(kLongest, kinds.size() / 2); ++period)
+    if (differing(period) <= kMostLeft * next) return static_cast<std::int32_t>(period);
+  return 1;
+}
+
+bool first_is_outlier(const std::vector<Nanoseconds>& times) {
+  if (times.size() <= kLeastOthers) return false;
+  const std::vector<Nanoseconds> others(times.begin() + 1, times.end());
+  const auto [least, most] = std::minmax_element(others.begin(), others.end());
+  const Nanoseconds off = times.front() - median(others);
+  return std::max(off, -off) > *most - *least;
+}
+
 }  // namespace
 
 std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline) {
@@ -119,25 +243,100 @@ Nanoseconds room_between(Nanoseconds second, Nanoseconds last) {
   return span + span / 20;
 }
 
-StepTimes times_between(std::span<const Nanoseconds> marks) {
+std::size_t first_counted(const StepRule& rule, std::size_t distances) {
+  const std::size_t period = period_within(rule, distances);
+  const bool skips = rule.skips_first && distances / period > kLeastOthers;
+  return distances % period + (skips ? period : 0);
+}
+
+StepTimes times_without_steps(const StepRule& rule, Nanoseconds length) {
   StepTimes times;
+  times.source = rule.source;
+  times.step_time = times.mean = times.fastest = times.slowest = length;
+  return times;
+}
+
+StepTimes times_between(const StepRule& rule, std::span<const Nanoseconds> marks,
+                        Nanoseconds last) {
+  StepTimes times;
+  times.source = rule.source;
   for (std::size_t i = 1; i < marks.size(); ++i) times.each.push_back(marks[i] - marks[i - 1]);
-  const auto steady = times.each.begin() + (marks.size() >= 3 ? 1 : 0);
-  times.step_time = median({steady, times.each.end()});
+  if (last_counts(marks.size())) times.each.push_back(last);
+  const std::size_t period = period_within(rule, times.each.size());
+  times.period = static_cast<std::int32_t>(period);
+  times.first = first_counted(rule, times.each.size());
+  for (std::size_t i = times.first; i < times.each.size(); i += period) {
+    const auto begin = times.each.begin() + static_cast<std::ptrdiff_t>(i);
+    const Nanoseconds sum =
+        std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(period), 0ns);
+    times.counted.push_back(sum / static_cast<std::int64_t>(period));
+  }
+  describe(times);
   return times;
 }
 
 StepTimes step_times(const Graph& graph, const Timeline& timeline) {
   const std::vector<Mark> marks = step_marks(graph, timeline);
-  if (marks.empty()) return {.each = {}, .step_time = timeline.length};
-  if (marks.size() == 1) {
-    const bool on_device = runs_on_device(graph.task(marks[0].task).kind);
-    const Nanoseconds length = length_of_step(graph, timeline, marks[0].step, on_device);
-    return {.each = {length}, .step_time = length};
-  }
+  if (marks.empty()) return times_without_steps(graph.step_rule(), timeline.length);
   std::vector<Nanoseconds> times;
   for (const Mark& mark : marks) times.push_back(mark.time);
-  return times_between(times);
+  const Nanoseconds last = last_counts(marks.size())
+                               ? length_of_step(end_of(graph, timeline, marks.back()),
+                                                marks.back().time, marks.size() == 1)
+                               : 0ns;
+  return times_between(graph.step_rule(), times, last);
+}
+
+std::vector<std::int32_t> counted_steps(const Graph& graph) {
+  std::vector<char> on_device(graph.steps().size(), 0), used(graph.steps().size(), 0);
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (!belongs_to_step(graph, TaskId{i})) continue;
+    const Task& task = graph.task(TaskId{i});
+    used[static_cast<std::size_t>(task.step)] = 1;
+    if (runs_on_device(task.kind)) on_device[static_cast<std::size_t>(task.step)] = 1;
+  }
+  const auto count = [](const std::vector<char>& steps) {
+    return static_cast<std::size_t>(std::count(steps.begin(), steps.end(), 1));
+  };
+  const std::vector<char>& marked =
+      marked_by_device(count(on_device), count(used)) ? on_device : used;
+  std::vector<std::int32_t> steps;
+  for (std::size_t i = 0; i < marked.size(); ++i) {
+    if (marked[i] != 0) steps.push_back(static_cast<std::int32_t>(i));
+  }
+  if (steps.empty()) return steps;
+  if (!last_counts(steps.size())) steps.pop_back();
+  const std::size_t first = first_counted(graph.step_rule(), steps.size());
+  steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(first));
+  return steps;
+}
+
+StepWindow step_window(const Graph& graph, const Timeline& timeline) {
+  const std::vector<Mark> marks = step_marks(graph, timeline);
+  if (marks.empty()) return {0ns, timeline.length, 1};
+  const StepTimes times = step_times(graph, timeline);
+  StepWindow window{.from = marks[times.first].time,
+                    .to = std::max(marks[times.first].time, marks.back().time),
+                    .steps = static_cast<std::int64_t>(times.steps())};
+  if (!last_counts(marks.size())) return window;
+  const StepEnd end = end_of(graph, timeline, marks.back());
+  window.to = std::max(window.from, end.work);
+  for (const Span& thread : end.threads) window.to = std::max(window.to, thread.last);
+  // The host's lead into the first step makes up for that into the next one, which is not there.
+  if (times.first > 0) return window;
+  for (const Span& thread : end_of(graph, timeline, marks.front()).threads)
+    window.from = std::min(window.from, thread.first);
+  return window;
+}
+
+void settle_steps(Graph& graph, const Timeline& recorded) {
+  StepRule& rule = graph.step_rule();
+  rule.period = 1, rule.skips_first = false;
+  const std::vector<Mark> marks = step_marks(graph, recorded);
+  if (marks.empty()) return;
+  const std::size_t steps = marks.size() - (last_counts(marks.size()) ? 0 : 1);
+  rule.period = period_of(kinds_of_steps(graph, {marks.data(), steps}));
+  rule.skips_first = first_is_outlier(step_times(graph, recorded).counted);
 }
 
 }  // namespace foretrace

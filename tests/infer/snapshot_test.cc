@@ -154,6 +154,28 @@ TEST(SnapshotGraph, KeepsTheTimesOfItsHistoryAndFindsSteps) {
   EXPECT_NE(inference.assumptions.back().find("memory can be predicted"), std::string::npos);
 }
 
+// Blocks of one forward pass come again with every layer.
+TEST(SnapshotGraph, LayersOfOneCallAreNotSteps) {
+  const std::string root =
+      "/m/net.py:20 forward;/t/torch/nn/modules/module.py:5 _call_impl;/m/train.py:5 main";
+  const std::string embedding = "/m/net.py:3 forward;/t/torch/nn/modules/module.py:5 _call_impl;";
+  const std::string layer = ";/m/net.py:30 forward;/t/torch/nn/modules/module.py:5 _call_impl;";
+  const auto steps = [&](const std::string& outer, const std::string& first) {
+    Snapshot snapshot;
+    snapshot.make(7, 999, first);
+    for (int i = 0; i < 8; ++i) {
+      for (std::uint64_t k = 1; k <= 6; ++k)
+        snapshot.make(k, static_cast<std::int64_t>(1000 * k),
+                      "/t/f.py:" + std::to_string(k) + " gemm" + outer);
+      for (std::uint64_t k = 1; k <= 6; ++k) snapshot.free(k);
+    }
+    return infer(snapshot.trace()).graph.steps().size();
+  };
+  EXPECT_EQ(
+      steps(layer + root, embedding + "/m/net.py:19 forward;" + root.substr(root.find("/t/"))), 0U);
+  EXPECT_EQ(steps(";" + root, "/m/train.py:1 main"), 8U);
+}
+
 TEST(SnapshotGraph, WithoutAHistoryIsAnError) {
   Snapshot run;
   run.held(0x100, 2048, kInit);

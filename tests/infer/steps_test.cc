@@ -55,5 +55,143 @@ TEST(Steps, BeginBehindTheLongestPauseWhereWorkRepeatsItself) {
   EXPECT_EQ(steps_of_kernels(run), expected);
 }
 
+/// "step 0 | source" of what infer() finds: the names of all steps, and how they were found.
+std::string found_in(Recording& run) {
+  const Graph graph = infer(run.trace()).graph;
+  std::string text;
+  for (const Step& step : graph.steps()) text += step.name + ' ';
+  return text + "| " + std::string(to_string(graph.step_rule().source));
+}
+
+/// Kernels that come again and again, each launched for itself.
+void launch_layers(Recording& run, int thread, int from, int layers, std::uint32_t& id) {
+  for (int layer = 0; layer < layers; ++layer) {
+    for (const char* name : {"norm", "gemm", "gelu", "add"}) {
+      ++id;
+      run.call(thread, "launch", from, 2, id).kernel(0, name, from + 4, 3, id);
+      from += 10;
+    }
+  }
+}
+
+TEST(Steps, NeedDeviceWork) {
+  Recording run;
+  std::uint32_t id = 0;
+  for (int i = 0; i < 2; ++i) {
+    run.step(i, 100 * i, 100);
+    launch_layers(run, 0, 100 * i + 10, 2, id);
+  }
+  run.step(2, 200, 1);
+  EXPECT_EQ(found_in(run), "ProfilerStep#0 ProfilerStep#1 | markers");
+}
+
+TEST(Steps, AreThoseOfTheHostWhereHardlyAnyHasDeviceWork) {
+  Recording run;
+  for (int i = 0; i < 3; ++i) run.step(i, 100 * i, 100);
+  run.call(0, "launch", 10, 2, 1).kernel(0, "fill", 14, 3, 1);
+  EXPECT_EQ(found_in(run), "ProfilerStep#0 ProfilerStep#1 ProfilerStep#2 | markers");
+}
+
+TEST(Steps, AreRangesThatHoldAllWork) {
+  Recording run;
+  std::uint32_t id = 0;
+  for (int i = 0; i < 3; ++i) {
+    run.host(0, HostKind::annotation, "execute_" + std::to_string(i), 500 * i, 450);
+    launch_layers(run, 0, 500 * i + 10, 10, id);
+  }
+  EXPECT_EQ(found_in(run), "execute_0 execute_1 execute_2 | annotation");
+}
+
+// The thread of autograd launches most of a training step.
+TEST(Steps, AreRangesInWhichOtherThreadsLaunchAsWell) {
+  Recording run;
+  std::uint32_t id = 0;
+  for (int i = 0; i < 3; ++i) {
+    run.host(0, HostKind::annotation, "train", 500 * i, 450);
+    launch_layers(run, 0, 500 * i + 10, 3, id);
+    launch_layers(run, 1, 500 * i + 140, 6, id);
+  }
+  EXPECT_EQ(found_in(run), "train train train | annotation");
+}
+
+TEST(Steps, AreNotTheLayersOfOneRange) {
+  Recording run;
+  std::uint32_t id = 0;
+  run.host(0, HostKind::annotation, "execute", 0, 450);
+  launch_layers(run, 0, 10, 10, id);
+  EXPECT_EQ(found_in(run), "execute | annotation");
+}
+
+TEST(Steps, AreNotTheLayersOfOneModuleCall) {
+  Recording run;
+  std::uint32_t id = 0;
+  run.host(0, HostKind::python, "nn.Module: GPT_0", 100, 450);
+  launch_layers(run, 0, 110, 10, id);
+  EXPECT_EQ(found_in(run), "nn.Module: GPT_0 | annotation");
+  // Frames that are no calls of modules hold whole programs.
+  Recording loop;
+  loop.host(0, HostKind::python, "train.py(1): main", 0, 1000);
+  launch_layers(loop, 0, 10, 5, id);
+  EXPECT_NE(found_in(loop).find("| period"), std::string::npos);
+}
+
+TEST(Steps, AreNotTheLayersOfOneOp) {
+  Recording run;
+  std::uint32_t id = 0;
+  run.op(0, "CompiledFunction", 0, 450);
+  launch_layers(run, 0, 10, 10, id);
+  EXPECT_EQ(found_in(run), "| none");
+}
+
+TEST(Steps, AreNotTheLayersOfOneGraphLaunch) {
+  Recording run;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const int start = 1000 * static_cast<int>(i);
+    run.call(0, "cudaGraphLaunch", start, 20, i + 1);
+    int time = start + 30;
+    for (int layer = 0; layer < 10; ++layer) {
+      for (const char* name : {"norm", "gemm", "gelu", "add"}) {
+        run.kernel(0, name, time, 20, i + 1);
+        time += 21;
+      }
+    }
+  }
+  EXPECT_EQ(found_in(run),
+            "cudaGraphLaunch cudaGraphLaunch cudaGraphLaunch cudaGraphLaunch cudaGraphLaunch "
+            "| annotation");
+}
+
+// A timeline of tensors, each on a line of its own.
+TEST(Steps, AreIterationsOfAThreadWhereThereIsNoDevice) {
+  Recording run;
+  for (int i = 0; i < 60; ++i) {
+    for (int thread = 0; thread < 3; ++thread) {
+      run.op(thread, "queue", 100 * i + 10 * ((thread + i) % 3), 5);
+      run.op(thread, "push", 100 * i + 40 + 10 * ((thread + i) % 3), 5);
+    }
+  }
+  const Inference found = infer(run.trace());
+  EXPECT_EQ(found.graph.steps().size(), 60U);
+  EXPECT_EQ(found.graph.step_rule().source, StepSource::period);
+  EXPECT_NEAR(static_cast<double>(step_times(found.graph, found.recorded).step_time / 1us), 100, 2);
+}
+
+TEST(Steps, OfDifferentLengthAreAWarning) {
+  Recording run;
+  std::uint32_t id = 0;
+  int start = 0;
+  for (const int length : {370, 140, 139}) {
+    run.step(static_cast<int>(id), start, length);
+    launch_layers(run, 0, start + 1, 2, id);
+    start += length;
+  }
+  const Inference found = infer(run.trace());
+  std::string warnings;
+  for (const Note& note : found.notes.all()) {
+    if (note.severity == Severity::warning) warnings += note.text + '\n';
+  }
+  EXPECT_EQ(warnings, "steps differ by more than 30 %; no single step is typical\n");
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -68,9 +68,10 @@ TEST(Breakdown, IsThatOfAnAverageSteadyStep) {
     @step 1
     @step 2
     @step 3
-    x: A 9 {step=0}, B 3 {step=1}, C 5 {step=2 gap=1}, D 5 {step=3 gap=1}
+    @step 4
+    x: A 7 {step=0}, B 7 {step=1 gap=1}, C 7 {step=2 gap=1}, D 7 {step=3 gap=1}, E 5 {step=4 gap=1}
   )"),
-            "compute 4, idle 1");
+            "compute 7, idle 1");
 }
 
 TEST(Breakdown, AddsUpToTheStepTime) {

@@ -71,8 +71,8 @@ TEST(Stalls, AveragesAreOfSteadySteps) {
     K -> S
     P -> T
 )");
-  EXPECT_EQ(stalls.steps, 1);
-  EXPECT_EQ(stalls.untold.stall, 6us);
+  EXPECT_EQ(stalls.steps, 3);
+  EXPECT_EQ(stalls.untold.stall, 34us);
 }
 
 }  // namespace

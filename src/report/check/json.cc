@@ -7,6 +7,7 @@
 #include "foretrace/check_report.h"
 #include "foretrace/version.h"
 #include "report/json_text.h"
+#include "report/step_facts.h"
 
 namespace foretrace {
 namespace {
@@ -83,6 +84,7 @@ Json to_json(const CheckReport& report) {
                  {"notes", notes_json(report.notes)},
                  {"metrics", Json::array()},
                  {"causes", Json::array()}};
+  add_step_facts(report.steps, object["measured"]);
   for (const CheckedFigure& figure : report.figures)
     object["metrics"].push_back(figure_json(figure));
   for (const CheckCause& cause : report.causes) object["causes"].push_back(cause_json(cause));

@@ -2,6 +2,7 @@
 
 #include "foretrace/check_report.h"
 #include "foretrace/shown.h"
+#include "report/step_facts.h"
 #include "report/table.h"
 #include "report/wording.h"
 
@@ -49,7 +50,9 @@ void write_check_text(const CheckReport& report, std::ostream& out) {
     out << '\n';
   }
   out << "Scenario      " << shown(report.scenario) << '\n';
-  out << "Structure     " << structure_words(report) << "\n\n";
+  out << "Structure     " << structure_words(report) << '\n';
+  if (!report.steps.each.empty()) out << "Steps         " << step_facts(report.steps) << '\n';
+  out << '\n';
   write_aligned(check_table(report), out);
   if (report.notes.empty()) return;
   out << "\nNotes\n";
@@ -73,6 +76,7 @@ void write_check_markdown(const CheckReport& report, std::ostream& out) {
   write_markdown_table(check_table(report), out);
   out << "\nScenario: " << markdown_text(report.scenario) << "; " << structure_words(report)
       << ".\n";
+  if (!report.steps.each.empty()) out << "\nSteps: " << step_facts(report.steps) << ".\n";
   for (const Note& note : report.notes.all()) out << "\n- " << markdown_text(note_text(note));
   if (!report.notes.empty()) out << '\n';
 }

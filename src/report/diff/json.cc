@@ -3,6 +3,7 @@
 #include "foretrace/diff_report.h"
 #include "report/diff/words.h"
 #include "report/json_text.h"
+#include "report/step_facts.h"
 
 namespace foretrace {
 namespace {
@@ -30,18 +31,20 @@ Json breakdown_json(const Breakdown& parts) {
 }
 
 Json diff_side_json(const DiffSideReport& side) {
-  return {{"device", side.device},
-          {"step_time_ns", side.step_time.count()},
-          {"has_steps", side.has_steps},
-          {"steps", side.steps},
-          {"compared_step", side.compared_step},
-          {"compared_ns", side.compared.count()},
-          {"shortest_step_ns", side.shortest.count()},
-          {"longest_step_ns", side.longest.count()},
-          {"content", content_json(side.content)},
-          {"breakdown", breakdown_json(side.breakdown)},
-          {"peak_allocated_bytes", bytes_json(side.peak_allocated)},
-          {"tasks", side.tasks}};
+  Json json{{"device", side.device},
+            {"step_time_ns", side.step_time.count()},
+            {"has_steps", side.has_steps},
+            {"steps", side.steps},
+            {"compared_step", side.compared_step},
+            {"compared_ns", side.compared.count()},
+            {"shortest_step_ns", side.times.fastest.count()},
+            {"longest_step_ns", side.times.slowest.count()},
+            {"content", content_json(side.content)},
+            {"breakdown", breakdown_json(side.breakdown)},
+            {"peak_allocated_bytes", bytes_json(side.peak_allocated)},
+            {"tasks", side.tasks}};
+  add_step_facts(side.times, json);
+  return json;
 }
 
 Json diff_cause_json(const DiffCause& cause) {

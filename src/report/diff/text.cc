@@ -4,6 +4,7 @@
 #include "foretrace/shown.h"
 #include "report/csv_text.h"
 #include "report/diff/words.h"
+#include "report/step_facts.h"
 #include "report/wording.h"
 #include "report/wrapped.h"
 
@@ -39,6 +40,10 @@ void write_diff_text(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
   out << "What      " << wrapped(rank_text(report, diff) + diff_verdict(diff), 10) << '\n';
   if (diff.has_times) out << "Step      " << step_change(diff) << '\n';
+  if (diff.has_times) {
+    out << "A         " << wrapped(step_facts(diff.before.times), 10) << '\n';
+    out << "B         " << wrapped(step_facts(diff.after.times), 10) << '\n';
+  }
   out << "Compared  " << wrapped(compared_text(diff), 10) << '\n';
   for (const Table& table : diff_tables(report, diff)) {
     out << '\n';
@@ -53,6 +58,8 @@ void write_diff_markdown(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
   out << "**" << markdown_text(rank_text(report, diff) + diff_verdict(diff)) << "**\n\n";
   if (diff.has_times) out << "Step time " << step_change(diff) << ". ";
+  if (diff.has_times)
+    out << "A: " << step_facts(diff.before.times) << ". B: " << step_facts(diff.after.times) << ". ";
   out << "Compared: " << markdown_text(compared_text(diff)) << ".\n";
   for (const Table& table : diff_tables(report, diff)) {
     out << '\n';

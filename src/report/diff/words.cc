@@ -279,8 +279,9 @@ std::string diff_verdict(const Diff& diff) {
             change_text(diff.before.step_time, diff.after.step_time) + ")";
   }
   // Within what steps of one recording differ by, causes are those of chance.
-  const bool apart = diff.after.shortest > diff.before.longest ||
-                     diff.before.shortest > diff.after.longest || diff.before.steps < 3;
+  const bool apart = diff.after.times.fastest > diff.before.times.slowest ||
+                     diff.before.times.fastest > diff.after.times.slowest ||
+                     diff.before.steps < 3;
   if (diff.same_structure && !apart && diff.before.has_steps)
     return text + ", no more than its steps differ among themselves; the work is the same";
   const std::string parts = greatest_causes(diff, change);

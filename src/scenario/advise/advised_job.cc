@@ -41,8 +41,7 @@ bool AdvisedJob::matters(Nanoseconds gain) const {
 }
 
 double spread_of_steps(const StepTimes& measured) {
-  std::vector<Nanoseconds> steps = measured.each;
-  if (steps.size() >= 2) steps.erase(steps.begin());
+  const std::vector<Nanoseconds>& steps = measured.counted;
   if (steps.size() < 2 || measured.step_time <= 0ns) return 0;
   std::vector<Nanoseconds> off;
   for (const Nanoseconds step : steps)

@@ -41,7 +41,7 @@ Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
     return {"medium", known + "; the recording has no steps, so that start and end count, too"};
   if (2 * least < found.gain || error.outcomes < kAssumedOutcomes + kConvincingOutcomes)
     return {"medium", known};
-  if (job.baseline.prediction.measured.each.size() < kFewestSteps)
+  if (job.baseline.prediction.measured.steps() < kFewestSteps)
     return {"medium", known + "; too few steps were recorded to know how much they vary"};
   return {"high", known};
 }

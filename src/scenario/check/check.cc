@@ -58,11 +58,10 @@ struct JudgedJob {
 };
 
 std::vector<std::int64_t> recorded_steps(const JudgedRank& rank) {
-  StepTimes times = step_times(rank.graph(), rank.timeline());
-  if (times.each.size() >= 2) times.each.erase(times.each.begin());
-  if (times.each.empty()) times.each.push_back(times.step_time);
+  const StepTimes times = step_times(rank.graph(), rank.timeline());
   std::vector<std::int64_t> steps;
-  for (const Nanoseconds time : times.each) steps.push_back(time.count());
+  for (const Nanoseconds time : times.counted) steps.push_back(time.count());
+  if (steps.empty()) steps.push_back(times.step_time.count());
   return steps;
 }
 
@@ -383,6 +382,8 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   report.inputs = input_files(trace_path, traces);
   report.scenario = scenario_words(scenario);
   report.structure_only = options.structure_only;
+  if (!is_snapshot(*job.rank.trace))
+    report.steps = step_times(job.rank.graph(), job.rank.timeline());
   report.same_structure = now.fingerprint == baseline.fingerprint;
   report.figures = Judge(baseline, now.summary, options).figures();
   for (const CheckedFigure& figure : report.figures)

@@ -136,10 +136,9 @@ std::vector<std::int64_t> nanosecond_counts(std::vector<Nanoseconds> times) {
 std::map<std::string, std::vector<std::int64_t>> figures_of(const ObservedJob& job) {
   Figures figures = FigureSums(job).take_figures();
   StepTimes times = step_times(job.graph, job.timeline);
-  if (times.each.size() >= 2) times.each.erase(times.each.begin());
-  if (times.each.empty()) times.each.push_back(times.step_time);
-  figures["step_time"] = nanosecond_counts(std::move(times.each));
-  const Nanoseconds recorded = step_times(job.graph, job.timeline).step_time;
+  const Nanoseconds recorded = times.step_time;
+  if (times.counted.empty()) times.counted.push_back(recorded);
+  figures["step_time"] = nanosecond_counts(std::move(times.counted));
   const Nanoseconds replayed = step_times(job.graph, job.replayed).step_time;
   figures["replay_error"] = {share_of(std::abs((replayed - recorded).count()), recorded.count())};
   const InputStalls stalls = input_stalls(job.graph, job.timeline);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "foretrace/step_marks.h"
 #include "scenario/check/job_summary.h"
 
 namespace foretrace {
@@ -130,22 +131,12 @@ std::int64_t lower_median(std::vector<std::int64_t> values) {
 }
 
 SteadySteps::SteadySteps(const Graph& graph) {
-  if (graph.steps().empty()) return;
-  std::vector<char> used(graph.steps().size(), 0);
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const std::int32_t step = graph.task(TaskId{i}).step;
-    if (step >= 0 && static_cast<std::size_t>(step) < used.size() && !graph.removed(TaskId{i}))
-      used[static_cast<std::size_t>(step)] = 1;
-  }
-  std::vector<std::size_t> steps;
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    if (used[i] != 0) steps.push_back(i);
-  }
-  if (steps.size() >= 4) steps.pop_back();
-  if (steps.size() >= 3) steps.erase(steps.begin());
+  const std::vector<std::int32_t> steps = counted_steps(graph);
+  if (steps.empty()) return;
   columns_.assign(graph.steps().size(), -1);
-  for (std::size_t i = 0; i < steps.size(); ++i) columns_[steps[i]] = static_cast<std::int32_t>(i);
-  count_ = std::max<std::size_t>(1, steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    columns_[static_cast<std::size_t>(steps[i])] = static_cast<std::int32_t>(i);
+  count_ = steps.size();
 }
 
 std::optional<std::size_t> SteadySteps::column(std::int32_t step) const {

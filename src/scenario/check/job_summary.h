@@ -28,8 +28,7 @@ struct ObservedJob {
   bool is_edited = false;
 };
 
-/// The steps that count: neither the first, which warms up, nor the last, which the recording may
-/// have cut off, where there are enough. A graph without steps is one step.
+/// The steps that the step time is taken from. A graph without steps is one step.
 class SteadySteps {
  public:
   explicit SteadySteps(const Graph& graph);

@@ -88,10 +88,9 @@ PathShares add_up(const Graph& graph, const Timeline& timeline, const std::vecto
 }  // namespace
 
 MeasuredSteps measured_steps(const Graph& graph) {
-  const auto count = static_cast<std::int32_t>(graph.steps().size());
-  if (count < 2) return {.all = true};
-  if (count == 2) return {.first = 0, .end = 1};
-  return {.first = 1, .end = count - 1, .count = count - 2};
+  const std::vector<std::int32_t> steps = counted_steps(graph);
+  if (steps.empty()) return {.all = true};
+  return {.first = steps.front(), .end = steps.back() + 1, .count = std::ssize(steps)};
 }
 
 std::vector<Nanoseconds> lane_work(const Graph& graph) {
@@ -116,7 +115,7 @@ std::vector<Nanoseconds> lane_work(const Graph& graph) {
 PathShares path_shares(const Graph& graph, const Timeline& timeline) {
   const std::vector<Mark> marks = step_marks(graph, timeline);
   if (marks.size() >= 2) {
-    const std::size_t first = marks.size() >= 3 ? 1 : 0;
+    const std::size_t first = std::min(step_times(graph, timeline).first, marks.size() - 2);
     const Span span{.from = marks[first].time,
                     .to = marks.back().time,
                     .steps = static_cast<std::int64_t>(marks.size() - 1 - first)};

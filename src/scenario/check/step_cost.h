@@ -1,7 +1,7 @@
 #pragma once
 
 // What a step costs, lane by lane and along the critical path. Of the steps that the step time is
-// taken from: not the first where there are three or more, and not the last.
+// taken from.
 
 #include <vector>
 

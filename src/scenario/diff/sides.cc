@@ -16,8 +16,11 @@ double distance_from(Nanoseconds value, Nanoseconds typical) {
          static_cast<double>(typical.count());
 }
 
-/// The first step is left out of the step time when there are others.
-std::size_t first_steady(const SideSteps& steps) { return steps.marks.size() >= 3 ? 1 : 0; }
+/// Steps that alternate differ in how many tasks they have.
+double unlike(std::size_t before, std::size_t after) {
+  const auto [less, more] = std::minmax(before, after);
+  return more == 0 ? 0 : static_cast<double>(more - less) / static_cast<double>(more);
+}
 
 void count_task(const Task& task, StepContent& content) {
   switch (task.kind) {
@@ -124,7 +127,17 @@ ByOp in_use_at_peak(const DiffSide& side, std::int32_t device) {
 }  // namespace
 
 SideSteps side_steps(const DiffSide& side) {
-  return {step_marks(side.graph, side.timeline), step_times(side.graph, side.timeline)};
+  SideSteps steps{step_marks(side.graph, side.timeline), step_times(side.graph, side.timeline), {}};
+  std::vector<std::size_t> tasks(side.graph.steps().size(), 0);
+  for (std::uint32_t i = 0; i < side.graph.task_count(); ++i) {
+    const std::int32_t step = side.graph.task(TaskId{i}).step;
+    if (step >= 0 && static_cast<std::size_t>(step) < tasks.size() &&
+        !side.graph.removed(TaskId{i}))
+      ++tasks[static_cast<std::size_t>(step)];
+  }
+  for (const Mark& mark : steps.marks)
+    steps.tasks.push_back(tasks[static_cast<std::size_t>(mark.step)]);
+  return steps;
 }
 
 ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
@@ -139,12 +152,13 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
     double least = -1;
     for (std::ptrdiff_t shift = std::min<std::ptrdiff_t>(0, more);
          shift <= std::max<std::ptrdiff_t>(0, more); ++shift) {
-      for (auto a = static_cast<std::ptrdiff_t>(first_steady(before)); a < count_before; ++a) {
+      for (auto a = static_cast<std::ptrdiff_t>(before.times.first); a < count_before; ++a) {
         const std::ptrdiff_t b = a + shift;
-        if (b < static_cast<std::ptrdiff_t>(first_steady(after)) || b >= count_after) continue;
+        if (b < static_cast<std::ptrdiff_t>(after.times.first) || b >= count_after) continue;
         const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
         const double off = distance_from(before.times.each[i], before.times.step_time) +
-                           distance_from(after.times.each[j], after.times.step_time);
+                           distance_from(after.times.each[j], after.times.step_time) +
+                           unlike(before.tasks[i], after.tasks[j]);
         if (least >= 0 && off >= least) continue;
         least = off;
         best.before = i, best.after = j;
@@ -167,12 +181,8 @@ DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, std::si
   report.has_steps = !steps.marks.empty();
   report.steps = steps.marks.size();
   report.compared = report.step_time;
-  if (compared < steps.times.each.size()) {
-    report.compared = steps.times.each[compared];
-    const auto steady = steps.times.each.begin() + static_cast<std::ptrdiff_t>(first_steady(steps));
-    const auto [least, most] = std::minmax_element(steady, steps.times.each.end());
-    report.shortest = *least, report.longest = *most;
-  }
+  report.times = steps.times;
+  if (compared < steps.times.each.size()) report.compared = steps.times.each[compared];
   if (step >= 0 && static_cast<std::size_t>(step) < graph.steps().size())
     report.compared_step = graph.steps()[static_cast<std::size_t>(step)].name;
   report.content = content_of_step(graph, step);

@@ -19,6 +19,7 @@ namespace foretrace {
 struct SideSteps {
   std::vector<Mark> marks;
   StepTimes times;
+  std::vector<std::size_t> tasks;  ///< In the step of each mark.
 };
 SideSteps side_steps(const DiffSide& side);
 
@@ -28,8 +29,8 @@ struct ComparedSteps {
   std::int32_t step_before = -1, step_after = -1;  ///< -1: all tasks are compared.
 };
 
-/// Those nearest to the step time of their side, of which the same steps come in front as far as
-/// the recordings allow.
+/// Those that have most in common: alike in how many tasks they have, near to the step time of their
+/// side, and the same steps come in front as far as the recordings allow.
 ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after);
 
 /// All but the causes.

@@ -172,9 +172,7 @@ void describe_measured(const MeasuredRank& rank, Verification& result) {
   const SideSteps steps = side_steps(side);
   const DiffSideReport report = side_report(side, steps, 0, -1);
   result.measured = {report.step_time, report.breakdown, report.peak_allocated};
-  const bool several = !steps.times.each.empty();
-  result.shortest = several ? report.shortest : report.step_time;
-  result.longest = several ? report.longest : report.step_time;
+  result.shortest = steps.times.fastest, result.longest = steps.times.slowest;
 }
 
 void judge_interval(Verification& result) {

@@ -21,11 +21,11 @@ double part_of(Nanoseconds part, Nanoseconds whole) {
 /// Each steady step is off the typical one by as much of the prediction as it was when recorded.
 void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
   const StepTimes& measured = prediction.measured;
-  if (measured.step_time <= 0ns || measured.each.size() < 2) return;
-  for (std::size_t i = 1; i < measured.each.size(); ++i) {
-    inputs.times.push_back(
-        scaled(inputs.point, static_cast<double>(measured.each[i].count()) /
-                                 static_cast<double>(measured.step_time.count())));
+  if (measured.step_time <= 0ns || measured.counted.size() < 2) return;
+  for (const Nanoseconds time : measured.counted) {
+    inputs.times.push_back(scaled(
+        inputs.point,
+        static_cast<double>(time.count()) / static_cast<double>(measured.step_time.count())));
   }
   inputs.seen = inputs.times.size();
 }

@@ -21,7 +21,7 @@ Nanoseconds typical(std::vector<Nanoseconds> times) {
 /// The steady steps but one.
 std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out) {
   std::vector<Nanoseconds> times;
-  for (std::size_t i = 1; i < measured.each.size(); ++i) {
+  for (std::size_t i = measured.first; i < measured.each.size(); ++i) {
     if (i != left_out) times.push_back(measured.each[i]);
   }
   return times;
@@ -32,6 +32,7 @@ std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out)
 LeftOutSteps left_out_steps(const Inference& inference) {
   LeftOutSteps found;
   const StepTimes measured = step_times(inference.graph, inference.recorded);
+  if (measured.period > 1) return found;  // The others tell nothing of a step of another kind.
   const StepVariation variation(inference);
   if (variation.donors().size() < 3 || !all_in_line(inference.graph)) return found;
   for (const std::size_t step : variation.donors()) {

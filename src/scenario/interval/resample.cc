@@ -142,7 +142,11 @@ class Resampler {
                               .finishes = std::span(replays.finishes).subspan(set * probes, probes),
                               .work = work_,
                               .length = replays.lengths[set]});
-      for (std::size_t step = found.each.size() > 1 ? 1 : 0; step < found.each.size(); ++step) {
+      if (!settings_.leave_out) {
+        times.insert(times.end(), found.counted.begin(), found.counted.end());
+        continue;
+      }
+      for (std::size_t step = found.first; step < found.each.size(); ++step) {
         if (step != settings_.leave_out) times.push_back(found.each[step]);
       }
     }

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+
+/// The outermost of the ops, ranges and module calls of each thread: what was recorded as one.
+class Enclosing {
+ public:
+  struct Range {
+    std::uint16_t thread = 0;
+    std::int64_t start = 0, finish = 0;
+    std::uint32_t record = kNone;
+  };
+
+  explicit Enclosing(const Draft& draft);
+
+  /// In order of threads, then of time; none overlaps another of its thread.
+  const std::vector<Range>& ranges() const { return ranges_; }
+  /// The host record around the begin of a call, or kNone.
+  std::uint32_t record(const Call& call) const;
+
+ private:
+  std::vector<Range> ranges_;
+};
+
+}  // namespace foretrace::infer_detail
