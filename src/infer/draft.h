@@ -39,6 +39,8 @@ struct Call {
   bool waits = false;                   ///< Cannot return before `awaited` are done.
   std::vector<std::uint32_t> launched;  ///< Device events, in order of start.
   std::vector<std::uint32_t> awaited;   ///< Device events it waits for.
+  std::vector<std::uint32_t> held_by;   ///< Device events it waits for before it does anything.
+  std::int64_t held_until = 0;  ///< When the last of `held_by` was done.
   /// The call is host work until here, then it hands over (launch task), then it waits.
   std::int64_t launch_start = 0;
   std::int64_t launch_finish = 0;
@@ -49,6 +51,7 @@ struct Call {
   bool recorded_wait = false;  ///< A record says what it waits for.
   TaskId launch_task = kNoTask;
   TaskId wait_task = kNoTask;
+  TaskId held_task = kNoTask;
 };
 
 /// A stretch of a thread's time, with the innermost record it belongs to.

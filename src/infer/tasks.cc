@@ -145,9 +145,12 @@ class Builder {
       return;
     }
     const std::int64_t launch = within(call.launch_start), done = within(call.launch_finish);
-    if (launch > segment.start && !call.queued) {
-      add(segment, segment.start, launch, TaskKind::host);
+    std::int64_t from = segment.start;
+    if (!call.held_by.empty() && call.held_task == kNoTask) {
+      from = within(call.held_until);
+      call.held_task = add(segment, from, from, TaskKind::sync);
     }
+    if (launch > from && !call.queued) add(segment, from, launch, TaskKind::host);
     if (call.launch_task == kNoTask) {
       call.launch_task = add(segment, launch, done, TaskKind::launch);
       call.context = segment.context;

@@ -51,5 +51,51 @@ TEST(Calls, ALaunchThatDidNotBindTakesAsLongAsMostDo) {
       << waits(run);
 }
 
+void set_duration(Graph& graph, std::string_view name, Nanoseconds duration) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.name(TaskId{i}) == name) graph.task(TaskId{i}).duration = duration;
+  }
+}
+
+/// When the host is done, recorded as a kernel of 100us in front of a copy that starts 40us behind
+/// it, with a kernel of `kernel` instead.
+Nanoseconds with_kernel(Recording& run, Nanoseconds kernel) {
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+  set_duration(inference.graph, "K", kernel);
+  return simulate(inference.graph).length;
+}
+
+// The copy starts so late behind K that K alone does not explain it: the host staged it. But it did
+// not stage all the while that K ran.
+TEST(Calls, ACopyOfPageableMemoryWaitsForWhatIsInFrontAndStagesThen) {
+  Recording out;
+  out.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 158, 2);
+  out.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::out, "Memcpy DtoH", 145, 10, 2);
+  EXPECT_EQ(with_kernel(out, 10us), 70us);
+  // On the way in the call returns once the last piece is staged.
+  Recording in;
+  in.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 143, 2);
+  in.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::in, "Memcpy HtoD", 145, 10, 2);
+  EXPECT_EQ(with_kernel(in, 10us), 65us);
+}
+
+// K was done before the call began, so all of the time before the copy is the host's.
+TEST(Calls, ACopyWithNothingInFrontIsStagedFromTheBegin) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 110, 50, 2);
+  run.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::out, "Memcpy DtoH", 145, 10, 2);
+  EXPECT_EQ(with_kernel(run, 10us), 160us);
+}
+
+// The host takes no part in copies of pinned memory: what the driver does before one is its own.
+TEST(Calls, ACopyOfPinnedMemoryDoesNotMakeItsCallWaitForWhatIsInFront) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 144, 2);
+  run.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::out, "Memcpy DtoH", 145, 10, 2);
+  run.trace().devices.back().pinned_host = true;
+  EXPECT_EQ(with_kernel(run, 10us), 155us);
+}
+
 }  // namespace
 }  // namespace foretrace
