@@ -84,6 +84,9 @@ struct Handover {
   TaskId first_task = kNoTask, last_task = kNoTask;
 };
 
+/// See thread_roles.cc.
+enum class ThreadRole : std::uint8_t { works, helps, watches };
+
 /// Typical delays of this trace, from those starts that only one cause explains.
 struct Typical {
   std::int64_t launch =
@@ -129,6 +132,7 @@ struct Draft {
   std::vector<std::vector<Segment>> threads;  ///< Segments of each thread, in order, without holes.
   std::vector<Context> contexts;
   std::vector<Handover> handovers;
+  std::vector<ThreadRole> thread_roles;
   std::vector<MarkedStep> steps;  ///< In order of time, on the clock of the launches.
   bool steps_by_device =
       false;  ///< There are no launches: steps are told by when device events start.
@@ -175,6 +179,8 @@ void resolve_calls(Draft& draft);
 void resolve_launch_queue(Draft& draft);
 /// threads.cc: threads that wait for threads.
 void find_handovers(Draft& draft);
+/// thread_roles.cc: threads that have no part in the program's work.
+void find_thread_roles(Draft& draft);
 /// tasks.cc: segments and device events become tasks on lanes, with when they ran.
 void build_tasks(Draft& draft);
 

@@ -97,5 +97,51 @@ TEST(Calls, ACopyOfPinnedMemoryDoesNotMakeItsCallWaitForWhatIsInFront) {
   EXPECT_EQ(with_kernel(run, 10us), 155us);
 }
 
+std::vector<std::string> host_lanes(const Graph& graph) {
+  std::vector<std::string> lanes;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    if (graph.lane(LaneId{i}).kind == LaneKind::host_thread) lanes.push_back(graph.lane(LaneId{i}).name);
+  }
+  return lanes;
+}
+
+// NCCL's watchdog looks every now and then. Nothing waits for it, so a recording that it outlives is
+// no longer than what it watches.
+TEST(Threads, OneThatOnlyWatchesIsLeftOut) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).kernel(0, "K", 5, 10, 1);
+  run.call(1, "cudaEventQuery", 1, 1, 2).call(1, "cudaThreadExchangeStreamCaptureMode", 50, 1, 3);
+  run.call(1, "cudaEventQuery", 100, 1, 4);
+  run.host(2, HostKind::python, "<built-in method sleep>", 0, 300);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(host_lanes(inference.graph), std::vector<std::string>{"thread 0"});
+  EXPECT_EQ(inference.recorded.length, 15us);
+  EXPECT_EQ(inference.graph.unexplained().pinned_tasks, 0);
+  EXPECT_EQ(inference.notes.all().size(), 1U);
+}
+
+// It does something now and then, and may be waited for; but waiting for something to do is no work.
+TEST(Threads, AHelperIsIdleBetweenItsRecords) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).op(0, "work", 2, 100).kernel(0, "K", 5, 10, 1);
+  run.op(1, "help", 0, 5).op(1, "help", 60, 5);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+  Nanoseconds work{0};
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    const TaskId task{i};
+    if (inference.graph.lane(inference.graph.lane_of(task)).name == "thread 1")
+      work += inference.graph.task(task).duration;
+  }
+  EXPECT_EQ(work, 10us);
+}
+
+// Without a thread that gives work to a device, nothing tells who is the helper.
+TEST(Threads, WhereNoneIsSeenToWorkAllStay) {
+  Recording run;
+  run.host(0, HostKind::python, "train", 0, 100).host(1, HostKind::python, "sleep", 0, 300);
+  EXPECT_EQ(host_lanes(infer(run.trace()).graph).size(), 2U);
+}
+
 }  // namespace
 }  // namespace foretrace
