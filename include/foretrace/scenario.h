@@ -86,6 +86,20 @@ struct CheckedAssert {
 std::vector<CheckedAssert> check_asserts(const Scenario& scenario, const Prediction& prediction);
 
 /// How well causes were found (`foretrace validate`): structure of one step, work of another.
+/// The recording up to the start of its last step, with one side, host or device, taking no time.
+/// The time in which only that side worked must then be gone.
+struct OneSide {
+  Nanoseconds recorded{0};
+  Nanoseconds alone{0};  ///< Of `recorded`, while the other side did nothing.
+  Nanoseconds left{0};   ///< Replayed without the side.
+  /// What is left beyond the time in which the other side worked or neither did, as a share of
+  /// `recorded`: time of one side that the graph takes for time of the other, or for a lag.
+  double excess() const;
+  /// Delays that were hidden behind the side come to light without it: up to 6 % were seen.
+  static constexpr double kMostExcess = 0.1;
+  bool holds() const { return excess() <= kMostExcess; }
+};
+
 struct Validation {
   Nanoseconds measured{0};  ///< Step time.
   double replay_error = 0;
@@ -101,6 +115,7 @@ struct Validation {
   bool neutral_holds = false;  ///< A transform by factor 1 changes nothing.
   bool shrink_holds = false;   ///< Shrinking tasks, one at a time, never made the end later.
   bool export_holds = false;   ///< Export and re-import gave the same step time.
+  OneSide without_device, without_host;
   Notes notes;
 };
 Validation validate(const Inference& inference);

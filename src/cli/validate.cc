@@ -41,6 +41,8 @@ std::string metamorphic(const Row& row) {
   check(row.validation.neutral_holds, "neutral");
   check(row.validation.shrink_holds, "shrink");
   check(row.validation.export_holds, "export");
+  check(row.validation.without_device.holds(), "without device");
+  check(row.validation.without_host.holds(), "without host");
   return broken.empty() ? "holds" : "BROKEN: " + broken;
 }
 

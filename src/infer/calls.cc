@@ -4,6 +4,8 @@
 //
 //     |-- host work --|-- launch --|......waits......|-- tail --|
 //     start           launch_start launch_finish     released   finish
+//
+// A call that stages its copy waits for what is in front of the copy first.
 
 #include <algorithm>
 
@@ -134,17 +136,13 @@ class Resolver {
   void cut_launch(Call& call) {
     const DeviceEvent& first = draft_.events[call.launched.front()];
     const DeviceEvent& last = draft_.events[call.launched.back()];
-    const std::uint32_t i = call.launched.front();
-    const bool held = (i > draft_.streams[first.stream].first &&
-                       draft_.events[i - 1].finish + draft_.typical.gap_fence >= first.start) ||
-                      is_held_by_another_stream(i);
-    // A long call whose activity starts late in it, with nothing in front: the driver worked first
-    // (staging, set-up).
-    if (!held && first.start - call.start > draft_.typical.launch_fence &&
+    const bool blocking = blocks(call, last);
+    // The activity starts late in a long call.
+    if (first.start - call.start > draft_.typical.launch_fence &&
         first.start - draft_.typical.launch <= call.finish) {
-      call.launch_start = std::max(call.start, first.start - draft_.typical.launch);
+      cut_work(call, first, blocking);
     }
-    if (!blocks(call, last)) return;
+    if (!blocking) return;
     call.waits = call.recorded_wait = true;
     call.awaited.push_back(call.launched.back());
     call.released = std::min(last.finish, call.finish);
@@ -153,24 +151,62 @@ class Resolver {
                    std::max(call.launch_start, std::min(first.start, call.finish)));
   }
 
-  /// Whether the activity started right behind one on another stream that it had to wait for.
-  bool is_held_by_another_stream(std::uint32_t event) const {
+  /// What a call did before it handed over its first activity. A copy that the host stages waits
+  /// for the activities in front of it (CUDA Runtime API, "API synchronization behavior"), so only
+  /// the time behind these is work (staging). Nothing else makes the host wait before it launches:
+  /// where nothing in front held the activity up, the driver worked first (set-up).
+  ///
+  ///     |..waits for what is in front..|-- work --|-- launch --|..waits..|
+  ///     start                          held_until launch_start
+  void cut_work(Call& call, const DeviceEvent& first, bool blocking) {
+    bool held = false;
+    std::int64_t from = call.start;
+    std::vector<std::uint32_t> in_front;
+    each_in_front(call.launched.front(), [&](std::uint32_t event, std::int64_t fence) {
+      const std::int64_t finish = draft_.events[event].finish;
+      held = held || finish + fence >= first.start;
+      if (finish <= call.start || finish > call.finish) return;
+      in_front.push_back(event);
+      from = std::max(from, finish);
+    });
+    const bool staged = is_staged(call, first);
+    // A wait for the copy itself comes to the same.
+    if (held && (blocking || !staged || in_front.empty())) return;
+    if (staged) {
+      call.held_by = std::move(in_front);
+      call.held_until = from;
+    } else {
+      from = call.start;
+    }
+    call.launch_start = std::max(from, first.start - draft_.typical.launch);
+  }
+
+  /// Calls `visit(event, fence)` with what an activity is known to wait for on the device, and how
+  /// long behind the end of that it starts at the latest, if nothing else holds it up.
+  template <class Visit>
+  void each_in_front(std::uint32_t event, const Visit& visit) const {
+    const Typical& typical = draft_.typical;
+    if (event > draft_.streams[draft_.events[event].stream].first) {
+      visit(event - 1, typical.gap_fence);
+    }
     const auto& waits = draft_.stream_waits;
-    const std::int64_t fence = draft_.typical.event + draft_.typical.gap_fence + draft_.tolerance;
     for (auto wait = std::lower_bound(waits.begin(), waits.end(), EventWait{event, 0});
          wait != waits.end() && wait->after == event; ++wait) {
-      if (draft_.events[wait->before].finish + fence >= draft_.events[event].start) return true;
+      visit(wait->before, typical.event + typical.gap_fence + draft_.tolerance);
     }
-    return false;
+  }
+
+  /// Whether the host takes part in a copy, or in handing it over.
+  bool is_staged(const Call& call, const DeviceEvent& event) const {
+    const bool across = event.kind == TaskKind::copy_in || event.kind == TaskKind::copy_out;
+    const bool asynchronous =
+        draft_.name(draft_.trace.hosts[call.record]).find("Async") != std::string_view::npos;
+    if (asynchronous) return across && !draft_.trace.devices[event.record].pinned_host;
+    return across || event.kind == TaskKind::copy_on_device;
   }
 
   bool blocks(const Call& call, const DeviceEvent& last) const {
-    const DeviceRecord& device = draft_.trace.devices[last.record];
-    const std::string_view name = draft_.name(draft_.trace.hosts[call.record]);
-    const bool asynchronous = name.find("Async") != name.npos;
-    const bool across = last.kind == TaskKind::copy_in || last.kind == TaskKind::copy_out;
-    if (asynchronous && (!across || device.pinned_host)) return false;
-    if (!asynchronous && !across && last.kind != TaskKind::copy_on_device) return false;
+    if (!is_staged(call, last)) return false;
     if (last.finish <= call.finish + draft_.tolerance) return last.finish > call.start;
     // Returns when the last piece is staged, while that piece is still on its way.
     return call.finish - last.start > (last.finish - last.start) / 2;

@@ -39,6 +39,8 @@ struct Call {
   bool waits = false;                   ///< Cannot return before `awaited` are done.
   std::vector<std::uint32_t> launched;  ///< Device events, in order of start.
   std::vector<std::uint32_t> awaited;   ///< Device events it waits for.
+  std::vector<std::uint32_t> held_by;   ///< Device events it waits for before it does anything.
+  std::int64_t held_until = 0;  ///< When the last of `held_by` was done.
   /// The call is host work until here, then it hands over (launch task), then it waits.
   std::int64_t launch_start = 0;
   std::int64_t launch_finish = 0;
@@ -49,6 +51,7 @@ struct Call {
   bool recorded_wait = false;  ///< A record says what it waits for.
   TaskId launch_task = kNoTask;
   TaskId wait_task = kNoTask;
+  TaskId held_task = kNoTask;
 };
 
 /// A stretch of a thread's time, with the innermost record it belongs to.
@@ -80,6 +83,9 @@ struct Handover {
   TaskId gives = kNoTask, takes = kNoTask;  ///< The waiter's tasks in front of and behind the wait.
   TaskId first_task = kNoTask, last_task = kNoTask;
 };
+
+/// See thread_roles.cc.
+enum class ThreadRole : std::uint8_t { works, helps, watches };
 
 /// Typical delays of this trace, from those starts that only one cause explains.
 struct Typical {
@@ -126,6 +132,7 @@ struct Draft {
   std::vector<std::vector<Segment>> threads;  ///< Segments of each thread, in order, without holes.
   std::vector<Context> contexts;
   std::vector<Handover> handovers;
+  std::vector<ThreadRole> thread_roles;
   std::vector<MarkedStep> steps;  ///< In order of time, on the clock of the launches.
   bool steps_by_device =
       false;  ///< There are no launches: steps are told by when device events start.
@@ -176,6 +183,8 @@ void resolve_calls(Draft& draft);
 void resolve_launch_queue(Draft& draft);
 /// threads.cc: threads that wait for threads.
 void find_handovers(Draft& draft);
+/// thread_roles.cc: threads that have no part in the program's work.
+void find_thread_roles(Draft& draft);
 /// tasks.cc: segments and device events become tasks on lanes, with when they ran.
 void build_tasks(Draft& draft);
 

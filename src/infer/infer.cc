@@ -70,6 +70,7 @@ Inference infer(const Trace& trace) {
   resolve_calls(draft);
   resolve_launch_queue(draft);
   find_handovers(draft);
+  find_thread_roles(draft);
   build_tasks(draft);
   draft.graph.unexplained().window = draft.recorded.length;
   connect_hosts(draft);

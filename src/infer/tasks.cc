@@ -3,6 +3,7 @@
 // connect_hosts() adds.
 
 #include <algorithm>
+#include <utility>
 
 #include "infer/draft.h"
 
@@ -29,7 +30,8 @@ class Builder {
     draft_.thread_tasks.resize(draft_.threads.size());
     mark_handovers();
     for (std::size_t i = 0; i < draft_.threads.size(); ++i) {
-      if (!draft_.threads[i].empty()) build_thread(static_cast<std::uint16_t>(i));
+      if (draft_.threads[i].empty() || draft_.thread_roles[i] == ThreadRole::watches) continue;
+      build_thread(static_cast<std::uint16_t>(i));
     }
     link_handovers();
     for (std::size_t i = 0; i < draft_.streams.size(); ++i) build_stream(i);
@@ -66,6 +68,7 @@ class Builder {
     thread_ = thread;
     const std::vector<Segment>& segments = draft_.threads[thread];
     tasks_of_[thread].resize(segments.size(), {kNoTask, kNoTask});
+    const bool helps = draft_.thread_roles[thread] == ThreadRole::helps;
     std::size_t waiting = 0, idle = 0;
     for (std::size_t i = 0; i < segments.size(); ++i) {
       first_ = last_ = kNoTask;
@@ -77,6 +80,8 @@ class Builder {
         build_wait(segments[i], from, waiting);
       } else if (segments[i].call != kNone) {
         build_call(segments[i], draft_.calls[segments[i].call]);
+      } else if (helps && segments[i].record == kNone) {
+        gap_ = segments[i].finish - segments[i].start;
       } else if (!is_idle || segments[i].record != kNone) {
         add(segments[i], segments[i].start, segments[i].finish, plain_kind(segments[i]));
       }
@@ -95,6 +100,7 @@ class Builder {
         .record = segment.record,
         .step = step_at(draft_, start),
         .kind = kind};
+    task.gap = Nanoseconds(std::exchange(gap_, 0));
     if (segment.context != kNone) {
       const Context& context = draft_.contexts[segment.context];
       task.module = context.module, task.layer = context.layer, task.phase = context.phase;
@@ -145,9 +151,12 @@ class Builder {
       return;
     }
     const std::int64_t launch = within(call.launch_start), done = within(call.launch_finish);
-    if (launch > segment.start && !call.queued) {
-      add(segment, segment.start, launch, TaskKind::host);
+    std::int64_t from = segment.start;
+    if (!call.held_by.empty() && call.held_task == kNoTask) {
+      from = within(call.held_until);
+      call.held_task = add(segment, from, from, TaskKind::sync);
     }
+    if (launch > from && !call.queued) add(segment, from, launch, TaskKind::host);
     if (call.launch_task == kNoTask) {
       call.launch_task = add(segment, launch, done, TaskKind::launch);
       call.context = segment.context;
@@ -219,6 +228,7 @@ class Builder {
   NameId unrecorded_, waits_;
   LaneId lane_ = kNoLane;
   std::uint16_t thread_ = 0;
+  std::int64_t gap_ = 0;  ///< Idle time in front of the next task.
   TaskId first_ = kNoTask, last_ = kNoTask;
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> waiting_;  ///< Segment, handover.
   std::vector<std::vector<std::size_t>> idle_;  ///< Segments in which a worker waits for work.

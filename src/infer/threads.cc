@@ -224,6 +224,13 @@ void connect_calls(Draft& draft) {
            .provenance = call.recorded_wait ? Provenance::measured : Provenance::inferred,
            .why = call.launched.empty() ? sync : copy});
     }
+    for (const std::uint32_t event : call.held_by) {
+      if (call.held_task == kNoTask) continue;
+      draft.graph.add({.before = draft.events[event].task,
+                       .after = call.held_task,
+                       .provenance = Provenance::inferred,
+                       .why = copy});
+    }
     if (call.queue_event != kNone && call.launch_task != kNoTask) {
       draft.graph.add({.before = draft.events[call.queue_event].task,
                        .after = call.launch_task,

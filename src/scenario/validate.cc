@@ -7,6 +7,7 @@
 #include "foretrace/simulate.h"
 #include "scenario/cross_step.h"
 #include "scenario/metamorphic.h"
+#include "scenario/one_side.h"
 
 namespace foretrace {
 namespace {
@@ -50,6 +51,13 @@ nlohmann::json optional_json(const std::optional<double>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
+nlohmann::json to_json(const OneSide& side) {
+  return {{"recorded_ns", side.recorded.count()},
+          {"alone_ns", side.alone.count()},
+          {"left_ns", side.left.count()},
+          {"excess", side.excess()}};
+}
+
 }  // namespace
 
 Validation validate(const Inference& inference) {
@@ -66,6 +74,8 @@ Validation validate(const Inference& inference) {
   validation.scale_holds = doubling_holds(inference.graph, replayed);
   validation.neutral_holds = neutral_holds(inference.graph, replayed);
   validation.shrink_holds = shrinking_holds(inference.graph, replayed);
+  validation.without_device = without_device(inference);
+  validation.without_host = without_host(inference);
   const Nanoseconds again = exported_step_times(inference.graph, replayed).step_time;
   const Nanoseconds before = step_times(inference.graph, replayed).step_time;
   validation.export_holds = relative_error(again, before) <= kSameStepTime;
@@ -106,11 +116,15 @@ nlohmann::json to_json(const Validation& validation) {
           {"cross_step_error", optional_json(validation.cross_step_error)},
           {"worst_cross_step_error", optional_json(validation.worst_cross_step_error)},
           {"same_as_first_error", optional_json(validation.same_as_first_error)},
+          {"without_device", to_json(validation.without_device)},
+          {"without_host", to_json(validation.without_host)},
           {"metamorphic",
            {{"scale", validation.scale_holds},
             {"neutral", validation.neutral_holds},
             {"shrink", validation.shrink_holds},
-            {"export", validation.export_holds}}},
+            {"export", validation.export_holds},
+            {"without_device", validation.without_device.holds()},
+            {"without_host", validation.without_host.holds()}}},
           {"notes", std::move(notes)}};
 }
 

@@ -51,5 +51,97 @@ TEST(Calls, ALaunchThatDidNotBindTakesAsLongAsMostDo) {
       << waits(run);
 }
 
+void set_duration(Graph& graph, std::string_view name, Nanoseconds duration) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.name(TaskId{i}) == name) graph.task(TaskId{i}).duration = duration;
+  }
+}
+
+/// When the host is done, recorded as a kernel of 100us in front of a copy that starts 40us behind
+/// it, with a kernel of `kernel` instead.
+Nanoseconds with_kernel(Recording& run, Nanoseconds kernel) {
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+  set_duration(inference.graph, "K", kernel);
+  return simulate(inference.graph).length;
+}
+
+// The copy starts so late behind K that K alone does not explain it: the host staged it. But it did
+// not stage all the while that K ran.
+TEST(Calls, ACopyOfPageableMemoryWaitsForWhatIsInFrontAndStagesThen) {
+  Recording out;
+  out.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 158, 2);
+  out.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::out, "Memcpy DtoH", 145, 10, 2);
+  EXPECT_EQ(with_kernel(out, 10us), 70us);
+  // On the way in the call returns once the last piece is staged.
+  Recording in;
+  in.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 143, 2);
+  in.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::in, "Memcpy HtoD", 145, 10, 2);
+  EXPECT_EQ(with_kernel(in, 10us), 65us);
+}
+
+// K was done before the call began, so all of the time before the copy is the host's.
+TEST(Calls, ACopyWithNothingInFrontIsStagedFromTheBegin) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 110, 50, 2);
+  run.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::out, "Memcpy DtoH", 145, 10, 2);
+  EXPECT_EQ(with_kernel(run, 10us), 160us);
+}
+
+// The host takes no part in copies of pinned memory: what the driver does before one is its own.
+TEST(Calls, ACopyOfPinnedMemoryDoesNotMakeItsCallWaitForWhatIsInFront) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 144, 2);
+  run.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::out, "Memcpy DtoH", 145, 10, 2);
+  run.trace().devices.back().pinned_host = true;
+  EXPECT_EQ(with_kernel(run, 10us), 155us);
+}
+
+std::vector<std::string> host_lanes(const Graph& graph) {
+  std::vector<std::string> lanes;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    if (graph.lane(LaneId{i}).kind == LaneKind::host_thread) lanes.push_back(graph.lane(LaneId{i}).name);
+  }
+  return lanes;
+}
+
+// NCCL's watchdog looks every now and then. Nothing waits for it, so a recording that it outlives is
+// no longer than what it watches.
+TEST(Threads, OneThatOnlyWatchesIsLeftOut) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).kernel(0, "K", 5, 10, 1);
+  run.call(1, "cudaEventQuery", 1, 1, 2).call(1, "cudaThreadExchangeStreamCaptureMode", 50, 1, 3);
+  run.call(1, "cudaEventQuery", 100, 1, 4);
+  run.host(2, HostKind::python, "<built-in method sleep>", 0, 300);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(host_lanes(inference.graph), std::vector<std::string>{"thread 0"});
+  EXPECT_EQ(inference.recorded.length, 15us);
+  EXPECT_EQ(inference.graph.unexplained().pinned_tasks, 0);
+  EXPECT_EQ(inference.notes.all().size(), 1U);
+}
+
+// It does something now and then, and may be waited for; but waiting for something to do is no work.
+TEST(Threads, AHelperIsIdleBetweenItsRecords) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).op(0, "work", 2, 100).kernel(0, "K", 5, 10, 1);
+  run.op(1, "help", 0, 5).op(1, "help", 60, 5);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+  Nanoseconds work{0};
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    const TaskId task{i};
+    if (inference.graph.lane(inference.graph.lane_of(task)).name == "thread 1")
+      work += inference.graph.task(task).duration;
+  }
+  EXPECT_EQ(work, 10us);
+}
+
+// Without a thread that gives work to a device, nothing tells who is the helper.
+TEST(Threads, WhereNoneIsSeenToWorkAllStay) {
+  Recording run;
+  run.host(0, HostKind::python, "train", 0, 100).host(1, HostKind::python, "sleep", 0, 300);
+  EXPECT_EQ(host_lanes(infer(run.trace()).graph).size(), 2U);
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -61,6 +61,44 @@ TEST(Validate, MetamorphicRelationsHold) {
   EXPECT_TRUE(validation.export_holds);
 }
 
+// The host waits for k1 and k2. A graph that takes its waiting for work replays as well, but without
+// the device the host would take as long as with it; and the other way round.
+TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
+  const Validation right = validate(recorded_as(R"(
+    cpu: l1=launch:launch 5, s1=wait:sync 0, l2=launch:launch 5, s2=wait:sync 0, end:host 5
+    gpu: k1=gemm 100, k2=gemm 100
+    l1 -> k1 [measured launch]
+    k1 -> s1 [measured "device sync"]
+    l2 -> k2 [measured launch]
+    k2 -> s2 [measured "device sync"]
+  )"));
+  EXPECT_EQ(right.without_device.recorded, 215us);
+  EXPECT_EQ(right.without_device.alone, 200us);
+  EXPECT_EQ(right.without_device.left, 15us);
+  EXPECT_TRUE(right.without_device.holds());
+  EXPECT_TRUE(right.without_host.holds());
+  const Validation wrong = validate(recorded_as(R"(
+    cpu: l1=launch:launch 5, s1=cudaMemcpyAsync:host 100, l2=launch:launch 5, s2=cudaMemcpyAsync:host 100, end:host 5
+    gpu: k1=gemm 100, k2=gemm 100
+    l1 -> k1 [measured launch]
+    l2 -> k2 [measured launch]
+  )"));
+  EXPECT_EQ(wrong.replay_error, 0);
+  EXPECT_EQ(wrong.without_device.left, 215us);
+  EXPECT_FALSE(wrong.without_device.holds());
+  EXPECT_TRUE(wrong.without_host.holds());
+  // The host's own time as lags of the device.
+  const Validation lags = validate(recorded_as(R"(
+    cpu: l1=launch:launch 5, work:host 100, l2=launch:launch 5
+    gpu: k1=gemm 10, k2=gemm 10
+    l1 -> k1 [measured launch]
+    k1 ->+95 k2 [inferred "event wait"]
+  )"));
+  EXPECT_EQ(lags.replay_error, 0);
+  EXPECT_TRUE(lags.without_device.holds());
+  EXPECT_FALSE(lags.without_host.holds());
+}
+
 TEST(Validate, TwoRepeatsOfAJobPredictEachOther) {
   std::string slower(kFourSteps);
   for (const char* name : {"gemm 50", "gemm 60", "gemm 40"}) {
@@ -87,7 +125,9 @@ TEST(Validate, JsonHasEveryFigure) {
   EXPECT_TRUE(json["same_as_first_error"].is_number());
   EXPECT_EQ(
       json["metamorphic"],
-      nlohmann::json::parse(R"({"scale": true, "neutral": true, "shrink": true, "export": true})"));
+      nlohmann::json::parse(R"({"scale": true, "neutral": true, "shrink": true, "export": true,
+                                "without_device": true, "without_host": true})"));
+  EXPECT_EQ(json["without_device"]["alone_ns"], 150000);
 }
 
 }  // namespace

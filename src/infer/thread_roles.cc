@@ -1,0 +1,88 @@
+// What part a thread has in the program. Most give work to a device, or wait for it, or work for
+// one that does. Some have none:
+//
+//     watches   asks again and again whether the device is done, or only sleeps (NCCL's watchdog, a
+//               progress bar's monitor). Nothing waits for it, so it is left out.
+//     helps     runs operators now and then, for whom is not known. In between it waits for
+//               something to do; that is no work.
+
+#include <algorithm>
+#include <array>
+
+#include "foretrace/launch_call.h"
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+/// Calls that only look. What they are named like in CUDA and HIP; "GetDevice" and its like are
+/// neither here nor there.
+bool only_looks(std::string_view call) {
+  constexpr std::array<std::string_view, 7> kDoes = {
+      "Memcpy", "Memset", "Synchronize", "Malloc", "Free", "Alloc", "GraphLaunch"};
+  return !launches_kernel(call) &&
+         std::none_of(kDoes.begin(), kDoes.end(), [&](std::string_view part) {
+           return call.find(part) != std::string_view::npos;
+         });
+}
+
+/// What the records of a thread are of.
+struct Seen {
+  bool records = false;
+  bool works = false;    ///< Calls that do something, markers of steps.
+  bool operates = false; ///< Ops, annotations, allocations.
+};
+
+std::vector<Seen> look_at_threads(const Draft& draft) {
+  const Trace& trace = draft.trace;
+  std::vector<char> looks(trace.names.size(), 0);
+  for (std::size_t i = 0; i < looks.size(); ++i)
+    looks[i] = only_looks(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
+  std::vector<Seen> seen(trace.threads.size());
+  for (const HostRecord& record : trace.hosts) {
+    Seen& thread = seen[record.thread];
+    thread.records = true;
+    if (record.kind == HostKind::runtime || record.kind == HostKind::driver) {
+      if (looks[static_cast<std::size_t>(record.name)] == 0) thread.works = true;
+    } else if (record.kind == HostKind::annotation &&
+               draft.name(record).starts_with("ProfilerStep#")) {
+      thread.works = true;
+    } else if (record.kind == HostKind::op || record.kind == HostKind::annotation) {
+      thread.operates = true;
+    }
+  }
+  for (const Call& call : draft.calls) {
+    if (!call.launched.empty() || call.waits) seen[call.thread].works = true;
+  }
+  for (const MemoryRecord& record : trace.memory) seen[record.thread].operates = true;
+  for (const Handover& handover : draft.handovers)
+    seen[handover.waiter].works = seen[handover.worker].works = true;
+  return seen;
+}
+
+}  // namespace
+
+void find_thread_roles(Draft& draft) {
+  draft.thread_roles.assign(draft.threads.size(), ThreadRole::works);
+  const std::vector<Seen> seen = look_at_threads(draft);
+  // Where no thread is seen to work, it is not known which one does.
+  if (std::none_of(seen.begin(), seen.end(), [](const Seen& thread) { return thread.works; })) return;
+  std::int64_t left_out = 0;
+  std::string example;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i].records || seen[i].works) continue;
+    draft.thread_roles[i] = seen[i].operates ? ThreadRole::helps : ThreadRole::watches;
+    if (seen[i].operates) continue;
+    ++left_out;
+    const Thread& thread = draft.trace.threads[i];
+    if (example.empty())
+      example = thread.name.empty() ? "thread " + std::to_string(thread.id) : thread.name;
+  }
+  if (left_out == 0) return;
+  draft.notes.add(Severity::info,
+                  "threads that only watch the device, or sleep, are left out: nothing waits for "
+                  "them",
+                  example, left_out);
+}
+
+}  // namespace foretrace::infer_detail
