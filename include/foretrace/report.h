@@ -38,6 +38,9 @@ struct MemoryPeak {
   /// What the caching allocator takes from the device when it starts empty and is asked for the
   /// blocks of the timeline; nothing for host memory.
   std::optional<Bytes> peak_reserved{};
+  /// Four of five such changes are expected to need this much at the peak; of a prediction alone,
+  /// and only where a kind of what-if is known to be off.
+  std::optional<Bytes> lower_allocated{}, upper_allocated{};
   std::optional<Bytes> recorded_reserved{};  ///< Of the baseline, where the trace tells.
   std::optional<Refusal> out_of_memory{};    ///< The first, under the limit that was asked about.
 };

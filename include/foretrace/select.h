@@ -33,13 +33,17 @@ class Selector final : public Described {
   explicit Selector(std::string_view kind) : kind_(kind) {}
   Selector(std::string_view kind, std::string_view phase) : kind_(kind), phase_(phase) {}
 
-  /// kind (a task kind; "any"; "device" for all that run on a device), name, layer ("3", "2-5"),
-  /// module, phase, stream (a lane's name or part of it), rank, step.
+  /// kind (a task kind; "any"; "all"; "device" for all that run on a device), name, layer ("3",
+  /// "2-5"), module, phase, stream (a lane's name or part of it), rank, step.
   void describe(Fields& fields) override;
 
-  /// In order of lanes, and of the line on each. Removed tasks are never selected. Matches each
+  /// In order of lanes, and of the line on each. Removed tasks are never selected. Of any kind and
+  /// with a name, they are the device work of that name if there is some: an op and its kernels
+  /// often share a name, and who asks for faster convolutions does not mean the calls. Matches each
   /// distinct name once.
   std::vector<TaskId> select(const Graph& graph) const;
+  /// How many tasks of the host have the name and are not selected because device work has it too.
+  std::size_t left_out(const Graph& graph) const;
   /// As select(), but throws Error `no task matches "where" (...)` with what was asked for when
   /// there is none.
   std::vector<TaskId> select_some(const Graph& graph, std::string_view setting = "where") const;
@@ -51,6 +55,9 @@ class Selector final : public Described {
   std::string to_text() const;
 
  private:
+  std::vector<TaskId> matching(const Graph& graph) const;
+  bool prefers_device() const { return kind_ == "any" && !name_.empty(); }
+
   std::string kind_ = "any";
   std::string name_;
   std::string layer_;

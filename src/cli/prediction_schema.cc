@@ -53,12 +53,16 @@ json memory() {
                          {"limit_bytes", {{"type", "integer"}}}},
                         "The first request that was refused under the limit asked about");
   refusal["type"] = json::array({"object", "null"});
-  json peak = object({{"device", {{"type", "integer"}}},
-                      {"peak_allocated_bytes", {{"type", "integer"}}},
-                      {"peak_reserved_bytes", optional("By the caching allocator, replayed")},
-                      {"recorded_reserved_bytes", optional("Where the trace tells")},
-                      {"out_of_memory", std::move(refusal)}},
-                     "Of one device");
+  json peak =
+      object({{"device", {{"type", "integer"}}},
+              {"peak_allocated_bytes", {{"type", "integer"}}},
+              {"lower_allocated_bytes",
+               optional("80 % of such changes peak between this and the next; null: not in doubt")},
+              {"upper_allocated_bytes", optional("See lower_allocated_bytes")},
+              {"peak_reserved_bytes", optional("By the caching allocator, replayed")},
+              {"recorded_reserved_bytes", optional("Where the trace tells")},
+              {"out_of_memory", std::move(refusal)}},
+             "Of one device");
   return list(std::move(peak), "Empty where the trace has no memory events");
 }
 

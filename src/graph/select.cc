@@ -1,5 +1,6 @@
 #include "foretrace/select.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "foretrace/error.h"
@@ -58,7 +59,7 @@ class NameCondition {
 };
 
 std::vector<std::string_view> kind_options() {
-  std::vector<std::string_view> options = {"any", "device"};
+  std::vector<std::string_view> options = {"any", "all", "device"};
   options.insert(options.end(), task_kind_names().begin(), task_kind_names().end());
   return options;
 }
@@ -82,8 +83,10 @@ bool none_has(const Graph& graph, const Has& has) {
 }  // namespace
 
 void Selector::describe(Fields& fields) {
-  fields.choice("kind", kind_, kind_options(),
-                "Only tasks of this kind; device: all that run on one");
+  fields.choice(
+      "kind", kind_, kind_options(),
+      "Only tasks of this kind; device: all that run on one; any: all, but with a name the "
+      "device work of that name where there is some");
   fields.text("name", name_, "Only tasks with this text, or /expression/, in their name");
   fields.text("layer", layer_, "Only this layer of the model, or a range such as 2-5");
   fields.text("module", module_, "Only tasks with this text, or /expression/, in their module");
@@ -100,7 +103,7 @@ void Selector::check() const {
   if (!layer_.empty()) read_layers(layer_);
 }
 
-std::vector<TaskId> Selector::select(const Graph& graph) const {
+std::vector<TaskId> Selector::matching(const Graph& graph) const {
   const Layers layers = layer_.empty() ? Layers{} : read_layers(layer_);
   const std::optional<TaskKind> kind = task_kind_named(kind_);
   const std::optional<Phase> phase = phase_named(phase_);
@@ -125,6 +128,18 @@ std::vector<TaskId> Selector::select(const Graph& graph) const {
     }
   }
   return selected;
+}
+
+std::vector<TaskId> Selector::select(const Graph& graph) const {
+  std::vector<TaskId> tasks = matching(graph);
+  const auto on_device = [&](TaskId task) { return runs_on_device(graph.task(task).kind); };
+  if (prefers_device() && std::any_of(tasks.begin(), tasks.end(), on_device))
+    std::erase_if(tasks, [&](TaskId task) { return !on_device(task); });
+  return tasks;
+}
+
+std::size_t Selector::left_out(const Graph& graph) const {
+  return prefers_device() ? matching(graph).size() - select(graph).size() : 0;
 }
 
 std::vector<TaskId> Selector::select_some(const Graph& graph, std::string_view setting) const {

@@ -21,6 +21,7 @@
 #include "foretrace/infer.h"
 #include "infer/memory.h"
 #include "infer/memory_stacks.h"
+#include "infer/snapshot_weights.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -49,6 +50,7 @@ class SnapshotGraph {
     set_sizes();
     tell_uses();
     add_held_blocks();
+    tell_held_weights();
     set_first_levels();
     find_repetitions();
     say();
@@ -268,6 +270,32 @@ class SnapshotGraph {
     }
   }
 
+  void tell_held_weights() {
+    const bool trains = std::any_of(blocks_.begin(), blocks_.end(), [](const Allocation& block) {
+      return block.use == MemoryUse::gradient || block.use == MemoryUse::optimizer_state;
+    });
+    const bool is_forward_only = !trains && first_forward_ != kEver &&
+                                 !times_.began(Phase::backward, -1, kEver - 1) &&
+                                 !times_.began(Phase::update, -1, kEver - 1);
+    if (!tell_weights(blocks_, sites_, first_forward_, is_forward_only)) return;
+    draft_.assumptions.push_back(
+        is_forward_only
+            ? "What was there before the forward passes and outlives them is taken for parameters."
+            : "Blocks from before the history are taken for parameters where gradients have their "
+              "size.");
+  }
+
+  /// Whether the level is lower behind it. A request to free a block is followed by the event that
+  /// does it, unless the recorder left those out.
+  bool gives_back(const MemoryRecord& record) const {
+    if (record.bytes >= 0 || record.action != MemoryAction::free_requested) return frees(record);
+    return std::none_of(order_.begin(), order_.end(), [&](std::uint32_t number) {
+      const MemoryRecord& other = draft_.trace.memory[number];
+      return other.device == record.device && other.action == MemoryAction::block &&
+             other.bytes < 0;
+    });
+  }
+
   void set_first_levels() {
     std::vector<Bytes>& initial = draft_.graph.initial_memory();
     initial.clear();
@@ -281,7 +309,7 @@ class SnapshotGraph {
       if (initial.size() <= device) initial.resize(device + 1);
       std::int64_t before = record.total_allocated;
       if (makes(record)) before -= charged_[number];
-      if (frees(record)) before += charged_[number];
+      if (gives_back(record)) before += charged_[number];
       initial[device] = Bytes{std::max<std::int64_t>(before, 0)};
     }
   }

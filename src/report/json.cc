@@ -43,6 +43,8 @@ Json to_json(const std::vector<MemoryPeak>& peaks) {
     all.push_back(
         {{"device", peak.device},
          {"peak_allocated_bytes", peak.peak_allocated.count},
+         {"lower_allocated_bytes", bytes_json(peak.lower_allocated)},
+         {"upper_allocated_bytes", bytes_json(peak.upper_allocated)},
          {"peak_reserved_bytes", bytes_json(peak.peak_reserved)},
          {"recorded_reserved_bytes", bytes_json(peak.recorded_reserved)},
          {"out_of_memory", peak.out_of_memory ? to_json(*peak.out_of_memory) : Json(nullptr)}});

@@ -80,6 +80,9 @@ Table memory_table(const Prediction& prediction) {
     const MemoryPeak* after = peak_of(prediction.predicted_memory, peak.device);
     add(name + ", allocated", peak.peak_allocated,
         after ? std::optional(after->peak_allocated) : std::nullopt);
+    if (changes && after && after->lower_allocated && after->upper_allocated)
+      table.rows.push_back({"    between", "", to_text(*after->lower_allocated),
+                            "and " + to_text(*after->upper_allocated)});
     if (peak.peak_reserved)
       add(name + ", reserved", *peak.peak_reserved, after ? after->peak_reserved : std::nullopt);
     if (peak.recorded_reserved)

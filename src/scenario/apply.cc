@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "foretrace/checked.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "foretrace/infer.h"
 #include "foretrace/machine.h"
 
 namespace foretrace {
@@ -28,9 +29,13 @@ void check_length(const Graph& graph) {
   throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");
 }
 
-void apply_one(const Transform& transform, const std::string& use, Graph& graph, Applied& applied) {
+void apply_one(Transform& transform, const std::string& use, Graph& graph, Applied& applied) {
+  if (!is_for(transform, graph)) {
+    applied.steps.push_back({.use = use, .summary = "names another rank"});
+    return;
+  }
   Effect effect = within(use, [&] {
-    Effect done = transform.apply(graph);
+    Effect done = apply_checked(transform, graph);
     check_length(graph);
     return done;
   });
@@ -49,7 +54,46 @@ std::string use_of(const Scenario& scenario, std::size_t step) {
   return step < scenario.uses.size() ? scenario.uses[step] : "transform " + std::to_string(step);
 }
 
+std::set<std::int32_t> ranks_of(const Graph& graph) {
+  std::set<std::int32_t> ranks;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) ranks.insert(graph.lane(LaneId{i}).rank);
+  return ranks;
+}
+
+bool all_in(const std::set<std::int32_t>& some, const std::set<std::int32_t>& all) {
+  return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
+void check_ranks(const Scenario& scenario, const std::set<std::int32_t>& known) {
+  std::string list;
+  for (const std::int32_t rank : known) list += (list.empty() ? "" : ", ") + std::to_string(rank);
+  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
+    for (const std::int32_t rank : ranks_named(*scenario.transforms[i])) {
+      if (known.contains(rank)) continue;
+      throw Error(use_of(scenario, i) + ": no task is of rank " + std::to_string(rank) +
+                  "; recorded are " + list);
+    }
+  }
+}
+
 }  // namespace
+
+bool is_for(Transform& transform, const Graph& graph) {
+  const std::set<std::int32_t> named = ranks_named(transform);
+  return named.empty() || all_in(named, ranks_of(graph));
+}
+
+void check_ranks(const Scenario& scenario, const std::vector<Trace>& traces) {
+  std::set<std::int32_t> ranks;
+  for (const Trace& trace : traces) ranks.insert(trace.rank);
+  check_ranks(scenario, ranks);
+}
+
+void check_ranks(const Scenario& scenario, std::span<const Inference> ranks) {
+  std::set<std::int32_t> known;
+  for (const Inference& rank : ranks) known.merge(ranks_of(rank.graph));
+  check_ranks(scenario, known);
+}
 
 void Donors::teach(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {

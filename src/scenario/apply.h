@@ -3,11 +3,13 @@
 // The one place where transforms are applied.
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "foretrace/graph.h"
 #include "foretrace/import.h"
+#include "foretrace/infer.h"
 #include "foretrace/notes.h"
 #include "foretrace/report.h"
 #include "foretrace/scenario.h"
@@ -37,7 +39,15 @@ struct Applied {
 /// Whether the scenario changes the graph.
 bool edits(const Scenario& scenario);
 
-/// Moves the graph to the scenario's machine, then applies its transforms in order.
+/// Whether its selectors name no rank, or only ranks of the graph.
+bool is_for(Transform& transform, const Graph& graph);
+
+/// Throws Error if a transform names a rank that none of the job's recordings is of.
+void check_ranks(const Scenario& scenario, const std::vector<Trace>& traces);
+void check_ranks(const Scenario& scenario, std::span<const Inference> ranks);
+
+/// Moves the graph to the scenario's machine, then applies its transforms in order; those that name
+/// another rank change nothing here.
 Applied apply(const Scenario& scenario, Graph& graph);
 
 /// The settings that the predicted job's allocator has: those of the scenario, and the memory of

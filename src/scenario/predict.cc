@@ -20,6 +20,8 @@
 #include "scenario/interval/inputs.h"
 #include "scenario/interval/interval.h"
 #include "scenario/interval/ledger.h"
+#include "scenario/interval/memory_interval.h"
+#include "scenario/lane_work.h"
 #include "scenario/memory_peaks.h"
 #include "scenario/prediction_html.h"
 
@@ -106,6 +108,7 @@ void set_interval(const Inference& inference, const Graph& changed, const StepVa
   prediction.interval_source = std::move(interval.source);
   prediction.interval_parts = std::move(interval.parts);
   prediction.resamples = static_cast<std::int64_t>(inputs.resamples);
+  set_memory_interval(prediction);
 }
 
 /// By replays, where the trace has times.
@@ -144,6 +147,7 @@ Answer what_if(const Inference& inference, Prediction prediction, const Scenario
   answer.timeline = simulate(answer.graph, {.reasons = options.explain});
   describe_prediction(answer.graph, answer.timeline, allocator_of(scenario), prediction);
   note_refusals(prediction);
+  note_overfull_lanes(answer.graph, answer.timeline, prediction.notes);
   if (prediction.has_times && prediction.predicted.step_time == prediction.baseline.step_time) {
     prediction.notes.add(
         Severity::info,
@@ -294,6 +298,7 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
   if (!options.html_path.empty()) worst.recorded = std::move(of_worst.graph);
   if (worst_now != worst_index) take_recorded(now, worst.prediction);
   fullest.take(worst.prediction);
+  set_memory_interval(worst.prediction);
   if (traces.size() > 1) {
     add_warnings(traces, worst_index, worst.prediction.notes);
     worst.prediction.notes.add(
@@ -344,6 +349,7 @@ void finish(const Answer& answer, const PredictOptions& options) {
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {
   const std::vector<Trace> traces = import_all(trace_path, options.reading);
+  check_ranks(scenario, traces);
   Donors(options.reading).teach(scenario);
   Answer answer = slowest(traces, trace_path, scenario, options);
   answer.prediction.inputs = input_files(trace_path, traces);
@@ -353,6 +359,7 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options) {
+  check_ranks(scenario, std::span(&inference, 1));
   Donors(options.reading).teach(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Answer result = answer(inference, scenario, options);

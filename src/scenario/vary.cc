@@ -104,6 +104,7 @@ class Varied {
 
   /// With the memory of the fullest rank.
   Prediction slowest(const Scenario& scenario) const {
+    check_ranks(scenario, ranks_);
     Prediction worst;
     std::vector<MemoryPeak> fullest;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {

@@ -304,7 +304,12 @@ class Amp final : public Transform {
     effect.figures.push_back({"weight_casts", halved.weight_casts});
     effect.assumptions.push_back(
         "autocast's published lists of ops tell which blocks are made in half precision; casts of "
-        "weights are kept to the end of the forward pass");
+        "weights are kept until the backward pass has used them");
+    if (halved.weight_casts > Bytes{} || halved.unknown == Bytes{}) return;
+    effect.notes.add(Severity::info,
+                     "casts of weights are not counted, as nothing tells which of the memory from "
+                     "before the recording are weights; up to half of it would be added",
+                     to_text(halved.unknown));
   }
 
   static constexpr Nanoseconds kLaunch = 5us;  // Recalled: the usual length of a launch call.
@@ -337,7 +342,8 @@ std::string_view assumes_amp() {
          "update of FP32 weights, copies, collectives and "
          "host work stay as they are. Where the trace knows memory, what autocast's published "
          "lists of ops make in half precision takes half of it, and casts of weights are kept "
-         "through the forward pass. Conversions and a gradient scaler are free unless their time "
+         "until the backward pass has used them. Conversions and a gradient scaler are free unless "
+         "their time "
          "is given.";
 }
 

@@ -2,24 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
+
+#include "transform/op_name.h"
 
 namespace foretrace {
 namespace {
 
 enum class OpKind : std::uint8_t { other, low, full, full_kept };
 
-/// "aten::softmax_" as "softmax", "torch.nn.functional.linear" as "linear".
-std::string_view bare_name(std::string_view op) {
-  const std::size_t colon = op.find_last_of(":.");
-  if (colon != op.npos) op.remove_prefix(colon + 1);
-  while (op.starts_with('_')) op.remove_prefix(1);
-  while (op.ends_with('_')) op.remove_suffix(1);
-  return op;
-}
-
 OpKind kind_of(std::string_view op) {
-  op = bare_name(op);
+  op = bare_op_name(op);
   constexpr std::string_view kLow[] = {"addbmm",    "addmm",        "addmv",  "addr",     "baddbmm",
                                        "bmm",       "chain_matmul", "einsum", "linear",   "matmul",
                                        "multi_dot", "mm",           "mv",     "LSTMCell", "GRUCell",
@@ -83,7 +77,9 @@ class Halver {
         may_change_(may_change),
         already_half_(already_half),
         half_(graph.allocations().size(), 0),
-        low_(graph.task_count(), 0) {}
+        low_(graph.task_count(), 0) {
+    for (const Allocation& block : graph.allocations()) asked_.push_back(asked_bytes(block));
+  }
 
   HalvedMemory run() {
     const std::vector<std::uint32_t> order = in_order();
@@ -98,12 +94,21 @@ class Halver {
     for (const std::uint32_t block : order) {
       decide(block);
       follows_half_ = half_[block] != 0;
+      if (view_.phase(view_.block(block).made_by) != Phase::forward) continue;
+      Alike& alike = forward_[asked_[block]];
+      ++alike.all, alike.half += half_[block] != 0 ? 1 : 0;
     }
-    keep_weight_casts();
+    tally_.unknown = unknown_at_first();
+    for (const auto& [step, products] : products_of_steps()) cast_weights(products);
     return tally_;
   }
 
  private:
+  /// Blocks of a size.
+  struct Alike {
+    std::size_t all = 0, half = 0;
+  };
+
   std::vector<std::uint32_t> in_order() const {
     std::vector<std::uint32_t> order;
     for (std::uint32_t i = 0; i < graph_.allocations().size(); ++i) {
@@ -150,9 +155,19 @@ class Halver {
         if (first_low_reader(block) != kNoTask) shrink(block);
         return;
       case OpKind::other:
-        if (knows_uses() ? reads_half_only(block) : follows_half_) shrink(block);
+        if (knows_uses() ? reads_half_only(block) : seems_half(block)) shrink(block);
         return;
     }
+  }
+
+  /// Where it is not known what an op reads: a gradient has the type of what it is the gradient of,
+  /// and so its size; any other block is made of the one in front of it.
+  bool seems_half(std::uint32_t block) const {
+    if (view_.phase(view_.block(block).made_by) != Phase::backward) return follows_half_;
+    const auto alike = forward_.find(asked_[block]);
+    if (alike == forward_.end()) return follows_half_;
+    const auto& [all, half] = alike->second;
+    return half == all || (half > 0 && follows_half_);
   }
 
   /// Whether whatever writes the block reads only what is in half precision, and something.
@@ -200,53 +215,98 @@ class Halver {
     ++tally_.casts;
   }
 
-  /// From the first product of each step's forward pass to its last.
-  void keep_weight_casts() {
-    std::map<std::int32_t, std::pair<TaskId, TaskId>> of_step;
-    for (std::size_t i = 0; i < low_.size(); ++i) {
-      const auto task = static_cast<TaskId>(i);
-      if (low_[i] == 0 || view_.is_late(task)) continue;
-      const auto [at, added] = of_step.try_emplace(graph_.task(task).step, task, task);
-      if (added) continue;
-      if (view_.before(task, at->second.first)) at->second.first = task;
-      if (view_.before(at->second.second, task)) at->second.second = task;
+  Bytes unknown_at_first() const {
+    std::set<std::int32_t> devices;
+    Bytes known{};
+    for (const Allocation& block : graph_.allocations()) {
+      devices.insert(block.device);
+      if (block.made_by == kNoTask && block.use != MemoryUse::unknown) known += block.bytes;
     }
-    for (const auto& [step, tasks] : of_step) {
-      std::int32_t device = 0;
-      const Bytes weights = casts_at(tasks.first, device);
-      if (weights == Bytes{}) continue;
-      const Allocation none;
-      const TaskId made = allocator_side(graph_, view_.launches, none, tasks.first);
-      const Moment freed =
-          end_of(graph_, allocator_side(graph_, view_.launches, none, tasks.second));
-      graph_.allocations().push_back({.bytes = weights,
-                                      .made_by = made,
-                                      .freed_by = freed.task,
-                                      .freed_after = freed.after,
-                                      .device = device,
-                                      .use = MemoryUse::temporary});
-      tally_.weight_casts = std::max(tally_.weight_casts, weights);
-    }
+    Bytes all{};
+    for (const std::int32_t device : devices) all += initial_memory(graph_, device);
+    return std::max(all - known, Bytes{});
   }
 
-  /// Half of the weights that are there then and that products read.
-  Bytes casts_at(TaskId task, std::int32_t& device) const {
-    const Nanoseconds now = view_.start(task);
-    Bytes weights{};
-    for (std::uint32_t i = 0; i < half_.size(); ++i) {
-      const Allocation& block = view_.block(i);
-      if (block.use != MemoryUse::parameter || block.bytes <= Bytes{}) continue;
-      if (block.made_by != kNoTask && view_.start(block.made_by) > now) continue;
-      if (block.freed_by != kNoTask && view_.start(block.freed_by) <= now) continue;
-      const auto uses = view_.uses.of_block(i);
-      const bool read = std::any_of(uses.begin(), uses.end(), [&](const Access& access) {
-        return low_[index(access.task)] != 0;
-      });
-      if (!uses.empty() && !read) continue;
-      weights += resized(block, 0.5, "memory").bytes;
-      device = block.device;
+  /// The products of one step.
+  struct Products {
+    TaskId first = kNoTask, last = kNoTask;  ///< Of the forward pass.
+    TaskId last_late = kNoTask;              ///< Of the backward pass; kNoTask: none.
+  };
+
+  std::map<std::int32_t, Products> products_of_steps() const {
+    std::map<std::int32_t, Products> steps;
+    const auto is_first = [&](TaskId task, TaskId known) {
+      return known == kNoTask || view_.before(task, known);
+    };
+    const auto is_last = [&](TaskId task, TaskId known) {
+      return known == kNoTask || view_.before(known, task);
+    };
+    for (std::size_t i = 0; i < low_.size(); ++i) {
+      const auto task = static_cast<TaskId>(i);
+      if (low_[i] == 0) continue;
+      Products& products = steps[graph_.task(task).step];
+      if (view_.is_late(task)) {
+        if (is_last(task, products.last_late)) products.last_late = task;
+        continue;
+      }
+      if (is_first(task, products.first)) products.first = task;
+      if (is_last(task, products.last)) products.last = task;
     }
-    return weights;
+    std::erase_if(steps, [](const auto& step) { return step.second.first == kNoTask; });
+    // What is in no step may lie in front of the first and behind the last.
+    if (steps.size() > 1) steps.erase(-1);
+    return steps;
+  }
+
+  /// A block for each cast: an allocator has other room for many small blocks than for one of their
+  /// sum.
+  void cast_weights(const Products& products) {
+    const Nanoseconds now = view_.start(products.first);
+    const Allocation none;
+    Bytes weights{};
+    const std::size_t count = half_.size();  // Without the casts.
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!is_weight(i, now)) continue;
+      const auto [reader, last] = readers(i, products);
+      const Moment freed = end_of(graph_, allocator_side(graph_, view_.launches, none, last));
+      Allocation cast = resized(view_.block(i), 0.5, "memory");
+      cast.made_by = allocator_side(graph_, view_.launches, none, reader);
+      cast.freed_by = freed.task;
+      cast.made_after = 0ns;
+      cast.freed_after = freed.after;
+      cast.use = MemoryUse::temporary;
+      weights += cast.bytes;
+      graph_.allocations().push_back(cast);
+    }
+    tally_.weight_casts = std::max(tally_.weight_casts, weights);
+  }
+
+  /// Is there at `now`, and read by products where it is known what they read.
+  bool is_weight(std::uint32_t number, Nanoseconds now) const {
+    const Allocation& block = view_.block(number);
+    if (block.use != MemoryUse::parameter || block.bytes <= Bytes{}) return false;
+    if (block.made_by != kNoTask && view_.start(block.made_by) > now) return false;
+    if (block.freed_by != kNoTask && view_.start(block.freed_by) <= now) return false;
+    const auto uses = view_.uses.of_block(number);
+    return uses.empty() || std::any_of(uses.begin(), uses.end(), [&](const Access& access) {
+             return low_[index(access.task)] != 0;
+           });
+  }
+
+  /// The first product of the step that reads the weight, and the last that keeps its cast. Where
+  /// it is not known who reads it, those of the whole step.
+  std::pair<TaskId, TaskId> readers(std::uint32_t number, const Products& products) const {
+    const auto uses = view_.uses.of_block(number);
+    if (uses.empty())
+      return {products.first, products.last_late == kNoTask ? products.last : products.last_late};
+    TaskId first = kNoTask, last = products.last;
+    const std::int32_t step = graph_.task(products.first).step;
+    for (const Access& access : uses) {
+      if (access.writes || graph_.task(access.task).step != step) continue;
+      if (low_[index(access.task)] != 0 && first == kNoTask) first = access.task;
+      if (graph_.task(access.task).phase == Phase::backward) last = access.task;
+    }
+    return {first == kNoTask ? products.first : first, last};
   }
 
   Graph& graph_;
@@ -256,6 +316,8 @@ class Halver {
   std::vector<char> half_;  ///< Of each block.
   std::vector<char> low_;   ///< Of each task: it multiplies in half precision.
   std::map<NameId, OpKind> kinds_;
+  std::vector<std::int64_t> asked_;        ///< Of each block, as recorded.
+  std::map<std::int64_t, Alike> forward_;  ///< Blocks of the forward pass, by that size.
   bool follows_half_ = false;  ///< The block made in front of this one is in half precision.
   HalvedMemory tally_;
 };

@@ -13,8 +13,9 @@
 //
 // What such a product reads in FP32 is cast first. The cast is kept for the backward pass in the
 // place of what was cast, or beside it where an op keeps its own output (softmax). Casts of weights
-// are kept from their first use to the end of the forward pass. Gradients of weights, optimizer
-// state and weights stay in FP32.
+// are made once a step, and autograd keeps them until the backward pass has used them; without one
+// they are kept to the end of the forward pass. Gradients of weights, optimizer state and weights
+// stay in FP32.
 
 #include <vector>
 
@@ -27,6 +28,7 @@ struct HalvedMemory {
   std::size_t casts = 0;    ///< Copies that exist in addition.
   Bytes before{}, after{};  ///< Of the blocks.
   Bytes weight_casts{};     ///< In use at once.
+  Bytes unknown{};          ///< Was there before the recording, for nobody knows what.
 };
 
 /// `may_change`: of each task, whether it was among those that run in half precision.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "transform/block_size.h"
+
 namespace foretrace {
 namespace {
 
@@ -34,12 +36,24 @@ BatchWork::BatchWork(const Graph& graph)
     if (task.kind == TaskKind::kernel) lower_to(kernel_floor_, task.duration);
     if (is_copy(task.kind)) lower_to(copy_floor_, task.duration);
   }
+  find_sizes_of_weights();
   for (const Access& access : graph.accesses()) {
     if (access.task == kNoTask) continue;
     const auto size = static_cast<float>(graph.allocations()[access.allocation].bytes.count);
     touched_[index(access.task)] += size;
     if (grows(access.allocation)) growing_[index(access.task)] += size;
   }
+}
+
+void BatchWork::find_sizes_of_weights() {
+  std::set<std::int64_t> forward;
+  for (const Allocation& block : graph_.allocations()) {
+    if (block.use == MemoryUse::parameter || block.use == MemoryUse::gradient)
+      sizes_of_weights_.insert(asked_bytes(block));
+    else if (block.made_by != kNoTask && graph_.task(block.made_by).phase == Phase::forward)
+      forward.insert(asked_bytes(block));
+  }
+  std::erase_if(sizes_of_weights_, [&](std::int64_t size) { return forward.contains(size); });
 }
 
 bool BatchWork::grows(std::uint32_t allocation) const {
@@ -56,6 +70,7 @@ bool BatchWork::grows(std::uint32_t allocation) const {
       return true;
     case MemoryUse::temporary:
     case MemoryUse::workspace:
+      if (phase == Phase::backward && sizes_of_weights_.contains(asked_bytes(block))) return false;
       return phase != Phase::update;
     case MemoryUse::unknown:
       break;

@@ -14,6 +14,7 @@
 // that it fills the device as before. Where fill is not known, the kernel is taken to fill it. What
 // part of the traffic of a kernel bound by memory is parameters does not grow.
 
+#include <set>
 #include <vector>
 
 #include "foretrace/graph.h"
@@ -31,8 +32,9 @@ class BatchWork {
   Bytes bytes(TaskId task, double factor) const;
 
   /// Whether the size of an allocation follows the batch: what the passes make and keep or throw
-  /// away, but no parameter, gradient or state of an optimizer, and nothing so small that it may be
-  /// a single number.
+  /// away, but no parameter, gradient or state of an optimizer, nothing that the backward pass
+  /// makes in the size of a parameter and the forward pass never makes, and nothing so small that
+  /// it may be a single number.
   bool grows(std::uint32_t allocation) const;
 
  private:
@@ -40,8 +42,11 @@ class BatchWork {
   double growing_share(TaskId task) const;
   bool copies_samples(const Task& task) const;
 
+  void find_sizes_of_weights();
+
   const Graph& graph_;
   KernelClasses classes_;
+  std::set<std::int64_t> sizes_of_weights_;  ///< But of what the forward pass makes.
   bool has_phases_ = false;
   Nanoseconds kernel_floor_{};
   Nanoseconds copy_floor_{};

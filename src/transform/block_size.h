@@ -19,6 +19,11 @@ constexpr Bytes kLargestBlock{std::int64_t{1} << 44};
 /// `setting` if that is more than kLargestBlock.
 Allocation resized(const Allocation& block, double factor, std::string_view setting);
 
+/// What the program asked for, where that is known: two alike requests may get unlike blocks.
+inline std::int64_t asked_bytes(const Allocation& block) {
+  return block.requested > Bytes{} ? block.requested.count : block.bytes.count;
+}
+
 /// Puts `block` in the place of allocation `number`. One that was there before the recording takes
 /// the level at which the recording began with it.
 void replace_block(Graph& graph, std::uint32_t number, const Allocation& block);

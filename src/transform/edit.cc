@@ -156,6 +156,12 @@ std::vector<Group> grouped(const Graph& graph, const std::vector<TaskId>& tasks,
   return groups;
 }
 
+bool has_waits(const Graph& graph, TaskId task) {
+  bool found = false;
+  graph.each_wait(task, [&](const Dependency&) { found = true; });
+  return found;
+}
+
 void drop_dependencies_of(Graph& graph, const std::vector<TaskId>& tasks) {
   std::vector<char> dropped(graph.task_count(), 0);
   for (const TaskId task : tasks) dropped[index(task)] = 1;
@@ -182,7 +188,7 @@ Effect change_durations(Graph& graph, const std::vector<TaskId>& tasks,
     if (after != duration) ++effect.changed;
     duration = after;
   }
-  effect.summary = counted(tasks.size(), "task") + " from " + to_text(before) + " to " +
+  effect.summary = tasks_by_kind(graph, tasks) + " from " + to_text(before) + " to " +
                    to_text(total_duration(graph, tasks)) + " in all";
   return effect;
 }
@@ -203,6 +209,17 @@ Bytes times(Bytes amount, std::int64_t count) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (amount.count <= 0 || count <= 0) return {};
   return amount.count > kMost / count ? Bytes{kMost} : Bytes{amount.count * count};
+}
+
+std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks) {
+  std::map<TaskKind, std::size_t> kinds;
+  for (const TaskId task : tasks) ++kinds[graph.task(task).kind];
+  if (kinds.size() == 1)
+    return counted(tasks.size(), std::string(to_string(kinds.begin()->first)) + " task");
+  std::string list;
+  for (const auto& [kind, count] : kinds)
+    list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(to_string(kind));
+  return counted(tasks.size(), "task") + (list.empty() ? "" : " (" + list + ")");
 }
 
 std::string counted(std::size_t count, std::string_view thing) {

@@ -62,6 +62,9 @@ using Group = std::vector<TaskId>;
 std::vector<Group> grouped(const Graph& graph, const std::vector<TaskId>& tasks,
                            std::string_view by);
 
+/// Whether any dependency makes it wait, its place in line aside. Linear in their number.
+bool has_waits(const Graph& graph, TaskId task);
+
 /// Drops every dependency that touches one of `tasks`. Linear in all dependencies.
 void drop_dependencies_of(Graph& graph, const std::vector<TaskId>& tasks);
 
@@ -79,6 +82,9 @@ bool runs_on_host(TaskKind kind);
 
 /// `amount` so many times, at most what 64 bits hold.
 Bytes times(Bytes amount, std::int64_t count);
+
+/// "744 kernel tasks"; where there are several kinds "748 tasks (744 kernel, 4 copy_in)".
+std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks);
 
 /// "1 kernel", "3 kernels".
 std::string counted(std::size_t count, std::string_view thing);

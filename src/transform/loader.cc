@@ -40,7 +40,7 @@ class Loader final : public Transform {
     if (given) {
       for (auto& [lane, of_lane] : batches) effect.changed += set_work(graph, of_lane, *given);
     }
-    if (!given && settings_.workers > 0) refuse_recorded_workers(graph, batches);
+    if (!given) refuse_recorded_workers(graph, batches);
     LoaderTally tally = count(graph, batches);
     const StageTimes times = settings_.workers == 0 ? load_in_line(graph, batches, tally)
                                                     : load_ahead(graph, batches, tally, effect);

@@ -15,7 +15,10 @@ namespace {
 ///     stream  |iiAAAAjjBBBB|      stream           |..AAAABBBB|
 ///                             ->  stream+prefetch  |iijj......|
 ///
-/// A copy still waits for the call that issued it; that call no longer waits for the copy.
+/// A copy still waits for the call that issued it; that call no longer waits for the copy, and is
+/// made before the host waits for the step in front:
+///
+///     cpu     |LMw...LMw...|   w waits for the device   ->   cpu |LLMw...Mw...|
 class Prefetch final : public Transform {
  public:
   void describe(Fields& fields) override {
@@ -38,6 +41,9 @@ class Prefetch final : public Transform {
     }
     const std::size_t waits = drop_waits_for_copies(graph, launches, copies_of(inputs));
     effect.changed += waits;
+    std::size_t calls = 0;
+    for (const auto& [lane, of_lane] : inputs) calls += call_ahead(graph, launches, of_lane);
+    effect.changed += calls;
     effect.summary = counted(count, "input") + " copied ahead, " + std::to_string(buffers_) +
                      " at once on the device" +
                      (memory.count > 0 ? ": " + to_text(memory) + " more memory" : "");
@@ -47,6 +53,12 @@ class Prefetch final : public Transform {
     if (waits > 0) {
       effect.notes.add(Severity::info, "waits of the host for input copies dropped", {},
                        static_cast<std::int64_t>(waits));
+    }
+    if (calls > 0) {
+      effect.assumptions.push_back(
+          "the copy of the next input is asked for before the host waits for the step in front, "
+          "once "
+          "that input is loaded");
     }
     return effect;
   }
@@ -140,6 +152,73 @@ class Prefetch final : public Transform {
     return changed;
   }
 
+  /// Lets the calls of each input follow those of the input that had its buffer last but one, if
+  /// the host waits in between. From the last input on, so that each finds the old place of others.
+  /// Returns how many calls moved.
+  std::size_t call_ahead(Graph& graph, const Launches& launches,
+                         const std::vector<Input>& inputs) const {
+    const auto ahead = static_cast<std::size_t>(buffers_ - 1);
+    std::vector<TaskId> moved;
+    for (std::size_t i = inputs.size(); ahead > 0 && i-- > 1;) {
+      const Group& earlier = inputs[i - std::min(i, ahead)].copies;
+      const std::vector<TaskId> calls = calls_of(launches, inputs[i].copies);
+      const TaskId last = launches.launch_of(earlier.back());
+      if (calls.empty() || last == kNoTask) continue;
+      TaskId place = place_ahead(graph, calls.front(), last);
+      if (place == kNoTask) continue;
+      for (const TaskId call : calls) {
+        if (graph.lane_of(call) != graph.lane_of(place) || waits_for_host(graph, call)) break;
+        graph.task(call).gap = Nanoseconds(0);
+        graph.move_behind(call, place);
+        moved.push_back(place = call);
+      }
+    }
+    forget_device(graph, moved);
+    return moved.size();
+  }
+
+  static std::vector<TaskId> calls_of(const Launches& launches, const Group& copies) {
+    std::vector<TaskId> calls;
+    for (const TaskId copy : copies) {
+      const TaskId call = launches.launch_of(copy);
+      if (call == kNoTask) return {};
+      if (calls.empty() || calls.back() != call) calls.push_back(call);
+    }
+    return calls;
+  }
+
+  /// Behind `earliest`, or behind loading that comes later; kNoTask where the host does not wait
+  /// between there and the call.
+  static TaskId place_ahead(const Graph& graph, TaskId call, TaskId earliest) {
+    bool waits = false;
+    TaskId at = graph.previous(call);
+    for (; at != kNoTask && at != earliest; at = graph.previous(at)) {
+      const Task& task = graph.task(at);
+      if (task.kind == TaskKind::input) break;
+      waits = waits || task.kind == TaskKind::sync;
+    }
+    return waits ? at : kNoTask;
+  }
+
+  /// A call that another thread lets begin may be what that thread's work belongs to.
+  static bool waits_for_host(const Graph& graph, TaskId call) {
+    bool found = false;
+    graph.each_wait(call, [&](const Dependency& wait) {
+      found = found || !runs_on_device(graph.task(wait.before).kind);
+    });
+    return found;
+  }
+
+  /// Calls that are made earlier find the device's queue as it was then.
+  static void forget_device(Graph& graph, const std::vector<TaskId>& calls) {
+    if (calls.empty()) return;
+    std::vector<char> moved(graph.task_count(), 0);
+    for (const TaskId call : calls) moved[index(call)] = 1;
+    graph.remove_dependencies([&](const Dependency& wait) {
+      return moved[index(wait.after)] != 0 && runs_on_device(graph.task(wait.before).kind);
+    });
+  }
+
   Selector where_{"copy_in"};
   std::int64_t buffers_ = 2;
 };
@@ -152,8 +231,8 @@ std::string_view assumes_prefetch() {
   return "Input copies run on a stream of their own from pinned memory, beside kernels and without "
          "slowing them. Each "
          "waits for the call that issued it and for a free buffer; the first task behind it waits "
-         "for it. Loading the data "
-         "itself is not moved: see \"loader\".";
+         "for it. The call is made before the host waits for the step in front, once its input is "
+         "loaded. Loading the data itself is not moved: see \"loader\".";
 }
 
 }  // namespace foretrace

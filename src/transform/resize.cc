@@ -1,8 +1,6 @@
 // Blocks of another size, and nothing else: the memory side of a change whose time side is known or
-// does not matter. With sequences twice as long, activations are twice as large and the scores of
-// attention, one for each pair of positions, four times:
-//
-//     resize:where.use=activation,factor=2  then  resize:where.op=softmax,factor=2
+// does not matter. Longer sequences have a transform of their own (sequence_length.cc), as have
+// larger batches.
 //
 // Ignored: that an allocator cuts blocks of another size differently, which the replay of the
 // allocator shows; time.

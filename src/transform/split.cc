@@ -92,6 +92,7 @@ class Split final : public Transform {
     return cut ? slices_of[index(task)].front() : task;
   }
 
+  /// Slices wait for each other by dependencies, because the lane may lose its order later.
   static void connect(Graph& graph, const std::vector<Group>& slices_of) {
     std::vector<Dependency> added;
     const auto touched = [&](const Dependency& d) {
@@ -105,8 +106,6 @@ class Split final : public Transform {
     });
     graph.remove_dependencies(touched);
     for (const Group& slices : slices_of) {
-      if (slices.empty()) continue;
-      if (graph.lane(graph.lane_of(slices.front())).discipline == Discipline::fifo) continue;
       for (std::size_t i = 1; i < slices.size(); ++i) {
         added.push_back({.before = slices[i - 1],
                          .after = slices[i],

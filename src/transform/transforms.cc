@@ -3,6 +3,7 @@
 #include "foretrace/error.h"
 #include "foretrace/select.h"
 #include "transform/allocation_selector.h"
+#include "transform/quiet_fields.h"
 #include "transform/registered.h"
 
 namespace foretrace {
@@ -25,7 +26,7 @@ constexpr Bytes kMostBytes{std::int64_t{1} << 58};
 
 /// Checks what a single setting cannot know about itself: that expressions of selectors can be
 /// read, before a trace is, and that times and sizes are such that can be added up.
-class SettingCheck final : public Fields {
+class SettingCheck final : public QuietFields {
  public:
   void object(std::string_view name, Described& value, std::string_view) override {
     within(name, [&] {
@@ -37,14 +38,6 @@ class SettingCheck final : public Fields {
         value.describe(*this);
     });
   }
-  void flag(std::string_view, bool&, std::string_view) override {}
-  void integer(std::string_view, std::int64_t&, std::string_view, std::int64_t,
-               std::int64_t) override {}
-  void number(std::string_view, double&, std::string_view, double, double) override {}
-  void text(std::string_view, std::string&, std::string_view) override {}
-  void texts(std::string_view, std::vector<std::string>&, std::string_view) override {}
-  void choice(std::string_view, std::string&, const std::vector<std::string_view>&,
-              std::string_view) override {}
   void time(std::string_view name, Nanoseconds& value, std::string_view, Nanoseconds) override {
     if (value <= kLongest && value >= -kLongest) return;
     throw Error(std::string(name) + ": must be at most " + to_exact_text(kLongest) + ", got " +
@@ -55,12 +48,6 @@ class SettingCheck final : public Fields {
     throw Error(std::string(name) + ": must be at most " + to_exact_text(kMostBytes) + ", got " +
                 to_exact_text(value));
   }
-  void bandwidth(std::string_view, Bandwidth&, std::string_view) override {}
-  void throughput(std::string_view, Throughput&, std::string_view) override {}
-  void optional_integer(std::string_view, std::optional<std::int64_t>&, std::string_view,
-                        std::int64_t) override {}
-  void optional_number(std::string_view, std::optional<double>&, std::string_view,
-                       double) override {}
   void optional_time(std::string_view name, std::optional<Nanoseconds>& value,
                      std::string_view help, Nanoseconds least) override {
     if (value) time(name, *value, help, least);

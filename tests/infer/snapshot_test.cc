@@ -142,6 +142,59 @@ TEST(SnapshotGraph, BlocksThatNoEventMentionsAreThereAllTheTime) {
   EXPECT_EQ(simulate(inference.graph).memory[0].peak, Bytes{2048 + 4096 + 512 + 1024});
 }
 
+constexpr std::string_view kNowhere;
+
+// Nobody but the weights waits for forward passes alone.
+TEST(SnapshotGraph, WhatForwardPassesFindAreParameters) {
+  Snapshot run;
+  run.held(0x1, 4096, kNowhere).held(0x2, 8192, kNowhere);
+  run.make(0x10, 600, kForward).free(0x10);
+  EXPECT_EQ(blocks(infer(run.trace()).graph), R"(
+600 of 1024: temporary, /m/net.py:9 forward
+4095 of 4096: parameter
+8191 of 8192: parameter
+)");
+}
+
+// Three blocks of a size and one gradient of it: a parameter and two states.
+TEST(SnapshotGraph, WhatTrainingFindsAreAsManyParametersAsGradients) {
+  Snapshot run;
+  for (std::uint64_t address = 1; address <= 3; ++address) run.held(address, 1024, kNowhere);
+  for (std::uint64_t address = 4; address <= 5; ++address) run.held(address, 2048, kNowhere);
+  const auto step = [&] {
+    run.make(0x10, 600, kForward).make(0x40, 1023, "").free(0x10);
+    run.make(0x60, 3000, kUpdate).free(0x60).free(0x40);
+  };
+  step(), step(), step();
+  const std::string all = blocks(infer(run.trace()).graph);
+  EXPECT_EQ(all.substr(all.find("1023 of 1024: parameter")), R"(1023 of 1024: parameter
+1023 of 1024: unknown
+1023 of 1024: unknown
+2047 of 2048: unknown
+2047 of 2048: unknown
+)");
+}
+
+// A free is requested, and completed by another event; only that lowers the level.
+TEST(SnapshotGraph, AHistoryMayBeginWithARequestToFree) {
+  Snapshot run;
+  run.held(0x2, 512, kNowhere);
+  Trace& trace = run.trace();
+  const auto add = [&](std::int64_t bytes, MemoryAction action, std::int64_t level) {
+    trace.memory.push_back({.time_ns = 1000 * static_cast<std::int64_t>(trace.memory.size()),
+                            .address = 0x1,
+                            .bytes = bytes,
+                            .total_allocated = level,
+                            .device = 0,
+                            .action = action});
+  };
+  add(-4096, MemoryAction::free_requested, 4608);
+  add(-4096, MemoryAction::block, 512);
+  const Graph graph = infer(trace).graph;
+  ASSERT_EQ(graph.initial_memory().size(), 1U);
+  EXPECT_EQ(graph.initial_memory()[0], Bytes{4608});
+}
+
 TEST(SnapshotGraph, KeepsTheTimesOfItsHistoryAndFindsSteps) {
   Snapshot run;
   run.make(0x1, 1000, kInit);

@@ -6,6 +6,7 @@
 
 #include "foretrace/advise.h"
 #include "foretrace/check.h"
+#include "foretrace/error.h"
 #include "foretrace/scenario.h"
 #include "import/files.h"
 
@@ -88,11 +89,64 @@ TEST(Ranks, TheJobIsAsSlowAsItsSlowestRankBeforeAndAfter) {
   EXPECT_NEAR(prediction.speedup, 110.0 / 85, 1e-9);
 }
 
+Scenario scenario_with(const std::string& use) {
+  Scenario scenario;
+  scenario.transforms.push_back(read_transform_text(use));
+  scenario.uses.push_back(use);
+  return scenario;
+}
+
+TEST(Ranks, ATransformMayNameARankOfAFolder) {
+  const Job job({kByDevice, kByHost});
+  const auto half_of = [](int rank) {
+    return scenario_with("scale:where.name=gemm,where.rank=" + std::to_string(rank) +
+                         ",factor=0.5");
+  };
+  // The other rank keeps its 90 us, or the first its 110 us.
+  const Prediction first = predict(job.path(), half_of(0));
+  EXPECT_EQ(first.predicted.step_time, 90us);
+  ASSERT_EQ(first.steps.size(), 1U);
+  EXPECT_EQ(first.steps[0].summary, "names another rank");
+  EXPECT_EQ(predict(job.path(), half_of(1)).predicted.step_time, 110us);
+  try {
+    predict(job.path(), half_of(2));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "scale:where.name=gemm,where.rank=2,factor=0.5: no task is of rank 2; recorded "
+                 "are 0, 1");
+  }
+}
+
+TEST(Ranks, AVaryMayNameARankOfAFolder) {
+  const Job job({kByDevice, kByHost});
+  const Curve curve = vary(job.path(), scenario_with("scale:where.name=gemm,where.rank=0"),
+                           {.setting = "scale.factor", .values = "0.5,1,2", .until = ""});
+  ASSERT_EQ(curve.points.size(), 3U);
+  EXPECT_EQ(curve.points[0].step_time, 90us);
+  EXPECT_EQ(curve.points[1].step_time, 110us);
+  EXPECT_EQ(curve.points[2].step_time, 210us);
+}
+
 TEST(Ranks, TheJobNeedsRoomForItsFullestRank) {
   const Job job({kByDevice, kByHost});
   const Prediction prediction = predict(job.path(), half_the_gemms());
   ASSERT_EQ(prediction.predicted_memory.size(), 1U);
   EXPECT_EQ(prediction.predicted_memory[0].peak_allocated, Bytes{3'000'000});
+}
+
+TEST(Ranks, PeaksAreAsUnsureAsTheirWhatIf) {
+  const Job job({kByDevice, kByHost});
+  const auto peak = [&](const std::string& use) {
+    return predict(job.path(), scenario_with(use)).predicted_memory.front();
+  };
+  const MemoryPeak grown = peak("batch_size:factor=2");
+  ASSERT_TRUE(grown.lower_allocated && grown.upper_allocated);
+  EXPECT_LT(*grown.lower_allocated, grown.peak_allocated);
+  EXPECT_GT(*grown.upper_allocated, grown.peak_allocated);
+  // An edit does what it says, and half the time is no other memory.
+  EXPECT_FALSE(peak("resize:factor=2").lower_allocated);
+  EXPECT_FALSE(peak("amp:memory=false").lower_allocated);
 }
 
 TEST(Ranks, AdviceIsForTheSlowest) {

@@ -17,8 +17,9 @@ constexpr auto kAttention = R"(
     @alloc 32MiB use=gradient: b .. writes b
 )";
 
-std::vector<std::int64_t> mebibytes_behind(std::string_view transform) {
-  Graph graph = parse_graph(kAttention);
+std::vector<std::int64_t> mebibytes_behind(std::string_view transform,
+                                           std::string_view graph_text = kAttention) {
+  Graph graph = parse_graph(graph_text);
   read_transform_text(transform)->apply(graph);
   std::vector<std::int64_t> sizes;
   for (const Allocation& block : graph.allocations()) sizes.push_back(block.bytes.count >> 20);
@@ -42,6 +43,55 @@ TEST(AmpMemory, CastsOfWeightsAreGoneBehindTheForwardPass) {
   const Allocation& casts = graph.allocations().back();
   EXPECT_EQ(graph.name(casts.made_by), "gemm");
   EXPECT_EQ(graph.name(casts.freed_by), "gemm_pv");
+}
+
+TEST(AmpMemory, CastsOfWeightsAreKeptForTheBackwardPassThatReadsThem) {
+  Graph graph = parse_graph(R"(
+    s: gemm 2 {phase=forward}, relu 2 {phase=forward}, b 2 {phase=backward}, c 2 {phase=backward}
+    @alloc 2MiB use=parameter: .. reads gemm, b
+    @alloc 8MiB use=activation op="aten::linear": gemm .. b writes gemm reads relu, b
+  )");
+  read_transform_text("amp")->apply(graph);
+  EXPECT_EQ(graph.name(graph.allocations().back().freed_by), "b");
+}
+
+// A snapshot: nobody knows who reads what. The gradient of the logits is as large as they are, and
+// that of the exponentials stays as these do.
+constexpr auto kSnapshot = R"(
+    @step one
+    @step two
+    host: l:host 1 {phase=forward step=0}, e:host 1 {phase=forward step=0}, g:host 1 {phase=backward step=0}, h:host 1 {phase=backward step=0}, m:host 1 {phase=forward step=1}, n:host 1 {phase=backward step=1}, o:host 1
+    @alloc 2MiB use=parameter: ..
+    @alloc 8MiB use=activation op="aten::linear": l .. g
+    @alloc 4MiB use=activation op="aten::exp": e .. h
+    @alloc 8MiB use=temporary op="aten::slice_backward": g .. h
+    @alloc 4MiB use=temporary op="aten::mul": h .. n
+    @alloc 8MiB use=activation op="aten::linear": m .. n
+    @alloc 8MiB use=temporary op="aten::linear": o .. o
+)";
+
+TEST(AmpMemory, AGradientHasTheTypeOfWhatItIsTheGradientOf) {
+  EXPECT_EQ(mebibytes_behind("amp", kSnapshot),
+            (std::vector<std::int64_t>{2, 4, 4, 4, 4, 4, 4, 1, 1}));
+}
+
+TEST(AmpMemory, WeightsAreCastOnceAtATime) {
+  Graph graph = parse_graph(kSnapshot);
+  read_transform_text("amp")->apply(graph);
+  ASSERT_EQ(graph.allocations().size(), 9U);
+  EXPECT_EQ(graph.name(graph.allocations()[7].made_by), "l");
+  EXPECT_EQ(graph.name(graph.allocations()[8].made_by), "m");
+}
+
+TEST(AmpMemory, SaysWhereWeightsAreUnknown) {
+  Graph graph = parse_graph(R"(
+    host: l:host 1 {phase=forward}
+    @alloc 2MiB: ..
+    @alloc 8MiB use=activation op="aten::linear": l ..
+  )");
+  const Effect effect = read_transform_text("amp")->apply(graph);
+  ASSERT_EQ(effect.notes.all().size(), 1U);
+  EXPECT_EQ(effect.notes.all()[0].example, "2.097 MB");
 }
 
 }  // namespace

@@ -306,6 +306,11 @@ TEST(Loader, AsksForTheWorkOfRecordedWorkers) {
   EXPECT_EQ(simulated(kWithWorkers, R"({"use": "loader"})"),
             "batch_time: must be given, as the recorded job had workers already and their work is "
             "not in its trace");
+  EXPECT_EQ(simulated(kWithWorkers, R"({"use": "loader", "workers": 0})"),
+            simulated(kWithWorkers, R"({"use": "loader"})"));
+  EXPECT_EQ(simulated(kWithWorkers, R"({"use": "loader", "workers": 0, "batch_time": "5us"})"), R"(
+train |eeeeeAAA|
+)");
   EXPECT_EQ(simulated(kWithWorkers, LOADER(R"(, "workers": 1, "batch_time": "5us")")), R"(
 train         |.....tAAA|
 train+worker0 |eeeee....|

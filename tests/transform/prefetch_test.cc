@@ -103,6 +103,67 @@ stream+prefetch |.iiii..|
 )");
 }
 
+// w waits for the compute of the step, so the next copy would be asked for behind it.
+constexpr auto kHostWaits = R"(
+    cpu:    L:launch 1, M:launch 1, w:sync 1, N:launch 1, O:launch 1, x:sync 1
+    stream: i:copy_in 3, A 4, j:copy_in 3, B 4
+    L -> i
+    M -> A
+    A -> w
+    N -> j
+    O -> B
+    B -> x
+)";
+
+TEST(Prefetch, CopiesAreAskedForBeforeTheHostWaits) {
+  EXPECT_EQ(simulated(kHostWaits), R"(
+cpu    |LM......wNO......x|
+stream |.iiiAAAA..jjjBBBB.|
+)");
+  EXPECT_EQ(simulated(kHostWaits, R"({"use": "prefetch"})"), R"(
+cpu             |LNM.....wO....x|
+stream          |....AAAA..BBBB.|
+stream+prefetch |.iiijjj........|
+)");
+}
+
+TEST(Prefetch, CopiesWaitUntilTheirInputIsLoaded) {
+  EXPECT_EQ(simulated(R"(
+    cpu:    L:launch 1, M:launch 1, w:sync 1, l:input 2, N:launch 1, O:launch 1, x:sync 1
+    stream: i:copy_in 3, A 4, j:copy_in 3, B 4
+    L -> i
+    M -> A
+    A -> w
+    N -> j
+    O -> B
+    B -> x
+)",
+                      R"({"use": "prefetch"})"),
+            R"(
+cpu             |LM......wllNO......x|
+stream          |....AAAA.......BBBB.|
+stream+prefetch |.iii........jjj.....|
+)");
+}
+
+// With one more buffer the third copy is asked for in the first step.
+TEST(Prefetch, CallsRunAsFarAheadAsThereAreBuffers) {
+  Graph graph = parse_graph(R"(
+    cpu:    L:launch 1, w:sync 1, M:launch 1, x:sync 1, N:launch 1
+    stream: i:copy_in 1, A 1, j:copy_in 1, B 1, k:copy_in 1, C 1
+    L -> i
+    A -> w
+    M -> j
+    B -> x
+    N -> k
+)");
+  read_transform_text("prefetch:buffers=3")->apply(graph);
+  std::string line;
+  for (TaskId task = graph.first(LaneId{0}); task != kNoTask; task = graph.next(task))
+    line += graph.name(task);
+  EXPECT_EQ(line, "LMNwx");
+}
+
 TEST(Prefetch, CountsTheMemoryOfItsBuffers) {
   Graph graph = parse_graph(
       "stream: i:copy_in 2 {bytes=8MB}, A 4, j:copy_in 2 {bytes=6MB}, x:copy_in 1 {bytes=4MB}, B "

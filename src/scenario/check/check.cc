@@ -353,6 +353,7 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old) {
   const std::vector<Trace> traces = import_all(trace_path, options.reading);
+  check_ranks(scenario, traces);
   Donors(options.reading).teach(scenario);
   const JudgedJob job = judged_job(traces, trace_path, scenario, std::nullopt);
   const CallSites sites(*job.rank.trace, job.rank.inference.graph);
@@ -367,6 +368,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options) {
   refuse_other_scenario(baseline, scenario);
   const std::vector<Trace> traces = import_all(trace_path, options.reading);
+  check_ranks(scenario, traces);
   Donors(options.reading).teach(scenario);
   JudgedJob job = judged_job(traces, trace_path, scenario, baseline.summary.rank);
   const CallSites sites(*job.rank.trace, job.rank.inference.graph);

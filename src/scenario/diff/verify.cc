@@ -226,6 +226,7 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
                      "the input of the prediction is not the file it was made from (its SHA-256 "
                      "differs); causes may be those of another job",
                      path);
+  check_ranks(scenario, traces);
   Donors(options.reading).teach(scenario);
   const Repeated repeated = repeat(scenario, traces, path);
   result.repeated = repeated.step_time;

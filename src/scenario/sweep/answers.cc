@@ -4,6 +4,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/peak.h"
+#include "scenario/apply.h"
 #include "scenario/asserts.h"
 #include "scenario/memory_peaks.h"
 
@@ -96,6 +97,7 @@ SweepPoint SweepAnswers::alone(const Asked& asked) const {
 }
 
 Prediction SweepAnswers::slowest(const SweptJob& job, const Scenario& scenario) {
+  check_ranks(scenario, job.ranks);
   Prediction worst;
   std::vector<MemoryPeak> peaks;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
@@ -145,6 +147,7 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
   try {
     shared.parsed = parse_scenario(shared.scenario);
     if (retiming_tail(shared.parsed) > shared.shape->tail) return;
+    check_ranks(shared.parsed, shared.job->ranks);
     for (const Inference& rank : shared.job->ranks) {
       Scenario scenario = parse_scenario(shared.scenario);
       {

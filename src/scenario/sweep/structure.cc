@@ -72,7 +72,8 @@ Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::
   for (std::size_t i = tail; i < count; ++i) {
     Stage& stage = stages_.emplace_back();
     moving_.resize(graph.task_count(), 0);
-    stage.tasks = scenario.transforms[i]->retimed(graph);
+    if (is_for(*scenario.transforms[i], graph))
+      stage.tasks = scenario.transforms[i]->retimed(graph);
     const bool alone =
         std::none_of(stage.tasks.begin(), stage.tasks.end(),
                      [&](const RetimedTask& one) { return moving_[index(one.task)] != 0; });

@@ -1,0 +1,58 @@
+#include "infer/snapshot_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace foretrace::infer_detail {
+namespace {
+
+using DeviceAndSize = std::pair<std::int32_t, std::int64_t>;
+
+/// As the program asked for them: the allocator may give two alike requests unlike blocks.
+DeviceAndSize size_of(const Allocation& block) {
+  return {block.device, block.requested > Bytes{} ? block.requested.count : block.bytes.count};
+}
+
+/// How many blocks of each size were gradients at once.
+std::map<DeviceAndSize, std::int64_t> gradients_at_once(const std::vector<Allocation>& blocks,
+                                                        const std::vector<BlockSites>& sites) {
+  std::map<DeviceAndSize, std::map<std::int64_t, std::int64_t>> changes;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    if (blocks[i].use != MemoryUse::gradient || !sites[i].made.exists()) continue;
+    std::map<std::int64_t, std::int64_t>& of_size = changes[size_of(blocks[i])];
+    ++of_size[sites[i].made.time];
+    if (sites[i].freed.exists()) --of_size[sites[i].freed.time];
+  }
+  std::map<DeviceAndSize, std::int64_t> most;
+  for (const auto& [size, times] : changes) {
+    std::int64_t count = 0;
+    for (const auto& [time, change] : times) most[size] = std::max(most[size], count += change);
+  }
+  return most;
+}
+
+}  // namespace
+
+bool tell_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites,
+                  std::int64_t first_forward, bool is_forward_only) {
+  const auto waits_all_along = [&](std::size_t i) {
+    if (i >= sites.size()) return true;
+    if (sites[i].freed.exists()) return false;
+    return !sites[i].made.exists() || sites[i].made.time < first_forward;
+  };
+  std::map<DeviceAndSize, std::int64_t> missing = gradients_at_once(blocks, sites);
+  for (const Allocation& block : blocks) {
+    if (block.use == MemoryUse::parameter) --missing[size_of(block)];
+  }
+  bool told = false;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].use != MemoryUse::unknown || !waits_all_along(i)) continue;
+    if (!is_forward_only && missing[size_of(blocks[i])]-- <= 0) continue;
+    blocks[i].use = MemoryUse::parameter;
+    told = true;
+  }
+  return told;
+}
+
+}  // namespace foretrace::infer_detail

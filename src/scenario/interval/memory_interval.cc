@@ -1,0 +1,92 @@
+#include "scenario/interval/memory_interval.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <string>
+
+namespace foretrace {
+namespace {
+
+struct MemoryLedgerEntry {
+  std::string_view transform;
+  double error = 0;
+  int outcomes = 0;
+};
+
+constexpr std::array kMemoryLedger = {
+#define MEMORY_LEDGER(transform, error, outcomes) MemoryLedgerEntry{#transform, error, outcomes},
+#include "scenario/interval/memory_ledger.def"
+#undef MEMORY_LEDGER
+};
+
+/// What all kinds were off by counts as so many outcomes of each.
+constexpr int kPooled = 2;
+
+double pooled_squares() {
+  double squares = 0;
+  int outcomes = 0;
+  for (const MemoryLedgerEntry& entry : kMemoryLedger) {
+    squares += entry.outcomes * entry.error * entry.error;
+    outcomes += entry.outcomes;
+  }
+  return squares / outcomes;
+}
+
+/// Of several kinds of what-if; no outcomes: exact.
+struct MemoryDoubt {
+  double squares = 0;
+  int outcomes = 0;
+
+  void add(std::string_view kind) {
+    const auto* const entry =
+        std::find_if(kMemoryLedger.begin(), kMemoryLedger.end(),
+                     [&](const MemoryLedgerEntry& one) { return one.transform == kind; });
+    const bool is_listed = entry != kMemoryLedger.end();
+    if (is_listed && entry->outcomes == 0) return;
+    const int known = is_listed ? entry->outcomes : 0;
+    const double own = is_listed ? known * entry->error * entry->error : 0;
+    squares += (kPooled * pooled_squares() + own) / (kPooled + known);
+    outcomes = outcomes == 0 ? kPooled + known : std::min(outcomes, kPooled + known);
+  }
+};
+
+const MemoryPeak* peak_before(const Prediction& prediction, std::int32_t device) {
+  for (const MemoryPeak& peak : prediction.baseline_memory) {
+    if (peak.device == device) return &peak;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+double student_deviations(int outcomes) {
+  // Tables of the distribution, 80 % on both sides together.
+  constexpr std::array kFew = {3.078, 1.886, 1.638, 1.533, 1.476, 1.440};
+  const auto at = static_cast<std::size_t>(std::max(outcomes, 1)) - 1;
+  if (at < kFew.size()) return kFew[at];
+  constexpr double kNormal = 1.2816;
+  return kNormal * (1 + (kNormal * kNormal + 1) / (4.0 * outcomes));
+}
+
+void set_memory_interval(Prediction& prediction) {
+  MemoryDoubt doubt;
+  std::set<std::string> kinds;
+  for (const AppliedStep& step : prediction.steps) {
+    const std::string kind = step.use.substr(0, step.use.find(':'));
+    if (!step.changed_nothing && kinds.insert(kind).second) doubt.add(kind);
+  }
+  if (doubt.outcomes == 0) return;
+  const double off = 1 + student_deviations(doubt.outcomes) * std::sqrt(doubt.squares);
+  for (MemoryPeak& peak : prediction.predicted_memory) {
+    const MemoryPeak* const before = peak_before(prediction, peak.device);
+    if (before != nullptr && before->peak_allocated == peak.peak_allocated) continue;
+    const auto bytes = static_cast<double>(peak.peak_allocated.count);
+    peak.lower_allocated = Bytes{static_cast<std::int64_t>(std::llround(bytes / off))};
+    peak.upper_allocated =
+        Bytes{static_cast<std::int64_t>(std::llround(std::min(bytes * off, 9e18)))};
+  }
+}
+
+}  // namespace foretrace
