@@ -6,14 +6,25 @@
 
 namespace foretrace {
 
+/// Three steps, of which the first does not count.
+inline StepTimes sample_times(Nanoseconds first, Nanoseconds other) {
+  return {.each = {first, other, other},
+          .counted = {other, other},
+          .step_time = other,
+          .mean = other,
+          .fastest = other,
+          .slowest = other,
+          .first = 1};
+}
+
 inline Prediction sample_prediction() {
   Prediction prediction;
   prediction.inputs = {{"job.json.gz", "kineto", "ab12"}};
   prediction.scenario_json = R"({"version":1,"transforms":[{"use":"amp"}]})";
-  prediction.measured = {{110ms, 100ms, 100ms}, 100ms};
+  prediction.measured = sample_times(110ms, 100ms);
   prediction.window = 500ms;
   prediction.has_steps = true;
-  prediction.baseline = {{110ms, 100ms, 100ms}, 100ms};
+  prediction.baseline = sample_times(110ms, 100ms);
   prediction.replay_error = 0.0001;
   prediction.unexplained.pinned_tasks = 1;
   prediction.unexplained.lag = 5ms;
@@ -22,7 +33,7 @@ inline Prediction sample_prediction() {
   prediction.dependencies[0] = 10;
   prediction.dependencies[2] = 2;
   prediction.baseline_breakdown = {.compute = 80ms, .copy = 5ms, .host = 15ms};
-  prediction.predicted = {{60ms, 50ms, 50ms}, 50ms};
+  prediction.predicted = sample_times(60ms, 50ms);
   prediction.lower = 45ms;
   prediction.upper = 55ms;
   prediction.interval_source = "steps in the trace vary by -1.0 % to +1.0 %";
