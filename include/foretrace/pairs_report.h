@@ -30,8 +30,9 @@ struct PairRow {
   std::string problem{};   ///< Why there is no answer; empty if there is one.
   bool missing = false;    ///< ... because a recording is not there.
   std::int64_t before = 0, predicted = 0, recorded = 0, lower = 0, upper = 0;
-  double error = 0;              ///< predicted / recorded - 1
-  std::optional<bool> inside{};  ///< The interval holds what was recorded; there is none of memory.
+  double error = 0;  ///< predicted / recorded - 1
+  /// The interval holds what was recorded; reserved memory has none.
+  std::optional<bool> inside{};
 };
 
 /// Pairs of one kind.

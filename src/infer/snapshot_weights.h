@@ -8,8 +8,9 @@
 //     gradients  4 MB x 1   1 MB x 2
 //     told       4 MB x 1   1 MB x 2      which of those that are alike makes no difference
 //
-// Where a history has forward passes alone, and nothing was there of an optimizer, all such blocks
-// are. Ignored: gradients that are never freed, and caches that a forward pass is given.
+// Where a history has forward passes alone, and nothing was there of an optimizer, all that was
+// there before the history is. Ignored: gradients that are never freed, and caches that a forward
+// pass is given.
 
 #include <cstdint>
 #include <vector>

@@ -306,6 +306,7 @@ class Amp final : public Transform {
         "autocast's published lists of ops tell which blocks are made in half precision; casts of "
         "weights are kept until the backward pass has used them");
     if (halved.weight_casts > Bytes{} || halved.unknown == Bytes{}) return;
+    effect.figures.push_back({"weight_casts_at_most", Bytes{halved.unknown.count / 2}});
     effect.notes.add(Severity::info,
                      "casts of weights are not counted, as nothing tells which of the memory from "
                      "before the recording are weights; up to half of it would be added",

@@ -74,8 +74,8 @@ std::unique_ptr<Transform> make_priority() { return std::make_unique<Priority>()
 
 std::string_view assumes_priority() {
   return "Setting a task aside and taking it up again costs nothing. A lane with priorities has no "
-         "order of its "
-         "own: what must stay in order needs a dependency.";
+         "order of its own: what must stay in order needs a dependency. Only a task that waits for "
+         "nothing else still waits for the one in front.";
 }
 
 }  // namespace foretrace

@@ -175,6 +175,17 @@ TEST(SnapshotGraph, WhatTrainingFindsAreAsManyParametersAsGradients) {
 )");
 }
 
+// The history ends with the backward pass, whose gradients nobody frees.
+TEST(SnapshotGraph, GradientsMayOutliveTheHistory) {
+  Snapshot run;
+  run.held(0x1, 1024, kNowhere).held(0x2, 2048, kNowhere);
+  run.make(0x10, 600, kForward).make(0x40, 1023, "").free(0x10);
+  const std::string all = blocks(infer(run.trace()).graph);
+  EXPECT_EQ(all.substr(all.find("1023 of 1024: parameter")), R"(1023 of 1024: parameter
+2047 of 2048: unknown
+)");
+}
+
 // A free is requested, and completed by another event; only that lowers the level.
 TEST(SnapshotGraph, AHistoryMayBeginWithARequestToFree) {
   Snapshot run;

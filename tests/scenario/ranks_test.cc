@@ -135,20 +135,6 @@ TEST(Ranks, TheJobNeedsRoomForItsFullestRank) {
   EXPECT_EQ(prediction.predicted_memory[0].peak_allocated, Bytes{3'000'000});
 }
 
-TEST(Ranks, PeaksAreAsUnsureAsTheirWhatIf) {
-  const Job job({kByDevice, kByHost});
-  const auto peak = [&](const std::string& use) {
-    return predict(job.path(), scenario_with(use)).predicted_memory.front();
-  };
-  const MemoryPeak grown = peak("batch_size:factor=2");
-  ASSERT_TRUE(grown.lower_allocated && grown.upper_allocated);
-  EXPECT_LT(*grown.lower_allocated, grown.peak_allocated);
-  EXPECT_GT(*grown.upper_allocated, grown.peak_allocated);
-  // An edit does what it says, and half the time is no other memory.
-  EXPECT_FALSE(peak("resize:factor=2").lower_allocated);
-  EXPECT_FALSE(peak("amp:memory=false").lower_allocated);
-}
-
 TEST(Ranks, AdviceIsForTheSlowest) {
   for (const std::vector<Rank>& ranks :
        {std::vector{kByDevice, kByHost}, std::vector{kByHost, kByDevice}}) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <variant>
 
 namespace foretrace {
 namespace {
@@ -59,6 +60,18 @@ const MemoryPeak* peak_before(const Prediction& prediction, std::int32_t device)
   return nullptr;
 }
 
+/// What a what-if could not count, and how much it may be.
+Bytes may_be_missing(const Prediction& prediction) {
+  Bytes missing{};
+  for (const AppliedStep& step : prediction.steps) {
+    for (const Figure& figure : step.figures) {
+      const Bytes* const size = std::get_if<Bytes>(&figure.value);
+      if (size != nullptr && figure.name == "weight_casts_at_most") missing += *size;
+    }
+  }
+  return missing;
+}
+
 }  // namespace
 
 double student_deviations(int outcomes) {
@@ -78,14 +91,15 @@ void set_memory_interval(Prediction& prediction) {
     if (!step.changed_nothing && kinds.insert(kind).second) doubt.add(kind);
   }
   if (doubt.outcomes == 0) return;
+  const Bytes missing = may_be_missing(prediction);
   const double off = 1 + student_deviations(doubt.outcomes) * std::sqrt(doubt.squares);
   for (MemoryPeak& peak : prediction.predicted_memory) {
     const MemoryPeak* const before = peak_before(prediction, peak.device);
     if (before != nullptr && before->peak_allocated == peak.peak_allocated) continue;
     const auto bytes = static_cast<double>(peak.peak_allocated.count);
     peak.lower_allocated = Bytes{static_cast<std::int64_t>(std::llround(bytes / off))};
-    peak.upper_allocated =
-        Bytes{static_cast<std::int64_t>(std::llround(std::min(bytes * off, 9e18)))};
+    const double upper = std::min(bytes * off + static_cast<double>(missing.count), 9e18);
+    peak.upper_allocated = Bytes{static_cast<std::int64_t>(std::llround(upper))};
   }
 }
 

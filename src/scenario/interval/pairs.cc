@@ -72,9 +72,20 @@ class PairComparison {
     } else {
       row.before = known_peak(peak_in(answer.baseline_memory, row.compared, false));
       row.predicted = known_peak(peak_in(answer.predicted_memory, row.compared, false));
+      for (const MemoryPeak& peak : answer.predicted_memory) bound(peak, row);
     }
     if (row.recorded <= 0) throw Error("what was recorded after must be above 0");
     row.error = static_cast<double>(row.predicted) / static_cast<double>(row.recorded) - 1;
+  }
+
+  /// By the interval of the fullest device.
+  static void bound(const MemoryPeak& peak, PairRow& row) {
+    const bool is_it = peak.device >= 0 && peak.peak_allocated.count == row.predicted;
+    if (row.compared != Compared::peak_allocated || !is_it) return;
+    if (!peak.lower_allocated || !peak.upper_allocated) return;
+    row.lower = peak.lower_allocated->count;
+    row.upper = peak.upper_allocated->count;
+    row.inside = row.lower <= row.recorded && row.recorded <= row.upper;
   }
 
   std::int64_t recorded_in(const KnownPair& pair) const {
