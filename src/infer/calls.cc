@@ -229,7 +229,8 @@ class Resolver {
       }
       return await(call, last_launched_before(draft_, sync.wait_on_stream, before));
     }
-    if (sync.stream != kNone) return await(call, last_launched_before(draft_, sync.stream, call.start));
+    if (sync.stream != kNone)
+      return await(call, last_launched_before(draft_, sync.stream, call.start));
     call.recorded_wait = false;
     await_named(call, scope_named(draft_.name(draft_.trace.hosts[call.record])));
   }

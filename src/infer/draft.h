@@ -40,7 +40,7 @@ struct Call {
   std::vector<std::uint32_t> launched;  ///< Device events, in order of start.
   std::vector<std::uint32_t> awaited;   ///< Device events it waits for.
   std::vector<std::uint32_t> held_by;   ///< Device events it waits for before it does anything.
-  std::int64_t held_until = 0;  ///< When the last of `held_by` was done.
+  std::int64_t held_until = 0;          ///< When the last of `held_by` was done.
   /// The call is host work until here, then it hands over (launch task), then it waits.
   std::int64_t launch_start = 0;
   std::int64_t launch_finish = 0;

@@ -1,7 +1,7 @@
-// Waits between streams where neither events nor streams are recorded, only the calls: a thread that
-// makes a stream wait for an event (cudaStreamWaitEvent) next gives work to that stream. What the
-// event stands for is not known, but the same program does the same again, and now and then the wait
-// binds:
+// Waits between streams where neither events nor streams are recorded, only the calls: a thread
+// that makes a stream wait for an event (cudaStreamWaitEvent) next gives work to that stream. What
+// the event stands for is not known, but the same program does the same again, and now and then the
+// wait binds:
 //
 //     calls        S   wait  Q        S   wait  Q
 //     stream 1   |SSSSSSSSSS|       |SSS|
