@@ -64,6 +64,8 @@ std::vector<Seen> look_at_threads(const Draft& draft) {
 
 void find_thread_roles(Draft& draft) {
   draft.thread_roles.assign(draft.threads.size(), ThreadRole::works);
+  // Where no device is seen to work, every thread may be one that counts.
+  if (draft.events.empty()) return;
   const std::vector<Seen> seen = look_at_threads(draft);
   // Where no thread is seen to work, it is not known which one does.
   if (std::none_of(seen.begin(), seen.end(), [](const Seen& thread) { return thread.works; }))

@@ -138,6 +138,15 @@ TEST(Threads, AHelperIsIdleBetweenItsRecords) {
   EXPECT_EQ(work, 10us);
 }
 
+// In a timeline without devices, all that is known is of hosts.
+TEST(Threads, WithoutADeviceTimeBetweenRecordsStaysWork) {
+  Recording run;
+  run.step(1, 0, 100).op(0, "work", 0, 100).op(1, "send", 0, 5).op(1, "send", 60, 5);
+  const Inference inference = infer(run.trace());
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i)
+    EXPECT_EQ(inference.graph.task(TaskId{i}).gap, 0ns);
+}
+
 // Without a thread that gives work to a device, nothing tells who is the helper.
 TEST(Threads, WhereNoneIsSeenToWorkAllStay) {
   Recording run;
