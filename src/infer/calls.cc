@@ -39,6 +39,7 @@ class Resolver {
     mark_events();
     find_recorded_waits(draft_, draft_.stream_waits);
     find_default_stream_waits(draft_, draft_.stream_waits);
+    find_repeated_waits(draft_, draft_.stream_waits);
     // For one pair, a recorded wait stays in front of an inferred one.
     std::stable_sort(draft_.stream_waits.begin(), draft_.stream_waits.end());
   }
@@ -121,16 +122,6 @@ class Resolver {
       if (mark->time < call.start) return mark->event;
     }
     return kNone;
-  }
-
-  /// The last event of `stream` launched before `time`; kNone if there is none.
-  std::uint32_t last_launched(std::size_t stream, std::int64_t time) const {
-    const auto [begin, end] = draft_.streams[stream];
-    const auto first = draft_.launch_times.begin();
-    const auto behind = std::lower_bound(first + static_cast<std::ptrdiff_t>(begin),
-                                         first + static_cast<std::ptrdiff_t>(end), time);
-    const auto i = static_cast<std::size_t>(behind - first);
-    return i == begin ? kNone : static_cast<std::uint32_t>(i - 1);
   }
 
   void cut_launch(Call& call) {
@@ -223,7 +214,7 @@ class Resolver {
 
   void await_all(Call& call, std::int64_t before) {
     for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
-      await(call, last_launched(stream, before));
+      await(call, last_launched_before(draft_, stream, before));
     }
   }
 
@@ -236,9 +227,10 @@ class Resolver {
       if (sync.wait_on_correlation != 0 && record != draft_.call_of_correlation.end()) {
         before = draft_.trace.hosts[record->second].start_ns;
       }
-      return await(call, last_launched(sync.wait_on_stream, before));
+      return await(call, last_launched_before(draft_, sync.wait_on_stream, before));
     }
-    if (sync.stream != kNone) return await(call, last_launched(sync.stream, call.start));
+    if (sync.stream != kNone)
+      return await(call, last_launched_before(draft_, sync.stream, call.start));
     call.recorded_wait = false;
     await_named(call, scope_named(draft_.name(draft_.trace.hosts[call.record])));
   }
@@ -269,7 +261,7 @@ class Resolver {
   std::uint32_t latest_done(const Call& call) const {
     std::uint32_t best = kNone;
     for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
-      const std::uint32_t event = last_launched(stream, call.start);
+      const std::uint32_t event = last_launched_before(draft_, stream, call.start);
       if (event == kNone) continue;
       const std::int64_t finish = draft_.events[event].finish;
       if (finish <= call.start || finish > call.finish + draft_.tolerance) continue;

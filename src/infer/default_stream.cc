@@ -175,18 +175,8 @@ class DefaultStreams {
         std::lower_bound(ordering_.begin(), ordering_.end(), draft_.call_of(first)->start);
     if (call != ordering_.end() && *call <= launched) return false;
     const bool kernels = first.kind == TaskKind::kernel && second.kind == TaskKind::kernel;
-    if (kernels) return leaves_room(first);
+    if (kernels) return leaves_room(draft_, first);
     return first.kind == TaskKind::kernel || second.kind == TaskKind::kernel;
-  }
-
-  /// Whether other kernels could have run beside it, as far as is known.
-  bool leaves_room(const DeviceEvent& event) const {
-    const std::uint32_t blocks = draft_.trace.devices[event.record].grid;
-    for (const Device& device : draft_.trace.properties) {
-      if (device.ordinal != draft_.trace.streams[event.stream].device) continue;
-      return blocks > 0 && static_cast<std::int64_t>(blocks) < device.multiprocessors;
-    }
-    return false;
   }
 
   void take(std::int32_t ordinal, const DeviceState& device, std::vector<EventWait>& waits) {

@@ -40,7 +40,7 @@ struct Call {
   std::vector<std::uint32_t> launched;  ///< Device events, in order of start.
   std::vector<std::uint32_t> awaited;   ///< Device events it waits for.
   std::vector<std::uint32_t> held_by;   ///< Device events it waits for before it does anything.
-  std::int64_t held_until = 0;  ///< When the last of `held_by` was done.
+  std::int64_t held_until = 0;          ///< When the last of `held_by` was done.
   /// The call is host work until here, then it hands over (launch task), then it waits.
   std::int64_t launch_start = 0;
   std::int64_t launch_finish = 0;
@@ -188,12 +188,18 @@ void find_thread_roles(Draft& draft);
 /// tasks.cc: segments and device events become tasks on lanes, with when they ran.
 void build_tasks(Draft& draft);
 
+/// events.cc: the last event of `stream` launched before `time`; kNone if there is none.
+std::uint32_t last_launched_before(const Draft& draft, std::size_t stream, std::int64_t time);
+/// events.cc: whether other kernels could run beside it, as far as is known.
+bool leaves_room(const Draft& draft, const DeviceEvent& event);
 /// events.cc: what the sync records say of waits between streams.
 void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// collectives.cc: a collective waits for the work in front of it, the update for the collectives.
 void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// default_stream.cc: blocking streams and the default stream wait for each other.
 void find_default_stream_waits(Draft& draft, std::vector<EventWait>& waits);
+/// repeated_waits.cc: what calls that make streams wait are for, by what their work did each time.
+void find_repeated_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// graphs.cc: what the structure of CUDA graphs says.
 void find_graph_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// What on another stream explains that an event started as late as it did; nothing later than

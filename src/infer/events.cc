@@ -19,17 +19,6 @@ namespace {
 /// devices.
 constexpr std::int64_t kLongestEventLag = 100'000;
 
-/// The last event of `stream` launched before `time`.
-std::uint32_t last_launched_before(const Draft& draft, std::size_t stream, std::int64_t time) {
-  const auto [begin, end] = draft.streams[stream];
-  const auto times = draft.launch_times.begin();
-  const auto behind = std::lower_bound(times + static_cast<std::ptrdiff_t>(begin),
-                                       times + static_cast<std::ptrdiff_t>(end), time) -
-                      times;
-  return behind == static_cast<std::ptrdiff_t>(begin) ? kNone
-                                                      : static_cast<std::uint32_t>(behind - 1);
-}
-
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 
 /// When the call with this correlation began.
@@ -63,6 +52,26 @@ std::optional<EventWait> recorded_wait(const Draft& draft, const SyncRecord& rec
 }
 
 }  // namespace
+
+std::uint32_t last_launched_before(const Draft& draft, std::size_t stream, std::int64_t time) {
+  const auto [begin, end] = draft.streams[stream];
+  const auto times = draft.launch_times.begin();
+  const auto behind = std::lower_bound(times + static_cast<std::ptrdiff_t>(begin),
+                                       times + static_cast<std::ptrdiff_t>(end), time) -
+                      times;
+  return behind == static_cast<std::ptrdiff_t>(begin) ? kNone
+                                                      : static_cast<std::uint32_t>(behind - 1);
+}
+
+bool leaves_room(const Draft& draft, const DeviceEvent& event) {
+  if (event.kind != TaskKind::kernel) return true;
+  const std::uint32_t blocks = draft.trace.devices[event.record].grid;
+  for (const Device& device : draft.trace.properties) {
+    if (device.ordinal != draft.trace.streams[event.stream].device) continue;
+    return blocks > 0 && static_cast<std::int64_t>(blocks) < device.multiprocessors;
+  }
+  return false;
+}
 
 void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits) {
   const std::vector<SyncRecord>& records = draft.trace.syncs;

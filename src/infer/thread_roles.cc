@@ -18,8 +18,8 @@ namespace {
 /// Calls that only look. What they are named like in CUDA and HIP; "GetDevice" and its like are
 /// neither here nor there.
 bool only_looks(std::string_view call) {
-  constexpr std::array<std::string_view, 7> kDoes = {
-      "Memcpy", "Memset", "Synchronize", "Malloc", "Free", "Alloc", "GraphLaunch"};
+  constexpr std::array<std::string_view, 7> kDoes = {"Memcpy", "Memset", "Synchronize", "Malloc",
+                                                     "Free",   "Alloc",  "GraphLaunch"};
   return !launches_kernel(call) &&
          std::none_of(kDoes.begin(), kDoes.end(), [&](std::string_view part) {
            return call.find(part) != std::string_view::npos;
@@ -29,8 +29,8 @@ bool only_looks(std::string_view call) {
 /// What the records of a thread are of.
 struct Seen {
   bool records = false;
-  bool works = false;    ///< Calls that do something, markers of steps.
-  bool operates = false; ///< Ops, annotations, allocations.
+  bool works = false;     ///< Calls that do something, markers of steps.
+  bool operates = false;  ///< Ops, annotations, allocations.
 };
 
 std::vector<Seen> look_at_threads(const Draft& draft) {
@@ -64,9 +64,12 @@ std::vector<Seen> look_at_threads(const Draft& draft) {
 
 void find_thread_roles(Draft& draft) {
   draft.thread_roles.assign(draft.threads.size(), ThreadRole::works);
+  // Where no device is seen to work, every thread may be one that counts.
+  if (draft.events.empty()) return;
   const std::vector<Seen> seen = look_at_threads(draft);
   // Where no thread is seen to work, it is not known which one does.
-  if (std::none_of(seen.begin(), seen.end(), [](const Seen& thread) { return thread.works; })) return;
+  if (std::none_of(seen.begin(), seen.end(), [](const Seen& thread) { return thread.works; }))
+    return;
   std::int64_t left_out = 0;
   std::string example;
   for (std::size_t i = 0; i < seen.size(); ++i) {

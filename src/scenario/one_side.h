@@ -4,7 +4,8 @@
 // time that was copied replays as well as time whose cause is known. Taking one side away does:
 //
 //     host    |HHHH.......HHHH|        no device:  HHHHHHHH         the time in which only the side
-//     device  |..DDDDDDDDDDD..|        no host:    DDDDDDDDDDD      worked that is gone is gone, too
+//     device  |..DDDDDDDDDDD..|        no host:    DDDDDDDDDDD      worked that is gone is gone,
+//     too
 //
 // What was recorded while both worked may stay or go: which of the two held the step up is for the
 // graph to say. So these are bounds, not predictions.

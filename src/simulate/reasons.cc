@@ -20,8 +20,10 @@ std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
   };
   const NameId in_line = graph.names().find("in line");
   each_wait_in_line(graph, [&](const Wait& wait) { offer_wait(wait, in_line); });
+  const std::vector<char> lanes = lanes_in_line(graph);
   graph.each_dependency([&](const Dependency& dependency) {
-    visit_dependency(dependency, [&](const Wait& wait) { offer_wait(wait, dependency.why); });
+    visit_dependency(graph, lanes, dependency,
+                     [&](const Wait& wait) { offer_wait(wait, dependency.why); });
   });
   for (const auto& [task, passed] : let_pass) reasons[index(task)] = {passed, in_line, 0ns};
   return reasons;

@@ -54,19 +54,27 @@ void each_wait_in_line(const Graph& graph, const Visit& visit) {
   }
 }
 
-/// The same of a dependency.
+/// The same of a dependency. Behind a task on a shared or priority lane a negative lag counts as 0:
+/// when such a task finishes is known only when it does.
 template <class Visit>
-void visit_dependency(const Dependency& dependency, const Visit& visit) {
-  visit_wait(Wait{index(dependency.before), index(dependency.after), dependency.lag.count(),
-                  dependency.anchor == Anchor::start},
-             visit);
+void visit_dependency(const Graph& graph, const std::vector<char>& in_line,
+                      const Dependency& dependency, const Visit& visit) {
+  Wait wait{index(dependency.before), index(dependency.after), dependency.lag.count(),
+            dependency.anchor == Anchor::start};
+  if (wait.lag < 0 && !graph.removed(dependency.before) &&
+      !in_line[index(graph.lane_of(dependency.before))]) {
+    wait.lag = 0;
+  }
+  visit_wait(wait, visit);
 }
 
 /// ... and then with those of all dependencies, in their order.
 template <class Visit>
 void each_wait(const Graph& graph, const Visit& visit) {
   each_wait_in_line(graph, visit);
-  graph.each_dependency([&](const Dependency& wait) { visit_dependency(wait, visit); });
+  const std::vector<char> in_line = lanes_in_line(graph);
+  graph.each_dependency(
+      [&](const Dependency& wait) { visit_dependency(graph, in_line, wait, visit); });
 }
 
 }  // namespace foretrace

@@ -20,6 +20,14 @@ bool follows_one(const Graph& graph, TaskId task, const std::vector<char>& calls
   return false;
 }
 
+/// Whether `task` is a wait of the host before it stages the copy of a call in `calls`.
+bool precedes_one(const Graph& graph, TaskId task, const std::vector<char>& calls) {
+  if (graph.task(task).kind != TaskKind::sync) return false;
+  TaskId next = graph.next(task);
+  if (next != kNoTask && graph.task(next).kind == TaskKind::host) next = graph.next(next);
+  return next != kNoTask && calls[index(next)] != 0;
+}
+
 }  // namespace
 
 std::size_t drop_waits_for_copies(Graph& graph, const Launches& launches,
@@ -31,8 +39,11 @@ std::size_t drop_waits_for_copies(Graph& graph, const Launches& launches,
     const TaskId launch = launches.launch_of(copy);
     if (launch != kNoTask) call[index(launch)] = 1;
   }
+  const NameId copy = graph.names().find("blocking copy");
   return graph.remove_dependencies([&](const Dependency& wait) {
-    return copied[index(wait.before)] != 0 && follows_one(graph, wait.after, call);
+    if (graph.removed(wait.after)) return false;
+    if (copied[index(wait.before)] != 0 && follows_one(graph, wait.after, call)) return true;
+    return copy != NameId{} && wait.why == copy && precedes_one(graph, wait.after, call);
   });
 }
 

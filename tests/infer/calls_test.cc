@@ -100,13 +100,14 @@ TEST(Calls, ACopyOfPinnedMemoryDoesNotMakeItsCallWaitForWhatIsInFront) {
 std::vector<std::string> host_lanes(const Graph& graph) {
   std::vector<std::string> lanes;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
-    if (graph.lane(LaneId{i}).kind == LaneKind::host_thread) lanes.push_back(graph.lane(LaneId{i}).name);
+    if (graph.lane(LaneId{i}).kind == LaneKind::host_thread)
+      lanes.push_back(graph.lane(LaneId{i}).name);
   }
   return lanes;
 }
 
-// NCCL's watchdog looks every now and then. Nothing waits for it, so a recording that it outlives is
-// no longer than what it watches.
+// NCCL's watchdog looks every now and then. Nothing waits for it, so a recording that it outlives
+// is no longer than what it watches.
 TEST(Threads, OneThatOnlyWatchesIsLeftOut) {
   Recording run;
   run.call(0, "launch_k", 0, 2, 1).kernel(0, "K", 5, 10, 1);
@@ -120,7 +121,8 @@ TEST(Threads, OneThatOnlyWatchesIsLeftOut) {
   EXPECT_EQ(inference.notes.all().size(), 1U);
 }
 
-// It does something now and then, and may be waited for; but waiting for something to do is no work.
+// It does something now and then, and may be waited for; but waiting for something to do is no
+// work.
 TEST(Threads, AHelperIsIdleBetweenItsRecords) {
   Recording run;
   run.call(0, "launch_k", 0, 2, 1).op(0, "work", 2, 100).kernel(0, "K", 5, 10, 1);
@@ -134,6 +136,15 @@ TEST(Threads, AHelperIsIdleBetweenItsRecords) {
       work += inference.graph.task(task).duration;
   }
   EXPECT_EQ(work, 10us);
+}
+
+// In a timeline without devices, all that is known is of hosts.
+TEST(Threads, WithoutADeviceTimeBetweenRecordsStaysWork) {
+  Recording run;
+  run.step(1, 0, 100).op(0, "work", 0, 100).op(1, "send", 0, 5).op(1, "send", 60, 5);
+  const Inference inference = infer(run.trace());
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i)
+    EXPECT_EQ(inference.graph.task(TaskId{i}).gap, 0ns);
 }
 
 // Without a thread that gives work to a device, nothing tells who is the helper.

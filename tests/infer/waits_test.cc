@@ -78,6 +78,52 @@ launch_c -> C: launch 5us from start (measured)
 )");
 }
 
+/// Five times a collective on stream 0 and, behind a call that makes stream 1 wait for an event, a
+/// kernel there. Only the last collective is done before the kernel could start; with `early`, the
+/// kernel starts before the one in front of that is done.
+Recording waits_behind_collectives(bool early) {
+  Recording run;
+  for (int i = 0; i < 5; ++i) {
+    const int at = 1000 * i;
+    const auto id = static_cast<std::uint32_t>(10 * i + 1);
+    run.call(0, "launch_s", at, 2, id).call(0, "cudaStreamWaitEvent", at + 3, 1, id + 1);
+    run.call(0, "launch_q", at + 5, 2, id + 2);
+    const int taken = i < 4 ? 300 : 5;
+    run.kernel(0, "ncclDevKernel_SendRecv", at + 4, taken, id);
+    const int start = i == 2 && early ? at + 100 : at + std::max(9, taken + 6);
+    run.kernel(1, "Q", start, 20, id + 2);
+  }
+  return run;
+}
+
+std::size_t event_waits(Recording run) {
+  std::size_t count = 0;
+  const Graph graph = infer(run.trace()).graph;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (graph.names()[wait.why] == "event wait") ++count;
+  });
+  return count;
+}
+
+// Where it did not bind, a wait that the same calls lead to every time is there all the same: with
+// longer collectives the kernel comes later.
+TEST(Infer, AWaitForAnEventThatBindsAgainAndAgainIsThereEveryTime) {
+  Recording run = waits_behind_collectives(false);
+  Inference inference = infer(run.trace());
+  EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
+  EXPECT_EQ(event_waits(waits_behind_collectives(false)), 5U);
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    if (inference.graph.task(TaskId{i}).kind == TaskKind::collective)
+      inference.graph.task(TaskId{i}).duration = 500us;
+  }
+  EXPECT_GE(simulate(inference.graph).length, 4524us);
+}
+
+// One start that did not wait: the others are explained one by one, and no more is concluded.
+TEST(Infer, AWaitThatDidNotHoldOnceIsNoRule) {
+  EXPECT_EQ(event_waits(waits_behind_collectives(true)), 3U);
+}
+
 // The copy starts late in its call because S ran, not because the driver worked first: with a
 // quicker S the call returns earlier.
 TEST(Infer, ACallWhoseCopyIsHeldByAnotherStreamWaitsForThat) {

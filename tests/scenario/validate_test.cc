@@ -61,8 +61,8 @@ TEST(Validate, MetamorphicRelationsHold) {
   EXPECT_TRUE(validation.export_holds);
 }
 
-// The host waits for k1 and k2. A graph that takes its waiting for work replays as well, but without
-// the device the host would take as long as with it; and the other way round.
+// The host waits for k1 and k2. A graph that takes its waiting for work replays as well, but
+// without the device the host would take as long as with it; and the other way round.
 TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
   const Validation right = validate(recorded_as(R"(
     cpu: l1=launch:launch 5, s1=wait:sync 0, l2=launch:launch 5, s2=wait:sync 0, end:host 5

@@ -46,6 +46,32 @@ TEST(Simulate, TheClockFindsTheSameAsThePass) {
   });
 }
 
+// Where lanes have a clock, too: nothing starts before what it waits for, and what waits for the
+// finish of a task on such a lane, in no past of that finish.
+TEST(Simulate, NothingStartsBeforeWhatItWaitsFor) {
+  for_random_graphs(6, {}, [](Graph& graph, std::mt19937& random) {
+    const LaneId lane = graph.add_lane({.name = "priority", .discipline = Discipline::priority});
+    for (int i = 0; i < 8; ++i) {
+      const TaskId before = any_task(graph, random);
+      const TaskId urgent = graph.append(lane, {.duration = Nanoseconds(random() % 9000)});
+      graph.add({.before = before, .after = urgent, .lag = Nanoseconds(-1000)});
+      const TaskId after = graph.append(LaneId{0}, {.duration = 1us});
+      graph.add({.before = urgent, .after = after, .lag = Nanoseconds(-4000)});
+    }
+    const Timeline timeline = simulate(graph, {.reasons = true});
+    graph.each_dependency([&](const Dependency& wait) {
+      const Nanoseconds start = timeline.start[index(wait.after)];
+      EXPECT_GE(start, timeline.start[index(wait.before)]);
+      if (graph.lane_of(wait.before) != lane) return;
+      EXPECT_GE(start, timeline.finish[index(wait.before)]) << "task " << index(wait.after);
+    });
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      if (timeline.start[i] == 0ns) continue;
+      EXPECT_NE(timeline.reasons[i].before, kNoTask) << "task " << i;
+    }
+  });
+}
+
 TEST(Simulate, AFasterTaskNeverDelaysAnother) {
   for_random_graphs(3, {.negative_gaps = false}, [](Graph& graph, std::mt19937& random) {
     const Timeline before = simulate(graph);

@@ -43,6 +43,26 @@ out |...oooo.|
 )");
 }
 
+// The call waited for the kernel in front before it staged the copy.
+TEST(PinMemory, NorDoesTheHostWaitForWhatIsInFront) {
+  constexpr auto kStaged = R"(
+    cpu: K:launch 1, h=cudaMemcpyAsync:sync 0, p=stage:host 2, L:launch 1, w=cudaMemcpyAsync:sync 1, X:host 1
+    gpu: k=A 6, o:copy_out 3 {bytes=100kB}
+    K -> k
+    k -> h [inferred "blocking copy"]
+    L -> o
+    o -> w [measured "blocking copy"]
+)";
+  EXPECT_EQ(simulated(kStaged), R"(
+cpu |K......ssL...cX|
+gpu |.AAAAAA...ooo..|
+)");
+  EXPECT_EQ(simulated(kStaged, R"({"use": "pin_memory", "host_copy": "0B/s"})"), R"(
+cpu |KssLcX....|
+gpu |.AAAAAAooo|
+)");
+}
+
 TEST(PinMemory, AMeasuredBandwidthIsWhatCounts) {
   EXPECT_EQ(simulated(kBothWays, R"({"use": "pin_memory", "bandwidth": "50GB/s"})"), R"(
 cpu |LcMc.c|

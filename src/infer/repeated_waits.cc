@@ -1,0 +1,116 @@
+// Waits between streams where neither events nor streams are recorded, only the calls: a thread
+// that makes a stream wait for an event (cudaStreamWaitEvent) next gives work to that stream. What
+// the event stands for is not known, but the same program does the same again, and now and then the
+// wait binds:
+//
+//     calls        S   wait  Q        S   wait  Q
+//     stream 1   |SSSSSSSSSS|       |SSS|
+//     stream 2              |QQ|          |QQ|       the second wait did not bind; it is there
+//
+// So each kernel that is launched behind such a call, by its name and stream, is taken to wait for
+// what was launched last on another stream before the call, if it never began before that was done,
+// and if several of its starts have no other cause.
+//
+// Ignored: events older than the last launch on their stream. Where a program waits for those, work
+// begins while later work of that stream still runs, and nothing is concluded.
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "infer/draft.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+/// Starts that only the wait explains, before it counts as one.
+constexpr std::size_t kEnough = 3;
+/// From the end of the awaited work to the start of the waiting one, where they follow each other.
+constexpr std::int64_t kRightBehind = 20'000;
+
+/// Who waits, by name and stream, and for which stream.
+using WaitKey = std::tuple<NameId, std::uint16_t, std::uint16_t>;
+
+struct WaitTally {
+  std::vector<EventWait> waits;
+  std::size_t broken = 0;  ///< Starts that did not wait.
+  std::size_t shown = 0;   ///< Starts that only the wait explains.
+};
+
+class RepeatedWaits {
+ public:
+  explicit RepeatedWaits(const Draft& draft) : draft_(draft), calls_(draft.trace.threads.size()) {
+    for (const HostRecord& record : draft.trace.hosts) {
+      if (record.kind != HostKind::runtime && record.kind != HostKind::driver) continue;
+      if (draft.name(record).find("StreamWaitEvent") == std::string_view::npos) continue;
+      calls_[record.thread].push_back(record.start_ns);
+    }
+    for (std::vector<std::int64_t>& times : calls_) std::sort(times.begin(), times.end());
+  }
+
+  void find(std::vector<EventWait>& waits) {
+    std::vector<std::int64_t> launched(calls_.size(), 0);  // Of each thread, when last.
+    for (const std::uint32_t i : draft_.by_launch) {
+      const Call& call = *draft_.call_of(draft_.events[i]);
+      const std::int64_t since = std::exchange(launched[call.thread], call.start);
+      const std::vector<std::int64_t>& times = calls_[call.thread];
+      const auto behind = std::lower_bound(times.begin(), times.end(), call.start);
+      if (behind != times.begin() && *std::prev(behind) > since) note(i, *std::prev(behind));
+    }
+    for (const auto& [key, tally] : tallies_) {
+      if (tally.broken > 0 || tally.shown < kEnough) continue;
+      waits.insert(waits.end(), tally.waits.begin(), tally.waits.end());
+    }
+  }
+
+ private:
+  void note(std::uint32_t after, std::int64_t waited) {
+    const DeviceEvent& waiting = draft_.events[after];
+    const std::int32_t device = draft_.trace.streams[waiting.stream].device;
+    for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
+      if (stream == waiting.stream || draft_.trace.streams[stream].device != device) continue;
+      const std::uint32_t before = last_launched_before(draft_, stream, waited);
+      if (before == kNone) continue;
+      const NameId name = draft_.trace.devices[waiting.record].name;
+      WaitTally& tally =
+          tallies_[WaitKey(name, waiting.stream, static_cast<std::uint16_t>(stream))];
+      if (draft_.events[before].finish > waiting.start + draft_.tolerance) {
+        ++tally.broken;
+        continue;
+      }
+      if (only_the_wait_explains(after, before)) ++tally.shown;
+      tally.waits.push_back({.after = after, .before = before});
+    }
+  }
+
+  bool only_the_wait_explains(std::uint32_t after, std::uint32_t before) const {
+    const DeviceEvent& first = draft_.events[before];
+    const DeviceEvent& second = draft_.events[after];
+    if (draft_.call_of(second)->finish + draft_.typical.launch_fence > first.finish) return false;
+    if (second.start - first.finish > kRightBehind + draft_.tolerance) return false;
+    const bool has_line = after > draft_.streams[second.stream].first;
+    if (has_line && draft_.events[after - 1].finish + draft_.typical.gap_fence > first.finish) {
+      return false;
+    }
+    // Two copies may share an engine.
+    if (first.kind != TaskKind::kernel && first.kind == second.kind) return false;
+    return leaves_room(draft_, first);
+  }
+
+  const Draft& draft_;
+  std::vector<std::vector<std::int64_t>> calls_;  ///< Of each thread, when it made a stream wait.
+  std::map<WaitKey, WaitTally> tallies_;
+};
+
+}  // namespace
+
+void find_repeated_waits(const Draft& draft, std::vector<EventWait>& waits) {
+  const std::vector<SyncRecord>& syncs = draft.trace.syncs;
+  const bool recorded = std::any_of(syncs.begin(), syncs.end(), [](const SyncRecord& sync) {
+    return sync.kind == SyncKind::stream_wait_event;
+  });
+  if (!recorded) RepeatedWaits(draft).find(waits);
+}
+
+}  // namespace foretrace::infer_detail
