@@ -64,7 +64,7 @@ struct CheckReport {
   std::string scenario;  ///< "as recorded", or the steps of the what-if.
   bool structure_only = false;
   bool same_structure = false;  ///< The same work in the same places, times aside.
-  StepTimes steps;  ///< Of the rank that is judged; empty for memory alone.
+  StepTimes steps;              ///< Of the rank that is judged; empty for memory alone.
   std::vector<CheckedFigure> figures;
   std::vector<CheckCause> causes;        ///< Greatest first.
   Standing standing = Standing::passed;  ///< The worst of all figures.

@@ -72,9 +72,9 @@ struct DiffSideReport {
   Nanoseconds step_time{0};
   bool has_steps = true;  ///< Otherwise it is the length of the recording.
   std::size_t steps = 0;
-  std::string compared_step;            ///< Its name; empty without steps.
-  Nanoseconds compared{0};              ///< Its length.
-  StepTimes times;                      ///< As measured, of all steps.
+  std::string compared_step;  ///< Its name; empty without steps.
+  Nanoseconds compared{0};    ///< Its length.
+  StepTimes times;            ///< As measured, of all steps.
   StepContent content;
   Breakdown breakdown;
   std::optional<Bytes> peak_allocated;  ///< Of the fullest device.

@@ -23,6 +23,11 @@ struct Mark {
 /// have some.
 std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline);
 
+/// Between whose first start and last finish the only step of a graph lies: the device tasks of a
+/// step and those of the threads that launch them, or its host tasks where one of these marks it.
+/// Linear.
+std::vector<TaskId> tasks_of_step(const Graph& graph, const Mark& mark);
+
 /// The steps that the step time is taken from, in order: whole periods (see StepTimes). Empty for a
 /// graph without steps. Linear.
 std::vector<std::int32_t> counted_steps(const Graph& graph);

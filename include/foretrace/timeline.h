@@ -51,7 +51,7 @@ struct StepTimes {
   /// closer than the busiest stream has work for, because copies on a stream of their own run
   /// ahead, only activities of that stream count. The last step has no next: with fewer than four
   /// distances it counts as well, as long as its device work or the thread that launches it takes,
-  /// whichever is longer.
+  /// whichever is longer. The only step reaches from the begin of either to the end of both.
   std::vector<Nanoseconds> each;
   /// Of each whole period that counts, in order: the mean of its steps. Empty without steps.
   std::vector<Nanoseconds> counted;

@@ -287,6 +287,19 @@ StepTimes step_times(const Graph& graph, const Timeline& timeline) {
   return times_between(graph.step_rule(), times, last);
 }
 
+std::vector<TaskId> tasks_of_step(const Graph& graph, const Mark& mark) {
+  const bool on_device = runs_on_device(graph.task(mark.task).kind);
+  const std::set<LaneId> lanes = launching_lanes(graph, mark.step);
+  std::vector<TaskId> tasks;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId task{i};
+    if (graph.task(task).step != mark.step || graph.removed(task)) continue;
+    if (runs_on_device(graph.task(task).kind) == on_device || lanes.contains(graph.lane_of(task)))
+      tasks.push_back(task);
+  }
+  return tasks;
+}
+
 std::vector<std::int32_t> counted_steps(const Graph& graph) {
   std::vector<char> on_device(graph.steps().size(), 0), used(graph.steps().size(), 0);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {

@@ -119,7 +119,7 @@ TEST(Path, BetweenTheBeginsOfSteadySteps) {
     @step two
     @step three
     cpu: L:launch 2 {step=0}, M:launch 2 {step=1}, N:launch 2 {step=2}, end:host 90 {step=2}
-    gpu: A 30 {step=0}, B 10 {step=1}, C 10 {step=2}
+    gpu: A 10 {step=0}, B 10 {step=1}, C 90 {step=2}
     L -> A [measured launch]
     M -> B [measured launch]
     N -> C [measured launch]

@@ -59,7 +59,8 @@ void write_diff_markdown(const DiffReport& report, std::ostream& out) {
   out << "**" << markdown_text(rank_text(report, diff) + diff_verdict(diff)) << "**\n\n";
   if (diff.has_times) out << "Step time " << step_change(diff) << ". ";
   if (diff.has_times)
-    out << "A: " << step_facts(diff.before.times) << ". B: " << step_facts(diff.after.times) << ". ";
+    out << "A: " << step_facts(diff.before.times) << ". B: " << step_facts(diff.after.times)
+        << ". ";
   out << "Compared: " << markdown_text(compared_text(diff)) << ".\n";
   for (const Table& table : diff_tables(report, diff)) {
     out << '\n';

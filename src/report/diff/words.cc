@@ -280,8 +280,7 @@ std::string diff_verdict(const Diff& diff) {
   }
   // Within what steps of one recording differ by, causes are those of chance.
   const bool apart = diff.after.times.fastest > diff.before.times.slowest ||
-                     diff.before.times.fastest > diff.after.times.slowest ||
-                     diff.before.steps < 3;
+                     diff.before.times.fastest > diff.after.times.slowest || diff.before.steps < 3;
   if (diff.same_structure && !apart && diff.before.has_steps)
     return text + ", no more than its steps differ among themselves; the work is the same";
   const std::string parts = greatest_causes(diff, change);

@@ -38,6 +38,9 @@ class FigureSums {
       for (TaskId task = job.graph.first(LaneId{i}); task != kNoTask; task = job.graph.next(task))
         take(task);
     }
+    for (auto& [name, values] : figures_) {
+      for (std::int64_t& value : values) value = steps_.per_step(value);
+    }
     for (std::size_t step = 0; step < steps_.count(); ++step) {
       if (moved_[step] > 0) figures_["overlap"].push_back(share_of(hidden_[step], moved_[step]));
     }

@@ -188,10 +188,10 @@ class Grouper {
     return merged;
   }
 
-  static std::int64_t median_of(const WorkSum& sum, std::int64_t StepSum::*part) {
+  std::int64_t median_of(const WorkSum& sum, std::int64_t StepSum::*part) const {
     std::vector<std::int64_t> values;
     for (const StepSum& step : sum.steps) values.push_back(step.*part);
-    return lower_median(std::move(values));
+    return steps_.per_step(lower_median(std::move(values)));
   }
 
   JobGroup described(const GroupKey& key, const MergedGroup& merged) const {
@@ -199,7 +199,7 @@ class Grouper {
     group.kind = key[0], group.op = key[1], group.module = key[2];
     group.file = key[3], group.function = key[4], group.name = key[5];
     for (const auto& [line, counts] : merged.lines) {
-      if (const std::int64_t count = lower_median(counts); count > 0)
+      if (const std::int64_t count = steps_.per_step(lower_median(counts)); count > 0)
         group.lines.emplace_back(line, count);
     }
     group.count = median_of(merged.sum, &StepSum::count);
@@ -207,9 +207,11 @@ class Grouper {
     const auto [least, most] =
         std::minmax_element(merged.sum.steps.begin(), merged.sum.steps.end(),
                             [](const StepSum& a, const StepSum& b) { return a.work < b.work; });
-    group.least = Nanoseconds(least->work), group.most = Nanoseconds(most->work);
+    group.least = Nanoseconds(steps_.per_step(least->work));
+    group.most = Nanoseconds(steps_.per_step(most->work));
     group.hidden = Nanoseconds(median_of(merged.sum, &StepSum::hidden));
-    group.critical = Nanoseconds(merged.sum.critical / static_cast<std::int64_t>(steps_.count()));
+    group.critical = Nanoseconds(
+        steps_.per_step(merged.sum.critical / static_cast<std::int64_t>(steps_.count())));
     group.bytes = Bytes{median_of(merged.sum, &StepSum::bytes)};
     group.aside = median_of(merged.sum, &StepSum::aside);
     group.pageable = median_of(merged.sum, &StepSum::pageable);

@@ -66,7 +66,7 @@ class MemoryGrouper {
         group.file = site.file, group.function = site.function, group.line = site.line;
       }
       group.peak = Bytes{sum.peak};
-      group.kept = Bytes{lower_median(sum.kept)};
+      group.kept = Bytes{steps_.per_step(lower_median(sum.kept))};
       if (group.peak.count == 0 && group.kept.count == 0) continue;
       const auto [found, added] =
           all.try_emplace({group.op, group.module, group.file, group.function}, group);

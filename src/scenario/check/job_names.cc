@@ -134,9 +134,12 @@ SteadySteps::SteadySteps(const Graph& graph) {
   const std::vector<std::int32_t> steps = counted_steps(graph);
   if (steps.empty()) return;
   columns_.assign(graph.steps().size(), -1);
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    columns_[static_cast<std::size_t>(steps[i])] = static_cast<std::int32_t>(i);
-  count_ = steps.size();
+  period_ = std::clamp<std::int64_t>(graph.step_rule().period, 1, std::ssize(steps));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    columns_[static_cast<std::size_t>(steps[i])] =
+        static_cast<std::int32_t>(i / static_cast<std::size_t>(period_));
+  }
+  count_ = steps.size() / static_cast<std::size_t>(period_);
 }
 
 std::optional<std::size_t> SteadySteps::column(std::int32_t step) const {

@@ -28,17 +28,21 @@ struct ObservedJob {
   bool is_edited = false;
 };
 
-/// The steps that the step time is taken from. A graph without steps is one step.
+/// The steps that the step time is taken from, those of a period that alternate in one column. A
+/// graph without steps is one step.
 class SteadySteps {
  public:
   explicit SteadySteps(const Graph& graph);
   std::size_t count() const { return count_; }
+  /// Of a sum over a column; rounded up, so that what is there does not vanish.
+  std::int64_t per_step(std::int64_t sum) const { return (sum + period_ - 1) / period_; }
   std::optional<std::size_t> column(std::int32_t step) const;
   bool is_whole_recording() const { return columns_.empty(); }
 
  private:
   std::vector<std::int32_t> columns_;  ///< By step; -1 for those left out.
   std::size_t count_ = 1;
+  std::int64_t period_ = 1;
 };
 
 /// How long each copy and collective runs beside kernels of its device, and on which stream each

@@ -26,14 +26,8 @@ StepSpan span_of(const DiffSide& side, const SideSteps& steps, std::size_t compa
     span.last = graph.place_of(which, steps.marks[compared + 1].task);
   } else if (steps.marks.size() == 1) {
     span.kind = StepSpan::Kind::tasks;
-    const bool on_device = runs_on_device(side.graph.task(steps.marks[0].task).kind);
-    for (std::uint32_t i = 0; i < side.graph.task_count(); ++i) {
-      const Task& task = side.graph.task(TaskId{i});
-      if (task.step != steps.marks[0].step || side.graph.removed(TaskId{i}) ||
-          runs_on_device(task.kind) != on_device)
-        continue;
-      span.tasks.push_back(graph.place_of(which, TaskId{i}));
-    }
+    for (const TaskId task : tasks_of_step(side.graph, steps.marks[0]))
+      span.tasks.push_back(graph.place_of(which, task));
   }
   return span;
 }

@@ -146,8 +146,9 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
     return steps.marks.empty() ? -1 : steps.marks[i].step;
   };
   if (before.marks.size() >= 2 && after.marks.size() >= 2) {
-    const auto count_before = static_cast<std::ptrdiff_t>(before.times.each.size());
-    const auto count_after = static_cast<std::ptrdiff_t>(after.times.each.size());
+    // Of the last one it is not known when the next would have begun.
+    const auto count_before = std::ssize(before.marks) - 1,
+               count_after = std::ssize(after.marks) - 1;
     const std::ptrdiff_t more = count_after - count_before;
     double least = -1;
     for (std::ptrdiff_t shift = std::min<std::ptrdiff_t>(0, more);
