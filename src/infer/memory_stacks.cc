@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace foretrace::infer_detail {
 namespace {
@@ -132,19 +133,42 @@ StackFacts StackReader::facts_of(std::string_view stack) {
   return facts;
 }
 
+namespace {
+
+/// The frames of Python of each of the stacks, once; what C++ frames are called varies.
+std::set<std::string> python_frames(const std::vector<std::string_view>& stacks) {
+  std::set<std::string> found;
+  std::set<const char*> seen;  // Names are interned: the same stack is at the same place.
+  for (std::string_view stack : stacks) {
+    if (!seen.insert(stack.data()).second) continue;
+    std::string frames;
+    while (!stack.empty()) {
+      const std::string_view frame = stack.substr(0, stack.find(';'));
+      stack.remove_prefix(std::min(frame.size() + 1, stack.size()));
+      if (frame.find(".py:") != std::string_view::npos) frames.append(";").append(frame);
+    }
+    found.insert(std::move(frames));
+  }
+  return found;
+}
+
+}  // namespace
+
 bool lie_within_one_call(const std::vector<std::string_view>& repeated,
                          const std::vector<std::string_view>& others) {
   constexpr std::string_view kCall = " _call_impl";  // Of torch.nn.Module.
-  if (repeated.empty()) return false;
   const auto common_end = [](std::string_view a, std::string_view b) {
     const auto [in_a, in_b] = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
     return a.substr(a.size() - static_cast<std::size_t>(in_a - a.rbegin()));
   };
-  std::string_view outer = repeated.front();  // Outermost frames stand last.
-  for (const std::string_view stack : repeated) outer = common_end(outer, stack);
+  const std::set<std::string> inner = python_frames(repeated);
+  if (inner.empty()) return false;
+  std::string_view outer = *inner.begin();  // Outermost frames stand last.
+  for (const std::string& stack : inner) outer = common_end(outer, stack);
   const std::size_t root = outer.rfind(kCall);
   if (root == std::string_view::npos || outer.find(kCall) == root) return false;
-  return std::any_of(others.begin(), others.end(), [&](std::string_view stack) {
+  const std::set<std::string> rest = python_frames(others);
+  return std::any_of(rest.begin(), rest.end(), [&](const std::string& stack) {
     const std::size_t shared = common_end(outer, stack).size();
     return shared >= outer.size() - root && shared < outer.size();
   });
