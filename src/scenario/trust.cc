@@ -134,6 +134,15 @@ class Facts {
     const double share = std::max(before, after);
     Grade grade = grade_between(share, kSomeOpen, kMuchOpenTime);
     if (!depends) grade = std::min(grade, Grade::fair);
+    const Unexplained& sums = prediction_.unexplained;
+    const double of_all =
+        ratio(part == &OpenStepTime::unexplained ? sums.lag : sums.peers, sums.window);
+    if (grade == Grade::good && of_all > kMuchOpenTime)
+      return add(name, Grade::fair,
+                 percent_text(of_all) + " of the recording " + says +
+                     ", though hidden behind "
+                     "other work",
+                 of_all, kMuchOpenTime);
     std::string text = percent_text(share) + " of the ";
     if (after > before) text += "predicted ";
     text += std::string(step_word(prediction_)) + " " + says;
@@ -235,7 +244,7 @@ Trust trust_in_recording(const Inference& inference, const Notes& notes, AnswerA
   if (measured <= 0ns) return {};
   facts.replay_error = std::abs(ratio(facts.baseline.step_time - measured, measured));
   facts.has_steps = !graph.steps().empty();
-  facts.unexplained.pinned_tasks = graph.unexplained().pinned_tasks;
+  facts.unexplained = graph.unexplained();
   facts.tasks = graph.task_count();
   facts.baseline_open = open_step_time(inference, graph, facts.baseline.step_time);
   facts.notes = notes;
