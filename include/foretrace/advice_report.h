@@ -83,9 +83,11 @@ struct Suggestion {
   bool fits = true;
   LaneGain local;  ///< Where most work goes away; `lane` is empty where none does.
   Confidence confidence;
+  Trust trust;
   std::string doubt;  ///< Why it may well be less; empty if nothing points to that.
   PathShares path;
   bool recommended = false;
+  bool barred = false;     ///< Not recommended beside others either, whatever it adds.
   std::string why_not;     ///< Of one that is not recommended.
   std::string instead_of;  ///< A better one that does the same work; not to be added up.
   std::vector<std::string> assumptions;
@@ -158,12 +160,21 @@ struct Advice {
   std::optional<AdviceTarget> target;
   std::optional<Curve> curve;  ///< Of a setting that was asked about.
   std::size_t top = 5;         ///< As many suggestions are told in full.
+  /// What to look into before any change of the program's kernels or launches: a rank that the
+  /// others wait for, driver calls that allocate, loading. Greatest first.
+  std::vector<std::string> first;
+  Trust trust;
   Notes notes;
 };
 
 /// The object with schema "foretrace.advice/1".
 nlohmann::json to_json(const Advice& advice);
+/// What fits one screen of 24 lines and 100 columns: the answers, the best suggestions, ceilings.
 void write_advice_text(const Advice& advice, std::ostream& out);
+/// Everything.
+void write_whole_advice_text(const Advice& advice, std::ostream& out);
+/// The same as a page of its own, for a browser without a network.
+void write_advice_page(const Advice& advice, std::ostream& out);
 void write_advice_markdown(const Advice& advice, std::ostream& out);
 void write_advice_csv(const Advice& advice, std::ostream& out);
 

@@ -24,7 +24,7 @@ struct AdviceQuestion {
 };
 
 /// Works on all cores; the answer does not depend on their number. Of several ranks, for the one
-/// with the longest step. Throws Error.
+/// that the others wait for, or else for the one with the longest step. Throws Error.
 Advice advise(const std::string& trace_path, const AdviceQuestion& question,
               const PredictOptions& options = {});
 Advice advise(const Inference& inference, const AdviceQuestion& question,

@@ -68,6 +68,7 @@ struct CheckReport {
   std::vector<CheckedFigure> figures;
   std::vector<CheckCause> causes;        ///< Greatest first.
   Standing standing = Standing::passed;  ///< The worst of all figures.
+  Trust trust;
   Notes notes;
 };
 

@@ -104,6 +104,7 @@ struct Diff {
   std::vector<DiffCause> causes;
   std::vector<PathShare> path;  ///< Of the step that is compared.
   std::vector<PeakChange> peak;
+  Trust trust;  ///< Of both sides, and of how far they correspond.
   Notes notes;
 };
 

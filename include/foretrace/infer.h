@@ -14,12 +14,22 @@
 
 namespace foretrace {
 
+/// Time that the recording does not explain: in front of `task`, where the graph keeps it as a lag,
+/// or in the duration of a collective that waits for other ranks. Graph::unexplained() has the
+/// sums.
+struct OpenTime {
+  TaskId task = kNoTask;
+  Nanoseconds time{0};
+  bool of_peers = false;
+};
+
 struct Inference {
   Graph graph;
   Timeline recorded;  ///< When each task really ran. Same ids as the graph.
   Notes notes;
   std::vector<std::string>
-      assumptions;  ///< What the graph rests on beyond records, one sentence each.
+      assumptions;                  ///< What the graph rests on beyond records, one sentence each.
+  std::vector<OpenTime> open = {};  ///< Task by task.
 };
 
 /// Throws TraceError for a trace with nothing that takes time.

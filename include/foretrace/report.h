@@ -16,6 +16,7 @@
 #include "foretrace/notes.h"
 #include "foretrace/timeline.h"
 #include "foretrace/trace.h"
+#include "foretrace/trust.h"
 
 namespace foretrace {
 
@@ -65,6 +66,12 @@ struct IntervalPart {
   std::string text;  ///< In words.
 };
 
+/// How much shorter a step would be without time that the recording does not explain: delays
+/// without a cause, and waits of collectives for other ranks.
+struct OpenStepTime {
+  Nanoseconds unexplained{0}, other_ranks{0};
+};
+
 /// The answer of `predict`.
 struct Prediction {
   std::vector<InputFile> inputs;
@@ -78,12 +85,14 @@ struct Prediction {
   StepTimes baseline;
   double replay_error = 0;
   Unexplained unexplained;
+  OpenStepTime baseline_open;
   std::size_t tasks = 0;
   std::size_t dependencies[4] = {};  ///< Indexed by Provenance.
   Breakdown baseline_breakdown;
   std::vector<MemoryPeak> baseline_memory;
 
   StepTimes predicted;
+  OpenStepTime predicted_open;
   Nanoseconds lower{0}, upper{0};
   std::string interval_source;  ///< Where the interval comes from, in words.
   std::vector<IntervalPart> interval_parts;
@@ -96,6 +105,7 @@ struct Prediction {
 
   std::vector<AppliedStep> steps;
   std::vector<Explained> explained;  ///< Only with --explain.
+  Trust trust;
   Notes notes;
 };
 
@@ -108,7 +118,8 @@ struct CurvePoint {
   bool satisfies = true;                               ///< What was asked with --until.
   bool on_front = false;        ///< No other point is both faster and smaller.
   std::vector<Figure> figures;  ///< Of the step that varies.
-  std::string refused;          ///< Why there is no answer for this value; empty if there is one.
+  Trust trust;
+  std::string refused;  ///< Why there is no answer for this value; empty if there is one.
 };
 
 struct Curve {
@@ -123,6 +134,7 @@ struct Curve {
   std::vector<CurvePoint> points;     ///< In order of the values.
   std::optional<std::size_t> answer;  ///< The value furthest along that satisfies `until`.
   std::string answer_text;            ///< In words.
+  Trust trust;                        ///< Of the least reliable point.
   Notes notes;
 };
 

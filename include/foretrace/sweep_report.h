@@ -34,6 +34,7 @@ struct SweepPoint {
   Nanoseconds step_time{0};
   double speedup = 1;  ///< Over the job as it was recorded.
   std::optional<Nanoseconds> lower, upper;
+  Grade trust = Grade::good;
   std::optional<Bytes> peak_allocated, peak_reserved;  ///< Of the fullest device.
   std::optional<bool> fits;  ///< No request was refused; nothing where memory is not known.
   std::vector<SweepFigure> figures;
@@ -50,6 +51,7 @@ struct SweepHeader {
   std::vector<std::string> asserts;
   std::uint64_t points = 0;  ///< Of the whole sweep.
   bool intervals = false, memory = true;
+  Trust trust;  ///< In the recording; empty where several traces are asked about.
   std::optional<Nanoseconds> baseline_step_time;  ///< Nothing where several traces are asked about.
   std::optional<Bytes> baseline_allocated, baseline_reserved;
   bool has_steps = true, has_times = true;

@@ -45,6 +45,7 @@ struct Verification {
   std::optional<Nanoseconds> repeated;  ///< The prediction made again, where its input is there.
   /// From the predicted timeline to the measured one.
   std::optional<Diff> residual;
+  Trust trust;         ///< In what was measured.
   std::string ledger;  ///< Where the outcome was added; empty: nowhere.
   Notes notes;
 };

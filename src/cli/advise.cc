@@ -13,10 +13,10 @@ namespace {
 struct AdviseCommand {
   std::string trace, ledger;
   AdviceQuestion question;
-  bool quiet = false;
+  bool quiet = false, all = false;
   FormatOption format{{"text", "json", "markdown", "csv"}, "text"};
   ReadingOptions reading;
-  OutputOption output;
+  OutputOption output, html;
 
   void add_to(CLI::App& command) {
     add_trace(command, trace);
@@ -49,6 +49,10 @@ struct AdviseCommand {
                     "A ledger of your own of predictions and outcomes, counted beside the built-in")
         ->type_name("FILE");
     format.add_to(command);
+    command.add_flag("--all", all,
+                     "As text, everything: ceilings, what each suggestion does to the critical "
+                     "path, what is not advised");
+    html.add_to(command, "--html", "Write everything there as one page");
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
     reading.add_part_to(command);
@@ -67,8 +71,11 @@ struct AdviseCommand {
       if (format.chosen == "json") return print_json(to_json(advice), out);
       if (format.chosen == "markdown") return write_advice_markdown(advice, out);
       if (format.chosen == "csv") return write_advice_csv(advice, out);
+      if (all) return write_whole_advice_text(advice, out);
       write_advice_text(advice, out);
     });
+    if (!html.path.empty())
+      html.write(session, [&](std::ostream& out) { write_advice_page(advice, out); });
     if (advice.target && !is_reached(advice)) session.exit_code = kCheckFailed;
   }
 

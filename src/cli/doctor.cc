@@ -20,6 +20,24 @@ struct Diagnosis {
   std::string unusable;  ///< Why.
 };
 
+/// What of the recording would decide a what-if instead of the change that is asked about.
+void add_open_time(Diagnosis& diagnosis) {
+  const auto add = [&](const char* name, const char* fix) {
+    const TrustReason* const reason = diagnosis.replay->trust.reason(name);
+    if (reason == nullptr || reason->value.value_or(0) <= kMuchOpenTime) return;
+    diagnosis.findings.push_back({Severity::warning, reason->text,
+                                  "what-ifs are not to be relied on: --strict refuses them, and "
+                                  "assertions about time are undecided",
+                                  fix});
+  };
+  add("other_ranks",
+      "record all ranks and give them in one folder: the one that the others wait "
+      "for tells why");
+  add("unexplained",
+      "record host calls and synchronizations as well, and no more processes than "
+      "one on the device");
+}
+
 Diagnosis diagnose(const Trace& trace, bool other_ranks_are_there) {
   Diagnosis diagnosis;
   diagnosis.rank = trace.rank;
@@ -32,6 +50,7 @@ Diagnosis diagnose(const Trace& trace, bool other_ranks_are_there) {
   }
   try {
     diagnosis.replay = predict(infer(trace), Scenario{});
+    add_open_time(diagnosis);
   } catch (const Error& error) {
     diagnosis.unusable = error.what();
   }
@@ -94,6 +113,7 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
     object["replay_error"] = diagnosis.replay->replay_error;
     object["pinned_tasks"] = diagnosis.replay->unexplained.pinned_tasks;
     object["unexplained_ns"] = diagnosis.replay->unexplained.lag.count();
+    object["trust"] = to_json(diagnosis.replay->trust);
   } else {
     object["why_unusable"] = diagnosis.unusable;
   }

@@ -135,7 +135,8 @@ struct PredictCommand {
     output.write(session, [&](std::ostream& out) {
       for (const std::string& name : chosen_reports(asked)) write_curve(name, curve, out);
     });
-    if (!question.until.empty() && !curve.answer) session.exit_code = kCheckFailed;
+    if (!question.until.empty() && !curve.answer)
+      session.exit_code = curve.trust.grade() == Grade::poor ? kUndecided : kCheckFailed;
   }
 
   static void write_curve(const std::string& name, const Curve& curve, std::ostream& out) {

@@ -66,6 +66,25 @@ json memory() {
   return list(std::move(peak), "Empty where the trace has no memory events");
 }
 
+json open() {
+  return object({{"unexplained", time("Delays without a known cause")},
+                 {"other_ranks", time("Waits of collectives for other ranks")}},
+                "How much shorter a step would be without time that the recording leaves open");
+}
+
+json trust() {
+  const json optional_number = {{"type", json::array({"number", "null"})}};
+  const json grade = {{"enum", json::array({"good", "fair", "poor"})}};
+  json reason = object({{"name", text("replay_error, other_ranks, steps ...")},
+                        {"grade", grade},
+                        {"text", text("In words")},
+                        {"value", optional_number},
+                        {"limit", optional_number}},
+                       "One fact, and the limit it is held against");
+  return object({{"grade", grade}, {"reasons", list(std::move(reason), "Good ones included")}},
+                "How far the answer can be relied on; the grade is that of the worst reason");
+}
+
 json baseline() {
   return object(
       {{"step_time_ns", time("Of the unmodified graph, replayed")},
@@ -74,6 +93,7 @@ json baseline() {
        {"pinned_tasks", time("Tasks that start at their recorded time for want of a cause")},
        {"unexplained_ns", time("Delays on device lanes kept without a known cause")},
        {"peers_ns", time("Time in collectives that only other ranks explain")},
+       {"open_ns", open()},
        {"tasks", time("In the graph")},
        {"dependencies", object({{"measured", {{"type", "integer"}}},
                                 {"structural", {{"type", "integer"}}},
@@ -104,6 +124,7 @@ json predicted() {
   return object(
       {{"step_time_ns", time("The prediction")},
        {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
+       {"open_ns", open()},
        {"lower_ns", time("Of the interval")},
        {"upper_ns", time("Of the interval")},
        {"interval_source", text("Where the interval comes from")},
@@ -151,6 +172,7 @@ json prediction_schema() {
        {"predicted", predicted()},
        {"speedup", number("Baseline step time / predicted step time")},
        {"steps", list(std::move(step), "In order of application")},
+       {"trust", trust()},
        {"notes", list(std::move(note), "In order of appearance")}},
       "The answer of `foretrace predict --format json`");
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";

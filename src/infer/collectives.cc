@@ -37,21 +37,27 @@ void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits) {
 }
 
 void measure_arrival_skew(Draft& draft) {
-  std::map<std::pair<NameId, std::int64_t>, std::vector<std::int64_t>> alike;
+  std::map<std::pair<NameId, std::int64_t>, std::vector<const DeviceEvent*>> alike;
   for (const DeviceEvent& event : draft.events) {
     if (event.kind != TaskKind::collective) continue;
     const DeviceRecord& record = draft.trace.devices[event.record];
     const std::int64_t size =
         record.details == kNone ? 0 : draft.trace.collectives[record.details].in_elements;
-    alike[{record.name, size}].push_back(event.finish - event.start);
+    alike[{record.name, size}].push_back(&event);
   }
   if (draft.trace.world_size <= 1) return;
-  std::int64_t skew = 0;
-  for (const auto& [key, durations] : alike) {
-    const std::int64_t least = *std::min_element(durations.begin(), durations.end());
-    for (const std::int64_t duration : durations) skew += duration - least;
+  Nanoseconds& peers = draft.graph.unexplained().peers;
+  const auto duration = [](const DeviceEvent* event) { return event->finish - event->start; };
+  for (const auto& [key, events] : alike) {
+    std::int64_t least = duration(events.front());
+    for (const DeviceEvent* event : events) least = std::min(least, duration(event));
+    for (const DeviceEvent* event : events) {
+      const Nanoseconds skew(duration(event) - least);
+      if (skew <= 0ns) continue;
+      peers += skew;
+      draft.open.push_back({.task = event->task, .time = skew, .of_peers = true});
+    }
   }
-  draft.graph.unexplained().peers = Nanoseconds(skew);
   if (!alike.empty()) {
     draft.assumptions.push_back(
         "Collectives keep the time they took, waiting for other ranks included.");

@@ -82,8 +82,7 @@ class Connector {
         pin(draft_, event.task);
         pinned = true;
       } else {
-        unexplained_ += event.start - binding->time - binding->typical;
-        ++unexplained_starts_;
+        leave_open(event.task, event.start - binding->time - binding->typical);
       }
     }
     for (Cause& cause : causes_) {
@@ -91,6 +90,12 @@ class Connector {
       cause.lag = &cause == &*binding && !pinned ? slack : std::min(cause.typical, slack);
     }
     for (const Cause& cause : causes_) add(event, cause);
+  }
+
+  void leave_open(TaskId task, std::int64_t time) {
+    unexplained_ += time;
+    ++unexplained_starts_;
+    draft_.open.push_back({task, Nanoseconds(time)});
   }
 
   /// Whether nothing that was recorded ran on the device before, while the host already ran ahead.

@@ -151,6 +151,7 @@ struct Draft {
   TaskId origin = kNoTask;
   Notes notes;
   std::vector<std::string> assumptions;
+  std::vector<OpenTime> open;  ///< What no cause explains, task by task.
 
   std::string_view name(const HostRecord& record) const { return trace.names[record.name]; }
   /// What the profiler says that a call waited for, or nullptr.

@@ -39,7 +39,7 @@ void check_memory(const Trace& trace) {
 
 Inference finish(infer_detail::Draft& draft) {
   return {std::move(draft.graph), std::move(draft.recorded), std::move(draft.notes),
-          std::move(draft.assumptions)};
+          std::move(draft.assumptions), std::move(draft.open)};
 }
 
 }  // namespace

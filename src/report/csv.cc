@@ -48,7 +48,7 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
   }
   out << ",pinned_tasks,unexplained_ns,baseline_peak_allocated_bytes,predicted_peak_allocated_"
          "bytes,"
-         "baseline_peak_reserved_bytes,predicted_peak_reserved_bytes,out_of_memory\n";
+         "baseline_peak_reserved_bytes,predicted_peak_reserved_bytes,out_of_memory,trust\n";
   out << csv_text(prediction.inputs.empty() ? "" : prediction.inputs.front().path) << ','
       << csv_text(uses) << ',' << prediction.measured.step_time.count() << ','
       << prediction.baseline.step_time.count() << ',' << to_text(prediction.replay_error) << ','
@@ -59,7 +59,7 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
   }
   out << ',' << prediction.unexplained.pinned_tasks << ',' << prediction.unexplained.lag.count();
   write_memory(prediction, out);
-  out << '\n';
+  out << ',' << to_string(prediction.trust.grade()) << '\n';
 }
 
 }  // namespace foretrace

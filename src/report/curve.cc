@@ -33,6 +33,7 @@ Json point_json(const CurvePoint& point) {
   object["fits"] = point.fits;
   object["satisfies"] = point.satisfies;
   object["on_front"] = point.on_front;
+  object["trust"] = to_string(point.trust.grade());
   object["figures"] = figures_json(point.figures);
   return object;
 }
@@ -178,6 +179,7 @@ Json to_json(const Curve& curve) {
                    {"peak_allocated_bytes", bytes_json(curve.baseline_allocated)},
                    {"peak_reserved_bytes", bytes_json(curve.baseline_reserved)}}},
                  {"points", points},
+                 {"trust", to_json(curve.trust)},
                  {"notes", notes_json(curve.notes)}};
   if (!curve.until.empty()) {
     object["until"] = curve.until;
@@ -188,6 +190,8 @@ Json to_json(const Curve& curve) {
 }
 
 void write_curve_text(const Curve& curve, std::ostream& out) {
+  if (const std::string warning = trust_warning(curve.trust); !warning.empty())
+    out << "Trust         " << shown(warning) << '\n';
   out << "What if       " << shown(question(curve)) << '\n';
   out << "Now           " << now_text(curve) << '\n';
   if (!curve.until.empty())
@@ -202,6 +206,8 @@ void write_curve_text(const Curve& curve, std::ostream& out) {
 }
 
 void write_curve_markdown(const Curve& curve, std::ostream& out) {
+  if (const std::string warning = trust_warning(curve.trust); !warning.empty())
+    out << "**Trust is " << markdown_text(warning) << "**\n\n";
   out << "### " << markdown_text(question(curve)) << "\n\n";
   if (!curve.until.empty())
     out << "**" << markdown_text(curve.until + " " + curve.answer_text) << "**\n\n";
@@ -211,7 +217,7 @@ void write_curve_markdown(const Curve& curve, std::ostream& out) {
 
 void write_curve_csv(const Curve& curve, std::ostream& out) {
   out << "value,step_time_ns,peak_allocated_bytes,peak_reserved_bytes,fits,satisfies,on_front,"
-         "refused\n";
+         "trust,refused\n";
   const auto bytes = [](const std::optional<Bytes>& level) {
     return level ? std::to_string(level->count) : std::string();
   };
@@ -220,6 +226,7 @@ void write_curve_csv(const Curve& curve, std::ostream& out) {
     if (point.refused.empty()) out << point.step_time.count();
     out << ',' << bytes(point.peak_allocated) << ',' << bytes(point.peak_reserved) << ','
         << point.fits << ',' << point.satisfies << ',' << point.on_front << ','
+        << (point.refused.empty() ? to_string(point.trust.grade()) : "") << ','
         << csv_text(point.refused) << '\n';
   }
 }

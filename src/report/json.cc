@@ -52,6 +52,10 @@ Json to_json(const std::vector<MemoryPeak>& peaks) {
   return all;
 }
 
+Json open_json(const OpenStepTime& open) {
+  return {{"unexplained", open.unexplained.count()}, {"other_ranks", open.other_ranks.count()}};
+}
+
 Json baseline_json(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
     return prediction.dependencies[static_cast<int>(provenance)];
@@ -62,6 +66,7 @@ Json baseline_json(const Prediction& prediction) {
           {"pinned_tasks", prediction.unexplained.pinned_tasks},
           {"unexplained_ns", prediction.unexplained.lag.count()},
           {"peers_ns", prediction.unexplained.peers.count()},
+          {"open_ns", open_json(prediction.baseline_open)},
           {"tasks", prediction.tasks},
           {"dependencies",
            {{"measured", count(Provenance::measured)},
@@ -90,6 +95,7 @@ Json predicted_json(const Prediction& prediction) {
   return {
       {"step_time_ns", prediction.predicted.step_time.count()},
       {"steps", nanoseconds(prediction.predicted.each)},
+      {"open_ns", open_json(prediction.predicted_open)},
       {"lower_ns", prediction.lower.count()},
       {"upper_ns", prediction.upper.count()},
       {"interval_source", prediction.interval_source},
@@ -179,6 +185,7 @@ Json to_json(const Prediction& prediction) {
       {"predicted", predicted_json(prediction)},
       {"speedup", prediction.speedup},
       {"steps", steps_json(prediction)},
+      {"trust", to_json(prediction.trust)},
       {"notes", notes_json(prediction.notes)}};
   add_step_facts(prediction.measured, object["measured"]);
   if (!prediction.explained.empty()) object["critical_path"] = explained_json(prediction);

@@ -30,6 +30,7 @@ void write_marked_table(std::ostream& out, std::string_view title, const Table& 
 
 void write_markdown(const Prediction& prediction, std::ostream& out) {
   const VerdictLines lines = verdict(prediction);
+  if (!lines.trust.empty()) out << "**Trust is " << markdown_text(lines.trust) << "**\n\n";
   out << "### " << markdown_text(lines.what) << "\n\n";
   out << "**" << markdown_text(lines.how_much) << "**, " << markdown_text(lines.how_sure) << "\n";
   if (!lines.fits.empty()) out << "\n**Does it fit?** " << markdown_text(lines.fits) << "\n";

@@ -9,6 +9,7 @@ namespace foretrace {
 
 void write_text(const Prediction& prediction, std::ostream& out) {
   const VerdictLines lines = verdict(prediction);
+  if (!lines.trust.empty()) write_headed(out, "Trust", lines.trust);
   write_headed(out, is_what_if(prediction) ? "What if" : "What", lines.what);
   write_headed(out, "How much", lines.how_much);
   write_headed(out, "How sure", lines.how_sure);

@@ -8,9 +8,9 @@
 namespace foretrace {
 
 void write_headed(std::ostream& out, std::string_view heading, std::string_view sentence,
-                  std::size_t column) {
+                  std::size_t column, std::size_t width) {
   out << heading << std::string(column - std::min(column, heading.size()), ' ')
-      << wrapped(sentence, column) << '\n';
+      << wrapped(sentence, column, width) << '\n';
 }
 
 void write_list(std::ostream& out, std::string_view title, const std::vector<std::string>& lines) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "report/table.h"
+#include "report/wrapped.h"
 
 namespace foretrace {
 
@@ -17,7 +18,7 @@ constexpr std::size_t kSentenceColumn = 14;
 
 /// "Bound by      the host: ..."
 void write_headed(std::ostream& out, std::string_view heading, std::string_view sentence,
-                  std::size_t column = kSentenceColumn);
+                  std::size_t column = kSentenceColumn, std::size_t width = kLineWidth);
 
 /// An empty line, the title, and each line behind a dash.
 void write_list(std::ostream& out, std::string_view title, const std::vector<std::string>& lines);

@@ -174,6 +174,7 @@ bool asks_memory(const Prediction& prediction) {
 
 VerdictLines verdict(const Prediction& prediction) {
   VerdictLines verdict;
+  verdict.trust = trust_warning(prediction.trust);
   verdict.fits = fits(prediction);
   verdict.what = is_what_if(prediction) ? applied(prediction) : "the job as it was recorded";
   verdict.how_much = how_much(prediction);
@@ -182,6 +183,8 @@ VerdictLines verdict(const Prediction& prediction) {
     return verdict;
   }
   verdict.how_sure = span(prediction);
+  if (prediction.trust.reason("edit") != nullptr)
+    verdict.how_sure += ", as far as the edit is what the change does";
   const std::string error = to_fixed(100 * prediction.replay_error, 3) + " %";
   verdict.how_sure += prediction.replay_error <= kTrustedReplayError
                           ? "; the unmodified replay is " + error + " off"
@@ -201,6 +204,8 @@ std::vector<Ground> grounds(const Prediction& prediction) {
   if (!prediction.has_times) {
     all.push_back({"history", counted(static_cast<std::int64_t>(prediction.tasks), "event") +
                                   " of the allocator, in their order"});
+    if (const std::string doubts = trust_sentence(prediction.trust); !doubts.empty())
+      all.push_back({"trust", std::string(to_string(prediction.trust.grade())) + ": " + doubts});
     return all;
   }
   all.push_back(
@@ -221,6 +226,9 @@ std::vector<Ground> grounds(const Prediction& prediction) {
   all.push_back(
       {"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
                            count(Provenance::inferred) + ", " + count(Provenance::assumed)});
+  if (const std::string doubts = trust_sentence(prediction.trust); !doubts.empty()) {
+    all.push_back({"trust", std::string(to_string(prediction.trust.grade())) + ": " + doubts});
+  }
   all.push_back(
       {"interval", "four of five steps are expected inside: " + prediction.interval_source});
   return all;

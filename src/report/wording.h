@@ -33,8 +33,9 @@ struct Share {
 std::array<Share, 6> shares(const Prediction& prediction);
 
 /// The lines every report for people begins with; `fits` is empty where no limit was asked about.
+/// `trust` is empty unless the answer is not to be relied on.
 struct VerdictLines {
-  std::string what, how_much, how_sure, fits;
+  std::string trust, what, how_much, how_sure, fits;
 };
 VerdictLines verdict(const Prediction& prediction);
 

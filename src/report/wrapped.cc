@@ -34,14 +34,14 @@ std::size_t text_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::string wrapped(std::string_view sentence, std::size_t indent) {
+std::string wrapped(std::string_view sentence, std::size_t indent, std::size_t width) {
   const std::string text = shown(sentence);
   std::string lines;
   std::size_t column = indent;
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t end = end_of_piece(text, from);
     const std::string_view piece = std::string_view(text).substr(from, end - from);
-    if (from > 0 && column + 1 + text_width(piece) > kLineWidth) {
+    if (from > 0 && column + 1 + text_width(piece) > width) {
       lines += '\n' + std::string(indent, ' ');
       column = indent;
     } else if (from > 0) {

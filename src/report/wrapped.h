@@ -17,7 +17,7 @@ constexpr std::size_t kLineWidth = 118;
 /// The sentence, which begins at column `indent`, shown() with line ends and indents in place of
 /// some spaces. A number stays with its unit, and a word that is too long for a line has one of its
 /// own.
-std::string wrapped(std::string_view sentence, std::size_t indent);
+std::string wrapped(std::string_view sentence, std::size_t indent, std::size_t width = kLineWidth);
 
 /// Columns a reader sees; a byte that continues a UTF-8 character takes no room.
 std::size_t text_width(std::string_view text);

@@ -165,6 +165,12 @@ Found found_figure(const Prediction& prediction, const Assertion& assertion) {
               did_you_mean(wanted, known));
 }
 
+/// Whether it is about how long a step takes, which is what grades are about.
+bool is_of_time(const Assertion& assertion) {
+  constexpr std::string_view kOfTime[] = {"step_time", "upper", "lower", "speedup"};
+  return std::find(std::begin(kOfTime), std::end(kOfTime), assertion.name) != std::end(kOfTime);
+}
+
 double memory_in(const Prediction& prediction, std::string_view name) {
   if (prediction.predicted_memory.empty()) {
     throw Error(std::string(name) + ": this trace does not record memory");
@@ -271,12 +277,18 @@ std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario,
           " (" + in_words(unit, found.lower) + " to " + in_words(unit, found.upper) + ")";
       if (holds(found.lower) != holds(found.upper)) result.verdict = Verdict::undecided;
     }
+    if (is_of_time(assertion) && prediction.trust.grade() == Grade::poor) {
+      result.verdict = Verdict::undecided;
+      result.found += "; trust is " + trust_warning(prediction.trust);
+    }
     checked.push_back(std::move(result));
   }
   return checked;
 }
 
 void check_assert(const std::string& text) { read_text(text); }
+
+bool is_assert_of_time(const std::string& text) { return is_of_time(read_text(text)); }
 
 bool holds_at_point(const std::string& text, const Prediction& prediction) {
   const Assertion assertion = read_text(text);

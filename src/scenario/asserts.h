@@ -23,6 +23,9 @@ std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario, const Pred
 /// Throws Error if it cannot be read.
 void check_assert(const std::string& text);
 
+/// Whether it is about how long a step takes. Throws Error if it cannot be read.
+bool is_assert_of_time(const std::string& text);
+
 /// Whether the most likely value satisfies it, however wide the interval. Throws Error if what it
 /// is about is not known.
 bool holds_at_point(const std::string& text, const Prediction& prediction);

@@ -18,6 +18,9 @@ struct Baseline {
   /// Without it predictions cost much less, and what steps vary by is scaled from the recording.
   std::optional<StepVariation> variation = {};
   std::vector<KnownOutcome> own = {};  ///< The user's ledger; may be set.
+  /// Whether each prediction is graded by what its own replay leaves open. Without it none has a
+  /// grade, and many small ones cost half.
+  bool weighs_changes = true;
 };
 
 Baseline baseline_of(const Inference& inference);

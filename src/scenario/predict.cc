@@ -24,6 +24,7 @@
 #include "scenario/lane_work.h"
 #include "scenario/memory_peaks.h"
 #include "scenario/prediction_html.h"
+#include "scenario/trust.h"
 
 namespace foretrace {
 namespace {
@@ -76,6 +77,7 @@ void describe_baseline(const Inference& inference, const Timeline& replayed,
   const Nanoseconds measured = prediction.measured.step_time;
   if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
   prediction.replay_error = std::abs(ratio(prediction.baseline.step_time - measured, measured));
+  prediction.baseline_open = open_step_time(inference, graph, prediction.baseline.step_time);
   if (prediction.replay_error > 0.01) {
     prediction.notes.add(
         Severity::warning,
@@ -111,6 +113,14 @@ void set_interval(const Inference& inference, const Graph& changed, const StepVa
   set_memory_interval(prediction);
 }
 
+/// The grade, of a prediction with everything else filled in.
+void judge(const Inference& inference, const Graph& changed, std::span<const KnownOutcome> own,
+           Prediction& prediction) {
+  if (!prediction.steps.empty())
+    prediction.predicted_open = open_step_time(inference, changed, prediction.predicted.step_time);
+  prediction.trust = trust_of(prediction, own);
+}
+
 /// By replays, where the trace has times.
 void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer) {
   Prediction& prediction = answer.prediction;
@@ -118,6 +128,7 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> own,
   std::optional<StepVariation> variation;
   if (prediction.has_times) variation = variation_of(inference);
   set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction);
+  judge(inference, changed, own, prediction);
 }
 
 /// Someone who asked whether it fits wants to be told so before anything else.
@@ -162,6 +173,7 @@ Answer what_if(const Inference& inference, Prediction prediction, const Scenario
 Answer as_recorded(const Inference& inference, Timeline replayed, Prediction prediction,
                    const Scenario& scenario, const PredictOptions& options) {
   prediction.predicted = prediction.baseline;
+  prediction.predicted_open = prediction.baseline_open;
   prediction.predicted_breakdown = prediction.baseline_breakdown;
   prediction.predicted_memory = memory_peaks(inference.graph, replayed, allocator_of(scenario));
   note_refusals(prediction);
@@ -262,6 +274,15 @@ struct Fullest {
   }
 };
 
+TrustReason ranks_alone(std::size_t count) {
+  return {.name = "ranks",
+          .grade = Grade::fair,
+          .text = "each of " + std::to_string(count) +
+                  " ranks was predicted alone: none waits for another's change",
+          .value = static_cast<double>(count),
+          .limit = 1};
+}
+
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
 Answer slowest(const std::vector<Trace>& traces, const std::string& path, const Scenario& scenario,
@@ -300,6 +321,7 @@ Answer slowest(const std::vector<Trace>& traces, const std::string& path, const 
   fullest.take(worst.prediction);
   set_memory_interval(worst.prediction);
   if (traces.size() > 1) {
+    if (edits(scenario)) worst.prediction.trust.reasons.push_back(ranks_alone(traces.size()));
     add_warnings(traces, worst_index, worst.prediction.notes);
     worst.prediction.notes.add(
         Severity::info,
@@ -334,8 +356,16 @@ void write_timeline(const Answer& answer, const std::string& path) {
   exporter->write(import_trace(file.path()), path);
 }
 
+void refuse_poor(const Trust& trust) {
+  if (trust.grade() == Grade::poor)
+    throw TraceError("refused because of --strict: trust is " + trust_warning(trust));
+}
+
 void finish(const Answer& answer, const PredictOptions& options) {
-  if (options.strict) refuse_warnings(answer.prediction.notes);
+  if (options.strict) {
+    refuse_warnings(answer.prediction.notes);
+    refuse_poor(answer.prediction.trust);
+  }
   if (!options.perfetto_path.empty()) write_timeline(answer, options.perfetto_path);
   if (!options.html_path.empty()) {
     const bool is_what_if = !answer.prediction.steps.empty();
@@ -384,8 +414,9 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
       edited ? what_if(inference, std::move(prediction), scenario, {})
              : as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {});
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
-  set_interval(inference, edited ? answer.graph : inference.graph, variation, baseline.own,
-               answer.prediction);
+  const Graph& changed = edited ? answer.graph : inference.graph;
+  set_interval(inference, changed, variation, baseline.own, answer.prediction);
+  if (baseline.weighs_changes) judge(inference, changed, baseline.own, answer.prediction);
   return std::move(answer.prediction);
 }
 

@@ -61,6 +61,7 @@ class Varied {
     // Neither the limit nor the other settings of the allocator change time or what is allocated.
     if (!setting_.is_of_memory()) mark_front();
     if (!until_.empty()) find_answer();
+    judge();
     return std::move(curve_);
   }
 
@@ -87,6 +88,7 @@ class Varied {
     try {
       const Prediction prediction = slowest(scenario);
       point.step_time = prediction.predicted.step_time;
+      point.trust = prediction.trust;
       point.peak_allocated = greatest_allocated(prediction.predicted_memory);
       point.peak_reserved = greatest_reserved(prediction.predicted_memory);
       for (const MemoryPeak& peak : prediction.predicted_memory)
@@ -171,6 +173,18 @@ class Varied {
             return no_worse && better;
           });
     }
+  }
+
+  /// A time that is not to be relied on decides nothing.
+  void judge() {
+    for (const CurvePoint& point : curve_.points) {
+      if (!point.refused.empty()) continue;
+      const bool first = curve_.trust.reasons.empty();
+      if (first || point.trust.grade() > curve_.trust.grade()) curve_.trust = point.trust;
+    }
+    if (until_.empty() || !is_assert_of_time(until_) || curve_.trust.grade() != Grade::poor) return;
+    curve_.answer.reset();
+    curve_.answer_text = "is undecided, as trust is poor";
   }
 
   void find_answer() {

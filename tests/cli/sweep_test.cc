@@ -264,7 +264,7 @@ TEST(SweepLine, OfAnotherKindIsNoAnswer) {
   };
   const auto jsonl = [](const std::string& value, const std::string& time) {
     return R"({"point":0,"settings":{"variant":)" + value + R"(,"scale.factor":1},)" + time +
-           R"("speedup":1.0})";
+           R"("speedup":1.0,"trust":"good"})";
   };
   EXPECT_FALSE(is_refused(jsonl("1", R"("step_time_ns":5,)"), SweepForm::jsonl));
   for (const char* time : {"", R"("step_time_ns":-5,)", R"("step_time_ns":1e300,)",
@@ -273,9 +273,11 @@ TEST(SweepLine, OfAnotherKindIsNoAnswer) {
   }
   const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
   EXPECT_TRUE(is_refused(jsonl(deep, R"("step_time_ns":5,)"), SweepForm::jsonl));
-  EXPECT_FALSE(is_refused("0,a,1,5,1.5,,,,,x=2,", SweepForm::csv));
-  for (const char* row : {"0,a,1,5,nan,,,,,,", "0,a,1,5,inf,,,,,,", "0,a,1,-5,1.5,,,,,,",
-                          "0,a,1,5,1.5,,,,,x=y,", "0,a,1,5,1.5,,,,,x=,", "0,a,1,5,1.5,-1,,,,,"}) {
+  EXPECT_FALSE(is_refused("0,a,1,5,1.5,,,,good,,x=2,", SweepForm::csv));
+  for (const char* row :
+       {"0,a,1,5,nan,,,,good,,,", "0,a,1,5,inf,,,,good,,,", "0,a,1,-5,1.5,,,,good,,,",
+        "0,a,1,5,1.5,,,,good,,x=y,", "0,a,1,5,1.5,,,,good,,x=,", "0,a,1,5,1.5,-1,,,good,,,",
+        "0,a,1,5,1.5,,,,best,,x=2,"}) {
     EXPECT_TRUE(is_refused(row, SweepForm::csv)) << row;
   }
 }

@@ -10,6 +10,7 @@
 
 #include "foretrace/error.h"
 #include "scenario/advise/joint_advice.h"
+#include "scenario/advise/straggler.h"
 #include "scenario/check/step_cost.h"
 #include "scenario/recorded.h"
 #include "support/corpus.h"
@@ -154,9 +155,134 @@ TEST(Advise, APauseIsNoLaunching) {
   const Advice advice = advise(recorded_as(text + cpu + "\n" + gpu + "\n" + waits), question);
   const Suggestion* graphs = named(advice, "cuda_graphs");
   ASSERT_NE(graphs, nullptr);
-  EXPECT_EQ(graphs->confidence.word, "low");
-  EXPECT_EQ(graphs->confidence.reason,
-            "most of it is one piece of host work, \"sleep\" of 9 ms, which may well stay");
+  EXPECT_FALSE(graphs->recommended);
+  EXPECT_TRUE(graphs->why_not.starts_with("would bring more than launching in no time at all"))
+      << graphs->why_not;
+  ASSERT_EQ(advice.first.size(), 1U);
+  EXPECT_TRUE(advice.first[0].starts_with("\"sleep\", 9 ms of host work a step in long pieces"))
+      << advice.first[0];
+}
+
+/// Steps of ten launches, in each of which `inserted` happens; see APauseIsNoLaunching.
+Inference launching_steps(const std::string& on_cpu, const std::string& on_gpu,
+                          const std::string& dependencies) {
+  const auto numbered = [](std::string part, int step) {
+    for (std::size_t at; (at = part.find('#')) != part.npos;)
+      part.replace(at, 1, std::to_string(step));
+    return part;
+  };
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int step = 0; step < 6; ++step) {
+    const std::string in = " {step=" + std::to_string(step) + "}";
+    text += "@step ProfilerStep" + std::to_string(step) + "\n";
+    for (int i = 0; i < 10; ++i) {
+      const std::string number = std::to_string(10 * step + i);
+      cpu += (number == "0" ? "" : ", ") + std::string("op:host 200") + in;
+      cpu += ", l" + number + "=go:launch 50" + in;
+      gpu += (number == "0" ? "" : ", ") + std::string("k") + number + "=gemm 10" + in;
+      waits += "l" + number + " -> k" + number + " [measured launch]\n";
+    }
+    if (!on_cpu.empty()) cpu += ", " + numbered(on_cpu, step) + in;
+    if (!on_gpu.empty()) gpu += ", " + numbered(on_gpu, step) + in;
+    waits += numbered(dependencies, step);
+  }
+  return recorded_as(text + cpu + "\n" + gpu + "\n" + waits);
+}
+
+const Suggestion& graphs_for(const Advice& advice) { return *named(advice, "cuda_graphs"); }
+
+AdviceQuestion only(const std::string& transform) {
+  AdviceQuestion question;
+  question.only = {transform};
+  return question;
+}
+
+TEST(Advise, GraphsAreAdvisedWhereStepsAreAlike) {
+  const Advice advice = advise(launching_steps("", "", ""), only("cuda_graphs"));
+  EXPECT_TRUE(graphs_for(advice).recommended) << graphs_for(advice).why_not;
+}
+
+TEST(Advise, NoGraphHoldsSizesThatTheDataDecides) {
+  const Advice advice =
+      advise(launching_steps("\"aten::nonzero\":host 20", "", ""), only("cuda_graphs"));
+  EXPECT_FALSE(graphs_for(advice).recommended);
+  EXPECT_EQ(graphs_for(advice).why_not,
+            "no graph can hold what follows aten::nonzero: its result has another size in each "
+            "step");
+}
+
+TEST(Advise, NoGraphGoesOnBeyondACollectiveThatTheHostWaitsFor) {
+  const Advice advice = advise(launching_steps("s#=wait:sync 1", "c#=reduce:collective 5",
+                                               "c# -> s# [measured \"stream sync\"]\n"),
+                               only("cuda_graphs"));
+  EXPECT_EQ(graphs_for(advice).why_not,
+            "the host waits for collectives, and no graph goes on beyond that");
+}
+
+TEST(Advise, StepsThatLaunchGraphsAreNotCapturedAgain) {
+  const Advice advice =
+      advise(launching_steps("cudaGraphLaunch:launch 5", "", ""), only("cuda_graphs"));
+  EXPECT_EQ(graphs_for(advice).why_not, "the steps capture or launch CUDA graphs already");
+}
+
+TEST(Advise, DriverCallsThatAllocateAreNamedFirst) {
+  const Advice advice = advise(launching_steps("hipMalloc:host 900", "", ""), only("amp"));
+  ASSERT_EQ(advice.first.size(), 1U);
+  EXPECT_TRUE(advice.first[0].starts_with("1 driver call a step such as hipMalloc"))
+      << advice.first[0];
+}
+
+/// Ranks that work for so long in each step and then reduce, where the first come wait for the
+/// last.
+Inference rank_of(int work, int wait) {
+  std::string text, gpu = "gpu: ";
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i), step = " {step=" + number + "}";
+    text += "@step ProfilerStep" + number + "\n";
+    gpu += (i == 0 ? "" : ", ") + std::string("k") + number + "=gemm " + std::to_string(work) +
+           step + ", c" + number + "=reduce:collective " + std::to_string(10 + wait) + step;
+  }
+  Inference inference = recorded_as(text + gpu + "\n");
+  for (std::uint32_t i = 1; wait > 0 && i < inference.graph.task_count(); i += 2)
+    inference.open.push_back(
+        {.task = TaskId{i}, .time = Nanoseconds(1000 * wait), .of_peers = true});
+  return inference;
+}
+
+RankChoice choice_among(int work_of_second, int wait_for_it) {
+  std::vector<Inference> ranks;
+  ranks.push_back(rank_of(100, wait_for_it));
+  ranks.push_back(rank_of(work_of_second, 0));
+  ranks.push_back(rank_of(101, wait_for_it));
+  std::vector<Trace> traces(3);
+  for (std::int32_t i = 0; i < 3; ++i) traces[static_cast<std::size_t>(i)].rank = i;
+  Notes notes;
+  return rank_to_advise(ranks, traces, notes);
+}
+
+TEST(Straggler, IsTheRankThatTheOthersWaitFor) {
+  const RankChoice choice = choice_among(400, 300);
+  EXPECT_EQ(choice.rank, 1U);
+  EXPECT_EQ(choice.straggler,
+            "rank 1 is the straggler: it works 410 us a step; the others work 111 us and wait "
+            "300 us for it");
+}
+
+TEST(Straggler, IsNoneAmongRanksThatAreAlike) {
+  const RankChoice choice = choice_among(100, 0);
+  EXPECT_EQ(choice.rank, 2U);
+  EXPECT_EQ(choice.straggler, "");
+}
+
+// A recording of which nobody knows what the step waits for has no headline.
+TEST(Advise, SaysNothingWhereOtherRanksDecide) {
+  const Advice advice = advise(rank_of(100, 300), {});
+  EXPECT_EQ(advice.trust.grade(), Grade::poor);
+  EXPECT_FALSE(advice.joint.has_value());
+  for (const Suggestion& one : advice.suggestions) EXPECT_FALSE(one.recommended) << one.use;
+  std::ostringstream out;
+  write_advice_text(advice, out);
+  EXPECT_EQ(out.str().rfind("Trust         poor: ", 0), 0U) << out.str();
 }
 
 TEST(Advise, HowFastLoadingHasToBe) {
@@ -236,6 +362,10 @@ TEST(Advise, SamplesAreAnsweredTheSameEveryTime) {
     write_advice_text(advise(path, {}), second);
     EXPECT_EQ(first.str(), second.str());
     EXPECT_EQ(first.str().rfind("Bound by", 0), 0U);
+    std::istringstream lines(first.str());
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(line.size(), 100U) << line;
+    EXPECT_LE(count, 24U);
   }
 }
 

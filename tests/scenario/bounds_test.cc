@@ -49,7 +49,7 @@ constexpr auto kLaunchBound = R"(
 
 TEST(Ladder, OfAJobThatLaunches) {
   EXPECT_EQ(ladder(kLaunchBound), R"(
-launches 14 us, kernels
+launches 10 us, kernels
 host 10 us, kernels
 overlap 20 us, host work
 all 10 us, kernels
@@ -67,7 +67,7 @@ TEST(Ladder, OfAHostThatWaits) {
     A -> s [measured "device sync"]
 )"),
             R"(
-launches 21 us, kernels
+launches 20 us, kernels
 host 20 us, kernels
 syncs 22 us, kernels
 overlap 20 us, kernels

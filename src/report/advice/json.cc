@@ -54,6 +54,7 @@ Json suggestion_json(const Suggestion& one) {
                  {"confidence", {{"word", one.confidence.word}, {"reason", one.confidence.reason}}},
                  {"critical_path", path_json(one.path)},
                  {"bound_by", key_of(one.path.largest())},
+                 {"trust", to_json(one.trust)},
                  {"assumptions", one.assumptions}};
   object["local"] = one.local.lane.empty() ? Json(nullptr)
                                            : Json{{"lane", one.local.lane},
@@ -156,6 +157,8 @@ Json to_json(const Advice& advice) {
       {"joint", joint_json(advice)},
       {"not_applicable", not_tried_json(advice.not_applicable)},
       {"not_tried", not_tried_json(advice.no_advice)},
+      {"first", advice.first},
+      {"trust", to_json(advice.trust)},
       {"notes", notes_json(advice.notes)}};
   if (!advice.ladder.empty()) {
     object["verdict"]["would_help"] = verdict.help;

@@ -11,12 +11,24 @@
 namespace foretrace {
 namespace {
 
+/// What fits every window; all else is asked for.
+constexpr std::size_t kScreenWidth = 100;
+constexpr std::size_t kMostFirst = 2;
+
+void write_head(std::ostream& out, std::string_view heading, const std::string& sentence) {
+  write_headed(out, heading, sentence, kSentenceColumn, kScreenWidth);
+}
+
 void write_heads(const Advice& advice, std::ostream& out) {
   const AdviceVerdict verdict = advice_verdict(advice);
-  write_headed(out, "Bound by", verdict.bound);
+  if (const std::string warning = trust_warning(advice.trust); !warning.empty())
+    write_head(out, "Trust", warning);
+  write_head(out, "Bound by", verdict.bound);
+  for (std::size_t i = 0; i < advice.first.size() && i < kMostFirst; ++i)
+    write_head(out, i == 0 ? "First" : "", advice.first[i]);
   if (advice.ladder.empty()) return;
-  write_headed(out, "Would help", verdict.help);
-  write_headed(out, "At best", verdict.best);
+  write_head(out, "Would help", verdict.help);
+  write_head(out, "At best", verdict.best);
 }
 
 std::string now_sentence(const Advice& advice) {
@@ -71,6 +83,40 @@ void write_joint(const Advice& advice, std::ostream& out) {
   write_titled(out, "", pair_table(advice));
 }
 
+void write_answers(const Advice& advice, std::ostream& out) {
+  write_heads(advice, out);
+  write_head(out, "Now", now_sentence(advice));
+  if (advice.target) write_head(out, "Target", target_sentence(advice));
+  if (advice.curve) {
+    out << '\n';
+    write_curve_text(*advice.curve, out);
+  }
+}
+
+/// What the table of ceilings says, in one line.
+void write_ceilings(const Advice& advice, std::ostream& out) {
+  std::string text;
+  for (const Rung& rung : advice.ladder) {
+    if (rung.there && rung.name != "all" && rung.name != "overlap")
+      text += (text.empty() ? "" : ", ") + rung.title + " " +
+              change_text(advice.step_time, rung.step_time);
+  }
+  if (text.empty()) return;
+  out << '\n';
+  write_head(out, "At most", "if it took no time: " + text);
+}
+
+/// The suggestions that are recommended for time, as narrow as that goes.
+Table short_table(const Advice& advice) {
+  Table table{.heading = {"", "step", "change", "between", "sure"}, .rows = {}, .left = {0, 4}};
+  for (const Suggestion* one : recommended(advice, "time")) {
+    table.rows.push_back(
+        {one->use, to_text(one->step_time), change_text(advice.step_time, one->step_time),
+         to_text(one->lower) + " to " + to_text(one->upper), one->confidence.word});
+  }
+  return table;
+}
+
 std::vector<std::string> note_lines(const Advice& advice) {
   std::vector<std::string> lines;
   for (const Note& note : advice.notes.all()) lines.push_back(note_text(note));
@@ -80,13 +126,21 @@ std::vector<std::string> note_lines(const Advice& advice) {
 }  // namespace
 
 void write_advice_text(const Advice& advice, std::ostream& out) {
-  write_heads(advice, out);
-  write_headed(out, "Now", now_sentence(advice));
-  if (advice.target) write_headed(out, "Target", target_sentence(advice));
-  if (advice.curve) {
-    out << '\n';
-    write_curve_text(*advice.curve, out);
+  write_answers(advice, out);
+  if (!advice.ladder.empty()) {
+    const Table table = short_table(advice);
+    write_titled(out, "Worth doing, each alone", table);
+    write_ceilings(advice, out);
+    out << "\nMore with --all: ceilings, what each does to the path, and what is not advised, and "
+           "why\n";
+    return;
   }
+  write_titled(out, "How much faster is fast enough", speed_table(advice));
+  write_list(out, "Notes", note_lines(advice));
+}
+
+void write_whole_advice_text(const Advice& advice, std::ostream& out) {
+  write_answers(advice, out);
   write_titled(out, "At most: what would be won if something took no time", ladder_table(advice));
   write_suggestions(advice, out);
   write_joint(advice, out);
@@ -115,6 +169,10 @@ void write_advice_markdown(const Advice& advice, std::ostream& out) {
     for (const std::string& line : all) out << "* " << markdown_text(line) << '\n';
   };
   const AdviceVerdict verdict = advice_verdict(advice);
+  if (const std::string warning = trust_warning(advice.trust); !warning.empty())
+    out << "**Trust is " << markdown_text(warning) << "**\n\n";
+  for (const std::string& first : advice.first)
+    out << "**First:** " << markdown_text(first) << "\n\n";
   out << "**Bound by " << markdown_text(verdict.bound) << "**\n\n";
   if (!advice.ladder.empty()) {
     out << "**Would help:** " << markdown_text(verdict.help) << "\n\n**At best:** "

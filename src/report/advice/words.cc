@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "report/advice/bound.h"
 #include "report/wording.h"
 
 namespace foretrace {
@@ -32,42 +33,6 @@ std::string times_as_fast(Nanoseconds before, Nanoseconds after) {
   return after <= 0ns ? "" : times_text(share_of(before, after)) + " as fast";
 }
 
-double host_share(const PathShares& path) {
-  return path.share(PathPart::host) + path.share(PathPart::launches);
-}
-
-/// What would be won without a part that is a rung of the ladder: less than its share where other
-/// work, that now goes on meanwhile, takes its place.
-std::string without_text(const Advice& advice, std::string_view part) {
-  for (const Rung& rung : advice.ladder) {
-    if (rung.title == part && rung.there)
-      return " (" + change_from(advice, rung.step_time) + " without it)";
-  }
-  return {};
-}
-
-std::string bound_sentence(const Advice& advice) {
-  const PathShares& path = advice.path;
-  const PathPart part = path.largest();
-  const bool host = part == PathPart::host || part == PathPart::launches;
-  std::string text;
-  if (host)
-    text = "the host: its work and launches are " + whole_percent(host_share(path));
-  else if (part == PathPart::kernels)
-    text = "the device: kernels are " + whole_percent(path.share(part));
-  else
-    text = std::string(to_string(part)) + ": " + whole_percent(path.share(part));
-  text += " of what a step waits for" + (host ? "" : without_text(advice, to_string(part)));
-  const double busy = share_of(advice.breakdown.compute, advice.step_time);
-  text += "; kernels run " + whole_percent(busy) + " of the time";
-  if (path.host_waits >= 0.5 && host_share(path) >= 0.1) {
-    text += ", and the host waits for the device " +
-            to_fixed(path.host_waits, path.host_waits < 10 ? 1 : 0) +
-            (advice.has_steps ? " times a step" : " times");
-  }
-  return text;
-}
-
 const Suggestion* best_for_time(const Advice& advice) {
   for (const Suggestion& one : advice.suggestions) {
     if (one.recommended && one.goal == "time") return &one;
@@ -89,6 +54,8 @@ std::string joint_text(const Advice& advice) {
 }
 
 std::string help_sentence(const Advice& advice) {
+  if (advice.trust.grade() == Grade::poor)
+    return "not said: what a change would bring hangs on what this recording does not explain";
   const Suggestion* best = best_for_time(advice);
   if (best == nullptr) {
     return "nothing that was tried: no transform brings more than " +

@@ -79,6 +79,7 @@ Json to_json(const CheckReport& report) {
                  {"scenario", report.scenario},
                  {"standing", to_string(report.standing)},
                  {"headline", check_headline(report)},
+                 {"trust", to_json(report.trust)},
                  {"structure_only", report.structure_only},
                  {"same_structure", report.same_structure},
                  {"notes", notes_json(report.notes)},

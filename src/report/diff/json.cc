@@ -81,6 +81,7 @@ nlohmann::json diff_json(const Diff& diff) {
             {"causes", Json::array()},
             {"critical_path", Json::array()},
             {"peak", Json::array()},
+            {"trust", to_json(diff.trust)},
             {"notes", notes_json(diff.notes)}};
   for (const DiffCause& cause : diff.causes) json["causes"].push_back(diff_cause_json(cause));
   for (const PathShare& share : diff.path) {

@@ -38,6 +38,8 @@ std::string rank_text(const DiffReport& report, const Diff& diff) {
 
 void write_diff_text(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
+  if (const std::string warning = trust_warning(diff.trust); !warning.empty())
+    out << "Trust     " << wrapped(warning, 10) << '\n';
   out << "What      " << wrapped(rank_text(report, diff) + diff_verdict(diff), 10) << '\n';
   if (diff.has_times) out << "Step      " << step_change(diff) << '\n';
   if (diff.has_times) {
@@ -56,6 +58,8 @@ void write_diff_text(const DiffReport& report, std::ostream& out) {
 
 void write_diff_markdown(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
+  if (const std::string warning = trust_warning(diff.trust); !warning.empty())
+    out << "**Trust is " << markdown_text(warning) << "**\n\n";
   out << "**" << markdown_text(rank_text(report, diff) + diff_verdict(diff)) << "**\n\n";
   if (diff.has_times) out << "Step time " << step_change(diff) << ". ";
   if (diff.has_times)

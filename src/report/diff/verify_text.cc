@@ -119,6 +119,7 @@ nlohmann::json to_json(const Verification& result) {
             {"repeated_step_time_ns", nullptr},
             {"residual", nullptr},
             {"ledger", nullptr},
+            {"trust", to_json(result.trust)},
             {"notes", notes_json(result.notes)}};
   json["predicted"]["lower_ns"] = result.lower.count();
   json["predicted"]["upper_ns"] = result.upper.count();
@@ -131,6 +132,8 @@ nlohmann::json to_json(const Verification& result) {
 }
 
 void write_verification_text(const Verification& result, std::ostream& out) {
+  if (const std::string warning = trust_warning(result.trust); !warning.empty())
+    out << "Trust       " << wrapped("in what was measured is " + warning, 12) << '\n';
   out << "What        " << wrapped(verified_uses(result), 12) << '\n';
   out << "Verdict     " << wrapped(verify_verdict(result), 12) << '\n';
   if (result.residual)
@@ -147,6 +150,8 @@ void write_verification_text(const Verification& result, std::ostream& out) {
 }
 
 void write_verification_markdown(const Verification& result, std::ostream& out) {
+  if (const std::string warning = trust_warning(result.trust); !warning.empty())
+    out << "**Trust in what was measured is " << markdown_text(warning) << "**\n\n";
   out << "**" << markdown_text(verified_uses(result) + ": " + verify_verdict(result)) << "**\n";
   for (const Table& table : verify_tables(result)) {
     out << '\n';

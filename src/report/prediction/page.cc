@@ -73,8 +73,11 @@ nlohmann::json memory_json(const PredictionPage& page) {
 
 std::string lead_html(const PredictionPage& page) {
   const VerdictLines lines = verdict(page.prediction);
-  std::string html = "<p class=\"verdict\">" + html_text(lines.how_much) + "</p>\n<p>" +
-                     html_text(lines.how_sure) + "</p>\n";
+  std::string html;
+  if (!lines.trust.empty())
+    html += "<p class=\"verdict\">Trust is " + html_text(lines.trust) + "</p>\n";
+  html += "<p class=\"verdict\">" + html_text(lines.how_much) + "</p>\n<p>" +
+          html_text(lines.how_sure) + "</p>\n";
   if (!lines.fits.empty()) html += "<p>Does it fit? " + html_text(lines.fits) + "</p>\n";
   if (!page.prediction.inputs.empty()) {
     const std::size_t others = page.prediction.inputs.size() - 1;

@@ -75,6 +75,7 @@ std::string jsonl_line(const SweepHeader& header, const SweepPoint& point) {
   }
   line["step_time_ns"] = point.step_time.count();
   line["speedup"] = point.speedup;
+  line["trust"] = to_string(point.trust);
   add_time(line, "lower_ns", point.lower);
   add_time(line, "upper_ns", point.upper);
   add_size(line, "peak_allocated_bytes", point.peak_allocated);
@@ -100,6 +101,7 @@ std::vector<std::string> csv_columns(const SweepHeader& header) {
   columns.insert(columns.end(), std::begin(kPointColumns), std::end(kPointColumns));
   if (header.intervals) columns.insert(columns.end(), {"lower_ns", "upper_ns"});
   columns.insert(columns.end(), {"peak_allocated_bytes", "peak_reserved_bytes", "fits"});
+  columns.emplace_back("trust");
   for (const std::string& text : header.asserts) columns.push_back("assert " + text);
   columns.insert(columns.end(), {"figures", "refused"});
   return columns;
@@ -127,6 +129,7 @@ std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
   if (header.intervals) cells.insert(cells.end(), {time(point.lower), time(point.upper)});
   cells.insert(cells.end(), {size(point.peak_allocated), size(point.peak_reserved)});
   cells.emplace_back(!point.fits ? "" : *point.fits ? "true" : "false");
+  cells.emplace_back(known ? to_string(point.trust) : "");
   for (std::size_t i = 0; i < header.asserts.size(); ++i)
     cells.push_back(i < point.verdicts.size() ? point.verdicts[i] : "");
   std::string figures;
@@ -143,6 +146,13 @@ std::int64_t amount_of(std::int64_t number) {
   if (number < 0 || number > kMost)
     throw Error("must be from 0 to 10^18, got " + std::to_string(number));
   return number;
+}
+
+Grade read_grade(std::string_view word) {
+  for (const Grade grade : {Grade::good, Grade::fair, Grade::poor}) {
+    if (word == to_string(grade)) return grade;
+  }
+  throw Error("trust: must be good, fair or poor, got \"" + std::string(word) + "\"");
 }
 
 SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
@@ -169,6 +179,7 @@ SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
   if (const auto size = number("peak_allocated_bytes")) point.peak_allocated = Bytes{*size};
   if (const auto size = number("peak_reserved_bytes")) point.peak_reserved = Bytes{*size};
   if (line.contains("fits")) point.fits = line["fits"].get<bool>();
+  point.trust = read_grade(line.at("trust").get<std::string>());
   if (line.contains("figures")) {
     for (const auto& [name, value] : line["figures"].items())
       point.figures.push_back({name, one_line_of(value)});
@@ -255,6 +266,7 @@ SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
   if (const auto size = number()) point.peak_allocated = Bytes{*size};
   if (const auto size = number()) point.peak_reserved = Bytes{*size};
   if (const std::string& fits = cells[at++]; !fits.empty()) point.fits = fits == "true";
+  point.trust = read_grade(cells[at++]);
   for (std::size_t i = 0; i < header.asserts.size(); ++i) point.verdicts.push_back(cells[at++]);
   point.figures = read_figures(cells[at++]);
   return point;
@@ -292,6 +304,7 @@ std::string sweep_header_line(const SweepHeader& header) {
   add_size(baseline, "peak_allocated_bytes", header.baseline_allocated);
   add_size(baseline, "peak_reserved_bytes", header.baseline_reserved);
   line["baseline"] = baseline;
+  line["trust"] = Ordered::parse(to_json(header.trust).dump());
   line["inputs"] = Ordered::array();
   for (const InputFile& input : header.inputs)
     line["inputs"].push_back(

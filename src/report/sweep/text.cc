@@ -116,6 +116,8 @@ struct SweepStyle {
 
 void write_sections(const SweepReport& report, const SweepStyle& style, std::ostream& out) {
   const SweepSummary summary = summarize(report);
+  if (const std::string warning = trust_warning(report.header.trust); !warning.empty())
+    out << style.line("Trust is " + warning) << "\n\n";
   out << counts_line(report, summary) << "\n\n" << style.line(best_line(report, summary)) << '\n';
   if (!summary.effects.empty()) {
     out << '\n'

@@ -13,8 +13,11 @@
 #include "scenario/advise/advised_job.h"
 #include "scenario/advise/bounds.h"
 #include "scenario/advise/joint_advice.h"
+#include "scenario/advise/lever.h"
+#include "scenario/advise/straggler.h"
 #include "scenario/advise/suggestions.h"
 #include "scenario/advise/target.h"
+#include "scenario/check/step_cost.h"
 #include "scenario/inputs.h"
 #include "scenario/interval/ledger.h"
 
@@ -67,7 +70,8 @@ Inference moved(const Inference& inference, const std::string& machine, Notes& n
   Inference other{.graph = inference.graph.clone(),
                   .recorded = {},
                   .notes = inference.notes,
-                  .assumptions = inference.assumptions};
+                  .assumptions = inference.assumptions,
+                  .open = inference.open};
   Scenario scenario;
   scenario.machine = machine;
   const Applied applied = apply(scenario, other.graph);
@@ -92,6 +96,7 @@ void describe(const AdvisedJob& job, Advice& advice) {
   advice.spread = job.spread;
   advice.breakdown = now.baseline_breakdown;
   advice.path = job.path;
+  advice.trust = job.trust;
   advice.allocated = greatest_allocated(now.baseline_memory);
   advice.reserved = greatest_reserved(now.baseline_memory);
   for (const std::string& name : job.inference.graph.device_names()) {
@@ -99,6 +104,69 @@ void describe(const AdvisedJob& job, Advice& advice) {
     if (device != nullptr) advice.memory = device->memory;
   }
   advice.notes.merge(now.notes);
+}
+
+/// "41 calls of cudaMalloc"
+std::string allocation_calls(const Graph& graph) {
+  const MeasuredSteps steps = measured_steps(graph);
+  std::int64_t calls = 0;
+  std::string_view name;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (runs_on_device(graph.task(id).kind) || !steps.has(graph.task(id))) continue;
+    if (!is_driver_allocation(graph.name(id))) continue;
+    if (name.empty()) name = graph.name(id);
+    ++calls;
+  }
+  const std::int64_t a_step = (calls + steps.count - 1) / steps.count;
+  return std::to_string(a_step) + (a_step == 1 ? " driver call" : " driver calls") +
+         " a step such as " + std::string(name);
+}
+
+/// Whether what would help most is about loading.
+bool advises_loading(const Advice& advice) {
+  const auto best =
+      std::find_if(advice.suggestions.begin(), advice.suggestions.end(),
+                   [](const Suggestion& one) { return one.recommended && one.goal == "time"; });
+  return best != advice.suggestions.end() && best->use.starts_with("loader");
+}
+
+/// Host work that is no launching is named from this share of a step on.
+constexpr double kMuchOfAStep = 0.1;
+
+/// What comes before any compiler: a program that asks the driver for memory in each step, or waits
+/// for data.
+void add_causes(const AdvisedJob& job, Advice& advice) {
+  const auto without = [&](Nanoseconds gain) {
+    return " (" +
+           to_percent(-static_cast<double>(gain.count()) /
+                      static_cast<double>(advice.step_time.count())) +
+           " without)";
+  };
+  std::vector<std::pair<Nanoseconds, std::string>> causes;
+  for (const Rung& rung : advice.ladder) {
+    const Nanoseconds gain = advice.step_time - rung.step_time;
+    if (!rung.there || !job.matters(gain)) continue;
+    if (rung.name == "allocations")
+      causes.emplace_back(gain, allocation_calls(job.inference.graph) +
+                                    " to get or give back memory" + without(gain) +
+                                    ": keep it in the allocator's cache, see what "
+                                    "empties it");
+    if (rung.name == "input" && !advises_loading(advice))
+      causes.emplace_back(gain, "the step waits for data" + without(gain) +
+                                    ": see foretrace input, and the loader's workers");
+  }
+  if (const Lever lever = long_host_work(job.inference.graph); lever.there) {
+    const Nanoseconds gain = advice.step_time - step_with(job.inference.graph, lever, 0);
+    if (gain > scaled(advice.step_time, kMuchOfAStep))
+      causes.emplace_back(gain, "\"" + lever.title + "\", " +
+                                    to_text(work_of(job.inference.graph, lever)) +
+                                    " of host work a step in long pieces" + without(gain) +
+                                    ": no launching, so look at what it does");
+  }
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (auto& [gain, text] : causes) advice.first.push_back(std::move(text));
 }
 
 void answer_setting(const AdviceQuestion& question, const std::vector<Inference>& ranks,
@@ -138,6 +206,7 @@ Advice advise_on(const Inference& inference, const AdviceQuestion& question,
   advice.not_applicable = std::move(suggestions.not_applicable);
   advice.no_advice = std::move(suggestions.no_advice);
   advice.joint = joint_advice(job, advice.suggestions);
+  add_causes(job, advice);
   return advice;
 }
 
@@ -160,27 +229,6 @@ Advice advise_machine(Inference inference, const AdviceQuestion& question,
   return answer;
 }
 
-/// Of the ranks of a job the one with the longest step: that is what the others wait for.
-std::size_t slowest_of(const std::vector<Inference>& ranks, const std::vector<Trace>& traces,
-                       Notes& notes) {
-  std::size_t slowest = 0;
-  Nanoseconds longest{-1};
-  std::string all;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const Nanoseconds step = step_times(ranks[i].graph, ranks[i].recorded).step_time;
-    if (step > longest) longest = step, slowest = i;
-    all +=
-        (all.empty() ? "rank " : ", rank ") + std::to_string(traces[i].rank) + ": " + to_text(step);
-  }
-  if (ranks.size() > 1) {
-    notes.add(Severity::info,
-              "the advice is for the slowest rank, " + std::to_string(traces[slowest].rank) +
-                  ", alone; others may come to bound the job",
-              all);
-  }
-  return slowest;
-}
-
 void refuse_snapshots(const std::vector<Trace>& traces, const std::string& path) {
   if (std::any_of(traces.begin(), traces.end(), [](const Trace& one) { return !is_snapshot(one); }))
     return;
@@ -197,7 +245,8 @@ Advice advise(const Inference& inference, const AdviceQuestion& question,
   return advise_machine({.graph = inference.graph.clone(),
                          .recorded = inference.recorded,
                          .notes = inference.notes,
-                         .assumptions = inference.assumptions},
+                         .assumptions = inference.assumptions,
+                         .open = inference.open},
                         question, options);
 }
 
@@ -210,10 +259,11 @@ Advice advise(const std::string& trace_path, const AdviceQuestion& question,
   std::erase_if(traces, is_snapshot);
   std::vector<Inference> ranks = infer_all(traces, trace_path);
   Notes notes;
-  const std::size_t slowest = slowest_of(ranks, traces, notes);
-  Notes all = traces[slowest].notes;
+  const RankChoice choice = rank_to_advise(ranks, traces, notes);
+  Notes all = traces[choice.rank].notes;
   all.merge(notes);
-  Advice advice = advise_machine(std::move(ranks[slowest]), question, options);
+  Advice advice = advise_machine(std::move(ranks[choice.rank]), question, options);
+  if (!choice.straggler.empty()) advice.first.insert(advice.first.begin(), choice.straggler);
   all.merge(advice.notes);
   advice.notes = std::move(all);
   advice.inputs = inputs;

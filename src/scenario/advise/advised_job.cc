@@ -5,7 +5,9 @@
 #include <cstdlib>
 
 #include "foretrace/simulate.h"
+#include "scenario/advise/capture.h"
 #include "scenario/check/step_cost.h"
+#include "scenario/trust.h"
 
 namespace foretrace {
 namespace {
@@ -61,6 +63,8 @@ AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own
   job.spread = spread_of_steps(job.baseline.prediction.measured);
   job.noise = std::max(kLeastNoise, job.spread);
   job.whole_graphs = share_of_whole_graphs(inference.graph);
+  job.trust = trust_of_recording(job.baseline.prediction, AnswerAbout::changes);
+  job.hinders_capture = hinders_capture(inference.graph);
   return job;
 }
 

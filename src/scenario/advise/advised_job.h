@@ -20,6 +20,8 @@ struct AdvisedJob {
   PathShares path;
   double noise = 0, spread = 0;
   double whole_graphs = 0;  ///< Share of kernel time recorded as whole CUDA graphs.
+  Trust trust = {};
+  std::string hinders_capture = {};  ///< See hinders_capture().
 
   Nanoseconds now() const { return baseline.prediction.baseline.step_time; }
   double unexplained() const;

@@ -6,11 +6,13 @@
 namespace foretrace {
 namespace {
 
-/// Time without a cause above this share makes every what-if doubtful.
-constexpr double kMuchUnexplained = 0.2;
+/// Kernels that were not recorded one by one above this share make every what-if doubtful.
+constexpr double kMuchUnseen = 0.2;
 
 /// A kind that was never compared counts as having so many; see ledger.h.
 constexpr int kAssumedOutcomes = 2;
+/// One outcome, of some other job, tells next to nothing of this one.
+constexpr int kFewestOutcomes = 2;
 /// Fewer outcomes tell that a kind was right there, not that it is right here.
 constexpr int kConvincingOutcomes = 3;
 /// Of steps that were measured; what they vary by is guessed from fewer.
@@ -25,15 +27,15 @@ Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
   const double replay_error = job.baseline.prediction.replay_error;
   if (replay_error > 0.01)
     return {"low", "the unmodified replay is " + share_text(replay_error) + " off"};
-  if (job.unexplained() > kMuchUnexplained)
-    return {"low",
-            share_text(job.unexplained()) + " of the time is unexplained or up to other ranks"};
-  if (job.whole_graphs > kMuchUnexplained)
+  if (found.trust.grade() == Grade::poor) return {"low", trust_sentence(found.trust)};
+  if (job.whole_graphs > kMuchUnseen)
     return {"low", share_text(job.whole_graphs) +
                        " of kernel time is that of CUDA graphs whose kernels were not recorded"};
   const ErrorScale error = error_scale(found.use, job.baseline.own);
   if (error.outcomes <= kAssumedOutcomes) return {"low", "never compared with an outcome"};
   const std::string& known = error.text;
+  if (known_outcomes(found.use, job.baseline.own) < kFewestOutcomes)
+    return {"low", known + "; that is of one job, and of another kind than this may be"};
   const Nanoseconds after = scaled(found.upper, 1 / found.samples);
   const Nanoseconds least = job.now() - after;
   if (least <= 0ns) return {"low", known + "; it may as well bring nothing"};

@@ -4,7 +4,7 @@
 // baseline comes first, then what is odd about the suggestion, then what is known of its kind.
 //
 //     high    the kind was compared with several outcomes, and at worst half of the gain is left
-//     medium  it was compared with one, and at worst there still is a gain
+//     medium  it was compared with more than one, and at worst there still is a gain
 //     low     it was never compared, may bring nothing, or rests on doubtful ground
 
 #include <string>

@@ -65,7 +65,7 @@ class Members {
     std::vector<Addition> others;
     for (std::size_t i = 0; i < suggestions_.size(); ++i) {
       const Suggestion& one = suggestions_[i];
-      if (one.goal == "time" && one.fits && i != joint_.members.front())
+      if (one.goal == "time" && one.fits && !one.barred && i != joint_.members.front())
         others.push_back({.suggestion = i});
     }
     while (!others.empty() && joint_.members.size() < kMostTogether) {

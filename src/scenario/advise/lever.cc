@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
@@ -57,8 +58,49 @@ Lever of_kinds(const Graph& graph, Lever lever, bool (*wanted)(TaskKind)) {
 
 Lever without_host_waits(const Graph& graph, Lever lever) {
   lever.host_waits = true;
-  graph.each_dependency(
-      [&](const Dependency& wait) { lever.there = lever.there || is_host_wait(graph, wait); });
+  std::set<TaskId> waiting;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (is_host_wait(graph, wait)) waiting.insert(wait.after);
+  });
+  lever.there = !waiting.empty();
+  return with_tasks(graph, std::move(lever), [&](TaskId task) {
+    return graph.task(task).kind == TaskKind::sync && waiting.contains(task);
+  });
+}
+
+/// What a device gets its work by, in pieces as short as dispatching takes, on threads that launch.
+Lever dispatch(const Graph& graph) {
+  std::vector<char> launches(graph.lane_count(), 0);
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (!graph.removed(id) && graph.task(id).kind == TaskKind::launch)
+      launches[index(graph.lane_of(id))] = 1;
+  }
+  return with_tasks(
+      graph,
+      {.name = "launches",
+       .title = "launching",
+       .assumes = "calls that launch, and host work in pieces below 1 ms around them, "
+                  "take no time; work starts at once",
+       .launch_delays = true,
+       .host_gaps = true,
+       .longest_host_gap = kLongestDispatch,
+       .device_gaps = true},
+      [&](TaskId id) {
+        const Task& task = graph.task(id);
+        return is_host_work(task.kind) && launches[index(graph.lane_of(id))] != 0 &&
+               (task.kind == TaskKind::launch || task.duration < kLongestDispatch);
+      });
+}
+
+Lever driver_allocations(const Graph& graph) {
+  Lever lever = with_tasks(
+      graph,
+      {.name = "allocations",
+       .title = "driver allocations",
+       .assumes = "the driver is never asked for memory nor given any back",
+       .call_waits = true},
+      [&](TaskId id) { return on_host(graph, id) && is_driver_allocation(graph.name(id)); });
   return lever;
 }
 
@@ -173,43 +215,92 @@ std::vector<Lever> other_levers(const Graph& graph) {
   return all;
 }
 
+void remove_waits(Graph& graph, const Lever& lever) {
+  std::set<TaskId> calls;
+  for (const auto& [task, part] : lever.parts) calls.insert(task);
+  graph.remove_dependencies([&](const Dependency& wait) {
+    if (!is_host_wait(graph, wait)) return false;
+    return (lever.copy_waits && graph.task(wait.before).kind == TaskKind::copy_in) ||
+           (lever.call_waits && calls.contains(wait.after));
+  });
+}
+
 Bytes scaled_bytes(Bytes bytes, double factor) {
   return Bytes{scaled(Nanoseconds(bytes.count), factor).count()};
 }
 
 }  // namespace
 
+bool is_driver_allocation(std::string_view call) {
+  if (call.find("Async") != call.npos) return false;
+  constexpr std::string_view kCalls[] = {
+      "cudaMalloc", "cudaFree",  "cudaHostAlloc", "hipMalloc",   "hipFree",       "hipHostMalloc",
+      "cuMemAlloc", "cuMemFree", "hipExtMalloc",  "hipHostFree", "cuMemHostAlloc"};
+  return std::any_of(std::begin(kCalls), std::end(kCalls),
+                     [&](std::string_view known) { return call.starts_with(known); });
+}
+
+Lever long_host_work(const Graph& graph) {
+  const MeasuredSteps steps = measured_steps(graph);
+  const auto is_long = [&](TaskId id) {
+    const Task& task = graph.task(id);
+    return task.kind == TaskKind::host && task.duration >= kLongestDispatch;
+  };
+  std::map<NameId, Nanoseconds> of_names;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (!graph.removed(id) && is_long(id) && steps.has(graph.task(id)))
+      of_names[graph.task(id).name] += graph.task(id).duration;
+  }
+  if (of_names.empty()) return {};
+  const auto most =
+      std::max_element(of_names.begin(), of_names.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const NameId name = most->first;
+  return with_tasks(graph,
+                    {.name = "long", .title = std::string(graph.names()[name]), .assumes = {}},
+                    [&](TaskId id) { return is_long(id) && graph.task(id).name == name; });
+}
+
 std::vector<Lever> ladder_levers(const Graph& graph) {
   std::vector<Lever> all;
-  all.push_back(of_kinds(graph,
-                         {.name = "launches",
-                          .title = "launching",
-                          .assumes = "calls that launch take no time, and work starts at once",
-                          .launch_delays = true},
-                         [](TaskKind kind) { return kind == TaskKind::launch; }));
+  all.push_back(dispatch(graph));
   all.push_back(of_kinds(graph,
                          {.name = "host",
                           .title = "host work",
                           .assumes = "nothing the host does takes time, but loading",
                           .launch_delays = true,
-                          .host_gaps = true},
+                          .host_gaps = true,
+                          .device_gaps = true},
                          is_host_work));
   all.push_back(without_host_waits(
       graph, {.name = "syncs",
               .title = "host waiting",
-              .assumes = "the host never waits for the device, however far it is ahead"}));
+              .assumes = "the host never waits for the device, however far it is ahead; calls "
+                         "that do take no time"}));
   all.push_back(of_kinds(
       graph,
       {.name = "input", .title = "input", .assumes = "data is there whenever it is asked for"},
       [](TaskKind kind) { return kind == TaskKind::input; }));
-  all.push_back(of_kinds(
-      graph, {.name = "copies", .title = "copies", .assumes = "copies and fills take no time"},
-      is_copy));
+  all.push_back(of_kinds(graph,
+                         {.name = "copies",
+                          .title = "copies",
+                          .assumes = "copies and fills take no time, and the host does not wait "
+                                     "for those to the device",
+                          .copy_waits = true},
+                         is_copy));
   all.push_back(of_kinds(graph,
                          {.name = "communication",
                           .title = "communication",
                           .assumes = "collectives take no time, and no rank comes late"},
                          communicates));
+  if (Lever lever = driver_allocations(graph); lever.there) all.push_back(std::move(lever));
+  return all;
+}
+
+std::vector<Lever> all_levers(const Graph& graph) {
+  std::vector<Lever> all = ladder_levers(graph);
+  all.push_back(all_kernels(graph));
   return all;
 }
 
@@ -259,10 +350,14 @@ void pull(Graph& graph, const Lever& lever, double factor) {
     if (graph.lane(graph.lane_of(id)).discipline == Discipline::shared)
       task.bytes = scaled_bytes(task.bytes, factor);
   }
-  if (lever.host_gaps) {
+  if (lever.host_gaps || lever.device_gaps) {
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       Task& task = graph.task(TaskId{i});
-      if (task.gap > 0ns && is_host_work(task.kind)) task.gap = scaled(task.gap, factor);
+      const bool wanted =
+          runs_on_device(task.kind)
+              ? lever.device_gaps && task.gap < kLongestDispatch
+              : lever.host_gaps && is_host_work(task.kind) && task.gap < lever.longest_host_gap;
+      if (task.gap > 0ns && wanted) task.gap = scaled(task.gap, factor);
     }
   }
   if (lever.launch_delays) {
@@ -272,6 +367,7 @@ void pull(Graph& graph, const Lever& lever, double factor) {
       });
     }
   }
+  if (factor == 0 && (lever.copy_waits || lever.call_waits)) remove_waits(graph, lever);
   if (lever.host_waits && factor < 1)
     graph.remove_dependencies([&](const Dependency& wait) { return is_host_wait(graph, wait); });
 }

@@ -22,14 +22,35 @@ struct Lever {
   std::vector<std::pair<TaskId, Nanoseconds>> parts{};  ///< Of each task what gets faster.
   bool launch_delays = false;  ///< Also the delay from a launch to the start on the device.
   bool host_gaps = false;      ///< Also gaps between tasks of host threads.
-  bool host_waits = false;     ///< The host does not wait for the device: there or not.
-  bool there = false;          ///< Whether there is anything to pull at.
+  Nanoseconds longest_host_gap = Nanoseconds::max();  ///< Of these.
+  bool device_gaps = false;                           ///< Also short gaps between tasks of streams.
+  bool host_waits = false;  ///< The host does not wait for the device: there or not.
+  /// Pulled to 0: the host does not wait for copies to the device, or inside these calls.
+  bool copy_waits = false, call_waits = false;
+  bool there = false;  ///< Whether there is anything to pull at.
 
   bool graded() const { return !host_waits; }
 };
 
-/// Those that the ladder of bounds thinks away, one by one.
+/// Those that the ladder of bounds thinks away, one by one. Driver calls that allocate are among
+/// them only where there are any.
 std::vector<Lever> ladder_levers(const Graph& graph);
+
+/// Host work of one piece that takes longer is no part of launching, whatever framework:
+/// dispatching an op takes 2 us to 200 us (recalled), so this is a pause, a load, an allocation or
+/// a lock.
+constexpr Nanoseconds kLongestDispatch = 1ms;
+
+/// Of host work in pieces longer than dispatching takes, that of the name which takes most; the
+/// title is the name. Not there if there is none.
+Lever long_host_work(const Graph& graph);
+
+/// Calls of the driver that get or give back memory: "cudaMalloc", "hipFree", "cuMemAlloc_v2" ...;
+/// not those of a pool (cudaMallocAsync).
+bool is_driver_allocation(std::string_view call);
+
+/// Those of the ladder and all kernels.
+std::vector<Lever> all_levers(const Graph& graph);
 
 /// Those that can be asked about: kernels, the names that take most of their time, host.work,
 /// launch.overhead, input.time, copy.bandwidth, link.bandwidth, syncs.

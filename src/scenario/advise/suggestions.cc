@@ -6,6 +6,7 @@
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "foretrace/peak.h"
+#include "scenario/advise/barred.h"
 #include "scenario/advise/confidence.h"
 #include "scenario/check/step_cost.h"
 #include "scenario/on_all_cores.h"
@@ -116,8 +117,10 @@ void judge(const AdvisedJob& job, Suggestion& made) {
     }
     return;
   }
-  made.recommended = made.fits && job.matters(made.gain);
-  if (!made.recommended) made.why_not = why_not_of(job, made);
+  made.why_not = why_barred(job, made);
+  made.barred = !made.why_not.empty();
+  made.recommended = !made.barred && made.fits && job.matters(made.gain);
+  if (!made.recommended && !made.barred) made.why_not = why_not_of(job, made);
 }
 
 Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::string& use) {
@@ -142,6 +145,7 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
     if (std::find(known.begin(), known.end(), assumption) == known.end())
       made.assumptions.push_back(assumption);
   }
+  made.trust = prediction.trust;
   made.confidence = confidence_of(job, made);
   judge(job, made);
   return made;
@@ -274,7 +278,13 @@ std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string
 
 int rank_of(std::string_view word) { return word == "high" ? 0 : word == "medium" ? 1 : 2; }
 
-/// By gain. Of those for time that are about as good as the best, the surest comes first.
+bool takes_hold_of(const Suggestion& one, std::string_view what) {
+  const auto& holds = worth_of(one.use).holds;
+  return std::find(holds.begin(), holds.end(), what) != holds.end();
+}
+
+/// By gain. Of those for time that are about as good as the best, the surest comes first; and what
+/// loads data in time comes in front of compilers and graphs, as it takes no other code.
 void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& made) {
   std::stable_sort(made.begin(), made.end(),
                    [](const Suggestion& a, const Suggestion& b) { return a.gain > b.gain; });
@@ -287,6 +297,11 @@ void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& made) {
     if (rank_of(one->confidence.word) < rank_of(surest->confidence.word)) surest = one;
   }
   std::rotate(best, surest, surest + 1);
+  if (!takes_hold_of(*best, "launches") && !takes_hold_of(*best, "fusion")) return;
+  const auto loading = std::find_if(best, made.end(), [&](const Suggestion& one) {
+    return counts(one) && takes_hold_of(one, "loading");
+  });
+  if (loading != made.end()) std::rotate(best, loading, loading + 1);
 }
 
 void put_in_order(const AdvisedJob& job, std::vector<Suggestion>& made) {

@@ -13,6 +13,7 @@
 #include "scenario/apply.h"
 #include "scenario/check/changes.h"
 #include "scenario/check/job_summary.h"
+#include "scenario/check/undecided.h"
 #include "scenario/inputs.h"
 #include "scenario/memory_peaks.h"
 
@@ -388,6 +389,9 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
     report.steps = step_times(job.rank.graph(), job.rank.timeline());
   report.same_structure = now.fingerprint == baseline.fingerprint;
   report.figures = Judge(baseline, now.summary, options).figures();
+  if (!is_snapshot(*job.rank.trace))
+    report.trust = trust_in_job(job.rank.inference, job.rank.trace->notes, job.rank.is_edited);
+  leave_undecided(options, report);
   for (const CheckedFigure& figure : report.figures)
     report.standing = std::max(report.standing, figure.standing);
   report.causes = causes_of({.job = seen.job,

@@ -10,6 +10,7 @@
 #include "scenario/diff/causes.h"
 #include "scenario/diff/sides.h"
 #include "scenario/inputs.h"
+#include "scenario/trust.h"
 
 namespace foretrace {
 namespace {
@@ -307,6 +308,25 @@ class Comparison {
   Diff diff_;
 };
 
+/// The facts of both sides, and how far they are the same job.
+Trust trust_of_both(const Trust& before, const Trust& after, double aligned) {
+  Trust trust;
+  const auto add_side = [&](const Trust& side, const char* name) {
+    for (TrustReason reason : side.reasons) {
+      reason.text = std::string(name) + ": " + reason.text;
+      trust.reasons.push_back(std::move(reason));
+    }
+  };
+  add_side(before, "A");
+  add_side(after, "B");
+  trust.reasons.push_back({.name = "aligned",
+                           .grade = aligned < kHardlyTheSameJob ? Grade::poor : Grade::good,
+                           .text = to_fixed(100 * aligned, 1) + " % of the tasks correspond",
+                           .value = aligned,
+                           .limit = kHardlyTheSameJob});
+  return trust;
+}
+
 /// Memory alone and times have nothing in common.
 void check_comparable(const std::string& before_path, const std::vector<Trace>& before,
                       const std::string& after_path, const std::vector<Trace>& after) {
@@ -348,6 +368,10 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
     const Inference right = inferred.get();
     Diff one = diff({left.graph, left.recorded, &trace}, {right.graph, right.recorded, &*other});
     one.rank = trace.rank;
+    if (one.has_times)
+      one.trust = trust_of_both(trust_in_recording(left, trace.notes, AnswerAbout::recorded),
+                                trust_in_recording(right, other->notes, AnswerAbout::recorded),
+                                one.aligned);
     add_warnings_of(trace.notes, "A", one.notes);
     add_warnings_of(left.notes, "A", one.notes);
     add_warnings_of(other->notes, "B", one.notes);

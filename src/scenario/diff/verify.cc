@@ -16,6 +16,7 @@
 #include "scenario/diff/sides.h"
 #include "scenario/inputs.h"
 #include "scenario/json_file.h"
+#include "scenario/trust.h"
 
 namespace foretrace {
 namespace {
@@ -286,6 +287,8 @@ Verification verify(const std::string& prediction_path, const std::string& measu
   add_warnings_of(measured.slowest.trace->notes, "measured", result.notes);
   add_warnings_of(measured.slowest.inference.notes, "measured", result.notes);
   judge_interval(result);
+  result.trust = trust_in_recording(measured.slowest.inference, measured.slowest.trace->notes,
+                                    AnswerAbout::recorded);
   try {
     explain_error(written, prediction_path, measured, options, result);
   } catch (const Error& error) {

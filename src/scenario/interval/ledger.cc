@@ -106,6 +106,11 @@ ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own) 
   return found;
 }
 
+int known_outcomes(std::string_view use, std::span<const KnownOutcome> own) {
+  const LedgerEntry* const entry = ledger_entry(use);
+  return (entry == nullptr ? 0 : entry->outcomes) + own_of_kind(kind_of(use), own).count;
+}
+
 std::vector<KnownOutcome> own_outcomes(const std::string& path) {
   return path.empty() ? std::vector<KnownOutcome>{} : read_ledger(path);
 }

@@ -44,6 +44,9 @@ struct ErrorScale {
 /// Of one kind of what-if. An outcome of several transforms tells of each an equal part.
 ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own);
 
+/// How many outcomes of a kind are known, the user's own included.
+int known_outcomes(std::string_view use, std::span<const KnownOutcome> own);
+
 /// Those of the user's own ledger; none where no path is given. Throws Error as read_ledger().
 std::vector<KnownOutcome> own_outcomes(const std::string& path);
 

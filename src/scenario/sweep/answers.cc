@@ -7,6 +7,7 @@
 #include "scenario/apply.h"
 #include "scenario/asserts.h"
 #include "scenario/memory_peaks.h"
+#include "scenario/trust.h"
 
 namespace foretrace {
 namespace {
@@ -113,14 +114,22 @@ Prediction SweepAnswers::slowest(const SweptJob& job, const Scenario& scenario) 
 void SweepAnswers::compare(const Prediction& recorded, Prediction& prediction) {
   prediction.baseline = recorded.baseline;
   prediction.replay_error = recorded.replay_error;
+  prediction.measured = recorded.measured;
+  prediction.has_steps = recorded.has_steps;
+  prediction.has_times = recorded.has_times;
+  prediction.tasks = recorded.tasks;
+  prediction.unexplained = recorded.unexplained;
+  prediction.baseline_open = recorded.baseline_open;
   prediction.speedup = static_cast<double>(prediction.baseline.step_time.count()) /
                        static_cast<double>(prediction.predicted.step_time.count());
+  prediction.trust = trust_of(prediction, {});
 }
 
 void SweepAnswers::describe(const Scenario& scenario, const Prediction& prediction,
                             SweepPoint& point) const {
   point.step_time = prediction.predicted.step_time;
   point.speedup = prediction.speedup;
+  point.trust = prediction.trust.grade();
   point.figures = last_figures(prediction.steps);
   if (questions_.options.intervals) point.lower = prediction.lower, point.upper = prediction.upper;
   if (questions_.options.memory && !prediction.predicted_memory.empty()) {

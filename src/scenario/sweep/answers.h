@@ -60,6 +60,8 @@ class SweepAnswers {
   SweepPoint alone(const Asked& asked) const;
   /// The slowest rank, with the memory of the fullest, compared with the slowest as recorded.
   static Prediction slowest(const SweptJob& job, const Scenario& scenario);
+  /// With the job as recorded, by whose facts and by the kinds of what-if it is graded: a replay
+  /// of each without what is open would cost more than the answer.
   static void compare(const Prediction& recorded, Prediction& prediction);
   void describe(const Scenario& scenario, const Prediction& prediction, SweepPoint& point) const;
   void make(SharedStructure& shared, const Asked& asked) const;

@@ -11,6 +11,7 @@
 #include "scenario/inputs.h"
 #include "scenario/scenario_file.h"
 #include "scenario/sweep/structure.h"
+#include "scenario/trust.h"
 
 namespace foretrace {
 namespace {
@@ -23,6 +24,7 @@ SweptJob make_job(std::vector<Inference> ranks, bool has_times, bool intervals) 
   job.has_times = has_times;
   for (const Inference& rank : job.ranks) {
     job.baselines.push_back(baseline_of(rank));
+    job.baselines.back().weighs_changes = false;
     if (intervals && has_times) job.baselines.back().variation = variation_of(rank);
   }
   for (std::size_t i = 1; i < job.ranks.size(); ++i) {
@@ -154,6 +156,7 @@ void SweepQuestions::describe_recorded() {
   header.baseline_step_time = job.recorded().baseline.step_time;
   header.has_steps = job.recorded().has_steps;
   header.has_times = job.has_times;
+  header.trust = trust_of_recording(job.recorded(), AnswerAbout::changes);
   if (!options.memory) return;
   for (const Baseline& baseline : job.baselines) {
     const auto grow = [](std::optional<Bytes>& level, std::optional<Bytes> other) {

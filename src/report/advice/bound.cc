@@ -1,0 +1,95 @@
+#include "report/advice/bound.h"
+
+#include "report/wording.h"
+
+namespace foretrace {
+namespace {
+
+double host_share(const PathShares& path) {
+  return path.share(PathPart::host) + path.share(PathPart::launches);
+}
+
+/// What a step would be shorter by without one kind of work.
+struct Bound {
+  PathPart part = PathPart::kernels;
+  Nanoseconds gain{0};
+};
+
+const Rung* rung_named(const Advice& advice, std::string_view name) {
+  for (const Rung& rung : advice.ladder) {
+    if (rung.name == name && rung.there) return &rung;
+  }
+  return nullptr;
+}
+
+/// The kind of work without which most of a step goes away, as the table of ceilings has it.
+Bound bound_of(const Advice& advice) {
+  struct Part {
+    PathPart part;
+    std::string_view rung;
+  };
+  constexpr Part kParts[] = {{PathPart::host, "host"},
+                             {PathPart::input, "input"},
+                             {PathPart::copies, "copies"},
+                             {PathPart::communication, "communication"}};
+  Bound most{.part = advice.path.largest()};
+  for (const SpeedUp& one : advice.speed_ups) {
+    if (one.name == "kernels") most = {PathPart::kernels, advice.step_time - one.at_best};
+  }
+  for (const Part& one : kParts) {
+    const Rung* const rung = rung_named(advice, one.rung);
+    if (rung == nullptr || advice.step_time - rung->step_time <= most.gain) continue;
+    most = {one.part, advice.step_time - rung->step_time};
+  }
+  return most;
+}
+
+bool is_host(PathPart part) { return part == PathPart::host || part == PathPart::launches; }
+
+/// "host waits 12 times a step": where that is what keeps it from running ahead.
+std::string host_waits_text(const Advice& advice) {
+  if (advice.path.host_waits < 0.5 || host_share(advice.path) < 0.1) return {};
+  return ", and the host waits for the device " +
+         to_fixed(advice.path.host_waits, advice.path.host_waits < 10 ? 1 : 0) +
+         (advice.has_steps ? " times a step" : " times");
+}
+
+}  // namespace
+
+std::string bound_sentence(const Advice& advice) {
+  const PathShares& path = advice.path;
+  const bool ceilings = !advice.ladder.empty();
+  const Bound bound = ceilings ? bound_of(advice) : Bound{.part = path.largest()};
+  const bool agrees = is_host(bound.part) ? is_host(path.largest()) : path.largest() == bound.part;
+  const double share = is_host(bound.part) ? host_share(path) : path.share(bound.part);
+  std::string text = is_host(bound.part)               ? "the host"
+                     : bound.part == PathPart::kernels ? "the device"
+                                                       : std::string(to_string(bound.part));
+  text += ": ";
+  if (agrees || !ceilings) {
+    if (is_host(bound.part)) text += "its work and launches are ";
+    if (bound.part == PathPart::kernels) text += "kernels are ";
+    text += to_fixed(100 * share, 0) + " %" + " of what a step waits for; ";
+  }
+  if (ceilings) {
+    text += "without " +
+            std::string(is_host(bound.part)               ? "its work"
+                        : bound.part == PathPart::kernels ? "kernels"
+                        : bound.part == PathPart::copies  ? "them"
+                                                          : "it") +
+            (advice.has_steps ? " a step" : " the recording") + " would take " +
+            to_text(advice.step_time - bound.gain) + " (" +
+            change_text(advice.step_time, advice.step_time - bound.gain) + "); ";
+  }
+  if (const TrustReason* open = advice.trust.reason("unexplained");
+      ceilings && open != nullptr && open->grade == Grade::poor)
+    text = "not known: " + open->text + "; ";
+  const double busy = advice.step_time <= 0ns
+                          ? 0
+                          : static_cast<double>(advice.breakdown.compute.count()) /
+                                static_cast<double>(advice.step_time.count());
+  return text + "kernels run " + to_fixed(100 * busy, 0) + " %" + " of the time" +
+         host_waits_text(advice);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,261 @@
+#include "scenario/trust.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "foretrace/simulate.h"
+#include "scenario/interval/ledger.h"
+
+namespace foretrace {
+namespace {
+
+/// Beyond this share of a step, time that nothing explains is worth knowing.
+constexpr double kSomeOpen = 0.02;
+/// An answer depends on unexplained time if a change makes this share of a step more or less of it.
+constexpr double kTouched = 0.01;
+constexpr double kSomePinned = 0.01, kManyPinned = 0.1;
+constexpr double kLargeReplayError = 0.01;
+constexpr std::size_t kFewSteps = 3;
+constexpr double kWideSpread = 0.3;
+
+double ratio(Nanoseconds part, Nanoseconds whole) {
+  return whole <= 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+std::string percent_text(double share) { return to_fixed(100 * share, 1) + " %"; }
+
+std::string_view step_word(const Prediction& prediction) {
+  return prediction.has_steps ? "step" : "recording";
+}
+
+/// What an edited graph still has of a time that was open when recorded.
+Nanoseconds left_open(const Graph& recorded, const Graph& graph, const OpenTime& open) {
+  if (!open.of_peers) return open.time;
+  return scaled(open.time,
+                ratio(graph.task(open.task).duration, recorded.task(open.task).duration));
+}
+
+/// A recording has a few first tasks that start when they do, and whatever was before them, nothing
+/// is wrong by it.
+constexpr std::int64_t kFewPinned = 3;
+
+void shorten(Nanoseconds& time, Nanoseconds by) {
+  if (time > 0ns) time = std::max(0ns, time - by);
+}
+
+Nanoseconds time_without(const Inference& inference, const Graph& graph, bool of_peers) {
+  Graph other = graph.clone();
+  std::map<TaskId, Nanoseconds> lags;
+  for (const OpenTime& open : inference.open) {
+    if (open.of_peers != of_peers || graph.removed(open.task)) continue;
+    const Nanoseconds less = left_open(inference.graph, graph, open);
+    shorten(of_peers ? other.task(open.task).duration : other.task(open.task).gap, less);
+    if (!of_peers) lags.emplace(open.task, less);
+  }
+  if (!lags.empty()) {
+    other.change_dependencies([&](Dependency& wait) {
+      if (const auto found = lags.find(wait.after); found != lags.end())
+        shorten(wait.lag, found->second);
+    });
+  }
+  if (!of_peers && graph.unexplained().pinned_tasks > kFewPinned) {
+    const NameId pinned = graph.names().find("recorded start");
+    other.remove_dependencies([&](const Dependency& wait) { return wait.why == pinned; });
+  }
+  return step_times(other, simulate(other, {.reasons = false, .memory = false})).step_time;
+}
+
+bool has_open(const Inference& inference, bool of_peers) {
+  if (!of_peers && inference.graph.unexplained().pinned_tasks > kFewPinned) return true;
+  return std::any_of(inference.open.begin(), inference.open.end(),
+                     [&](const OpenTime& open) { return open.of_peers == of_peers; });
+}
+
+Grade grade_between(double value, double fair, double poor) {
+  return value > poor ? Grade::poor : value > fair ? Grade::fair : Grade::good;
+}
+
+/// Collects the facts of one answer.
+class Facts {
+ public:
+  /// `changes`: whether the answer is about a change, so that what is left open can decide it.
+  Facts(const Prediction& prediction, bool changes) : prediction_(prediction), changes_(changes) {}
+
+  void add_recording() {
+    add_replay();
+    add_open("unexplained", &OpenStepTime::unexplained, "has no known cause",
+             touches_unexplained());
+    add_open("other_ranks", &OpenStepTime::other_ranks, "is time that only other ranks explain",
+             changes_);
+    add_pinned();
+    add_steps();
+    add_cut();
+  }
+
+  void add_changes(std::span<const KnownOutcome> own) {
+    std::set<std::string> kinds;
+    for (const AppliedStep& step : prediction_.steps) {
+      const std::string kind = step.use.substr(0, step.use.find(':'));
+      if (!step.changed_nothing && kinds.insert(kind).second) add_change(kind, own);
+    }
+  }
+
+  Trust take() { return std::move(trust_); }
+
+ private:
+  bool is_what_if() const { return !prediction_.steps.empty(); }
+
+  void add(std::string name, Grade grade, std::string text, std::optional<double> value = {},
+           std::optional<double> limit = {}) {
+    trust_.reasons.push_back({std::move(name), grade, std::move(text), value, limit});
+  }
+
+  void add_replay() {
+    const double error = prediction_.replay_error;
+    add("replay_error", error > kLargeReplayError ? Grade::poor : Grade::good,
+        "the unmodified replay is " + to_fixed(100 * error, 3) + " % off", error,
+        kLargeReplayError);
+  }
+
+  /// Whether another step of the prediction is open than of the baseline.
+  bool touches_unexplained() const {
+    const Nanoseconds off =
+        prediction_.predicted_open.unexplained - prediction_.baseline_open.unexplained;
+    return changes_ && std::abs(ratio(off, prediction_.baseline.step_time)) > kTouched;
+  }
+
+  /// The larger share of the two: of the recorded step, and of the predicted one.
+  void add_open(const char* name, Nanoseconds OpenStepTime::*part, const char* says, bool depends) {
+    const double before = ratio(prediction_.baseline_open.*part, prediction_.baseline.step_time);
+    const double after =
+        is_what_if() ? ratio(prediction_.predicted_open.*part, prediction_.predicted.step_time) : 0;
+    const double share = std::max(before, after);
+    Grade grade = grade_between(share, kSomeOpen, kMuchOpenTime);
+    if (!depends) grade = std::min(grade, Grade::fair);
+    const Unexplained& sums = prediction_.unexplained;
+    const double of_all =
+        ratio(part == &OpenStepTime::unexplained ? sums.lag : sums.peers, sums.window);
+    if (grade == Grade::good && of_all > kMuchOpenTime)
+      return add(name, Grade::fair,
+                 percent_text(of_all) + " of the recording " + says +
+                     ", though hidden behind "
+                     "other work",
+                 of_all, kMuchOpenTime);
+    std::string text = percent_text(share) + " of the ";
+    if (after > before) text += "predicted ";
+    text += std::string(step_word(prediction_)) + " " + says;
+    add(name, grade, std::move(text), share, grade == Grade::fair ? kSomeOpen : kMuchOpenTime);
+  }
+
+  void add_pinned() {
+    const auto pinned = static_cast<double>(prediction_.unexplained.pinned_tasks);
+    const double share = pinned / static_cast<double>(std::max<std::size_t>(prediction_.tasks, 1));
+    const bool few = prediction_.unexplained.pinned_tasks <= kFewPinned;
+    Grade grade = few ? Grade::good : grade_between(share, kSomePinned, kManyPinned);
+    if (!changes_) grade = std::min(grade, Grade::fair);
+    add("pinned", grade, percent_text(share) + " of the tasks are held at their recorded start",
+        share, kSomePinned);
+  }
+
+  void add_steps() {
+    const std::vector<Nanoseconds>& each = prediction_.measured.each;
+    const auto count = static_cast<double>(each.size());
+    const auto fewest = static_cast<double>(kFewSteps);
+    if (!prediction_.has_steps)
+      return add("steps", Grade::fair, "no steps were found: the whole recording stands for one",
+                 0.0, fewest);
+    add("steps", each.size() < kFewSteps ? Grade::fair : Grade::good,
+        std::to_string(each.size()) + (each.size() == 1 ? " step was" : " steps were") +
+            " recorded whole",
+        count, fewest);
+    const double spread = spread_of(each);
+    add("spread", spread > kWideSpread ? Grade::fair : Grade::good,
+        "the steps differ by " + percent_text(spread), spread, kWideSpread);
+  }
+
+  void add_cut() {
+    if (const Note* note = cut_off_note(prediction_.notes))
+      add(std::string(kCutOffReason), Grade::fair, note->text);
+  }
+
+  /// From the fastest to the slowest step, the first left out where there are three.
+  double spread_of(const std::vector<Nanoseconds>& each) const {
+    const std::size_t first = each.size() >= kFewSteps ? 1 : 0;
+    if (each.size() < first + 2) return 0;
+    const auto [least, most] =
+        std::minmax_element(each.begin() + static_cast<std::ptrdiff_t>(first), each.end());
+    return ratio(*most - *least, prediction_.measured.step_time);
+  }
+
+  void add_change(const std::string& kind, std::span<const KnownOutcome> own) {
+    if (!prediction_.has_times)
+      return add("compared", Grade::fair,
+                 "what " + kind + " does to memory was never compared with an outcome");
+    const ErrorScale error = error_scale(kind, own);
+    if (error.scale <= 0)
+      return add("edit", Grade::fair,
+                 kind +
+                     " is an edit: the interval is that of its replay, not of the change it "
+                     "stands for");
+    const int outcomes = known_outcomes(kind, own);
+    add("compared", outcomes == 0 ? Grade::fair : Grade::good,
+        outcomes == 0 ? kind + " was never compared with an outcome"
+                      : kind + " was compared with " + std::to_string(outcomes) +
+                            (outcomes == 1 ? " outcome" : " outcomes"),
+        outcomes, 1);
+  }
+
+  const Prediction& prediction_;
+  bool changes_;
+  Trust trust_;
+};
+
+}  // namespace
+
+OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time) {
+  const auto without = [&](bool of_peers) {
+    if (!has_open(inference, of_peers)) return 0ns;
+    return std::max(0ns, step_time - time_without(inference, graph, of_peers));
+  };
+  return {.unexplained = without(false), .other_ranks = without(true)};
+}
+
+Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own) {
+  Facts facts(prediction, !prediction.steps.empty());
+  if (prediction.has_times) facts.add_recording();
+  facts.add_changes(own);
+  return facts.take();
+}
+
+Trust trust_of_recording(const Prediction& baseline, AnswerAbout about) {
+  Facts facts(baseline, about == AnswerAbout::changes);
+  if (baseline.has_times) facts.add_recording();
+  return facts.take();
+}
+
+Trust trust_in_recording(const Inference& inference, const Notes& notes, AnswerAbout about) {
+  const Graph& graph = inference.graph;
+  Prediction facts;
+  facts.measured = step_times(graph, inference.recorded);
+  facts.baseline = step_times(graph, simulate(graph, {.reasons = false, .memory = false}));
+  const Nanoseconds measured = facts.measured.step_time;
+  if (measured <= 0ns) return {};
+  facts.replay_error = std::abs(ratio(facts.baseline.step_time - measured, measured));
+  facts.has_steps = !graph.steps().empty();
+  facts.unexplained = graph.unexplained();
+  facts.tasks = graph.task_count();
+  facts.baseline_open = open_step_time(inference, graph, facts.baseline.step_time);
+  facts.notes = notes;
+  return trust_of_recording(facts, about);
+}
+
+const Note* cut_off_note(const Notes& notes) {
+  const auto found = std::find_if(notes.all().begin(), notes.all().end(), [](const Note& note) {
+    return note.severity == Severity::warning && note.text.find("is cut off") != std::string::npos;
+  });
+  return found == notes.all().end() ? nullptr : &*found;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,47 @@
+#pragma once
+
+// The grade of an answer, from the facts of the recording, of the replay and of the change. The one
+// place where limits are set.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "foretrace/graph.h"
+#include "foretrace/infer.h"
+#include "foretrace/ledger_file.h"
+#include "foretrace/report.h"
+
+namespace foretrace {
+
+/// How much shorter a step of `graph` would be if what the recording leaves open took no time. By
+/// replay: a wait that is hidden behind other work does not count. `graph` is the inferred one or
+/// an edited clone; of a collective that takes another time by now the same share is open. Costs
+/// two replays where anything is open, nothing otherwise.
+OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
+
+/// Of a prediction whose facts are filled in. `own`: the user's ledger.
+///
+///     replay_error, unexplained, other_ranks, pinned, steps, spread     always
+///     cut_off                                                           where the recording is
+///     compared, edit                                                    one for each kind of
+///     what-if
+Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own);
+
+/// Of a recording alone, before anything is asked of it or where nothing was. recorded: for an
+/// answer that was measured, what is left open is worth knowing and decides nothing. changes: for
+/// an answer about many changes.
+enum class AnswerAbout : std::uint8_t { recorded, changes };
+Trust trust_of_recording(const Prediction& baseline, AnswerAbout about);
+
+/// The same, from a recording that nothing was predicted from; costs a replay. `notes`: of its
+/// importer.
+Trust trust_in_recording(const Inference& inference, const Notes& notes, AnswerAbout about);
+
+/// The fact that a recording breaks off.
+constexpr std::string_view kCutOffReason = "cut_off";
+
+/// A recording that breaks off; the note of its importer that says so, nullptr for a whole one.
+const Note* cut_off_note(const Notes& notes);
+
+}  // namespace foretrace
