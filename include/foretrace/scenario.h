@@ -114,11 +114,13 @@ struct Validation {
   bool scale_holds = false;    ///< All durations and lags doubled: the time is doubled exactly.
   bool neutral_holds = false;  ///< A transform by factor 1 changes nothing.
   bool shrink_holds = false;   ///< Shrinking tasks, one at a time, never made the end later.
-  bool export_holds = false;   ///< Export and re-import gave the same step time.
+  /// Export and re-import gave the same step time, or there are no times to export.
+  bool export_holds = false;
   OneSide without_device, without_host;
   Notes notes;
 };
-Validation validate(const Inference& inference);
+/// has_times: false for a snapshot, the times of which are made up.
+Validation validate(const Inference& inference, bool has_times = true);
 /// Dependencies and lags of steps of one recording, the work of steps of another of the same job
 /// (two repeats): only the errors are filled in, and what describes `structure`. Throws Error if no
 /// steps are alike.

@@ -210,8 +210,10 @@ struct ValidateCommand {
           ranks.size() == 1 ? path : path + ", rank " + std::to_string(trace.rank);
       within(name, [&] {
         const Inference inference = infer(trace);
-        rows.push_back({name, other ? validate_against(inference, *other) : validate(inference),
-                        other ? LeftOutSteps{} : left_out_steps(inference), other.has_value()});
+        rows.push_back(
+            {name,
+             other ? validate_against(inference, *other) : validate(inference, !is_snapshot(trace)),
+             other ? LeftOutSteps{} : left_out_steps(inference), other.has_value()});
       });
     }
     return rows;

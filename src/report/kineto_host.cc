@@ -47,6 +47,7 @@ class HostLane {
     for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
       if (graph.task(task).kind != TaskKind::marker) add(task);
     }
+    show_ends();
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       if (is_part_of_op(i)) last_of_op_[record_of(i)] = i;
     }
@@ -104,8 +105,8 @@ class HostLane {
     }
     slices_.push_back(std::move(slice));
     around_.push_back(surroundings_of(task));
-    // Steps are marked as a whole.
-    hidden_.push_back(is_untraced(name) || name.starts_with(kMarker));
+    is_untraced_.push_back(is_untraced(name));
+    is_mark_.push_back(name.starts_with(kMarker));
   }
 
   /// Records tell phases and modules by what is around them, as they did in the recording.
@@ -115,17 +116,26 @@ class HostLane {
     return {task.step, is_recorded ? Phase::none : task.phase, {}};
   }
 
+  bool is_hidden(std::size_t i) const { return is_untraced_[i] || is_mark_[i]; }
+
+  /// Time without a record is found again only between what is written.
+  void show_ends() {
+    std::size_t first = 0, last = slices_.size();
+    for (; first < last && is_hidden(first); ++first) is_untraced_[first] = false;
+    for (; last > first && is_hidden(last - 1); --last) is_untraced_[last - 1] = false;
+  }
+
   std::uint32_t record_of(std::size_t i) const { return graph_.task(slices_[i].task).record; }
 
   /// What an op, an annotation or a frame does between the calls and ops inside it.
   bool is_part_of_op(std::size_t i) const {
-    return !hidden_[i] && slices_[i].category != "cuda_runtime" && record_of(i) != kNone;
+    return !is_hidden(i) && slices_[i].category != "cuda_runtime" && record_of(i) != kNone;
   }
 
   /// An op begins with its first part and ends with its last, or where what surrounds it does.
   void take_slice(std::size_t i, std::size_t limit, std::vector<HostSlice>& all) {
     while (!open_ops_.empty() && open_ops_.back().end <= i) open_ops_.pop_back();
-    if (hidden_[i]) return;
+    if (is_hidden(i)) return;
     if (!is_part_of_op(i)) return all.push_back(std::move(slices_[i]));
     const std::uint32_t record = record_of(i);
     if (!open_ops_.empty() && open_ops_.back().record == record) return;
@@ -209,7 +219,8 @@ class HostLane {
   const Trace* recorded_;
   std::vector<HostSlice> slices_;
   std::vector<Surroundings> around_;
-  std::vector<bool> hidden_;
+  std::vector<bool> is_untraced_;
+  std::vector<bool> is_mark_;  ///< Of steps, which are marked as a whole.
   std::unordered_map<std::uint32_t, std::size_t> last_of_op_;  ///< By host record.
   std::vector<OpenOp> open_ops_;
 };

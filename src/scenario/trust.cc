@@ -160,33 +160,26 @@ class Facts {
   }
 
   void add_steps() {
-    const std::vector<Nanoseconds>& each = prediction_.measured.each;
-    const auto count = static_cast<double>(each.size());
+    const StepTimes& times = prediction_.measured;
+    const std::size_t count = times.steps();
     const auto fewest = static_cast<double>(kFewSteps);
     if (!prediction_.has_steps)
       return add("steps", Grade::fair, "no steps were found: the whole recording stands for one",
                  0.0, fewest);
-    add("steps", each.size() < kFewSteps ? Grade::fair : Grade::good,
-        std::to_string(each.size()) + (each.size() == 1 ? " step was" : " steps were") +
-            " recorded whole",
-        count, fewest);
-    const double spread = spread_of(each);
-    add("spread", spread > kWideSpread ? Grade::fair : Grade::good,
-        "the steps differ by " + percent_text(spread), spread, kWideSpread);
+    add("steps", count < kFewSteps ? Grade::fair : Grade::good,
+        std::to_string(count) + (count == 1 ? " step counts" : " steps count"),
+        static_cast<double>(count), fewest);
+    add("spread", times.spread > kWideSpread ? Grade::fair : Grade::good,
+        "the steps differ by " + percent_text(times.spread), times.spread, kWideSpread);
+    const bool guessed = times.source == StepSource::period;
+    add("steps_found", guessed ? Grade::fair : Grade::good,
+        guessed ? "steps are told by what repeats itself, not by marks"
+                : "steps are told by marks of the recording");
   }
 
   void add_cut() {
     if (const Note* note = cut_off_note(prediction_.notes))
       add(std::string(kCutOffReason), Grade::fair, note->text);
-  }
-
-  /// From the fastest to the slowest step, the first left out where there are three.
-  double spread_of(const std::vector<Nanoseconds>& each) const {
-    const std::size_t first = each.size() >= kFewSteps ? 1 : 0;
-    if (each.size() < first + 2) return 0;
-    const auto [least, most] =
-        std::minmax_element(each.begin() + static_cast<std::ptrdiff_t>(first), each.end());
-    return ratio(*most - *least, prediction_.measured.step_time);
   }
 
   void add_change(const std::string& kind, std::span<const KnownOutcome> own) {

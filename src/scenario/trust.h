@@ -22,10 +22,10 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 
 /// Of a prediction whose facts are filled in. `own`: the user's ledger.
 ///
-///     replay_error, unexplained, other_ranks, pinned, steps, spread     always
-///     cut_off                                                           where the recording is
-///     compared, edit                                                    one for each kind of
-///     what-if
+///     always                   replay_error, unexplained, other_ranks, pinned, steps
+///     where there are steps    spread, steps_found
+///     of a cut recording       cut_off
+///     for each kind of what-if compared or edit
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own);
 
 /// Of a recording alone, before anything is asked of it or where nothing was. recorded: for an

@@ -185,7 +185,7 @@ TEST(CommandLine, APredictedTimelineIsATraceAgain) {
     const nlohmann::json answer = nlohmann::json::parse(second.out);
     const auto predicted =
         nlohmann::json::parse(first.out)["predicted"]["step_time_ns"].get<double>();
-    EXPECT_NEAR(answer["measured"]["step_time_ns"].get<double>() / predicted, 1, 1e-4) << name;
+    EXPECT_NEAR(answer["measured"]["step_time_ns"].get<double>() / predicted, 1, 1e-3) << name;
   }
 }
 

@@ -72,8 +72,9 @@ TEST(Convert, StepsAndWindowsCutAPart) {
   const std::string convert = std::string("convert ") + kSample + " " + out;
   ASSERT_EQ(foretrace_run(convert + " --steps 4-6").exit_code, 0);
   const nlohmann::json json = numbers(folder / "part.json");
-  // Of six steps three are left.
-  EXPECT_EQ(json["measured"]["steps"].size() + 3, numbers(kSample)["measured"]["steps"].size());
+  // Of six steps three are left. The last counts where there are few.
+  EXPECT_EQ(json["measured"]["steps"].size(), 3U);
+  EXPECT_EQ(json["measured"]["steps"].size() + 2, numbers(kSample)["measured"]["steps"].size());
   EXPECT_EQ(foretrace_run(convert + " --window 1ms-9ms").exit_code, 0);
   for (const char* wrong : {"--steps 99", "--steps x", "--steps 5-4", "--window 5", "--window 1-2",
                             "--window 9s-10s", "--window 2ms-1ms", "--steps 3 --window 1ms-2ms"}) {

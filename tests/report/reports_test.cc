@@ -52,7 +52,8 @@ Figures
   - amp: saved bytes 1 GB
 
 Rests on
-  replay        100 ms measured, 100 ms replayed over 3 steps
+  replay        100 ms measured, 100 ms replayed over 2 steps
+  steps         2 steps, mean 100 ms, slowest 100 ms, spread 0.0 %
   pinned        1 of 53,021 tasks held at their recorded start
   unexplained   5 ms, 1.00 % of the recording, kept as delays without a known cause
   dependencies  10 measured, 0 structural, 2 inferred, 0 assumed

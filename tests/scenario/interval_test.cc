@@ -66,12 +66,13 @@ TEST(Resample, StepsTakeOverTheWorkOfOthers) {
 TEST(Resample, EachStepIsDrawnByItself) {
   const Inference inference = recorded_as(six_steps(140));
   const Resampled found = resample(StepVariation(inference), inference.graph, inference.graph, {});
-  ASSERT_EQ(found.steps, 4U);
+  const auto steps = static_cast<std::ptrdiff_t>(found.steps);
+  ASSERT_GE(steps, 4);
   std::size_t mixed = 0;
-  for (auto draw = found.times.begin(); draw != found.times.end(); draw += 4)
-    mixed += std::count(draw, draw + 4, 140us) % 4 == 0 ? 0 : 1;
-  // Four steps are of one kind with a probability of 0.4^4 + 0.6^4.
-  EXPECT_NEAR(static_cast<double>(mixed), 200 * 0.845, 30);
+  for (auto draw = found.times.begin(); draw != found.times.end(); draw += steps)
+    mixed += std::count(draw, draw + steps, 140us) % steps == 0 ? 0 : 1;
+  // Four steps are of one kind with a probability of 0.4^4 + 0.6^4, more steps with a lower one.
+  EXPECT_GT(mixed, 140U);
 }
 
 TEST(Resample, AStepThatIsLeftOutGivesNothing) {

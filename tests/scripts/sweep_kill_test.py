@@ -15,7 +15,7 @@ SOURCES = pathlib.Path(__file__).resolve().parents[2]
 TRACE = SOURCES / "traces/gpt-a100-gpu-bound.pt.trace.json.gz"
 SCENARIO = """{"transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "loader"}],
                "sweep": {"method": "random", "samples": %d, "seed": 3, "settings": {"scale.factor": "0.1..2",
-                         "loader.workers": "0..3", "memory.limit": ["8GB", "16GB"]}}}"""
+                         "loader.workers": "0..3", "loader.batch_time": "20ms", "memory.limit": ["8GB", "16GB"]}}}"""
 
 
 def start(*arguments):
