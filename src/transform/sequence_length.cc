@@ -24,7 +24,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kLongest = 1'000'000'000;
+constexpr std::int64_t kLongestSequence = 1'000'000'000;
 
 /// The greatest size of a change: what grows with the square is still a number.
 constexpr double kMostFactor = 1e4;
@@ -83,8 +83,8 @@ class SequenceLength final : public Transform {
                         : "from: must be given together with to");
     if (!from_) return factor_;
     if (factor_ != 1) throw Error("factor: cannot be given together with from and to");
-    if (std::max(*from_, *to_) > kLongest)
-      throw Error("from: must be at most " + std::to_string(kLongest) + ", as must be to");
+    if (std::max(*from_, *to_) > kLongestSequence)
+      throw Error("from: must be at most " + std::to_string(kLongestSequence) + ", as must be to");
     const double factor = static_cast<double>(*to_) / static_cast<double>(*from_);
     if (factor > kMostFactor || factor < 1 / kMostFactor)
       throw Error("to: must be within a factor of 10000 of from");
