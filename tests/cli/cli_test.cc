@@ -161,6 +161,26 @@ TEST(CommandLine, TheGateDecidesTheExitCode) {
   EXPECT_EQ(code_after("peak_reserved", {{"steps", {1'000'000'000}}, {"fail", "5%"}}), 4);
 }
 
+TEST(CommandLine, APredictionThatDidNotComeTrueEndsWithOne) {
+  const Folder folder;
+  const std::string path = folder / "prediction.json";
+  const std::string question = std::string("predict ") + kSample + " --format json -o '";
+  ASSERT_EQ(foretrace_run(question + path + "'").exit_code, 0);
+  const std::string verify = "verify '" + path + "' " + kSample;
+  EXPECT_EQ(foretrace_run(verify).exit_code, 0);
+  nlohmann::json prediction = nlohmann::json::parse(contents_of(path));
+  prediction["predicted"]["lower_ns"] = 1;
+  prediction["predicted"]["upper_ns"] = 2;
+  folder.write("prediction.json", prediction.dump());
+  EXPECT_EQ(foretrace_run(verify).exit_code, 1);
+}
+
+TEST(CommandLine, ATargetOutOfReachEndsWithOne) {
+  const std::string until = std::string("advise ") + kSample + " --until 'step_time <= ";
+  EXPECT_EQ(foretrace_run(until + "80ms'").exit_code, 0);
+  EXPECT_EQ(foretrace_run(until + "1us'").exit_code, 1);
+}
+
 TEST(CommandLine, ResultsCanGoToAFile) {
   const Folder folder;
   const std::string path = folder / "answer.json";

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "foretrace/error.h"
+#include "scenario/advise/confidence.h"
 #include "scenario/advise/joint_advice.h"
 #include "scenario/advise/straggler.h"
 #include "scenario/check/step_cost.h"
@@ -136,6 +137,18 @@ TEST(Advise, SettingsAreChosenAnewBesideOthers) {
 }
 
 // Ten launches of a step, and a pause that is no work of the model.
+TEST(Advise, WhatMayAsWellBringNothingIsOfLowConfidence) {
+  const Inference inference = recorded_as(waiting_steps(100, 50));
+  const AdvisedJob job = advised_job(inference);
+  Suggestion loading;
+  loading.use = "loader:workers=4";
+  loading.gain = job.now() / 2;
+  loading.upper = job.now() / 2;
+  EXPECT_NE(confidence_of(job, loading).word, "low");
+  loading.upper = job.now();
+  EXPECT_EQ(confidence_of(job, loading).word, "low");
+}
+
 TEST(Advise, APauseIsNoLaunching) {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
   for (int step = 0; step < 6; ++step) {

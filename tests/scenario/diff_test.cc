@@ -77,6 +77,27 @@ TEST(Diff, AnAddedSynchronizationCostsWhatItKeepsFromOverlapping) {
             "\nsyncs cudaStreamSynchronize +1-0~0 local 1 effect 7\n");
 }
 
+TEST(Diff, WorkThatIsGoneTakesItsTimeAway) {
+  EXPECT_EQ(causes_between("gpu: a 3, b 5", "gpu: a 3"), "\nkernels b +0-1~0 local -5 effect -5\n");
+}
+
+// More causes than are told one by one.
+TEST(Diff, SmallCausesTakeTheirTimeTogether) {
+  constexpr int kKernels = 50;
+  std::string before = "gpu: ", after = "gpu: ";
+  for (int i = 0; i < kKernels; ++i) {
+    const std::string letter{static_cast<char>('a' + i / 26), static_cast<char>('a' + i % 26)};
+    const std::string name = (i == 0 ? "k" : ", k") + letter;
+    before += name + " 10";
+    after += name + " 12";
+  }
+  const Diff slower = difference(parse_graph(before), parse_graph(after));
+  EXPECT_LT(slower.causes.size(), static_cast<std::size_t>(kKernels));
+  Nanoseconds local{0};
+  for (const DiffCause& cause : slower.causes) local += cause.local;
+  EXPECT_EQ(local, kKernels * 2us);
+}
+
 TEST(Diff, ARenamedKernelIsNoChange) {
   const Diff renamed = difference(parse_graph("gpu: ampere_sgemm_128x64_tn 10, b 2"),
                                   parse_graph("gpu: ampere_sgemm_64x32_tn 10, b 2"));

@@ -38,6 +38,7 @@ TEST(Validate, CopiedTimesDoNotPredictOtherSteps) {
   EXPECT_EQ(validation.replay_error, 0);
   ASSERT_TRUE(validation.cross_step_error);
   EXPECT_GT(*validation.cross_step_error, 0.1);
+  EXPECT_GT(*validation.worst_cross_step_error, *validation.cross_step_error);
 }
 
 TEST(Validate, StepsThatDifferAreNotCompared) {

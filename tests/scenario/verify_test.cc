@@ -69,6 +69,16 @@ TEST_F(Verify, OutsideTheIntervalOfWhichSomeStepsAreInsideIsNear) {
   EXPECT_EQ(verified().agreement, Agreement::outside);
 }
 
+TEST_F(Verify, AStepFasterThanTheIntervalIsOutsideToo) {
+  const std::int64_t measured = verified().measured.step_time.count();
+  json_["predicted"]["step_time_ns"] = 2 * measured;
+  json_["predicted"]["lower_ns"] = measured * 3 / 2;
+  json_["predicted"]["upper_ns"] = measured * 3;
+  const Verification result = verified();
+  EXPECT_EQ(result.agreement, Agreement::outside);
+  EXPECT_DOUBLE_EQ(result.error, 1);
+}
+
 TEST_F(Verify, AnotherInputIsSaidAndAnotherOutcomeToo) {
   json_["inputs"][0]["sha256"] = "0";
   json_["predicted"]["step_time_ns"] = 50'000'000;
