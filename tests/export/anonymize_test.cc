@@ -39,6 +39,8 @@ TEST(Anonymize, TheProgramsOwnWordsGo) {
       {HostKind::annotation, "Optimizer.step#SecretOpt.step", "Optimizer.step#", "Secret"},
       {HostKind::python, "nn.Module: SecretNet_0", "nn.Module: ", "Secret"},
       {HostKind::python, "/home/me/secret/train.py(88): step", "/", "secret"},
+      {HostKind::python, "/home/me/train.py(88): secret_step", "/", "secret"},
+      {HostKind::python, "/home/me/train.py:88 secret_step", "/", "secret"},
       {HostKind::runtime, "secretLaunchKernel", "", "secret"},
       {HostKind::op, "aten::secret thing", "", "secret"},
   };

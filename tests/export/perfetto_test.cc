@@ -161,6 +161,19 @@ TEST(Perfetto, SlicesOfOtherProgramsAreAnnotationsOnTheirThreads) {
   EXPECT_EQ(trace.threads[0].name, "worker");
 }
 
+TEST(Perfetto, ASliceWithoutAnEndEndsWithTheTraceAndIsCounted) {
+  const auto event = [](std::uint64_t time, const std::string& what) {
+    return text(1, number(8, time) + number(10, 3) + text(11, what));
+  };
+  const Folder folder;
+  const Trace trace = import_trace(folder.write(
+      "x.pftrace", event(1, number(9, 1) + text(23, "outer")) +
+                       event(2, number(9, 1) + text(23, "inner")) + event(5, number(9, 2))));
+  ASSERT_EQ(trace.hosts.size(), 2U);
+  EXPECT_EQ(trace.hosts[0].duration_ns, 4);
+  EXPECT_EQ(trace.notes.count("slices without an end, ended with the trace"), 1);
+}
+
 TEST(Perfetto, ATraceWithoutTrackEventsIsRefused) {
   const Folder folder;
   const std::string path =

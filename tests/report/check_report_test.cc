@@ -59,6 +59,21 @@ TEST(CheckReport, AnnotationsNameTheLineAndEscapeTheRest) {
             "5%25; 1 of 1 metric beyond the limit\n");
 }
 
+TEST(CheckReport, UndecidedIsAnnotatedAsAWarning) {
+  CheckReport report = regression();
+  report.figures[0].standing = report.standing = Standing::undecided;
+  EXPECT_TRUE(written(write_check_github, report)
+                  .starts_with("::warning file=src/a%2Cb%3Ac.py,line=88,title=foretrace%3A "
+                               "step_time::+38 ms: 12 new cudaStreamSynchronize"));
+}
+
+TEST(CheckReport, FilesForgeNoCommands) {
+  CheckReport report = regression();
+  report.causes[0].file = "a\n::error::b\r.py";
+  EXPECT_TRUE(written(write_check_github, report)
+                  .starts_with("::error file=a%0A%3A%3Aerror%3A%3Ab%0D.py,line=88,"));
+}
+
 TEST(CheckReport, AtMostTenAnnotationsOfAKind) {
   CheckReport report = regression();
   report.causes.assign(14, new_syncs());

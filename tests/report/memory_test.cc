@@ -123,6 +123,15 @@ TEST(Memory, WhatEachStepFreesDoesNot) {
   EXPECT_EQ(report.growth.per_step->count, 0);
 }
 
+TEST(Memory, WhatTheFirstStepMakesOnceIsNoGrowth) {
+  // A step leaves 8 or 12; counted with the 99, the one in the middle would be 12.
+  const MemoryReport report = described(
+      "@step step#1\n@step step#2\n@step step#3\n@step step#4\n"
+      "cpu: z 1 {step=0}, a 1 {step=0}, b 1 {step=1}, c 1 {step=2}, d 1 {step=3}\n"
+      "@alloc 99B: a ..\n@alloc 8B: b ..\n@alloc 12B: c ..\n");
+  EXPECT_EQ(report.growth.per_step->count, 8);
+}
+
 TEST(Memory, OneStepCanBeAskedFor) {
   const std::string text =
       three_steps("@alloc 50B: a .. b\n@alloc 20B: b .. c\n@alloc 30B: c .. d\n");
@@ -181,6 +190,27 @@ TEST(SwapPlan, CopiesGoOneAtATime) {
   // At 15 one is away and the other on its way; alone on the link both would be.
   EXPECT_EQ(plan.planned.count, 200);
   EXPECT_EQ(plan.bound.count, 200);  // Until 10 both are there.
+}
+
+TEST(SwapPlan, ABlockIsThereWhileItIsCopied) {
+  // It lies untouched from 0 to 50, and is away from 10 to 40.
+  const std::vector<SwapCandidate> one = {{Bytes{100}, 0us, 50us}};
+  const auto planned = [&](const std::vector<MemoryCurve::Point>& curve) {
+    return plan_swaps(curve, 50us, one, kTenPerMicrosecond, kTenPerMicrosecond).planned.count;
+  };
+  EXPECT_EQ(planned({{0us, Bytes{100}}, {20us, Bytes{200}}, {21us, Bytes{100}}}), 100);
+  EXPECT_EQ(planned({{0us, Bytes{100}},
+                     {5us, Bytes{200}},
+                     {6us, Bytes{100}},
+                     {20us, Bytes{200}},
+                     {21us, Bytes{100}}}),
+            200);
+  EXPECT_EQ(planned({{0us, Bytes{100}},
+                     {20us, Bytes{200}},
+                     {21us, Bytes{100}},
+                     {45us, Bytes{200}},
+                     {46us, Bytes{100}}}),
+            200);
 }
 
 TEST(SwapPlan, NoAccessWaits) {

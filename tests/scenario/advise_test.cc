@@ -136,7 +136,6 @@ TEST(Advise, SettingsAreChosenAnewBesideOthers) {
   EXPECT_GT(advice.joint->gain, advice.joint->alone[0]);
 }
 
-// Ten launches of a step, and a pause that is no work of the model.
 TEST(Advise, WhatMayAsWellBringNothingIsOfLowConfidence) {
   const Inference inference = recorded_as(waiting_steps(100, 50));
   const AdvisedJob job = advised_job(inference);
@@ -149,6 +148,7 @@ TEST(Advise, WhatMayAsWellBringNothingIsOfLowConfidence) {
   EXPECT_EQ(confidence_of(job, loading).word, "low");
 }
 
+// Ten launches of a step, and a pause that is no work of the model.
 TEST(Advise, APauseIsNoLaunching) {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
   for (int step = 0; step < 6; ++step) {

@@ -83,7 +83,7 @@ TEST(Diff, WorkThatIsGoneTakesItsTimeAway) {
 
 // More causes than are told one by one.
 TEST(Diff, SmallCausesTakeTheirTimeTogether) {
-  constexpr int kKernels = 50;
+  constexpr int kKernels = 400;
   std::string before = "gpu: ", after = "gpu: ";
   for (int i = 0; i < kKernels; ++i) {
     const std::string letter{static_cast<char>('a' + i / 26), static_cast<char>('a' + i % 26)};

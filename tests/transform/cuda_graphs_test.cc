@@ -60,6 +60,22 @@ stream |.AAAAABBBBBCCCCC|
 )");
 }
 
+TEST(CudaGraphs, KernelsOnAllStreamsWaitForTheLaunch) {
+  EXPECT_EQ(simulated(R"(
+      cpu: L:launch 1, M:launch 1
+      one: A 1
+      two: B 1
+      L -> A
+      M -> B
+  )",
+                      GRAPHS("")),
+            R"(
+cpu |c.|
+one |.A|
+two |.B|
+)");
+}
+
 TEST(CudaGraphs, AWaitEndsARegion) {
   EXPECT_EQ(simulated(R"(
       cpu:    L:launch 1, M:launch 1, w:sync 1, N:launch 1, O:launch 1

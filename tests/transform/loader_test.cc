@@ -230,6 +230,14 @@ TEST(Loader, RatesOfCoresSaturate) {
   EXPECT_EQ(answer(rates + "24,cores=3").step, 80ms);
 }
 
+TEST(Loader, CoresHaveTheTrainingThreadToRunToo) {
+  // 16us of loading and 12us of training on one core.
+  Graph graph = parse_graph(kInline);
+  const Effect effect =
+      read_transform_text("loader:hand_over=0us,host_factor=1,workers=1,cores=1")->apply(graph);
+  EXPECT_DOUBLE_EQ(figure(effect, "prep_stall"), 16.0 / 28);
+}
+
 TEST(Loader, MoreWorkersNeverTakeLonger) {
   Nanoseconds before = Nanoseconds::max();
   for (int workers = 0; workers <= 40; ++workers) {
