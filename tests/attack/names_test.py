@@ -63,6 +63,7 @@ ANSWERS = [
     *forms("diff", "{a}", "{b}", names=ALL_FOUR), Case("diff", "{snapshot}", "{snapshot}"),
     *forms("verify", "{prediction}", "{b}", names=("text", "json", "markdown")),
     *forms("memory", "{a}", names=("text", "json", "csv")), Case("memory", "{ranks}", "--memory-limit", "10MB"), Case("memory", "{a}", "--step", "1"),
+    Case("advise", "{a}", "--all", "--html", "{out}.advice.html", files={"{out}.advice.html": "page"}),
     Case("memory", "{snapshot}", "--html", "{out}.memory.html", files={"{out}.memory.html": "page"}),
     Case("memory", "{a}", "--html", "{out}.a.html", "--format", "csv", form="csv", files={"{out}.a.html": "page"}),
     *forms("memory", "replay", "{program}", names=TEXT_JSON),

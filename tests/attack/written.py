@@ -144,6 +144,7 @@ def writers():
     yield Writer("verify", "--output", "x.txt", "prediction.json", "after.json", "-o", OUT)
     yield Writer("verify", "--ledger", "x.json", "prediction.json", "after.json", "--ledger", OUT, goes_on=True)
     yield Writer("validate", "--write-ledger", "x.json", "--pairs", "pairs.json", "--traces", ".", "--write-ledger", OUT)
+    yield Writer("advise", "--html", "x.html", trace, "--html", OUT)
     yield Writer("memory", "--html", "x.html", trace, "--html", OUT)
     yield Writer("memory replay", "--output", "x.txt", "program.txt", "-o", OUT)
     yield Writer("predict", "--html", "x.html", trace, "--with", "amp", "--html", OUT)
