@@ -64,6 +64,18 @@ TEST(Validate, MetamorphicRelationsHold) {
 
 // The host waits for k1 and k2. A graph that takes its waiting for work replays as well, but
 // without the device the host would take as long as with it; and the other way round.
+TEST(Validate, TimeInWhichBothSidesWorkIsOfNeitherAlone) {
+  const Validation beside = validate(recorded_as(R"(
+    cpu: l=launch:launch 5, work:host 100
+    gpu: k=gemm 90
+    l -> k [measured launch]
+  )"));
+  EXPECT_EQ(beside.without_device.alone, 0us);
+  EXPECT_EQ(beside.without_host.alone, 15us);
+  EXPECT_TRUE(beside.without_device.holds());
+  EXPECT_TRUE(beside.without_host.holds());
+}
+
 TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
   const Validation right = validate(recorded_as(R"(
     cpu: l1=launch:launch 5, s1=wait:sync 0, l2=launch:launch 5, s2=wait:sync 0, end:host 5
