@@ -89,12 +89,17 @@ void SpoolWriter::write_rows(const char* rows, std::size_t bytes, std::uint32_t 
                              Patience patience) {
   if (count == 0 || !is_open()) return;
   const bool late = rows_until_ != UINT64_MAX && monotonic_now() >= rows_until_;
+  bool is_staged = false;
   const auto copy = [&] {
     stage(rows, bytes, count);
     left_to_write_ = count;
+    is_staged = true;
   };
   const auto put = [](void* self) { static_cast<SpoolWriter*>(self)->put_rows(); };
-  if (late || !files.post(copy, put, this, patience)) lost_ += count;
+  // What CUPTI has delivered is on disk when its callback returns, however the program ends then.
+  if (!late && patience == Patience::of_recorder) files.run(copy, put, this, patience);
+  if (!late && patience == Patience::of_program) files.post(copy, put, this, patience);
+  if (!is_staged) lost_ += count;
 }
 
 /// Where a disk is nearly full, as many rows as it has room for.

@@ -3,9 +3,9 @@
 // Appends chunks to the spool of this process. Safe to use from any thread; never throws. What
 // cannot be written is counted, and the file always ends with a whole chunk.
 //
-// The file belongs to a thread of its own (file_thread.h). Callers copy what is to be written. Rows
-// are left with that thread; for everything else callers wait until it is written, but no longer
-// than a hanging disk deserves.
+// The file belongs to a thread of its own (file_thread.h). Callers copy what is to be written. The
+// program's threads leave rows with that thread; for everything else callers wait until it is
+// written, but no longer than a hanging disk deserves.
 
 #include <atomic>
 #include <climits>
