@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "foretrace/names.h"
+#include "foretrace/tail.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -60,8 +61,8 @@ enum class Provenance : std::uint8_t { measured, structural, inferred, assumed }
 
 struct Task {
   Nanoseconds duration{0};
-  /// At least this long between the finish of the task in front on the lane and this start.
-  /// Negative: it may overlap the tail of the one in front, but not start before it.
+  /// At least this long between the finish of the task in front on the lane, less its `tail`, and
+  /// this start. Never negative.
   Nanoseconds gap{0};
   Bytes bytes{};     ///< Moved by a copy, transfer or collective, otherwise 0.
   double flops = 0;  ///< Of a kernel, where shapes tell; otherwise 0.
@@ -77,6 +78,8 @@ struct Task {
   float fill = 0;
   TaskKind kind = TaskKind::kernel;
   Phase phase = Phase::none;
+  /// Of the task in front. Whatever changes which task that is, empties it.
+  Tail tail{};
 };
 
 enum class LaneKind : std::uint8_t {
@@ -107,17 +110,28 @@ struct Lane {
 
 enum class Anchor : std::uint8_t { finish, start };
 
-/// `after` starts no earlier than `lag` past the anchor (finish or start) of `before`. A negative
-/// lag lets it overlap the tail of `before`, but not start before it; behind a task on a shared or
-/// priority lane, whose finish is not known ahead, it counts as 0.
+/// `after` starts no earlier than `lag` (never negative) past the start of `before`, or past its
+/// finish less the `tail`. Behind a task on a shared or priority lane, whose finish is not known
+/// ahead, the tail is empty.
 struct Dependency {
   TaskId before = kNoTask;
   TaskId after = kNoTask;
   Nanoseconds lag{0};
   Anchor anchor = Anchor::finish;
   Provenance provenance = Provenance::structural;
+  Tail tail{};
   NameId why{};  ///< Names the rule: "launch", "event wait", "device sync" ... in Graph::names().
 };
+
+/// When `wait` lets `after` start, with `before` from `start` to `finish`.
+inline Nanoseconds released_at(const Dependency& wait, Nanoseconds start, Nanoseconds finish) {
+  if (wait.anchor == Anchor::start) return start + wait.lag;
+  return finish - wait.tail.of(finish - start) + wait.lag;
+}
+/// When its place in line lets `task` start, behind one from `start` to `finish`.
+inline Nanoseconds released_at(const Task& task, Nanoseconds start, Nanoseconds finish) {
+  return finish - task.tail.of(finish - start) + task.gap;
+}
 
 /// What the bytes of an allocation are for. workspace: made and freed inside one op. temporary:
 /// neither kept for the backward pass nor for the next step. activation: made in the forward pass
@@ -236,7 +250,7 @@ class Graph {
   /// In the order in which they were added. Dropped ones are not among them.
   std::size_t dependency_count() const;
   void each_dependency(const std::function<void(const Dependency&)>& visit) const;
-  /// Lets `change` edit lag, anchor, provenance and why of each; `before` and `after` stay.
+  /// Lets `change` edit lag, tail, anchor, provenance and why of each; `before` and `after` stay.
   void change_dependencies(const std::function<void(Dependency&)>& change);
   /// Those with `before == task`, and those with `after == task`, in the order they were added.
   /// Linear in their number.
@@ -299,6 +313,9 @@ class AccessLists {
 
 bool runs_on_device(TaskKind kind);
 
+/// How long `task` may run beside the end of the one in front on its lane.
+Nanoseconds tail_in_front(const Graph& graph, TaskId task);
+
 /// A shortest circle of tasks that all wait for each other, as its waits in order ("in line" for
 /// the task in front on a FIFO lane); empty if there is none. Which one of several is always the
 /// same. In a very large tangle the search gives up early, and the circle is a short one.
@@ -308,8 +325,9 @@ std::vector<Dependency> shortest_circle(const Graph& graph);
 ///
 ///     cpu: launch_a 1, launch_b:launch 1     <- lane: task[:kind] ticks, ...
 ///     launch_a -> a                          <- a waits for launch_a
-///     launch_b ->+2 b                        <- ... and 2 ticks more;  ^-> counts from the start
-///     of launch_b
+///     launch_b ->+2 b                        <- ... and 2 ticks more
+///     a ->-25% b                             <- b may start when a quarter of a is left
+///     a ^-> b                                <- counts from the start of a
 ///
 /// src/graph/notation.md has the whole notation (lane attributes, task attributes, allocations,
 /// steps). Throws Error with the line number on anything else.

@@ -19,9 +19,11 @@ TaskId Graph::Impl::add_task(LaneId lane, const Task& task) {
 void Graph::Impl::put_behind(TaskId task, TaskId front, LaneId lane) {
   Place& here = place(task);
   here.lane_and_removed = index(lane);
+  if (front == kNoTask) tasks[index(task)].tail = {};
   TaskId& from_front = front == kNoTask ? line(lane).first : place(front).next;
   here.previous = front;
   here.next = from_front;
+  if (from_front != kNoTask) tasks[index(from_front)].tail = {};
   TaskId& from_behind = from_front == kNoTask ? line(lane).last : place(from_front).previous;
   from_front = task;
   from_behind = task;
@@ -30,6 +32,8 @@ void Graph::Impl::put_behind(TaskId task, TaskId front, LaneId lane) {
 void Graph::Impl::take_out(TaskId task) {
   Place& here = place(task);
   Line& line_of_task = line(here.lane());
+  tasks[index(task)].tail = {};
+  if (here.next != kNoTask) tasks[index(here.next)].tail = {};
   (here.previous == kNoTask ? line_of_task.first : place(here.previous).next) = here.next;
   (here.next == kNoTask ? line_of_task.last : place(here.next).previous) = here.previous;
   here.previous = here.next = kNoTask;
@@ -104,12 +108,17 @@ void Graph::remove(TaskId task) {
   if (front != kNoTask) add({.before = front, .after = task, .why = in_line});
   if (behind == kNoTask) return;
   const Nanoseconds gap = graph.tasks[index(behind)].gap;
-  const bool implied = !waits_for_others && gap >= 0ns && (front != kNoTask || gap == 0ns);
+  const bool implied = !waits_for_others && (front != kNoTask || gap == 0ns);
   if (implied) return;
-  add({.before = task, .after = behind, .lag = std::max(gap, 0ns), .why = in_line});
+  add({.before = task, .after = behind, .lag = gap, .why = in_line});
 }
 
 bool Graph::removed(TaskId task) const { return impl_->place(task).removed(); }
+
+Nanoseconds tail_in_front(const Graph& graph, TaskId task) {
+  const TaskId front = graph.previous(task);
+  return front == kNoTask ? 0ns : graph.task(task).tail.of(graph.task(front).duration);
+}
 
 TaskId Graph::first(LaneId lane) const { return impl_->lines[index(lane)].first; }
 TaskId Graph::last(LaneId lane) const { return impl_->lines[index(lane)].last; }

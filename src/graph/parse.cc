@@ -155,6 +155,9 @@ class Parser {
       words.take("=");
       if (key == "gap") {
         task.gap = words.take_ticks();
+        if (task.gap < 0ns) throw Error("a gap cannot be negative; tail=25% lets a task overlap");
+      } else if (key == "tail") {
+        task.tail = take_tail(words);
       } else if (key == "module") {
         task.module = graph_.names().intern(words.take_name("a module"));
       } else {
@@ -183,7 +186,8 @@ class Parser {
     } else {
       throw Error(
           "a task has no attribute \"" + key +
-          "\"; it has bytes, fill, flops, gap, layer, module, phase, priority, record, step");
+          "\"; it has bytes, fill, flops, gap, layer, module, phase, priority, record, step, "
+          "tail");
     }
   }
 
@@ -193,11 +197,8 @@ class Parser {
     wait.before = take_task(words);
     if (words.skip("^")) wait.anchor = Anchor::start;
     words.take("->");
-    if (words.skip("+")) {
-      wait.lag = words.take_ticks();
-    } else if (words.skip("-")) {
-      wait.lag = -words.take_ticks();
-    }
+    if (words.skip("-")) wait.tail = take_tail(words);
+    if (words.skip("+")) wait.lag = words.take_ticks();
     wait.after = take_task(words);
     if (words.skip("[")) {
       const std::string provenance = words.take_name("a provenance");
@@ -209,6 +210,14 @@ class Parser {
     }
     finish(words);
     graph_.add(wait);
+  }
+
+  /// "25%"
+  static Tail take_tail(Words& words) {
+    const auto share = to_number<double>(words.take_word("a share of a task", "%"));
+    words.take("%");
+    if (!(share >= 0 && share <= 100)) throw Error("a tail is 0% to 100% of the task in front");
+    return Tail::of_share(share / 100);
   }
 
   TaskId take_task(Words& words) {

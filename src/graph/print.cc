@@ -130,15 +130,24 @@ class Printer {
     if (task.flops != plain.flops) add("flops", to_text(task.flops));
     if (task.fill != plain.fill) add("fill", to_text(static_cast<double>(task.fill)));
     if (task.gap != plain.gap) add("gap", to_ticks(task.gap));
+    if (task.tail != plain.tail) add("tail", to_share(task.tail));
     if (task.priority != plain.priority) add("priority", std::to_string(task.priority));
     if (task.record != plain.record) add("record", std::to_string(task.record));
     return text.empty() ? text : " {" + text.substr(1) + '}';
   }
 
+  /// With as few digits as give the same tail again.
+  static std::string to_share(Tail tail) {
+    for (int digits = 0;; ++digits) {
+      const std::string text = to_fixed(100 * tail.share(), digits);
+      if (digits == 4 || Tail::of_share(std::stod(text) / 100) == tail) return text + '%';
+    }
+  }
+
   void print_dependency(const Dependency& wait) {
     text_ += label(wait.before) + (wait.anchor == Anchor::start ? " ^->" : " ->");
-    if (wait.lag > 0ns) text_ += '+';
-    if (wait.lag != 0ns) text_ += to_ticks(wait.lag);
+    if (!wait.tail.empty()) text_ += '-' + to_share(wait.tail);
+    if (wait.lag != 0ns) text_ += '+' + to_ticks(wait.lag);
     text_ += ' ' + label(wait.after);
     if (wait.provenance != Provenance::structural || wait.why != NameId{}) {
       text_ += " [" + std::string(to_string(wait.provenance));

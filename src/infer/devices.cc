@@ -124,7 +124,11 @@ class Connector {
 
   void add(const DeviceEvent& event, const Cause& cause) {
     if (cause.kind == Kind::line) {
-      draft_.graph.task(event.task).gap = Nanoseconds(cause.lag);
+      Task& task = draft_.graph.task(event.task);
+      const TaskId front = draft_.graph.previous(event.task);
+      const Overlap overlap = overlap_behind(draft_.graph, front, cause.lag);
+      task.tail = overlap.tail;
+      task.gap = overlap.lag;
       if (cause.lag < 0) ++overlaps_;
       return;
     }
@@ -138,10 +142,13 @@ class Connector {
                         .why = launch_});
       return;
     }
-    draft_.graph.add({.before = draft_.events[cause.wait.before].task,
+    const TaskId before = draft_.events[cause.wait.before].task;
+    const Overlap overlap = overlap_behind(draft_.graph, before, cause.lag);
+    draft_.graph.add({.before = before,
                       .after = event.task,
-                      .lag = Nanoseconds(cause.lag),
+                      .lag = overlap.lag,
                       .provenance = cause.wait.provenance,
+                      .tail = overlap.tail,
                       .why = rule(draft_, cause.wait.why)});
   }
 

@@ -247,6 +247,12 @@ void build_snapshot(Draft& draft);
 /// Makes `task` start no earlier than it did, for want of a cause.
 void pin(Draft& draft, TaskId task);
 
+/// How a task started `lag` behind the finish of `before`; before it where negative.
+inline Overlap overlap_behind(const Graph& graph, TaskId before, std::int64_t lag) {
+  return lag < 0 ? overlap_of(Nanoseconds(-lag), graph.task(before).duration)
+                 : Overlap{.lag = Nanoseconds(lag)};
+}
+
 inline NameId rule(Draft& draft, std::string_view why) { return draft.graph.names().intern(why); }
 
 }  // namespace foretrace::infer_detail

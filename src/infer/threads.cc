@@ -196,10 +196,16 @@ void connect_threads(Draft& draft) {
     if (h.starts) {
       const TaskId starter = starter_of(draft, i);
       const auto lag = std::max(Nanoseconds{0}, start(h.first_task) - finish(starter));
-      draft.graph.add({starter, h.first_task, lag, Anchor::finish, Provenance::inferred, handover});
+      draft.graph.add({.before = starter,
+                       .after = h.first_task,
+                       .lag = lag,
+                       .provenance = Provenance::inferred,
+                       .why = handover});
     }
-    draft.graph.add(
-        {h.last_task, h.takes, Nanoseconds{0}, Anchor::finish, Provenance::inferred, wait});
+    draft.graph.add({.before = h.last_task,
+                     .after = h.takes,
+                     .provenance = Provenance::inferred,
+                     .why = wait});
     if (h.starts && h.first_task == draft.thread_tasks[h.worker].front()) started[h.worker] = 1;
   }
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {
@@ -215,13 +221,16 @@ void connect_calls(Draft& draft) {
       if (call.wait_task == kNoTask) continue;
       const DeviceEvent& awaited = draft.events[event];
       const TaskId done = awaited.task;
-      const std::int64_t overlap =
-          draft.recorded.start[index(call.wait_task)].count() - awaited.finish;
+      const std::int64_t early =
+          awaited.finish - draft.recorded.start[index(call.wait_task)].count();
+      const bool overlaps = !call.launched.empty() && early > 0;
+      const Overlap overlap = overlap_behind(draft.graph, done, overlaps ? -early : 0);
       draft.graph.add(
           {.before = done,
            .after = call.wait_task,
-           .lag = Nanoseconds(call.launched.empty() ? 0 : std::min<std::int64_t>(overlap, 0)),
+           .lag = overlap.lag,
            .provenance = call.recorded_wait ? Provenance::measured : Provenance::inferred,
+           .tail = overlap.tail,
            .why = call.launched.empty() ? sync : copy});
     }
     for (const std::uint32_t event : call.held_by) {

@@ -20,10 +20,10 @@ void check_length(const Graph& graph) {
     const TaskId task{i};
     if (graph.removed(task)) continue;
     total += static_cast<double>(graph.task(task).duration.count());
-    total += static_cast<double>(std::max(graph.task(task).gap, 0ns).count());
+    total += static_cast<double>(graph.task(task).gap.count());
   }
   graph.each_dependency([&](const Dependency& wait) {
-    total += static_cast<double>(std::max(wait.lag, 0ns).count());
+    total += static_cast<double>(wait.lag.count());
   });
   if (total < kMost) return;
   throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");

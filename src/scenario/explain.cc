@@ -13,7 +13,7 @@ namespace {
 Nanoseconds free_since(const Graph& graph, const Timeline& timeline, TaskId task) {
   const TaskId before = graph.previous(task);
   if (before == kNoTask) return 0ns;
-  return timeline.finish[index(before)] + std::max(graph.task(task).gap, 0ns);
+  return timeline.finish[index(before)] + graph.task(task).gap;
 }
 
 Nanoseconds waited(const Graph& graph, const Timeline& timeline, TaskId task) {

@@ -104,7 +104,7 @@ class Replay {
     each_wait(graph_, [&](const Wait& wait) {
       ++tasks_[wait.before].first;
       ++count;
-      has_lags_ |= wait.lag != 0;
+      has_lags_ |= wait.lag != 0 || !wait.tail.empty();
       has_from_start_ |= wait.from_start;
     });
     CHECK(count < UINT32_MAX);
@@ -115,7 +115,8 @@ class Replay {
     each_wait(graph_, [&](const Wait& wait) {
       const std::uint32_t at = --tasks_[wait.before].first;
       dependents_[at] = wait.after | (wait.from_start ? kFromStart : 0);
-      if (has_lags_) lags_[at] = Nanoseconds(wait.lag);
+      if (has_lags_)
+        lags_[at] = Nanoseconds(wait.lag) - wait.tail.of(tasks_[wait.before].duration);
       ++tasks_[wait.after].waits;
     });
   }
@@ -233,7 +234,7 @@ class Replay {
   std::vector<State> tasks_;  ///< And one behind the last.
   std::vector<Bytes> bytes_;  ///< By TaskId, if any lane is shared.
   std::vector<std::uint32_t> dependents_;
-  std::vector<Nanoseconds> lags_;  ///< Of those waits, if any is not 0.
+  std::vector<Nanoseconds> lags_;  ///< Of those waits, less the tails, if any is not 0.
   bool has_lags_ = false;
   bool has_from_start_ = false;
   Timeline timeline_;

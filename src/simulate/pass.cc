@@ -17,9 +17,11 @@ std::int64_t pass_over(const Rows& rows, std::int64_t* finish) {
     std::int64_t start = 0;
     for (const std::uint32_t end = first[task + 1]; wait < end; ++wait) {
       if constexpr (with_lags) {
-        const std::uint32_t from = before[wait] & ~Rows::kFromStart;
-        const std::int64_t back = before[wait] == from ? 0 : duration[from];
-        start = std::max(start, finish[from] - back + rows.lag[wait]);
+        const std::uint32_t from = before[wait] & ~Rows::kFlags;
+        std::int64_t earliest = finish[from] + rows.lag[wait];
+        if (before[wait] & Rows::kFromStart) earliest -= duration[from];
+        if (before[wait] & Rows::kTail) earliest -= Tail::of(duration[from], rows.tail[wait]);
+        start = std::max(start, earliest);
       } else {
         start = std::max(start, finish[before[wait]]);
       }

@@ -15,14 +15,20 @@ namespace {
 
 /// Eight numbers; the compiler splits them over the registers there are.
 using Eight [[gnu::vector_size(64)]] = std::int64_t;
+using EightReals [[gnu::vector_size(64)]] = double;
 
 constexpr std::size_t kBlock = 8;  ///< Tasks whose durations are gathered side by side at a time.
 
 struct Ring {
   Eight* finish;
-  Eight* duration;  ///< Kept only where a wait counts from a start.
+  Eight* duration;  ///< Kept only where a wait counts from a start or has a tail.
   std::uint32_t mask;
 };
+
+/// As Tail::of() has each.
+[[gnu::always_inline]] inline Eight tails(const Eight& durations, double share) {
+  return __builtin_convertvector(__builtin_convertvector(durations, EightReals) * share, Eight);
+}
 
 template <bool with_lags>
 [[gnu::always_inline]] inline void pass_block(const Rows& rows, const Ring& ring,
@@ -35,6 +41,8 @@ template <bool with_lags>
       Eight earliest = ring.finish[before[wait] & ring.mask];
       if constexpr (with_lags) {
         if (before[wait] & Rows::kFromStart) earliest -= ring.duration[before[wait] & ring.mask];
+        if (before[wait] & Rows::kTail)
+          earliest -= tails(ring.duration[before[wait] & ring.mask], rows.tail[wait]);
         earliest += rows.lag[wait];
       }
       start = start > earliest ? start : earliest;

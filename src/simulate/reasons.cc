@@ -14,16 +14,16 @@ std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
     if (kept.before == kNoTask || reason.before < kept.before) kept = reason;
   };
   const auto offer_wait = [&](const Wait& wait, NameId why) {
-    const auto& anchor = wait.from_start ? timeline.start : timeline.finish;
+    const Nanoseconds start = timeline.start[wait.before], finish = timeline.finish[wait.before];
+    const Nanoseconds anchor = wait.from_start ? start : finish - wait.tail.of(finish - start);
     const Nanoseconds lag(wait.lag);
-    offer(TaskId{wait.after}, anchor[wait.before] + lag, {TaskId{wait.before}, why, lag});
+    offer(TaskId{wait.after}, anchor + lag, {TaskId{wait.before}, why, lag});
   };
   const NameId in_line = graph.names().find("in line");
   each_wait_in_line(graph, [&](const Wait& wait) { offer_wait(wait, in_line); });
   const std::vector<char> lanes = lanes_in_line(graph);
   graph.each_dependency([&](const Dependency& dependency) {
-    visit_dependency(graph, lanes, dependency,
-                     [&](const Wait& wait) { offer_wait(wait, dependency.why); });
+    offer_wait(wait_of(graph, lanes, dependency), dependency.why);
   });
   for (const auto& [task, passed] : let_pass) reasons[index(task)] = {passed, in_line, 0ns};
   return reasons;

@@ -16,7 +16,7 @@ class RowMaker {
       : graph_(graph), count_(static_cast<std::uint32_t>(graph.task_count())) {}
 
   Rows make(RowOrder order) {
-    CHECK(graph_.task_count() < Rows::kFromStart);
+    CHECK(graph_.task_count() < Rows::kTail);
     survey();
     rows_.position.resize(count_);
     if (is_ordered_ && (order == RowOrder::kept || reach_ <= kNear)) {
@@ -40,7 +40,8 @@ class RowMaker {
       ++wait_count_;
       is_ordered_ &= wait.before < wait.after;
       reach_ = std::max(reach_, wait.after - wait.before);  // If ordered.
-      has_lags_ |= wait.lag != 0 || wait.from_start;
+      has_tails_ |= !wait.tail.empty();
+      has_lags_ |= wait.lag != 0 || wait.from_start || !wait.tail.empty();
     });
     CHECK(wait_count_ < UINT32_MAX);
   }
@@ -76,12 +77,15 @@ class RowMaker {
     waits_.assign(rows_.first.begin(), rows_.first.end() - 1);  // Where each row goes on.
     rows_.before.resize(wait_count_);
     if (has_lags_) rows_.lag.resize(wait_count_);
+    if (has_tails_) rows_.tail.resize(wait_count_);
     each_wait(graph_, [&](const Wait& wait) {
       const std::uint32_t from = rows_.position[wait.before];
       const std::uint32_t to = rows_.position[wait.after];
       const std::uint32_t at = waits_[to]++;
-      rows_.before[at] = from | (wait.from_start ? Rows::kFromStart : 0);
+      rows_.before[at] = from | (wait.from_start ? Rows::kFromStart : 0) |
+                         (wait.tail.empty() ? 0 : Rows::kTail);
       if (has_lags_) rows_.lag[at] = wait.lag;
+      if (has_tails_) rows_.tail[at] = wait.tail.share();
       rows_.reach = std::max(rows_.reach, to - from);
     });
   }
@@ -101,14 +105,14 @@ class RowMaker {
   std::size_t wait_count_ = 0;
   bool is_ordered_ = true;
   std::uint32_t reach_ = 0;
-  bool has_lags_ = false;
+  bool has_lags_ = false, has_tails_ = false;
 };
 
 }  // namespace
 
 std::size_t Rows::bytes() const {
   return (position.capacity() + first.capacity() + before.capacity()) * sizeof(std::uint32_t) +
-         (lag.capacity() + duration.capacity()) * sizeof(std::int64_t);
+         (lag.capacity() + tail.capacity() + duration.capacity()) * sizeof(std::int64_t);
 }
 
 Rows make_rows(const Graph& graph, RowOrder order) { return RowMaker(graph).make(order); }

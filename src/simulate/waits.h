@@ -9,11 +9,13 @@
 
 namespace foretrace {
 
-/// `after` starts no earlier than `lag` past the finish of `before`, or past its start.
+/// `after` starts no earlier than `lag` past the finish of `before` less its tail, or past its
+/// start.
 struct Wait {
   std::uint32_t before;
   std::uint32_t after;
   std::int64_t lag;
+  Tail tail;
   bool from_start;
 };
 
@@ -35,14 +37,6 @@ inline LaneId lane_not_in_line(const Graph& graph) {
   return kNoLane;
 }
 
-/// Calls `visit` with the wait and, where a negative lag lets it overlap the tail of the task in
-/// front, with the one that keeps it from starting before that task does.
-template <class Visit>
-void visit_wait(const Wait& wait, const Visit& visit) {
-  visit(wait);
-  if (wait.lag < 0) visit(Wait{wait.before, wait.after, 0, true});
-}
-
 /// Calls `visit` with the waits of all places in line, by task. Linear.
 template <class Visit>
 void each_wait_in_line(const Graph& graph, const Visit& visit) {
@@ -50,22 +44,20 @@ void each_wait_in_line(const Graph& graph, const Visit& visit) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId front = graph.previous(TaskId{i});
     if (front == kNoTask || !in_line[index(graph.lane_of(TaskId{i}))]) continue;
-    visit_wait(Wait{index(front), i, graph.task(TaskId{i}).gap.count(), false}, visit);
+    const Task& task = graph.task(TaskId{i});
+    visit(Wait{index(front), i, task.gap.count(), task.tail, false});
   }
 }
 
-/// The same of a dependency. Behind a task on a shared or priority lane a negative lag counts as 0:
-/// when such a task finishes is known only when it does.
-template <class Visit>
-void visit_dependency(const Graph& graph, const std::vector<char>& in_line,
-                      const Dependency& dependency, const Visit& visit) {
+/// The same of a dependency. Behind a task on a shared or priority lane there is no tail: when such
+/// a task finishes is known only when it does.
+inline Wait wait_of(const Graph& graph, const std::vector<char>& in_line,
+                    const Dependency& dependency) {
   Wait wait{index(dependency.before), index(dependency.after), dependency.lag.count(),
-            dependency.anchor == Anchor::start};
-  if (wait.lag < 0 && !graph.removed(dependency.before) &&
-      !in_line[index(graph.lane_of(dependency.before))]) {
-    wait.lag = 0;
-  }
-  visit_wait(wait, visit);
+            dependency.tail, dependency.anchor == Anchor::start};
+  const bool has_tail = !wait.from_start && in_line[index(graph.lane_of(dependency.before))];
+  if (!has_tail) wait.tail = {};
+  return wait;
 }
 
 /// ... and then with those of all dependencies, in their order.
@@ -74,7 +66,7 @@ void each_wait(const Graph& graph, const Visit& visit) {
   each_wait_in_line(graph, visit);
   const std::vector<char> in_line = lanes_in_line(graph);
   graph.each_dependency(
-      [&](const Dependency& wait) { visit_dependency(graph, in_line, wait, visit); });
+      [&](const Dependency& wait) { visit(wait_of(graph, in_line, wait)); });
 }
 
 }  // namespace foretrace

@@ -195,7 +195,7 @@ class ProbeFinder {
     TaskId first = kNoTask, last = kNoTask;
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
       // It can be over before the one in front, which then counts too.
-      if (last != kNoTask && graph_.task(task).gap < 0ns) {
+      if (last != kNoTask && !graph_.task(task).tail.empty()) {
         ends.last.push_back(probe(last));
         last = kNoTask;
       }

@@ -69,8 +69,7 @@ void keep_places(Graph& graph, const std::vector<TaskId>& free_before) {
     const TaskId front = graph.previous(task);
     if (front == kNoTask) return;
     if (std::binary_search(free_before.begin(), free_before.end(), task)) return;
-    const Nanoseconds gap = std::max(graph.task(task).gap, Nanoseconds(0));
-    graph.add({.before = front, .after = task, .lag = gap, .why = in_line});
+    graph.add({.before = front, .after = task, .lag = graph.task(task).gap, .why = in_line});
   });
 }
 

@@ -92,10 +92,9 @@ std::vector<Nanoseconds> earliest_starts(const Graph& graph) {
     const Nanoseconds start = starts[index(task)];
     const Nanoseconds finish = removed ? start : start + graph.task(task).duration;
     const TaskId next = removed ? kNoTask : graph.next(task);
-    if (next != kNoTask) delay(next, std::max(start, finish + graph.task(next).gap));
+    if (next != kNoTask) delay(next, released_at(graph.task(next), start, finish));
     graph.each_dependent(task, [&](const Dependency& wait) {
-      const Nanoseconds anchor = wait.anchor == Anchor::start ? start : finish;
-      delay(wait.after, std::max(start, anchor + wait.lag));
+      delay(wait.after, released_at(wait, start, finish));
     });
   }
   return starts;

@@ -178,10 +178,10 @@ class GradientAccumulation final : public Transform {
         }
       }
       // The pause in front of the passes is made once; the others follow what is in front of them.
-      graph_.task(first).gap = std::min(graph_.task(first).gap, 0ns);
+      graph_.task(first).gap = 0ns;
       for (std::size_t k = 1; k < copies_.size(); ++k) {
-        Nanoseconds& gap = graph_.task(copies_[k][index(first)]).gap;
-        gap = std::min(gap, 0ns);
+        Task& copy = graph_.task(copies_[k][index(first)]);
+        copy.gap = 0ns, copy.tail = {};
       }
     }
 

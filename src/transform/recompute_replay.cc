@@ -36,7 +36,8 @@ class Replay {
       task.phase = phase;
       task.step = of_step;
       task.record = 0xffffffff;
-      task.gap = std::clamp(task.gap, 0ns, kMostGap);
+      task.gap = std::min(task.gap, kMostGap);
+      task.tail = {};
       return task;
     };
     TaskId last_call = kNoTask;
@@ -84,7 +85,6 @@ class Replay {
     });
     launched.before = launch_copy_[index(call)];
     launched.after = copy;
-    launched.lag = std::max(launched.lag, 0ns);
     launched.provenance = Provenance::assumed;
     graph_.add(launched);
   }

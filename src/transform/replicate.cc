@@ -81,7 +81,10 @@ class Replicate final : public Transform {
         if (ranks_) lane.rank = last_rank + number;
         at->second = graph.add_lane(std::move(lane));
       }
-      const Task task = graph.task(id);
+      Task task = graph.task(id);
+      const auto front = copy_of.find(graph.previous(id));
+      const bool follows = front != copy_of.end() && front->second == graph.last(at->second);
+      if (!follows) task.tail = {};
       copy_of.emplace(id, graph.append(at->second, task));
     }
     for (const Dependency& dependency : touching) {

@@ -74,7 +74,7 @@ class Split final : public Transform {
       Task slice = whole;
       slice.duration = Nanoseconds(part(whole.duration.count(), i));
       if (i > 0) slice.duration += overhead_;
-      if (i > 0) slice.gap = Nanoseconds(0);
+      if (i > 0) slice.gap = Nanoseconds(0), slice.tail = {};
       slice.bytes = Bytes{part(whole.bytes.count, i)};
       slice.flops = whole.flops / static_cast<double>(n);
       if (i + 1 < n) {

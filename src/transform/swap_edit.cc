@@ -132,7 +132,7 @@ class SwapEdit {
     TaskId behind = call;
     if (const auto known = last_call_.find(call); known != last_call_.end()) behind = known->second;
     const TaskId next = graph_.next(behind);
-    if (next != kNoTask && graph_.task(next).gap < 0ns) return kNoTask;
+    if (next != kNoTask && !graph_.task(next).tail.empty()) return kNoTask;
     const Task like = graph_.task(call);
     const TaskId added = graph_.insert_behind(behind, {.duration = call_time_,
                                                        .name = graph_.names().intern(name),
@@ -262,12 +262,12 @@ class SwapEdit {
       Nanoseconds ready = Nanoseconds::min();
       const TaskId front = graph_.previous(wait.after);
       if (front != kNoTask)
-        ready = std::max(after.finish[index(front)] + graph_.task(wait.after).gap, 0ns);
+        ready = released_at(graph_.task(wait.after), after.start[index(front)],
+                            after.finish[index(front)]);
       graph_.each_wait(wait.after, [&](const Dependency& other) {
         if (runs_swap(other.before)) return;
-        const auto& from = other.anchor == Anchor::start ? after.start : after.finish;
-        ready = std::max(
-            {ready, from[index(other.before)] + other.lag, after.start[index(other.before)]});
+        ready = std::max(ready, released_at(other, after.start[index(other.before)],
+                                            after.finish[index(other.before)]));
       });
       waited = ready < done;
     });

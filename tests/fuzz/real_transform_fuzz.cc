@@ -133,9 +133,9 @@ void check_wait(const Graph& graph, const Timeline& timeline, const Dependency& 
   const std::size_t before = index(wait.before), after = index(wait.after);
   const Nanoseconds start = timeline.start[before];
   const bool fifo = graph.lane(graph.lane_of(wait.before)).discipline == Discipline::fifo;
-  const Nanoseconds lag = fifo ? wait.lag : std::max(wait.lag, 0ns);
-  const Nanoseconds anchor = wait.anchor == Anchor::start ? start : timeline.finish[before];
-  if (timeline.start[after] >= std::max(start, anchor + lag)) return;
+  Dependency kept = wait;
+  if (!fifo) kept.tail = {};
+  if (timeline.start[after] >= released_at(kept, start, timeline.finish[before])) return;
   const std::string what = "a wait is not kept: lag " + std::to_string(wait.lag.count()) +
                            described(graph, timeline, wait.before) +
                            described(graph, timeline, wait.after);
@@ -152,8 +152,9 @@ void check_line(const Graph& graph, const Timeline& timeline, LaneId lane) {
     require(fifo ? finish - start == duration : finish - start >= duration, "work is lost");
     const TaskId front = graph.previous(task);
     if (!fifo || front == kNoTask) continue;
-    const Nanoseconds earliest = timeline.finish[index(front)] + graph.task(task).gap;
-    require(start >= std::max(timeline.start[index(front)], earliest), "the line is not kept");
+    const Nanoseconds earliest = released_at(
+        graph.task(task), timeline.start[index(front)], timeline.finish[index(front)]);
+    require(start >= earliest, "the line is not kept");
   }
 }
 

@@ -25,6 +25,42 @@ TEST(Graph, TasksAreInsertedInFrontAndBehind) {
   EXPECT_EQ(line(graph, LaneId{0}), "N A N B N");
 }
 
+// What overlaps is with one task: with another in front nothing is known of it.
+TEST(Graph, ATailIsOfTheTaskInFrontAndOfNoOther) {
+  const auto after = [](const std::function<void(Graph&, TaskId, TaskId)>& change) {
+    Graph graph = parse_graph("x: A 2, B 2 {tail=50%}, C 2 {tail=50%}\ny: D 1");
+    change(graph, named(graph, "B"), named(graph, "D"));
+    std::string tails;
+    for (TaskId task = graph.first(LaneId{0}); task != kNoTask; task = graph.next(task))
+      tails += std::string(graph.name(task)) + (graph.task(task).tail.empty() ? " " : "~ ");
+    return tails;
+  };
+  EXPECT_EQ(after([](Graph&, TaskId, TaskId) {}), "A B~ C~ ");
+  EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId) { graph.remove(b); }), "A C ");
+  EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId d) { graph.move_before(d, b); }), "A D B C~ ");
+  EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId d) { graph.move_behind(d, b); }), "A B~ D C ");
+  EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId) { graph.move_to_end(b, LaneId{0}); }),
+            "A C B ");
+  EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId) {
+              graph.insert_before(b, {.name = graph.names().intern("N"), .tail = Tail::of_share(1)});
+            }),
+            "A N~ B C~ ");
+}
+
+TEST(Tail, IsExactForTheTaskItWasSeenOn) {
+  for (const std::int64_t whole : {1, 7, 2'000, 999'983, 4'000'000'000, 7'200'000'000'000}) {
+    for (const std::int64_t part : {std::int64_t{1}, whole / 3, whole - 1, whole, whole + 5}) {
+      if (part <= 0) continue;
+      const Overlap overlap = overlap_of(Nanoseconds(part), Nanoseconds(whole));
+      EXPECT_EQ(overlap.past_finish(Nanoseconds(whole)).count(), -std::min(part, whole))
+          << part << " of " << whole;
+      EXPECT_GE(overlap.lag, 0ns);
+    }
+  }
+  EXPECT_TRUE(overlap_of(0ns, 5ns).tail.empty());
+  EXPECT_TRUE(overlap_of(5ns, 0ns).tail.empty());
+}
+
 TEST(Graph, ATaskCanBeACopyOfAnother) {
   Graph graph = parse_graph("x: A 1");
   for (int i = 0; i < 100; ++i)

@@ -22,7 +22,7 @@ constexpr std::string_view kEverything = R"graph(@step ProfilerStep#7
 @step "a \"b\" \\ \x01"
 @memory 2GB device=0
 cpu: L:launch 3 {step=0}, M:launch 5
-"stream 7" [rank=3]: i:copy_in 2 {bytes=4MB}, A 4.5 {phase=forward layer=3 module=Bert_0/Linear_3 flops=1000000000000 fill=0.25 gap=-2.001 priority=-4 record=17}
+"stream 7" [rank=3]: i:copy_in 2 {bytes=4MB}, A 4.5 {phase=forward layer=3 module=Bert_0/Linear_3 flops=1000000000000 fill=0.25 gap=2.001 tail=12.5% priority=-4 record=17}
 "stream 7~2"="stream 7" [device=1]: A~2=A 6.667, "void f<int>(float, \"x\")" 1
 host [host_thread]: "" 0, x:marker 0
 link [link shared=25GB/s]: t:transfer 0 {bytes=1GB}
@@ -32,6 +32,7 @@ L -> i [measured launch]
 M ->+2 A
 M ^-> t [inferred "event wait"]
 M ^->+0.001 A~2 [assumed]
+i ->-33.3%+0.001 t [inferred "event wait"]
 A~2 -> ""
 @alloc 4MB device=0 stream="stream 7": i .. A
 @alloc 4MB device=0: .. A
@@ -55,7 +56,8 @@ TEST(Notation, ReadsAttributes) {
   const Graph graph = parse_graph(kEverything);
   const Task& task = graph.task(named(graph, "A"));
   EXPECT_EQ(task.duration, 4500ns);
-  EXPECT_EQ(task.gap, -2001ns);
+  EXPECT_EQ(task.gap, 2001ns);
+  EXPECT_EQ(task.tail, Tail::of_share(0.125));
   EXPECT_EQ(task.phase, Phase::forward);
   EXPECT_EQ(task.layer, 3);
   EXPECT_EQ(graph.names()[task.module], "Bert_0/Linear_3");
@@ -75,11 +77,18 @@ TEST(Notation, ReadsAttributes) {
   EXPECT_EQ(graph.allocations().at(0).stream, LaneId{1});
 }
 
-TEST(Notation, ANegativeLagLetsATaskOverlapTheTail) {
-  constexpr std::string_view kText = "x: A 5\ny: B 1\nA ->-2 B\n";
-  const Graph graph = parse_graph(kText);
-  graph.each_dependency([](const Dependency& wait) { EXPECT_EQ(wait.lag, -2us); });
-  EXPECT_EQ(to_text(parse_graph(to_text(graph))), to_text(graph));
+TEST(Notation, ATailIsAShareOfTheTaskInFront) {
+  const Graph graph = parse_graph("x: A 5\ny: B 1\nA ->-40% B\n");
+  graph.each_dependency([](const Dependency& wait) {
+    EXPECT_EQ(wait.tail.of(5us), 2us);
+    EXPECT_EQ(wait.lag, 0us);
+  });
+}
+
+TEST(Notation, RefusesWhatOverlapsByATime) {
+  EXPECT_THROW(parse_graph("x: A 5\ny: B 1\nA ->-2 B\n"), Error);
+  EXPECT_THROW(parse_graph("x: A 5\ny: B 1\nA ->-101% B\n"), Error);
+  EXPECT_THROW(parse_graph("x: A 5, B 1 {gap=-1}\n"), Error);
 }
 
 TEST(Notation, IsNotParticularAboutSpace) {

@@ -113,7 +113,7 @@ TEST_F(Kineto, WhatIsReadBackTakesTheSameTime) {
 
 TEST_F(Kineto, OverlappingKernelsOfOneStreamGoToTracksOfTheirOwn) {
   const json events = events_of(parse_graph(R"(
-    "stream 7": A 10, B 10 {gap=-4}
+    "stream 7": A 10, B 10 {tail=40%}
   )"));
   const json a = event_named(events, "A");
   const json b = event_named(events, "B");

@@ -99,7 +99,7 @@ all 4 us, kernels
 TEST(Ladder, WorkThatOverlapsTheOneInFrontCountsOnce) {
   EXPECT_EQ(ladder(R"(
     cpu: wait:host 4
-    gpu: A 10, B 10 {gap=-4}
+    gpu: A 10, B 10 {tail=40%}
     wait -> A [measured launch]
   )"),
             R"(

@@ -45,23 +45,31 @@ x |AA..B|
 )");
 }
 
-TEST(Simulate, ANegativeGapOverlapsTheTailButNeverStartsBefore) {
-  EXPECT_EQ(picture("x: A 4, B 4 {gap=-1}, C 1 {gap=-9}"), R"(
+TEST(Simulate, ATaskMayStartBesideTheTailOfTheOneInFront) {
+  EXPECT_EQ(picture("x: A 4, B 4 {tail=25%}, C 1 {tail=100%}"), R"(
 x |AAAA...|
   |...BBBB|
   |...C...|
 )");
 }
 
-TEST(Simulate, ANegativeLagOverlapsTheTailButNeverStartsBefore) {
+TEST(Simulate, ATailIsLeftOfATaskThatTakesHalfTheTime) {
+  EXPECT_EQ(picture("x: A 2, B 4 {tail=50%}\ny: C 1\nA ->-50%+1 C"), R"(
+x |AA...|
+  |.BBBB|
+y |..C..|
+)");
+}
+
+TEST(Simulate, ADependencyMayOverlapTheTailToo) {
   EXPECT_EQ(picture(R"(
     x: A 2, B 4, C 1
     y: D 3
     z: E 1
     w: F 1
-    B ->-1 D
-    C ->-9 E
-    C ^->-9 F
+    B ->-25% D
+    C ->-100% E
+    C ^-> F
 )"),
             R"(
 x |AABBBBC.|

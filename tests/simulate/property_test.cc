@@ -54,9 +54,9 @@ TEST(Simulate, NothingStartsBeforeWhatItWaitsFor) {
     for (int i = 0; i < 8; ++i) {
       const TaskId before = any_task(graph, random);
       const TaskId urgent = graph.append(lane, {.duration = Nanoseconds(random() % 9000)});
-      graph.add({.before = before, .after = urgent, .lag = Nanoseconds(-1000)});
+      graph.add({.before = before, .after = urgent, .tail = Tail::of_share(0.2)});
       const TaskId after = graph.append(LaneId{0}, {.duration = 1us});
-      graph.add({.before = urgent, .after = after, .lag = Nanoseconds(-4000)});
+      graph.add({.before = urgent, .after = after, .tail = Tail::of_share(0.7)});
     }
     const Timeline timeline = simulate(graph, {.reasons = true});
     graph.each_dependency([&](const Dependency& wait) {
@@ -73,7 +73,7 @@ TEST(Simulate, NothingStartsBeforeWhatItWaitsFor) {
 }
 
 TEST(Simulate, AFasterTaskNeverDelaysAnother) {
-  for_random_graphs(3, {.negative_gaps = false}, [](Graph& graph, std::mt19937& random) {
+  for_random_graphs(3, {}, [](Graph& graph, std::mt19937& random) {
     const Timeline before = simulate(graph);
     graph.task(any_task(graph, random)).duration = Nanoseconds(0);
     const Timeline after = simulate(graph);
@@ -82,8 +82,9 @@ TEST(Simulate, AFasterTaskNeverDelaysAnother) {
   });
 }
 
+// Of a tail this holds to the nanosecond, which adds up.
 TEST(Simulate, TwiceTheTimesTakeTwiceTheTime) {
-  for_random_graphs(4, {}, [](Graph& graph, std::mt19937&) {
+  for_random_graphs(4, {.tails = false}, [](Graph& graph, std::mt19937&) {
     const Timeline before = simulate(graph);
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       graph.task(TaskId{i}).duration *= 2;
@@ -104,9 +105,23 @@ TEST(Simulate, ARemovedTaskIsOneThatTakesNoTime) {
       const TaskId task = any_task(graph, random);
       graph.remove(task);
       shrunk.task(task).duration = shrunk.task(task).gap = Nanoseconds(0);
+      shrunk.task(task).tail = {};
     }
     EXPECT_EQ(simulate(graph).start, simulate(shrunk).start);
   });
+}
+
+bool explains(const Graph& graph, const Timeline& timeline, TaskId task, const Reason& reason) {
+  const Nanoseconds start = timeline.start[index(reason.before)];
+  const Nanoseconds finish = timeline.finish[index(reason.before)];
+  const Nanoseconds at = timeline.start[index(task)];
+  bool found = graph.previous(task) == reason.before && reason.lag == graph.task(task).gap &&
+               released_at(graph.task(task), start, finish) == at;
+  graph.each_wait(task, [&](const Dependency& wait) {
+    found |= wait.before == reason.before && wait.lag == reason.lag &&
+             released_at(wait, start, finish) == at;
+  });
+  return found;
 }
 
 TEST(Simulate, EveryReasonExplainsTheStart) {
@@ -116,11 +131,7 @@ TEST(Simulate, EveryReasonExplainsTheStart) {
       const Reason& reason = timeline.reasons[i];
       EXPECT_EQ(reason.before == kNoTask, timeline.start[i] == 0ns);
       if (reason.before == kNoTask) continue;
-      const Nanoseconds past_start =
-          timeline.start[i] - reason.lag - timeline.start[index(reason.before)];
-      const Nanoseconds past_finish =
-          timeline.start[i] - reason.lag - timeline.finish[index(reason.before)];
-      EXPECT_TRUE(past_start == 0ns || past_finish == 0ns) << "task " << i;
+      EXPECT_TRUE(explains(graph, timeline, TaskId{i}, reason)) << "task " << i;
     }
     const std::vector<TaskId> path = critical_path(graph, timeline);
     EXPECT_EQ(timeline.finish[index(path.back())], timeline.length);

@@ -23,20 +23,22 @@ inline Chains longest_chains(const Graph& graph) {
   const auto duration = [&](TaskId task) {
     return graph.removed(task) ? 0ns : graph.task(task).duration;
   };
+  const auto left = [&](Tail tail, TaskId task) { return tail.of(duration(task)); };
   for (bool changed = true; changed;) {
     changed = false;
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       const TaskId task{i};
       Nanoseconds start{0};
       if (const TaskId front = graph.previous(task); front != kNoTask) {
-        start = std::max({start, chains.finish[index(front)] + graph.task(task).gap,
-                          chains.start[index(front)]});
+        const Task& here = graph.task(task);
+        start = std::max(start, chains.finish[index(front)] - left(here.tail, front) + here.gap);
       }
       graph.each_wait(task, [&](const Dependency& wait) {
-        const auto& anchor = wait.anchor == Anchor::finish ? chains.finish : chains.start;
-        start = std::max(start, anchor[index(wait.before)] + wait.lag);
-        // It may overlap the tail of a task, but not start before it.
-        start = std::max(start, chains.start[index(wait.before)]);
+        const bool from_finish = wait.anchor == Anchor::finish;
+        const Nanoseconds anchor =
+            from_finish ? chains.finish[index(wait.before)] - left(wait.tail, wait.before)
+                        : chains.start[index(wait.before)];
+        start = std::max(start, anchor + wait.lag);
       });
       const Nanoseconds finish = start + duration(task);
       changed |= start != chains.start[i] || finish != chains.finish[i];

@@ -2,6 +2,7 @@
 
 // Small graphs for properties that must hold for any graph.
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -13,8 +14,8 @@ struct RandomGraph {
   int lanes = 4;
   int tasks = 24;
   int dependencies = 24;
-  bool lags = true;           ///< Lags, anchors and gaps; without, plain dependencies only.
-  bool negative_gaps = true;  ///< And lags.
+  bool lags = true;   ///< Lags, anchors and gaps; without, plain dependencies only.
+  bool tails = true;  ///< With lags: some tasks overlap those in front of them.
 };
 
 /// Without circles: whoever waits was made later than whom it waits for. std::mt19937 gives the
@@ -28,16 +29,16 @@ inline Graph random_graph(std::mt19937& random, const RandomGraph& shape = {}) {
   for (int i = 0; i < shape.tasks; ++i) {
     Task task{.duration = Nanoseconds(below(4) == 0 ? 0 : below(9000)),
               .name = graph.names().intern("t" + std::to_string(below(2 * shape.tasks)))};
-    if (shape.lags && below(4) == 0)
-      task.gap = Nanoseconds(below(5000) - (shape.negative_gaps ? 2500 : 0));
+    if (shape.lags && below(4) == 0) task.gap = Nanoseconds(std::max(0, below(5000) - 2500));
+    if (shape.lags && shape.tails && below(4) == 0) task.tail = Tail::of_share(below(101) / 100.0);
     graph.append(LaneId{static_cast<std::uint32_t>(below(shape.lanes))}, task);
   }
   for (int i = 0; i < shape.dependencies; ++i) {
     const int after = 1 + below(shape.tasks - 1);
     Dependency wait{.before = TaskId{static_cast<std::uint32_t>(below(after))},
                     .after = TaskId{static_cast<std::uint32_t>(after)}};
-    if (shape.lags && below(3) == 0)
-      wait.lag = Nanoseconds(below(5000) - (shape.negative_gaps ? 1500 : 0));
+    if (shape.lags && below(3) == 0) wait.lag = Nanoseconds(std::max(0, below(5000) - 1500));
+    if (shape.lags && shape.tails && below(4) == 0) wait.tail = Tail::of_share(below(101) / 100.0);
     if (shape.lags && below(4) == 0) wait.anchor = Anchor::start;
     graph.add(wait);
   }

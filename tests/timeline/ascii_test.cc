@@ -25,7 +25,7 @@ TEST(ToAscii, TakesAnotherTick) {
 }
 
 TEST(ToAscii, DrawsWhatRunsAtTheSameTimeInRowsOfItsOwn) {
-  EXPECT_EQ(picture("x: A 3, B 3 {gap=-1}, C 1"), R"(
+  EXPECT_EQ(picture("x: A 3, B 3 {tail=33.333%}, C 1"), R"(
 x |AAA..C|
   |..BBB.|
 )");

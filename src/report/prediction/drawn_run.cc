@@ -125,7 +125,7 @@ Nanoseconds waited_in(const DrawnRun& run, TaskId task) {
   const TaskId before = run.graph.previous(task);
   Nanoseconds free{0};
   if (before != kNoTask)
-    free = run.timeline.finish[index(before)] + std::max(run.graph.task(task).gap, 0ns);
+    free = run.timeline.finish[index(before)] + run.graph.task(task).gap;
   return std::max(0ns, run.timeline.start[index(task)] - free);
 }
 

@@ -110,8 +110,9 @@ std::vector<std::int64_t> possible_overlap(const ObservedJob& job, const SteadyS
     Task& task = graph.task(TaskId{i});
     task.duration = runs_on_device(task.kind) ? 1us : 0ns;
     task.gap = 0ns;
+    task.tail = {};
   }
-  graph.change_dependencies([](Dependency& wait) { wait.lag = 0ns; });
+  graph.change_dependencies([](Dependency& wait) { wait.lag = 0ns, wait.tail = {}; });
   const Timeline timeline = simulate(graph, {.reasons = false, .memory = false});
   const Concealment concealment(graph, timeline);
   std::vector<std::int64_t> moved(steps.count(), 0), hidden(steps.count(), 0), shares;

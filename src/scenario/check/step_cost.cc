@@ -34,8 +34,8 @@ PathPart part_of_path(TaskKind kind) {
 }
 
 /// What a task adds to its lane: where it overlaps the one in front, less.
-Nanoseconds own_time(const Task& task) {
-  return std::max(0ns, task.duration + std::min(task.gap, 0ns));
+Nanoseconds own_time(const Graph& graph, TaskId task) {
+  return std::max(0ns, graph.task(task).duration - tail_in_front(graph, task));
 }
 
 /// What a time is counted in.
@@ -104,7 +104,7 @@ std::vector<Nanoseconds> lane_work(const Graph& graph) {
       if (lane.discipline == Discipline::shared)
         carried += graph.task(task).bytes;
       else
-        work[i] += own_time(graph.task(task));
+        work[i] += own_time(graph, task);
     }
     if (carried > Bytes{}) work[i] = time_for(carried, lane.capacity);
     work[i] /= steps.count;

@@ -43,6 +43,11 @@ DiffKind kind_of_task(const Task& task, std::string_view name) {
   return waits ? DiffKind::syncs : DiffKind::host;
 }
 
+/// From the end of the task in front to the start of this one; negative where they overlap.
+Nanoseconds pause_before(const Graph& graph, TaskId task) {
+  return graph.task(task).gap - tail_in_front(graph, task);
+}
+
 /// The op that a reader knows: the outermost that is one of the library's, or of autograd.
 std::string_view telling_op(std::string_view path) {
   constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
@@ -222,7 +227,8 @@ class DiffCauseFinder {
       task.gap_group = group({.kind = DiffKind::waits,
                               .label = host ? "pauses of threads without a known cause"
                                             : "pauses of streams without a known cause"});
-      add(task.gap_group, task.gap_after - task.gap_before, counts(task));
+      add(task.gap_group, pause_before(after_.graph, task.after) - pause_before(before_.graph, task.before),
+          counts(task));
       if (counts(task)) ++causes_[task.gap_group].changed;
     }
   }
@@ -271,7 +277,10 @@ class DiffCauseFinder {
                         .structural = !same,
                         .label = (same ? "delay of waits (" : "waits (") + std::string(why) + ")"});
     wait.other_group = wait.group;
-    add(wait.group, wait.lag_after - wait.lag_before, of_step && same);
+    add(wait.group,
+        wait.lag_after.past_finish(from.duration_after) -
+            wait.lag_before.past_finish(from.duration_before),
+        of_step && same);
     if (!of_step) return;
     DiffCause& cause = causes_[wait.group];
     ++(same ? cause.changed : wait.in_after ? cause.added : cause.removed);

@@ -19,6 +19,19 @@ Nanoseconds duration_in(const UnionSide& side, TaskId task) {
   return side.timeline.finish[index(task)] - side.timeline.start[index(task)];
 }
 
+Overlap gap_of(const Graph& graph, TaskId task) {
+  return {graph.task(task).tail, graph.task(task).gap};
+}
+
+Overlap lag_of(const Graph& graph, const Dependency& wait) {
+  return {stands_in_line(graph, wait.before) ? wait.tail : Tail{}, wait.lag};
+}
+
+/// The one that lets a task start later, behind one that takes so long.
+Overlap later_of(const Overlap& one, const Overlap& other, Nanoseconds duration) {
+  return one.past_finish(duration) < other.past_finish(duration) ? other : one;
+}
+
 }  // namespace
 
 UnionGraph::UnionGraph(const UnionSide& before, const UnionSide& after, const Matching& matching)
@@ -43,13 +56,13 @@ void UnionGraph::add_task(TaskId before, TaskId after, std::uint32_t lane) {
   if (before != kNoTask) {
     of_before_[index(before)] = place;
     task.duration_before = duration_in(before_, before);
-    task.gap_before = before_.graph.task(before).gap;
+    task.gap_before = gap_of(before_.graph, before);
     in_line = in_line && stands_in_line(before_.graph, before);
   }
   if (after != kNoTask) {
     of_after_[index(after)] = place;
     task.duration_after = duration_in(after_, after);
-    task.gap_after = after_.graph.task(after).gap;
+    task.gap_after = gap_of(after_.graph, after);
     in_line = in_line && stands_in_line(after_.graph, after);
   }
   task.lane = in_line ? lane : kNone;
@@ -92,7 +105,7 @@ void UnionGraph::add_waits() {
   before_.graph.each_dependency([&](const Dependency& wait) {
     all.push_back({.from = of_before_[index(wait.before)],
                    .to = of_before_[index(wait.after)],
-                   .lag_before = wait.lag,
+                   .lag_before = lag_of(before_.graph, wait),
                    .why_before = wait.why,
                    .in_before = true,
                    .from_start = wait.anchor == Anchor::start});
@@ -100,7 +113,7 @@ void UnionGraph::add_waits() {
   after_.graph.each_dependency([&](const Dependency& wait) {
     all.push_back({.from = of_after_[index(wait.before)],
                    .to = of_after_[index(wait.after)],
-                   .lag_after = wait.lag,
+                   .lag_after = lag_of(after_.graph, wait),
                    .why_after = wait.why,
                    .in_after = true,
                    .from_start = wait.anchor == Anchor::start});
@@ -115,9 +128,11 @@ void UnionGraph::add_waits() {
                       known->from_start == wait.from_start;
     // Of two that say the same the later one counts.
     if (same && wait.in_before && known->in_before) {
-      known->lag_before = std::max(known->lag_before, wait.lag_before);
+      known->lag_before =
+          later_of(known->lag_before, wait.lag_before, tasks_[wait.from].duration_before);
     } else if (same && wait.in_after && known->in_after) {
-      known->lag_after = std::max(known->lag_after, wait.lag_after);
+      known->lag_after =
+          later_of(known->lag_after, wait.lag_after, tasks_[wait.from].duration_after);
     } else if (same && wait.in_after) {
       known->in_after = true;
       known->lag_after = wait.lag_after;
@@ -264,8 +279,8 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
   const bool there = task.is_there(after);
   if (front != kNone) {
     const bool gap_after = task.matched() ? as_after[task.gap_group] != 0 : task.after != kNoTask;
-    const Nanoseconds gap = there ? (gap_after ? task.gap_after : task.gap_before) : 0ns;
-    later(std::max(finish_[front] + gap, start_[front]), front);
+    const Overlap gap = there ? (gap_after ? task.gap_after : task.gap_before) : Overlap{};
+    later(finish_[front] + gap.past_finish(finish_[front] - start_[front]), front);
   }
   there_[number] = there ? 1 : 0;
   if (there) {
@@ -273,9 +288,9 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
       const UnionWait& wait = graph_.waits()[i];
       if (!holds(wait, as_after)) continue;
       const bool lag_after = wait.in_after && (!wait.in_before || as_after[wait.group] != 0);
-      const Nanoseconds lag = lag_after ? wait.lag_after : wait.lag_before;
-      const Nanoseconds from = wait.from_start ? start_[wait.from] : finish_[wait.from];
-      later(std::max(from + lag, start_[wait.from]), wait.from);
+      const Overlap& lag = lag_after ? wait.lag_after : wait.lag_before;
+      const Nanoseconds start = start_[wait.from], finish = finish_[wait.from];
+      later(wait.from_start ? start + lag.lag : finish + lag.past_finish(finish - start), wait.from);
     }
   }
   start_[number] = start;

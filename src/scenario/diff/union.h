@@ -28,7 +28,7 @@ struct UnionTask {
   std::uint32_t group = 0;     ///< Whether it is there, or how long it takes.
   std::uint32_t gap_group = 0;
   Nanoseconds duration_before{0}, duration_after{0};
-  Nanoseconds gap_before{0}, gap_after{0};
+  Overlap gap_before{}, gap_after{};
 
   bool matched() const { return before != kNoTask && after != kNoTask; }
   bool is_there(bool as_after) const { return (as_after ? after : before) != kNoTask; }
@@ -39,7 +39,7 @@ struct UnionWait {
   /// It is as after once both are. Where the other side has a way instead, it stays until that way
   /// is whole.
   std::uint32_t group = 0, other_group = 0;
-  Nanoseconds lag_before{0}, lag_after{0};
+  Overlap lag_before{}, lag_after{};
   NameId why_before{}, why_after{};  ///< In the names of each graph.
   bool in_before = false, in_after = false;
   bool from_start = false;

@@ -34,10 +34,10 @@ double total_length(const Graph& graph) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const Task& task = graph.task(TaskId{i});
     total += static_cast<double>(task.duration.count());
-    total += static_cast<double>(std::max(task.gap, 0ns).count());
+    total += static_cast<double>(task.gap.count());
   }
   graph.each_dependency([&](const Dependency& wait) {
-    total += static_cast<double>(std::max(wait.lag, 0ns).count());
+    total += static_cast<double>(wait.lag.count());
   });
   return total;
 }
