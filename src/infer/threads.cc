@@ -202,10 +202,8 @@ void connect_threads(Draft& draft) {
                        .provenance = Provenance::inferred,
                        .why = handover});
     }
-    draft.graph.add({.before = h.last_task,
-                     .after = h.takes,
-                     .provenance = Provenance::inferred,
-                     .why = wait});
+    draft.graph.add(
+        {.before = h.last_task, .after = h.takes, .provenance = Provenance::inferred, .why = wait});
     if (h.starts && h.first_task == draft.thread_tasks[h.worker].front()) started[h.worker] = 1;
   }
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {

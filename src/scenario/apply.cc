@@ -22,9 +22,8 @@ void check_length(const Graph& graph) {
     total += static_cast<double>(graph.task(task).duration.count());
     total += static_cast<double>(graph.task(task).gap.count());
   }
-  graph.each_dependency([&](const Dependency& wait) {
-    total += static_cast<double>(wait.lag.count());
-  });
+  graph.each_dependency(
+      [&](const Dependency& wait) { total += static_cast<double>(wait.lag.count()); });
   if (total < kMost) return;
   throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");
 }

@@ -115,8 +115,7 @@ class Replay {
     each_wait(graph_, [&](const Wait& wait) {
       const std::uint32_t at = --tasks_[wait.before].first;
       dependents_[at] = wait.after | (wait.from_start ? kFromStart : 0);
-      if (has_lags_)
-        lags_[at] = Nanoseconds(wait.lag) - wait.tail.of(tasks_[wait.before].duration);
+      if (has_lags_) lags_[at] = Nanoseconds(wait.lag) - wait.tail.of(tasks_[wait.before].duration);
       ++tasks_[wait.after].waits;
     });
   }

@@ -82,8 +82,8 @@ class RowMaker {
       const std::uint32_t from = rows_.position[wait.before];
       const std::uint32_t to = rows_.position[wait.after];
       const std::uint32_t at = waits_[to]++;
-      rows_.before[at] = from | (wait.from_start ? Rows::kFromStart : 0) |
-                         (wait.tail.empty() ? 0 : Rows::kTail);
+      rows_.before[at] =
+          from | (wait.from_start ? Rows::kFromStart : 0) | (wait.tail.empty() ? 0 : Rows::kTail);
       if (has_lags_) rows_.lag[at] = wait.lag;
       if (has_tails_) rows_.tail[at] = wait.tail.share();
       rows_.reach = std::max(rows_.reach, to - from);

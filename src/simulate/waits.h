@@ -65,8 +65,7 @@ template <class Visit>
 void each_wait(const Graph& graph, const Visit& visit) {
   each_wait_in_line(graph, visit);
   const std::vector<char> in_line = lanes_in_line(graph);
-  graph.each_dependency(
-      [&](const Dependency& wait) { visit(wait_of(graph, in_line, wait)); });
+  graph.each_dependency([&](const Dependency& wait) { visit(wait_of(graph, in_line, wait)); });
 }
 
 }  // namespace foretrace

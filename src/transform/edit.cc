@@ -93,9 +93,8 @@ std::vector<Nanoseconds> earliest_starts(const Graph& graph) {
     const Nanoseconds finish = removed ? start : start + graph.task(task).duration;
     const TaskId next = removed ? kNoTask : graph.next(task);
     if (next != kNoTask) delay(next, released_at(graph.task(next), start, finish));
-    graph.each_dependent(task, [&](const Dependency& wait) {
-      delay(wait.after, released_at(wait, start, finish));
-    });
+    graph.each_dependent(
+        task, [&](const Dependency& wait) { delay(wait.after, released_at(wait, start, finish)); });
   }
   return starts;
 }

@@ -152,8 +152,8 @@ void check_line(const Graph& graph, const Timeline& timeline, LaneId lane) {
     require(fifo ? finish - start == duration : finish - start >= duration, "work is lost");
     const TaskId front = graph.previous(task);
     if (!fifo || front == kNoTask) continue;
-    const Nanoseconds earliest = released_at(
-        graph.task(task), timeline.start[index(front)], timeline.finish[index(front)]);
+    const Nanoseconds earliest =
+        released_at(graph.task(task), timeline.start[index(front)], timeline.finish[index(front)]);
     require(start >= earliest, "the line is not kept");
   }
 }

@@ -42,7 +42,8 @@ TEST(Graph, ATailIsOfTheTaskInFrontAndOfNoOther) {
   EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId) { graph.move_to_end(b, LaneId{0}); }),
             "A C B ");
   EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId) {
-              graph.insert_before(b, {.name = graph.names().intern("N"), .tail = Tail::of_share(1)});
+              graph.insert_before(b,
+                                  {.name = graph.names().intern("N"), .tail = Tail::of_share(1)});
             }),
             "A N~ B C~ ");
 }

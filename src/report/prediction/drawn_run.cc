@@ -124,8 +124,7 @@ Drawing drawing_of(const DrawnRun& run, std::size_t most) {
 Nanoseconds waited_in(const DrawnRun& run, TaskId task) {
   const TaskId before = run.graph.previous(task);
   Nanoseconds free{0};
-  if (before != kNoTask)
-    free = run.timeline.finish[index(before)] + run.graph.task(task).gap;
+  if (before != kNoTask) free = run.timeline.finish[index(before)] + run.graph.task(task).gap;
   return std::max(0ns, run.timeline.start[index(task)] - free);
 }
 

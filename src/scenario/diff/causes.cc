@@ -227,7 +227,8 @@ class DiffCauseFinder {
       task.gap_group = group({.kind = DiffKind::waits,
                               .label = host ? "pauses of threads without a known cause"
                                             : "pauses of streams without a known cause"});
-      add(task.gap_group, pause_before(after_.graph, task.after) - pause_before(before_.graph, task.before),
+      add(task.gap_group,
+          pause_before(after_.graph, task.after) - pause_before(before_.graph, task.before),
           counts(task));
       if (counts(task)) ++causes_[task.gap_group].changed;
     }

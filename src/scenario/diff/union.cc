@@ -290,7 +290,8 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
       const bool lag_after = wait.in_after && (!wait.in_before || as_after[wait.group] != 0);
       const Overlap& lag = lag_after ? wait.lag_after : wait.lag_before;
       const Nanoseconds start = start_[wait.from], finish = finish_[wait.from];
-      later(wait.from_start ? start + lag.lag : finish + lag.past_finish(finish - start), wait.from);
+      later(wait.from_start ? start + lag.lag : finish + lag.past_finish(finish - start),
+            wait.from);
     }
   }
   start_[number] = start;

@@ -36,9 +36,8 @@ double total_length(const Graph& graph) {
     total += static_cast<double>(task.duration.count());
     total += static_cast<double>(task.gap.count());
   }
-  graph.each_dependency([&](const Dependency& wait) {
-    total += static_cast<double>(wait.lag.count());
-  });
+  graph.each_dependency(
+      [&](const Dependency& wait) { total += static_cast<double>(wait.lag.count()); });
   return total;
 }
 
