@@ -20,7 +20,7 @@ struct Diagnosis {
   std::string unusable;  ///< Why.
 };
 
-/// What of the recording would decide a what-if instead of the change that is asked about.
+/// Adds the open time of the recording, which would decide a what-if instead of the change.
 void add_open_time(Diagnosis& diagnosis) {
   const auto add = [&](const char* name, const char* fix) {
     const TrustReason* const reason = diagnosis.replay->trust.reason(name);

@@ -122,7 +122,7 @@ std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const D
   return kinds;
 }
 
-/// What was launched while one of them lasted, also by other threads, such as that of autograd.
+/// The share of launches made while one of them lasted, also by other threads (that of autograd).
 double share_held(const Draft& draft, const Holders& holders) {
   std::size_t held = 0;
   for (const std::uint32_t event : draft.by_launch) {

@@ -1,5 +1,5 @@
-// What part a thread has in the program. Most give work to a device, or wait for it, or work for
-// one that does. Some have none:
+// The role of each thread in the program. Most threads give work to a device, or wait for it, or
+// work for one that does. Some have no such role:
 //
 //     watches   asks again and again whether the device is done, or only sleeps (NCCL's watchdog, a
 //               progress bar's monitor). Nothing waits for it, so it is left out.
@@ -26,7 +26,7 @@ bool only_looks(std::string_view call) {
          });
 }
 
-/// What the records of a thread are of.
+/// The kinds of records that a thread has.
 struct Seen {
   bool records = false;
   bool works = false;     ///< Calls that do something, markers of steps.

@@ -30,7 +30,7 @@ std::string_view step_word(const Prediction& prediction) {
   return prediction.has_steps ? "step" : "recording";
 }
 
-/// What an edited graph still has of a time that was open when recorded.
+/// How much of a time that was open when recorded is still there in an edited graph.
 Nanoseconds left_open(const Graph& recorded, const Graph& graph, const OpenTime& open) {
   if (!open.of_peers) return open.time;
   return scaled(open.time,

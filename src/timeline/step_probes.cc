@@ -173,8 +173,8 @@ class ProbeFinder {
     found_.streams_.push_back({lane, starts(lane)});
   }
 
-  /// What can be the last to finish of the device work of the last step, or of its host work, and
-  /// of each thread that launches it.
+  /// Finds the tasks that can be the last to finish: of the device work of the last step or of its
+  /// host work, and of each thread that launches it.
   void find_end(StepProbes::Starts& found) {
     const StepProbes::Start& last = found.steps.back();
     const TaskId begins = found_.tasks_[found_.lists_[last.list].front().task];

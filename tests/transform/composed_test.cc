@@ -44,7 +44,7 @@ constexpr auto kTwoSteps = R"(
     @alloc 4MB device=0 stream=stream use=optimizer_state: .. reads u
 )";
 
-/// Of every transform one that has something to change here.
+/// Gives every transform settings with which it has something to change here.
 std::string with_settings(std::string_view name) {
   static const std::map<std::string_view, const char*> settings = {
       {"add_dependency", "from.name=i,to.kind=collective"},

@@ -9,7 +9,7 @@ double host_share(const PathShares& path) {
   return path.share(PathPart::host) + path.share(PathPart::launches);
 }
 
-/// What a step would be shorter by without one kind of work.
+/// By how much a step would be shorter without one kind of work.
 struct Bound {
   PathPart part = PathPart::kernels;
   Nanoseconds gain{0};

@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-/// What fits every window; all else is asked for.
+/// Limits of the short answer, which fits every window.
 constexpr std::size_t kScreenWidth = 100;
 constexpr std::size_t kMostFirst = 2;
 
@@ -93,7 +93,7 @@ void write_answers(const Advice& advice, std::ostream& out) {
   }
 }
 
-/// What the table of ceilings says, in one line.
+/// Sums the table of ceilings up in one line.
 void write_ceilings(const Advice& advice, std::ostream& out) {
   std::string text;
   for (const Rung& rung : advice.ladder) {

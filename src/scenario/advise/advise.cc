@@ -134,8 +134,8 @@ bool advises_loading(const Advice& advice) {
 /// Host work that is no launching is named from this share of a step on.
 constexpr double kMuchOfAStep = 0.1;
 
-/// What comes before any compiler: a program that asks the driver for memory in each step, or waits
-/// for data.
+/// Adds causes that must be mended before any compiler helps: a program that asks the driver for
+/// memory in each step, or waits for data.
 void add_causes(const AdvisedJob& job, Advice& advice) {
   const auto without = [&](Nanoseconds gain) {
     return " (" +

@@ -24,7 +24,7 @@ std::string why_not_captured(const AdvisedJob& job, const Suggestion& made) {
   return captures ? job.hinders_capture : std::string();
 }
 
-/// What a suggestion acts on, as names of levers; empty where no lever stands for it.
+/// The names of the levers that a suggestion acts on; empty where no lever stands for it.
 std::vector<std::string_view> levers_of(std::string_view use) {
   struct Hold {
     std::string_view hold, lever;

@@ -35,7 +35,7 @@ double pooled_squares() {
   return squares / outcomes;
 }
 
-/// Of several kinds of what-if; no outcomes: exact.
+/// The doubt of several kinds of what-if together; it is exact if there are no outcomes.
 struct MemoryDoubt {
   double squares = 0;
   int outcomes = 0;
@@ -60,7 +60,7 @@ const MemoryPeak* peak_before(const Prediction& prediction, std::int32_t device)
   return nullptr;
 }
 
-/// What a what-if could not count, and how much it may be.
+/// The most memory that what-ifs may need and could not count.
 Bytes may_be_missing(const Prediction& prediction) {
   Bytes missing{};
   for (const AppliedStep& step : prediction.steps) {
