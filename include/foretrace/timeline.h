@@ -68,6 +68,10 @@ struct StepTimes {
 
 StepTimes step_times(const Graph& graph, const Timeline& timeline);
 
+/// A step time taken from fewer steps, or from steps that spread wider, is known less well.
+constexpr std::size_t kFewSteps = 3;
+constexpr double kWideSpread = 0.3;
+
 /// Sets Graph::step_rule() but for its source: the period, from the names of what each step does,
 /// and whether the first is an outlier: further from the median of the others than these are from
 /// each other. It is left out only where three others remain.

@@ -89,8 +89,8 @@ void write_text(const Diagnosis& diagnosis, std::ostream& out) {
     out << "can be used, " << counted(count(diagnosis, Severity::warning), "warning") << " and "
         << counted(count(diagnosis, Severity::info), "remark") << '\n'
         << "a step takes " << to_text(replay.measured.step_time) << "; replayed it is "
-        << to_fixed(100 * replay.replay_error, 3) << " % off, with " << unexplained.pinned_tasks
-        << " of " << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2)
+        << to_share(replay.replay_error, 3) << " off, with " << unexplained.pinned_tasks << " of "
+        << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2)
         << " % of the time unexplained\n";
   }
   for (const Finding& finding : diagnosis.findings) write_finding(finding, out);

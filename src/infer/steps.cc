@@ -21,7 +21,7 @@ bool find_markers(Draft& draft) {
   std::map<std::string_view, MarkedStep> found;
   for (const HostRecord& record : draft.trace.hosts) {
     const std::string_view name = draft.name(record);
-    if (name.substr(0, 13) != "ProfilerStep#") continue;
+    if (!name.starts_with(kProfilerStep)) continue;
     const std::int64_t finish = record.start_ns + record.duration_ns;
     const auto [step, added] =
         found.try_emplace(name, MarkedStep{record.start_ns, finish, std::string(name)});
@@ -187,8 +187,6 @@ void find_steps(Draft& draft) {
 }
 
 void settle_step_time(Draft& draft) {
-  constexpr double kWideSpread = 0.3;
-  constexpr std::size_t kFewSteps = 3;
   draft.graph.step_rule().source = draft.step_source;
   settle_steps(draft.graph, draft.recorded);
   const StepTimes times = step_times(draft.graph, draft.recorded);

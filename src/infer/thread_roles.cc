@@ -10,6 +10,7 @@
 #include <array>
 
 #include "foretrace/launch_call.h"
+#include "foretrace/step_name.h"
 #include "infer/draft.h"
 
 namespace foretrace::infer_detail {
@@ -45,7 +46,7 @@ std::vector<Seen> look_at_threads(const Draft& draft) {
     if (record.kind == HostKind::runtime || record.kind == HostKind::driver) {
       if (looks[static_cast<std::size_t>(record.name)] == 0) thread.works = true;
     } else if (record.kind == HostKind::annotation &&
-               draft.name(record).starts_with("ProfilerStep#")) {
+               draft.name(record).starts_with(kProfilerStep)) {
       thread.works = true;
     } else if (record.kind == HostKind::op || record.kind == HostKind::annotation) {
       thread.operates = true;

@@ -8,9 +8,6 @@
 
 namespace foretrace {
 
-/// The most work of a stream that fits between the second mark and the last, of three or more.
-Nanoseconds room_between(Nanoseconds second, Nanoseconds last);
-
 /// With so few steps the last one counts, too.
 inline bool last_counts(std::size_t marks) { return marks <= 4; }
 

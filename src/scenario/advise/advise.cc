@@ -150,8 +150,7 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
     if (rung.name == "allocations")
       causes.emplace_back(gain, allocation_calls(job.inference.graph) +
                                     " to get or give back memory" + without(gain) +
-                                    ": keep it in the allocator's cache, see what "
-                                    "empties it");
+                                    ": keep it in the allocator's cache, see what empties it");
     if (rung.name == "input" && !advises_loading(advice))
       causes.emplace_back(gain, "the step waits for data" + without(gain) +
                                     ": see foretrace input, and the loader's workers");
