@@ -160,8 +160,8 @@ struct Advice {
   std::optional<AdviceTarget> target;
   std::optional<Curve> curve;  ///< Of a setting that was asked about.
   std::size_t top = 5;         ///< As many suggestions are told in full.
-  /// What to look into before any change of the program's kernels or launches: a rank that the
-  /// others wait for, driver calls that allocate, loading. Greatest first.
+  /// Causes to look into before any change of the program's kernels or launches: a rank that the
+  /// others wait for, driver calls that allocate, loading. The greatest comes first.
   std::vector<std::string> first;
   Trust trust;
   Notes notes;
@@ -169,7 +169,7 @@ struct Advice {
 
 /// The object with schema "foretrace.advice/1".
 nlohmann::json to_json(const Advice& advice);
-/// What fits one screen of 24 lines and 100 columns: the answers, the best suggestions, ceilings.
+/// Writes one screen of 24 lines and 100 columns: the answers, the best suggestions, ceilings.
 void write_advice_text(const Advice& advice, std::ostream& out);
 /// Everything.
 void write_whole_advice_text(const Advice& advice, std::ostream& out);

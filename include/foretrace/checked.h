@@ -1,7 +1,7 @@
 #pragma once
 
-// What whoever applies a transform does around it: see for whom it is, and keep what holds for
-// every transform.
+// Applying a transform safely: these functions say which ranks it is meant for, and keep the
+// invariants that hold for every transform.
 
 #include <cstdint>
 #include <set>

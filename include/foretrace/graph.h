@@ -181,8 +181,8 @@ struct Step {
   std::string name;  ///< "ProfilerStep#7"
 };
 
-/// What tells the steps of a recording apart: the profiler's own markers, ranges that the program
-/// named, calls of Optimizer.step, or only that activities come again in the same order.
+/// How the steps of a recording were found: by the profiler's own markers, by ranges that the
+/// program named, by calls of Optimizer.step, or only because activities repeat in the same order.
 enum class StepSource : std::uint8_t { none, markers, annotation, optimizer, period };
 
 /// How the steps were found, and which of them the step time is taken from. Decided once, from the

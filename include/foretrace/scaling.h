@@ -1,6 +1,6 @@
 #pragma once
 
-// scaled() of many times by one factor: the same results, sooner.
+// Ratios of two quantities, and scaled() of many times by one factor: the same results, sooner.
 
 #include <cmath>
 #include <cstdint>
@@ -8,6 +8,16 @@
 #include "foretrace/units.h"
 
 namespace foretrace {
+
+/// part / whole; 0 where there is no whole.
+inline double ratio(Nanoseconds part, Nanoseconds whole) {
+  return whole <= Nanoseconds(0)
+             ? 0
+             : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+inline double ratio(Bytes part, Bytes whole) {
+  return whole.count <= 0 ? 0 : static_cast<double>(part.count) / static_cast<double>(whole.count);
+}
 
 class Scaling {
  public:

@@ -92,8 +92,8 @@ struct OneSide {
   Nanoseconds recorded{0};
   Nanoseconds alone{0};  ///< Of `recorded`, while the other side did nothing.
   Nanoseconds left{0};   ///< Replayed without the side.
-  /// What is left beyond the time in which the other side worked or neither did, as a share of
-  /// `recorded`: time of one side that the graph takes for time of the other, or for a lag.
+  /// The part of `left` beyond the time in which the other side worked or neither did, as a share
+  /// of `recorded`: the graph takes this time of one side for time of the other, or for a lag.
   double excess() const;
   /// Delays that were hidden behind the side come to light without it: up to 6 % were seen.
   static constexpr double kMostExcess = 0.1;

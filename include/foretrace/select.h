@@ -56,6 +56,8 @@ class Selector final : public Described {
 
  private:
   std::vector<TaskId> matching(const Graph& graph) const;
+  /// Erases from what matches the host tasks that are not meant; returns how many these were.
+  std::size_t leave_out(const Graph& graph, std::vector<TaskId>& matching) const;
   bool prefers_device() const { return kind_ == "any" && !name_.empty(); }
 
   std::string kind_ = "any";

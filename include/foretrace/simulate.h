@@ -24,6 +24,9 @@ struct SimulateOptions {
 /// there is one.
 Timeline simulate(const Graph& graph, const SimulateOptions& options = {});
 
+/// The step time of a replay, for those who need nothing else of it.
+Nanoseconds replayed_step_time(const Graph& graph);
+
 /// A graph frozen for many replays: renumbered in topological order, compressed sparse rows, at
 /// most 64 bytes a task. Only for graphs whose lanes are all FIFO (others: Error).
 class Compiled {

@@ -28,6 +28,22 @@ std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline);
 /// Linear.
 std::vector<TaskId> tasks_of_step(const Graph& graph, const Mark& mark);
 
+/// Steps from `first` up to, but not including, `end`.
+struct MarkedSteps {
+  std::int32_t first, end;
+  bool has(const Task& task) const { return task.step >= first && task.step < end; }
+};
+
+/// The steps between the second mark and the last, in which no lane can have more work than
+/// room_between() the two. REQUIRES: at least three marks.
+MarkedSteps steps_between(const std::vector<Mark>& marks);
+
+/// The most work of a lane that fits between two marks, with 5 % to spare.
+Nanoseconds room_between(Nanoseconds from, Nanoseconds to);
+
+/// The work of a lane's tasks in some steps. Linear in the tasks of the lane.
+Nanoseconds work_in(const Graph& graph, LaneId lane, const MarkedSteps& steps);
+
 /// The steps that the step time is taken from, in order: whole periods (see StepTimes). Empty for a
 /// graph without steps. Linear.
 std::vector<std::int32_t> counted_steps(const Graph& graph);

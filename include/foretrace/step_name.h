@@ -11,6 +11,9 @@
 
 namespace foretrace {
 
+/// How the name of a step's range begins that PyTorch's profiler marks.
+inline constexpr std::string_view kProfilerStep = "ProfilerStep#";
+
 struct StepName {
   std::size_t word = 0;  ///< Which of the words; 0 is PyTorch's own.
   std::uint64_t number = 0;

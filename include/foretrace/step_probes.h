@@ -79,7 +79,7 @@ class StepProbes {
   };
 
   std::vector<Nanoseconds> marked(const Starts& starts, const ProbedTimes& times) const;
-  /// Of the last step that begins at `mark`.
+  /// Returns how long the last step takes, which begins at `mark`.
   Nanoseconds last_length(const Starts& starts, const ProbedTimes& times, Nanoseconds mark) const;
 
   std::vector<TaskId> tasks_;

@@ -46,14 +46,14 @@ struct Timeline {
 ///
 /// Steps that alternate are counted by whole periods; see Graph::step_rule().
 struct StepTimes {
-  /// Of each step: distance to the next (first device activity launched to first device activity
-  /// launched; between first host tasks where most steps have no device work). Where these are
+  /// The distance of each step to the next (first device activity launched to first device activity
+  /// launched; between first host tasks where most steps have no device work). Where they are
   /// closer than the busiest stream has work for, because copies on a stream of their own run
   /// ahead, only activities of that stream count. The last step has no next: with fewer than four
   /// distances it counts as well, as long as its device work or the thread that launches it takes,
   /// whichever is longer. The only step reaches from the begin of either to the end of both.
   std::vector<Nanoseconds> each;
-  /// Of each whole period that counts, in order: the mean of its steps. Empty without steps.
+  /// The mean of the steps of each whole period that counts, in order. Empty without steps.
   std::vector<Nanoseconds> counted;
   Nanoseconds step_time{0};  ///< Median of `counted`; `length` for a graph without steps.
   Nanoseconds mean{0}, fastest{0}, slowest{0};  ///< Of `counted`.
@@ -67,6 +67,10 @@ struct StepTimes {
 };
 
 StepTimes step_times(const Graph& graph, const Timeline& timeline);
+
+/// A step time taken from fewer steps, or from steps that spread wider, is known less well.
+constexpr std::size_t kFewSteps = 3;
+constexpr double kWideSpread = 0.3;
 
 /// Sets Graph::step_rule() but for its source: the period, from the names of what each step does,
 /// and whether the first is an outlier: further from the median of the others than these are from

@@ -68,8 +68,10 @@ std::string to_exact_text(Throughput value);
 std::string to_text(double value);
 /// With a fixed number of decimals, for tables.
 std::string to_fixed(double value, int decimals);
-/// "+12.3 %"
+/// "+12.3 %", a change.
 std::string to_percent(double fraction, int decimals = 1);
+/// "12.3 %", a part of something.
+std::string to_share(double fraction, int decimals = 1);
 
 /// `value * factor`, rounded to the nearest nanosecond, saturating.
 Nanoseconds scaled(Nanoseconds value, double factor);

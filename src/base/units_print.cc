@@ -187,4 +187,8 @@ std::string to_percent(double fraction, int decimals) {
   return (is_zero || text.front() == '-' ? "" : "+") + text + " %";
 }
 
+std::string to_share(double fraction, int decimals) {
+  return to_fixed(100 * fraction, decimals) + " %";
+}
+
 }  // namespace foretrace

@@ -20,7 +20,7 @@ struct Diagnosis {
   std::string unusable;  ///< Why.
 };
 
-/// What of the recording would decide a what-if instead of the change that is asked about.
+/// Adds the open time of the recording, which would decide a what-if instead of the change.
 void add_open_time(Diagnosis& diagnosis) {
   const auto add = [&](const char* name, const char* fix) {
     const TrustReason* const reason = diagnosis.replay->trust.reason(name);
@@ -89,8 +89,8 @@ void write_text(const Diagnosis& diagnosis, std::ostream& out) {
     out << "can be used, " << counted(count(diagnosis, Severity::warning), "warning") << " and "
         << counted(count(diagnosis, Severity::info), "remark") << '\n'
         << "a step takes " << to_text(replay.measured.step_time) << "; replayed it is "
-        << to_fixed(100 * replay.replay_error, 3) << " % off, with " << unexplained.pinned_tasks
-        << " of " << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2)
+        << to_share(replay.replay_error, 3) << " off, with " << unexplained.pinned_tasks << " of "
+        << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2)
         << " % of the time unexplained\n";
   }
   for (const Finding& finding : diagnosis.findings) write_finding(finding, out);

@@ -13,10 +13,6 @@
 namespace foretrace {
 namespace {
 
-Nanoseconds replayed_step(const Graph& graph) {
-  return step_times(graph, simulate(graph, {.reasons = false, .memory = false})).step_time;
-}
-
 /// Of the ranks of a job the one with the longest step: that is what the others wait for.
 Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
   std::optional<Inference> slowest;
@@ -94,7 +90,7 @@ struct InputCommand {
     report.stalls = input_stalls(inference.graph, inference.recorded);
     report.notes = inference.notes;
     report.has_steps = !inference.graph.steps().empty();
-    report.replayed = replayed_step(inference.graph);
+    report.replayed = replayed_step_time(inference.graph);
     report.samples = samples;
     report.recorded_workers = workers;
     report.set = {.policy = policy, .cached = std::max(0.0, cached_share)};
@@ -114,9 +110,9 @@ struct InputCommand {
   /// The counterfactuals: the same graph, with loading and then also copies that take no time.
   static void take_away(Graph& graph, InputReport& report) {
     for (const TaskId id : loading_tasks(graph)) graph.task(id).duration = 0ns;
-    report.without_loading = replayed_step(graph);
+    report.without_loading = replayed_step_time(graph);
     for (const TaskId id : Selector("copy_in").select(graph)) graph.task(id).duration = 0ns;
-    report.without_copies = replayed_step(graph);
+    report.without_copies = replayed_step_time(graph);
   }
 
   /// As many as keep up with the training thread, which itself still takes batches over; found by
@@ -133,7 +129,7 @@ struct InputCommand {
     const auto with = [&](std::int64_t count) {
       Graph edited = graph.clone();
       read_transform_text("loader:workers=" + std::to_string(count))->apply(edited);
-      return replayed_step(edited);
+      return replayed_step_time(edited);
     };
     const Nanoseconds enough = scaled(with(kMany), 1.02);
     const double keeps_up = static_cast<double>(work.count()) /

@@ -78,8 +78,9 @@ ImportOptions ReadingOptions::options() const {
 }
 
 void say_if_large(const std::string& path, const ImportOptions& reading, bool quiet) {
+  if (quiet || !reading.part.is_all()) return;
   const std::int64_t records = likely_records(path);
-  if (quiet || !reading.part.is_all() || records < kManyRecords) return;
+  if (records < kManyRecords) return;
   std::cerr << "foretrace: " << shown(path) << " is large: this may take up to "
             << to_text(kTimeOfRecord * records) << " and "
             << to_text(Bytes{records * kMemoryOfRecord})

@@ -18,9 +18,7 @@ struct Row {
   bool against = false;
 };
 
-std::string percent(double fraction, int decimals = 2) {
-  return to_fixed(100 * fraction, decimals) + " %";
-}
+std::string percent(double fraction, int decimals = 2) { return to_share(fraction, decimals); }
 
 std::string percent(const std::optional<double>& fraction) {
   return fraction ? percent(*fraction) : "-";

@@ -132,14 +132,20 @@ std::vector<TaskId> Selector::matching(const Graph& graph) const {
 
 std::vector<TaskId> Selector::select(const Graph& graph) const {
   std::vector<TaskId> tasks = matching(graph);
-  const auto on_device = [&](TaskId task) { return runs_on_device(graph.task(task).kind); };
-  if (prefers_device() && std::any_of(tasks.begin(), tasks.end(), on_device))
-    std::erase_if(tasks, [&](TaskId task) { return !on_device(task); });
+  leave_out(graph, tasks);
   return tasks;
 }
 
+std::size_t Selector::leave_out(const Graph& graph, std::vector<TaskId>& matching) const {
+  const auto on_device = [&](TaskId task) { return runs_on_device(graph.task(task).kind); };
+  if (!prefers_device() || std::none_of(matching.begin(), matching.end(), on_device)) return 0;
+  return std::erase_if(matching, [&](TaskId task) { return !on_device(task); });
+}
+
 std::size_t Selector::left_out(const Graph& graph) const {
-  return prefers_device() ? matching(graph).size() - select(graph).size() : 0;
+  if (!prefers_device()) return 0;
+  std::vector<TaskId> tasks = matching(graph);
+  return leave_out(graph, tasks);
 }
 
 std::vector<TaskId> Selector::select_some(const Graph& graph, std::string_view setting) const {

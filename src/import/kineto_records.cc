@@ -1,5 +1,6 @@
 #include "import/kineto_records.h"
 
+#include "foretrace/step_name.h"
 #include "import/word_table.h"
 
 namespace foretrace {
@@ -50,7 +51,7 @@ bool starts_with(std::string_view text, std::string_view start) {
 
 /// Ranges of the profiler and of PyTorch's own loops, which old traces do not tell from operators.
 bool is_old_annotation(std::string_view name) {
-  return starts_with(name, "ProfilerStep#") || starts_with(name, "Optimizer.") ||
+  return starts_with(name, kProfilerStep) || starts_with(name, "Optimizer.") ||
          starts_with(name, "enumerate(DataLoader)#");
 }
 

@@ -142,10 +142,10 @@ class Resolver {
                    std::max(call.launch_start, std::min(first.start, call.finish)));
   }
 
-  /// What a call did before it handed over its first activity. A copy that the host stages waits
-  /// for the activities in front of it (CUDA Runtime API, "API synchronization behavior"), so only
-  /// the time behind these is work (staging). Nothing else makes the host wait before it launches:
-  /// where nothing in front held the activity up, the driver worked first (set-up).
+  /// Finds what a call did before it handed over its first activity. A copy that the host stages
+  /// waits for the activities in front of it (CUDA Runtime API, "API synchronization behavior"), so
+  /// only the time behind these is work (staging). Nothing else makes the host wait before it
+  /// launches: where nothing in front held the activity up, the driver worked first (set-up).
   ///
   ///     |..waits for what is in front..|-- work --|-- launch --|..waits..|
   ///     start                          held_until launch_start

@@ -14,8 +14,8 @@ DeviceAndSize size_of(const Allocation& block) {
   return {block.device, block.requested > Bytes{} ? block.requested.count : block.bytes.count};
 }
 
-/// What the backward pass makes and the history never frees is one too, where it ends with that
-/// pass.
+/// A block that the backward pass makes and the history never frees is a gradient, too, where the
+/// history ends with that pass.
 bool is_gradient(const Allocation& block, const BlockSites& sites) {
   if (!sites.made.exists()) return false;
   if (block.use == MemoryUse::gradient) return true;
@@ -59,7 +59,7 @@ bool tell_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>
   bool told = false;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i].use != MemoryUse::unknown || !waits_all_along(i)) continue;
-    // Of what a program makes in front of forward passes alone, some is their input.
+    // A program with forward passes alone also makes their input in front of them.
     if (is_forward_only ? !was_there(i) : missing[size_of(blocks[i])]-- <= 0) continue;
     blocks[i].use = MemoryUse::parameter;
     told = true;

@@ -48,7 +48,7 @@ std::vector<Activity> activities_in_order(Draft& draft) {
   return activities;
 }
 
-/// Of each thread that has enough of them, those first that have most.
+/// Lists the activities of each thread that has enough of them; the thread with most comes first.
 std::vector<std::vector<Activity>> host_activities(const Draft& draft) {
   std::vector<std::vector<Activity>> threads(draft.trace.threads.size());
   const Enclosing enclosing(draft);
@@ -93,8 +93,8 @@ Places places_of_stretches(const std::vector<Activity>& activities) {
   return places;
 }
 
-/// Of what comes back at the same distance nearly always, one vote each: a model has many alike
-/// layers, but one beginning and one end.
+/// Every stretch that nearly always repeats at the same distance has one vote for it: a model has
+/// many layers that are alike, but one beginning and one end.
 Votes regular_distances(const Places& places) {
   Votes votes;
   for (const auto& [what, at] : places) {
@@ -187,7 +187,7 @@ Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
     }
     return true;
   };
-  /// What is left out on either side until both agree again.
+  /// Counts how many are left out on either side until both agree again.
   const auto gap = [&](std::size_t one, std::size_t other) {
     for (std::size_t sum = 1; sum <= kMostLeftOut; ++sum) {
       for (std::size_t here = 0; here <= sum; ++here) {

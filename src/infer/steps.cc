@@ -21,7 +21,7 @@ bool find_markers(Draft& draft) {
   std::map<std::string_view, MarkedStep> found;
   for (const HostRecord& record : draft.trace.hosts) {
     const std::string_view name = draft.name(record);
-    if (name.substr(0, 13) != "ProfilerStep#") continue;
+    if (!name.starts_with(kProfilerStep)) continue;
     const std::int64_t finish = record.start_ns + record.duration_ns;
     const auto [step, added] =
         found.try_emplace(name, MarkedStep{record.start_ns, finish, std::string(name)});
@@ -122,7 +122,7 @@ std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const D
   return kinds;
 }
 
-/// What was launched while one of them lasted, also by other threads, such as that of autograd.
+/// The share of launches made while one of them lasted, also by other threads (that of autograd).
 double share_held(const Draft& draft, const Holders& holders) {
   std::size_t held = 0;
   for (const std::uint32_t event : draft.by_launch) {
@@ -187,8 +187,6 @@ void find_steps(Draft& draft) {
 }
 
 void settle_step_time(Draft& draft) {
-  constexpr double kWideSpread = 0.3;
-  constexpr std::size_t kFewSteps = 3;
   draft.graph.step_rule().source = draft.step_source;
   settle_steps(draft.graph, draft.recorded);
   const StepTimes times = step_times(draft.graph, draft.recorded);

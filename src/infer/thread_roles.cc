@@ -1,5 +1,5 @@
-// What part a thread has in the program. Most give work to a device, or wait for it, or work for
-// one that does. Some have none:
+// The role of each thread in the program. Most threads give work to a device, or wait for it, or
+// work for one that does. Some have no such role:
 //
 //     watches   asks again and again whether the device is done, or only sleeps (NCCL's watchdog, a
 //               progress bar's monitor). Nothing waits for it, so it is left out.
@@ -10,6 +10,7 @@
 #include <array>
 
 #include "foretrace/launch_call.h"
+#include "foretrace/step_name.h"
 #include "infer/draft.h"
 
 namespace foretrace::infer_detail {
@@ -26,7 +27,7 @@ bool only_looks(std::string_view call) {
          });
 }
 
-/// What the records of a thread are of.
+/// The kinds of records that a thread has.
 struct Seen {
   bool records = false;
   bool works = false;     ///< Calls that do something, markers of steps.
@@ -45,7 +46,7 @@ std::vector<Seen> look_at_threads(const Draft& draft) {
     if (record.kind == HostKind::runtime || record.kind == HostKind::driver) {
       if (looks[static_cast<std::size_t>(record.name)] == 0) thread.works = true;
     } else if (record.kind == HostKind::annotation &&
-               draft.name(record).starts_with("ProfilerStep#")) {
+               draft.name(record).starts_with(kProfilerStep)) {
       thread.works = true;
     } else if (record.kind == HostKind::op || record.kind == HostKind::annotation) {
       thread.operates = true;

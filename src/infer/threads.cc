@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "foretrace/step_name.h"
 #include "infer/draft.h"
 
 namespace foretrace::infer_detail {
@@ -33,7 +34,7 @@ std::int64_t standing(const Draft& draft, std::size_t thread) {
     if (!is_busy(segment)) continue;
     ++records;
     const HostRecord& record = draft.trace.hosts[segment.record];
-    if (draft.name(record).substr(0, 13) == "ProfilerStep#") ++markers;
+    if (draft.name(record).starts_with(kProfilerStep)) ++markers;
     if (segment.context != kNone && draft.contexts[segment.context].phase == Phase::backward) {
       ++backward;
     }

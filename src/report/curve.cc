@@ -206,8 +206,7 @@ void write_curve_text(const Curve& curve, std::ostream& out) {
 }
 
 void write_curve_markdown(const Curve& curve, std::ostream& out) {
-  if (const std::string warning = trust_warning(curve.trust); !warning.empty())
-    out << "**Trust is " << markdown_text(warning) << "**\n\n";
+  out << markdown_trust(trust_warning(curve.trust));
   out << "### " << markdown_text(question(curve)) << "\n\n";
   if (!curve.until.empty())
     out << "**" << markdown_text(curve.until + " " + curve.answer_text) << "**\n\n";

@@ -3,18 +3,13 @@
 #include <ostream>
 
 #include "foretrace/input_report.h"
+#include "foretrace/scaling.h"
 #include "report/json_text.h"
 #include "report/table.h"
 #include "report/wording.h"
 
 namespace foretrace {
 namespace {
-
-double ratio(Nanoseconds part, Nanoseconds whole) {
-  return whole > 0ns ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
-}
-
-std::string percent(double fraction) { return to_fixed(100 * fraction, 1) + " %"; }
 
 struct Named {
   const char* name;
@@ -90,7 +85,7 @@ std::string headline(const InputReport& report, const Difference& found) {
   if (bound == "training") return time + "; input costs less than 2 % of it";
   const Nanoseconds without =
       report.synthetic.value_or(report.cached.value_or(report.without_copies));
-  return time + "; input costs " + percent(1 - ratio(without, report.replayed)) +
+  return time + "; input costs " + to_share(1 - ratio(without, report.replayed)) +
          " of it, most of that " + bound;
 }
 
@@ -123,7 +118,7 @@ void write_stalls(const InputReport& report, std::ostream& out) {
   for (const Named& named : parts(report.stalls)) {
     if (named.part.stall == 0ns && named.part.hidden == 0ns) continue;
     table.rows.push_back({named.says, to_text(named.part.stall),
-                          percent(ratio(named.part.stall, report.replayed)),
+                          to_share(ratio(named.part.stall, report.replayed)),
                           to_text(named.part.hidden)});
   }
   if (table.rows.empty()) {
@@ -156,10 +151,10 @@ void write_remedy(const InputReport& report, const Difference& found, std::ostre
         << report.recorded_workers << ", if preparing scales with them\n";
   }
   if (found.cached) {
-    out << "Would hide   " << percent(*found.cached) << " of the data cached, instead of "
-        << percent(report.set.cached) << ", for reading to keep up with preparing";
+    out << "Would hide   " << to_share(*found.cached) << " of the data cached, instead of "
+        << to_share(report.set.cached) << ", for reading to keep up with preparing";
     if (found.cached_for_training) {
-      out << "; " << percent(*found.cached_for_training) << " with training";
+      out << "; " << to_share(*found.cached_for_training) << " with training";
     }
     out << "\n";
   }
@@ -178,13 +173,13 @@ void write_difference(const InputReport& report, const Difference& found, std::o
   row("F", "as it is", report.replayed);
   if (report.synthetic) {
     out << "  prep stall   " << to_text(found.prep_stall) << ", "
-        << percent(ratio(found.prep_stall, report.replayed)) << " of a step"
+        << to_share(ratio(found.prep_stall, report.replayed)) << " of a step"
         << (report.cached ? "" : " (reading included: there is no trace with all data cached)")
         << '\n';
   }
   if (report.cached) {
     out << "  fetch stall  " << to_text(found.fetch_stall) << ", "
-        << percent(ratio(found.fetch_stall, report.replayed)) << " of a step\n";
+        << to_share(ratio(found.fetch_stall, report.replayed)) << " of a step\n";
   }
 }
 

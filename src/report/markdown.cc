@@ -30,7 +30,7 @@ void write_marked_table(std::ostream& out, std::string_view title, const Table& 
 
 void write_markdown(const Prediction& prediction, std::ostream& out) {
   const VerdictLines lines = verdict(prediction);
-  if (!lines.trust.empty()) out << "**Trust is " << markdown_text(lines.trust) << "**\n\n";
+  out << markdown_trust(lines.trust);
   out << "### " << markdown_text(lines.what) << "\n\n";
   out << "**" << markdown_text(lines.how_much) << "**, " << markdown_text(lines.how_sure) << "\n";
   if (!lines.fits.empty()) out << "\n**Does it fit?** " << markdown_text(lines.fits) << "\n";
@@ -47,7 +47,7 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   write_marked_list(out, "Assumes", prediction.assumptions);
   write_marked_table(out, "On the critical path, what waited longest", wait_table(prediction));
   write_marked_table(out, "On the critical path, what worked longest", work_table(prediction));
-  write_marked_list(out, "Notes", note_texts(prediction));
+  write_marked_list(out, "Notes", note_texts(prediction.notes));
 }
 
 }  // namespace foretrace

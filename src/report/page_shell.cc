@@ -84,6 +84,13 @@ void write_scripts(const Page& page, const std::vector<std::string>& scripts, st
 
 }  // namespace
 
+std::string html_items(const std::vector<std::string>& lines) {
+  if (lines.empty()) return {};
+  std::string html = "<ul>\n";
+  for (const std::string& line : lines) html += "<li>" + html_text(line) + "</li>\n";
+  return html + "</ul>\n";
+}
+
 std::string html_text(std::string_view text) {
   std::string all;
   for (const char c : shown_lines(text)) {

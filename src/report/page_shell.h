@@ -28,6 +28,9 @@ namespace foretrace {
 /// As text between tags or in a quoted attribute.
 std::string html_text(std::string_view text);
 
+/// A list with an item for each line; empty if there is none.
+std::string html_items(const std::vector<std::string>& lines);
+
 /// As the text of a script element, in which nothing may look like its end.
 std::string script_json(const nlohmann::json& value);
 

@@ -58,8 +58,6 @@ Table row_table(const PairsReport& report) {
   return table;
 }
 
-std::string plain_percent(double share) { return to_fixed(100 * share, 1) + " %"; }
-
 Table kind_table(const PairsReport& report) {
   Table table{
       .heading = {"kind of what-if", "compared", "pairs", "median error", "worst", "inside"},
@@ -68,7 +66,7 @@ Table kind_table(const PairsReport& report) {
   for (const PairKind& kind : report.kinds) {
     table.rows.push_back(
         {kind.kind, std::string(to_string(kind.compared)), std::to_string(kind.count),
-         plain_percent(kind.median_error), plain_percent(kind.worst_error),
+         to_share(kind.median_error), to_share(kind.worst_error),
          kind.intervals == 0
              ? "-"
              : std::to_string(kind.inside) + " of " + std::to_string(kind.intervals)});
@@ -85,9 +83,9 @@ std::string summary(const PairsReport& report) {
   std::string text = counted(static_cast<std::int64_t>(answered(report)), "pair") + " compared";
   for (const PairKind& kind : report.kinds) {
     if (kind.kind != "all" || kind.compared != Compared::step_time) continue;
-    text += "; step times are off by " + plain_percent(kind.median_error) + " (median), " +
-            plain_percent(kind.worst_error) + " at worst, and " + std::to_string(kind.inside) +
-            " of " + std::to_string(kind.intervals) + " are inside the interval";
+    text += "; step times are off by " + to_share(kind.median_error) + " (median), " +
+            to_share(kind.worst_error) + " at worst, and " + std::to_string(kind.inside) + " of " +
+            std::to_string(kind.intervals) + " are inside the interval";
   }
   if (report.missing > 0)
     text += "; of " + std::to_string(report.missing) + " a recording is not there";

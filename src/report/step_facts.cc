@@ -32,7 +32,7 @@ std::string step_facts(const StepTimes& times) {
   if (times.period > 1) text += ", taken by " + std::to_string(times.period) + " as they alternate";
   if (times.counted.size() < 2) return text;
   return text + ", mean " + to_text(times.mean) + ", slowest " + to_text(times.slowest) +
-         ", spread " + to_fixed(100 * times.spread, 1) + " %";
+         ", spread " + to_share(times.spread);
 }
 
 void add_step_facts(const StepTimes& times, nlohmann::json& object) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What stands beside a step time in every answer: how many steps it rests on, how these were found,
-// and how far they differ.
+// Every answer shows these facts beside a step time: how many steps it rests on, how these were
+// found, and how far they differ.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

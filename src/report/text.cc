@@ -35,7 +35,7 @@ void write_text(const Prediction& prediction, std::ostream& out) {
   write_list(out, "Assumes", prediction.assumptions);
   write_titled(out, "On the critical path, what waited longest", wait_table(prediction));
   write_titled(out, "On the critical path, what worked longest", work_table(prediction));
-  write_list(out, "Notes", note_texts(prediction));
+  write_list(out, "Notes", note_texts(prediction.notes));
 }
 
 }  // namespace foretrace

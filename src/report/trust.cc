@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "foretrace/shown.h"
+#include "report/wording.h"
+
 namespace foretrace {
 
 std::string_view to_string(Grade grade) {
@@ -46,6 +49,11 @@ std::string trust_warning(const Trust& trust) {
     if (reason.grade == Grade::poor) text += (text.empty() ? "poor: " : "; ") + reason.text;
   }
   return text;
+}
+
+std::string markdown_trust(const std::string& warning, std::string_view in) {
+  if (warning.empty()) return {};
+  return "**Trust" + std::string(in) + " is " + markdown_text(warning) + "**\n\n";
 }
 
 nlohmann::json to_json(const Trust& trust) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "foretrace/scaling.h"
 #include "foretrace/shown.h"
 #include "report/source_line.h"
 #include "report/step_facts.h"
@@ -11,15 +12,9 @@
 namespace foretrace {
 namespace {
 
-double part(Nanoseconds part, Nanoseconds whole) {
-  return whole.count() == 0
-             ? 0
-             : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
 std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
-  return to_text(time) + ", " + to_fixed(100 * part(time, prediction.unexplained.window), 2) +
-         " % of the recording";
+  return to_text(time) + ", " + to_share(ratio(time, prediction.unexplained.window), 2) +
+         " of the recording";
 }
 
 /// What the time is of.
@@ -185,7 +180,7 @@ VerdictLines verdict(const Prediction& prediction) {
   verdict.how_sure = span(prediction);
   if (prediction.trust.reason("edit") != nullptr)
     verdict.how_sure += ", as far as the edit is what the change does";
-  const std::string error = to_fixed(100 * prediction.replay_error, 3) + " %";
+  const std::string error = to_share(prediction.replay_error, 3);
   verdict.how_sure += prediction.replay_error <= kTrustedReplayError
                           ? "; the unmodified replay is " + error + " off"
                           : "; NOT TO BE TRUSTED: the unmodified replay is " + error + " off";
@@ -254,9 +249,9 @@ std::vector<std::string> figures(const Prediction& prediction) {
   return all;
 }
 
-std::vector<std::string> note_texts(const Prediction& prediction) {
+std::vector<std::string> note_texts(const Notes& notes) {
   std::vector<std::string> all;
-  for (const Note& note : prediction.notes.all()) all.push_back(note_text(note));
+  for (const Note& note : notes.all()) all.push_back(note_text(note));
   return all;
 }
 

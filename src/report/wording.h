@@ -53,11 +53,15 @@ std::vector<std::string> changes(const Prediction& prediction);
 std::vector<std::string> figures(const Prediction& prediction);
 
 /// note_text() of every note.
-std::vector<std::string> note_texts(const Prediction& prediction);
+std::vector<std::string> note_texts(const Notes& notes);
 
 /// "warning: kernels without a launch record (733 times, first: ampere_sgemm at 1.2 ms)"
 std::string note_text(const Note& note);
 std::string note_text_without_severity(const Note& note);
+
+/// "**Trust is poor: ...**" and an empty line, from trust_warning(); empty where that is. `in`: in
+/// what the trust is, such as " in what was measured".
+std::string markdown_trust(const std::string& warning, std::string_view in = "");
 
 /// What a verdict ends with where a note is a warning; empty otherwise.
 std::string mind_warnings(const Notes& notes);

@@ -7,6 +7,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/peak.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
@@ -144,7 +145,7 @@ Found found_figure(const Prediction& prediction, const Assertion& assertion) {
   std::vector<std::string_view> known;
   bool applied = false;
   for (auto step = prediction.steps.rbegin(); step != prediction.steps.rend(); ++step) {
-    if (step->use.substr(0, step->use.find(':')) != transform) continue;
+    if (kind_of(step->use) != transform) continue;
     applied = true;
     for (const Figure& figure : step->figures) {
       known.push_back(figure.name);

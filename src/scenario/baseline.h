@@ -25,6 +25,10 @@ struct Baseline {
 
 Baseline baseline_of(const Inference& inference);
 
+/// Copies what a prediction says of the job as recorded, and compares `to` with it: the slowest
+/// rank of a what-if may not be the one that was the slowest when recorded.
+void take_recorded(const Prediction& from, Prediction& to);
+
 /// As predict(), for a scenario whose transforms have learnt from their donors already. May be
 /// called from several threads.
 Prediction predict_on(const Baseline& baseline, const Inference& inference,

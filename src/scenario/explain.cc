@@ -6,6 +6,8 @@
 #include <string>
 #include <tuple>
 
+#include "foretrace/step_name.h"
+
 namespace foretrace {
 namespace {
 
@@ -54,8 +56,7 @@ constexpr std::uint8_t kInLine = 0xff;
 
 /// The profiler numbers its markers of steps; here they are all one.
 NameId without_number(const Graph& graph, NameId name) {
-  constexpr std::string_view kMarker = "ProfilerStep#";
-  if (!graph.names()[name].starts_with(kMarker) || graph.steps().empty()) return name;
+  if (!graph.names()[name].starts_with(kProfilerStep) || graph.steps().empty()) return name;
   const NameId first = graph.names().find(graph.steps().front().name);
   return first == NameId{} ? name : first;
 }

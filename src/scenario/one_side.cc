@@ -26,7 +26,7 @@ Side side_of(const Graph& graph, TaskId id) {
   return Side::host;
 }
 
-/// What begins the last step, whose start is looked at; kNoTask: the end of the recording.
+/// The task that begins the last step, whose start counts; kNoTask for the end of the recording.
 TaskId last_mark(const Inference& inference) {
   const std::vector<Mark> marks = step_marks(inference.graph, inference.recorded);
   return marks.size() < 2 ? kNoTask : marks.back().task;

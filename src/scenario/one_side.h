@@ -7,8 +7,8 @@
 //     device  |..DDDDDDDDDDD..|        no host:    DDDDDDDDDDD      worked that is gone is gone,
 //     too
 //
-// What was recorded while both worked may stay or go: which of the two held the step up is for the
-// graph to say. So these are bounds, not predictions.
+// Time in which both sides worked may stay or go: only the graph says which of the two held the
+// step up. So these are bounds, not predictions.
 //
 // Ignored: gaps and lags, which stay. On a busy device most are hidden and only count without it.
 

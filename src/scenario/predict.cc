@@ -10,6 +10,7 @@
 #include "foretrace/export.h"
 #include "foretrace/import.h"
 #include "foretrace/ledger_file.h"
+#include "foretrace/scaling.h"
 #include "foretrace/scenario.h"
 #include "foretrace/simulate.h"
 #include "foretrace/temporary_file.h"
@@ -37,10 +38,6 @@ struct Answer {
   Graph recorded;                ///< Empty unless a page of the answer is to be written.
   const Trace* trace = nullptr;  ///< Of the rank that the answer is about, if there is one.
 };
-
-double ratio(Nanoseconds part, Nanoseconds whole) {
-  return whole == 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
 
 /// The order of tasks on a lane counts as one structural dependency for each that stands behind
 /// another.
@@ -238,21 +235,6 @@ void add_warnings(const std::vector<Trace>& traces, std::size_t shown, Notes& no
   }
 }
 
-/// What is said of the job as recorded, from the rank that was the slowest then.
-void take_recorded(const Prediction& from, Prediction& to) {
-  to.measured = from.measured;
-  to.window = from.window;
-  to.has_steps = from.has_steps;
-  to.has_times = from.has_times;
-  to.baseline = from.baseline;
-  to.replay_error = from.replay_error;
-  to.unexplained = from.unexplained;
-  to.tasks = from.tasks;
-  std::copy(std::begin(from.dependencies), std::end(from.dependencies), to.dependencies);
-  to.baseline_breakdown = from.baseline_breakdown;
-  to.speedup = ratio(to.baseline.step_time, to.predicted.step_time);
-}
-
 /// Of several ranks the one that decides whether the job fits.
 struct Fullest {
   std::int32_t rank = 0;
@@ -375,6 +357,21 @@ void finish(const Answer& answer, const PredictOptions& options) {
 }
 
 }  // namespace
+
+void take_recorded(const Prediction& from, Prediction& to) {
+  to.measured = from.measured;
+  to.window = from.window;
+  to.has_steps = from.has_steps;
+  to.has_times = from.has_times;
+  to.baseline = from.baseline;
+  to.baseline_open = from.baseline_open;
+  to.replay_error = from.replay_error;
+  to.unexplained = from.unexplained;
+  to.tasks = from.tasks;
+  std::copy(std::begin(from.dependencies), std::end(from.dependencies), to.dependencies);
+  to.baseline_breakdown = from.baseline_breakdown;
+  to.speedup = ratio(to.baseline.step_time, to.predicted.step_time);
+}
 
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {

@@ -188,7 +188,7 @@ Json write_scenario(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
     Json step = write_json(*scenario.transforms[i]);
     const std::string use = i < scenario.uses.size() ? scenario.uses[i] : std::string();
-    step["use"] = use.substr(0, use.find(':'));
+    step["use"] = kind_of(use);
     json["transforms"].push_back(std::move(step));
   }
   if (!scenario.reports.empty()) json["reports"] = scenario.reports;

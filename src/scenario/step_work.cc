@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "foretrace/step_name.h"
+
 namespace foretrace {
 namespace {
 
@@ -19,10 +21,9 @@ std::vector<LaneKey> lane_keys(const Graph& graph) {
 
 std::uint64_t KeyTable::key(TaskKind kind, std::string_view name) {
   // The profiler numbers its markers of steps.
-  constexpr std::string_view kMarker = "ProfilerStep#";
   std::string text(to_string(kind));
   text += ' ';
-  text += name.starts_with(kMarker) ? kMarker : name;
+  text += name.starts_with(kProfilerStep) ? kProfilerStep : name;
   return keys_.try_emplace(std::move(text), keys_.size()).first->second;
 }
 

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
+#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/interval/ledger.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
@@ -17,20 +18,12 @@ constexpr double kSomeOpen = 0.02;
 constexpr double kTouched = 0.01;
 constexpr double kSomePinned = 0.01, kManyPinned = 0.1;
 constexpr double kLargeReplayError = 0.01;
-constexpr std::size_t kFewSteps = 3;
-constexpr double kWideSpread = 0.3;
-
-double ratio(Nanoseconds part, Nanoseconds whole) {
-  return whole <= 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
-std::string percent_text(double share) { return to_fixed(100 * share, 1) + " %"; }
 
 std::string_view step_word(const Prediction& prediction) {
   return prediction.has_steps ? "step" : "recording";
 }
 
-/// What an edited graph still has of a time that was open when recorded.
+/// How much of a time that was open when recorded is still there in an edited graph.
 Nanoseconds left_open(const Graph& recorded, const Graph& graph, const OpenTime& open) {
   if (!open.of_peers) return open.time;
   return scaled(open.time,
@@ -64,7 +57,7 @@ Nanoseconds time_without(const Inference& inference, const Graph& graph, bool of
     const NameId pinned = graph.names().find("recorded start");
     other.remove_dependencies([&](const Dependency& wait) { return wait.why == pinned; });
   }
-  return step_times(other, simulate(other, {.reasons = false, .memory = false})).step_time;
+  return replayed_step_time(other);
 }
 
 bool has_open(const Inference& inference, bool of_peers) {
@@ -95,11 +88,7 @@ class Facts {
   }
 
   void add_changes(std::span<const KnownOutcome> own) {
-    std::set<std::string> kinds;
-    for (const AppliedStep& step : prediction_.steps) {
-      const std::string kind = step.use.substr(0, step.use.find(':'));
-      if (!step.changed_nothing && kinds.insert(kind).second) add_change(kind, own);
-    }
+    for (const std::string& kind : kinds_of(prediction_.steps)) add_change(kind, own);
   }
 
   Trust take() { return std::move(trust_); }
@@ -115,8 +104,7 @@ class Facts {
   void add_replay() {
     const double error = prediction_.replay_error;
     add("replay_error", error > kLargeReplayError ? Grade::poor : Grade::good,
-        "the unmodified replay is " + to_fixed(100 * error, 3) + " % off", error,
-        kLargeReplayError);
+        "the unmodified replay is " + to_share(error, 3) + " off", error, kLargeReplayError);
   }
 
   /// Whether another step of the prediction is open than of the baseline.
@@ -138,12 +126,11 @@ class Facts {
     const double of_all =
         ratio(part == &OpenStepTime::unexplained ? sums.lag : sums.peers, sums.window);
     if (grade == Grade::good && of_all > kMuchOpenTime)
-      return add(name, Grade::fair,
-                 percent_text(of_all) + " of the recording " + says +
-                     ", though hidden behind "
-                     "other work",
-                 of_all, kMuchOpenTime);
-    std::string text = percent_text(share) + " of the ";
+      return add(
+          name, Grade::fair,
+          to_share(of_all) + " of the recording " + says + ", though hidden behind other work",
+          of_all, kMuchOpenTime);
+    std::string text = to_share(share) + " of the ";
     if (after > before) text += "predicted ";
     text += std::string(step_word(prediction_)) + " " + says;
     add(name, grade, std::move(text), share, grade == Grade::fair ? kSomeOpen : kMuchOpenTime);
@@ -155,8 +142,8 @@ class Facts {
     const bool few = prediction_.unexplained.pinned_tasks <= kFewPinned;
     Grade grade = few ? Grade::good : grade_between(share, kSomePinned, kManyPinned);
     if (!changes_) grade = std::min(grade, Grade::fair);
-    add("pinned", grade, percent_text(share) + " of the tasks are held at their recorded start",
-        share, kSomePinned);
+    add("pinned", grade, to_share(share) + " of the tasks are held at their recorded start", share,
+        kSomePinned);
   }
 
   void add_steps() {
@@ -170,7 +157,7 @@ class Facts {
         std::to_string(count) + (count == 1 ? " step counts" : " steps count"),
         static_cast<double>(count), fewest);
     add("spread", times.spread > kWideSpread ? Grade::fair : Grade::good,
-        "the steps differ by " + percent_text(times.spread), times.spread, kWideSpread);
+        "the steps differ by " + to_share(times.spread), times.spread, kWideSpread);
     const bool guessed = times.source == StepSource::period;
     add("steps_found", guessed ? Grade::fair : Grade::good,
         guessed ? "steps are told by what repeats itself, not by marks"
@@ -190,8 +177,8 @@ class Facts {
     if (error.scale <= 0)
       return add("edit", Grade::fair,
                  kind +
-                     " is an edit: the interval is that of its replay, not of the change it "
-                     "stands for");
+                     " is an edit: the interval is that of its replay, not of the change it stands "
+                     "for");
     const int outcomes = known_outcomes(kind, own);
     add("compared", outcomes == 0 ? Grade::fair : Grade::good,
         outcomes == 0 ? kind + " was never compared with an outcome"

@@ -20,7 +20,7 @@ namespace foretrace {
 /// two replays where anything is open, nothing otherwise.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
 
-/// Of a prediction whose facts are filled in. `own`: the user's ledger.
+/// Grades a prediction whose facts are filled in. `own`: the user's ledger.
 ///
 ///     always                   replay_error, unexplained, other_ranks, pinned, steps
 ///     where there are steps    spread, steps_found
@@ -28,9 +28,9 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 ///     for each kind of what-if compared or edit
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own);
 
-/// Of a recording alone, before anything is asked of it or where nothing was. recorded: for an
-/// answer that was measured, what is left open is worth knowing and decides nothing. changes: for
-/// an answer about many changes.
+/// Grades a recording alone, before anything is asked of it or where nothing was. recorded: the
+/// answer was measured, so time left open is worth knowing and decides nothing. changes: the answer
+/// is about many changes.
 enum class AnswerAbout : std::uint8_t { recorded, changes };
 Trust trust_of_recording(const Prediction& baseline, AnswerAbout about);
 

@@ -1,5 +1,6 @@
 #include "scenario/use_text.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace foretrace {
@@ -37,6 +38,18 @@ std::string use_text(std::string_view name, Transform& transform) {
     add_settings(write_json(transform), write_json(*entry.make()), "", settings);
   }
   return std::string(name) + settings;
+}
+
+std::string_view kind_of(std::string_view use) { return use.substr(0, use.find(':')); }
+
+std::vector<std::string> kinds_of(const std::vector<AppliedStep>& steps) {
+  std::vector<std::string> kinds;
+  for (const AppliedStep& step : steps) {
+    const std::string_view kind = kind_of(step.use);
+    if (!step.changed_nothing && std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+      kinds.emplace_back(kind);
+  }
+  return kinds;
 }
 
 }  // namespace foretrace

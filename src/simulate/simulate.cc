@@ -36,4 +36,8 @@ Timeline simulate(const Graph& graph, const SimulateOptions& options) {
   return timeline;
 }
 
+Nanoseconds replayed_step_time(const Graph& graph) {
+  return step_times(graph, simulate(graph, {.reasons = false, .memory = false})).step_time;
+}
+
 }  // namespace foretrace

@@ -8,9 +8,6 @@
 
 namespace foretrace {
 
-/// The most work of a stream that fits between the second mark and the last, of three or more.
-Nanoseconds room_between(Nanoseconds second, Nanoseconds last);
-
 /// With so few steps the last one counts, too.
 inline bool last_counts(std::size_t marks) { return marks <= 4; }
 
@@ -19,10 +16,10 @@ inline bool marked_by_device(std::size_t with_device, std::size_t with_tasks) {
   return with_device > 0 && 2 * with_device >= with_tasks;
 }
 
-/// Of so many distances, how many in front do not count.
+/// Returns how many of the first distances do not count.
 std::size_t first_counted(const StepRule& rule, std::size_t distances);
 
-/// Of a graph without steps.
+/// The step times of a graph without steps.
 StepTimes times_without_steps(const StepRule& rule, Nanoseconds length);
 
 /// Distances of marks and what is typical of them. `last`: of the last step, where it counts.

@@ -165,16 +165,15 @@ class ProbeFinder {
   void add_stream(LaneId lane) {
     const auto number = static_cast<std::int32_t>(found_.streams_.size());
     const std::vector<StepProbes::Start>& marks = found_.starts_.steps;
-    const std::int32_t second = marks[1].step, last = marks.back().step;
+    const MarkedSteps steps{marks[1].step, marks.back().step};
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
-      const std::int32_t step = graph_.task(task).step;
-      if (step >= second && step < last) found_.stream_of_[index(task)] = number;
+      if (steps.has(graph_.task(task))) found_.stream_of_[index(task)] = number;
     }
     found_.streams_.push_back({lane, starts(lane)});
   }
 
-  /// What can be the last to finish of the device work of the last step, or of its host work, and
-  /// of each thread that launches it.
+  /// Finds the tasks that can be the last to finish: of the device work of the last step or of its
+  /// host work, and of each thread that launches it.
   void find_end(StepProbes::Starts& found) {
     const StepProbes::Start& last = found.steps.back();
     const TaskId begins = found_.tasks_[found_.lists_[last.list].front().task];

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "timeline/marks.h"
@@ -153,11 +154,7 @@ LaneId overfull_stream(const Graph& graph, const std::vector<Mark>& marks) {
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
     if (lane.kind != LaneKind::stream || lane.discipline != Discipline::fifo) continue;
-    Nanoseconds work{0};
-    for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {
-      const std::int32_t step = graph.task(task).step;
-      if (step >= marks[1].step && step < marks.back().step) work += graph.task(task).duration;
-    }
+    const Nanoseconds work = work_in(graph, LaneId{i}, steps_between(marks));
     if (work > most) most = work, fullest = LaneId{i};
   }
   return fullest;
@@ -230,6 +227,24 @@ bool first_is_outlier(const std::vector<Nanoseconds>& times) {
   return std::max(off, -off) > *most - *least;
 }
 
+/// The steps of a timeline: where each begins, and when the last one is over, if it counts.
+struct Steps {
+  Steps(const Graph& graph, const Timeline& timeline) : marks(step_marks(graph, timeline)) {
+    if (!marks.empty() && last_counts(marks.size())) end = end_of(graph, timeline, marks.back());
+  }
+
+  /// REQUIRES: a mark.
+  StepTimes times(const StepRule& rule) const {
+    std::vector<Nanoseconds> begins;
+    for (const Mark& mark : marks) begins.push_back(mark.time);
+    const bool is_only = marks.size() == 1;
+    return times_between(rule, begins, end ? length_of_step(*end, begins.back(), is_only) : 0ns);
+  }
+
+  std::vector<Mark> marks;
+  std::optional<StepEnd> end;
+};
+
 }  // namespace
 
 std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline) {
@@ -238,9 +253,21 @@ std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline) {
   return overfull == kNoLane ? marks : marks_on(graph, timeline, overfull);
 }
 
-Nanoseconds room_between(Nanoseconds second, Nanoseconds last) {
-  const Nanoseconds span = last - second;
+MarkedSteps steps_between(const std::vector<Mark>& marks) {
+  return {marks[1].step, marks.back().step};
+}
+
+Nanoseconds room_between(Nanoseconds from, Nanoseconds to) {
+  const Nanoseconds span = to - from;
   return span + span / 20;
+}
+
+Nanoseconds work_in(const Graph& graph, LaneId lane, const MarkedSteps& steps) {
+  Nanoseconds work{0};
+  for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
+    if (steps.has(graph.task(task))) work += graph.task(task).duration;
+  }
+  return work;
 }
 
 std::size_t first_counted(const StepRule& rule, std::size_t distances) {
@@ -276,15 +303,9 @@ StepTimes times_between(const StepRule& rule, std::span<const Nanoseconds> marks
 }
 
 StepTimes step_times(const Graph& graph, const Timeline& timeline) {
-  const std::vector<Mark> marks = step_marks(graph, timeline);
-  if (marks.empty()) return times_without_steps(graph.step_rule(), timeline.length);
-  std::vector<Nanoseconds> times;
-  for (const Mark& mark : marks) times.push_back(mark.time);
-  const Nanoseconds last = last_counts(marks.size())
-                               ? length_of_step(end_of(graph, timeline, marks.back()),
-                                                marks.back().time, marks.size() == 1)
-                               : 0ns;
-  return times_between(graph.step_rule(), times, last);
+  const Steps steps(graph, timeline);
+  return steps.marks.empty() ? times_without_steps(graph.step_rule(), timeline.length)
+                             : steps.times(graph.step_rule());
 }
 
 std::vector<TaskId> tasks_of_step(const Graph& graph, const Mark& mark) {
@@ -325,31 +346,31 @@ std::vector<std::int32_t> counted_steps(const Graph& graph) {
 }
 
 StepWindow step_window(const Graph& graph, const Timeline& timeline) {
-  const std::vector<Mark> marks = step_marks(graph, timeline);
+  const Steps steps(graph, timeline);
+  const std::vector<Mark>& marks = steps.marks;
   if (marks.empty()) return {0ns, timeline.length, 1};
-  const StepTimes times = step_times(graph, timeline);
+  const StepTimes times = steps.times(graph.step_rule());
   StepWindow window{.from = marks[times.first].time,
                     .to = std::max(marks[times.first].time, marks.back().time),
                     .steps = static_cast<std::int64_t>(times.steps())};
-  if (!last_counts(marks.size())) return window;
-  const StepEnd end = end_of(graph, timeline, marks.back());
-  window.to = std::max(window.from, end.work);
-  for (const Span& thread : end.threads) window.to = std::max(window.to, thread.last);
+  if (!steps.end) return window;
+  window.to = std::max(window.from, steps.end->work);
+  for (const Span& thread : steps.end->threads) window.to = std::max(window.to, thread.last);
   // The host's lead into the first step makes up for that into the next one, which is not there.
   if (times.first > 0) return window;
-  for (const Span& thread : end_of(graph, timeline, marks.front()).threads)
-    window.from = std::min(window.from, thread.first);
+  const StepEnd first = marks.size() == 1 ? *steps.end : end_of(graph, timeline, marks.front());
+  for (const Span& thread : first.threads) window.from = std::min(window.from, thread.first);
   return window;
 }
 
 void settle_steps(Graph& graph, const Timeline& recorded) {
   StepRule& rule = graph.step_rule();
   rule.period = 1, rule.skips_first = false;
-  const std::vector<Mark> marks = step_marks(graph, recorded);
-  if (marks.empty()) return;
-  const std::size_t steps = marks.size() - (last_counts(marks.size()) ? 0 : 1);
-  rule.period = period_of(kinds_of_steps(graph, {marks.data(), steps}));
-  rule.skips_first = first_is_outlier(step_times(graph, recorded).counted);
+  const Steps steps(graph, recorded);
+  if (steps.marks.empty()) return;
+  const std::size_t count = steps.marks.size() - (steps.end ? 0 : 1);
+  rule.period = period_of(kinds_of_steps(graph, {steps.marks.data(), count}));
+  rule.skips_first = first_is_outlier(steps.times(rule).counted);
 }
 
 }  // namespace foretrace

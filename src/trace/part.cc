@@ -5,13 +5,13 @@
 #include <unordered_set>
 
 #include "foretrace/error.h"
+#include "foretrace/step_name.h"
 #include "foretrace/trace_part.h"
 #include "trace/each_name.h"
 
 namespace foretrace {
 namespace {
 
-constexpr std::string_view kMarker = "ProfilerStep#";
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 bool is_call(HostKind kind) { return kind == HostKind::runtime || kind == HostKind::driver; }
@@ -42,9 +42,7 @@ class Cutter {
   bool is_inside(std::int64_t start, std::int64_t duration) const {
     return start >= window_.begin_ns && start + duration <= window_.end_ns;
   }
-  bool is_marker(NameId name) const {
-    return from_.names[name].substr(0, kMarker.size()) == kMarker;
-  }
+  bool is_marker(NameId name) const { return from_.names[name].starts_with(kProfilerStep); }
 
   void copy_what_is_whole() {
     to_.threads = from_.threads;
@@ -234,8 +232,8 @@ std::optional<Window> window_of_steps(const Trace& trace, StepRange wanted) {
   std::map<std::int64_t, Window> steps;
   for (const HostRecord& record : trace.hosts) {
     std::string_view name = trace.names[record.name];
-    if (name.substr(0, kMarker.size()) != kMarker) continue;
-    name.remove_prefix(kMarker.size());
+    if (!name.starts_with(kProfilerStep)) continue;
+    name.remove_prefix(kProfilerStep.size());
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
     if (error != std::errc{} || end != name.data() + name.size()) continue;

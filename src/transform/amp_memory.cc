@@ -253,7 +253,7 @@ class Halver {
       if (is_last(task, products.last)) products.last = task;
     }
     std::erase_if(steps, [](const auto& step) { return step.second.first == kNoTask; });
-    // What is in no step may lie in front of the first and behind the last.
+    // Tasks outside all steps may lie in front of the first and behind the last.
     if (steps.size() > 1) steps.erase(-1);
     return steps;
   }

@@ -31,87 +31,39 @@ class BatchSize final : public Transform {
   }
 
   Effect apply(Graph& graph) const override {
-    const double factor = find_factor();
+    const double factor = growth_factor(factor_, from_, to_);
     BatchWork work(graph);
     const Timeline before = fifo_timeline(graph);
     const Bytes peak = peak_memory(graph, before);
-    Tally tally;
-    change_work(graph, work, factor, tally);
-    change_blocks(graph, work, factor, tally);
-    if (tally.growing == 0)
+    Grown grown;
+    grow_work(graph, work, std::vector<double>(graph.task_count(), factor), grown);
+    grow_blocks(graph, work, std::vector<double>(graph.allocations().size(), factor), grown);
+    if (grown.tasks == 0)
       throw Error(
-          "factor: this trace has no kernels, copies or loading of input that a batch is "
-          "the work of");
+          "factor: this trace has no kernels, copies or loading of input that a batch is the work "
+          "of");
     Effect effect;
-    effect.changed = tally.changed;
+    effect.changed = grown.changed;
     effect.summary = "batches " + to_text(factor) +
-                     " times as large: " + counted(tally.growing, "task") + " from " +
-                     to_text(tally.before) + " to " + to_text(tally.after) + " in all, " +
-                     counted(tally.blocks, "allocation") + " with them";
+                     " times as large: " + counted(grown.tasks, "task") + " from " +
+                     to_text(grown.before) + " to " + to_text(grown.after) + " in all, " +
+                     counted(grown.blocks, "allocation") + " with them";
     effect.assumptions = {
         "kernels of the passes take their shortest time plus time in proportion to the samples, "
         "but those that do not fill the device take more samples in the same time until they do",
         "launching, the update and collectives take as long as before"};
-    if (tally.blocks > 0) {
+    if (grown.blocks > 0) {
       effect.assumptions.push_back(
           "all that the passes make in memory, but gradients, is in proportion to the samples");
       effect.figures.push_back({"peak_before", peak});
       effect.figures.push_back({"peak_after", peak_memory(graph, fifo_timeline(graph))});
     }
-    effect.figures.push_back({"work_before", tally.before});
-    effect.figures.push_back({"work_after", tally.after});
+    effect.figures.push_back({"work_before", grown.before});
+    effect.figures.push_back({"work_after", grown.after});
     return effect;
   }
 
  private:
-  struct Tally {
-    std::size_t growing = 0, blocks = 0, changed = 0;
-    Nanoseconds before{}, after{};
-  };
-
-  double find_factor() const {
-    if (from_.has_value() != to_.has_value())
-      throw Error(from_ ? "to: must be given together with from"
-                        : "from: must be given together with to");
-    if (!from_) return factor_;
-    if (factor_ != 1) throw Error("factor: cannot be given together with from and to");
-    return static_cast<double>(*to_) / static_cast<double>(*from_);
-  }
-
-  static void add(Nanoseconds& sum, Nanoseconds amount) {
-    sum += std::min(amount, Nanoseconds::max() - sum);
-  }
-
-  static void change_work(Graph& graph, BatchWork& work, double factor, Tally& tally) {
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      const TaskId id{i};
-      if (graph.removed(id)) continue;
-      // What does not change for a huge batch never does.
-      if (work.duration(id, kHuge) == graph.task(id).duration) continue;
-      const Nanoseconds wanted = work.duration(id, factor);
-      const Bytes bytes = work.bytes(id, factor);
-      Task& task = graph.task(id);
-      ++tally.growing;
-      add(tally.before, task.duration);
-      add(tally.after, wanted);
-      if (wanted != task.duration || bytes != task.bytes) ++tally.changed;
-      task.duration = wanted;
-      task.bytes = bytes;
-    }
-  }
-
-  static void change_blocks(Graph& graph, const BatchWork& work, double factor, Tally& tally) {
-    for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
-      if (!work.grows(i)) continue;
-      const Allocation wanted = resized(graph.allocations()[i], factor, "factor");
-      ++tally.blocks;
-      if (wanted.bytes != graph.allocations()[i].bytes) ++tally.changed;
-      replace_block(graph, i, wanted);
-    }
-  }
-
-  static constexpr double kHuge = 1e6;
-
   double factor_ = 1;
   std::optional<std::int64_t> from_, to_;
 };
@@ -122,15 +74,14 @@ std::unique_ptr<Transform> make_batch_size() { return std::make_unique<BatchSize
 
 std::string_view assumes_batch_size() {
   return "Each kernel of the passes takes what the shortest kernel of the trace takes, plus time "
-         "in proportion to the samples; of kernels bound by "
-         "memory, "
-         "traffic of parameters does not grow where it is known what they touch. Copies to and "
-         "from the host larger than a number, and loading, are in proportion too. The update, "
+         "in proportion to the samples; of kernels bound by memory, traffic of parameters does "
+         "not grow where it is known what they touch. Copies to and from the host larger than a "
+         "number, and loading, are in proportion too. The update, "
          "collectives, launching and other host work stay. In memory, what the passes make grows "
          "but gradients; shapes need not be whole numbers. A kernel whose blocks did not fill the "
          "device takes more work in the same time until they do, where the trace tells their "
-         "number "
-         "and the device. That libraries choose other kernels for other shapes is not counted.";
+         "number and the device. That libraries choose other kernels for other shapes is not "
+         "counted.";
 }
 
 }  // namespace foretrace

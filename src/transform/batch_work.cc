@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "foretrace/error.h"
 #include "transform/block_size.h"
+#include "transform/edit.h"
 
 namespace foretrace {
 namespace {
@@ -15,6 +17,13 @@ constexpr std::int64_t kSmallestBlock = 512;
 
 void lower_to(Nanoseconds& least, Nanoseconds duration) {
   if (duration > 0ns && (least == 0ns || duration < least)) least = duration;
+}
+
+/// A task that takes no longer for so huge a batch takes no longer for any.
+constexpr double kHuge = 1e6;
+
+void add(Nanoseconds& sum, Nanoseconds amount) {
+  sum += std::min(amount, Nanoseconds::max() - sum);
 }
 
 bool is_copy(TaskKind kind) {
@@ -117,6 +126,43 @@ Bytes BatchWork::bytes(TaskId id, double factor) const {
   if (growing_share(id) == 0) return task.bytes;
   const double wanted = std::round(static_cast<double>(task.bytes.count) * factor);
   return Bytes{static_cast<std::int64_t>(std::min(wanted, 1e18))};
+}
+
+double growth_factor(double factor, const std::optional<std::int64_t>& from,
+                     const std::optional<std::int64_t>& to) {
+  if (from.has_value() != to.has_value())
+    throw Error(from ? "to: must be given together with from"
+                     : "from: must be given together with to");
+  if (!from) return factor;
+  if (factor != 1) throw Error("factor: cannot be given together with from and to");
+  return static_cast<double>(*to) / static_cast<double>(*from);
+}
+
+void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors, Grown& grown) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (graph.removed(id) || work.duration(id, kHuge) == graph.task(id).duration) continue;
+    const Nanoseconds wanted = work.duration(id, factors[i]);
+    const Bytes bytes = work.bytes(id, factors[i]);
+    Task& task = graph.task(id);
+    ++grown.tasks;
+    add(grown.before, task.duration);
+    add(grown.after, wanted);
+    if (wanted != task.duration || bytes != task.bytes) ++grown.changed;
+    task.duration = wanted;
+    task.bytes = bytes;
+  }
+}
+
+void grow_blocks(Graph& graph, const BatchWork& work, const std::vector<double>& factors,
+                 Grown& grown) {
+  for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
+    if (!work.grows(i)) continue;
+    const Allocation wanted = resized(graph.allocations()[i], factors[i], "factor");
+    ++grown.blocks;
+    if (wanted.bytes != graph.allocations()[i].bytes) ++grown.changed;
+    replace_block(graph, i, wanted);
+  }
 }
 
 }  // namespace foretrace

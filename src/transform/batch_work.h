@@ -13,7 +13,10 @@
 // the same time, and fewer save none; but libraries cut arithmetic finer for smaller batches, so
 // that it fills the device as before. Where fill is not known, the kernel is taken to fill it. What
 // part of the traffic of a kernel bound by memory is parameters does not grow.
+//
+// Longer sequences are like larger batches, so sequence_length uses it as well.
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -52,5 +55,23 @@ class BatchWork {
   Nanoseconds copy_floor_{};
   std::vector<float> growing_, touched_;  ///< Bytes that each task touches.
 };
+
+/// The setting "factor", or `to` / `from` in its place. Throws Error if only one of these is given,
+/// or a factor with them.
+double growth_factor(double factor, const std::optional<std::int64_t>& from,
+                     const std::optional<std::int64_t>& to);
+
+/// What grew, and how many of these are not as before.
+struct Grown {
+  std::size_t tasks = 0, blocks = 0, changed = 0;
+  Nanoseconds before{}, after{};  ///< All work of these tasks; saturating.
+};
+
+/// Lets the work of every task grow that follows the batch, by `factors[task]`.
+void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors, Grown& grown);
+
+/// Lets every allocation grow that follows the batch, by `factors[allocation]`.
+void grow_blocks(Graph& graph, const BatchWork& work, const std::vector<double>& factors,
+                 Grown& grown);
 
 }  // namespace foretrace

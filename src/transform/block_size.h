@@ -19,7 +19,7 @@ constexpr Bytes kLargestBlock{std::int64_t{1} << 44};
 /// `setting` if that is more than kLargestBlock.
 Allocation resized(const Allocation& block, double factor, std::string_view setting);
 
-/// What the program asked for, where that is known: two alike requests may get unlike blocks.
+/// The size that the program asked for, if known: equal requests may get blocks of other sizes.
 inline std::int64_t asked_bytes(const Allocation& block) {
   return block.requested > Bytes{} ? block.requested.count : block.bytes.count;
 }

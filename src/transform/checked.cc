@@ -1,7 +1,6 @@
 #include "foretrace/checked.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "foretrace/select.h"
 #include "transform/edit.h"

@@ -14,16 +14,12 @@
 #include <cmath>
 #include <set>
 
+#include "foretrace/scaling.h"
 #include "foretrace/timeline.h"
 #include "transform/loader.h"
 
 namespace foretrace {
 namespace {
-
-double share(Nanoseconds part, Nanoseconds whole) {
-  if (whole <= 0ns) return 0;
-  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
 
 Nanoseconds replayed_in_line(const Graph& graph) {
   Timeline timeline;
@@ -106,9 +102,9 @@ std::vector<Figure> loader_figures(const LoaderSettings& settings, const StageTi
   const auto add = [&](const char* name, auto value) { figures.push_back({name, value}); };
   const BatchCost cost = cost_of_batch(settings);
   const auto jobs = static_cast<double>(settings.set.jobs);
-  add("fetch_stall", share(times.fetch - times.prep, times.fetch));
-  add("prep_stall", share(times.prep - times.train, times.fetch));
-  add("copy_stall", share(times.copy, times.fetch));
+  add("fetch_stall", ratio(times.fetch - times.prep, times.fetch));
+  add("prep_stall", ratio(times.prep - times.train, times.fetch));
+  add("copy_stall", ratio(times.copy, times.fetch));
   add("train_time", times.train);
   // `loading` is of this job; with coordinated preparation it is its part of one pass.
   add("prep_work", scaled(work.loading, jobs));

@@ -44,51 +44,64 @@ class SequenceLength final : public Transform {
     const std::vector<char> scores = attention_scores(graph, from_);
     BatchWork work(graph);
     const Bytes peak = peak_memory(graph, fifo_timeline(graph));
-    Tally tally;
-    change_work(graph, work, factor, by_pairs(graph, scores), tally);
-    change_blocks(graph, work, factor, scores, tally);
-    if (tally.tasks == 0 && tally.blocks == 0)
+    const Scores of_scores = growing_scores(graph, work, scores);
+    Grown grown;
+    grow_work(graph, work, growth(by_pairs(graph, scores), factor), grown);
+    grow_blocks(graph, work, growth(scores, factor), grown);
+    if (grown.tasks == 0 && grown.blocks == 0)
       throw Error("factor: this trace has no kernels and no memory that a sequence needs");
     Effect effect;
-    effect.changed = tally.changed;
+    effect.changed = grown.changed;
     effect.summary = "sequences " + to_text(factor) +
-                     " times as long: " + counted(tally.tasks, "task") + " from " +
-                     to_text(tally.before) + " to " + to_text(tally.after) + " in all, " +
-                     counted(tally.blocks, "allocation") + " with them, " +
-                     counted(tally.scores, "block") + " of attention's scores by the square";
+                     " times as long: " + counted(grown.tasks, "task") + " from " +
+                     to_text(grown.before) + " to " + to_text(grown.after) + " in all, " +
+                     counted(grown.blocks, "allocation") + " with them, " +
+                     counted(of_scores.count, "block") + " of attention's scores by the square";
     effect.assumptions.push_back(
         "what the passes make and compute is in proportion to the positions, attention's scores to "
         "their square; parameters, gradients, the optimizer and launching stay");
-    if (tally.scores == 0 && tally.blocks > 0)
+    if (of_scores.count == 0 && grown.blocks > 0)
       effect.assumptions.push_back(
           "attention keeps no scores (fused attention), as none were found by ops, source lines "
-          "and "
-          "sizes");
+          "and sizes");
     effect.figures = {{"peak_before", peak},
                       {"peak_after", peak_memory(graph, fifo_timeline(graph))},
-                      {"scores_before", tally.scores_before}};
+                      {"scores_before", of_scores.bytes}};
     return effect;
   }
 
  private:
-  struct Tally {
-    std::size_t tasks = 0, blocks = 0, scores = 0, changed = 0;
-    Nanoseconds before{}, after{};
-    Bytes scores_before{};
-  };
-
   double find_factor() const {
-    if (from_.has_value() != to_.has_value())
-      throw Error(from_ ? "to: must be given together with from"
-                        : "from: must be given together with to");
-    if (!from_) return factor_;
-    if (factor_ != 1) throw Error("factor: cannot be given together with from and to");
+    const double factor = growth_factor(factor_, from_, to_);
+    if (!from_) return factor;
     if (std::max(*from_, *to_) > kLongestSequence)
       throw Error("from: must be at most " + std::to_string(kLongestSequence) + ", as must be to");
-    const double factor = static_cast<double>(*to_) / static_cast<double>(*from_);
     if (factor > kMostFactor || factor < 1 / kMostFactor)
       throw Error("to: must be within a factor of 10000 of from");
     return factor;
+  }
+
+  /// How much larger each becomes.
+  static std::vector<double> growth(const std::vector<char>& by_pairs, double factor) {
+    std::vector<double> factors;
+    for (const char squared : by_pairs) factors.push_back(squared != 0 ? factor * factor : factor);
+    return factors;
+  }
+
+  struct Scores {
+    std::size_t count = 0;
+    Bytes bytes{};
+  };
+
+  static Scores growing_scores(const Graph& graph, const BatchWork& work,
+                               const std::vector<char>& scores) {
+    Scores found;
+    for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
+      if (scores[i] == 0 || !work.grows(i)) continue;
+      ++found.count;
+      found.bytes += graph.allocations()[i].bytes;
+    }
+    return found;
   }
 
   /// Tasks whose work is in proportion to the scores: those that touch some, and fused attention.
@@ -109,38 +122,6 @@ class SequenceLength final : public Transform {
     return tasks;
   }
 
-  static void change_work(Graph& graph, BatchWork& work, double factor,
-                          const std::vector<char>& by_pairs, Tally& tally) {
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      const TaskId id{i};
-      Task& task = graph.task(id);
-      if (graph.removed(id) || task.duration == 0ns) continue;
-      if (work.duration(id, kMostFactor) == task.duration) continue;
-      const double growth = by_pairs[i] != 0 ? factor * factor : factor;
-      const Nanoseconds wanted = work.duration(id, growth);
-      const Bytes bytes = work.bytes(id, growth);
-      ++tally.tasks;
-      tally.before += std::min(task.duration, Nanoseconds::max() - tally.before);
-      tally.after += std::min(wanted, Nanoseconds::max() - tally.after);
-      if (wanted != task.duration || bytes != task.bytes) ++tally.changed;
-      task.duration = wanted;
-      task.bytes = bytes;
-    }
-  }
-
-  static void change_blocks(Graph& graph, const BatchWork& work, double factor,
-                            const std::vector<char>& scores, Tally& tally) {
-    for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
-      if (!work.grows(i)) continue;
-      const Allocation block = graph.allocations()[i];
-      const Allocation wanted = resized(block, scores[i] != 0 ? factor * factor : factor, "factor");
-      ++tally.blocks;
-      if (scores[i] != 0) ++tally.scores, tally.scores_before += block.bytes;
-      if (wanted.bytes != block.bytes) ++tally.changed;
-      replace_block(graph, i, wanted);
-    }
-  }
-
   double factor_ = 1;
   std::optional<std::int64_t> from_, to_;
 };
@@ -151,13 +132,13 @@ std::unique_ptr<Transform> make_sequence_length() { return std::make_unique<Sequ
 
 std::string_view assumes_sequence_length() {
   return "As many sequences in a batch, each longer or shorter. What the passes make in memory is "
-         "in "
-         "proportion to the positions, but gradients; attention's scores to their square. Scores "
+         "in proportion to the positions, but gradients; attention's scores to their square. "
+         "Scores "
          "are found by ops (softmax, masked fill), by source lines or modules that name attention, "
          "and by their sizes; with \"from\" and \"to\" only sizes that are a multiple of the "
          "square of the recorded length count. Kernels that touch scores, and fused attention, "
-         "take "
-         "longer by the square, others as with a larger batch (batch_size). Tables with a row for "
+         "take longer by the square, others as with a larger batch (batch_size). Tables with a row "
+         "for "
          "each position that a model may have stay.";
 }
 

@@ -72,7 +72,7 @@ TEST(Convert, StepsAndWindowsCutAPart) {
   const std::string convert = std::string("convert ") + kSample + " " + out;
   ASSERT_EQ(foretrace_run(convert + " --steps 4-6").exit_code, 0);
   const nlohmann::json json = numbers(folder / "part.json");
-  // Of six steps three are left. The last counts where there are few.
+  // Three of six steps are left. The last one counts where there are few.
   EXPECT_EQ(json["measured"]["steps"].size(), 3U);
   EXPECT_EQ(json["measured"]["steps"].size() + 2, numbers(kSample)["measured"]["steps"].size());
   EXPECT_EQ(foretrace_run(convert + " --window 1ms-9ms").exit_code, 0);

@@ -287,7 +287,7 @@ TEST(Infer, WithoutDeviceActivityTheTimesAreSaidToBeThoseOfTheHost) {
             1);
 }
 
-// What the host does before and after counts.
+// Host work before and after the device work counts.
 TEST(Infer, ASingleStepReachesFromItsBeginOnTheHostToItsEndOnTheDevice) {
   const auto step_time = [](Recording& run) {
     const Inference found = infer(run.trace());

@@ -114,20 +114,16 @@ TEST(Steps, AreRangesInWhichOtherThreadsLaunchAsWell) {
   EXPECT_EQ(found_in(run), "train train train | annotation");
 }
 
-TEST(Steps, AreNotTheLayersOfOneRange) {
-  Recording run;
+TEST(Steps, AreNotTheLayersOfOneRangeOrModuleCall) {
+  using Whole = std::pair<HostKind, const char*>;
   std::uint32_t id = 0;
-  run.host(0, HostKind::annotation, "execute", 0, 450);
-  launch_layers(run, 0, 10, 10, id);
-  EXPECT_EQ(found_in(run), "execute | annotation");
-}
-
-TEST(Steps, AreNotTheLayersOfOneModuleCall) {
-  Recording run;
-  std::uint32_t id = 0;
-  run.host(0, HostKind::python, "nn.Module: GPT_0", 100, 450);
-  launch_layers(run, 0, 110, 10, id);
-  EXPECT_EQ(found_in(run), "nn.Module: GPT_0 | annotation");
+  for (const auto& [kind, name] :
+       {Whole{HostKind::annotation, "execute"}, Whole{HostKind::python, "nn.Module: GPT_0"}}) {
+    Recording run;
+    run.host(0, kind, name, 100, 450);
+    launch_layers(run, 0, 110, 10, id);
+    EXPECT_EQ(found_in(run), std::string(name) + " | annotation");
+  }
   // Frames that are no calls of modules hold whole programs.
   Recording loop;
   loop.host(0, HostKind::python, "train.py(1): main", 0, 1000);

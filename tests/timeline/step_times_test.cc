@@ -18,7 +18,7 @@ std::string steps_of(const Graph& graph) {
   return text + "| " + in_ticks(times.step_time);
 }
 
-/// What of a graph counts as if it had been recorded as it replays: "each | counted | step time".
+/// Settles the steps of a graph recorded as it replays: "each | counted | step time".
 std::string settled(std::string_view text) {
   Graph graph = parse_graph(text);
   const Timeline recorded = simulate(graph);

@@ -44,7 +44,7 @@ constexpr auto kTwoSteps = R"(
     @alloc 4MB device=0 stream=stream use=optimizer_state: .. reads u
 )";
 
-/// Of every transform one that has something to change here.
+/// Gives every transform settings with which it has something to change here.
 std::string with_settings(std::string_view name) {
   static const std::map<std::string_view, const char*> settings = {
       {"add_dependency", "from.name=i,to.kind=collective"},
@@ -180,13 +180,15 @@ s |..xxggh|
 )");
 }
 
-TEST(Composed, WhatLosesItsLastWaitKeepsItsPlace) {
-  EXPECT_EQ(picture_after(R"(
+constexpr auto kTwoTransfers = R"(
       a: A 2, B 4
       s [link]: x:transfer 2, y:transfer 2
       A -> x
       B -> y
-  )",
+)";
+
+TEST(Composed, WhatLosesItsLastWaitKeepsItsPlace) {
+  EXPECT_EQ(picture_after(kTwoTransfers,
                           {"priority:where.kind=transfer", "remove_dependency:from.name=B"}),
             R"(
 a |AABBBB|
@@ -195,12 +197,7 @@ s |..xxyy|
 }
 
 TEST(Composed, WhatIsPutOnALaneWithoutOrderWaitsForTheOneInFront) {
-  EXPECT_EQ(picture_after(R"(
-      a: A 2, B 4
-      s [link]: x:transfer 2, y:transfer 2
-      A -> x
-      B -> y
-  )",
+  EXPECT_EQ(picture_after(kTwoTransfers,
                           {"priority:where.kind=transfer",
                            "insert:where.kind=transfer,name=z,kind=transfer,duration=1us"}),
             R"(

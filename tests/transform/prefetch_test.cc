@@ -104,8 +104,10 @@ stream+prefetch |.iiii..|
 }
 
 // w waits for the compute of the step, so the next copy would be asked for behind it.
-constexpr auto kHostWaits = R"(
-    cpu:    L:launch 1, M:launch 1, w:sync 1, N:launch 1, O:launch 1, x:sync 1
+/// `loading`: what the host does between waiting and asking for the copy.
+std::string host_waits(const std::string& loading = "") {
+  return "cpu: L:launch 1, M:launch 1, w:sync 1, " + loading + "N:launch 1, O:launch 1, x:sync 1" +
+         R"(
     stream: i:copy_in 3, A 4, j:copy_in 3, B 4
     L -> i
     M -> A
@@ -114,13 +116,14 @@ constexpr auto kHostWaits = R"(
     O -> B
     B -> x
 )";
+}
 
 TEST(Prefetch, CopiesAreAskedForBeforeTheHostWaits) {
-  EXPECT_EQ(simulated(kHostWaits), R"(
+  EXPECT_EQ(simulated(host_waits()), R"(
 cpu    |LM......wNO......x|
 stream |.iiiAAAA..jjjBBBB.|
 )");
-  EXPECT_EQ(simulated(kHostWaits, R"({"use": "prefetch"})"), R"(
+  EXPECT_EQ(simulated(host_waits(), R"({"use": "prefetch"})"), R"(
 cpu             |LNM.....wO....x|
 stream          |....AAAA..BBBB.|
 stream+prefetch |.iiijjj........|
@@ -128,17 +131,7 @@ stream+prefetch |.iiijjj........|
 }
 
 TEST(Prefetch, CopiesWaitUntilTheirInputIsLoaded) {
-  EXPECT_EQ(simulated(R"(
-    cpu:    L:launch 1, M:launch 1, w:sync 1, l:input 2, N:launch 1, O:launch 1, x:sync 1
-    stream: i:copy_in 3, A 4, j:copy_in 3, B 4
-    L -> i
-    M -> A
-    A -> w
-    N -> j
-    O -> B
-    B -> x
-)",
-                      R"({"use": "prefetch"})"),
+  EXPECT_EQ(simulated(host_waits("l:input 2, "), R"({"use": "prefetch"})"),
             R"(
 cpu             |LM......wllNO......x|
 stream          |....AAAA.......BBBB.|

@@ -1,5 +1,6 @@
 #include "report/advice/bound.h"
 
+#include "foretrace/scaling.h"
 #include "report/wording.h"
 
 namespace foretrace {
@@ -9,7 +10,7 @@ double host_share(const PathShares& path) {
   return path.share(PathPart::host) + path.share(PathPart::launches);
 }
 
-/// What a step would be shorter by without one kind of work.
+/// By how much a step would be shorter without one kind of work.
 struct Bound {
   PathPart part = PathPart::kernels;
   Nanoseconds gain{0};
@@ -69,7 +70,7 @@ std::string bound_sentence(const Advice& advice) {
   if (agrees || !ceilings) {
     if (is_host(bound.part)) text += "its work and launches are ";
     if (bound.part == PathPart::kernels) text += "kernels are ";
-    text += to_fixed(100 * share, 0) + " %" + " of what a step waits for; ";
+    text += to_share(share, 0) + " of what a step waits for; ";
   }
   if (ceilings) {
     text += "without " +
@@ -84,12 +85,8 @@ std::string bound_sentence(const Advice& advice) {
   if (const TrustReason* open = advice.trust.reason("unexplained");
       ceilings && open != nullptr && open->grade == Grade::poor)
     text = "not known: " + open->text + "; ";
-  const double busy = advice.step_time <= 0ns
-                          ? 0
-                          : static_cast<double>(advice.breakdown.compute.count()) /
-                                static_cast<double>(advice.step_time.count());
-  return text + "kernels run " + to_fixed(100 * busy, 0) + " %" + " of the time" +
-         host_waits_text(advice);
+  const double busy = ratio(advice.breakdown.compute, advice.step_time);
+  return text + "kernels run " + to_share(busy, 0) + " of the time" + host_waits_text(advice);
 }
 
 }  // namespace foretrace

@@ -6,9 +6,9 @@
 
 namespace foretrace {
 
-/// What bounds a step: the kind of work without which most of it goes away, as the table of
-/// ceilings has it, so that the two cannot disagree. Without ceilings what the critical path
-/// consists of most.
+/// Names what bounds a step: the kind of work without which the step would be shortest, read from
+/// the table of ceilings, so that the two cannot disagree. Without ceilings it is the kind that
+/// takes most of the critical path.
 std::string bound_sentence(const Advice& advice);
 
 }  // namespace foretrace

@@ -10,13 +10,6 @@
 namespace foretrace {
 namespace {
 
-std::string html_items(const std::vector<std::string>& lines) {
-  if (lines.empty()) return {};
-  std::string html = "<ul>\n";
-  for (const std::string& line : lines) html += "<li>" + html_text(line) + "</li>\n";
-  return html + "</ul>\n";
-}
-
 std::string advice_lead(const Advice& advice) {
   const AdviceVerdict verdict = advice_verdict(advice);
   std::string html;
@@ -52,12 +45,6 @@ std::vector<std::string> refusals(const Advice& advice) {
   return lines;
 }
 
-std::vector<std::string> page_notes(const Advice& advice) {
-  std::vector<std::string> lines;
-  for (const Note& note : advice.notes.all()) lines.push_back(note_text(note));
-  return lines;
-}
-
 }  // namespace
 
 void write_advice_page(const Advice& advice, std::ostream& out) {
@@ -81,7 +68,7 @@ void write_advice_page(const Advice& advice, std::ostream& out) {
                          memory_choice_table(advice)),
            table_section("speed", "How much faster is fast enough", speed_table(advice)),
            {"refused", "Not advised", html_items(refusals(advice))},
-           {"notes", "Notes", html_items(page_notes(advice))}}) {
+           {"notes", "Notes", html_items(note_texts(advice.notes))}}) {
     if (!section.html.empty()) page.sections.push_back(std::move(section));
   }
   write_page(page, out);

@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-/// What fits every window; all else is asked for.
+/// Limits of the short answer, which fits every window.
 constexpr std::size_t kScreenWidth = 100;
 constexpr std::size_t kMostFirst = 2;
 
@@ -93,7 +93,7 @@ void write_answers(const Advice& advice, std::ostream& out) {
   }
 }
 
-/// What the table of ceilings says, in one line.
+/// Sums the table of ceilings up in one line.
 void write_ceilings(const Advice& advice, std::ostream& out) {
   std::string text;
   for (const Rung& rung : advice.ladder) {
@@ -117,12 +117,6 @@ Table short_table(const Advice& advice) {
   return table;
 }
 
-std::vector<std::string> note_lines(const Advice& advice) {
-  std::vector<std::string> lines;
-  for (const Note& note : advice.notes.all()) lines.push_back(note_text(note));
-  return lines;
-}
-
 }  // namespace
 
 void write_advice_text(const Advice& advice, std::ostream& out) {
@@ -136,7 +130,7 @@ void write_advice_text(const Advice& advice, std::ostream& out) {
     return;
   }
   write_titled(out, "How much faster is fast enough", speed_table(advice));
-  write_list(out, "Notes", note_lines(advice));
+  write_list(out, "Notes", note_texts(advice.notes));
 }
 
 void write_whole_advice_text(const Advice& advice, std::ostream& out) {
@@ -154,7 +148,7 @@ void write_whole_advice_text(const Advice& advice, std::ostream& out) {
                        " (see foretrace help transform NAME)",
                    0)
         << '\n';
-  write_list(out, "Notes", note_lines(advice));
+  write_list(out, "Notes", note_texts(advice.notes));
 }
 
 void write_advice_markdown(const Advice& advice, std::ostream& out) {
@@ -169,8 +163,7 @@ void write_advice_markdown(const Advice& advice, std::ostream& out) {
     for (const std::string& line : all) out << "* " << markdown_text(line) << '\n';
   };
   const AdviceVerdict verdict = advice_verdict(advice);
-  if (const std::string warning = trust_warning(advice.trust); !warning.empty())
-    out << "**Trust is " << markdown_text(warning) << "**\n\n";
+  out << markdown_trust(trust_warning(advice.trust));
   for (const std::string& first : advice.first)
     out << "**First:** " << markdown_text(first) << "\n\n";
   out << "**Bound by " << markdown_text(verdict.bound) << "**\n\n";
@@ -194,7 +187,7 @@ void write_advice_markdown(const Advice& advice, std::ostream& out) {
   section("How much faster is fast enough", speed_table(advice));
   lines("Not advised", not_recommended(advice));
   lines("Not applicable", not_applicable(advice));
-  lines("Notes", note_lines(advice));
+  lines("Notes", note_texts(advice.notes));
 }
 
 }  // namespace foretrace

@@ -4,17 +4,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "foretrace/scaling.h"
 #include "report/advice/bound.h"
 #include "report/wording.h"
 
 namespace foretrace {
 namespace {
-
-double share_of(Nanoseconds part, Nanoseconds whole) {
-  return whole <= 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
-std::string whole_percent(double fraction) { return to_fixed(100 * fraction, 0) + " %"; }
 
 std::string a_step(const Advice& advice) {
   return advice.has_steps ? " a step" : " for the whole recording";
@@ -30,7 +25,7 @@ std::string times_text(double times) {
 }
 
 std::string times_as_fast(Nanoseconds before, Nanoseconds after) {
-  return after <= 0ns ? "" : times_text(share_of(before, after)) + " as fast";
+  return after <= 0ns ? "" : times_text(ratio(before, after)) + " as fast";
 }
 
 const Suggestion* best_for_time(const Advice& advice) {
@@ -58,8 +53,8 @@ std::string help_sentence(const Advice& advice) {
     return "not said: what a change would bring hangs on what this recording does not explain";
   const Suggestion* best = best_for_time(advice);
   if (best == nullptr) {
-    return "nothing that was tried: no transform brings more than " +
-           to_fixed(100 * advice.noise, 1) + " % of a step (what is less is noise)";
+    return "nothing that was tried: no transform brings more than " + to_share(advice.noise) +
+           " of a step (what is less is noise)";
   }
   return best->use + ": " + to_text(advice.step_time) + " -> " + to_text(best->step_time) +
          a_step(advice) + " (" + change_from(advice, best->step_time) + "), between " +
@@ -72,7 +67,7 @@ std::string best_sentence(const Advice& advice) {
   const Nanoseconds least = advice.ladder.back().step_time;
   if (least <= 0ns) return "a step without kernels has no bound";
   std::string text = to_text(least) + a_step(advice) + " while kernels stay as they are";
-  if (share_of(advice.step_time - least, advice.step_time) >= 0.01)
+  if (ratio(advice.step_time - least, advice.step_time) >= 0.01)
     text += " (" + times_as_fast(advice.step_time, least) + ")";
   else
     text += ": about what it takes now";
@@ -133,7 +128,7 @@ Nanoseconds PathShares::total() const {
 }
 
 double PathShares::share(PathPart part) const {
-  return share_of(parts[static_cast<std::size_t>(part)], total());
+  return ratio(parts[static_cast<std::size_t>(part)], total());
 }
 
 /// The host and its launches are one against the others.
@@ -156,7 +151,7 @@ std::string path_text(const PathShares& path) {
     const auto part = static_cast<PathPart>(i);
     if (path.share(part) < 0.01) continue;
     text += (text.empty() ? "" : ", ") + std::string(to_string(part)) + " " +
-            whole_percent(path.share(part));
+            to_share(path.share(part), 0);
   }
   return text;
 }
@@ -252,7 +247,7 @@ Table speed_table(const Advice& advice) {
   }
   for (const SpeedUp& one : advice.speed_ups) {
     std::string enough = "no end in sight";
-    const bool brings = share_of(advice.step_time - one.at_best, advice.step_time) >= 0.01;
+    const bool brings = ratio(advice.step_time - one.at_best, advice.step_time) >= 0.01;
     if (!brings)
       enough = "brings nothing";
     else if (!one.graded)
@@ -296,13 +291,13 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
                         times_as_fast(advice.step_time, joint.step_time) + ", between " +
                         to_text(joint.lower) + " and " + to_text(joint.upper) + ", confidence " +
                         weakest(advice) + " as of the least sure";
-  const double off = share_of(joint.gain - joint.sum, advice.step_time);
+  const double off = ratio(joint.gain - joint.sum, advice.step_time);
   if (std::abs(off) < 0.005)
     verdict += "; their gains add up";
   else if (as_sum <= 0ns)
     verdict += "; single gains would add up to more than the whole step";
   else
-    verdict += "; not the " + times_text(share_of(advice.step_time, as_sum)) +
+    verdict += "; not the " + times_text(ratio(advice.step_time, as_sum)) +
                " that single gains would add up to";
   lines.push_back(std::move(verdict));
   for (std::size_t i = 0; i < joint.members.size(); ++i) {
@@ -311,7 +306,7 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
   }
   if (joint.path.total() > 0ns) lines.push_back("the path becomes " + path_text(joint.path));
   if (const Nanoseconds off_order = joint.gain - joint.other_order;
-      std::abs(share_of(off_order, advice.step_time)) >= 0.005) {
+      std::abs(ratio(off_order, advice.step_time)) >= 0.005) {
     lines.push_back("applied in the other order they save " + to_text(joint.other_order));
   }
   for (const std::string& left : joint.left_out) lines.push_back("left out is " + left);
@@ -324,7 +319,7 @@ Table pair_table(const Advice& advice) {
   if (!advice.joint || advice.joint->members.size() < 3) return table;
   for (const PairEffect& pair : advice.joint->pairs) {
     std::string why = pair.why;
-    if (std::abs(share_of(pair.gain - pair.other_order, advice.step_time)) >= 0.005)
+    if (std::abs(ratio(pair.gain - pair.other_order, advice.step_time)) >= 0.005)
       why += "; in the other order " + to_text(pair.other_order);
     table.rows.push_back({advice.joint->uses[pair.first] + " + " + advice.joint->uses[pair.second],
                           to_text(pair.gain), to_text(pair.sum), std::move(why)});

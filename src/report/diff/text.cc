@@ -58,8 +58,7 @@ void write_diff_text(const DiffReport& report, std::ostream& out) {
 
 void write_diff_markdown(const DiffReport& report, std::ostream& out) {
   const Diff& diff = slowest_of(report);
-  if (const std::string warning = trust_warning(diff.trust); !warning.empty())
-    out << "**Trust is " << markdown_text(warning) << "**\n\n";
+  out << markdown_trust(trust_warning(diff.trust));
   out << "**" << markdown_text(rank_text(report, diff) + diff_verdict(diff)) << "**\n\n";
   if (diff.has_times) out << "Step time " << step_change(diff) << ". ";
   if (diff.has_times)

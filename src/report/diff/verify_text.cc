@@ -150,8 +150,7 @@ void write_verification_text(const Verification& result, std::ostream& out) {
 }
 
 void write_verification_markdown(const Verification& result, std::ostream& out) {
-  if (const std::string warning = trust_warning(result.trust); !warning.empty())
-    out << "**Trust in what was measured is " << markdown_text(warning) << "**\n\n";
+  out << markdown_trust(trust_warning(result.trust), " in what was measured");
   out << "**" << markdown_text(verified_uses(result) + ": " + verify_verdict(result)) << "**\n";
   for (const Table& table : verify_tables(result)) {
     out << '\n';

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "foretrace/scaling.h"
 #include "report/wording.h"
 
 namespace foretrace {
 namespace {
-
-double ratio(Bytes part, Bytes whole) {
-  return static_cast<double>(part.count) / static_cast<double>(whole.count);
-}
 
 std::string device_text(const MemoryReport& report) {
   if (report.device < 0) return "host memory";
@@ -88,7 +85,7 @@ bool fits(const MemoryReport& report) {
 }
 
 std::string share_text(Bytes part, Bytes whole) {
-  return whole <= Bytes{} ? "-" : to_fixed(100 * ratio(part, whole), 1) + " %";
+  return whole <= Bytes{} ? "-" : to_share(ratio(part, whole));
 }
 
 std::string who_text(std::string_view op, std::string_view line) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "foretrace/scaling.h"
 #include "report/page_charts.h"
 #include "report/tables.h"
 #include "report/wording.h"
@@ -14,22 +15,10 @@ namespace {
 /// Bars leave some room on the right.
 constexpr double kWidestBar = 0.98;
 
-double bar_share(Nanoseconds part, Nanoseconds whole) {
-  if (whole <= 0ns) return 0;
-  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
-double bar_share(Bytes part, Bytes whole) {
-  if (whole.count <= 0) return 0;
-  return static_cast<double>(part.count) / static_cast<double>(whole.count);
-}
-
 std::string html_list(const std::string& heading, const std::vector<std::string>& lines) {
   if (lines.empty()) return {};
   std::string html = heading.empty() ? "" : "<h3>" + html_text(heading) + "</h3>\n";
-  html += "<ul>\n";
-  for (const std::string& line : lines) html += "<li>" + html_text(line) + "</li>\n";
-  return html + "</ul>\n";
+  return html + html_items(lines);
 }
 
 /// One bar of the parts of a step, on a scale that ends at `widest`.
@@ -39,8 +28,8 @@ BarRow step_bar(const std::string& name, const std::vector<Share>& parts, Nanose
   Nanoseconds at{0};
   for (const Share& part : parts) {
     const std::string part_name(part.name);
-    row.parts.push_back({.from = kWidestBar * bar_share(at, widest),
-                         .width = kWidestBar * bar_share(part.*time, widest),
+    row.parts.push_back({.from = kWidestBar * ratio(at, widest),
+                         .width = kWidestBar * ratio(part.*time, widest),
                          .label = part_name + ' ' + to_text(part.*time),
                          .letter = part_name,
                          .colour = "part-" + part_name,
@@ -81,13 +70,13 @@ std::vector<BarRow> peak_bars(const MemoryPeak& peak, const std::string& when, B
     const std::string name = device_name(peak.device) + ", " + what + ", " + when;
     rows.push_back({.name = name,
                     .parts = {{.from = 0,
-                               .width = kWidestBar * bar_share(bytes, widest),
+                               .width = kWidestBar * ratio(bytes, widest),
                                .label = {},
                                .letter = {},
                                .colour = what == "allocated" ? "part-compute" : "part-host",
                                .tooltip = name + ": " + to_text(bytes)}},
                     .value = to_text(bytes),
-                    .mark = limit > Bytes{} ? kWidestBar * bar_share(limit, widest) : -1,
+                    .mark = limit > Bytes{} ? kWidestBar * ratio(limit, widest) : -1,
                     .mark_tooltip = "limit: " + to_text(limit)});
   };
   add("allocated", peak.peak_allocated);
@@ -132,7 +121,7 @@ Table input_table(const Prediction& prediction) {
 std::string interval_bars(const Prediction& prediction) {
   const Nanoseconds widest =
       std::max({prediction.upper, prediction.predicted.step_time, prediction.baseline.step_time});
-  const auto at = [&](Nanoseconds time) { return kWidestBar * bar_share(time, widest); };
+  const auto at = [&](Nanoseconds time) { return kWidestBar * ratio(time, widest); };
   const auto bar = [&](const std::string& name, Nanoseconds time) {
     return BarRow{.name = name,
                   .parts = {{.from = 0,
@@ -206,7 +195,7 @@ PageSection reactions_section(const PredictionPage& page) {
                           change(reaction.by_half)});
     const Nanoseconds tenth = std::max(0ns, reaction.step_time - reaction.by_tenth);
     const Nanoseconds half = std::max(tenth, reaction.step_time - reaction.by_half);
-    const double first = kWidestBar * bar_share(tenth, most);
+    const double first = kWidestBar * ratio(tenth, most);
     rows.push_back({.name = reaction.what,
                     .parts = {{.from = 0,
                                .width = first,
@@ -215,7 +204,7 @@ PageSection reactions_section(const PredictionPage& page) {
                                .colour = "part-compute",
                                .tooltip = "a tenth less: saves " + to_text(tenth)},
                               {.from = first,
-                               .width = kWidestBar * bar_share(half - tenth, most),
+                               .width = kWidestBar * ratio(half - tenth, most),
                                .label = "50 %",
                                .letter = {},
                                .colour = "part-host",
@@ -252,7 +241,7 @@ PageSection grounds_section(const Prediction& prediction) {
     table.rows.push_back({std::string(ground.heading), ground.sentence});
   section.html = html_table("What the prediction rests on", table) +
                  html_list("Assumes", prediction.assumptions) +
-                 html_list("Notes", note_texts(prediction));
+                 html_list("Notes", note_texts(prediction.notes));
   if (!prediction.inputs.empty())
     section.html += "<h3>Inputs</h3>\n" + html_table("Inputs", input_table(prediction));
   if (!prediction.scenario_json.empty()) {

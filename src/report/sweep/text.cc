@@ -66,8 +66,8 @@ Table effect_table(const SweepSummary& summary) {
   table.heading = {"setting", "moves it by", "share", "best"};
   table.left = {0, 3};
   for (const SweepEffect& effect : summary.effects) {
-    table.rows.push_back({effect.setting, to_text(effect.moves),
-                          to_fixed(100 * effect.share, 1) + " %", swept_text(effect.best)});
+    table.rows.push_back(
+        {effect.setting, to_text(effect.moves), to_share(effect.share), swept_text(effect.best)});
   }
   return table;
 }

@@ -134,8 +134,8 @@ bool advises_loading(const Advice& advice) {
 /// Host work that is no launching is named from this share of a step on.
 constexpr double kMuchOfAStep = 0.1;
 
-/// What comes before any compiler: a program that asks the driver for memory in each step, or waits
-/// for data.
+/// Adds causes that must be mended before any compiler helps: a program that asks the driver for
+/// memory in each step, or waits for data.
 void add_causes(const AdvisedJob& job, Advice& advice) {
   const auto without = [&](Nanoseconds gain) {
     return " (" +
@@ -150,8 +150,7 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
     if (rung.name == "allocations")
       causes.emplace_back(gain, allocation_calls(job.inference.graph) +
                                     " to get or give back memory" + without(gain) +
-                                    ": keep it in the allocator's cache, see what "
-                                    "empties it");
+                                    ": keep it in the allocator's cache, see what empties it");
     if (rung.name == "input" && !advises_loading(advice))
       causes.emplace_back(gain, "the step waits for data" + without(gain) +
                                     ": see foretrace input, and the loader's workers");

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/advise/capture.h"
 #include "scenario/check/step_cost.h"
@@ -15,10 +16,6 @@ namespace {
 /// Gains below this are within what models leave out, however steady the job is.
 constexpr double kLeastNoise = 0.01;
 
-double share_of(Nanoseconds part, Nanoseconds whole) {
-  return whole <= 0ns ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
 /// Tools that do not look into CUDA graphs record each as one piece of work.
 double share_of_whole_graphs(const Graph& graph) {
   Nanoseconds whole{0}, all{0};
@@ -28,14 +25,14 @@ double share_of_whole_graphs(const Graph& graph) {
     all += task.duration;
     if (graph.name(TaskId{i}).starts_with("CUDA graph ")) whole += task.duration;
   }
-  return share_of(whole, all);
+  return ratio(whole, all);
 }
 
 }  // namespace
 
 double AdvisedJob::unexplained() const {
   const Unexplained& open = baseline.prediction.unexplained;
-  return std::min(1.0, share_of(open.lag + open.peers, open.window));
+  return std::min(1.0, ratio(open.lag + open.peers, open.window));
 }
 
 bool AdvisedJob::matters(Nanoseconds gain) const {
@@ -49,7 +46,7 @@ double spread_of_steps(const StepTimes& measured) {
   for (const Nanoseconds step : steps)
     off.emplace_back(std::abs((step - measured.step_time).count()));
   std::sort(off.begin(), off.end());
-  return share_of(off[off.size() / 2], measured.step_time);
+  return ratio(off[off.size() / 2], measured.step_time);
 }
 
 AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own) {

@@ -1,11 +1,11 @@
 #include "scenario/advise/barred.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "foretrace/simulate.h"
 #include "scenario/advise/lever.h"
 #include "scenario/advise/suggestions.h"
+#include "scenario/on_all_cores.h"
 
 namespace foretrace {
 namespace {
@@ -24,7 +24,7 @@ std::string why_not_captured(const AdvisedJob& job, const Suggestion& made) {
   return captures ? job.hinders_capture : std::string();
 }
 
-/// What a suggestion acts on, as names of levers; empty where no lever stands for it.
+/// The names of the levers that a suggestion acts on; empty where no lever stands for it.
 std::vector<std::string_view> levers_of(std::string_view use) {
   struct Hold {
     std::string_view hold, lever;
@@ -42,33 +42,54 @@ std::vector<std::string_view> levers_of(std::string_view use) {
   return levers;
 }
 
-/// Steps cannot get shorter than they are with all that the suggestion acts on gone.
-std::string why_refuted(const AdvisedJob& job, const Suggestion& made) {
-  const std::vector<std::string_view> levers = levers_of(made.use);
-  if (made.goal != "time" || levers.empty()) return {};
+Ceiling ceiling_of(const AdvisedJob& job, const std::vector<Lever>& all,
+                   const std::vector<std::string_view>& levers) {
   Graph edited = job.inference.graph.clone();
-  std::string titles;
-  for (Lever& lever : all_levers(job.inference.graph)) {
+  Ceiling ceiling;
+  for (const Lever& lever : all) {
     if (std::find(levers.begin(), levers.end(), lever.name) == levers.end()) continue;
     pull(edited, lever, 0);
-    titles += (titles.empty() ? "" : " and ") + lever.title;
+    ceiling.titles += (ceiling.titles.empty() ? "" : " and ") + lever.title;
   }
-  const Nanoseconds ceiling =
-      step_times(edited, simulate(edited, {.reasons = false, .memory = false})).step_time;
-  if (made.step_time + scaled(job.now(), job.noise) >= std::min(ceiling, job.now())) return {};
-  return "would bring more than " + titles + " in no time at all, which is " +
-         to_text(std::min(ceiling, job.now())) + " a step";
+  ceiling.step_time = std::min(job.now(), replayed_step_time(edited));
+  return ceiling;
+}
+
+/// Steps cannot get shorter than they are with all that the suggestion acts on gone.
+std::string why_refuted(const AdvisedJob& job, const Ceilings& ceilings, const Suggestion& made) {
+  const std::vector<std::string_view> levers = levers_of(made.use);
+  if (made.goal != "time" || levers.empty()) return {};
+  const Ceiling& ceiling = ceilings.at(levers);
+  if (made.step_time + scaled(job.now(), job.noise) >= ceiling.step_time) return {};
+  return "would bring more than " + ceiling.titles + " in no time at all, which is " +
+         to_text(ceiling.step_time) + " a step";
 }
 
 }  // namespace
 
-std::string why_barred(const AdvisedJob& job, const Suggestion& made) {
+Ceilings ceilings_of(const AdvisedJob& job, const std::vector<Suggestion>& made) {
+  Ceilings ceilings;
+  for (const Suggestion& one : made) {
+    std::vector<std::string_view> levers = levers_of(one.use);
+    if (one.goal == "time" && !levers.empty() && job.matters(one.gain))
+      ceilings.try_emplace(std::move(levers));
+  }
+  if (ceilings.empty()) return ceilings;
+  const std::vector<Lever> all = all_levers(job.inference.graph);
+  on_all_cores(ceilings.size(), [&](std::size_t i) {
+    auto& [levers, ceiling] = *std::next(ceilings.begin(), static_cast<std::ptrdiff_t>(i));
+    ceiling = ceiling_of(job, all, levers);
+  });
+  return ceilings;
+}
+
+std::string why_barred(const AdvisedJob& job, const Ceilings& ceilings, const Suggestion& made) {
   if (std::string why = why_not_captured(job, made); !why.empty()) return why;
   if (!job.matters(made.gain)) return {};
   for (const Trust* trust : {&made.trust, &job.trust}) {
     if (trust->grade() == Grade::poor) return "not to be relied on: " + worst_text(*trust);
   }
-  return why_refuted(job, made);
+  return why_refuted(job, ceilings, made);
 }
 
 }  // namespace foretrace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "foretrace/step_marks.h"
 #include "scenario/check/step_cost.h"
@@ -9,10 +10,6 @@
 
 namespace foretrace {
 namespace {
-
-Nanoseconds replayed_time(const Graph& graph) {
-  return step_times(graph, simulate(graph, {.reasons = false, .memory = false})).step_time;
-}
 
 /// Whose work bounds a step when nothing waits: of the lane with most of it.
 struct Busiest {
@@ -55,9 +52,7 @@ Window steady_span(const Graph& graph, const Timeline& timeline, Nanoseconds now
 }
 
 double share_left(const Task& before, const Task& after) {
-  return before.duration <= 0ns ? 0
-                                : static_cast<double>(after.duration.count()) /
-                                      static_cast<double>(before.duration.count());
+  return ratio(after.duration, before.duration);
 }
 
 /// Without waits lanes run on their own, each as long as its work: of what ran in the steady steps,
@@ -172,7 +167,7 @@ SpeedUp measured(const Graph& graph, const Lever& lever, Nanoseconds now,
 Nanoseconds step_with(const Graph& graph, const Lever& lever, double factor) {
   Graph edited = graph.clone();
   pull(edited, lever, factor);
-  return replayed_time(edited);
+  return replayed_step_time(edited);
 }
 
 std::vector<Rung> ladder_of(const Graph& graph, Nanoseconds now) {

@@ -16,7 +16,7 @@ namespace foretrace {
 ///   - exchanges of all to all whose sizes the host reads from the device
 ///   - collectives that the host waits for
 ///
-/// Of the steady steps. A loss that is read, at the end of a step, is none of these.
+/// Only steady steps count. Reading the loss at the end of a step does not hinder capture.
 std::string hinders_capture(const Graph& graph);
 
 }  // namespace foretrace

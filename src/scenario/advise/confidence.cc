@@ -18,18 +18,16 @@ constexpr int kConvincingOutcomes = 3;
 /// Of steps that were measured; what they vary by is guessed from fewer.
 constexpr std::size_t kFewestSteps = 2;
 
-std::string share_text(double fraction) { return to_fixed(100 * fraction, 1) + " %"; }
-
 }  // namespace
 
 Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
   if (!found.doubt.empty()) return {"low", found.doubt};
   const double replay_error = job.baseline.prediction.replay_error;
   if (replay_error > 0.01)
-    return {"low", "the unmodified replay is " + share_text(replay_error) + " off"};
+    return {"low", "the unmodified replay is " + to_share(replay_error) + " off"};
   if (found.trust.grade() == Grade::poor) return {"low", trust_sentence(found.trust)};
   if (job.whole_graphs > kMuchUnseen)
-    return {"low", share_text(job.whole_graphs) +
+    return {"low", to_share(job.whole_graphs) +
                        " of kernel time is that of CUDA graphs whose kernels were not recorded"};
   const ErrorScale error = error_scale(found.use, job.baseline.own);
   if (error.outcomes <= kAssumedOutcomes) return {"low", "never compared with an outcome"};

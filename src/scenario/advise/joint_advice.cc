@@ -7,6 +7,7 @@
 #include "scenario/advise/suggestions.h"
 #include "scenario/check/step_cost.h"
 #include "scenario/on_all_cores.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 constexpr std::size_t kMostTogether = 4;
 /// Gains that differ by less than this share of the step are the same.
 constexpr double kSameGain = 0.005;
-
-std::string name_of(const std::string& use) { return use.substr(0, use.find(':')); }
 
 /// A step later by so much than `step` is as good.
 bool is_more(const AdvisedJob& job, Nanoseconds gain, Nanoseconds step) {
@@ -122,7 +121,8 @@ class Members {
   std::string held(const Addition& one) const {
     for (const std::string& use : joint_.uses) {
       const std::string_view hold = common_hold(use, suggestions_[one.suggestion].use);
-      if (!hold.empty()) return name_of(use) + " takes hold of " + std::string(hold) + ", too";
+      if (!hold.empty())
+        return std::string(kind_of(use)) + " takes hold of " + std::string(hold) + ", too";
     }
     return {};
   }
@@ -130,8 +130,9 @@ class Members {
   bool leave_out(const Addition& one) {
     const std::string why = held(one);
     if (why.empty() && is_more(job_, step_time_ - one.step_time, step_time_)) return false;
-    left_.push_back(
-        {one, why.empty() ? "adds nothing once " + name_of(joint_.uses.back()) + " is done" : why});
+    left_.push_back({one, why.empty() ? "adds nothing once " +
+                                            std::string(kind_of(joint_.uses.back())) + " is done"
+                                      : why});
     return true;
   }
 
@@ -146,7 +147,8 @@ class Members {
   void tell_left() {
     for (const Left& left : left_) {
       const Suggestion& one = suggestions_[left.addition.suggestion];
-      if (one.recommended) joint_.left_out.push_back(name_of(one.use) + ": " + left.why);
+      if (one.recommended)
+        joint_.left_out.push_back(std::string(kind_of(one.use)) + ": " + left.why);
     }
   }
 

@@ -68,7 +68,7 @@ Lever without_host_waits(const Graph& graph, Lever lever) {
   });
 }
 
-/// What a device gets its work by, in pieces as short as dispatching takes, on threads that launch.
+/// Work that dispatches to the device, in pieces below kLongestDispatch, on threads that launch.
 Lever dispatch(const Graph& graph) {
   std::vector<char> launches(graph.lane_count(), 0);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {

@@ -32,8 +32,8 @@ struct Lever {
   bool graded() const { return !host_waits; }
 };
 
-/// Those that the ladder of bounds thinks away, one by one. Driver calls that allocate are among
-/// them only where there are any.
+/// The levers that the ladder of bounds pulls to 0, one by one. Driver calls that allocate are
+/// among them only where there are any.
 std::vector<Lever> ladder_levers(const Graph& graph);
 
 /// Host work of one piece that takes longer is no part of launching, whatever framework:
@@ -41,15 +41,15 @@ std::vector<Lever> ladder_levers(const Graph& graph);
 /// a lock.
 constexpr Nanoseconds kLongestDispatch = 1ms;
 
-/// Of host work in pieces longer than dispatching takes, that of the name which takes most; the
-/// title is the name. Not there if there is none.
+/// Takes host work in pieces longer than kLongestDispatch, and of that the name with the most time;
+/// the title is the name. The lever is not there if there is no such work.
 Lever long_host_work(const Graph& graph);
 
 /// Calls of the driver that get or give back memory: "cudaMalloc", "hipFree", "cuMemAlloc_v2" ...;
 /// not those of a pool (cudaMallocAsync).
 bool is_driver_allocation(std::string_view call);
 
-/// Those of the ladder and all kernels.
+/// The levers of the ladder, and that of all kernels.
 std::vector<Lever> all_levers(const Graph& graph);
 
 /// Those that can be asked about: kernels, the names that take most of their time, host.work,

@@ -65,6 +65,7 @@ std::string straggler_text(const std::vector<RankTimes>& all, std::size_t slow,
 
 RankChoice rank_to_advise(const std::vector<Inference>& ranks, const std::vector<Trace>& traces,
                           Notes& notes) {
+  if (ranks.size() == 1) return {};
   std::vector<RankTimes> all;
   std::string listed;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -72,7 +73,6 @@ RankChoice rank_to_advise(const std::vector<Inference>& ranks, const std::vector
     listed += (listed.empty() ? "rank " : ", rank ") + std::to_string(traces[i].rank) + ": " +
               to_text(all[i].step);
   }
-  if (ranks.size() == 1) return {};
   const auto by_own = [](const RankTimes& a, const RankTimes& b) { return a.own < b.own; };
   const auto by_step = [](const RankTimes& a, const RankTimes& b) { return a.step < b.step; };
   RankChoice choice;

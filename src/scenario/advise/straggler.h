@@ -1,7 +1,7 @@
 #pragma once
 
-// Of the ranks of a job the one to look into: the straggler, which the collectives of all others
-// wait for.
+// Finds the rank of a job that is worth looking into: the straggler, for which the collectives of
+// all others wait.
 //
 //     rank 0   work |~~~ waits in a collective ~~~|      its own time is short, its step is not
 //     rank 1   work ....................... work  |T|    the straggler: its own time is its step

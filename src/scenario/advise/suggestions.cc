@@ -10,12 +10,12 @@
 #include "scenario/advise/confidence.h"
 #include "scenario/check/step_cost.h"
 #include "scenario/on_all_cores.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
 
 constexpr std::string_view kDevice = "<device>";
-std::string percent_text(double fraction) { return to_fixed(100 * fraction, 1) + " %"; }
 
 /// What came of one try.
 struct Outcome {
@@ -93,12 +93,12 @@ std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
       static_cast<double>(made.gain.count()) / static_cast<double>(job.now().count());
   if (made.goal == "throughput") {
     if (share <= 0) return "brings nothing for each sample";
-    return "brings " + percent_text(share) + " for each sample: within noise";
+    return "brings " + to_share(share) + " for each sample: within noise";
   }
   if (made.gain < 0ns && !job.matters(-made.gain)) return "brings nothing";
-  if (made.gain < 0ns) return "makes steps longer by " + percent_text(-share);
+  if (made.gain < 0ns) return "makes steps longer by " + to_share(-share);
   if (made.gain == 0ns) return "brings nothing";
-  return "brings " + percent_text(share) + ": within noise";
+  return "brings " + to_share(share) + ": within noise";
 }
 
 /// Memory is the goal of those that cost time: they are good if the peak falls.
@@ -107,7 +107,7 @@ bool frees_memory(const AdvisedJob& job, const Suggestion& made) {
   return before && made.allocated && made.allocated->count < before->count * 99 / 100;
 }
 
-void judge(const AdvisedJob& job, Suggestion& made) {
+void judge(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
   if (made.goal == "memory") {
     made.recommended = made.fits && frees_memory(job, made);
     if (!made.recommended) {
@@ -117,7 +117,7 @@ void judge(const AdvisedJob& job, Suggestion& made) {
     }
     return;
   }
-  made.why_not = why_barred(job, made);
+  made.why_not = why_barred(job, ceilings, made);
   made.barred = !made.why_not.empty();
   made.recommended = !made.barred && made.fits && job.matters(made.gain);
   if (!made.recommended && !made.barred) made.why_not = why_not_of(job, made);
@@ -147,7 +147,6 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
   }
   made.trust = prediction.trust;
   made.confidence = confidence_of(job, made);
-  judge(job, made);
   return made;
 }
 
@@ -248,7 +247,7 @@ std::string missing(Premise premise, const Graph& graph) {
   if (premise == Premise::any_job) return {};
   const double half = share_in_half_precision(graph);
   if (half < 0.5) return {};
-  return percent_text(half) + " of the time of its arithmetic is in half precision already";
+  return to_share(half) + " of the time of its arithmetic is in half precision already";
 }
 
 /// What there is to try; what is not is told with the reason.
@@ -313,7 +312,7 @@ void put_in_order(const AdvisedJob& job, std::vector<Suggestion>& made) {
 }  // namespace
 
 const Worth& worth_of(std::string_view use) {
-  const std::string_view name = use.substr(0, use.find(':'));
+  const std::string_view name = kind_of(use);
   const auto found = std::find_if(worths().begin(), worths().end(),
                                   [&](const Worth& worth) { return worth.name == name; });
   CHECK(found != worths().end());
@@ -358,7 +357,11 @@ Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string
     for (; i < tries.size() && tries[i].worth == worth; ++i) same.push_back(std::move(tries[i]));
     choose(job, worths()[worth], same, all);
   }
-  on_all_cores(all.made.size(), [&](std::size_t i) { describe_replay(job, all.made[i]); });
+  const Ceilings ceilings = ceilings_of(job, all.made);
+  on_all_cores(all.made.size(), [&](std::size_t i) {
+    judge(job, ceilings, all.made[i]);
+    describe_replay(job, all.made[i]);
+  });
   put_in_order(job, all.made);
   std::stable_sort(all.not_applicable.begin(), all.not_applicable.end(),
                    [](const NotTried& a, const NotTried& b) { return a.transform < b.transform; });

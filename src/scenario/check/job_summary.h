@@ -34,7 +34,7 @@ class SteadySteps {
  public:
   explicit SteadySteps(const Graph& graph);
   std::size_t count() const { return count_; }
-  /// Of a sum over a column; rounded up, so that what is there does not vanish.
+  /// Divides a sum over a column by the steps in it, rounded up so that nothing vanishes.
   std::int64_t per_step(std::int64_t sum) const { return (sum + period_ - 1) / period_; }
   std::optional<std::size_t> column(std::int32_t step) const;
   bool is_whole_recording() const { return columns_.empty(); }

@@ -29,8 +29,8 @@ struct ComparedSteps {
   std::int32_t step_before = -1, step_after = -1;  ///< -1: all tasks are compared.
 };
 
-/// Those that have most in common: alike in how many tasks they have, near to the step time of
-/// their side, and the same steps come in front as far as the recordings allow.
+/// Picks the steps with most in common: similar numbers of tasks, lengths near the step time of
+/// their side, and the same steps in front of them as far as the recordings allow.
 ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after);
 
 /// All but the causes.

@@ -2,30 +2,25 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 #include <string>
 
+#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/interval/resample.h"
 #include "scenario/on_all_cores.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
 
-double part_of(Nanoseconds part, Nanoseconds whole) {
-  return whole <= 0ns ? 0
-                      : std::min(1.0, static_cast<double>(part.count()) /
-                                          static_cast<double>(whole.count()));
-}
+double part_of(Nanoseconds part, Nanoseconds whole) { return std::min(1.0, ratio(part, whole)); }
 
 /// Each steady step is off the typical one by as much of the prediction as it was when recorded.
 void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
   const StepTimes& measured = prediction.measured;
   if (measured.step_time <= 0ns || measured.counted.size() < 2) return;
   for (const Nanoseconds time : measured.counted) {
-    inputs.times.push_back(scaled(
-        inputs.point,
-        static_cast<double>(time.count()) / static_cast<double>(measured.step_time.count())));
+    inputs.times.push_back(scaled(inputs.point, ratio(time, measured.step_time)));
   }
   inputs.seen = inputs.times.size();
 }
@@ -82,7 +77,7 @@ Nanoseconds without_open_waits(const Graph& graph) {
   Graph other = graph.clone();
   const NameId pinned = name_of_pins(graph);
   other.remove_dependencies([&](const Dependency& wait) { return is_open(graph, wait, pinned); });
-  return step_times(other, simulate(other, {.memory = false})).step_time;
+  return replayed_step_time(other);
 }
 
 /// If the inferred waits are not there, the recorded time has other causes, but the change is the
@@ -95,8 +90,7 @@ void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
         without_open_waits(side == 0 ? doubted.inference.graph : doubted.changed);
   });
   if (before <= 0ns) return;
-  const double ratio = static_cast<double>(after.count()) / static_cast<double>(before.count());
-  const Nanoseconds other = scaled(doubted.prediction.baseline.step_time, ratio);
+  const Nanoseconds other = scaled(doubted.prediction.baseline.step_time, ratio(after, before));
   const double moved = part_of(std::max(other - inputs.point, inputs.point - other), inputs.point);
   if (moved < 5e-4) return;
   inputs.brackets.push_back(
@@ -112,8 +106,8 @@ void bracket_unexplained(const Prediction& prediction, IntervalInputs& inputs) {
   if (part_of(std::max(move, -move), inputs.point) < 5e-4) return;
   inputs.brackets.push_back(
       {"unexplained", std::max(0ns, inputs.point + move),
-       to_fixed(100 * share, 1) +
-           " % of the time is unexplained or up to other ranks and kept; if it changed as the rest "
+       to_share(share) +
+           " of the time is unexplained or up to other ranks and kept; if it changed as the rest "
            "does, it would be " +
            to_text(std::max(0ns, inputs.point + move))});
 }
@@ -130,12 +124,8 @@ IntervalInputs interval_inputs(const Doubted& doubted) {
   const Nanoseconds change = inputs.point - prediction.baseline.step_time;
   inputs.touched =
       std::max(touched(doubted.inference.graph, doubted.changed), std::max(change, -change));
-  std::set<std::string> kinds;
-  for (const AppliedStep& step : prediction.steps) {
-    if (step.changed_nothing || !kinds.insert(step.use.substr(0, step.use.find(':'))).second)
-      continue;
-    inputs.models.push_back(error_scale(step.use, doubted.own));
-  }
+  for (const std::string& kind : kinds_of(prediction.steps))
+    inputs.models.push_back(error_scale(kind, doubted.own));
   bracket_inferred(doubted, inputs);
   bracket_unexplained(prediction, inputs);
   return inputs;

@@ -44,10 +44,6 @@ std::pair<double, double> middle(std::vector<double> moves) {
   return {at((1 - kIntervalLevel) / 2), at((1 + kIntervalLevel) / 2)};
 }
 
-std::string percent_of(double share, int decimals = 1) {
-  return to_fixed(100 * share, decimals) + " %";
-}
-
 Nanoseconds rounded(double value) {
   constexpr double kMost = 9e18;
   return Nanoseconds(static_cast<std::int64_t>(std::clamp(value, 0.0, kMost) + 0.5));
@@ -98,7 +94,7 @@ class IntervalDraws {
       add("steps", [&](std::size_t, Draws& draws) { return draws.normal() * deviation; }).text =
           (inputs_.why_not.empty() ? "too few steps in the trace to know how much they vary"
                                    : inputs_.why_not) +
-          ": " + percent_of(kAssumedSpread) + " either way are assumed";
+          ": " + to_share(kAssumedSpread) + " either way are assumed";
       return;
     }
     const auto seen = static_cast<double>(inputs_.seen);
@@ -147,7 +143,7 @@ class IntervalDraws {
   void add_replay() {
     const double far = inputs_.replay_error * point_;
     add("replay", [&](std::size_t, Draws& draws) { return (2 * draws.uniform() - 1) * far; }).text =
-        "the unmodified replay is " + percent_of(inputs_.replay_error, 2) + " off";
+        "the unmodified replay is " + to_share(inputs_.replay_error, 2) + " off";
   }
 
   const IntervalInputs& inputs_;

@@ -4,14 +4,15 @@
 #include <cmath>
 #include <set>
 
+#include "scenario/use_text.h"
+
 namespace foretrace {
 namespace {
 
+/// The errors of all kinds count as so many outcomes of each.
 constexpr int kPooledOutcomes = 2;
 /// For how many of others an outcome in the user's own ledger counts.
 constexpr int kOwnWeight = 3;
-
-std::string_view kind_of(std::string_view use) { return use.substr(0, use.find(':')); }
 
 /// What the user's ledger says of one kind.
 struct OwnOutcomes {
@@ -31,8 +32,6 @@ OwnOutcomes own_of_kind(std::string_view kind, std::span<const KnownOutcome> own
   return found;
 }
 
-std::string off_by(double error) { return to_fixed(100 * error, 1) + " %"; }
-
 std::string outcomes_text(int count) {
   return std::to_string(count) + (count == 1 ? " outcome" : " outcomes");
 }
@@ -41,21 +40,39 @@ std::string known_text(std::string_view kind, const LedgerEntry* entry, const Ow
   std::string text(kind);
   const bool listed = entry != nullptr && entry->outcomes > 0;
   if (listed) {
-    text += " was typically off by " + off_by(entry->error) + " (" +
+    text += " was typically off by " + to_share(entry->error) + " (" +
             outcomes_text(entry->outcomes) + ": " + std::string(entry->source) + ")";
   } else if (own.count == 0) {
     text += " was never compared with an outcome: it is taken to be off by " +
-            off_by(pooled_error()) + " typically, as all kinds of what-if are";
+            to_share(pooled_error()) + " typically, as all kinds of what-if are";
   }
   if (own.count > 0) {
     text += std::string(listed ? ", and" : " was typically off") + " by " +
-            off_by(std::sqrt(own.squares / own.count)) + " in " + outcomes_text(own.count) +
+            to_share(std::sqrt(own.squares / own.count)) + " in " + outcomes_text(own.count) +
             " of the ledger given";
   }
   return text;
 }
 
+/// The mean square of the errors of all kinds that were compared.
+double pooled_square(std::span<const LedgerEntry> entries) {
+  double squares = 0;
+  int outcomes = 0;
+  for (const LedgerEntry& entry : entries) {
+    squares += entry.outcomes * entry.error * entry.error;
+    outcomes += entry.outcomes;
+  }
+  return squares / outcomes;
+}
+
 }  // namespace
+
+const LedgerEntry* entry_of(std::span<const LedgerEntry> entries, std::string_view kind) {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const LedgerEntry& entry) {
+    return entry.transform == kind;
+  });
+  return found == entries.end() ? nullptr : &*found;
+}
 
 const std::vector<LedgerEntry>& ledger() {
   static const std::vector<LedgerEntry> entries = {
@@ -66,44 +83,31 @@ const std::vector<LedgerEntry>& ledger() {
   return entries;
 }
 
-const LedgerEntry* ledger_entry(std::string_view use) {
-  const std::string_view name = kind_of(use);
-  const auto found = std::find_if(ledger().begin(), ledger().end(), [&](const LedgerEntry& entry) {
-    return entry.transform == name;
-  });
-  return found == ledger().end() ? nullptr : &*found;
-}
+const LedgerEntry* ledger_entry(std::string_view use) { return entry_of(ledger(), kind_of(use)); }
 
-double pooled_error() {
-  double squares = 0;
-  int outcomes = 0;
-  for (const LedgerEntry& entry : ledger()) {
-    squares += entry.outcomes * entry.error * entry.error;
-    outcomes += entry.outcomes;
-  }
-  return std::sqrt(squares / outcomes);
+double pooled_error() { return std::sqrt(pooled_square(ledger())); }
+
+KnownErrors known_errors(std::span<const LedgerEntry> entries, const LedgerEntry* entry) {
+  if (entry != nullptr && entry->outcomes == 0) return {};
+  KnownErrors found{.squares = kPooledOutcomes * pooled_square(entries),
+                    .outcomes = kPooledOutcomes};
+  if (entry == nullptr) return found;
+  found.squares += entry->outcomes * entry->error * entry->error;
+  found.outcomes += entry->outcomes;
+  return found;
 }
 
 ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own) {
   const std::string_view kind = kind_of(use);
   const LedgerEntry* const entry = ledger_entry(kind);
   const OwnOutcomes mine = own_of_kind(kind, own);
-  ErrorScale found;
-  const bool exact = entry != nullptr && entry->outcomes == 0;
-  if (exact && mine.count == 0) return found;
-  double squares = kOwnWeight * mine.squares;
-  found.outcomes = kOwnWeight * mine.count;
-  if (!exact) {
-    squares += kPooledOutcomes * pooled_error() * pooled_error();
-    found.outcomes += kPooledOutcomes;
-    if (entry != nullptr) {
-      squares += entry->outcomes * entry->error * entry->error;
-      found.outcomes += entry->outcomes;
-    }
-  }
-  found.scale = std::sqrt(squares / found.outcomes);
-  found.text = known_text(kind, entry, mine);
-  return found;
+  KnownErrors known = known_errors(ledger(), entry);
+  known.squares += kOwnWeight * mine.squares;
+  known.outcomes += kOwnWeight * mine.count;
+  if (known.outcomes == 0) return {};
+  return {.scale = std::sqrt(known.squares / known.outcomes),
+          .outcomes = known.outcomes,
+          .text = known_text(kind, entry, mine)};
 }
 
 int known_outcomes(std::string_view use, std::span<const KnownOutcome> own) {

@@ -19,13 +19,23 @@
 
 namespace foretrace {
 
-/// One line of ledger.def.
+/// One line of ledger.def, or of memory_ledger.def.
 struct LedgerEntry {
   std::string_view transform;
   double error = 0;         ///< Typical (root of the mean square), as a share of the step time.
   int outcomes = 0;         ///< How many it comes from; 0: an edit that models nothing.
-  std::string_view source;  ///< Empty for edits that model nothing.
+  std::string_view source;  ///< Empty for edits that model nothing, and for memory.
 };
+
+/// nullptr if the kind is not listed.
+const LedgerEntry* entry_of(std::span<const LedgerEntry> entries, std::string_view kind);
+
+/// Errors that are known of one kind, and what all kinds were off by as two more.
+struct KnownErrors {
+  double squares = 0;  ///< Their sum.
+  int outcomes = 0;    ///< 0: the kind is an edit that models nothing.
+};
+KnownErrors known_errors(std::span<const LedgerEntry> entries, const LedgerEntry* entry);
 
 const std::vector<LedgerEntry>& ledger();
 

@@ -10,6 +10,7 @@
 #include "foretrace/new_file.h"
 #include "foretrace/transform.h"
 #include "scenario/json_file.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
@@ -42,7 +43,7 @@ void check_transforms(const std::vector<std::string>& uses) {
   std::vector<std::string_view> known;
   for (const TransformEntry& entry : transforms()) known.push_back(entry.name);
   for (const std::string& use : uses) {
-    const std::string name = use.substr(0, use.find(':'));
+    const std::string name(kind_of(use));
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     throw Error("transforms: there is no transform \"" + name + "\"" + did_you_mean(name, known));
   }

@@ -3,53 +3,31 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 #include <string>
 #include <variant>
+
+#include "scenario/interval/ledger.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
 
-struct MemoryLedgerEntry {
-  std::string_view transform;
-  double error = 0;
-  int outcomes = 0;
-};
-
 constexpr std::array kMemoryLedger = {
-#define MEMORY_LEDGER(transform, error, outcomes) MemoryLedgerEntry{#transform, error, outcomes},
+#define MEMORY_LEDGER(transform, error, outcomes) LedgerEntry{#transform, error, outcomes, {}},
 #include "scenario/interval/memory_ledger.def"
 #undef MEMORY_LEDGER
 };
 
-/// What all kinds were off by counts as so many outcomes of each.
-constexpr int kPooled = 2;
-
-double pooled_squares() {
-  double squares = 0;
-  int outcomes = 0;
-  for (const MemoryLedgerEntry& entry : kMemoryLedger) {
-    squares += entry.outcomes * entry.error * entry.error;
-    outcomes += entry.outcomes;
-  }
-  return squares / outcomes;
-}
-
-/// Of several kinds of what-if; no outcomes: exact.
+/// The doubt of several kinds of what-if together; it is exact if there are no outcomes.
 struct MemoryDoubt {
   double squares = 0;
   int outcomes = 0;
 
   void add(std::string_view kind) {
-    const auto* const entry =
-        std::find_if(kMemoryLedger.begin(), kMemoryLedger.end(),
-                     [&](const MemoryLedgerEntry& one) { return one.transform == kind; });
-    const bool is_listed = entry != kMemoryLedger.end();
-    if (is_listed && entry->outcomes == 0) return;
-    const int known = is_listed ? entry->outcomes : 0;
-    const double own = is_listed ? known * entry->error * entry->error : 0;
-    squares += (kPooled * pooled_squares() + own) / (kPooled + known);
-    outcomes = outcomes == 0 ? kPooled + known : std::min(outcomes, kPooled + known);
+    const KnownErrors known = known_errors(kMemoryLedger, entry_of(kMemoryLedger, kind));
+    if (known.outcomes == 0) return;
+    squares += known.squares / known.outcomes;
+    outcomes = outcomes == 0 ? known.outcomes : std::min(outcomes, known.outcomes);
   }
 };
 
@@ -60,7 +38,7 @@ const MemoryPeak* peak_before(const Prediction& prediction, std::int32_t device)
   return nullptr;
 }
 
-/// What a what-if could not count, and how much it may be.
+/// The most memory that what-ifs may need and could not count.
 Bytes may_be_missing(const Prediction& prediction) {
   Bytes missing{};
   for (const AppliedStep& step : prediction.steps) {
@@ -85,11 +63,7 @@ double student_deviations(int outcomes) {
 
 void set_memory_interval(Prediction& prediction) {
   MemoryDoubt doubt;
-  std::set<std::string> kinds;
-  for (const AppliedStep& step : prediction.steps) {
-    const std::string kind = step.use.substr(0, step.use.find(':'));
-    if (!step.changed_nothing && kinds.insert(kind).second) doubt.add(kind);
-  }
+  for (const std::string& kind : kinds_of(prediction.steps)) doubt.add(kind);
   if (doubt.outcomes == 0) return;
   const Bytes missing = may_be_missing(prediction);
   const double off = 1 + student_deviations(doubt.outcomes) * std::sqrt(doubt.squares);

@@ -9,6 +9,7 @@
 #include "foretrace/pairs.h"
 #include "foretrace/transform.h"
 #include "scenario/json_file.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
@@ -49,7 +50,7 @@ std::string found_in_folder(const std::filesystem::path& folder, const std::stri
 std::string kind_of_uses(const std::vector<std::string>& uses) {
   std::vector<std::string> names;
   for (const std::string& use : uses) {
-    const std::string name = use.substr(0, use.find(':'));
+    const std::string name(kind_of(use));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   std::string all;

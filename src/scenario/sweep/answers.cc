@@ -8,6 +8,7 @@
 #include "scenario/asserts.h"
 #include "scenario/memory_peaks.h"
 #include "scenario/trust.h"
+#include "scenario/use_text.h"
 
 namespace foretrace {
 namespace {
@@ -23,7 +24,7 @@ std::string_view verdict_name(Verdict verdict) {
 std::vector<SweepFigure> last_figures(const std::vector<AppliedStep>& steps) {
   std::vector<SweepFigure> figures;
   for (const AppliedStep& step : steps) {
-    const std::string prefix = step.use.substr(0, step.use.find(':')) + ".";
+    const std::string prefix = std::string(kind_of(step.use)) + ".";
     for (const Figure& figure : step.figures) {
       const auto* number = std::get_if<double>(&figure.value);
       SweepFigure one{prefix + json_key(figure),
@@ -112,16 +113,7 @@ Prediction SweepAnswers::slowest(const SweptJob& job, const Scenario& scenario) 
 }
 
 void SweepAnswers::compare(const Prediction& recorded, Prediction& prediction) {
-  prediction.baseline = recorded.baseline;
-  prediction.replay_error = recorded.replay_error;
-  prediction.measured = recorded.measured;
-  prediction.has_steps = recorded.has_steps;
-  prediction.has_times = recorded.has_times;
-  prediction.tasks = recorded.tasks;
-  prediction.unexplained = recorded.unexplained;
-  prediction.baseline_open = recorded.baseline_open;
-  prediction.speedup = static_cast<double>(prediction.baseline.step_time.count()) /
-                       static_cast<double>(prediction.predicted.step_time.count());
+  take_recorded(recorded, prediction);
   prediction.trust = trust_of(prediction, {});
 }
 
