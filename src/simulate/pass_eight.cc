@@ -25,9 +25,9 @@ struct Ring {
   std::uint32_t mask;
 };
 
-/// As Tail::of() has each.
-[[gnu::always_inline]] inline Eight tails(const Eight& durations, double share) {
-  return __builtin_convertvector(__builtin_convertvector(durations, EightReals) * share, Eight);
+/// Each as Tail::of() has it.
+[[gnu::always_inline]] inline void take_tails(Eight& from, const Eight& durations, double share) {
+  from -= __builtin_convertvector(__builtin_convertvector(durations, EightReals) * share, Eight);
 }
 
 template <bool with_lags>
@@ -42,7 +42,7 @@ template <bool with_lags>
       if constexpr (with_lags) {
         if (before[wait] & Rows::kFromStart) earliest -= ring.duration[before[wait] & ring.mask];
         if (before[wait] & Rows::kTail)
-          earliest -= tails(ring.duration[before[wait] & ring.mask], rows.tail[wait]);
+          take_tails(earliest, ring.duration[before[wait] & ring.mask], rows.tail[wait]);
         earliest += rows.lag[wait];
       }
       start = start > earliest ? start : earliest;

@@ -9,7 +9,7 @@
 namespace foretrace {
 
 /// Threads that launch work of several steps onto streams, with launches that cross each other,
-/// tasks of no time, gaps that overlap, and now and then no launch, no device work or no steps.
+/// tasks of no time, gaps, tasks that overlap, and now and then no launch, no device work or no steps.
 inline Graph random_steps(std::mt19937& random) {
   const auto below = [&](std::uint32_t limit) {
     return static_cast<std::uint32_t>(random() % limit);
@@ -29,7 +29,8 @@ inline Graph random_steps(std::mt19937& random) {
     const auto time = [&] { return Nanoseconds(below(spread) * below(1000)); };
     Task task{.duration = time(), .step = static_cast<std::int32_t>(below(steps + 1)) - 1};
     if (below(3) != 0 && steps > 0) task.step = static_cast<std::int32_t>(i * steps / tasks);
-    if (below(5) == 0) task.gap = Nanoseconds(below(600)) - 300ns;
+    if (below(5) == 0) task.gap = Nanoseconds(below(300));
+    if (below(8) == 0) task.tail = Tail::of_share(below(101) / 100.0);
     task.kind = TaskKind::launch;
     const TaskId call = graph.append(LaneId{below(threads)}, task);
     if (streams == 0 || below(4) == 0) continue;
