@@ -6,8 +6,9 @@
 //     trace --summarize--> summary + figures --write_baseline--> baseline.json   (--bless)
 //     trace --summarize--> summary + figures --check(baseline)--> report
 //
-// A baseline names nothing of the machine: no paths, ids, streams or hosts. Work is told by kind,
-// op, module, source line and name, so that causes can be named without the old trace.
+// A baseline names nothing of the machine: no paths, ids, streams or hosts. Work is identified by
+// kind, op, module, source line and name, so that causes can be named without the old trace. It may
+// stand for several recordings of the unchanged job: then what these differ by is no regression.
 
 #include <cstdint>
 #include <map>
@@ -23,7 +24,7 @@
 
 namespace foretrace {
 
-/// Of how traces become graphs and figures. Baselines of another one are refused.
+/// The way in which traces become graphs and figures. Baselines of another model are refused.
 constexpr int kCheckModel = 1;
 
 /// The levels of detail in which work is told apart go from 0 to this.
@@ -37,9 +38,10 @@ struct JobGroup {
   std::vector<std::pair<int, std::int64_t>> lines = {};  ///< Of `file`, with counts; sorted.
   std::int64_t count = 0;
   Nanoseconds work{0};
-  Nanoseconds least{0};     ///< `work` of the step with least; baselines have none.
-  Nanoseconds most{0};      ///< `work` of the step with most.
-  Nanoseconds hidden{0};    ///< Of a copy or collective: while kernels run.
+  Nanoseconds least{0};    ///< `work` of the step with least; baselines have none.
+  Nanoseconds most{0};     ///< `work` of the step with most.
+  Nanoseconds longest{0};  ///< The longest single call or kernel of a step, as a median over steps.
+  Nanoseconds hidden{0};   ///< Of a copy or collective: while kernels run.
   Nanoseconds critical{0};  ///< On the critical path.
   Bytes bytes{};
   std::int64_t aside = 0;     ///< Those on another stream than that with most kernels.
@@ -54,22 +56,45 @@ struct MemoryGroup {
   Bytes kept{};  ///< Made in a step and not freed in the next.
 };
 
+/// Kernels of one name, template arguments included, one grid, block and input shape of their op.
+struct KernelTimes {
+  std::string name;               ///< Shortened for reading.
+  std::string key;                ///< 16 hex digits of all that distinguishes them.
+  std::int64_t count = 0;         ///< In a step.
+  Nanoseconds each{0};            ///< Mean of one in a step; the median over the steps.
+  Nanoseconds least{0}, most{0};  ///< The same, of the fastest and the slowest step.
+  std::vector<std::int64_t> runs =
+      {};  ///< `each` in ns of every recording, where several were blessed.
+  std::vector<std::int64_t> of_steps = {};  ///< In ns, by step; 0 without one. Baselines have none.
+};
+
+/// The value of each step, by the name of the figure.
+using FigureSteps = std::map<std::string, std::vector<std::int64_t>>;
+
 struct JobSummary {
   int detail = 0;  ///< 0: all that identifies a group; higher: less, where groups would be many.
   std::int32_t rank = 0;
   std::string device;            ///< "nvidia a100-sxm4-40gb"; empty where the trace does not say.
   std::vector<JobGroup> groups;  ///< Sorted by what identifies them.
-  std::vector<MemoryGroup> memory;                           ///< Sorted.
-  std::map<std::string, std::vector<std::int64_t>> figures;  ///< By name: the value of each step.
+  std::vector<MemoryGroup> memory;   ///< Sorted.
+  std::vector<KernelTimes> kernels;  ///< Those that take part of the kernel time; sorted by name.
+  FigureSteps figures;
+  /// The figures of every recording that the baseline stands for, with the one that the rest of the
+  /// summary is of. Empty where it is the only one.
+  std::vector<FigureSteps> runs;
 };
 
-/// Of what is in the groups but times and lines: 16 hex digits.
+/// 16 hex digits of everything in the groups but times and lines.
 std::string structure_fingerprint(const JobSummary& summary);
 
-/// What can be checked.
+/// Which value stands for those of all steps.
+enum class FigureValue : std::uint8_t { median, mean, greatest };
+
+/// A figure that can be checked.
 struct FigureEntry {
   std::string_view name, says;
   FigureUnit unit = FigureUnit::count;
+  FigureValue value = FigureValue::median;
   bool less_is_worse = false;
   bool is_timed = false;        ///< Left out where only the structure is compared.
   std::string_view fail, warn;  ///< Limits of a new baseline; empty: none.
@@ -96,9 +121,11 @@ struct CheckBaseline {
   std::string fingerprint = {};
   std::string tool = {};
   std::map<std::string, Limit> fail = {}, warn = {};
+  /// Figures of an older file that are computed in another way today; they are not compared.
+  std::vector<std::string> outdated = {};
   JobSummary summary = {};
 };
-/// Throws Error if it is none, or of another model.
+/// Reads files of all versions. Throws Error if it is none, or of another model.
 CheckBaseline read_baseline(const std::string& path);
 CheckBaseline parse_baseline_text(std::string_view text);
 /// Pretty and in a stable order, so that its difference reads well.
@@ -112,19 +139,26 @@ struct CheckOptions {
   ImportOptions reading = {};
 };
 
-/// What becomes the baseline: limits of `old`, where there is one, else the usual ones.
+/// Makes a baseline with the limits of `old`, where there is one, else the usual ones.
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
-/// Throws Error where baseline and question do not belong together.
+/// The same from several recordings of the unchanged job, at most kMostRuns of them. The one with
+/// the median step time is described; a change must be beyond the limit against each of them, and
+/// beyond what they differ by. Throws Error where they are not of one job.
+CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
+                    const CheckOptions& options, const CheckBaseline* old = nullptr);
+constexpr std::size_t kMostRuns = 16;
+/// Throws Error where baseline and question do not belong together: another scenario, another job.
 CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options);
 
-/// A change of medians, and the interval in which it lies nineteen times out of twenty.
+/// A change of figure_value(), and the interval in which it lies nineteen times out of twenty.
 struct StepChange {
   std::int64_t change = 0, lower = 0, upper = 0;
   bool is_assumed = false;  ///< Too few steps to know how much they vary.
 };
-/// Of what is not timed, too few steps to tell take nothing from its exactness.
+/// Counts are exact even with too few steps to estimate variation. The greatest step has the doubt
+/// that the baseline's own has: its distance to the median.
 StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> before,
                        std::vector<std::int64_t> after);
 

@@ -42,7 +42,7 @@ enum class DiffKind : std::uint8_t {
 };
 std::string_view to_string(DiffKind kind);
 
-/// Tasks are counted in the step that is compared.
+/// Tasks and bytes are counted in the steps that are compared; times are those of one step.
 struct DiffCause {
   DiffKind kind = DiffKind::rest;
   std::string label;  ///< Of an op, a call or a wait: "aten::addmm", "cudaStreamSynchronize".
@@ -72,9 +72,11 @@ struct DiffSideReport {
   Nanoseconds step_time{0};
   bool has_steps = true;  ///< Otherwise it is the length of the recording.
   std::size_t steps = 0;
-  std::string compared_step;  ///< Its name; empty without steps.
-  Nanoseconds compared{0};    ///< Its length.
-  StepTimes times;            ///< As measured, of all steps.
+  std::string compared_step;  ///< The name of the first; empty without steps.
+  /// One; a whole period where steps alternate; all where both sides have as few, unlike ones.
+  std::size_t compared_steps = 1;
+  Nanoseconds compared{0};  ///< Their mean length.
+  StepTimes times;          ///< As measured, of all steps.
   StepContent content;
   Breakdown breakdown;
   std::optional<Bytes> peak_allocated;  ///< Of the fullest device.

@@ -79,7 +79,7 @@ void append_summary(const std::string& path, const std::string& text) {
 
 struct CheckCommand {
   std::string trace, baseline, scenario_path, undecided, source_root, summary;
-  std::vector<std::string> steps, most, warn;
+  std::vector<std::string> more_traces, steps, most, warn;
   /// By the name of the form: where else it goes.
   std::vector<std::pair<std::string_view, std::string>> files;
   bool structure_only = false, bless_it = false, github = false, quiet = false;
@@ -89,6 +89,9 @@ struct CheckCommand {
 
   void add_to(CLI::App& command) {
     add_trace(command, trace);
+    command.add_option("MORE", more_traces,
+                       "With --bless: further recordings of the unchanged job. What they differ by "
+                       "is then known, and is no regression");
     command
         .add_option("--baseline", baseline,
                     "The committed file that the trace is held against; --bless makes it")
@@ -114,7 +117,8 @@ struct CheckCommand {
                      "Compare counts, bytes, memory and possible overlap but no times, as a busy "
                      "device allows");
     command.add_flag("--bless", bless_it,
-                     "Make the trace the baseline; limits stay as they are in the file");
+                     "Make the trace the baseline, or several of one job; limits stay as they are "
+                     "in the file");
     command
         .add_option("--undecided", undecided,
                     "What to take metrics for whose interval straddles the limit: pass or fail")
@@ -203,6 +207,9 @@ struct CheckCommand {
 
   void run(Session& session) const {
     format.check();
+    if (!more_traces.empty() && !bless_it)
+      throw Error("only --bless takes several recordings, got '" + more_traces.front() +
+                  "' behind '" + trace + "'");
     if (bless_it) session.files.add_outputs({{"--baseline", baseline}});
     const Scenario asked = scenario();
     const CheckOptions chosen = options();
@@ -238,12 +245,16 @@ struct CheckCommand {
     }
     const CheckBaseline blessed = [&] {
       const Progress progress("summarizing " + trace, quiet);
-      return bless(trace, asked, chosen, old ? &*old : nullptr);
+      std::vector<std::string> traces{trace};
+      traces.insert(traces.end(), more_traces.begin(), more_traces.end());
+      return bless(traces, asked, chosen, old ? &*old : nullptr);
     }();
     write_new_file(baseline, shown_answer(write_baseline(blessed)));
     output.write(session, [&](std::ostream& out) {
       out << "Wrote " << shown(baseline) << ": " << blessed.summary.figures.size() << " metrics, "
-          << blessed.summary.groups.size() << " groups of work. Commit it.\n";
+          << blessed.summary.groups.size() << " groups of work";
+      if (!more_traces.empty()) out << ", of " << more_traces.size() + 1 << " recordings";
+      out << ". Commit it.\n";
       for (const auto& [name, values] : blessed.summary.figures) {
         const FigureEntry& entry = figure_entry(name);
         const auto limit = blessed.fail.find(name);

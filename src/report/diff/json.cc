@@ -36,6 +36,7 @@ Json diff_side_json(const DiffSideReport& side) {
             {"has_steps", side.has_steps},
             {"steps", side.steps},
             {"compared_step", side.compared_step},
+            {"compared_steps", side.compared_steps},
             {"compared_ns", side.compared.count()},
             {"shortest_step_ns", side.times.fastest.count()},
             {"longest_step_ns", side.times.slowest.count()},
@@ -47,11 +48,11 @@ Json diff_side_json(const DiffSideReport& side) {
   return json;
 }
 
-Json diff_cause_json(const DiffCause& cause) {
+Json diff_cause_json(const Diff& diff, const DiffCause& cause) {
   Json json{{"kind", to_string(cause.kind)},
             {"label", cause.label},
             {"place", cause.place},
-            {"text", cause_text(cause)},
+            {"text", cause_text(diff, cause)},
             {"added", cause.added},
             {"removed", cause.removed},
             {"changed", cause.changed},
@@ -83,7 +84,7 @@ nlohmann::json diff_json(const Diff& diff) {
             {"peak", Json::array()},
             {"trust", to_json(diff.trust)},
             {"notes", notes_json(diff.notes)}};
-  for (const DiffCause& cause : diff.causes) json["causes"].push_back(diff_cause_json(cause));
+  for (const DiffCause& cause : diff.causes) json["causes"].push_back(diff_cause_json(diff, cause));
   for (const PathShare& share : diff.path) {
     json["critical_path"].push_back({{"name", share.name},
                                      {"before_ns", share.before.count()},

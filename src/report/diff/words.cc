@@ -96,6 +96,40 @@ std::string waits_text(const DiffCause& cause) {
   return cause.label + (cause.local == 0ns ? "" : more_or_less(cause, " longer", " shorter"));
 }
 
+/// A sort of work that other work waits for.
+struct WaitedFor {
+  DiffKind kind;
+  std::string_view way;  ///< Of a copy, in its name.
+  const char *one, *many;
+};
+constexpr WaitedFor kWaitedFor[] = {
+    {DiffKind::copies, "DtoH", "copy to the host", "copies to the host"},
+    {DiffKind::copies, "HtoD", "copy to the device", "copies to the device"},
+    {DiffKind::syncs, "", "synchronization", "synchronizations"},
+    {DiffKind::collectives, "", "collective", "collectives"}};
+
+/// "30 copies to the host and 20 synchronizations are gone"
+std::string come_and_gone_words(const Diff& diff) {
+  std::string texts[2];
+  std::int64_t sums[2] = {0, 0};
+  for (const WaitedFor& sort : kWaitedFor) {
+    std::int64_t more = 0;
+    for (const DiffCause& cause : diff.causes) {
+      if (cause.kind == sort.kind && cause.label.find(sort.way) != std::string::npos)
+        more += cause.added - cause.removed;
+    }
+    if (more == 0) continue;
+    const std::size_t which = more < 0 ? 0 : 1;
+    const std::int64_t count = std::abs(more);
+    sums[which] += count;
+    texts[which] += (texts[which].empty() ? "" : " and ") + grouped(count) + " " +
+                    (count == 1 ? sort.one : sort.many);
+  }
+  if (sums[0] > 0) texts[0] += sums[0] == 1 ? " is gone" : " are gone";
+  if (sums[1] > 0) texts[1] += sums[1] == 1 ? " is new" : " are new";
+  return texts[0] + (sums[0] > 0 && sums[1] > 0 ? ", " : "") + texts[1];
+}
+
 Nanoseconds worth_a_line(const Diff& diff) {
   return std::max(diff.before.step_time, diff.after.step_time) / kSmallShare;
 }
@@ -122,7 +156,7 @@ std::string greatest_causes(const Diff& diff, Nanoseconds change) {
     if (std::abs(cause.effect.count()) * 10 < std::abs(change.count()) || change == 0ns) break;
     const Nanoseconds size = cause.effect > 0ns ? cause.effect : -cause.effect;
     parts += (parts.empty() ? ": " : "; ") + to_text(size) + (told == 0 ? " of it: " : ": ") +
-             cause_text(cause);
+             cause_text(diff, cause);
     ++told;
   }
   return parts;
@@ -160,6 +194,12 @@ std::string cause_text(const DiffCause& cause) {
   return "order, other steps and what no group accounts for";
 }
 
+std::string cause_text(const Diff& diff, const DiffCause& cause) {
+  const bool is_order = cause.kind == DiffKind::waits && cause.added + cause.removed > 0;
+  const std::string gone = is_order ? come_and_gone_words(diff) : "";
+  return gone.empty() ? cause_text(cause) : gone;
+}
+
 Table waterfall_table(const Diff& diff, const SideNames& names) {
   Table table{.heading = {"effect", "work itself", "what"}, .rows = {}, .left = {2}};
   const Nanoseconds least = worth_a_line(diff);
@@ -177,8 +217,8 @@ Table waterfall_table(const Diff& diff, const SideNames& names) {
       ++(speaks ? hidden : smaller);
       continue;
     }
-    table.rows.push_back(
-        {signed_time(cause.effect), is_rest ? "" : signed_time(cause.local), cause_text(cause)});
+    table.rows.push_back({signed_time(cause.effect), is_rest ? "" : signed_time(cause.local),
+                          cause_text(diff, cause)});
   }
   if (smaller + hidden > 0)
     table.rows.push_back(
@@ -189,7 +229,10 @@ Table waterfall_table(const Diff& diff, const SideNames& names) {
 }
 
 Table content_table(const Diff& diff, const SideNames& names) {
-  Table table{.heading = {"in the step", names.before, names.after, "change"}, .rows = {}};
+  const bool has_several = diff.before.compared_steps > 1;
+  Table table{.heading = {has_several ? "in these steps" : "in the step", names.before, names.after,
+                          "change"},
+              .rows = {}};
   const StepContent& before = diff.before.content;
   const StepContent& after = diff.after.content;
   const auto add = [&](const char* name, std::int64_t a, std::int64_t b) {
@@ -258,6 +301,9 @@ std::string compared_text(const Diff& diff) {
   const auto name = [](const DiffSideReport& side) {
     if (!side.has_steps) return std::string("the whole recording");
     const std::string step = side.compared_step.empty() ? "a step" : side.compared_step;
+    if (side.compared_steps > 1)
+      return step + " and " + grouped(static_cast<std::int64_t>(side.compared_steps) - 1) +
+             " more of " + grouped(static_cast<std::int64_t>(side.steps));
     return step + ", one of " + grouped(static_cast<std::int64_t>(side.steps));
   };
   return name(diff.before) + " (" + to_text(diff.before.compared) + ") with " + name(diff.after) +

@@ -11,6 +11,9 @@ namespace foretrace {
 
 /// "12 new cudaStreamSynchronize from train.py:88 main"
 std::string cause_text(const DiffCause& cause);
+/// The same, where what comes and goes in the rest of the comparison says more than the number of
+/// dependencies that do.
+std::string cause_text(const Diff& diff, const DiffCause& cause);
 
 /// What a verdict about two unrelated jobs begins with; empty otherwise.
 std::string unlike_text(const Diff& diff);

@@ -1,6 +1,7 @@
 // The committed file: a line for each figure, each group of work and each holder of memory, in a
 // stable order, so that `git diff` shows what changed.
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -8,6 +9,7 @@
 #include "foretrace/check.h"
 #include "foretrace/error.h"
 #include "foretrace/version.h"
+#include "scenario/check/hash.h"
 #include "scenario/json_file.h"
 
 namespace foretrace {
@@ -18,7 +20,10 @@ using Json = nlohmann::json;
 /// What tells lines apart first, times last: those differ in every recording.
 using Ordered = nlohmann::ordered_json;
 
-constexpr std::string_view kBaselineSchema = "foretrace.baseline/1";
+constexpr std::string_view kBaselineSchema = "foretrace.baseline/2";
+/// Files without kernels and runs. Read, but without the metrics that were computed otherwise.
+constexpr std::string_view kFirstSchema = "foretrace.baseline/1";
+constexpr std::string_view kOutdatedFigures[] = {"host_time", "overlap_possible"};
 
 template <class AnyJson>
 std::string text_line(const AnyJson& value) {
@@ -48,6 +53,18 @@ Ordered group_json(const JobGroup& group) {
   put_unless_empty(object, "critical_ns", group.critical.count());
   put_unless_empty(object, "work_ns", group.work.count());
   if (group.most > group.work) object["most_ns"] = group.most.count();
+  if (group.count > 1) put_unless_empty(object, "longest_ns", group.longest.count());
+  return object;
+}
+
+Ordered kernel_json(const KernelTimes& kernel) {
+  Ordered object = {{"name", kernel.name},
+                    {"key", kernel.key},
+                    {"count", kernel.count},
+                    {"each_ns", kernel.each.count()},
+                    {"least_ns", kernel.least.count()},
+                    {"most_ns", kernel.most.count()}};
+  put_unless_empty(object, "runs_ns", kernel.runs);
   return object;
 }
 
@@ -71,6 +88,10 @@ Ordered figure_json(const CheckBaseline& baseline, const std::string& name,
   if (const auto limit = baseline.warn.find(name); limit != baseline.warn.end())
     object["warn"] = limit->second.text;
   object["steps"] = values;
+  for (const FigureSteps& run : baseline.summary.runs) {
+    const auto found = run.find(name);
+    object["runs"].push_back(found == run.end() ? std::vector<std::int64_t>{} : found->second);
+  }
   return object;
 }
 
@@ -128,6 +149,9 @@ JobGroup read_group(const Json& object) {
   group.lines = optional_value<std::vector<std::pair<int, std::int64_t>>>(object, "lines");
   group.work = Nanoseconds(amount(object, "work_ns"));
   group.most = std::max(group.work, Nanoseconds(amount(object, "most_ns")));
+  group.longest = object.contains("longest_ns") ? Nanoseconds(amount(object, "longest_ns"))
+                  : group.count <= 1            ? group.work
+                                                : 0ns;
   group.hidden = Nanoseconds(amount(object, "hidden_ns"));
   group.critical = Nanoseconds(amount(object, "critical_ns"));
   group.bytes = Bytes{amount(object, "bytes")};
@@ -156,20 +180,42 @@ std::string structure_line(const JobGroup& group) {
                             group.bytes.count});
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): finds differences, not malice.
-void hash_text(std::uint64_t& hash, std::string_view text) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-}
-
-std::vector<std::int64_t> step_values(const Json& object) {
-  auto steps = needed<std::vector<Json>>(object, "steps");
+/// Memory may shrink from step to step; all else is an amount.
+std::vector<std::int64_t> whole_numbers(const Json& list, const char* key, std::int64_t least) {
   std::vector<std::int64_t> values;
-  for (const Json& step : steps) {
-    if (!step.is_number_integer())
-      throw Error("steps: must be whole numbers, got " + baseline_line(step));
-    values.push_back(step.get<std::int64_t>());
+  if (!list.is_array()) throw Error(std::string(key) + ": must be a list");
+  for (const Json& one : list) {
+    if (!one.is_number_integer())
+      throw Error(std::string(key) + ": must be whole numbers, got " + baseline_line(one));
+    values.push_back(bounded(one.get<std::int64_t>(), least));
   }
   return values;
+}
+
+KernelTimes read_kernel(const Json& object) {
+  if (!object.is_object()) throw Error("must be an object");
+  KernelTimes kernel;
+  kernel.name = needed<std::string>(object, "name");
+  kernel.key = needed<std::string>(object, "key");
+  kernel.count = amount(object, "count");
+  kernel.each = Nanoseconds(amount(object, "each_ns"));
+  kernel.least = Nanoseconds(amount(object, "least_ns"));
+  kernel.most = Nanoseconds(amount(object, "most_ns"));
+  if (object.contains("runs_ns")) kernel.runs = whole_numbers(object["runs_ns"], "runs_ns", 0);
+  if (kernel.runs.size() > kMostRuns)
+    throw Error("runs_ns: must be at most " + std::to_string(kMostRuns));
+  return kernel;
+}
+
+void read_runs(const std::string& name, const Json& list, std::vector<FigureSteps>& runs) {
+  if (!list.is_array() || list.size() > kMostRuns)
+    throw Error("runs: must be a list of at most " + std::to_string(kMostRuns));
+  runs.resize(std::max(runs.size(), list.size()));
+  const std::int64_t least = name == "memory_growth" ? -kGreatestAmount : 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (std::vector<std::int64_t> values = whole_numbers(list[i], "runs", least); !values.empty())
+      runs[i][name] = std::move(values);
+  }
 }
 
 void read_figures(const Json& figures, CheckBaseline& baseline) {
@@ -177,11 +223,11 @@ void read_figures(const Json& figures, CheckBaseline& baseline) {
     within("metrics: " + name, [&, &name = name, &object = object] {
       const FigureEntry& entry = figure_entry(name);
       if (!object.is_object()) throw Error("must be an object");
-      baseline.summary.figures[name] = step_values(object);
-      if (baseline.summary.figures[name].empty()) throw Error("steps: must not be empty");
-      // Memory may shrink from step to step; all else is an amount.
       const std::int64_t least = name == "memory_growth" ? -kGreatestAmount : 0;
-      for (const std::int64_t value : baseline.summary.figures[name]) bounded(value, least);
+      baseline.summary.figures[name] =
+          whole_numbers(needed_section(object, "steps", true), "steps", least);
+      if (baseline.summary.figures[name].empty()) throw Error("steps: must not be empty");
+      if (object.contains("runs")) read_runs(name, object["runs"], baseline.summary.runs);
       for (const auto& [key, limits] :
            {std::pair("fail", &baseline.fail), std::pair("warn", &baseline.warn)}) {
         if (object.contains(key))
@@ -212,11 +258,26 @@ void check_total(const JobSummary& summary) {
     for (const auto& [line, count] : group.lines) add(count);
   }
   for (const MemoryGroup& group : summary.memory) add(group.peak.count), add(group.kept.count);
+  for (const KernelTimes& kernel : summary.kernels) {
+    total += static_cast<double>(kernel.each.count()) * static_cast<double>(kernel.count);
+    add(kernel.most.count());
+  }
   if (total > 1e17) throw Error("its work and memory must come to at most 10^17 in all");
 }
 
+/// What an older tool computed otherwise is neither compared nor missed.
+void drop_outdated(CheckBaseline& baseline) {
+  for (const std::string_view figure : kOutdatedFigures) {
+    const std::string name(figure);
+    if (baseline.summary.figures.erase(name) > 0) baseline.outdated.push_back(name);
+    baseline.fail.erase(name), baseline.warn.erase(name);
+  }
+}
+
 CheckBaseline parse_baseline(const Json& document) {
-  if (!document.is_object() || optional_value<std::string>(document, "schema") != kBaselineSchema)
+  const std::string schema =
+      document.is_object() ? optional_value<std::string>(document, "schema") : std::string();
+  if (schema != kBaselineSchema && schema != kFirstSchema)
     throw Error("must be a baseline (\"schema\": \"" + std::string(kBaselineSchema) +
                 "\"), as check --bless writes it");
   const int model = needed<int>(document, "model");
@@ -237,6 +298,11 @@ CheckBaseline parse_baseline(const Json& document) {
   read_figures(needed_section(document, "metrics", false), baseline);
   read_list(document, "work", read_group, baseline.summary.groups);
   read_list(document, "memory", read_memory, baseline.summary.memory);
+  if (schema == kFirstSchema) {
+    drop_outdated(baseline);
+  } else {
+    read_list(document, "kernels", read_kernel, baseline.summary.kernels);
+  }
   check_total(baseline.summary);
   return baseline;
 }
@@ -244,14 +310,11 @@ CheckBaseline parse_baseline(const Json& document) {
 }  // namespace
 
 std::string structure_fingerprint(const JobSummary& summary) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
+  std::string lines;
   for (const JobGroup& group : summary.groups) {
-    if (group.kind != "host" && group.kind != "input")
-      hash_text(hash, structure_line(group) + "\n");
+    if (group.kind != "host" && group.kind != "input") lines += structure_line(group) + "\n";
   }
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash >> shift & 15U];
-  return text;
+  return hash_digits(lines);
 }
 
 CheckBaseline parse_baseline_text(std::string_view text) {
@@ -291,6 +354,7 @@ std::string write_baseline(const CheckBaseline& baseline) {
     text += end;
   };
   list("work", summary.groups, group_json, "  ],\n");
+  list("kernels", summary.kernels, kernel_json, "  ],\n");
   list("memory", summary.memory, memory_json, "  ]\n}\n");
   return text;
 }

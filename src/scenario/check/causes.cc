@@ -22,6 +22,7 @@ struct Cluster {
   std::vector<const WorkChange*> changes;
   const WorkChange* headline = nullptr;
   Nanoseconds local{0};
+  bool frees_waits = false;  ///< Then its effect may be far more than the work itself.
   CheckCause cause;
   Standing standing = Standing::passed;
 };
@@ -112,7 +113,7 @@ class CauseFinder {
   }
 
   /// Adds to `found`.
-  void find(std::vector<Cluster>& found) {
+  void find(std::vector<FoundCause>& found) {
     if (worse_.empty()) return;
     const WorkChanges changes = work_changes(question_.before, question_.after.groups);
     for (const GeneralChange& general : changes.general) add_general(general);
@@ -120,7 +121,7 @@ class CauseFinder {
     for (const WorkChange& change : merged) cluster(change);
     weigh_clusters();
     add_memory();
-    for (Cluster& one : found_) found.push_back(std::move(one));
+    for (Cluster& one : found_) found.push_back({std::move(one.cause), one.standing});
   }
 
   /// The figures that are worse for no reason that was found.
@@ -136,12 +137,11 @@ class CauseFinder {
   void add_general(const GeneralChange& general) {
     Cluster one;
     one.local = scaled(general.before, general.factor - 1);
-    const std::string work = general.kind == "kernel"  ? "kernels take "
-                             : general.kind == "input" ? "loading takes "
-                                                       : "host work takes ";
-    one.cause.what =
-        work + to_fixed(general.factor, 2) +
-        " times as long throughout, at no one place: the machine, its clock or its neighbours";
+    const bool on_device = general.kind == "kernel";
+    one.cause.what = std::string(on_device ? "kernels take " : "host work takes ") +
+                     to_fixed(general.factor, 2) + " times as long throughout, at no one place: " +
+                     (on_device ? "the device, its clock or its neighbours"
+                                : "the machine, its clock or what else it runs");
     one.cause.kind = general.kind;
     one.cause.local = one.local;
     std::vector<TakenAway> taken;
@@ -150,7 +150,7 @@ class CauseFinder {
     one.cause.effect = effect_of(question_.job, question_.grouping, taken);
     for (const CheckedFigure* figure : worse_) {
       const bool touches = figure->name == "step_time" || figure->name == general.kind + "_time" ||
-                           (general.kind == "input" && figure->name == "input_stall");
+                           (general.kind == "kernel" && figure->name == "kernel_pace");
       if (!touches || !is_large_enough(one, *figure)) continue;
       explained_.insert(figure->name);
       one.standing = figure->standing, one.cause.figure = figure->name;
@@ -161,17 +161,35 @@ class CauseFinder {
   void cluster(const WorkChange& change) {
     Cluster& one = clusters_[cluster_key(change)];
     one.changes.push_back(&change);
-    one.local += std::max(0ns, std::max(change.added(), change.bared()));
-    if (one.headline == nullptr || rank(change) > rank(*one.headline)) one.headline = &change;
+    one.local += excess_of(change);
   }
 
-  static std::pair<int, Nanoseconds> rank(const WorkChange& change) {
-    return {telling_rank(change), change.added()};
+  static Nanoseconds excess_of(const WorkChange& change) {
+    return std::max(0ns, std::max(change.added(), change.bared()));
+  }
+
+  /// What is merely slower, and by little of what the place became slower by, tells nothing.
+  static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
+    const bool is_new = is_more(change) || has_more_bytes(change) || !change.replaced.empty() ||
+                        change.after.pageable > change.before.pageable;
+    return {is_new || excess_of(change) * 3 >= of, telling_rank(change), change.added()};
+  }
+
+  static void choose_headline(Cluster& one) {
+    for (const WorkChange* change : one.changes) {
+      if (one.headline == nullptr || rank(*change, one.local) > rank(*one.headline, one.local))
+        one.headline = change;
+      if ((change->kind == "sync" || is_event_wait(*change)) && is_more(*change))
+        one.frees_waits = true;
+    }
   }
 
   void weigh_clusters() {
     std::vector<Cluster*> order;
-    for (auto& [key, one] : clusters_) order.push_back(&one);
+    for (auto& [key, one] : clusters_) {
+      choose_headline(one);
+      order.push_back(&one);
+    }
     // Waits cost more than the calls that wait, so they are weighed first.
     std::stable_sort(order.begin(), order.end(), [](const Cluster* a, const Cluster* b) {
       const auto first = [](const Cluster* one) {
@@ -236,11 +254,13 @@ class CauseFinder {
     constexpr std::size_t kMostCompanions = 2;
     std::vector<const WorkChange*> others;
     for (const WorkChange* change : one.changes) {
-      if (change != one.headline && telling_rank(*change) >= kLeastTelling)
+      if (change != one.headline && telling_rank(*change) >= kLeastTelling &&
+          std::get<0>(rank(*change, one.local)))
         others.push_back(change);
     }
-    std::stable_sort(others.begin(), others.end(),
-                     [](const WorkChange* a, const WorkChange* b) { return rank(*a) > rank(*b); });
+    std::stable_sort(others.begin(), others.end(), [&](const WorkChange* a, const WorkChange* b) {
+      return rank(*a, one.local) > rank(*b, one.local);
+    });
     std::string text;
     for (std::size_t i = 0; i < std::min(others.size(), kMostCompanions); ++i)
       text += (i == 0 ? ", with " : " and ") + change_words(*others[i]);
@@ -249,47 +269,14 @@ class CauseFinder {
     return text;
   }
 
-  /// Where it takes longest, for what has no place of its own; between which work of its lane that
-  /// is, if nothing else tells.
   std::string position(const WorkChange& change, CheckCause& cause) const {
-    TaskId longest = kNoTask;
-    const Graph& graph = question_.job.graph;
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    std::vector<TaskId> tasks;
+    for (std::uint32_t i = 0; i < question_.job.graph.task_count(); ++i) {
       const std::uint32_t group = question_.grouping.group_of[i];
-      if (std::find(change.now.begin(), change.now.end(), group) == change.now.end()) continue;
-      if (longest == kNoTask || graph.task(TaskId{i}).duration > graph.task(longest).duration)
-        longest = TaskId{i};
+      if (std::find(change.now.begin(), change.now.end(), group) != change.now.end())
+        tasks.push_back(TaskId{i});
     }
-    if (longest == kNoTask) return {};
-    if (const std::string place = example_place(longest, cause); !place.empty()) return place;
-    const std::string behind = named(graph.previous(longest));
-    const std::string front = named(graph.next(longest));
-    if (!behind.empty() && !front.empty()) return "the place between " + behind + " and " + front;
-    if (!behind.empty()) return "the place behind " + behind;
-    return front.empty() ? front : "the place in front of " + front;
-  }
-
-  std::string example_place(TaskId task, CheckCause& cause) const {
-    const ObservedJob& job = question_.job;
-    if (index(task) >= job.recorded_tasks) return {};
-    WorkChange place;
-    place.op = job.sites.op_path(task);
-    place.module = job.graph.names()[job.graph.task(task).module];
-    if (const std::optional<CallSite> site = job.sites.site(task)) {
-      place.file = cause.file = site->file, place.function = site->function;
-      cause.line = site->line;
-    }
-    const std::string words = place_words(place, cause.line);
-    return words.empty() ? words : "several places, as " + words;
-  }
-
-  std::string named(TaskId task) const {
-    const ObservedJob& job = question_.job;
-    if (task == kNoTask || job.graph.task(task).kind == TaskKind::marker) return {};
-    const std::string_view op =
-        index(task) < job.recorded_tasks ? job.sites.op(task) : std::string_view();
-    const bool on_device = runs_on_device(job.graph.task(task).kind);
-    return plain_name(op.empty() ? job.graph.name(task) : op, op.empty() && on_device);
+    return position_of(question_.job, tasks, cause);
   }
 
   void weigh(Cluster& one) const {
@@ -313,21 +300,27 @@ class CauseFinder {
       }
     }
     one.cause.effect = effect_of(question_.job, question_.grouping, taken);
+    // Less work cannot shorten a step by more than itself. A replay may come to a longer time where
+    // the median falls on another step.
+    if (!one.frees_waits) one.cause.effect = std::min(*one.cause.effect, one.local);
   }
 
+  /// What is never freed is at the peak as well, and is said once.
   void add_memory() {
     for (const CheckedFigure* figure : worse_) {
-      const bool is_peak = figure->name == "peak_allocated" || figure->name == "peak_reserved";
-      if (is_peak) add_memory_causes(*figure, &MemoryGroup::peak, "at the peak");
       if (figure->name == "memory_growth")
         add_memory_causes(*figure, &MemoryGroup::kept, "in each step, never freed");
+    }
+    for (const CheckedFigure* figure : worse_) {
+      if (figure->name == "peak_allocated" || figure->name == "peak_reserved")
+        add_memory_causes(*figure, &MemoryGroup::peak, "at the peak");
     }
   }
 
   void add_memory_causes(const CheckedFigure& figure, Bytes MemoryGroup::*part,
                          const std::string& how) {
     explained_.insert(figure.name);
-    using Key = std::tuple<std::string, std::string, std::string, std::string>;
+    using Key = decltype(kept_)::key_type;
     const auto key_of = [](const MemoryGroup& group) {
       return Key(group.op, without_instances(group.module), group.file, group.function);
     };
@@ -342,6 +335,7 @@ class CauseFinder {
       const Bytes more = now[key] - then[key];
       now.erase(key);
       if (more.count <= 0 || more.count * 20 < worsening(figure)) continue;
+      if (!kept_.insert(key).second) continue;
       Cluster one;
       one.standing = figure.standing;
       WorkChange place;
@@ -360,20 +354,23 @@ class CauseFinder {
   std::map<ClusterKey, Cluster> clusters_;
   std::vector<Cluster> found_;
   std::set<std::string> told_of_memory_;
+  std::set<std::tuple<std::string, std::string, std::string, std::string>> kept_;
   std::set<std::string> explained_;  ///< Figures.
 };
 
-std::vector<CheckCause> greatest_first(std::vector<Cluster> found) {
-  std::stable_sort(found.begin(), found.end(), [](const Cluster& a, const Cluster& b) {
-    const auto rank = [](const Cluster& one) {
+std::vector<CheckCause> greatest_first(std::vector<FoundCause> found) {
+  std::stable_sort(found.begin(), found.end(), [](const FoundCause& a, const FoundCause& b) {
+    const auto rank = [](const FoundCause& one) {
       return std::tuple(one.standing, one.cause.effect.value_or(0ns), one.cause.local,
-                        one.cause.bytes);
+                        one.cause.figure == "memory_growth", one.cause.bytes);
     };
     return rank(a) > rank(b);
   });
   std::vector<CheckCause> causes;
-  for (const Cluster& one : found) {
-    if (causes.size() < kMostCauses) causes.push_back(one.cause);
+  std::set<std::string> said;
+  for (const FoundCause& one : found) {
+    if (causes.size() < kMostCauses && said.insert(one.cause.what + "\n" + one.cause.where).second)
+      causes.push_back(one.cause);
   }
   return causes;
 }
@@ -381,11 +378,15 @@ std::vector<CheckCause> greatest_first(std::vector<Cluster> found) {
 }  // namespace
 
 std::vector<CheckCause> causes_of(const CausesQuestion& question) {
-  std::vector<Cluster> found;
+  std::vector<FoundCause> found;
   CauseFinder by_place(question);
   by_place.find(found);
   // Work that is at another place in each step is at none of them in most steps.
-  const std::vector<CheckedFigure> unexplained = by_place.unexplained();
+  std::vector<CheckedFigure> unexplained = by_place.unexplained();
+  std::erase_if(unexplained, [](const CheckedFigure& figure) {
+    return figure.name == "slower_kernels" || figure.name == "slowest_step" ||
+           figure.name == "mean_step";
+  });
   // The coarsest baselines do not tell kernels apart.
   if (!unexplained.empty() && question.before.detail < kCoarsestDetail) {
     const Grouping grouping = group_work(question.job, kAnyPlace);
@@ -394,11 +395,14 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question) {
     const JobSummary before = at_any_place(question.before);
     const CausesQuestion anywhere{.job = question.job,
                                   .grouping = grouping,
+                                  .kernels = question.kernels,
                                   .before = before,
                                   .after = after,
                                   .figures = unexplained};
     CauseFinder(anywhere).find(found);
   }
+  add_slower_kernels(question, found);
+  add_slowest_step(question, found);
   return greatest_first(std::move(found));
 }
 

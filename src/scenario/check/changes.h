@@ -8,6 +8,7 @@
 
 #include "foretrace/check.h"
 #include "scenario/check/job_summary.h"
+#include "scenario/check/kernels.h"
 
 namespace foretrace {
 
@@ -64,12 +65,32 @@ Nanoseconds effect_of(const ObservedJob& job, const Grouping& grouping,
 struct CausesQuestion {
   const ObservedJob& job;
   const Grouping& grouping;
+  const JobKernels& kernels;
   const JobSummary& before;
   const JobSummary& after;
   const std::vector<CheckedFigure>& figures;
 };
-/// Of the figures that are worse, greatest first.
+/// Causes of the figures that are worse, greatest first.
 std::vector<CheckCause> causes_of(const CausesQuestion& question);
+
+/// A cause with how bad the figure is that it explains.
+struct FoundCause {
+  CheckCause cause;
+  Standing standing = Standing::passed;
+};
+
+/// The place of work that has none of its own: where the longest of `tasks` is. It sets file and
+/// line of `cause`; empty if nothing is known.
+std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks,
+                        CheckCause& cause);
+
+/// Adds the kernels of one name and shape that became slower, as far as no cause in `found` has
+/// half of it.
+void add_slower_kernels(const CausesQuestion& question, std::vector<FoundCause>& found);
+
+/// Adds what takes long in the slowest step and not in others, if that step or the mean is worse,
+/// or if nothing else was found.
+void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found);
 
 /// The lines of `after` that have no counterpart in `before`, which may have moved as a whole.
 std::vector<int> new_lines(const JobGroup& before, const JobGroup& after);

@@ -1,155 +1,23 @@
 #include "foretrace/check.h"
 
 #include <algorithm>
-#include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "foretrace/peak.h"
-#include "foretrace/simulate.h"
 #include "foretrace/version.h"
 #include "scenario/apply.h"
 #include "scenario/check/changes.h"
-#include "scenario/check/job_summary.h"
+#include "scenario/check/judge.h"
+#include "scenario/check/observation.h"
+#include "scenario/check/same_job.h"
 #include "scenario/check/undecided.h"
 #include "scenario/inputs.h"
-#include "scenario/memory_peaks.h"
 
 namespace foretrace {
 namespace {
-
-/// One rank, as recorded or after a what-if.
-struct JudgedRank {
-  const Trace* trace = nullptr;
-  Inference inference;
-  Graph edited;
-  bool is_edited = false;
-  Timeline replayed;
-  std::vector<MemoryPeak> peaks;
-
-  const Graph& graph() const { return is_edited ? edited : inference.graph; }
-  const Timeline& timeline() const { return is_edited ? replayed : inference.recorded; }
-  Nanoseconds step_time() const { return step_times(graph(), timeline()).step_time; }
-};
-
-JudgedRank judged_rank(const Trace& trace, const Scenario& scenario) {
-  JudgedRank rank;
-  rank.trace = &trace;
-  rank.inference = infer(trace);
-  rank.is_edited = edits(scenario);
-  if (rank.is_edited) {
-    rank.edited = rank.inference.graph.clone();
-    apply(scenario, rank.edited);
-  }
-  rank.replayed = simulate(rank.graph(), {.reasons = true});
-  rank.peaks = memory_peaks(rank.graph(), rank.replayed, allocator_of(scenario));
-  if (rank.step_time() <= 0ns && !is_snapshot(trace))
-    throw TraceError("nothing to check: no step of the trace takes any time");
-  return rank;
-}
-
-/// The rank that is looked into, and what counts of all of them.
-struct JudgedJob {
-  JudgedRank rank;
-  std::optional<std::vector<std::int64_t>> slowest_steps;  ///< Where another rank is slower.
-  std::vector<MemoryPeak> fullest;
-  Notes notes;
-};
-
-std::vector<std::int64_t> recorded_steps(const JudgedRank& rank) {
-  const StepTimes times = step_times(rank.graph(), rank.timeline());
-  std::vector<std::int64_t> steps;
-  for (const Nanoseconds time : times.counted) steps.push_back(time.count());
-  if (steps.empty()) steps.push_back(times.step_time.count());
-  return steps;
-}
-
-/// `wanted`: the rank of the baseline; the slowest if there is none.
-JudgedJob judged_job(const std::vector<Trace>& traces, const std::string& path,
-                     const Scenario& scenario, std::optional<std::int32_t> wanted) {
-  JudgedJob job;
-  Nanoseconds slowest{-1}, shown_step{-1};
-  bool has_wanted = false;
-  std::int32_t slowest_rank = 0;
-  for (const Trace& trace : traces) {
-    const std::string place =
-        traces.size() == 1 ? path : path + ": rank " + std::to_string(trace.rank);
-    JudgedRank rank = within(place, [&] { return judged_rank(trace, scenario); });
-    if (is_fuller(rank.peaks, job.fullest)) job.fullest = rank.peaks;
-    const bool is_wanted = wanted == trace.rank;
-    const Nanoseconds step = rank.step_time();
-    if (step > slowest) {
-      slowest = step, slowest_rank = trace.rank;
-      job.slowest_steps = recorded_steps(rank);
-    }
-    // Several runs of one rank may lie in a folder; then it is the slowest again.
-    if ((is_wanted && !has_wanted) || (is_wanted == has_wanted && step > shown_step)) {
-      shown_step = step;
-      job.rank = std::move(rank);
-    }
-    has_wanted = has_wanted || is_wanted;
-  }
-  const std::int32_t shown = job.rank.trace->rank;
-  if (slowest_rank == shown) job.slowest_steps.reset();
-  job.notes.merge(job.rank.trace->notes);
-  job.notes.merge(job.rank.inference.notes);
-  if (traces.size() > 1)
-    job.notes.add(Severity::info, "the step time is that of the slowest rank, " +
-                                      std::to_string(slowest_rank) + "; all else is that of rank " +
-                                      std::to_string(shown));
-  return job;
-}
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-struct Observation {
-  ObservedJob job;
-  Grouping grouping;
-  JobSummary summary;
-};
-
-void add_peaks(const JudgedJob& job, JobSummary& summary) {
-  const auto add = [&](const char* name, const std::optional<Bytes>& peak) {
-    if (peak && *peak > Bytes{}) summary.figures[name] = {peak->count};
-  };
-  add("peak_allocated", greatest_allocated(job.fullest));
-  add("peak_reserved", greatest_reserved(job.fullest));
-}
-
-Observation observation_of(const JudgedJob& job, const CallSites& sites,
-                           std::optional<int> detail) {
-  const JudgedRank& rank = job.rank;
-  Observation seen{.job = {.trace = *rank.trace,
-                           .graph = rank.graph(),
-                           .timeline = rank.timeline(),
-                           .replayed = rank.replayed,
-                           .sites = sites,
-                           .recorded_tasks = rank.inference.graph.task_count(),
-                           .is_edited = rank.is_edited},
-                   .grouping = {},
-                   .summary = {}};
-  seen.grouping = group_work(seen.job, detail);
-  JobSummary& summary = seen.summary;
-  summary.detail = seen.grouping.detail;
-  summary.rank = rank.trace->rank;
-  summary.groups = seen.grouping.groups;
-  if (!rank.graph().device_names().empty())
-    summary.device = lower_case(rank.graph().device_names().front());
-  if (!is_snapshot(*rank.trace)) summary.figures = figures_of(seen.job);
-  // It is slower nowhere than it is itself.
-  if (!is_snapshot(*rank.trace)) summary.figures["slower_places"] = {0};
-  if (job.slowest_steps) summary.figures["step_time"] = *job.slowest_steps;
-  MemoryOfJob memory = memory_of(seen.job);
-  summary.memory = std::move(memory.groups);
-  add_peaks(job, summary);
-  if (memory.growth) summary.figures["memory_growth"] = {memory.growth->count};
-  return seen;
-}
 
 /// What was asked, without where the trace is and how to show the answer.
 nlohmann::json asked_of(const Scenario& scenario) {
@@ -229,88 +97,13 @@ CheckBaseline baseline_from(const Observation& seen, const Scenario& scenario) {
   baseline.summary = seen.summary;
   CheckBaseline written = as_written(std::move(baseline));
   written.fingerprint = structure_fingerprint(written.summary);
+  // Files keep only the most of the steps.
+  for (std::size_t i = 0; i < written.summary.groups.size(); ++i)
+    written.summary.groups[i].least = seen.summary.groups[i].least;
+  for (std::size_t i = 0; i < written.summary.kernels.size(); ++i)
+    written.summary.kernels[i].of_steps = seen.summary.kernels[i].of_steps;
   return written;
 }
-
-const Limit* limit_of(const std::string& name, const std::map<std::string, Limit>& asked,
-                      const std::map<std::string, Limit>& stored) {
-  if (const auto found = asked.find(name); found != asked.end()) return &found->second;
-  const auto found = stored.find(name);
-  return found == stored.end() ? nullptr : &found->second;
-}
-
-std::int64_t slower_places(const JobSummary& before, const JobSummary& now) {
-  const std::vector<WorkChange> changes =
-      marked_changes(before, work_changes(before, now.groups).changes);
-  return std::count_if(changes.begin(), changes.end(),
-                       [](const WorkChange& change) { return change.stands_out; });
-}
-
-class Judge {
- public:
-  Judge(const CheckBaseline& baseline, const JobSummary& now, const CheckOptions& options)
-      : baseline_(baseline), now_(now), options_(options) {}
-
-  std::vector<CheckedFigure> figures() const {
-    std::vector<CheckedFigure> all;
-    for (const FigureEntry& entry : figure_entries()) {
-      const std::string name(entry.name);
-      if (baseline_.summary.figures.contains(name) || now_.figures.contains(name))
-        all.push_back(judged(entry, name));
-    }
-    return all;
-  }
-
- private:
-  CheckedFigure judged(const FigureEntry& entry, const std::string& name) const {
-    CheckedFigure figure;
-    figure.name = name, figure.says = entry.says, figure.unit = entry.unit;
-    figure.less_is_worse = entry.less_is_worse;
-    const auto then = baseline_.summary.figures.find(name);
-    const auto now = now_.figures.find(name);
-    if (then != baseline_.summary.figures.end()) figure.before = figure_value(entry, then->second);
-    if (now != now_.figures.end()) figure.after = figure_value(entry, now->second);
-    const Limit* fail = limit_of(name, options_.fail, baseline_.fail);
-    const Limit* warn = limit_of(name, options_.warn, baseline_.warn);
-    if (fail != nullptr) figure.limit = fail->text;
-    if (warn != nullptr) figure.warn_limit = warn->text;
-    figure.standing = Standing::left_out;
-    if (options_.structure_only && entry.is_timed)
-      return figure.why = "times are not compared", figure;
-    if (!figure.before || !figure.after) {
-      figure.why = figure.before ? "the trace does not tell" : "not in the baseline";
-      // A gate that what it guards can leave unnoticed would be none.
-      if (fail != nullptr && !fail->is_off)
-        figure.standing = options_.undecided.value_or(Standing::undecided);
-      return figure;
-    }
-    const StepChange change = step_change(entry, then->second, now->second);
-    figure.lower = change.lower, figure.upper = change.upper;
-    figure.standing = standing(change, figure, fail, warn);
-    if (figure.standing == Standing::undecided)
-      figure.why = change.is_assumed ? "a single value, 5 % of variation are assumed"
-                                     : "steps vary too much to tell";
-    if (figure.standing == Standing::undecided && options_.undecided)
-      figure.standing = *options_.undecided;
-    return figure;
-  }
-
-  static Standing standing(const StepChange& change, const CheckedFigure& figure, const Limit* fail,
-                           const Limit* warn) {
-    const auto judged = [&](const Limit* limit) {
-      return limit == nullptr || limit->is_off
-                 ? Standing::passed
-                 : judge(change, figure.less_is_worse, *figure.before, *limit);
-    };
-    const Standing found = judged(fail);
-    if (found != Standing::passed) return found;
-    return judged(warn) == Standing::failed ? Standing::warned : Standing::passed;
-  }
-
-  const CheckBaseline& baseline_;
-  const JobSummary& now_;
-  const CheckOptions& options_;
-};
 
 /// Names of the transforms of a scenario, as JSON text.
 std::string used_in(const std::string& scenario) {
@@ -335,6 +128,12 @@ void refuse_other_scenario(const CheckBaseline& baseline, const Scenario& scenar
               "; give each scenario a baseline of its own (--bless)");
 }
 
+std::string joined_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool structure_only,
                       Notes& notes) {
   const std::string& was = baseline.summary.device;
@@ -343,23 +142,78 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
               "the baseline was recorded on another device; --structure-only compares what does "
               "not depend on it",
               was + ", now " + now.device);
+  if (!baseline.outdated.empty())
+    notes.add(Severity::info,
+              "metrics that an older baseline computes in another way are not compared; --bless "
+              "makes it anew",
+              joined_names(baseline.outdated));
   if (baseline.summary.rank != now.rank)
     notes.add(Severity::warning, "the rank of the baseline is not in the trace",
               "rank " + std::to_string(baseline.summary.rank) + ", compared with rank " +
                   std::to_string(now.rank));
 }
 
+/// One recording, with the rank and the detail of the `first`.
+CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
+                              const CheckOptions& options, const CheckBaseline* first) {
+  const std::vector<Trace> traces = import_all(path, options.reading);
+  check_ranks(scenario, traces);
+  Donors(options.reading).teach(scenario);
+  const JudgedJob job = judged_job(
+      traces, path, scenario, first == nullptr ? std::nullopt : std::optional(first->summary.rank));
+  const CallSites sites(*job.rank.trace, job.rank.inference.graph);
+  return baseline_from(
+      observation_of(job, sites,
+                     first == nullptr ? std::nullopt : std::optional(first->summary.detail)),
+      scenario);
+}
+
+std::int64_t step_of(const CheckBaseline& run) {
+  const auto steps = run.summary.figures.find("step_time");
+  return steps == run.summary.figures.end()
+             ? 0
+             : figure_value(figure_entry("step_time"), steps->second);
+}
+
+/// The run with the median step, and the figures of all beside it.
+CheckBaseline joined(std::vector<CheckBaseline> runs) {
+  std::stable_sort(runs.begin(), runs.end(), [](const CheckBaseline& a, const CheckBaseline& b) {
+    return step_of(a) < step_of(b);
+  });
+  CheckBaseline baseline = runs[(runs.size() - 1) / 2];
+  if (runs.size() == 1) return baseline;
+  std::map<std::string, std::vector<std::int64_t>> times;
+  for (CheckBaseline& run : runs) {
+    for (const KernelTimes& kernel : run.summary.kernels)
+      times[kernel.key].push_back(kernel.each.count());
+    if (run.summary.figures.contains("slower_places"))
+      compare_kernels(baseline.summary, run.summary);
+    baseline.summary.runs.push_back(std::move(run.summary.figures));
+  }
+  for (KernelTimes& kernel : baseline.summary.kernels) kernel.runs = times[kernel.key];
+  return baseline;
+}
+
 }  // namespace
 
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old) {
-  const std::vector<Trace> traces = import_all(trace_path, options.reading);
-  check_ranks(scenario, traces);
-  Donors(options.reading).teach(scenario);
-  const JudgedJob job = judged_job(traces, trace_path, scenario, std::nullopt);
-  const CallSites sites(*job.rank.trace, job.rank.inference.graph);
-  const Observation seen = observation_of(job, sites, std::nullopt);
-  CheckBaseline baseline = baseline_from(seen, scenario);
+  return bless(std::vector<std::string>{trace_path}, scenario, options, old);
+}
+
+CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
+                    const CheckOptions& options, const CheckBaseline* old) {
+  if (trace_paths.size() > kMostRuns)
+    throw Error("a baseline stands for at most " + std::to_string(kMostRuns) + " recordings, got " +
+                std::to_string(trace_paths.size()));
+  std::vector<CheckBaseline> runs;
+  for (const std::string& path : trace_paths) {
+    runs.push_back(
+        baseline_of_run(path, scenario, options, runs.empty() ? nullptr : &runs.front()));
+    if (runs.size() > 1)
+      within(path, [&] { refuse_other_job(runs.front().summary, runs.back().summary); });
+  }
+  CheckBaseline baseline = joined(std::move(runs));
   refuse_unknown(options, baseline.summary);
   set_limits(options, old, baseline);
   return baseline;
@@ -375,11 +229,8 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   const CallSites sites(*job.rank.trace, job.rank.inference.graph);
   const Observation seen = observation_of(job, sites, baseline.summary.detail);
   CheckBaseline now = baseline_from(seen, scenario);
-  // Baselines keep only the most of it.
-  for (std::size_t i = 0; i < now.summary.groups.size(); ++i)
-    now.summary.groups[i].least = seen.summary.groups[i].least;
-  if (now.summary.figures.contains("slower_places"))
-    now.summary.figures["slower_places"] = {slower_places(baseline.summary, now.summary)};
+  within(trace_path, [&] { refuse_other_job(baseline.summary, now.summary); });
+  if (now.summary.figures.contains("slower_places")) compare_kernels(baseline.summary, now.summary);
   refuse_unknown(options, now.summary);
   CheckReport report;
   report.inputs = input_files(trace_path, traces);
@@ -388,7 +239,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   if (!is_snapshot(*job.rank.trace))
     report.steps = step_times(job.rank.graph(), job.rank.timeline());
   report.same_structure = now.fingerprint == baseline.fingerprint;
-  report.figures = Judge(baseline, now.summary, options).figures();
+  report.figures = judged_figures(baseline, now.summary, options);
   if (!is_snapshot(*job.rank.trace))
     report.trust = trust_in_job(job.rank.inference, job.rank.trace->notes, job.rank.is_edited);
   leave_undecided(options, report);
@@ -396,6 +247,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
     report.standing = std::max(report.standing, figure.standing);
   report.causes = causes_of({.job = seen.job,
                              .grouping = seen.grouping,
+                             .kernels = seen.kernels,
                              .before = baseline.summary,
                              .after = now.summary,
                              .figures = report.figures});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "foretrace/simulate.h"
 #include "foretrace/stalls.h"
@@ -20,6 +21,29 @@ std::int64_t share_of(std::int64_t part, std::int64_t whole) {
                                    static_cast<double>(kShareWhole));
 }
 
+/// By lane: threads that launch work of devices, and those that they wait for. A thread that
+/// nothing waits for may live, poll and sleep beside a step without being part of what it takes.
+/// Without any launch all threads count.
+std::vector<char> needed_threads(const Graph& graph) {
+  std::vector<char> needed(graph.lane_count(), 0);
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.task(TaskId{i}).kind == TaskKind::launch && !graph.removed(TaskId{i}))
+      needed[index(graph.lane_of(TaskId{i}))] = 1;
+  }
+  if (std::none_of(needed.begin(), needed.end(), [](char is) { return is != 0; }))
+    return std::vector<char>(graph.lane_count(), 1);
+  for (bool grows = true; grows;) {
+    grows = false;
+    graph.each_dependency([&](const Dependency& wait) {
+      const std::uint32_t from = index(graph.lane_of(wait.before));
+      const bool is_new = needed[index(graph.lane_of(wait.after))] != 0 && needed[from] == 0 &&
+                          graph.lane(LaneId{from}).kind == LaneKind::host_thread;
+      if (is_new) needed[from] = 1, grows = true;
+    });
+  }
+  return needed;
+}
+
 /// Sums of what each step has of each kind of work.
 class FigureSums {
  public:
@@ -28,6 +52,7 @@ class FigureSums {
         steps_(job.graph),
         concealment_(job.graph, job.timeline),
         seen_(job.trace.hosts.size(), 0),
+        needed_(needed_threads(job.graph)),
         moved_(steps_.count(), 0),
         hidden_(steps_.count(), 0) {
     for (const char* name :
@@ -56,7 +81,8 @@ class FigureSums {
     if (runs_on_device(task.kind)) return take_device(id, task);
     const LaneKind lane = job_.graph.lane(job_.graph.lane_of(id)).kind;
     if (lane != LaneKind::host_thread) return;
-    if (task.kind != TaskKind::input) add("host_time", task.duration.count());
+    if (task.kind != TaskKind::input && needed_[index(job_.graph.lane_of(id))] != 0)
+      add("host_time", task.duration.count());
     const std::uint32_t record = host_record(job_, id);
     const bool is_first = record == kNone || seen_[record] == 0;
     if (record != kNone) seen_[record] = 1;
@@ -97,18 +123,37 @@ class FigureSums {
   SteadySteps steps_;
   Concealment concealment_;
   std::vector<char> seen_;
+  std::vector<char> needed_;  ///< By lane.
   std::vector<std::int64_t> moved_, hidden_;
   std::size_t column_ = 0;
   Figures figures_;
 };
 
-/// Which share of copies and collectives the structure lets run beside kernels, whatever anything
-/// takes: replayed with all work of devices taking the same time, and that of hosts none.
+/// What is in a collective's time besides waiting for other ranks is told best by the shortest of
+/// its kind. By kernel and bytes.
+std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least_collectives(const Graph& graph) {
+  std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind != TaskKind::collective || graph.removed(TaskId{i})) continue;
+    const auto [found, added] = least.try_emplace({task.name, task.bytes.count}, task.duration);
+    if (!added) found->second = std::min(found->second, task.duration);
+  }
+  return least;
+}
+
+/// Which share of the time of copies and collectives could run beside kernels: replayed with hosts
+/// that take no time, without delays, and with ranks that arrive together. What is short weighs
+/// little on either side.
 std::vector<std::int64_t> possible_overlap(const ObservedJob& job, const SteadySteps& steps) {
   Graph graph = job.graph.clone();
+  const auto least = least_collectives(graph);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     Task& task = graph.task(TaskId{i});
-    task.duration = runs_on_device(task.kind) ? 1us : 0ns;
+    if (!runs_on_device(task.kind)) task.duration = 0ns;
+    if (const auto found = least.find({task.name, task.bytes.count});
+        task.kind == TaskKind::collective && found != least.end())
+      task.duration = found->second;
     task.gap = 0ns;
     task.tail = {};
   }
@@ -120,8 +165,8 @@ std::vector<std::int64_t> possible_overlap(const ObservedJob& job, const SteadyS
     const Task& task = graph.task(TaskId{i});
     const std::optional<std::size_t> column = steps.column(task.step);
     if (graph.removed(TaskId{i}) || !moves_bytes(task.kind) || !column) continue;
-    ++moved[*column];
-    if (concealment.hidden(TaskId{i}) > 0ns) ++hidden[*column];
+    moved[*column] += task.duration.count();
+    hidden[*column] += concealment.hidden(TaskId{i}).count();
   }
   for (std::size_t step = 0; step < steps.count(); ++step) {
     if (moved[step] > 0) shares.push_back(share_of(hidden[step], moved[step]));
@@ -142,6 +187,10 @@ std::map<std::string, std::vector<std::int64_t>> figures_of(const ObservedJob& j
   StepTimes times = step_times(job.graph, job.timeline);
   const Nanoseconds recorded = times.step_time;
   if (times.counted.empty()) times.counted.push_back(recorded);
+  std::vector<Nanoseconds> single(times.each.begin() + static_cast<std::ptrdiff_t>(times.first),
+                                  times.each.end());
+  if (single.empty()) single = times.counted;
+  figures["mean_step"] = figures["slowest_step"] = nanosecond_counts(std::move(single));
   figures["step_time"] = nanosecond_counts(std::move(times.counted));
   const Nanoseconds replayed = step_times(job.graph, job.replayed).step_time;
   figures["replay_error"] = {share_of(std::abs((replayed - recorded).count()), recorded.count())};

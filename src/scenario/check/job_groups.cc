@@ -16,10 +16,12 @@ constexpr std::size_t kMostGroups = 600;
 
 struct StepSum {
   std::int64_t count = 0, work = 0, hidden = 0, bytes = 0, aside = 0, pageable = 0;
+  std::int64_t longest = 0;  ///< Of one task.
 
   StepSum& operator+=(const StepSum& other) {
     count += other.count, work += other.work, hidden += other.hidden;
     bytes += other.bytes, aside += other.aside, pageable += other.pageable;
+    longest = std::max(longest, other.longest);
     return *this;
   }
 };
@@ -60,7 +62,13 @@ class Grouper {
         steps_(job.graph),
         concealment_(job.graph, job.timeline),
         seen_(job.trace.hosts.size(), 0),
+        launches_(job.trace.hosts.size(), 0),
         key_of_(job.graph.task_count(), kNone) {
+    for (std::uint32_t i = 0; i < job.graph.task_count(); ++i) {
+      const std::uint32_t record = host_record(job, TaskId{i});
+      if (record != kNone && job.graph.task(TaskId{i}).kind == TaskKind::launch)
+        launches_[record] = 1;
+    }
     for (std::uint32_t i = 0; i < job.graph.lane_count(); ++i) {
       for (TaskId task = job.graph.first(LaneId{i}); task != kNoTask; task = job.graph.next(task))
         take(task);
@@ -113,6 +121,7 @@ class Grouper {
     if (record == kNone || seen_[record] == 0) ++sum.count;
     if (record != kNone) seen_[record] = 1;
     sum.work += task.duration.count();
+    sum.longest = std::max(sum.longest, task.duration.count());
     if (!runs_on_device(task.kind)) return;
     sum.bytes += task.bytes.count;
     if (moves_bytes(task.kind)) {
@@ -131,7 +140,13 @@ class Grouper {
     // What ops and frames do between calls is one work of their place.
     const bool is_call = record != kNone && (job_.trace.hosts[record].kind == HostKind::runtime ||
                                              job_.trace.hosts[record].kind == HostKind::driver);
-    if (is_call && is_synchronizing(job_, id)) key.kind = TaskKind::sync;
+    // A call is of one kind, however it is cut: as work, as a launch and where it waits.
+    if (is_call) {
+      key.kind = is_synchronizing(job_, id)   ? TaskKind::sync
+                 : launches_[record] != 0     ? TaskKind::launch
+                 : key.kind == TaskKind::sync ? TaskKind::sync
+                                              : TaskKind::host;
+    }
     if (!on_device && !is_call && record != kNone) key.name = NameId{};
     const std::string_view path = on_device ? job_.sites.op_path(id) : job_.sites.op(id);
     key.op = ops_.try_emplace(path, static_cast<std::uint32_t>(ops_.size())).first->second;
@@ -209,6 +224,9 @@ class Grouper {
                             [](const StepSum& a, const StepSum& b) { return a.work < b.work; });
     group.least = Nanoseconds(steps_.per_step(least->work));
     group.most = Nanoseconds(steps_.per_step(most->work));
+    std::vector<std::int64_t> longest;
+    for (const StepSum& step : merged.sum.steps) longest.push_back(step.longest);
+    group.longest = Nanoseconds(lower_median(std::move(longest)));
     group.hidden = Nanoseconds(median_of(merged.sum, &StepSum::hidden));
     group.critical = Nanoseconds(
         steps_.per_step(merged.sum.critical / static_cast<std::int64_t>(steps_.count())));
@@ -222,6 +240,7 @@ class Grouper {
   SteadySteps steps_;
   Concealment concealment_;
   std::vector<char> seen_;             ///< By host record.
+  std::vector<char> launches_;         ///< By host record.
   std::vector<std::uint32_t> key_of_;  ///< By task.
   std::map<WorkKey, std::uint32_t> numbers_;
   std::vector<WorkKey> keys_;

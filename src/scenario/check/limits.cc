@@ -7,6 +7,7 @@
 
 #include "foretrace/check.h"
 #include "foretrace/error.h"
+#include "scenario/check/judge.h"
 
 namespace foretrace {
 namespace {
@@ -116,6 +117,41 @@ StepChange step_by_step(const FigureEntry& figure, const std::vector<std::int64_
   return {.change = figure_value(figure, changes), .lower = *lower, .upper = *upper};
 }
 
+struct Sample {
+  double mean = 0, error = 0;  ///< The standard error of the mean.
+};
+Sample sample_of(const std::vector<std::int64_t>& values) {
+  Sample sample;
+  const auto count = static_cast<double>(values.size());
+  for (const std::int64_t value : values) sample.mean += static_cast<double>(value) / count;
+  if (values.size() < 2) return sample;
+  double squares = 0;
+  for (const std::int64_t value : values) {
+    const double off = static_cast<double>(value) - sample.mean;
+    squares += off * off;
+  }
+  sample.error = std::sqrt(squares / (count - 1) / count);
+  return sample;
+}
+
+std::int64_t as_doubt(double amount) {
+  constexpr double kMost = 1e18;
+  return std::llround(std::min(amount, kMost));
+}
+
+/// Of a difference of two means (Welch, with the degrees of freedom of the smaller sample).
+std::int64_t mean_doubt(const std::vector<std::int64_t>& before,
+                        const std::vector<std::int64_t>& after) {
+  const double error = std::hypot(sample_of(before).error, sample_of(after).error);
+  return as_doubt(error * student_95(std::min(before.size(), after.size()) - 1));
+}
+
+/// How far the slowest step of the baseline itself lies from the median.
+std::int64_t greatest_doubt(std::vector<std::int64_t> before) {
+  std::sort(before.begin(), before.end());
+  return before.back() - before[before.size() / 2];
+}
+
 double limit_amount(const Limit& limit, std::int64_t before) {
   return limit.relative * std::abs(static_cast<double>(before)) +
          static_cast<double>(limit.absolute);
@@ -123,10 +159,17 @@ double limit_amount(const Limit& limit, std::int64_t before) {
 
 }  // namespace
 
+double student_95(std::size_t freedom) {
+  constexpr double kTable[] = {6.31, 2.92, 2.35, 2.13, 2.02, 1.94,
+                               1.89, 1.86, 1.83, 1.81, 1.80, 1.78};
+  return freedom == 0 ? kTable[0] : freedom > std::size(kTable) ? 1.75 : kTable[freedom - 1];
+}
+
 const std::vector<FigureEntry>& figure_entries() {
   static const std::vector<FigureEntry> entries = {
-#define FIGURE(name, unit, less_is_worse, is_timed, fail, warn, has_floor, says) \
-  {#name, says, FigureUnit::unit, less_is_worse, is_timed, fail, warn, has_floor},
+#define FIGURE(name, unit, value, less_is_worse, is_timed, fail, warn, has_floor, says) \
+  {#name, says, FigureUnit::unit, FigureValue::value, less_is_worse, is_timed,          \
+   fail,  warn, has_floor},
 #include "scenario/check/figures.def"
 #undef FIGURE
   };
@@ -179,6 +222,8 @@ std::pair<std::string, Limit> parse_named_limit(std::string_view text) {
 
 std::int64_t figure_value(const FigureEntry& figure, std::vector<std::int64_t> values) {
   if (values.empty()) return 0;
+  if (figure.value == FigureValue::greatest) return *std::max_element(values.begin(), values.end());
+  if (figure.value == FigureValue::mean) return std::llround(sample_of(values).mean);
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   if (values.size() % 2 == 1) return values[middle];
@@ -199,6 +244,12 @@ StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> befo
     const auto slack = static_cast<std::int64_t>(
         std::llround(kAssumedVariation * std::abs(static_cast<double>(was))));
     change.lower -= slack, change.upper += slack;
+    return change;
+  }
+  if (figure.value != FigureValue::median) {
+    const std::int64_t doubt =
+        figure.value == FigureValue::mean ? mean_doubt(before, after) : greatest_doubt(before);
+    change.lower -= doubt, change.upper += doubt;
     return change;
   }
   const StepChange in_turn = step_by_step(figure, before, after);
@@ -225,8 +276,9 @@ Standing judge(const StepChange& change, bool less_is_worse, std::int64_t before
   const auto greatest = static_cast<double>(less_is_worse ? -change.lower : change.upper);
   if (least > most) return Standing::failed;
   if (greatest <= most) return Standing::passed;
-  // Steps vary by more than the limit, but nothing shows that there is a change at all.
-  if (at <= most && least <= 0) return Standing::passed;
+  // Steps vary by more than the limit, but nothing shows that there is a change worth a tenth of
+  // it.
+  if (at <= most && least <= most / 10) return Standing::passed;
   return Standing::undecided;
 }
 

@@ -50,6 +50,11 @@ std::string more_words(const WorkChange& change) {
 std::string slower_words(const WorkChange& change) {
   const std::int64_t then = std::max<std::int64_t>(1, change.before.count);
   const std::int64_t now = std::max<std::int64_t>(1, change.after.count);
+  const Nanoseconds longer = change.after.longest - change.before.longest;
+  if (change.kind != "host" && change.kind != "input" && now > 1 &&
+      longer * 10 >= 6 * change.added())
+    return "one of " + std::to_string(now) + " " + name_of(change) +
+           " slower: " + to_text(change.before.longest) + " -> " + to_text(change.after.longest);
   // Host work is cut into pieces where calls are; only its sum means something.
   if (change.kind == "host" || change.kind == "input" || now == 1) {
     return name_of(change) + " slower: " + to_text(change.before.work) + " -> " +
@@ -66,7 +71,8 @@ std::string copy_words(const WorkChange& change) {
            " -> " + std::to_string(now.pageable) + " of " + std::to_string(now.count) + "), " +
            to_text(then.work) + " -> " + to_text(now.work);
   }
-  if (change.bared() > 0ns) {
+  // As much of it runs beside kernels as before, or what is new does not.
+  if (change.bared() > 0ns && now.hidden < scaled(then.hidden, 0.95)) {
     std::string text = "lost overlap: " + name_of(change) + " hidden behind kernels " +
                        percent_hidden(then.hidden, then.work) + " -> " +
                        percent_hidden(now.hidden, now.work);
@@ -113,7 +119,12 @@ std::string change_words(const WorkChange& change) {
     return brief(change.after.name) + " in place of " + brief(change.replaced) + ": " +
            to_text(change.before.work) + " -> " + to_text(change.after.work);
   }
-  if (change.more() > 0) return more_words(change);
+  // Host work is cut into pieces where calls are: their number means nothing.
+  const bool is_counted =
+      (change.kind != "host" && change.kind != "input") || !change.after.name.empty();
+  if (!is_counted && change.before.count == 0)
+    return "new " + name_of(change) + ": " + to_text(change.after.work);
+  if (is_counted && change.more() > 0) return more_words(change);
   return slower_words(change);
 }
 

@@ -132,7 +132,8 @@ class DiffCauseFinder {
     return side_of(task).step[index(id_of(task))];
   }
   bool counts(const UnionTask& task) const {
-    return scope_.step < 0 || step_of(task) == scope_.step;
+    const std::int32_t behind = step_of(task) - scope_.step;
+    return scope_.step < 0 || (behind >= 0 && behind < scope_.count);
   }
 
   Key key_of(const UnionTask& task, bool structural) const {

@@ -19,7 +19,8 @@ struct CauseSide {
 };
 
 struct CauseScope {
-  std::int32_t step = -1;              ///< That is counted; -1: all tasks are.
+  std::int32_t step = -1;              ///< The first that is counted; -1: all tasks are.
+  std::int32_t count = 1;              ///< Steps that are.
   std::int32_t first = -1, last = -1;  ///< Steps that both sides have.
   std::size_t most = 32;               ///< Groups.
 };

@@ -18,13 +18,13 @@ namespace {
 /// Tasks that may be replayed for one comparison.
 constexpr std::size_t kReplayedTasks = 24'000'000;
 
-StepSpan span_of(const DiffSide& side, const SideSteps& steps, std::size_t compared,
+StepSpan span_of(const DiffSide& side, const SideSteps& steps, const SideWindow& window,
                  const UnionGraph& graph, Side which) {
   StepSpan span;
   if (steps.marks.size() >= 2) {
     span.kind = StepSpan::Kind::marks;
-    span.first = graph.place_of(which, steps.marks[compared].task);
-    span.last = graph.place_of(which, steps.marks[compared + 1].task);
+    span.first = graph.place_of(which, steps.marks[window.mark].task);
+    span.last = graph.place_of(which, steps.marks[window.mark + window.count].task);
   } else if (steps.marks.size() == 1) {
     span.kind = StepSpan::Kind::tasks;
     for (const TaskId task : tasks_of_step(side.graph, steps.marks[0]))
@@ -208,8 +208,8 @@ class Comparison {
   }
 
   Diff compare(const DiffOptions& options) {
-    diff_.before = side_report(before_, steps_before_, compared_.before, compared_.step_before);
-    diff_.after = side_report(after_, steps_after_, compared_.after, compared_.step_after);
+    diff_.before = side_report(before_, steps_before_, window(Side::before));
+    diff_.after = side_report(after_, steps_after_, window(Side::after));
     const Matching matching =
         match_tasks({before_.graph, keys_before_}, {after_.graph, keys_after_}, keys_);
     count_matched(matching);
@@ -247,6 +247,12 @@ class Comparison {
     keys_after_ = task_keys({after_.graph, sites_after_.get(), shift_after_}, both, keys_);
   }
 
+  SideWindow window(Side side) const {
+    return side == Side::before
+               ? SideWindow{compared_.before, compared_.count, compared_.step_before}
+               : SideWindow{compared_.after, compared_.count, compared_.step_after};
+  }
+
   CauseScope scope(std::size_t tasks, const DiffOptions& options) const {
     CauseScope scope;
     scope.most = options.most_causes != 0
@@ -259,6 +265,7 @@ class Comparison {
       return static_cast<std::int32_t>(side.graph.steps().size()) - 1 + shift;
     };
     scope.last = std::min(last(before_, shift_before_), last(after_, shift_after_));
+    scope.count = static_cast<std::int32_t>(compared_.count);
     // Work between steps belongs to those around it.
     if (scope.first == 0) scope.first = -1;
     return scope;
@@ -276,15 +283,18 @@ class Comparison {
     const std::size_t groups = diff_.causes.size();
     UnionReplay replay(graph, static_cast<std::uint32_t>(groups));
     const StepSpan span_before =
-        span_of(before_, steps_before_, compared_.before, graph, Side::before);
-    const StepSpan span_after = span_of(after_, steps_after_, compared_.after, graph, Side::after);
+        span_of(before_, steps_before_, window(Side::before), graph, Side::before);
+    const StepSpan span_after =
+        span_of(after_, steps_after_, window(Side::after), graph, Side::after);
     Waterfall waterfall(replay, span_before, span_after, groups);
     const std::vector<Nanoseconds> effects =
         groups > 1 ? waterfall.effects(diff_.notes) : std::vector<Nanoseconds>(1, 0ns);
+    const auto steps = static_cast<std::int64_t>(compared_.count);
     Nanoseconds told{0};
     for (std::size_t i = 0; i < groups; ++i) {
-      diff_.causes[i].effect = effects[i];
-      told += effects[i];
+      diff_.causes[i].effect = effects[i] / steps;
+      diff_.causes[i].local /= steps;
+      told += diff_.causes[i].effect;
     }
     // What the steps that are compared differ from the typical ones, and what replay is off.
     diff_.causes[0].effect += diff_.after.step_time - diff_.before.step_time - told;
@@ -293,6 +303,7 @@ class Comparison {
     add_path({graph, replay, span_before, Side::before, before_}, shares);
     waterfall.value(std::vector<char>(groups, 1));
     add_path({graph, replay, span_after, Side::after, after_}, shares);
+    for (auto& [name, share] : shares) share.before /= steps, share.after /= steps;
     diff_.path = sorted_shares(std::move(shares));
     sort_causes(diff_.causes);
   }

@@ -57,10 +57,12 @@ void count_task(const Task& task, StepContent& content) {
   }
 }
 
-StepContent content_of_step(const Graph& graph, std::int32_t step) {
+StepContent content_of(const Graph& graph, const SideWindow& window) {
   StepContent content;
   const auto counts = [&](TaskId task) {
-    return task != kNoTask && !graph.removed(task) && (step < 0 || graph.task(task).step == step);
+    if (task == kNoTask || graph.removed(task)) return false;
+    const std::int32_t behind = graph.task(task).step - window.step;
+    return window.step < 0 || (behind >= 0 && behind < static_cast<std::int32_t>(window.count));
   };
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     if (counts(TaskId{i})) count_task(graph.task(TaskId{i}), content);
@@ -140,6 +142,41 @@ SideSteps side_steps(const DiffSide& side) {
   return steps;
 }
 
+namespace {
+
+/// So few steps that differ by so much have no typical one among them.
+constexpr std::ptrdiff_t kFewSteps = 3;
+constexpr double kUnlikeSteps = 0.1;
+
+std::ptrdiff_t counted_distances(const SideSteps& steps) {
+  return std::ssize(steps.marks) - 1 - static_cast<std::ptrdiff_t>(steps.times.first);
+}
+
+std::size_t steps_to_compare(const SideSteps& before, const SideSteps& after) {
+  const std::ptrdiff_t least = std::min(counted_distances(before), counted_distances(after));
+  const std::int32_t period = before.times.period;
+  if (period > 1 && period == after.times.period && period <= least)
+    return static_cast<std::size_t>(period);
+  const bool are_few = least > 1 && least <= kFewSteps &&
+                       std::max(before.times.spread, after.times.spread) > kUnlikeSteps &&
+                       counted_distances(before) == counted_distances(after);
+  return are_few ? static_cast<std::size_t>(least) : 1;
+}
+
+Nanoseconds mean_of(const SideSteps& steps, std::size_t first, std::size_t count) {
+  Nanoseconds sum{0};
+  for (std::size_t i = first; i < first + count; ++i) sum += steps.times.each[i];
+  return sum / static_cast<std::int64_t>(count);
+}
+
+std::size_t tasks_of(const SideSteps& steps, std::size_t first, std::size_t count) {
+  std::size_t sum = 0;
+  for (std::size_t i = first; i < first + count; ++i) sum += steps.tasks[i];
+  return sum;
+}
+
+}  // namespace
+
 ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
   ComparedSteps best;
   const auto number = [](const SideSteps& steps, std::size_t i) {
@@ -150,16 +187,21 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
     const auto count_before = std::ssize(before.marks) - 1,
                count_after = std::ssize(after.marks) - 1;
     const std::ptrdiff_t more = count_after - count_before;
+    best.count = steps_to_compare(before, after);
+    const auto behind = static_cast<std::ptrdiff_t>(best.count) - 1;
+    best.before = before.times.first, best.after = after.times.first;
     double least = -1;
     for (std::ptrdiff_t shift = std::min<std::ptrdiff_t>(0, more);
          shift <= std::max<std::ptrdiff_t>(0, more); ++shift) {
-      for (auto a = static_cast<std::ptrdiff_t>(before.times.first); a < count_before; ++a) {
+      for (auto a = static_cast<std::ptrdiff_t>(before.times.first); a + behind < count_before;
+           ++a) {
         const std::ptrdiff_t b = a + shift;
-        if (b < static_cast<std::ptrdiff_t>(after.times.first) || b >= count_after) continue;
+        if (b < static_cast<std::ptrdiff_t>(after.times.first) || b + behind >= count_after)
+          continue;
         const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-        const double off = distance_from(before.times.each[i], before.times.step_time) +
-                           distance_from(after.times.each[j], after.times.step_time) +
-                           unlike(before.tasks[i], after.tasks[j]);
+        const double off = distance_from(mean_of(before, i, best.count), before.times.step_time) +
+                           distance_from(mean_of(after, j, best.count), after.times.step_time) +
+                           unlike(tasks_of(before, i, best.count), tasks_of(after, j, best.count));
         if (least >= 0 && off >= least) continue;
         least = off;
         best.before = i, best.after = j;
@@ -171,8 +213,7 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
   return best;
 }
 
-DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, std::size_t compared,
-                           std::int32_t step) {
+DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, const SideWindow& window) {
   const Graph& graph = side.graph;
   DiffSideReport report;
   for (const std::string& name : graph.device_names()) {
@@ -183,10 +224,12 @@ DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, std::si
   report.steps = steps.marks.size();
   report.compared = report.step_time;
   report.times = steps.times;
-  if (compared < steps.times.each.size()) report.compared = steps.times.each[compared];
-  if (step >= 0 && static_cast<std::size_t>(step) < graph.steps().size())
-    report.compared_step = graph.steps()[static_cast<std::size_t>(step)].name;
-  report.content = content_of_step(graph, step);
+  report.compared_steps = window.count;
+  if (window.mark + window.count <= steps.times.each.size())
+    report.compared = mean_of(steps, window.mark, window.count);
+  if (window.step >= 0 && static_cast<std::size_t>(window.step) < graph.steps().size())
+    report.compared_step = graph.steps()[static_cast<std::size_t>(window.step)].name;
+  report.content = content_of(graph, window);
   report.breakdown = breakdown(graph, side.timeline);
   if (const auto full = fullest_device(side)) report.peak_allocated = full->peak;
   report.tasks = graph.task_count();

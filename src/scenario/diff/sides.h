@@ -23,19 +23,27 @@ struct SideSteps {
 };
 SideSteps side_steps(const DiffSide& side);
 
-/// Two steps that are compared; their numbers among the marks, and of their markers.
+/// The steps that are compared, `count` of each side in a row: the numbers of the first among the
+/// marks, and of their markers.
 struct ComparedSteps {
-  std::size_t before = 0, after = 0;
+  std::size_t before = 0, after = 0, count = 1;
   std::int32_t step_before = -1, step_after = -1;  ///< -1: all tasks are compared.
 };
 
 /// Picks the steps with most in common: similar numbers of tasks, lengths near the step time of
-/// their side, and the same steps in front of them as far as the recordings allow.
+/// their side, and the same steps in front of them as far as the recordings allow. Where steps
+/// alternate, a whole period is compared; where both sides have the same few unlike ones, all are.
 ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after);
 
-/// All but the causes.
-DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, std::size_t compared,
-                           std::int32_t step);
+/// Names steps of one side: `count` marks from `mark` on, the first of which is of `step`; -1 names
+/// all tasks.
+struct SideWindow {
+  std::size_t mark = 0, count = 1;
+  std::int32_t step = -1;
+};
+
+/// Fills in all but the causes.
+DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, const SideWindow& window);
 
 /// Adds the warnings of one side, which `side` names.
 void add_warnings_of(const Notes& notes, std::string_view side, Notes& to);

@@ -171,7 +171,7 @@ MeasuredRank slowest_measured(const std::vector<Trace>& traces, const std::strin
 void describe_measured(const MeasuredRank& rank, Verification& result) {
   const DiffSide side{rank.inference.graph, rank.inference.recorded, rank.trace};
   const SideSteps steps = side_steps(side);
-  const DiffSideReport report = side_report(side, steps, 0, -1);
+  const DiffSideReport report = side_report(side, steps, {});
   result.measured = {report.step_time, report.breakdown, report.peak_allocated};
   result.shortest = steps.times.fastest, result.longest = steps.times.slowest;
 }

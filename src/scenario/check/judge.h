@@ -1,0 +1,25 @@
+#pragma once
+
+// Holds the figures of a job against those of its baseline, which may stand for several recordings.
+//
+//     one recording     the change of the steps against its limit
+//     several           beyond the limit against each of them, and beyond what a further recording
+//                       of the unchanged job would reach: mean + t s sqrt(1 + 1/n)
+//
+// What is beyond the limit, but not beyond the latter, is undecided.
+
+#include <cstddef>
+#include <vector>
+
+#include "foretrace/check.h"
+
+namespace foretrace {
+
+/// All that either side has, in the order of figures.def.
+std::vector<CheckedFigure> judged_figures(const CheckBaseline& baseline, const JobSummary& now,
+                                          const CheckOptions& options);
+
+/// Student's t with 95 % below it, by degrees of freedom; that of one for none.
+double student_95(std::size_t freedom);
+
+}  // namespace foretrace

@@ -1,0 +1,17 @@
+#pragma once
+
+// Whether two summaries can be of one job. A job that was changed keeps something: its kernels when
+// its host code changes, its ops when it is compiled or runs in another precision, the bytes it
+// loads. Another job has next to nothing of any of them.
+
+#include "foretrace/check.h"
+
+namespace foretrace {
+
+/// How much two summaries have in common, from 0 to 1: the greatest of several shares.
+double likeness(const JobSummary& before, const JobSummary& now);
+
+/// Throws Error if the two have next to nothing in common.
+void refuse_other_job(const JobSummary& before, const JobSummary& now);
+
+}  // namespace foretrace
