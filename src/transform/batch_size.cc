@@ -63,6 +63,10 @@ class BatchSize final : public Transform {
     return effect;
   }
 
+  JobChange job_change() const override {
+    return {.samples = find_factor(), .tokens = find_factor(), .device = {}};
+  }
+
  private:
   struct Tally {
     std::size_t growing = 0, blocks = 0, changed = 0;

@@ -70,6 +70,10 @@ class SequenceLength final : public Transform {
     return effect;
   }
 
+  JobChange job_change() const override {
+    return {.samples = 1, .tokens = find_factor(), .device = {}};
+  }
+
  private:
   struct Tally {
     std::size_t tasks = 0, blocks = 0, scores = 0, changed = 0;
