@@ -1,12 +1,16 @@
 #pragma once
 
-// The members of an event's "args" in PyTorch's profiler's JSON, while they are collected.
+// The members of an event's "args" in PyTorch's profiler's JSON, while they are collected, and the
+// names of a trace or a graph as JSON.
 
 #include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "foretrace/kineto_file.h"
+#include "foretrace/names.h"
 #include "foretrace/trace.h"
 
 namespace foretrace {
@@ -39,6 +43,32 @@ class KinetoArguments {
 
  private:
   std::string text_;
+};
+
+/// Converts each name to JSON once, when it is first asked for: thousands of ops share their
+/// shapes. The names must outlive it, and get no new ones.
+class KinetoNames {
+ public:
+  explicit KinetoNames(const Names& names)
+      : names_(names), strings_(names.size()), values_(names.size()) {}
+
+  /// As a JSON string.
+  const std::string& string(NameId id) {
+    std::string& json = strings_[static_cast<std::size_t>(id)];
+    if (json.empty()) json = json_string(names_[id]);
+    return json;
+  }
+
+  /// As kineto_value() gives it.
+  const std::string& value(NameId id) {
+    std::string& json = values_[static_cast<std::size_t>(id)];
+    if (json.empty()) json = kineto_value(names_[id]);
+    return json;
+  }
+
+ private:
+  const Names& names_;
+  std::vector<std::string> strings_, values_;
 };
 
 /// `json` gives a name of the trace as JSON text; what is empty is left out.

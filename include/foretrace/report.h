@@ -72,6 +72,22 @@ struct OpenStepTime {
   Nanoseconds unexplained{0}, other_ranks{0};
 };
 
+/// What a rank gets done in a step, as far as it is known.
+struct StepRates {
+  /// Of matrix products and convolutions whose shapes were recorded; 0: not known.
+  double flops = 0;
+  /// Share of the time of kernels bound by arithmetic that `flops` accounts for.
+  double known_share = 0;
+  double peak_flops = 0;           ///< A second, in the fastest of fp16 and bf16; 0: not known.
+  std::string peak_of;             ///< "A100-SXM4-40GB"
+  double samples = 0, tokens = 0;  ///< As the user says; 0: not known.
+};
+
+/// Achieved share of the peak; nothing where either is not known.
+std::optional<double> flops_utilization(const StepRates& rates, Nanoseconds step_time);
+/// Share of a step in which only communication runs.
+double exposed_communication(const Breakdown& breakdown, Nanoseconds step_time);
+
 /// The answer of `predict`.
 struct Prediction {
   std::vector<InputFile> inputs;
@@ -102,6 +118,7 @@ struct Prediction {
   Bytes memory_limit{};  ///< That was asked about, or of the machine that was; 0: none.
   std::vector<std::string> assumptions;
   double speedup = 1;  ///< baseline step time / predicted step time.
+  StepRates baseline_rates, predicted_rates;
 
   std::vector<AppliedStep> steps;
   std::vector<Explained> explained;  ///< Only with --explain.

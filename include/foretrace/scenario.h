@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foretrace/allocator.h"
@@ -26,10 +27,14 @@ struct Scenario {
   std::string machine;  ///< Name or path of the device to predict for; empty: the trace's own.
   AllocatorSettings allocator;  ///< Of the predicted job, its memory limit included.
   std::vector<std::unique_ptr<Transform>> transforms;
-  std::vector<std::string> uses;     ///< Each transform with its settings, as text.
-  std::vector<std::string> reports;  ///< Names of reports.
-  std::vector<std::string> asserts;  ///< "step_time <= 120ms" ...
+  std::vector<std::string> uses;                     ///< Each transform with its settings, as text.
+  std::vector<std::string> reports;                  ///< Names of reports.
+  std::vector<std::string> asserts;                  ///< "step_time <= 120ms" ...
+  double samples_per_step = 0, tokens_per_step = 0;  ///< As recorded, for rates; 0: not known.
 };
+
+/// Appends the steps that a text asks for, as --with takes it (see synonyms.h).
+void add_steps(std::string_view text, Scenario& scenario);
 
 /// Throws Error with the place: `amp.json: transforms[1]: workers: must be at least 1, got 0`.
 /// Paths are made relative to the working directory.

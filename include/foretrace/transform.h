@@ -35,6 +35,13 @@ struct RetimedTask {
   double amount = 0;
 };
 
+/// What a transform says about the whole job: samples and tokens in a step afterwards, for each one
+/// before, and the device (a name or a file; empty: the same one).
+struct JobChange {
+  double samples = 1, tokens = 1;
+  std::string device;
+};
+
 class Transform : public Described {
  public:
   /// Throws Error if there is nothing to apply to, with the setting that matched nothing. May leave
@@ -52,6 +59,9 @@ class Transform : public Described {
   virtual void retime(std::span<const RetimedTask> /*tasks*/,
                       std::span<const Nanoseconds> /*before*/,
                       std::span<Nanoseconds> /*after*/) const {}
+
+  /// Of settings that apply() has accepted.
+  virtual JobChange job_change() const { return {}; }
 
   /// Path of another trace that it learns from (relative to a scenario's file); empty: none.
   /// Whoever applies it reads that trace and hands its graph over by learn() first.

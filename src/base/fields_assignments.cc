@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/settings.h"
+#include "foretrace/assignments.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -39,22 +40,6 @@ std::size_t end_of_nested(std::string_view text) {
     if (!quoted && depth == 0) return at + 1;
   }
   return 0;
-}
-
-/// Where a value that begins with a slash, quote or bracket ends, one past its last character; 0 if
-/// it is an ordinary one.
-std::size_t end_of_enclosed(std::string_view text) {
-  if (text.empty()) return 0;
-  switch (text.front()) {
-    case '/':
-      return end_of_expression(text);
-    case '"':
-    case '[':
-    case '{':
-      return end_of_nested(text);
-    default:
-      return 0;
-  }
 }
 
 struct Assignment {
@@ -180,6 +165,20 @@ class Assigner final : public SettingVisitor {
 };
 
 }  // namespace
+
+std::size_t end_of_enclosed(std::string_view value) {
+  if (value.empty()) return 0;
+  switch (value.front()) {
+    case '/':
+      return end_of_expression(value);
+    case '"':
+    case '[':
+    case '{':
+      return end_of_nested(value);
+    default:
+      return 0;
+  }
+}
 
 Json read_assignments(std::string_view text, Described& object) {
   Json json = Json::object();

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
+#include "foretrace/synonyms.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
@@ -29,6 +30,10 @@ void write_wrapped(std::string_view text, std::ostream& out) {
 void write_transform_help(const TransformEntry& entry, std::ostream& out) {
   out << entry.name << '\n';
   write_wrapped(std::string(entry.summary) + ".", out);
+  std::string names;
+  for (const std::string_view name : synonyms_of(entry.name))
+    names += (names.empty() ? "Also called: " : ", ") + std::string(name);
+  if (!names.empty()) write_wrapped(names + ".", out);
   out << '\n';
   if (!entry.assumes.empty()) {
     write_wrapped(entry.assumes, out);
@@ -43,14 +48,19 @@ void write_transform_help(const TransformEntry& entry, std::ostream& out) {
   }
 }
 
-void help_transform(const std::string& name, Session& session) {
-  std::vector<std::string_view> names;
+/// By its name or another, "bf16"; false if it is none.
+bool write_help_of(const std::string& name, std::ostream& out) {
+  const std::string meant = transform_called(name);
   for (const TransformEntry& entry : transforms()) {
-    if (entry.name == name) return write_transform_help(entry, session.out);
-    names.push_back(entry.name);
+    if (entry.name != meant) continue;
+    write_transform_help(entry, out);
+    return true;
   }
-  throw Error("there is no transform '" + name + "'" + did_you_mean(name, names) +
-              "; `foretrace list transforms` shows all");
+  return false;
+}
+
+void help_transform(const std::string& name, Session& session) {
+  if (!write_help_of(name, session.out)) throw Error(no_such_transform(name));
 }
 
 void write_allocator_help(std::ostream& out) {
@@ -75,10 +85,8 @@ void help_any(const std::string& name, Session& session) {
     }
     names.push_back(entry.name);
   }
-  for (const TransformEntry& entry : transforms()) {
-    if (entry.name == name) return write_transform_help(entry, session.out);
-    names.push_back(entry.name);
-  }
+  if (write_help_of(name, session.out)) return;
+  for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
   throw Error("there is no command or transform '" + name + "'" + did_you_mean(name, names));
 }
 

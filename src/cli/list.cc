@@ -6,6 +6,7 @@
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
 #include "foretrace/report.h"
+#include "foretrace/synonyms.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
@@ -39,12 +40,28 @@ struct List {
   Rows (*rows)();
 };
 
+/// What each is read as; several names of one are one row.
+Rows synonym_rows() {
+  Rows rows;
+  for (const Synonym& synonym : synonyms()) {
+    std::string step(synonym.transform);
+    if (!synonym.settings.empty()) step += ":" + std::string(synonym.settings);
+    std::string words;
+    for (const std::string_view word : synonym.words)
+      words += (words.empty() ? "" : ", ") + std::string(word);
+    if (!synonym.value.empty()) words += "; with =VALUE it sets " + std::string(synonym.value);
+    rows.emplace_back(std::move(step), std::move(words));
+  }
+  return rows;
+}
+
 constexpr List kLists[] = {
     {"commands", [] { return rows_of(commands()); }},
     {"devices", device_rows},
     {"exporters", [] { return rows_of(exporters()); }},
     {"importers", [] { return rows_of(importers()); }},
     {"reports", [] { return rows_of(reports()); }},
+    {"synonyms", synonym_rows},
     {"transforms", [] { return rows_of(transforms()); }},
 };
 

@@ -18,6 +18,7 @@ struct PredictCommand {
   std::string vary_text;
   Vary question;
   AllocatorOption allocator;
+  double samples_per_step = 0, tokens_per_step = 0;
   bool explain = false, strict = false, quiet = false;
   FormatOption format;
   ReadingOptions reading;
@@ -28,7 +29,9 @@ struct PredictCommand {
     command
         .add_option(
             "--with", steps,
-            "What to change: a transform with its settings, prefetch:buffers=2; may be repeated")
+            "What to change: a transform with its settings, prefetch:buffers=2, or several, "
+            "amp,loader:workers=4; may be repeated. Common names will do: bf16, num_workers=4 "
+            "(list synonyms)")
         ->type_name("STEP")
         ->allow_extra_args(false);
     command.add_option("--scenario", scenario_path, "Read what to change from this JSON file")
@@ -39,6 +42,16 @@ struct PredictCommand {
                     "JSON file")
         ->type_name("NAME|FILE");
     allocator.add_to(command);
+    command
+        .add_option("--samples-per-step", samples_per_step,
+                    "Samples in a recorded step: the answer then says samples a second")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(1e-3, 1e15));
+    command
+        .add_option("--tokens-per-step", tokens_per_step,
+                    "Tokens in a recorded step: the answer then says tokens a second")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(1e-3, 1e15));
     command
         .add_option("--vary", vary_text,
                     "Predict for several values of a setting: loader.workers=0..16, "
@@ -75,11 +88,10 @@ struct PredictCommand {
   Scenario scenario() const {
     Scenario scenario;
     if (!scenario_path.empty()) scenario = read_scenario(scenario_path);
-    for (const std::string& step : steps) {
-      scenario.transforms.push_back(
-          within("--with " + step, [&] { return read_transform_text(step); }));
-      scenario.uses.push_back(step);
-    }
+    for (const std::string& step : steps)
+      within("--with " + step, [&] { add_steps(step, scenario); });
+    if (samples_per_step > 0) scenario.samples_per_step = samples_per_step;
+    if (tokens_per_step > 0) scenario.tokens_per_step = tokens_per_step;
     if (!trace.empty()) scenario.trace = trace;
     if (!machine.empty()) scenario.machine = machine;
     allocator.set(scenario.allocator);

@@ -37,6 +37,26 @@ json breakdown() {
                 "Where the time of an average steady step goes; the parts add up to the step time");
 }
 
+json optional_number(const char* description) {
+  return {{"type", json::array({"number", "null"})}, {"description", description}};
+}
+
+json rates() {
+  return object(
+      {{"samples_per_second", optional_number("With --samples-per-step")},
+       {"tokens_per_second", optional_number("With --tokens-per-step")},
+       {"flops_per_step",
+        optional_number("Matrix products and convolutions whose shapes were recorded")},
+       {"known_share", number("Of the time of kernels bound by arithmetic, that flops_per_step "
+                              "accounts for")},
+       {"peak_flops_per_second", optional_number("Of the device, in half precision, dense")},
+       {"mfu",
+        optional_number("flops_per_step in a step time, as a share of the peak; at least that "
+                        "where known_share is below 1, and null where it is below 0.5")},
+       {"exposed_communication", number("Share of a step in which only communication runs")}},
+      "What a rank gets done; null where that is not known");
+}
+
 json optional(const char* description) {
   return {{"type", json::array({"integer", "null"})}, {"description", description}};
 }
@@ -73,13 +93,12 @@ json open() {
 }
 
 json trust() {
-  const json optional_number = {{"type", json::array({"number", "null"})}};
   const json grade = {{"enum", json::array({"good", "fair", "poor"})}};
   json reason = object({{"name", text("replay_error, other_ranks, steps ...")},
                         {"grade", grade},
                         {"text", text("In words")},
-                        {"value", optional_number},
-                        {"limit", optional_number}},
+                        {"value", optional_number("What was found")},
+                        {"limit", optional_number("What it is held against")}},
                        "One fact, and the limit it is held against");
   return object({{"grade", grade}, {"reasons", list(std::move(reason), "Good ones included")}},
                 "How far the answer can be relied on; the grade is that of the worst reason");
@@ -101,6 +120,7 @@ json baseline() {
                                 {"assumed", {{"type", "integer"}}}},
                                "How many, by what they rest on")},
        {"breakdown_ns", breakdown()},
+       {"rates", rates()},
        {"memory", memory()}},
       "The replay of the unmodified job");
 }
@@ -130,6 +150,7 @@ json predicted() {
        {"interval_source", text("Where the interval comes from")},
        {"interval", interval()},
        {"breakdown_ns", breakdown()},
+       {"rates", rates()},
        {"memory", memory()},
        {"memory_limit_bytes", optional("That was asked about, or of the machine that was")},
        {"assumptions", list({{"type", "string"}}, "What must hold for the prediction to be true")}},

@@ -4,6 +4,7 @@
 #include "cli/progress.h"
 #include "cli/shipped_pairs.h"
 #include "foretrace/error.h"
+#include "foretrace/examine.h"
 #include "foretrace/pairs.h"
 #include "foretrace/scenario.h"
 #include "foretrace/shown.h"
@@ -11,12 +12,7 @@
 namespace foretrace {
 namespace {
 
-struct Row {
-  std::string trace;
-  Validation validation;
-  LeftOutSteps left_out;
-  bool against = false;
-};
+using Row = ValidatedRank;
 
 std::string percent(double fraction, int decimals = 2) { return to_share(fraction, decimals); }
 
@@ -30,18 +26,11 @@ std::string share(Nanoseconds part, Nanoseconds whole) {
 }
 
 std::string metamorphic(const Row& row) {
-  if (row.against) return "-";
+  if (!row.against.empty()) return "-";
   std::string broken;
-  const auto check = [&](bool holds, const char* name) {
-    if (!holds) broken += (broken.empty() ? "" : ",") + std::string(name);
-  };
-  check(row.validation.scale_holds, "scale");
-  check(row.validation.neutral_holds, "neutral");
-  check(row.validation.shrink_holds, "shrink");
-  check(row.validation.export_holds, "export");
-  check(row.validation.without_device.holds(), "without device");
-  check(row.validation.without_host.holds(), "without host");
-  return broken.empty() ? "holds" : "BROKEN: " + broken;
+  for (const std::string_view name : row.broken())
+    broken += (broken.empty() ? "BROKEN: " : ",") + std::string(name);
+  return broken.empty() ? "holds" : broken;
 }
 
 /// Of steps whose time was not known, how many the interval holds.
@@ -193,30 +182,6 @@ struct ValidateCommand {
     if (!written_ledger.empty()) write_ledger(written_ledger, outcomes_of(report));
   }
 
-  std::vector<Row> rows_of(const std::string& path) const {
-    const Progress progress("validating " + path, options.quiet);
-    std::vector<Row> rows;
-    std::optional<Inference> other;
-    const ImportOptions reading = options.reading.options();
-    if (!against.empty()) {
-      const Trace trace = import_trace(against, reading);
-      other = within(against, [&] { return infer(trace); });
-    }
-    const std::vector<Trace> ranks = import_all(path, reading);
-    for (const Trace& trace : ranks) {
-      const std::string name =
-          ranks.size() == 1 ? path : path + ", rank " + std::to_string(trace.rank);
-      within(name, [&] {
-        const Inference inference = infer(trace);
-        rows.push_back(
-            {name,
-             other ? validate_against(inference, *other) : validate(inference, !is_snapshot(trace)),
-             other ? LeftOutSteps{} : left_out_steps(inference), other.has_value()});
-      });
-    }
-    return rows;
-  }
-
   void run(Session& session) const {
     options.format.check();
     if (traces.empty()) return run_pairs(session);
@@ -227,26 +192,18 @@ struct ValidateCommand {
     }
     std::vector<Row> rows;
     for (const std::string& path : traces) {
-      for (Row& row : rows_of(path)) rows.push_back(std::move(row));
+      const Progress progress("validating " + path, options.quiet);
+      for (Row& row : validate_trace(path, against, options.reading.options()))
+        rows.push_back(std::move(row));
     }
     options.output.write(session, [&](std::ostream& out) {
       if (options.format.chosen != "json") return write_rows(rows, options.format.chosen, out);
       nlohmann::json all = nlohmann::json::array();
-      for (const Row& row : rows) {
-        nlohmann::json object = to_json(row.validation);
-        object["trace"] = row.trace;
-        object["left_out"] = {{"steps", row.left_out.steps}, {"inside", row.left_out.inside}};
-        if (row.against) {
-          object["against"] = against;
-          for (const char* asked : {"without_device", "without_host", "metamorphic"})
-            object.erase(asked);
-        }
-        all.push_back(std::move(object));
-      }
+      for (const Row& row : rows) all.push_back(to_json(row));
       print_json(all, out);
     });
     for (const Row& row : rows) {
-      if (metamorphic(row).starts_with("BROKEN")) session.exit_code = kCheckFailed;
+      if (!row.broken().empty()) session.exit_code = kCheckFailed;
     }
   }
 };

@@ -74,12 +74,7 @@ class Launches {
 class KinetoExport {
  public:
   KinetoExport(const Trace& trace, std::int64_t shift_ns, KinetoFile& file)
-      : trace_(trace),
-        shift_ns_(shift_ns),
-        file_(file),
-        launches_(trace),
-        strings_(trace.names.size()),
-        values_(trace.names.size()) {}
+      : trace_(trace), shift_ns_(shift_ns), file_(file), launches_(trace), names_(trace.names) {}
 
   void write() {
     write_kineto_tracks(trace_, file_);
@@ -100,11 +95,11 @@ class KinetoExport {
     arguments_.add_unless(0U, "External id", record.external);
     if (is_call) arguments_.add_unless(0U, "correlation", record.correlation);
     if (record.details != kNone) {
-      const auto json = [&](NameId id) -> const std::string& { return value(id); };
+      const auto json = [&](NameId id) -> const std::string& { return names_.value(id); };
       add_op_details(trace_.op_details[record.details], json, arguments_);
     }
     const Track track = track_of(record.thread);
-    complete(category_of(record.kind), string(record.name), track, record);
+    complete(category_of(record.kind), names_.string(record.name), track, record);
     if (is_call && launches_.launched(record.correlation))
       file_.arrow(false, record.correlation, track, time(record.start_ns));
   }
@@ -129,7 +124,7 @@ class KinetoExport {
       add_ends(record, stream);
       complete(category_of(record.kind), json_string(copy_name(trace_, record)), track, record);
     } else {
-      complete(category_of(record.kind), string(record.name), track, record);
+      complete(category_of(record.kind), names_.string(record.name), track, record);
     }
     if (record.kind != DeviceKind::annotation && launches_.called(record.correlation))
       file_.arrow(true, record.correlation, track, time(record.start_ns));
@@ -150,14 +145,15 @@ class KinetoExport {
   }
 
   void add_collective(const CollectiveDetails& details) {
-    arguments_.add("Collective name", string(details.collective));
+    arguments_.add("Collective name", names_.string(details.collective));
     arguments_.add_number("In msg nelems", details.in_elements);
     arguments_.add_number("Out msg nelems", details.out_elements);
     arguments_.add_number("Group size", details.group_size);
     add_text("dtype", details.dtype);
     add_text("Process Group Name", details.group);
     if (details.ranks != NameId{})
-      arguments_.add("Process Group Ranks", string(details.ranks));  // A string, as recorded.
+      arguments_.add("Process Group Ranks",
+                     names_.string(details.ranks));  // A string, as recorded.
     arguments_.add_unless(std::int64_t{-1}, "Seq", details.sequence);
   }
 
@@ -208,19 +204,7 @@ class KinetoExport {
   }
 
   void add_text(std::string_view key, NameId id) {
-    if (id != NameId{}) arguments_.add(key, value(id));
-  }
-
-  const std::string& value(NameId id) {
-    std::string& json = values_[static_cast<std::size_t>(id)];
-    if (json.empty()) json = kineto_value(trace_.names[id]);
-    return json;
-  }
-
-  const std::string& string(NameId id) {
-    std::string& json = strings_[static_cast<std::size_t>(id)];
-    if (json.empty()) json = json_string(trace_.names[id]);
-    return json;
+    if (id != NameId{}) arguments_.add(key, names_.value(id));
   }
 
   Nanoseconds time(std::int64_t ns) const { return Nanoseconds(ns + shift_ns_); }
@@ -233,8 +217,7 @@ class KinetoExport {
   std::int64_t shift_ns_;
   KinetoFile& file_;
   Launches launches_;
-  std::vector<std::string> strings_;  ///< Texts as JSON strings, by NameId, where asked for.
-  std::vector<std::string> values_;   ///< The same as values of arguments.
+  KinetoNames names_;
   KinetoArguments arguments_;
 };
 

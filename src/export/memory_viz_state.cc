@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "export/memory_viz.h"
@@ -174,6 +176,41 @@ void place(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device, V
   if (segment != nullptr) fill(segment_end());
 }
 
+/// What was in use on a device before the first of its events, without the blocks that events free.
+class InUseBefore {
+ public:
+  void add(const MemoryRecord& record) {
+    if (record.action != MemoryAction::block) return;
+    const auto size = static_cast<std::uint64_t>(std::abs(record.bytes));
+    end_ = std::max(end_, record.address + size);
+    if (level_ < 0 && record.total_allocated >= 0)
+      level_ = record.total_allocated - record.bytes - change_;
+    change_ += record.bytes;
+    if (record.bytes > 0) {
+      made_.insert(record.address);
+    } else if (made_.erase(record.address) == 0) {
+      known_ -= record.bytes;
+    }
+  }
+
+  /// As one block behind all others.
+  void place(std::int32_t device, VizState& state) const {
+    if (level_ <= known_) return;
+    VizSegment& segment = state.segments.emplace_back();
+    segment.address = (end_ + kGranule - 1) / kGranule * kGranule;
+    segment.bytes = level_ - known_;
+    segment.device = device;
+    state.stacks.push_back({"recording:0 in use before the recording"});
+    segment.blocks.push_back({segment.address, segment.bytes, segment.bytes, BlockState::allocated,
+                              static_cast<std::uint32_t>(state.stacks.size() - 1)});
+  }
+
+ private:
+  std::uint64_t end_ = 0;
+  std::int64_t level_ = -1, change_ = 0, known_ = 0;
+  std::set<std::uint64_t> made_;
+};
+
 }  // namespace
 
 VizState state_of_snapshot(const Trace& trace) {
@@ -226,10 +263,12 @@ VizState state_of_events(const Trace& trace) {
   Stacks stacks(trace, state);
   EnclosingOps ops(trace, state);
   std::map<std::int16_t, std::map<std::uint64_t, VizEvent>> live;
+  std::map<std::int16_t, InUseBefore> before;
   for (const MemoryRecord* record : events) {
     VizEvent event = event_of(trace, *record);
     event.stack =
         record->stack != NameId{} ? stacks(record->stack) : ops.at(record->thread, record->time_ns);
+    before[record->device].add(*record);
     std::vector<VizEvent>& history = history_of(record->device, state);
     if (record->action == MemoryAction::block && event.frees) {
       // Profilers tell once that a block came back; a snapshot tells when that was asked for too.
@@ -243,6 +282,7 @@ VizState state_of_events(const Trace& trace) {
     history.push_back(event);
   }
   for (const auto& [device, blocks] : live) place(blocks, device, state);
+  for (const auto& [device, rest] : before) rest.place(device, state);
   return state;
 }
 

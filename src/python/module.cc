@@ -7,7 +7,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,11 +16,15 @@
 #include "foretrace/check.h"
 #include "foretrace/diff.h"
 #include "foretrace/error.h"
+#include "foretrace/examine.h"
 #include "foretrace/import.h"
+#include "foretrace/new_file.h"
 #include "foretrace/scenario.h"
 #include "foretrace/sweep.h"
+#include "foretrace/synonyms.h"
 #include "foretrace/verify.h"
 #include "foretrace/version.h"
+#include "python/interruptible.h"
 
 namespace foretrace {
 namespace {
@@ -32,17 +36,18 @@ using Json = nlohmann::json;
 struct Asked {
   std::string trace, scenario_file, scenario_json, machine, memory_json;
   std::vector<std::string> steps;
+  double samples_per_step = 0, tokens_per_step = 0;
 };
 
 /// How it is answered.
 struct How {
   bool cache = true, strict = false;
   std::int64_t max_unpacked = 0;
-  std::string html, perfetto, ledger, execution_trace, steps, window;
+  std::string cache_folder, html, perfetto, ledger, execution_trace, steps, window;
 
   ImportOptions reading() const {
     ImportOptions options{.max_unpacked = max_unpacked, .execution_trace = execution_trace};
-    if (cache) options.cache_folder = default_cache_folder();
+    if (cache) options.cache_folder = cache_folder.empty() ? default_cache_folder() : cache_folder;
     if (!steps.empty()) options.part.steps = within("steps", [&] { return parse_steps(steps); });
     if (!window.empty())
       options.part.window = within("window", [&] { return parse_window(window); });
@@ -65,10 +70,9 @@ Scenario scenario_of(const Asked& asked) {
   Scenario scenario;
   if (!asked.scenario_file.empty()) scenario = read_scenario(asked.scenario_file);
   if (!asked.scenario_json.empty()) scenario = parse_scenario(Json::parse(asked.scenario_json));
-  for (const std::string& step : asked.steps) {
-    scenario.transforms.push_back(within(step, [&] { return read_transform_text(step); }));
-    scenario.uses.push_back(step);
-  }
+  for (const std::string& step : asked.steps) within(step, [&] { add_steps(step, scenario); });
+  if (asked.samples_per_step > 0) scenario.samples_per_step = asked.samples_per_step;
+  if (asked.tokens_per_step > 0) scenario.tokens_per_step = asked.tokens_per_step;
   if (!asked.trace.empty()) scenario.trace = asked.trace;
   if (!asked.machine.empty()) scenario.machine = asked.machine;
   if (!asked.memory_json.empty())
@@ -118,6 +122,7 @@ std::string transforms_text() {
     all.push_back({{"name", entry.name},
                    {"summary", entry.summary},
                    {"assumes", entry.assumes},
+                   {"synonyms", synonyms_of(entry.name)},
                    {"defaults", write_json(*transform)},
                    {"settings", json_schema(*transform).at("properties")}});
   }
@@ -129,6 +134,28 @@ std::string info_text(const std::string& path, const How& how) {
   for (const Trace& trace : import_all(path, how.reading())) {
     const std::optional<StepTimes> steps = recorded_steps(trace);
     all.push_back(describe_trace(trace, steps ? &*steps : nullptr));
+  }
+  return text_of(all);
+}
+
+std::string memory_text(const Asked& asked, const How& how, const MemoryQuestion& question) {
+  AllocatorSettings allocator;
+  if (!asked.memory_json.empty())
+    within("memory", [&] { read_json(Json::parse(asked.memory_json), allocator); });
+  const ExaminedMemory examined = examine_memory(asked.trace, question, allocator, how.reading());
+  if (!how.html.empty()) {
+    write_new_file(how.html, [&](std::ostream& out) {
+      write_memory_html(examined.report, examined.graph, out);
+    });
+  }
+  return text_of(to_json(examined.report));
+}
+
+std::string validate_text(const std::string& path, const std::string& against, const How& how) {
+  Json all = Json::array();
+  for (const ValidatedRank& rank : validate_trace(path, against, how.reading())) {
+    all.push_back(to_json(rank));
+    all.back()["broken"] = rank.broken();
   }
   return text_of(all);
 }
@@ -149,41 +176,21 @@ Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
     return Sweep(asked.scenario_file, options);
   }
   const Json scenario = Json::parse(asked.scenario_json.empty() ? "{}" : asked.scenario_json);
-  const std::string trace = asked.trace.empty() ? scenario.value("trace", "") : asked.trace;
+  const std::string trace = asked.trace.empty() ? parse_scenario(scenario).trace : asked.trace;
   return Sweep(scenario, ranks_of(trace, how), options);
 }
 
-/// The rows of a file of answers, without its first line. They are worked out by another thread, as
-/// Python sees Ctrl-C in its main thread only.
-std::vector<std::string> sweep_rows(const Asked& asked, const How& how,
-                                    const SweepOptions& options) {
+/// The rows of a file of answers, without its first line.
+std::vector<std::string> sweep_rows(const Asked& asked, const How& how, const SweepOptions& options,
+                                    const std::atomic<bool>& stop) {
   std::vector<std::string> rows;
-  std::atomic<bool> stop = false;
-  std::future<void> done = std::async(std::launch::async, [&] {
-    const Sweep sweep = sweep_of(asked, how, options);
-    const SweepHeader& header = sweep.header();
-    const auto take = [&](const SweepPoint& point) {
-      rows.push_back(sweep_point_line(header, point, SweepForm::jsonl));
-    };
-    sweep.run(0, header.points, {.take = take, .flush = [] {}}, stop);
-  });
-  const auto wait = [&] {
-    const py::gil_scoped_release release;
-    return done.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+  const Sweep sweep = sweep_of(asked, how, options);
+  const SweepHeader& header = sweep.header();
+  const auto take = [&](const SweepPoint& point) {
+    rows.push_back(sweep_point_line(header, point, SweepForm::jsonl));
   };
-  while (!wait()) {
-    if (!stop && PyErr_CheckSignals() != 0) stop = true;
-  }
-  if (stop) throw py::error_already_set();
-  done.get();
+  sweep.run(0, header.points, {.take = take, .flush = [] {}}, stop);
   return rows;
-}
-
-/// Without Python's lock, so that other threads go on.
-template <class Work>
-std::string unlocked(const Work& work) {
-  const py::gil_scoped_release release;
-  return work();
 }
 
 }  // namespace
@@ -202,10 +209,13 @@ PYBIND11_MODULE(_foretrace, module) {
       .def_readwrite("scenario_json", &Asked::scenario_json)
       .def_readwrite("machine", &Asked::machine)
       .def_readwrite("memory_json", &Asked::memory_json)
-      .def_readwrite("steps", &Asked::steps);
+      .def_readwrite("steps", &Asked::steps)
+      .def_readwrite("samples_per_step", &Asked::samples_per_step)
+      .def_readwrite("tokens_per_step", &Asked::tokens_per_step);
   py::class_<How>(module, "How")
       .def(py::init<>())
       .def_readwrite("cache", &How::cache)
+      .def_readwrite("cache_folder", &How::cache_folder)
       .def_readwrite("max_unpacked", &How::max_unpacked)
       .def_readwrite("strict", &How::strict)
       .def_readwrite("html", &How::html)
@@ -215,54 +225,84 @@ PYBIND11_MODULE(_foretrace, module) {
       .def_readwrite("steps", &How::steps)
       .def_readwrite("window", &How::window);
 
-  module.def("predict", [](const Asked& asked, const How& how) {
-    return unlocked([&] { return predict_text(asked, how); });
+  // What a question needs is copied: its calculation may outlive the call.
+  module.def("predict", [](Asked asked, How how) {
+    return interruptible([asked, how] { return predict_text(asked, how); });
   });
-  module.def("vary", [](const Asked& asked, const How& how, const std::string& setting,
-                        const std::string& values, const std::string& until) {
-    return unlocked([&] {
-      return vary_text(asked, how, {.setting = setting, .values = values, .until = until});
-    });
+  module.def("vary",
+             [](Asked asked, How how, std::string setting, std::string values, std::string until) {
+               return interruptible([asked, how, question = Vary{setting, values, until}] {
+                 return vary_text(asked, how, question);
+               });
+             });
+  module.def("sweep", [](Asked asked, How how, bool intervals, bool memory, unsigned jobs) {
+    const auto stop = std::make_shared<std::atomic<bool>>(false);
+    const SweepOptions options{.intervals = intervals, .memory = memory, .jobs = jobs};
+    return interruptible(
+        [asked, how, options, stop] { return sweep_rows(asked, how, options, *stop); },
+        [stop] { *stop = true; });
+  });
+  module.def("advise",
+             [](std::string trace, How how, std::string until, std::string vary, std::size_t top) {
+               AdviceQuestion question;
+               question.until = until;
+               question.vary = vary;
+               question.top = top;
+               return interruptible([trace, how, question] {
+                 return text_of(to_json(advise(trace, question, how.options())));
+               });
+             });
+  module.def("diff", [](std::string before, std::string after, How how) {
+    return interruptible(
+        [before, after, how] { return text_of(to_json(diff(before, after, how.reading()))); });
   });
   module.def(
-      "sweep", [](const Asked& asked, const How& how, bool intervals, bool memory, unsigned jobs) {
-        return sweep_rows(asked, how, {.intervals = intervals, .memory = memory, .jobs = jobs});
+      "verify", [](std::string prediction, std::string measured, How how, std::string trace) {
+        return interruptible([prediction, measured, how, trace] {
+          return text_of(to_json(
+              verify(prediction, measured,
+                     {.trace = trace, .ledger_path = how.ledger, .reading = how.reading()})));
+        });
       });
-  module.def("advise", [](const std::string& trace, const How& how, const std::string& until,
-                          const std::string& vary, std::size_t top) {
-    AdviceQuestion question;
-    question.until = until;
-    question.vary = vary;
-    question.top = top;
-    return unlocked([&] { return text_of(to_json(advise(trace, question, how.options()))); });
-  });
-  module.def("diff", [](const std::string& before, const std::string& after, const How& how) {
-    return unlocked([&] { return text_of(to_json(diff(before, after, how.reading()))); });
-  });
-  module.def("verify", [](const std::string& prediction, const std::string& measured,
-                          const How& how, const std::string& trace) {
-    return unlocked([&] {
-      return text_of(
-          to_json(verify(prediction, measured,
-                         {.trace = trace, .ledger_path = how.ledger, .reading = how.reading()})));
+  module.def("check", [](Asked asked, How how, std::string baseline,
+                         std::vector<std::string> limits, bool structure_only) {
+    return interruptible([asked, how, baseline, limits, structure_only] {
+      return check_text(asked, how, baseline, limits, structure_only);
     });
   });
-  module.def("check", [](const Asked& asked, const How& how, const std::string& baseline,
-                         const std::vector<std::string>& limits, bool structure_only) {
-    return unlocked([&] { return check_text(asked, how, baseline, limits, structure_only); });
-  });
-  module.def("bless", [](const Asked& asked, const How& how) {
-    return unlocked([&] {
+  module.def("bless", [](Asked asked, How how) {
+    return interruptible([asked, how] {
       const Scenario scenario = scenario_of(asked);
       CheckOptions options;
       options.reading = how.reading();
       return write_baseline(bless(scenario.trace, scenario, options));
     });
   });
-  module.def("transforms", [] { return transforms_text(); });
-  module.def("info", [](const std::string& path, const How& how) {
-    return unlocked([&] { return info_text(path, how); });
+  module.def("memory", [](Asked asked, How how, std::optional<std::int32_t> device,
+                          std::optional<std::int64_t> step, std::size_t top, std::string out,
+                          std::string in) {
+    MemoryQuestion question{.device = device, .step = step, .top = top};
+    within("host_bandwidth", [&] {
+      if (!out.empty()) question.out = parse_bandwidth(out), question.in = parse_bandwidth(in);
+    });
+    return interruptible([asked, how, question] { return memory_text(asked, how, question); });
   });
+  module.def(
+      "input", [](std::string trace, How how, std::string synthetic, std::string cached,
+                  double samples, std::int64_t workers, double cached_share, std::string policy) {
+        const InputQuestion question{synthetic, cached, samples, workers, cached_share, policy};
+        return interruptible([trace, how, question] {
+          return text_of(to_json(examine_input(trace, question, how.reading())));
+        });
+      });
+  module.def("validate", [](std::string path, std::string against, How how) {
+    return interruptible([path, against, how] { return validate_text(path, against, how); });
+  });
+  module.def("transforms", [] { return transforms_text(); });
+  module.def("info", [](std::string path, How how) {
+    return interruptible([path, how] { return info_text(path, how); });
+  });
+  module.def("finish_abandoned", finish_abandoned);
 }
 
 }  // namespace foretrace

@@ -36,6 +36,29 @@ void write_memory(const Prediction& prediction, std::ostream& out) {
   out << ',' << refused;
 }
 
+/// Empty where they are not known.
+void write_rates(const Prediction& prediction, std::ostream& out) {
+  const StepRates& before = prediction.baseline_rates;
+  const StepRates& after = prediction.predicted_rates;
+  const Nanoseconds now = prediction.baseline.step_time, then = prediction.predicted.step_time;
+  const auto write = [&](const std::optional<double>& value) {
+    out << ',';
+    if (value) out << to_text(*value);
+  };
+  const auto per_second = [](double count, Nanoseconds step) -> std::optional<double> {
+    if (count <= 0 || step <= 0ns) return std::nullopt;
+    return count * 1e9 / static_cast<double>(step.count());
+  };
+  write(flops_utilization(before, now));
+  write(flops_utilization(after, then));
+  write(per_second(before.samples, now));
+  write(per_second(after.samples, then));
+  write(per_second(before.tokens, now));
+  write(per_second(after.tokens, then));
+  write(exposed_communication(prediction.baseline_breakdown, now));
+  write(exposed_communication(prediction.predicted_breakdown, then));
+}
+
 }  // namespace
 
 void write_csv(const Prediction& prediction, std::ostream& out) {
@@ -48,7 +71,11 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
   }
   out << ",pinned_tasks,unexplained_ns,baseline_peak_allocated_bytes,predicted_peak_allocated_"
          "bytes,"
-         "baseline_peak_reserved_bytes,predicted_peak_reserved_bytes,out_of_memory,trust\n";
+         "baseline_peak_reserved_bytes,predicted_peak_reserved_bytes,out_of_memory,trust,baseline_"
+         "mfu,predicted_mfu,baseline_samples_per_"
+         "second,predicted_samples_per_second,baseline_tokens_per_second,predicted_tokens_per_"
+         "second,"
+         "baseline_exposed_communication,predicted_exposed_communication\n";
   out << csv_text(prediction.inputs.empty() ? "" : prediction.inputs.front().path) << ','
       << csv_text(uses) << ',' << prediction.measured.step_time.count() << ','
       << prediction.baseline.step_time.count() << ',' << to_text(prediction.replay_error) << ','
@@ -59,7 +86,9 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
   }
   out << ',' << prediction.unexplained.pinned_tasks << ',' << prediction.unexplained.lag.count();
   write_memory(prediction, out);
-  out << ',' << to_string(prediction.trust.grade()) << '\n';
+  out << ',' << to_string(prediction.trust.grade());
+  write_rates(prediction, out);
+  out << '\n';
 }
 
 }  // namespace foretrace

@@ -56,6 +56,19 @@ Json open_json(const OpenStepTime& open) {
   return {{"unexplained", open.unexplained.count()}, {"other_ranks", open.other_ranks.count()}};
 }
 
+Json rates_json(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step_time) {
+  const auto known = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
+  const double per_second = step_time > 0ns ? 1e9 / static_cast<double>(step_time.count()) : 0;
+  const std::optional<double> utilization = flops_utilization(rates, step_time);
+  return {{"samples_per_second", known(rates.samples * per_second)},
+          {"tokens_per_second", known(rates.tokens * per_second)},
+          {"flops_per_step", known(rates.flops)},
+          {"known_share", rates.known_share},
+          {"peak_flops_per_second", known(rates.peak_flops)},
+          {"mfu", utilization ? Json(*utilization) : Json(nullptr)},
+          {"exposed_communication", exposed_communication(breakdown, step_time)}};
+}
+
 Json baseline_json(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
     return prediction.dependencies[static_cast<int>(provenance)];
@@ -74,6 +87,8 @@ Json baseline_json(const Prediction& prediction) {
             {"inferred", count(Provenance::inferred)},
             {"assumed", count(Provenance::assumed)}}},
           {"breakdown_ns", to_json(prediction.baseline_breakdown)},
+          {"rates", rates_json(prediction.baseline_rates, prediction.baseline_breakdown,
+                               prediction.baseline.step_time)},
           {"memory", to_json(prediction.baseline_memory)}};
 }
 
@@ -101,6 +116,8 @@ Json predicted_json(const Prediction& prediction) {
       {"interval_source", prediction.interval_source},
       {"interval", interval_json(prediction)},
       {"breakdown_ns", to_json(prediction.predicted_breakdown)},
+      {"rates", rates_json(prediction.predicted_rates, prediction.predicted_breakdown,
+                           prediction.predicted.step_time)},
       {"memory", to_json(prediction.predicted_memory)},
       {"memory_limit_bytes",
        prediction.memory_limit == Bytes{} ? Json(nullptr) : Json(prediction.memory_limit.count)},

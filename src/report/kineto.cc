@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "foretrace/kineto_arguments.h"
 #include "foretrace/kineto_file.h"
@@ -55,7 +56,9 @@ class Export {
         recorded_(recorded),
         file_(file),
         layout_(graph),
-        names_(graph.names().size()) {}
+        names_(graph.names()) {
+    if (recorded) recorded_names_.emplace(recorded->names);
+  }
 
   void write() {
     const HostSlices slices = host_slices(graph_, timeline_, recorded_);
@@ -70,12 +73,6 @@ class Export {
   }
 
  private:
-  const std::string& name(NameId id) {
-    std::string& text = names_[static_cast<std::uint32_t>(id)];
-    if (text.empty()) text = json_string(graph_.names()[id]);
-    return text;
-  }
-
   void write_host(LaneId lane, const std::vector<HostSlice>& slices) {
     const Track track = layout_.track(lane);
     if (!slices.empty()) layout_.use(lane);
@@ -92,20 +89,21 @@ class Export {
         }
         if (slice.waits) write_waits(slice);
       } else {
-        file_.complete(
-            slice.category,
-            slice.task == kNoTask ? json_string(slice.name) : name(graph_.task(slice.task).name),
-            track, slice.start, slice.finish, arguments_of(slice));
+        file_.complete(slice.category,
+                       slice.task == kNoTask ? json_string(slice.name)
+                                             : names_.string(graph_.task(slice.task).name),
+                       track, slice.start, slice.finish, arguments_of(slice));
       }
     }
   }
 
-  std::string arguments_of(const HostSlice& slice) const {
+  /// Valid until the next call.
+  std::string_view arguments_of(const HostSlice& slice) {
+    arguments_.clear();
     if (slice.details == kNone) return {};
-    KinetoArguments arguments;
-    const auto json = [&](NameId text) { return kineto_value(recorded_->names[text]); };
-    add_op_details(recorded_->op_details[slice.details], json, arguments);
-    return std::string(arguments.text());
+    const auto json = [&](NameId id) -> const std::string& { return recorded_names_->value(id); };
+    add_op_details(recorded_->op_details[slice.details], json, arguments_);
+    return arguments_.text();
   }
 
   bool launches_something(TaskId launch) const {
@@ -164,7 +162,7 @@ class Export {
     if (task.kind == TaskKind::collective && plain.find("ccl") == std::string_view::npos) {
       return json_string("nccl " + std::string(plain));
     }
-    if (sign.empty() || plain.find(sign) != std::string_view::npos) return name(task.name);
+    if (sign.empty() || plain.find(sign) != std::string_view::npos) return names_.string(task.name);
     return json_string("Memcpy " + std::string(sign) + " (" + std::string(plain) + ")");
   }
 
@@ -181,41 +179,22 @@ class Export {
   }
 
   void write_memory() {
-    struct Change {
-      Nanoseconds time{};
-      std::int64_t bytes = 0;
-      std::size_t allocation = 0;
-      TaskId task = kNoTask;
-    };
-    std::vector<Change> changes;
-    const std::vector<Allocation>& allocations = graph_.allocations();
-    for (std::size_t i = 0; i < allocations.size(); ++i) {
-      const Allocation& allocation = allocations[i];
-      const auto add = [&](TaskId task, std::int64_t bytes) {
-        if (task != kNoTask) changes.push_back({timeline_.start[index(task)], bytes, i, task});
-      };
-      add(allocation.made_by, allocation.bytes.count);
-      add(allocation.freed_by, -allocation.bytes.count);
-    }
-    std::stable_sort(changes.begin(), changes.end(),
-                     [](const Change& a, const Change& b) { return a.time < b.time; });
-    std::map<std::int32_t, std::int64_t> total;
-    for (std::size_t i = 0; i < graph_.initial_memory().size(); ++i) {
-      total[static_cast<std::int32_t>(i)] = graph_.initial_memory()[i].count;
-    }
-    for (const Allocation& allocation : allocations) {
-      if (allocation.made_by == kNoTask) total[allocation.device] += allocation.bytes.count;
-    }
-    for (const Change& change : changes) {
-      const std::int32_t device = allocations[change.allocation].device;
-      total[device] += change.bytes;
-      const LaneId lane = graph_.lane_of(change.task);
-      file_.instant(
-          "cpu_instant_event", "\"[memory]\"", layout_.track(host_lane_for(lane)), change.time,
-          "\"Bytes\": " + std::to_string(change.bytes) +
-              ", \"Addr\": " + std::to_string(512 * (change.allocation + 1)) +
-              ", \"Total Allocated\": " + std::to_string(total[device]) + ", \"Device Type\": " +
-              (device < 0 ? "0" : "1") + ", \"Device Id\": " + std::to_string(device));
+    std::map<std::int32_t, std::int64_t> levels;
+    for (const MemoryEvent& event : memory_events(graph_, timeline_)) {
+      const Allocation& block = graph_.allocations()[event.allocation];
+      const auto [level, is_first] = levels.try_emplace(block.device);
+      if (is_first) level->second = initial_memory(graph_, block.device).count;
+      const std::int64_t change = event.frees ? -block.bytes.count : block.bytes.count;
+      level->second += change;
+      const LaneId lane = graph_.lane_of(event.frees ? block.freed_by : block.made_by);
+      arguments_.clear();
+      arguments_.add_number("Bytes", change);
+      arguments_.add_number("Addr", 512 * (std::int64_t{event.allocation} + 1));
+      arguments_.add_number("Total Allocated", level->second);
+      arguments_.add_number("Device Type", block.device < 0 ? 0 : 1);
+      arguments_.add_number("Device Id", block.device);
+      file_.instant("cpu_instant_event", "\"[memory]\"", layout_.track(host_lane_for(lane)),
+                    event.time, arguments_.text());
     }
   }
 
@@ -232,7 +211,9 @@ class Export {
   const Trace* recorded_;
   KinetoFile& file_;
   KinetoLayout layout_;
-  std::vector<std::string> names_;         ///< As JSON, by NameId, where asked for.
+  KinetoNames names_;                          ///< Of the graph.
+  std::optional<KinetoNames> recorded_names_;  ///< Of `recorded_`.
+  KinetoArguments arguments_;
   std::vector<std::int64_t> correlation_;  ///< Of launches, by task.
   std::int64_t last_correlation_ = 0;
 };

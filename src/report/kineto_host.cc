@@ -264,6 +264,25 @@ std::size_t thread_of_steps(const Graph& graph, const Timeline& timeline) {
   return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }
 
+/// Readers begin with the first event. Where the timeline begins earlier, as threads that nothing
+/// waits for were left out, an annotation stands for the time before.
+void show_begin(const Graph& graph, const Timeline& timeline, HostSlices& all) {
+  Nanoseconds first = Nanoseconds::max();
+  for (std::size_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.task(static_cast<TaskId>(i)).kind == TaskKind::marker) continue;
+    first = std::min(first, timeline.start[i]);
+  }
+  for (std::vector<HostSlice>& slices : all) {
+    if (slices.empty() || slices.front().start != first || first <= 0ns) continue;
+    HostSlice before;
+    before.finish = first;
+    before.category = "user_annotation";
+    before.name = "(before the first record)";
+    slices.insert(slices.begin(), std::move(before));
+    return;
+  }
+}
+
 }  // namespace
 
 HostSlices host_slices(const Graph& graph, const Timeline& timeline, const Trace* recorded) {
@@ -280,6 +299,7 @@ HostSlices host_slices(const Graph& graph, const Timeline& timeline, const Trace
   for (auto lane = lanes.begin(); lane != lanes.end(); ++lane) {
     all[lane->first] = lane->second.take(marks && lane->first == main);
   }
+  show_begin(graph, timeline, all);
   return all;
 }
 

@@ -37,6 +37,8 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   if (prediction.has_times) write_table(out, time_table(prediction));
   if (const Table memory = memory_table(prediction); !memory.rows.empty()) write_table(out, memory);
 
+  if (const Table rates = rate_table(prediction); !rates.rows.empty()) write_table(out, rates);
+
   write_marked_list(out, "Changed", changes(prediction));
   write_marked_list(out, "Figures", figures(prediction));
   std::vector<std::string> rests;

@@ -129,9 +129,12 @@ std::string html_table(const std::string& caption, const Table& table) {
         std::find(table.left.begin(), table.left.end(), column) != table.left.end();
     return is_left ? " class=\"left\">" : ">";
   };
-  std::string html = "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"" +
-                     html_text(caption) + "\"><table aria-label=\"" + html_text(caption) +
-                     "\"><thead><tr>";
+  // Long texts beside numbers: narrow screens put them below each other.
+  const bool has_texts = std::any_of(table.left.begin(), table.left.end(),
+                                     [](std::size_t column) { return column > 0; });
+  std::string html = "<div class=\"table" + std::string(has_texts ? " texts" : "") +
+                     "\" role=\"region\" tabindex=\"0\" aria-label=\"" + html_text(caption) +
+                     "\"><table aria-label=\"" + html_text(caption) + "\"><thead><tr>";
   for (std::size_t i = 0; i < table.heading.size(); ++i)
     html += "<th scope=\"col\"" + (align(i) + html_text(table.heading[i])) + "</th>";
   html += "</tr></thead><tbody>\n";

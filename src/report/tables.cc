@@ -1,6 +1,7 @@
 #include "report/tables.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/wording.h"
 
@@ -14,6 +15,21 @@ std::string percent_of(Nanoseconds part, Nanoseconds whole) {
   return to_fixed(100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count()),
                   1) +
          " %";
+}
+
+std::string rate_text(double count, Nanoseconds step) {
+  const double rate = step > 0ns ? count * 1e9 / static_cast<double>(step.count()) : 0;
+  return rate < 1000 ? to_fixed(rate, 1) : grouped(std::llround(rate));
+}
+
+std::string share_text(double share) { return to_fixed(100 * share, 1) + " %"; }
+
+/// "41.2 %"; "at least" where the arithmetic of part of the kernels is not known.
+std::string utilization_text(const StepRates& rates, Nanoseconds step) {
+  constexpr double kNearlyAll = 0.95;
+  const std::optional<double> share = flops_utilization(rates, step);
+  if (!share) return "-";
+  return (rates.known_share < kNearlyAll ? "at least " : "") + share_text(*share);
 }
 
 const MemoryPeak* peak_of(const std::vector<MemoryPeak>& peaks, std::int32_t device) {
@@ -59,6 +75,32 @@ Table time_table(const Prediction& prediction) {
     if (share.baseline == 0ns && share.predicted == 0ns) continue;
     add("  " + std::string(share.name), share.baseline, share.predicted);
   }
+  return table;
+}
+
+Table rate_table(const Prediction& prediction) {
+  Table table;
+  if (!prediction.has_times) return table;
+  const bool what_if = is_what_if(prediction);
+  const StepRates& before = prediction.baseline_rates;
+  const StepRates& after = prediction.predicted_rates;
+  const Nanoseconds now = prediction.baseline.step_time, then = prediction.predicted.step_time;
+  table.heading = {"rates", "now"};
+  if (what_if) table.heading.emplace_back("predicted");
+  const auto add = [&](std::string name, std::string from, std::string to) {
+    table.rows.push_back({"  " + std::move(name), std::move(from)});
+    if (what_if) table.rows.back().push_back(std::move(to));
+  };
+  if (before.samples > 0)
+    add("samples a second", rate_text(before.samples, now), rate_text(after.samples, then));
+  if (before.tokens > 0)
+    add("tokens a second", rate_text(before.tokens, now), rate_text(after.tokens, then));
+  if (flops_utilization(before, now))
+    add("MFU", utilization_text(before, now), utilization_text(after, then));
+  const double exposed = exposed_communication(prediction.baseline_breakdown, now);
+  const double exposed_then = exposed_communication(prediction.predicted_breakdown, then);
+  if (exposed > 0 || exposed_then > 0)
+    add("exposed communication", share_text(exposed), share_text(exposed_then));
   return table;
 }
 

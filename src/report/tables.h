@@ -12,6 +12,9 @@ namespace foretrace {
 Table time_table(const Prediction& prediction);
 /// Empty rows where the trace has no memory events.
 Table memory_table(const Prediction& prediction);
+/// Samples and tokens a second, utilization of the device's arithmetic, exposed communication:
+/// those that are known.
+Table rate_table(const Prediction& prediction);
 /// What tasks on the critical path waited for, longest first.
 Table wait_table(const Prediction& prediction);
 /// What the critical path works on, longest first.

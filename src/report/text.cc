@@ -25,6 +25,11 @@ void write_text(const Prediction& prediction, std::ostream& out) {
     write_aligned(memory, out);
   }
 
+  if (const Table rates = rate_table(prediction); !rates.rows.empty()) {
+    out << '\n';
+    write_aligned(rates, out);
+  }
+
   write_list(out, "Changed", changes(prediction));
   write_list(out, "Figures", figures(prediction));
 

@@ -188,6 +188,28 @@ VerdictLines verdict(const Prediction& prediction) {
   return verdict;
 }
 
+namespace {
+
+/// What the utilization is a share of; empty where it is not known.
+std::string utilization_sentence(const Prediction& prediction) {
+  const StepRates& rates = prediction.baseline_rates;
+  if (!flops_utilization(rates, prediction.baseline.step_time)) return {};
+  const auto peak = [](const StepRates& of) {
+    return to_text(Throughput{of.peak_flops}) + " of " + of.peak_of;
+  };
+  std::string text = to_fixed(rates.flops * 1e-12, 2) +
+                     " TFLOP a step in matrix products and convolutions whose shapes were "
+                     "recorded (" +
+                     to_fixed(100 * rates.known_share, 0) +
+                     " % of the time of such kernels), held against the peak in half precision, " +
+                     peak(rates);
+  if (prediction.predicted_rates.peak_of != rates.peak_of)
+    text += ", predicted " + peak(prediction.predicted_rates);
+  return text;
+}
+
+}  // namespace
+
 std::vector<Ground> grounds(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
     return grouped(
@@ -221,6 +243,8 @@ std::vector<Ground> grounds(const Prediction& prediction) {
   all.push_back(
       {"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
                            count(Provenance::inferred) + ", " + count(Provenance::assumed)});
+  if (const std::string sentence = utilization_sentence(prediction); !sentence.empty())
+    all.push_back({"MFU", sentence});
   if (const std::string doubts = trust_sentence(prediction.trust); !doubts.empty()) {
     all.push_back({"trust", std::string(to_string(prediction.trust.grade())) + ": " + doubts});
   }

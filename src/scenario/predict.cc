@@ -25,6 +25,7 @@
 #include "scenario/lane_work.h"
 #include "scenario/memory_peaks.h"
 #include "scenario/prediction_html.h"
+#include "scenario/rates.h"
 #include "scenario/trust.h"
 
 namespace foretrace {
@@ -193,6 +194,8 @@ Answer answer(const Inference& inference, const Scenario& scenario, const Predic
   Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
   Prediction prediction = described_baseline(inference, replayed);
   prediction.has_times = has_times;
+  prediction.baseline_rates = rates_of(inference.graph, replayed, scenario);
+  prediction.predicted_rates = changed_rates(prediction.baseline_rates, scenario);
   note_question(scenario, prediction);
   if (edited) return what_if(inference, std::move(prediction), scenario, options);
   return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
@@ -370,6 +373,7 @@ void take_recorded(const Prediction& from, Prediction& to) {
   to.tasks = from.tasks;
   std::copy(std::begin(from.dependencies), std::end(from.dependencies), to.dependencies);
   to.baseline_breakdown = from.baseline_breakdown;
+  to.baseline_rates = from.baseline_rates;
   to.speedup = ratio(to.baseline.step_time, to.predicted.step_time);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "foretrace/error.h"
+#include "foretrace/synonyms.h"
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
 #include "scenario/scenario_file.h"
@@ -18,10 +19,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kKeys[] = {"$comment", "$schema",    "assert", "extends",
-                                      "machine",  "matrix",     "memory", "reports",
-                                      "sweep",    "transforms", "trace",  "version"};
+constexpr std::string_view kKeys[] = {"$comment",         "$schema", "assert",          "extends",
+                                      "machine",          "matrix",  "memory",          "reports",
+                                      "samples_per_step", "sweep",   "tokens_per_step", "trace",
+                                      "transforms",       "version"};
 constexpr std::size_t kMostBases = 16;
+constexpr double kMostSamples = 1e15;
 
 std::string joined_keys() {
   std::string text;
@@ -51,6 +54,16 @@ std::string read_text(const Json& json, const char* key) {
   if (found == json.end()) return {};
   if (!found->is_string()) throw Error(std::string(key) + ": must be a text");
   return found->get<std::string>();
+}
+
+/// 0 where the key is missing.
+double read_count(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) return 0;
+  const bool fits =
+      found->is_number() && found->get<double>() > 0 && found->get<double>() <= kMostSamples;
+  if (!fits) throw Error(std::string(key) + ": must be a number above 0, got " + found->dump());
+  return found->get<double>();
 }
 
 /// Calls `read` for each element, with its place around errors. Nothing where the key is missing.
@@ -142,6 +155,8 @@ Scenario parse_scenario(const Json& json) {
   Scenario scenario;
   scenario.trace = read_text(json, "trace");
   scenario.machine = read_text(json, "machine");
+  scenario.samples_per_step = read_count(json, "samples_per_step");
+  scenario.tokens_per_step = read_count(json, "tokens_per_step");
   if (const auto memory = json.find("memory"); memory != json.end())
     within("memory", [&] { read_json(without_comment(*memory), scenario.allocator); });
   each_of(json, "transforms", [&](const Json& step) {
@@ -179,6 +194,13 @@ Scenario read_scenario(const std::string& path) {
   });
 }
 
+void add_steps(std::string_view text, Scenario& scenario) {
+  for (std::string& step : read_steps(text)) {
+    scenario.transforms.push_back(read_transform_text(step));
+    scenario.uses.push_back(std::move(step));
+  }
+}
+
 Json write_scenario(const Scenario& scenario) {
   Json json = {{"version", 1}, {"transforms", Json::array()}};
   if (!scenario.trace.empty()) json["trace"] = scenario.trace;
@@ -192,6 +214,8 @@ Json write_scenario(const Scenario& scenario) {
     json["transforms"].push_back(std::move(step));
   }
   if (!scenario.reports.empty()) json["reports"] = scenario.reports;
+  if (scenario.samples_per_step > 0) json["samples_per_step"] = scenario.samples_per_step;
+  if (scenario.tokens_per_step > 0) json["tokens_per_step"] = scenario.tokens_per_step;
   for (const std::string& text : scenario.asserts) json["assert"].push_back(write_assert(text));
   return json;
 }

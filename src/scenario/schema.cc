@@ -13,6 +13,10 @@ Json text(std::string_view description) {
   return {{"type", "string"}, {"description", description}};
 }
 
+Json count(std::string_view description) {
+  return {{"type", "number"}, {"exclusiveMinimum", 0}, {"description", description}};
+}
+
 /// One step, as the transform describes itself, and its name.
 Json step_schema(const TransformEntry& entry) {
   Json schema = json_schema(*entry.make());
@@ -154,6 +158,8 @@ Json scenario_schema() {
       {"machine", text("Device to predict for: its name or the path of a machine file; left out: "
                        "the one of the trace")},
       {"memory", memory_schema()},
+      {"samples_per_step", count("Samples in a recorded step, for rates")},
+      {"tokens_per_step", count("Tokens in a recorded step, for rates")},
       {"transforms",
        {{"type", "array"},
         {"description", "What is different, in order of application"},

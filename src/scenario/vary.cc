@@ -5,6 +5,7 @@
 // down until a thousandth of the range, or two neighbouring whole numbers, are left.
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -199,6 +200,7 @@ class Varied {
     curve_.answer = first_holds ? behind - 1 : behind;
     curve_.answer_text = first_holds ? "holds up to " + points[*curve_.answer].value
                                      : "holds from " + points[*curve_.answer].value + " on";
+    if (values_.is_range) count_samples(points[*curve_.answer].value, first_holds);
     for (std::size_t i = behind + 1; i < points.size(); ++i) {
       if (points[i].satisfies == points[behind].satisfies) continue;
       curve_.notes.add(Severity::warning,
@@ -206,6 +208,30 @@ class Varied {
                        "the first change",
                        points[i].value);
       return;
+    }
+  }
+
+  /// In a step, for each recorded one, with this value.
+  double samples(const std::string& value) const {
+    double all = 1;
+    for (const auto& transform : parse_scenario(setting_.with_text(json_, value)).transforms)
+      all *= transform->job_change().samples;
+    return all;
+  }
+
+  /// A batch has whole samples, whatever the factor.
+  void count_samples(const std::string& value, bool is_most) {
+    if (samples(values_.listed.front()) == samples(values_.listed.back())) return;
+    const double recorded = json_.value("samples_per_step", 0.0);
+    if (recorded > 0) {
+      constexpr double kSlack = 1e-6;  // 4.125 of 8 are 33, however they are rounded.
+      const double exact = samples(value) * recorded;
+      const double whole = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
+      curve_.answer_text += ", " + to_text(whole) + " samples a step";
+    } else if (setting_.name() == "factor") {
+      curve_.notes.add(Severity::info,
+                       "how many samples that are is known with --samples-per-step, or with from "
+                       "and to in place of factor");
     }
   }
 

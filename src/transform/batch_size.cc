@@ -63,6 +63,10 @@ class BatchSize final : public Transform {
     return effect;
   }
 
+  JobChange job_change() const override {
+    return {.samples = find_factor(), .tokens = find_factor(), .device = {}};
+  }
+
  private:
   double factor_ = 1;
   std::optional<std::int64_t> from_, to_;

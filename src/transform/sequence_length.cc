@@ -70,6 +70,10 @@ class SequenceLength final : public Transform {
     return effect;
   }
 
+  JobChange job_change() const override {
+    return {.samples = 1, .tokens = find_factor(), .device = {}};
+  }
+
  private:
   double find_factor() const {
     const double factor = growth_factor(factor_, from_, to_);

@@ -2,6 +2,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "foretrace/synonyms.h"
 #include "transform/allocation_selector.h"
 #include "transform/quiet_fields.h"
 #include "transform/registered.h"
@@ -10,13 +11,10 @@ namespace foretrace {
 namespace {
 
 const TransformEntry& entry_named(std::string_view name) {
-  std::vector<std::string_view> names;
   for (const TransformEntry& entry : transforms()) {
     if (entry.name == name) return entry;
-    names.push_back(entry.name);
   }
-  throw Error("there is no transform \"" + std::string(name) + "\"" + did_you_mean(name, names) +
-              "; `foretrace list transforms` shows all");
+  throw Error(no_such_transform(name));
 }
 
 /// No trace is as long; sums of such times still fit their 64 bits.

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -104,6 +105,70 @@ class Module(unittest.TestCase):
         with self.assertRaises(TypeError):
             foretrace.predict(LOADER, chache=False)
         self.assertTrue(issubclass(foretrace.TraceError, ValueError))
+
+    def test_wrong_types_are_errors_with_their_name(self):
+        cases = {
+            "trace": lambda: foretrace.predict(5, "amp"),
+            "steps": lambda: foretrace.predict(LOADER, 5),
+            "cache": lambda: foretrace.predict(LOADER, cache=5),
+            "strict": lambda: foretrace.predict(LOADER, strict="yes"),
+            "html": lambda: foretrace.predict(LOADER, html=1),
+            "scenario": lambda: foretrace.predict(LOADER, scenario=5),
+            "memory": lambda: foretrace.predict(LOADER, memory="8GB"),
+            "samples_per_step": lambda: foretrace.predict(LOADER, samples_per_step="8"),
+            "values": lambda: foretrace.vary(LOADER, "loader", setting="loader.workers", values=5),
+            "setting": lambda: foretrace.vary(LOADER, "loader", setting=5, values="1,2"),
+            "jobs": lambda: foretrace.sweep({"version": 1}, LOADER, jobs=-1),
+            "top": lambda: foretrace.advise(LOADER, top="all"),
+            "limits": lambda: foretrace.check(LOADER, baseline={}, limits="step_time:5%"),
+            "cached_share": lambda: foretrace.input(LOADER, cached_share=2),
+            "cache_policy": lambda: foretrace.input(LOADER, cache_policy="fifo"),
+            "host_bandwidth": lambda: foretrace.memory(GPT, host_bandwidth=5.5),
+            "against": lambda: foretrace.validate(LOADER, against=5),
+        }
+        for name, call in cases.items():
+            with self.subTest(name=name), self.assertRaisesRegex(foretrace.Error, f"^{name}: "):
+                call()
+
+    def test_memory_input_and_validate_answer_as_the_command_line(self):
+        memory = foretrace.memory(GPT, limit="8GB", cache=False)
+        self.assertFalse(memory["fits"])
+        done = subprocess.run([os.environ["FORETRACE"], "memory", GPT, "--memory-limit", "8GB", "--format", "json", "--no-cache", "--quiet"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, memory), (1, json.loads(done.stdout)))
+        self.assertEqual(foretrace.input(LOADER, cache=False), command_line("input", LOADER))
+        rows = foretrace.validate(LOADER, cache=False)
+        self.assertEqual([row.pop("broken") for row in rows], [[]])
+        self.assertEqual(rows, command_line("validate", LOADER))
+
+    def test_copies_are_kept_in_the_folder_that_was_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            foretrace.info(LOADER, cache=folder)
+            first = {path.name for path in pathlib.Path(folder).rglob("*.ftrace")}
+        self.assertEqual(len(first), 1)
+
+    def test_common_names_and_lists_of_steps_are_understood(self):
+        answer = foretrace.predict(LOADER, "num_workers=4,amp", cache=False)
+        self.assertEqual([step["use"] for step in answer["steps"]], ["loader:workers=4", "amp"])
+
+    def test_ctrl_c_ends_every_call(self):
+        script = (
+            "import os, signal, sys, threading, time\n"
+            "import foretrace\n"
+            "threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+            "call = compile(sys.argv[1], 'call', 'eval')\n"
+            "began = time.monotonic()\n"
+            "try:\n"
+            "    while True:\n"
+            "        eval(call)\n"
+            "except KeyboardInterrupt:\n"
+            "    print('interrupted', time.monotonic() - began)\n")
+        calls = [f"foretrace.{name}({str(LOADER)!r}, cache=False)" for name in ("predict", "advise", "info", "input", "validate", "bless")]
+        calls += [f"foretrace.memory({str(GPT)!r}, cache=False)", f"foretrace.diff({str(LOADER)!r}, {str(LOADER)!r}, cache=False)"]
+        for call in calls:
+            with self.subTest(call=call):
+                done = subprocess.run([sys.executable, "-c", script, call, "0.3"], capture_output=True, text=True, timeout=120)
+                self.assertEqual((done.returncode, done.stdout.split()[:1], done.stderr), (0, ["interrupted"], ""))
 
     def test_other_threads_go_on(self):
         found = []

@@ -199,6 +199,35 @@ TEST_F(Kineto, TheFileSaysNothingOfWhereItWasWritten) {
   EXPECT_EQ(contents_of(path("a.json")).find("a.json"), std::string::npos);
 }
 
+// A thread that only watched was there first, and is left out.
+TEST_F(Kineto, TheTimeBeforeTheFirstEventIsKept) {
+  Graph graph = parse_graph(R"(
+    start [origin]: s:marker 0
+    cpu: a=op:host 5, b=op:host 5
+    s ->+30 a
+  )");
+  const json events = events_of(graph);
+  EXPECT_EQ(times_of(events, "(before the first record)"), (Times{{0, 30}}));
+  const StepTimes before = step_times(graph, simulate(graph));
+  EXPECT_EQ(before.step_time, 40us);
+  EXPECT_EQ(read_back(graph).step_time, before.step_time);
+}
+
+// What was in use at first includes the blocks that nothing in the recording makes.
+TEST_F(Kineto, LevelsOfMemoryAreThoseOfTheTimeline) {
+  const Graph graph = parse_graph(R"(
+    @memory 10MB device=0
+    cpu: a:host 5, b:host 5, c:host 5
+    @alloc 4MB device=0: .. b
+    @alloc 2MB device=0: a .. c
+  )");
+  std::vector<std::int64_t> levels;
+  for (const json& event : events_of(graph)) {
+    if (event.at("name") == "[memory]") levels.push_back(event.at("args").at("Total Allocated"));
+  }
+  EXPECT_EQ(levels, (std::vector<std::int64_t>{12'000'000, 8'000'000, 6'000'000}));
+}
+
 TEST_F(Kineto, NanosecondsSurvive) {
   Graph graph = parse_graph(R"("stream 7": A 1)");
   graph.task(TaskId{0}).duration = 1234567ns;

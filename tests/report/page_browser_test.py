@@ -271,9 +271,25 @@ class PageTest(unittest.TestCase):
     def test_fits_a_narrow_window(self):
         narrow = {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": False}
         self.browser.post("/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": narrow})
+        sweep = pathlib.Path(self.folder.name) / "narrow.json"
+        sweep.write_text(json.dumps({
+            "version": 1, "trace": str(TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz"), "memory": {"limit": "8GB"},
+            "transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "recompute"}],
+            "sweep": {"scale.factor": [0.5, 1], "recompute.share": [0, 1]}}))
+        pages = [self.write("narrow", sweep, command="sweep"),
+                 self.write("narrow_memory", TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", command="memory")]
         try:
             self.open(self.page)
             self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 380)
+            # Texts beside numbers are as wide as the page, below each other.
+            cut = "return [...document.querySelectorAll('.texts td.left')].filter(e => e.getBoundingClientRect().right > innerWidth).length"
+            self.assertEqual(self.browser.run(cut), 0)
+            for page in pages:
+                self.browser.open(page)
+                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 380)
+            self.browser.open(pages[0])
+            # Axes stay apart: the picture scrolls.
+            self.assertGreater(self.browser.run("return document.getElementById('parallel').getBoundingClientRect().width"), 600)
         finally:
             self.browser.post("/goog/cdp/execute", {"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
 
@@ -302,7 +318,7 @@ class PageTest(unittest.TestCase):
             "const lines = document.getElementById('parallel'); lines.scrollIntoView({block: 'end', behavior: 'instant'}); const b = lines.getBoundingClientRect();"
             "return [b.left, b.top, b.width, b.height, page.data('sweep').axes.length]")
         x, y = round(left + 60 + (width - 120) / (axes - 1)), round(top + height - 22)  # The low end of scale.factor.
-        half = {"type": "pointerMove", "duration": 50, "x": x, "y": y - round((height - 70) / 2)}
+        half = {"type": "pointerMove", "duration": 50, "x": x, "y": y - round((height - 84) / 2)}
         self.browser._pointer([{"type": "pointerMove", "duration": 0, "x": x, "y": y}, {"type": "pointerDown", "button": 0}, half,
                                {"type": "pointerUp", "button": 0}])
         self.assertEqual(self.browser.run(f"return {told}"), "4 of 8 points")

@@ -6,10 +6,15 @@
     answer["predicted"]["step_time_ns"], answer["speedup"]
 
 Answers are the dictionaries that the command line prints with --format json (`foretrace schema
-prediction` describes them): times are integer nanoseconds, sizes bytes. Errors of a scenario are
-foretrace.Error, those of a trace foretrace.TraceError; both are ValueErrors with one line of text.
+prediction` describes them): times are integer nanoseconds, sizes bytes. Errors of a scenario, and
+arguments of a wrong type, are foretrace.Error, those of a trace foretrace.TraceError; both are
+ValueErrors with one line of text.
+
+Ctrl-C ends every call at once. What it was working out goes on in the background until it is done,
+also when Python exits; another Ctrl-C ends that.
 """
 
+import atexit as _atexit
 import contextlib as _contextlib
 import json as _json
 import os as _os
@@ -19,25 +24,89 @@ from . import _foretrace
 from ._foretrace import Error, TraceError
 
 __version__ = _foretrace.version
-__all__ = ["Error", "TraceError", "advise", "bless", "check", "dataframe", "diff", "info", "predict", "sweep", "transforms", "vary",
-           "verify"]
+__all__ = ["Error", "TraceError", "advise", "bless", "check", "dataframe", "diff", "info", "input", "memory", "predict", "sweep",
+           "transforms", "validate", "vary", "verify"]
+
+_atexit.register(_foretrace.finish_abandoned)
 
 
-def _asked(trace, steps, scenario, machine, memory):
+def _path(value, name, default=""):
+    if value is None:
+        return default
+    try:
+        path = _os.fspath(value)
+    except TypeError:
+        path = None
+    if not isinstance(path, str):
+        raise Error(f"{name}: must be a path, got {value!r}")
+    return path
+
+
+def _text(value, name):
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Error(f"{name}: must be a text, got {value!r}")
+    return value
+
+
+def _flag(value, name):
+    if not isinstance(value, bool):
+        raise Error(f"{name}: must be True or False, got {value!r}")
+    return value
+
+
+def _count(value, name, least=0, most=2**31 - 1):
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise Error(f"{name}: must be a whole number from {least} to {most}, got {value!r}")
+    return value
+
+
+def _number(value, name):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e16:
+        raise Error(f"{name}: must be a number, at least 0, got {value!r}")
+    return float(value)
+
+
+def _texts(values, name):
+    try:
+        texts = [] if isinstance(values, str) else list(values)
+    except TypeError:
+        texts = None
+    if texts is None or isinstance(values, str) or not all(isinstance(text, str) for text in texts):
+        raise Error(f"{name}: must be a list of texts, got {values!r}")
+    return texts
+
+
+def _json_text(value, name):
+    if not isinstance(value, dict):
+        raise Error(f"{name}: must be a dictionary, got {value!r}")
+    try:
+        return _json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise Error(f"{name}: {error}") from None
+
+
+def _asked(trace, steps, scenario, machine, memory, samples_per_step=0, tokens_per_step=0):
     asked = _foretrace.Asked()
-    asked.trace = _os.fspath(trace) if trace is not None else ""
-    asked.machine = machine or ""
+    asked.trace = _path(trace, "trace")
+    asked.machine = _path(machine, "machine")
+    asked.samples_per_step = _number(samples_per_step, "samples_per_step")
+    asked.tokens_per_step = _number(tokens_per_step, "tokens_per_step")
     if memory:
-        asked.memory_json = _json.dumps(memory)
+        asked.memory_json = _json_text(memory, "memory")
     if isinstance(scenario, (str, _os.PathLike)):
-        asked.scenario_file = _os.fspath(scenario)
+        asked.scenario_file = _path(scenario, "scenario")
     elif scenario is not None:
-        asked.scenario_json = _json.dumps(scenario)
+        asked.scenario_json = _json_text(scenario, "scenario")
     given = list(steps)
+    for step in given:
+        if not isinstance(step, (str, dict)):
+            raise Error(f'steps: must be texts such as "amp" or dictionaries such as {{"use": "amp"}}, got {step!r}')
     if any(isinstance(step, dict) for step in given):
         if scenario is not None or any(isinstance(step, str) for step in given):
             raise Error("steps as dictionaries: give all steps so, and no scenario beside them")
-        asked.scenario_json = _json.dumps({"version": 1, "transforms": given})
+        asked.scenario_json = _json_text({"version": 1, "transforms": given}, "steps")
         given = []
     asked.steps = given
     return asked
@@ -45,10 +114,15 @@ def _asked(trace, steps, scenario, machine, memory):
 
 def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0, steps="", window=""):
     how = _foretrace.How()
-    how.cache, how.strict, how.max_unpacked = cache, strict, max_unpacked
-    how.steps, how.window = str(steps), window
+    if isinstance(cache, bool):
+        how.cache = cache
+    else:
+        how.cache_folder = _path(cache, "cache")
+    how.strict = _flag(strict, "strict")
+    how.max_unpacked = _count(max_unpacked, "max_unpacked", most=2**63 - 1)
+    how.steps, how.window = str(steps), _text(window, "window")
     for name, path in (("html", html), ("perfetto", perfetto), ("ledger", ledger), ("execution_trace", execution_trace)):
-        setattr(how, name, _os.fspath(path) if path is not None else "")
+        setattr(how, name, _path(path, name))
     return how
 
 
@@ -56,7 +130,7 @@ def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execut
 def _as_file(content, name):
     """The path of a JSON file with it: what is a path already is its own."""
     if not isinstance(content, dict):
-        yield _os.fspath(content)
+        yield _path(content, name)
         return
     with _tempfile.TemporaryDirectory() as folder:
         path = _os.path.join(folder, name)
@@ -65,16 +139,19 @@ def _as_file(content, name):
         yield path
 
 
-def predict(trace, *steps, scenario=None, machine=None, memory=None, **how):
+def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per_step=0, tokens_per_step=0, **how):
     """What becomes of the step time and the memory of the job in `trace`, as a dictionary.
 
-    steps      "amp", "loader:workers=4", or {"use": "loader", "workers": 4}; applied in order
+    steps      "amp", "num_workers=4", "amp,loader:workers=4", or {"use": "loader", "workers": 4}; applied in order
     scenario   the path of a scenario file, or its content as a dictionary
     machine    name or file of a device to predict for
     memory     {"limit": "16GB", ...}: the allocator of the predicted job
-    how        cache, strict, html, perfetto, ledger, execution_trace, max_unpacked (in bytes), steps, window: as the options of the same names
+    samples_per_step, tokens_per_step    of the recorded job: the answer then has rates
+    how        cache (True, False, or the folder that copies of traces are kept in), strict, html, perfetto, ledger, execution_trace,
+               max_unpacked (in bytes), steps, window: as the options of the same names
     """
-    return _json.loads(_foretrace.predict(_asked(trace, steps, scenario, machine, memory), _how(**how)))
+    asked = _asked(trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step)
+    return _json.loads(_foretrace.predict(asked, _how(**how)))
 
 
 def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
@@ -84,9 +161,12 @@ def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, 
     until      an assertion such as "peak_reserved <= 16GB": ranges are searched for where it ceases to hold
     """
     if not isinstance(values, str):
-        values = ",".join(str(value) for value in values)
+        try:
+            values = ",".join(str(value) for value in values)
+        except TypeError:
+            raise Error(f"values: must be a text or a list, got {values!r}") from None
     asked = _asked(trace, steps, scenario, machine, memory)
-    return _json.loads(_foretrace.vary(asked, _how(**how), setting, values, until))
+    return _json.loads(_foretrace.vary(asked, _how(**how), _text(setting, "setting"), values, _text(until, "until")))
 
 
 def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, cache=True, max_unpacked=0):
@@ -98,26 +178,30 @@ def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, cache=True
     jobs       threads; 0: one for each core
     """
     asked = _asked(trace, (), scenario, None, None)
-    return [_json.loads(row) for row in _foretrace.sweep(asked, _how(cache=cache, max_unpacked=max_unpacked), intervals, memory, jobs)]
+    rows = _foretrace.sweep(asked, _how(cache=cache, max_unpacked=max_unpacked), _flag(intervals, "intervals"), _flag(memory, "memory"),
+                            _count(jobs, "jobs", most=4096))
+    return [_json.loads(row) for row in rows]
 
 
 def advise(trace, until="", vary="", top=5, cache=True, max_unpacked=0):
     """What bounds the job, what would help by how much, and, with `until` such as "step_time <= 100ms", how much faster its
     parts would have to be."""
-    return _json.loads(_foretrace.advise(_os.fspath(trace), _how(cache=cache, max_unpacked=max_unpacked), until, vary, top))
+    how = _how(cache=cache, max_unpacked=max_unpacked)
+    return _json.loads(_foretrace.advise(_path(trace, "trace"), how, _text(until, "until"), _text(vary, "vary"), _count(top, "top")))
 
 
 def diff(before, after, cache=True, max_unpacked=0):
     """What changed between two recordings of a job, and what each change did to the step time."""
-    return _json.loads(_foretrace.diff(_os.fspath(before), _os.fspath(after), _how(cache=cache, max_unpacked=max_unpacked)))
+    how = _how(cache=cache, max_unpacked=max_unpacked)
+    return _json.loads(_foretrace.diff(_path(before, "before"), _path(after, "after"), how))
 
 
 def verify(prediction, measured, trace=None, ledger=None, cache=True, max_unpacked=0):
     """A prediction, as a dictionary or the path of its JSON file, against the trace that was measured after the change; `ledger`
     names a file to which the outcome is added."""
-    how, trace = _how(cache=cache, max_unpacked=max_unpacked, ledger=ledger), _os.fspath(trace) if trace is not None else ""
+    how, trace = _how(cache=cache, max_unpacked=max_unpacked, ledger=ledger), _path(trace, "trace")
     with _as_file(prediction, "prediction.json") as path:
-        return _json.loads(_foretrace.verify(path, _os.fspath(measured), how, trace))
+        return _json.loads(_foretrace.verify(path, _path(measured, "measured"), how, trace))
 
 
 def bless(trace, *steps, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
@@ -133,7 +217,7 @@ def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=Non
     """
     asked, how = _asked(trace, steps, scenario, machine, memory), _how(cache=cache, max_unpacked=max_unpacked)
     with _as_file(baseline, "baseline.json") as path:
-        return _json.loads(_foretrace.check(asked, how, path, list(limits), structure_only))
+        return _json.loads(_foretrace.check(asked, how, path, _texts(limits, "limits"), _flag(structure_only, "structure_only")))
 
 
 def transforms():
@@ -143,7 +227,54 @@ def transforms():
 
 def info(trace, cache=True, max_unpacked=0):
     """What each trace in a file or folder holds, as a list of dictionaries."""
-    return _json.loads(_foretrace.info(_os.fspath(trace), _how(cache=cache, max_unpacked=max_unpacked)))
+    return _json.loads(_foretrace.info(_path(trace, "trace"), _how(cache=cache, max_unpacked=max_unpacked)))
+
+
+def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=None, allocator=None, html=None, cache=True, max_unpacked=0):
+    """What the memory of a device is spent on, and whether `limit` such as "16GB" is enough: a trace with memory events, or a
+    memory snapshot; a dictionary as of `foretrace memory --format json`, with "fits".
+
+    device, step    the one to describe, by its number; left out: the fullest, and all of the recording
+    host_bandwidth  of copies to the host and back, "24GB/s", or a pair of them
+    allocator       {"max_split_size": "512MiB", ...}
+    """
+    settings = dict(allocator or {})
+    if limit is not None:
+        settings["limit"] = _text(limit, "limit")
+    asked = _asked(trace, (), None, None, settings)
+    rates = host_bandwidth if isinstance(host_bandwidth, (tuple, list)) else (host_bandwidth,) * 2
+    if len(rates) != 2:
+        raise Error(f"host_bandwidth: must be one text or two, got {host_bandwidth!r}")
+    device = None if device is None else _count(device, "device", -1)
+    step = None if step is None else _count(step, "step")
+    how = _how(cache=cache, max_unpacked=max_unpacked, html=html)
+    out, back = (_text(rate, "host_bandwidth") for rate in rates)
+    return _json.loads(_foretrace.memory(asked, how, device, step, _count(top, "top", 1), out, back))
+
+
+def input(trace, synthetic=None, cached=None, samples=0, workers=0, cached_share=None, cache_policy="page_cache", cache=True, max_unpacked=0):
+    """What of a step waits for loading and copies, and how many loader processes would hide it.
+
+    synthetic, cached  traces of the same job with batches made up on the device, and with all data in memory
+    samples            of a batch, for rates
+    workers            loader processes of the recorded job
+    cached_share       share of the data that was cached, by `cache_policy`
+    """
+    if cache_policy not in ("minio", "page_cache", "lru"):
+        raise Error(f"cache_policy: must be minio, page_cache or lru, got {cache_policy!r}")
+    share = -1.0 if cached_share is None else _number(cached_share, "cached_share")
+    if share > 1:
+        raise Error(f"cached_share: must be from 0 to 1, got {cached_share!r}")
+    how = _how(cache=cache, max_unpacked=max_unpacked)
+    return _json.loads(_foretrace.input(_path(trace, "trace"), how, _path(synthetic, "synthetic"), _path(cached, "cached"),
+                                        _number(samples, "samples"), _count(workers, "workers"), share, cache_policy))
+
+
+def validate(trace, against=None, cache=True, max_unpacked=0):
+    """Whether causes were found or times copied: a dictionary for each rank, with errors across steps and "broken", the relations
+    that should hold for any graph and do not. `against` is another recording of the same job, whose work is taken."""
+    how = _how(cache=cache, max_unpacked=max_unpacked)
+    return _json.loads(_foretrace.validate(_path(trace, "trace"), _path(against, "against"), how))
 
 
 def _flat(row, prefix=""):

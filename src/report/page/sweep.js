@@ -22,7 +22,26 @@
   let chosen = [];
 
   // Parallel axes.
-  const lines = document.getElementById('parallel'), top = 48, bottom = 22, side = 60;
+  const lines = document.getElementById('parallel'), top = 62, bottom = 22, side = 60, least = 124;
+  // Each axis has room for its labels; on a narrow screen the picture is wider, and scrolls.
+  lines.style.minWidth = 2 * side + (axes.length - 1) * least + 'px';
+  const gap = w => axes.length < 2 ? w : (w - 2 * side) / (axes.length - 1);
+  const cut = (c, text, room) => {
+    if (c.measureText(text).width <= room) return text;
+    let length = text.length;
+    while (length > 1 && c.measureText(text.slice(0, length) + '…').width > room) --length;
+    return text.slice(0, length) + '…';
+  };
+  // Broken behind dots, underscores and blanks; what does not fit into three lines is cut.
+  const in_lines = (c, text, w) => {
+    const room = gap(w) - 6, all = [''];
+    for (const piece of text.match(/[^._ ]*[._ ]?/g)) {
+      const longer = all.at(-1) + piece;
+      if (all.length < 3 && all.at(-1) && c.measureText(longer.trimEnd()).width > room) all.push(piece);
+      else all[all.length - 1] = longer;
+    }
+    return all.map(line => cut(c, line.trimEnd(), room));
+  };
   const place = (w, n) => axes.length < 2 ? w / 2 : side + n * (w - 2 * side) / (axes.length - 1);
   const height = (h, share) => h - bottom - share * (h - top - bottom);
   const draw_point = (c, w, h, i) => {
@@ -41,15 +60,14 @@
     c.strokeStyle = page.colour('--quiet'), c.globalAlpha = 1, c.lineWidth = 1;
     c.beginPath(), c.moveTo(x, top), c.lineTo(x, h - bottom), c.stroke();
     c.fillStyle = page.colour('--text'), c.textAlign = 'center';
-    const dot = axis.name.lastIndexOf('.', axis.name.length - 2) + 1;
-    if (dot) c.fillText(axis.name.slice(0, dot), x, 12);
-    c.fillText(axis.name.slice(dot), x, 26);
+    const name = in_lines(c, axis.name, w);
+    name.forEach((line, k) => c.fillText(line, x, top - 22 - 14 * (name.length - 1 - k)));
     c.fillStyle = page.colour('--quiet');
     if (axis.names) {
       const step = Math.ceil(axis.names.length / 12);
-      axis.names.forEach((name, k) => k % step || c.fillText(name.slice(0, 14), x, height(h, axis.share(k)) + (k ? -4 : 14)));
+      axis.names.forEach((name, k) => k % step || c.fillText(cut(c, name, gap(w) - 6), x, height(h, axis.share(k)) + (k ? -4 : 14)));
     } else {
-      c.fillText(words(axis, axis.high), x, 42), c.fillText(words(axis, axis.low), x, h - 6);
+      c.fillText(words(axis, axis.high), x, top - 6), c.fillText(words(axis, axis.low), x, h - 6);
     }
     if (!axis.brush) return;
     const from = height(h, axis.share(axis.brush[1])), to = height(h, axis.share(axis.brush[0]));

@@ -10,6 +10,7 @@
 
 #include "foretrace/sweep_report.h"
 #include "report/page_shell.h"
+#include "report/sweep/labels.h"
 #include "report/wording.h"
 
 namespace foretrace {
@@ -44,7 +45,7 @@ PageJson axis_of_numbers(const std::string& name, const std::string& key, const 
 
 /// Numbers as they are; other values by their place among those there are.
 PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_t>& drawn,
-                         std::size_t setting) {
+                         std::size_t setting, const std::string& label) {
   PageJson values = PageJson::array();
   bool all_numbers = true;
   for (const std::size_t i : drawn) {
@@ -52,7 +53,7 @@ PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_
     all_numbers = all_numbers && values.back().is_number();
   }
   const std::string& name = report.header.settings[setting];
-  if (all_numbers) return axis_of_numbers(name, name, "", std::move(values));
+  if (all_numbers) return axis_of_numbers(label, name, "", std::move(values));
   std::map<std::string, std::size_t> places;
   PageJson names = PageJson::array(), numbers = PageJson::array();
   for (const PageJson& value : values) {
@@ -61,7 +62,7 @@ PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_
     if (is_new) names.push_back(text);
     numbers.push_back(place->second);
   }
-  PageJson axis = axis_of_numbers(name, name, "", std::move(numbers));
+  PageJson axis = axis_of_numbers(label, name, "", std::move(numbers));
   axis["names"] = std::move(names);
   return axis;
 }
@@ -103,8 +104,9 @@ PageJson size_or_null(const std::optional<Bytes>& size) {
 
 PageJson axes_of(const SweepReport& report, const std::vector<std::size_t>& drawn) {
   PageJson axes = PageJson::array();
-  for (std::size_t i = 0; i < report.header.settings.size(); ++i)
-    axes.push_back(axis_of_setting(report, drawn, i));
+  const std::vector<std::string> labels = setting_labels(report.header);
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    axes.push_back(axis_of_setting(report, drawn, i, labels[i]));
   const auto add = [&](const std::string& name, const std::string& key, const auto& value_of) {
     add_result(axes, report, drawn, axis_of_numbers(name, key, unit_of_key(key), {}), value_of);
   };
@@ -168,17 +170,30 @@ std::size_t first_across(const PageJson& axes, const SweepSummary& summary) {
   return 0;
 }
 
+/// Sentences, which wrap, and tables between them, which do not.
 std::string lead_of(const SweepReport& report) {
-  std::ostringstream text;
+  std::stringstream text;
   write_sweep_text(report, text);
-  return "<pre>" + html_text(std::move(text).str()) + "</pre>";
+  std::string html;
+  bool in_table = false;
+  for (std::string line; std::getline(text, line);) {
+    const bool is_row = line.starts_with("  ");
+    if (is_row != in_table) html += is_row ? "<pre tabindex=\"0\">" : "</pre>\n";
+    in_table = is_row;
+    if (is_row)
+      html += html_text(line) + "\n";
+    else if (!line.empty())
+      html += "<p>" + html_text(line) + "</p>\n";
+  }
+  return html + (in_table ? "</pre>\n" : "");
 }
 
 constexpr std::string_view kParallelHtml =
     "<p class=\"quiet\">One line for each answer. Drag along an axis to keep those that pass "
     "there; "
     "a click takes the brush away. Green: nothing asked is both faster and smaller.</p>"
-    "<div class=\"picture\"><canvas id=\"parallel\" role=\"img\" aria-label=\"One line for each "
+    "<div class=\"picture scrolls\"><canvas id=\"parallel\" role=\"img\" aria-label=\"One line for "
+    "each "
     "answer across all settings and results; the table below has the same\"></canvas></div>"
     "<div class=\"controls\"><button id=\"all\" type=\"button\">Keep all</button>"
     "<span id=\"told\"></span></div><div class=\"controls\" id=\"limits\"></div>";

@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "foretrace/error.h"
 #include "foretrace/shown.h"
 #include "foretrace/sweep_report.h"
+#include "report/sweep/labels.h"
 #include "report/table.h"
 #include "report/wording.h"
 
@@ -22,11 +24,10 @@ std::string swept_text(const std::string& value) {
 }
 
 std::string settings_text(const SweepReport& report, const SweepPoint& point) {
+  const std::vector<std::string> labels = setting_labels(report.header);
   std::string text;
-  for (std::size_t i = 0; i < point.values.size(); ++i) {
-    text +=
-        (text.empty() ? "" : ", ") + report.header.settings[i] + "=" + swept_text(point.values[i]);
-  }
+  for (std::size_t i = 0; i < point.values.size(); ++i)
+    text += (text.empty() ? "" : ", ") + labels[i] + "=" + swept_text(point.values[i]);
   return text;
 }
 
@@ -61,13 +62,18 @@ std::string best_line(const SweepReport& report, const SweepSummary& summary) {
          ")";
 }
 
-Table effect_table(const SweepSummary& summary) {
+Table effect_table(const SweepReport& report, const SweepSummary& summary) {
+  const std::vector<std::string>& settings = report.header.settings;
+  const std::vector<std::string> labels = setting_labels(report.header);
   Table table;
   table.heading = {"setting", "moves it by", "share", "best"};
   table.left = {0, 3};
   for (const SweepEffect& effect : summary.effects) {
+    const auto place = std::find(settings.begin(), settings.end(), effect.setting);
+    CHECK(place != settings.end());
+    const auto label = labels.begin() + (place - settings.begin());
     table.rows.push_back(
-        {effect.setting, to_text(effect.moves), to_share(effect.share), swept_text(effect.best)});
+        {*label, to_text(effect.moves), to_share(effect.share), swept_text(effect.best)});
   }
   return table;
 }
@@ -77,7 +83,7 @@ Table front_table(const SweepReport& report, const SweepSummary& summary) {
   table.heading = {"point", report.header.has_steps ? "step" : "recording",
                    summary.by_reserved ? "reserved" : "allocated"};
   table.left = {};
-  for (const std::string& setting : report.header.settings) {
+  for (const std::string& setting : setting_labels(report.header)) {
     table.left.push_back(table.heading.size());
     table.heading.push_back(setting);
   }
@@ -122,7 +128,7 @@ void write_sections(const SweepReport& report, const SweepStyle& style, std::ost
   if (!summary.effects.empty()) {
     out << '\n'
         << style.heading << "What moves the step time, all other settings averaged over\n\n";
-    style.table(effect_table(summary), out);
+    style.table(effect_table(report, summary), out);
   }
   if (!summary.front.empty()) {
     out << '\n' << style.heading << front_heading(summary) << "\n\n";

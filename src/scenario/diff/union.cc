@@ -289,9 +289,8 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
       if (!holds(wait, as_after)) continue;
       const bool lag_after = wait.in_after && (!wait.in_before || as_after[wait.group] != 0);
       const Overlap& lag = lag_after ? wait.lag_after : wait.lag_before;
-      const Nanoseconds start = start_[wait.from], finish = finish_[wait.from];
-      later(wait.from_start ? start + lag.lag : finish + lag.past_finish(finish - start),
-            wait.from);
+      const Nanoseconds began = start_[wait.from], ended = finish_[wait.from];
+      later(wait.from_start ? began + lag.lag : ended + lag.past_finish(ended - began), wait.from);
     }
   }
   start_[number] = start;

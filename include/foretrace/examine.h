@@ -1,0 +1,60 @@
+#pragma once
+
+// The questions to a recording that change nothing in it: what does it wait for input, what holds
+// its memory, were causes found. Each goes from the file to the answer; a folder or a report of
+// several processes is the ranks of one job.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/allocator.h"
+#include "foretrace/graph.h"
+#include "foretrace/import.h"
+#include "foretrace/input_report.h"
+#include "foretrace/memory_report.h"
+#include "foretrace/pairs.h"
+#include "foretrace/scenario.h"
+
+namespace foretrace {
+
+struct InputQuestion {
+  std::string synthetic;     ///< A trace of the same job with batches made up on the device.
+  std::string cached;        ///< One with all its data in memory.
+  double samples = 0;        ///< Of a batch; 0: not known.
+  std::int64_t workers = 0;  ///< Loader processes of the recorded job; 0: not known.
+  double cached_share = -1;  ///< Of its data, when it was recorded; below 0: not known.
+  std::string policy = "page_cache";
+};
+
+/// Of the slowest rank. Throws TraceError for a memory snapshot.
+InputReport examine_input(const std::string& path, const InputQuestion& question,
+                          const ImportOptions& reading = {});
+
+struct ExaminedMemory {
+  MemoryReport report;
+  Graph graph;  ///< With the blocks that the report names.
+};
+
+/// Of the fullest rank, with a summary of all. Throws TraceError where no rank records memory.
+ExaminedMemory examine_memory(const std::string& path, const MemoryQuestion& question,
+                              const AllocatorSettings& allocator,
+                              const ImportOptions& reading = {});
+
+struct ValidatedRank {
+  std::string trace;  ///< Its path, and the rank where there are several.
+  Validation validation;
+  LeftOutSteps left_out;
+  std::string against;  ///< The recording whose work was taken; empty: its own.
+
+  /// Names of what should hold for any graph and does not: "export" ...
+  std::vector<std::string_view> broken() const;
+};
+
+/// Each rank; with `against`, structure of `path` and work of that other recording of the same job.
+std::vector<ValidatedRank> validate_trace(const std::string& path, const std::string& against,
+                                          const ImportOptions& reading = {});
+nlohmann::json to_json(const ValidatedRank& rank);
+
+}  // namespace foretrace

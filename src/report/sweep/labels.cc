@@ -1,0 +1,55 @@
+#include "report/sweep/labels.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What a step is narrowed down to: "kernel, /softmax/".
+std::string narrowed_to(const Json& step) {
+  std::string text;
+  const auto where = step.find("where");
+  if (where == step.end() || !where->is_object()) return text;
+  for (const auto& [key, value] : where->items()) {
+    if (value.is_null() || value == "" || value == "any") continue;
+    const bool says_itself = key == "kind" || key == "name" || key == "phase";
+    text += (text.empty() ? "" : ", ") + (says_itself ? "" : key + " ") +
+            (value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return text;
+}
+
+/// The setting itself where it is none of a numbered step.
+std::string label_of(const Json& scenario, const std::string& setting) {
+  constexpr std::string_view kStep = "transforms[";
+  const std::size_t end = setting.find("].");
+  if (!setting.starts_with(kStep) || end == std::string::npos) return setting;
+  std::size_t number = 0;
+  std::from_chars(setting.data() + kStep.size(), setting.data() + end, number);
+  const auto steps = scenario.find("transforms");
+  if (steps == scenario.end() || !steps->is_array() || number >= steps->size()) return setting;
+  const Json& step = (*steps)[number];
+  const std::string narrowed = narrowed_to(step);
+  return setting.substr(end + 2) + " of " + step.value("use", "") +
+         (narrowed.empty() ? "" : " (" + narrowed + ")");
+}
+
+}  // namespace
+
+std::vector<std::string> setting_labels(const SweepHeader& header) {
+  const Json scenario = Json::parse(header.scenario_json, nullptr, false);
+  std::vector<std::string> labels;
+  for (const std::string& setting : header.settings)
+    labels.push_back(scenario.is_object() ? label_of(scenario, setting) : setting);
+  const std::vector<std::string> all = labels;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (std::count(all.begin(), all.end(), all[i]) > 1) labels[i] = header.settings[i];
+  }
+  return labels;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "foretrace/sweep_report.h"
+
+namespace foretrace {
+
+/// What people call the settings of a sweep, in their order: "transforms[1].factor" becomes "factor
+/// of scale (launch)" where that names one of them alone.
+std::vector<std::string> setting_labels(const SweepHeader& header);
+
+}  // namespace foretrace

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "foretrace/examine.h"
+#include "foretrace/infer.h"
+#include "foretrace/select.h"
+#include "foretrace/simulate.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kMany = 1024;  ///< Workers.
+
+/// The rank of a job with the longest step: the others wait for it.
+Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
+  std::optional<Inference> slowest;
+  Nanoseconds longest{-1};
+  for (const Trace& trace : import_all(path, reading)) {
+    if (is_snapshot(trace))
+      throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
+    Inference inference = within(path, [&] { return infer(trace); });
+    const Nanoseconds step = step_times(inference.graph, inference.recorded).step_time;
+    if (step <= longest) continue;
+    longest = step;
+    slowest = std::move(inference);
+  }
+  if (!slowest) throw TraceError(path + ": must hold a trace with steps");
+  return std::move(*slowest);
+}
+
+/// Loading on the training threads. What waits for workers is no work of theirs.
+std::vector<TaskId> loading_tasks(const Graph& graph) {
+  std::vector<TaskId> loading;
+  for (const TaskId id : Selector("input").select(graph)) {
+    if (graph.lane(graph.lane_of(id)).kind == LaneKind::host_thread) loading.push_back(id);
+  }
+  return loading;
+}
+
+/// The counterfactuals: the same graph, with loading and then also copies that take no time.
+void take_away(Graph& graph, InputReport& report) {
+  for (const TaskId id : loading_tasks(graph)) graph.task(id).duration = 0ns;
+  report.without_loading = replayed_step_time(graph);
+  for (const TaskId id : Selector("copy_in").select(graph)) graph.task(id).duration = 0ns;
+  report.without_copies = replayed_step_time(graph);
+}
+
+/// As many as keep up with the training thread, which itself still takes batches over; found by
+/// replaying, as what it takes over depends on their number.
+void find_workers(const Graph& graph, InputReport& report) {
+  const InputStalls& stalls = report.stalls;
+  Nanoseconds work{0};
+  for (const InputStalls::Part& part : {stalls.reading, stalls.preparing, stalls.untold}) {
+    work += part.stall + part.hidden;
+  }
+  report.work = work;
+  // Recorded workers have their work elsewhere.
+  if (stalls.waiting.stall + stalls.waiting.hidden > 0ns || work < report.replayed / 50) return;
+  const auto with = [&](std::int64_t count) {
+    Graph edited = graph.clone();
+    read_transform_text("loader:workers=" + std::to_string(count))->apply(edited);
+    return replayed_step_time(edited);
+  };
+  const Nanoseconds enough = scaled(with(kMany), 1.02);
+  const double keeps_up = static_cast<double>(work.count()) /
+                          static_cast<double>(std::max(enough, Nanoseconds(1)).count());
+  auto high = std::clamp<std::int64_t>(std::llround(std::ceil(keeps_up)), 1, kMany);
+  while (high < kMany && with(high) > enough) high = std::min(kMany, high + 1 + high / 8);
+  while (high > 1 && with(high - 1) <= enough) --high;
+  report.workers = high;
+  report.with_workers = with(high);
+}
+
+}  // namespace
+
+InputReport examine_input(const std::string& path, const InputQuestion& question,
+                          const ImportOptions& reading) {
+  Inference inference = slowest_rank(path, reading);
+  InputReport report;
+  report.stalls = input_stalls(inference.graph, inference.recorded);
+  report.notes = inference.notes;
+  report.has_steps = !inference.graph.steps().empty();
+  report.replayed = replayed_step_time(inference.graph);
+  report.samples = question.samples;
+  report.recorded_workers = question.workers;
+  report.set = {.policy = question.policy, .cached = std::max(0.0, question.cached_share)};
+  report.knows_cache = question.cached_share >= 0;
+  find_workers(inference.graph, report);
+  take_away(inference.graph, report);
+  ImportOptions whole = reading;
+  whole.part = {};  // The other traces have steps of their own.
+  const auto step_of = [&](const std::string& other_path) -> std::optional<Nanoseconds> {
+    if (other_path.empty()) return std::nullopt;
+    const Inference other = slowest_rank(other_path, whole);
+    return step_times(other.graph, other.recorded).step_time;
+  };
+  report.synthetic = step_of(question.synthetic);
+  report.cached = step_of(question.cached);
+  return report;
+}
+
+}  // namespace foretrace

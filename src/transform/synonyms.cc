@@ -1,0 +1,305 @@
+#include "foretrace/synonyms.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "foretrace/assignments.h"
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+/// What is asked for in other words, and what to ask for in place of it.
+struct Instead {
+  std::vector<std::string_view> words;
+  std::string_view text;
+};
+
+#define WORDS(...) \
+  { __VA_ARGS__ }
+
+const std::vector<Instead>& insteads() {
+  static const std::vector<Instead> all = {
+#define SYNONYM(transform, words, settings, value)
+#define INSTEAD(words, text) {words, text},
+#include "transform/synonyms.def"
+#undef INSTEAD
+#undef SYNONYM
+  };
+  return all;
+}
+
+/// "Torch.Compile" and "torch_compile" are one.
+std::string plain(std::string_view words) {
+  std::string text;
+  for (const char c : words) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || byte >= 0x80) text += static_cast<char>(std::tolower(byte));
+  }
+  return text;
+}
+
+bool is_among(std::string_view word, const std::vector<std::string_view>& words) {
+  const std::string wanted = plain(word);
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view other) { return plain(other) == wanted; });
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+/// A transform, by its own name or by another, with what the name says of its settings.
+struct Meaning {
+  const TransformEntry* entry = nullptr;
+  std::string_view settings, value;
+};
+
+const TransformEntry& entry_of(std::string_view name) {
+  const auto found = std::find_if(transforms().begin(), transforms().end(),
+                                  [&](const TransformEntry& entry) { return entry.name == name; });
+  CHECK(found != transforms().end());
+  return *found;
+}
+
+const Instead* instead_of(std::string_view name) {
+  for (const Instead& instead : insteads()) {
+    if (is_among(name, instead.words)) return &instead;
+  }
+  return nullptr;
+}
+
+/// What a value alone is for: "loader=4".
+std::string_view main_setting(std::string_view transform) {
+  for (const Synonym& synonym : synonyms()) {
+    if (synonym.transform == transform && !synonym.value.empty()) return synonym.value;
+  }
+  return {};
+}
+
+std::optional<Meaning> meaning_of(std::string_view name) {
+  if (plain(name).empty()) return std::nullopt;
+  for (const TransformEntry& entry : transforms()) {
+    if (plain(entry.name) == plain(name)) return Meaning{&entry, {}, main_setting(entry.name)};
+  }
+  if (instead_of(name)) return std::nullopt;
+  for (const Synonym& synonym : synonyms()) {
+    if (is_among(name, synonym.words))
+      return Meaning{&entry_of(synonym.transform), synonym.settings, synonym.value};
+  }
+  return std::nullopt;
+}
+
+bool has_setting(const TransformEntry& entry, std::string_view path) {
+  const std::string name(path.substr(0, path.find('.')));
+  return json_schema(*entry.make()).at("properties").contains(name);
+}
+
+/// What the transform calls the setting that `name` means; `name` itself where nothing fits.
+std::string setting_of(const TransformEntry& entry, std::string_view name) {
+  if (has_setting(entry, name)) return std::string(name);
+  for (const Synonym& synonym : synonyms()) {
+    const bool fits = synonym.transform == entry.name && !synonym.value.empty();
+    if (fits && is_among(name, synonym.words)) return std::string(synonym.value);
+  }
+  return std::string(name);
+}
+
+/// At commas, but those inside of values such as /a,b/.
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && text[at] == '=') at += end_of_enclosed(text.substr(at + 1));
+    if (at < text.size() && text[at] != ',') continue;
+    parts.push_back(without_blanks(text.substr(begin, at - begin)));
+    begin = at + 1;
+  }
+  return parts;
+}
+
+/// "name:settings", "name=value" or "name" alone.
+struct Part {
+  std::string_view name, settings, value;
+  bool has_value = false;
+
+  explicit Part(std::string_view text) {
+    const std::size_t mark = text.find_first_of(":=");
+    name = without_blanks(text.substr(0, mark));
+    if (mark == std::string_view::npos) return;
+    std::string_view rest = without_blanks(text.substr(mark + 1));
+    // As in YAML: "num_workers: 4".
+    has_value = text[mark] == '=' || rest.find('=') == std::string_view::npos;
+    (has_value ? value : settings) = rest;
+  }
+};
+
+class Steps {
+ public:
+  std::vector<std::string> read(std::string_view text) {
+    for (const std::string_view part : parts_of(text)) add(part);
+    return std::move(steps_);
+  }
+
+ private:
+  void add(std::string_view text) {
+    if (text.empty() && entry_) throw Error("must be a setting or a step behind the last comma");
+    const Part part(text);
+    const bool is_setting = part.has_value && entry_ != nullptr &&
+                            (has_setting(*entry_, part.name) || !meaning_of(part.name));
+    if (is_setting) return add_setting(part.name, part.value);
+    const std::optional<Meaning> meaning = meaning_of(part.name);
+    if (!meaning) throw Error(no_such_transform(part.name));
+    entry_ = meaning->entry;
+    steps_.emplace_back(entry_->name);
+    has_settings_ = false;
+    if (!meaning->settings.empty()) add_settings(meaning->settings);
+    if (part.has_value) add_value(part, *meaning);
+    if (!part.settings.empty()) add_settings(part.settings);
+  }
+
+  void add_value(const Part& part, const Meaning& meaning) {
+    if (!meaning.value.empty()) return add_setting(meaning.value, part.value);
+    if (const Instead* instead = instead_of(part.name))
+      throw Error(std::string(part.name) + ": " + std::string(instead->text));
+    const std::string value = plain(part.value);
+    if (value == "true" || value == "1" || value == "on" || value == "yes") return;
+    throw Error(std::string(part.name) + ": takes no value, got \"" + std::string(part.value) +
+                "\"; settings are given as " + std::string(entry_->name) +
+                ":setting=value, see `foretrace help transform " + std::string(entry_->name) + "`");
+  }
+
+  void add_settings(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) return add_text(text);
+    add_setting(without_blanks(text.substr(0, equals)), without_blanks(text.substr(equals + 1)));
+  }
+
+  void add_setting(std::string_view name, std::string_view value) {
+    add_text(setting_of(*entry_, name) + "=" + std::string(value));
+  }
+
+  void add_text(std::string_view setting) {
+    steps_.back() += has_settings_ ? ',' : ':';
+    steps_.back() += setting;
+    has_settings_ = true;
+  }
+
+  std::vector<std::string> steps_;
+  const TransformEntry* entry_ = nullptr;  ///< Of the last step.
+  bool has_settings_ = false;
+};
+
+/// "h100" names no single device, but says what is asked for.
+std::string devices_like(std::string_view name) {
+  const std::string wanted = plain(name);
+  if (wanted.size() < 2) return {};
+  std::string all;
+  for (const std::string_view device : device_names()) {
+    if (!plain(device).starts_with(wanted)) continue;
+    all += (all.empty() ? "" : " or ") + std::string("faster_device:to=") + std::string(device);
+  }
+  return all;
+}
+
+/// Words of four letters or more, in small letters.
+std::vector<std::string> long_words(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0)
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  std::erase_if(words, [](const std::string& word) { return word.size() < 4; });
+  return words;
+}
+
+/// Transforms whose summary or other names speak of the same things.
+std::string transforms_about(std::string_view name) {
+  constexpr std::size_t kMost = 3;
+  constexpr std::array<std::string_view, 6> kEverywhere = {"with", "that", "make",
+                                                           "into", "each", "train"};
+  std::vector<std::string> wanted = long_words(name);
+  std::erase_if(wanted, [&](const std::string& word) {
+    return std::find(kEverywhere.begin(), kEverywhere.end(), word) != kEverywhere.end();
+  });
+  std::vector<std::pair<std::ptrdiff_t, std::string_view>> found;
+  for (const TransformEntry& entry : transforms()) {
+    std::string text = std::string(entry.name) + " " + std::string(entry.summary);
+    for (const std::string_view word : synonyms_of(entry.name)) text += " " + std::string(word);
+    const std::vector<std::string> words = long_words(text);
+    const auto fits = std::count_if(wanted.begin(), wanted.end(), [&](const std::string& word) {
+      return std::any_of(words.begin(), words.end(), [&](const std::string& other) {
+        return other.starts_with(word) || word.starts_with(other);
+      });
+    });
+    if (fits > 0) found.emplace_back(-fits, entry.name);
+  }
+  std::sort(found.begin(), found.end());
+  if (found.size() > kMost) found.resize(kMost);
+  std::string all;
+  for (const auto& [fits, transform] : found)
+    all += (all.empty() ? "" : ", ") + std::string(transform);
+  return all;
+}
+
+}  // namespace
+
+const std::vector<Synonym>& synonyms() {
+  static const std::vector<Synonym> all = {
+#define SYNONYM(transform, words, settings, value) {#transform, words, settings, value},
+#define INSTEAD(words, text)
+#include "transform/synonyms.def"
+#undef INSTEAD
+#undef SYNONYM
+  };
+  return all;
+}
+
+#undef WORDS
+
+std::vector<std::string_view> synonyms_of(std::string_view transform) {
+  std::vector<std::string_view> all;
+  for (const Synonym& synonym : synonyms()) {
+    if (synonym.transform == transform)
+      all.insert(all.end(), synonym.words.begin(), synonym.words.end());
+  }
+  return all;
+}
+
+std::string transform_called(std::string_view name) {
+  const std::optional<Meaning> meaning = meaning_of(name);
+  return meaning ? std::string(meaning->entry->name) : std::string();
+}
+
+std::vector<std::string> read_steps(std::string_view text) { return Steps().read(text); }
+
+std::string no_such_transform(std::string_view name) {
+  const std::string what = "there is no transform \"" + std::string(name) + "\"";
+  if (const Instead* instead = instead_of(name)) return what + ": " + std::string(instead->text);
+  constexpr std::string_view kAll = "; `foretrace list transforms` shows all";
+  // In a scenario only the names themselves are taken.
+  if (const std::optional<Meaning> meaning = meaning_of(name)) {
+    std::string step(meaning->entry->name);
+    if (!meaning->settings.empty()) step += ":" + std::string(meaning->settings);
+    return what + " (did you mean \"" + step + "\"?)" + std::string(kAll);
+  }
+  if (const std::string devices = devices_like(name); !devices.empty())
+    return what + "; for that device ask for " + devices;
+  std::vector<std::string_view> names;
+  for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
+  if (const std::string near = did_you_mean(name, names); !near.empty())
+    return what + near + std::string(kAll);
+  const std::string about = transforms_about(name);
+  return what + (about.empty() ? "" : " (about that: " + about + ")") + std::string(kAll);
+}
+
+}  // namespace foretrace

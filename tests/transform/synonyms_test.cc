@@ -1,0 +1,119 @@
+#include "foretrace/synonyms.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include "foretrace/error.h"
+#include "foretrace/transform.h"
+#include "support/folder.h"
+
+namespace foretrace {
+namespace {
+
+/// Steps joined by " + ", or the error.
+std::string steps_of(std::string_view text) {
+  try {
+    std::string all;
+    for (const std::string& step : read_steps(text)) all += (all.empty() ? "" : " + ") + step;
+    return all;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Synonyms, MeanATransformWithSettings) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"amp", "amp"},
+      {"bf16", "amp:precision=bf16"},
+      {"fp16", "amp"},
+      {"Mixed-Precision", "amp"},
+      {"num_workers=4", "loader:workers=4"},
+      {"num_workers: 4", "loader:workers=4"},
+      {"loader:num_workers=4,prefetch_factor=3", "loader:workers=4,prefetch_factor=3"},
+      {"checkpointing", "recompute"},
+      {"gradient checkpointing", "recompute"},
+      {"compile", "torch_compile"},
+      {"torch.compile", "torch_compile"},
+      {"torch.compile=reduce-overhead", "torch_compile:mode=reduce-overhead"},
+      {"loader=4", "loader:workers=4"},
+      {"compile=reduce-overhead", "torch_compile:mode=reduce-overhead"},
+      {"cudagraphs", "cuda_graphs"},
+      {"batch_size:from=32,to=64", "batch_size:from=32,to=64"},
+      {"grad_accum=4", "gradient_accumulation:micro_batches=4"},
+      {"gradient_accumulation:steps=4", "gradient_accumulation:micro_batches=4"},
+      {"gpu=a100-sxm4-80gb", "faster_device:to=a100-sxm4-80gb"},
+      {"pin_memory=True", "pin_memory"},
+      {"fused adam", "fused_optimizer"},
+      {"zero-3", "zero:stage=3"},
+      {"zero3:workers=8", "zero:stage=3,workers=8"},
+  };
+  for (const auto& [text, steps] : cases) EXPECT_EQ(steps_of(text), steps) << text;
+}
+
+TEST(Synonyms, ACommaBeginsAStepWhereItCannotBeASetting) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"amp,loader:workers=4", "amp + loader:workers=4"},
+      {"amp, num_workers=4, compile", "amp + loader:workers=4 + torch_compile"},
+      {"loader:workers=4,pin_memory=true,prefetch_factor=2",
+       "loader:workers=4,pin_memory=true,prefetch_factor=2"},
+      {"loader:workers=4,pin_memory", "loader:workers=4 + pin_memory"},
+      {"scale:where.name=/a,amp/,factor=0.5,amp", "scale:where.name=/a,amp/,factor=0.5 + amp"},
+      {"scale:where.name=[a,b],factor=2", "scale:where.name=[a,b],factor=2"},
+      {"prefetch:buffers=2,amp:shortest=2us", "prefetch:buffers=2 + amp:shortest=2us"},
+      {"amp,", "must be a setting or a step behind the last comma"},
+  };
+  for (const auto& [text, steps] : cases) EXPECT_EQ(steps_of(text), steps) << text;
+}
+
+TEST(Synonyms, WhatIsNotThereLeadsToWhatIs) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"batch=64", "there is no transform \"batch\": a trace does not tell how large"},
+      {"batch_size=64", "batch_size: a trace does not tell how large its batches are; give both"},
+      {"seq_len=512", "sequence_length:from=512,to=1024"},
+      {"ddp", "more GPUs than were recorded is not predicted yet"},
+      {"fsdp", "zero:stage=3,workers=8"},
+      {"tensor_parallel=2", "not predicted yet"},
+      {"flash attention", "kernel_from:trace=OTHER"},
+      {"steps=4", "gradient_accumulation:micro_batches=4"},
+      {"h100", "faster_device:to=h100-nvl or faster_device:to=h100-pcie-80gb"},
+      {"checkpointing=2", "takes no value, got \"2\""},
+      {"prefech", "did you mean \"prefetch\"?"},
+      {"pinned host buffers for staging", "(about that: offload, pin_memory"},
+      {"unheard of", "; `foretrace list transforms` shows all"},
+  };
+  for (const auto& [text, part] : cases)
+    EXPECT_NE(steps_of(text).find(part), std::string::npos) << text << " -> " << steps_of(text);
+}
+
+TEST(Synonyms, AScenarioFileIsToldTheName) {
+  EXPECT_EQ(no_such_transform("bf16"),
+            "there is no transform \"bf16\" (did you mean \"amp:precision=bf16\"?); `foretrace "
+            "list transforms` shows all");
+}
+
+// What the table itself says can be asked.
+TEST(Synonyms, EveryLineOfTheTableIsReadable) {
+  std::set<std::string> seen;
+  for (const Synonym& synonym : synonyms()) {
+    std::string step(synonym.transform);
+    if (!synonym.settings.empty()) step += ":" + std::string(synonym.settings);
+    EXPECT_NO_THROW(read_transform_text(step)) << step;
+    for (const std::string_view word : synonym.words)
+      EXPECT_TRUE(seen.insert(std::string(word)).second) << word << " stands there twice";
+  }
+  const std::string table = contents_of(FORETRACE_SOURCE_DIR "/src/transform/synonyms.def");
+  const std::regex quoted(R"(--with \\"([^"\\]+)\\")");
+  int found = 0;
+  for (auto match = std::sregex_iterator(table.begin(), table.end(), quoted);
+       match != std::sregex_iterator(); ++match, ++found) {
+    const std::string step = (*match)[1];
+    EXPECT_NO_THROW(read_transform_text(step)) << step;
+  }
+  EXPECT_GT(found, 10);
+}
+
+}  // namespace
+}  // namespace foretrace
