@@ -9,7 +9,8 @@
 namespace foretrace {
 
 /// Threads that launch work of several steps onto streams, with launches that cross each other,
-/// tasks of no time, gaps, tasks that overlap, and now and then no launch, no device work or no steps.
+/// tasks of no time, gaps, tasks that overlap, and now and then no launch, no device work or no
+/// steps.
 inline Graph random_steps(std::mt19937& random) {
   const auto below = [&](std::uint32_t limit) {
     return static_cast<std::uint32_t>(random() % limit);
