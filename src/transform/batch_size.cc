@@ -64,7 +64,8 @@ class BatchSize final : public Transform {
   }
 
   JobChange job_change() const override {
-    return {.samples = find_factor(), .tokens = find_factor(), .device = {}};
+    const double factor = growth_factor(factor_, from_, to_);
+    return {.samples = factor, .tokens = factor, .device = {}};
   }
 
  private:
