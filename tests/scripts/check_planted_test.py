@@ -23,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import make_samples
 from samples.training import Training
 
+import gate_table
 from harmless_changes import (HARMLESS, more_metadata, one_step_less, other_profiler, renumber_streams, shift_times,
                               shuffle_events)
 from planted_regressions import (NCCL, PAGEABLE, REGRESSIONS, SAMPLES, all_kernels_slower, in_each_step,
@@ -134,6 +135,55 @@ class Planted(unittest.TestCase):
                 self.assertEqual(done.returncode, 1, answer["headline"])
                 self.assertIn(metric, failed)
                 self.assertTrue(any(re.search(cause, text) for text in told[:4]), "\n".join(told))
+
+    def test_what_a_step_hides_is_found(self):
+        """Too small for the step time, or in one step alone: what gate_table.py counts on recordings of any job."""
+        with_reduce = sample("small")
+        in_each_step(with_reduce, "aten::cross_entropy_loss", [op("c10d::allreduce_", [launch(NCCL, 3000.0)])])
+        with_reduce.retime()
+        for before, names in ((sample("small"), ("one kernel +15 %", "one kernel +50 %", "all kernels +3 %", "a pause of 40 ms")),
+                              (with_reduce, ("collectives x 1.5",))):
+            self.bless(before)
+            kept = pickle.dumps(before)
+            for name, (edit, words) in gate_table.REGRESSIONS.items():
+                if not name.startswith(names):
+                    continue
+                with self.subTest(name):
+                    after = pickle.loads(kept)
+                    words = words.replace("{}", edit(after) or "")
+                    gate_table.noise(after, name)
+                    after.retime()
+                    after.write(self.folder / "after.json.gz")
+                    answer = json.loads(self.run_check(self.folder / "after.json.gz", "--format", "json").stdout)
+                    self.assertNotEqual(answer["standing"], "passed")
+                    told = [c["what"] + " from " + c["where"] for c in answer["causes"]]
+                    self.assertRegex(told[0] if told else "", words)
+
+    def test_a_trace_of_another_job_is_refused(self):
+        self.bless(sample("resnet"))
+        sample("small").write(self.folder / "after.json.gz")
+        done = self.run_check(self.folder / "after.json.gz")
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("must be of the job that the baseline is of, not of another one", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_several_recordings_make_a_baseline(self):
+        name = SAMPLES["small"] + ".pt.trace.json.gz"
+        runs = []
+        for seed in (101, 102, 103):
+            self.run_anew(make_samples.SAMPLES[name](), seed=seed)
+            runs.append(str(self.folder / f"run{seed}.json.gz"))
+            os.replace(self.folder / "run.json.gz", runs[-1])
+        done = self.run_check(runs[0], *runs[1:], "--bless")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("of 3 recordings", done.stdout)
+        metrics = json.loads((self.folder / "baseline.json").read_text())["metrics"]
+        self.assertEqual([len(metrics[m]["runs"]) for m in ("step_time", "syncs")], [3, 3])
+        for run in (*runs, self.run_anew(make_samples.SAMPLES[name](), seed=104)):
+            self.assertTrue(self.run_check(run).stdout.startswith("PASSED:"))
+        done = self.run_check(*runs)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+        self.assertIn("only --bless takes several recordings", done.stderr)
 
     def test_harmless_changes_are_not_flagged(self):
         for name in ("small", "resnet"):
