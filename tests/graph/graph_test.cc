@@ -49,7 +49,8 @@ TEST(Graph, ATailIsOfTheTaskInFrontAndOfNoOther) {
 }
 
 TEST(Tail, IsExactForTheTaskItWasSeenOn) {
-  for (const std::int64_t whole : {1, 7, 2'000, 999'983, 4'000'000'000, 7'200'000'000'000}) {
+  for (const std::int64_t whole : std::initializer_list<std::int64_t>{
+           1, 7, 2'000, 999'983, 4'000'000'000, 7'200'000'000'000}) {
     for (const std::int64_t part : {std::int64_t{1}, whole / 3, whole - 1, whole, whole + 5}) {
       if (part <= 0) continue;
       const Overlap overlap = overlap_of(Nanoseconds(part), Nanoseconds(whole));
