@@ -113,31 +113,42 @@ class SlowestStep {
   Nanoseconds more_{0};
 };
 
+std::int64_t worse_by(const CheckedFigure& figure) {
+  return figure.after.value_or(0) - figure.before.value_or(0);
+}
+
 bool is_explained(const CheckedFigure& figure, const std::vector<FoundCause>& found) {
-  const std::int64_t worse = figure.after.value_or(0) - figure.before.value_or(0);
   return std::any_of(found.begin(), found.end(), [&](const FoundCause& one) {
-    return one.cause.effect.value_or(0ns).count() * 3 >= worse;
+    return one.cause.effect.value_or(0ns).count() * 3 >= worse_by(figure);
   });
+}
+
+std::int64_t fastest_step(const JobSummary& job) {
+  const auto steps = job.figures.find("step_time");
+  if (steps == job.figures.end() || steps->second.empty()) return 0;
+  return *std::min_element(steps->second.begin(), steps->second.end());
+}
+
+/// Then the slowest is one of them.
+bool all_steps_are_longer(const CausesQuestion& question, const CheckedFigure& figure) {
+  const std::int64_t more = fastest_step(question.after) - fastest_step(question.before);
+  return more * 3 >= worse_by(figure);
 }
 
 }  // namespace
 
 void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found) {
-  const CheckedFigure* step = worse_figure(question, "step_time");
-  const CheckedFigure* figure = worse_figure(question, "slowest_step");
-  if (figure == nullptr) figure = worse_figure(question, "mean_step");
-  const bool is_open = step != nullptr && !is_explained(*step, found);
-  if (figure == nullptr && !is_open) return;
+  const CheckedFigure* figure = worse_figure(question, "step_time");
+  if (figure != nullptr && is_explained(*figure, found)) figure = nullptr;
+  for (const char* name : {"slowest_step", "mean_step"}) {
+    if (figure == nullptr) figure = worse_figure(question, name);
+  }
+  if (figure == nullptr || all_steps_are_longer(question, *figure)) return;
   const SlowestStep slowest(question);
-  // Where all steps are longer, the slowest is one of them.
-  if (!is_open &&
-      figure->after.value_or(0) - figure->before.value_or(0) > 2 * slowest.more().count())
-    return;
   if (slowest.more() <= 0ns) return;
   CheckCause cause = slowest.cause();
-  const CheckedFigure& explained = is_open ? *step : *figure;
-  cause.figure = explained.name;
-  found.push_back({std::move(cause), explained.standing});
+  cause.figure = figure->name;
+  found.push_back({std::move(cause), figure->standing});
 }
 
 }  // namespace foretrace
