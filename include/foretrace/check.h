@@ -135,6 +135,7 @@ struct CheckOptions {
   std::map<std::string, Limit> fail, warn;  ///< In place of those of the baseline.
   bool structure_only = false;
   std::optional<Standing> undecided;  ///< What undecided figures are taken for.
+  bool adds_runs = false;             ///< Of bless(): what the old baseline stands for is kept.
   std::string source_root;            ///< Folder that files of annotations are relative to.
   ImportOptions reading = {};
 };
@@ -144,7 +145,8 @@ CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
 /// The same from several recordings of the unchanged job, at most kMostRuns of them. The one with
 /// the median step time is described; a change must be beyond the limit against each of them, and
-/// beyond what they differ by. Throws Error where they are not of one job.
+/// beyond what they differ by. With CheckOptions::adds_runs those of `old` are kept beside them, of
+/// all the newest. Throws Error where they are not of one job.
 CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
 constexpr std::size_t kMostRuns = 16;

@@ -82,7 +82,7 @@ struct CheckCommand {
   std::vector<std::string> more_traces, steps, most, warn;
   /// By the name of the form: where else it goes.
   std::vector<std::pair<std::string_view, std::string>> files;
-  bool structure_only = false, bless_it = false, github = false, quiet = false;
+  bool structure_only = false, bless_it = false, adds = false, github = false, quiet = false;
   FormatOption format{{}, "text"};
   OutputOption output;
   ReadingOptions reading;
@@ -119,6 +119,9 @@ struct CheckCommand {
     command.add_flag("--bless", bless_it,
                      "Make the trace the baseline, or several of one job; limits stay as they are "
                      "in the file");
+    command.add_flag("--add", adds,
+                     "With --bless: keep the recordings that the baseline stands for, and add "
+                     "these to them");
     command
         .add_option("--undecided", undecided,
                     "What to take metrics for whose interval straddles the limit: pass or fail")
@@ -193,6 +196,7 @@ struct CheckCommand {
     for (const std::string& text : warn)
       add_limit(chosen.warn, within("--warn", [&] { return parse_named_limit(text); }));
     chosen.structure_only = structure_only;
+    chosen.adds_runs = adds;
     if (!undecided.empty() && undecided != "pass" && undecided != "fail")
       throw Error("--undecided: must be pass or fail, got '" + undecided + "'");
     if (!undecided.empty())
@@ -207,6 +211,7 @@ struct CheckCommand {
 
   void run(Session& session) const {
     format.check();
+    if (adds && !bless_it) throw Error("--add: needs --bless");
     if (!more_traces.empty() && !bless_it)
       throw Error("only --bless takes several recordings, got '" + more_traces.front() +
                   "' behind '" + trace + "'");
@@ -253,7 +258,8 @@ struct CheckCommand {
     output.write(session, [&](std::ostream& out) {
       out << "Wrote " << shown(baseline) << ": " << blessed.summary.figures.size() << " metrics, "
           << blessed.summary.groups.size() << " groups of work";
-      if (!more_traces.empty()) out << ", of " << more_traces.size() + 1 << " recordings";
+      if (const std::size_t runs = blessed.summary.runs.size(); runs > 1)
+        out << ", of " << runs << " recordings";
       out << ". Commit it.\n";
       for (const auto& [name, values] : blessed.summary.figures) {
         const FigureEntry& entry = figure_entry(name);

@@ -7,6 +7,7 @@
 #include "foretrace/error.h"
 #include "scenario/check/changes.h"
 #include "scenario/check/job_summary.h"
+#include "scenario/check/words.h"
 
 namespace foretrace {
 namespace {
@@ -84,6 +85,13 @@ TEST(CheckJudge, AChangeThatMayBeBeyondTheLimitIsUndecided) {
   EXPECT_EQ(judged("overlap", {800'000, 801'000, 802'000, 803'000, 804'000},
                    {720'000, 740'000, 770'000, 780'000, 790'000}, "-5%"),
             "undecided");
+}
+
+// Three steps only show that there is a change, and it is a hundredth of the limit.
+TEST(CheckJudge, AChangeThatIsSureButTinyPasses) {
+  EXPECT_EQ(
+      judged("overlap_possible", {800'000, 800'000, 800'000}, {799'500, 780'000, 600'000}, "-5%"),
+      "passed");
 }
 
 TEST(CheckJudge, VariationWithoutAChangePasses) {
@@ -174,6 +182,54 @@ TEST(CheckChanges, WhatIsSlowerEverywhereHasNoPlace) {
   ASSERT_EQ(found.general.size(), 1u);
   EXPECT_NEAR(found.general[0].factor, 1.2, 1e-9);
   EXPECT_TRUE(found.changes.empty());
+}
+
+WorkChange change(const JobGroup& before, const JobGroup& after) {
+  WorkChange one;
+  one.before = before, one.after = after, one.kind = after.kind, one.op = after.op;
+  return one;
+}
+
+TEST(CheckWords, OneLongCallOfManyIsNoMean) {
+  JobGroup before = group("launch", "aten::mm", "cudaLaunchKernel", 110, 550us), after = before;
+  before.longest = 12us;
+  after.work = 3540us, after.longest = 3ms;
+  EXPECT_EQ(change_words(change(before, after)),
+            "one of 110 cudaLaunchKernel slower: 12 us -> 3 ms");
+  after.longest = 60us;
+  EXPECT_EQ(change_words(change(before, after)), "cudaLaunchKernel slower: 5 us -> 32.18 us x 110");
+}
+
+TEST(CheckWords, PiecesOfHostWorkAreNotCounted) {
+  const JobGroup before = group("host", "aten::mm", "", 39, 1ms);
+  EXPECT_EQ(change_words(change(before, group("host", "aten::mm", "", 40, 4ms))),
+            "host work slower: 1 ms -> 4 ms");
+  EXPECT_EQ(change_words(change({}, group("host", "my::op", "", 1, 3ms))), "new host work: 3 ms");
+}
+
+// As much of it runs beside kernels as before; only what is new does not.
+TEST(CheckWords, WhatBecomesLongerLosesNoOverlap) {
+  JobGroup before = group("collective", "", "nccl", 2, 10ms), after = before;
+  before.hidden = 9800us;
+  after.work = 15ms, after.hidden = 11ms;
+  EXPECT_EQ(change_words(change(before, after)), "nccl slower: 5 ms -> 7.5 ms x 2");
+  after.work = 10ms, after.hidden = 1ms;
+  EXPECT_EQ(change_words(change(before, after)),
+            "lost overlap: nccl hidden behind kernels 98 % -> 10 %");
+}
+
+TEST(CheckChanges, LoadingIsOneChangeWhereverItIs) {
+  JobSummary before;
+  std::vector<JobGroup> after;
+  for (const char* op : {"aten::stack", "aten::to", "aten::div"}) {
+    before.groups.push_back(group("input", op, "", 1, 10ms));
+    after.push_back(group("input", op, "", 1, 13ms));
+  }
+  const WorkChanges found = work_changes(before, after);
+  EXPECT_TRUE(found.general.empty());
+  const std::vector<WorkChange> merged = marked_changes(before, found.changes);
+  ASSERT_EQ(merged.size(), 1u);
+  EXPECT_EQ(change_words(merged[0]), "loading slower: 30 ms -> 39 ms");
 }
 
 CheckBaseline small_baseline() {

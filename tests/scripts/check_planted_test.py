@@ -181,6 +181,8 @@ class Planted(unittest.TestCase):
         self.assertEqual([len(metrics[m]["runs"]) for m in ("step_time", "syncs")], [3, 3])
         for run in (*runs, self.run_anew(make_samples.SAMPLES[name](), seed=104)):
             self.assertTrue(self.run_check(run).stdout.startswith("PASSED:"))
+        done = self.run_check(runs[0], "--bless", "--add")
+        self.assertIn("of 4 recordings", done.stdout)
         done = self.run_check(*runs)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
         self.assertIn("only --bless takes several recordings", done.stderr)

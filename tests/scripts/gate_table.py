@@ -91,9 +91,14 @@ def shape_of(event):
 
 
 def by_work(trace):
-    """Kernels of one name and grid, those with most work first, in the steps that are recorded."""
+    """Kernels of one name and grid, those with most work first, of what is launched in steps."""
+    spans = [(step["ts"], end_of(step)) for step in trace.steps()]
+    launched = {e["args"].get("correlation") for e in trace.events if e.get("cat") in HOST_CALLS
+                and any(begin <= e["ts"] < end for begin, end in spans)}
     work = {}
     for event in kernels(trace):
+        if event["args"].get("correlation") not in launched:
+            continue
         work[shape_of(event)] = work.get(shape_of(event), 0) + event["dur"]
     return sorted(work, key=work.get, reverse=True)
 
@@ -129,7 +134,10 @@ def pause_in_one_step(trace):
 
 
 def call_twice_as_long(trace):
-    for event in [e for e in trace.events if e.get("cat") in HOST_CALLS and "LaunchKernel" in e["name"]]:
+    calls = [e for e in trace.events if e.get("cat") in HOST_CALLS and "LaunchKernel" in e["name"]]
+    if sum(e["dur"] for e in calls) < 0.05 * sum(step["dur"] for step in trace.steps()):
+        raise DoesNotFit
+    for event in calls:
         trace.insert(event["ts"] + event["dur"] / 2, [delay(event["dur"])], (event["pid"], event["tid"]))
 
 
@@ -238,11 +246,10 @@ def lost_overlap(trace):
 
 
 def helper_thread(trace):
-    for i, step in enumerate(trace.steps()):
-        time, thread = step["ts"] + step["dur"] / 3, 77_001
-        for j in range(2):
-            trace.events.append({"ph": "X", "cat": "cpu_op", "name": "helper::poll", "pid": step["pid"], "tid": thread,
-                                 "ts": time + j * 1500.0, "dur": 5.0, "args": {}})
+    for step in trace.steps():
+        for part in (0.1, 0.9):
+            trace.events.append({"ph": "X", "cat": "cpu_op", "name": "helper::poll", "pid": step["pid"], "tid": 77_001,
+                                 "ts": step["ts"] + part * step["dur"], "dur": 5.0, "args": {}})
 
 
 def unchanged(trace):

@@ -1,5 +1,7 @@
 // Where work is that has no place of its own in the program.
 
+#include <algorithm>
+
 #include "scenario/check/changes.h"
 #include "scenario/check/words.h"
 
@@ -15,8 +17,16 @@ std::string example_place(const ObservedJob& job, TaskId task, CheckCause& cause
     place.file = cause.file = site->file, place.function = site->function;
     cause.line = site->line;
   }
-  const std::string words = place_words(place, cause.line);
-  return words.empty() ? words : "several places, as " + words;
+  return place_words(place, cause.line);
+}
+
+/// Whether all are at the place of one.
+bool share_a_place(const ObservedJob& job, const std::vector<TaskId>& tasks, TaskId one) {
+  return std::all_of(tasks.begin(), tasks.end(), [&](TaskId task) {
+    return index(task) < job.recorded_tasks && job.sites.op_path(task) == job.sites.op_path(one) &&
+           job.graph.task(task).module == job.graph.task(one).module &&
+           job.sites.site(task) == job.sites.site(one);
+  });
 }
 
 std::string neighbour_name(const ObservedJob& job, TaskId task) {
@@ -38,7 +48,8 @@ std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks
       longest = task;
   }
   if (longest == kNoTask) return {};
-  if (const std::string place = example_place(job, longest, cause); !place.empty()) return place;
+  if (const std::string place = example_place(job, longest, cause); !place.empty())
+    return share_a_place(job, tasks, longest) ? place : "several places, as " + place;
   const std::string behind = neighbour_name(job, graph.previous(longest));
   const std::string front = neighbour_name(job, graph.next(longest));
   if (!behind.empty() && !front.empty()) return "the place between " + behind + " and " + front;

@@ -25,6 +25,7 @@ struct Cluster {
   bool frees_waits = false;  ///< Then its effect may be far more than the work itself.
   CheckCause cause;
   Standing standing = Standing::passed;
+  std::vector<std::uint32_t> groups = {};  ///< Of slower kernels.
 };
 
 ClusterKey cluster_key(const WorkChange& change) {
@@ -89,6 +90,10 @@ bool weighs_on(const WorkChange& change, const std::string& figure) {
   return false;
 }
 
+bool is_memory_figure(const std::string& name) {
+  return name == "memory_growth" || name == "peak_allocated" || name == "peak_reserved";
+}
+
 std::int64_t worsening(const CheckedFigure& figure) {
   const std::int64_t change = figure.after.value_or(0) - figure.before.value_or(0);
   return figure.less_is_worse ? -change : change;
@@ -120,8 +125,11 @@ class CauseFinder {
     const std::vector<WorkChange> merged = marked_changes(question_.before, changes.changes);
     for (const WorkChange& change : merged) cluster(change);
     weigh_clusters();
-    add_memory();
-    for (Cluster& one : found_) found.push_back({std::move(one.cause), one.standing});
+    for (const CheckedFigure* figure : worse_) {
+      if (is_memory_figure(figure->name)) explained_.insert(figure->name);
+    }
+    for (Cluster& one : found_)
+      found.push_back({std::move(one.cause), one.standing, std::move(one.groups)});
   }
 
   /// The figures that are worse for no reason that was found.
@@ -227,6 +235,10 @@ class CauseFinder {
     if (worst == nullptr) return;
     one.standing = worst->standing;
     one.cause.figure = worst->name;
+    for (const WorkChange* change : one.changes) {
+      if (change->kind == "kernel" && is_slower(*change))
+        one.groups.insert(one.groups.end(), change->now.begin(), change->now.end());
+    }
     found_.push_back(std::move(one));
   }
 
@@ -305,56 +317,10 @@ class CauseFinder {
     if (!one.frees_waits) one.cause.effect = std::min(*one.cause.effect, one.local);
   }
 
-  /// What is never freed is at the peak as well, and is said once.
-  void add_memory() {
-    for (const CheckedFigure* figure : worse_) {
-      if (figure->name == "memory_growth")
-        add_memory_causes(*figure, &MemoryGroup::kept, "in each step, never freed");
-    }
-    for (const CheckedFigure* figure : worse_) {
-      if (figure->name == "peak_allocated" || figure->name == "peak_reserved")
-        add_memory_causes(*figure, &MemoryGroup::peak, "at the peak");
-    }
-  }
-
-  void add_memory_causes(const CheckedFigure& figure, Bytes MemoryGroup::*part,
-                         const std::string& how) {
-    explained_.insert(figure.name);
-    using Key = decltype(kept_)::key_type;
-    const auto key_of = [](const MemoryGroup& group) {
-      return Key(group.op, without_instances(group.module), group.file, group.function);
-    };
-    if (!told_of_memory_.insert(how).second) return;
-    std::map<Key, Bytes> then;
-    for (const MemoryGroup& group : question_.before.memory) then[key_of(group)] += group.*part;
-    std::map<Key, Bytes> now;
-    for (const MemoryGroup& group : question_.after.memory) now[key_of(group)] += group.*part;
-    for (const MemoryGroup& group : question_.after.memory) {
-      const Key key = key_of(group);
-      if (!now.contains(key)) continue;  // Told of another instance.
-      const Bytes more = now[key] - then[key];
-      now.erase(key);
-      if (more.count <= 0 || more.count * 20 < worsening(figure)) continue;
-      if (!kept_.insert(key).second) continue;
-      Cluster one;
-      one.standing = figure.standing;
-      WorkChange place;
-      place.module = group.module, place.file = group.file, place.function = group.function;
-      one.cause.what = "+" + to_text(more) + " " + how + ": " +
-                       (group.op.empty() ? "memory of no known op" : group.op);
-      one.cause.where = place_words(place, group.line);
-      one.cause.file = group.file, one.cause.line = group.line;
-      one.cause.kind = "memory", one.cause.bytes = more, one.cause.figure = figure.name;
-      found_.push_back(std::move(one));
-    }
-  }
-
   const CausesQuestion& question_;
   std::vector<const CheckedFigure*> worse_;  ///< Most severe first.
   std::map<ClusterKey, Cluster> clusters_;
   std::vector<Cluster> found_;
-  std::set<std::string> told_of_memory_;
-  std::set<std::tuple<std::string, std::string, std::string, std::string>> kept_;
   std::set<std::string> explained_;  ///< Figures.
 };
 
@@ -376,6 +342,13 @@ std::vector<CheckCause> greatest_first(std::vector<FoundCause> found) {
 }
 
 }  // namespace
+
+const CheckedFigure* worse_figure(const CausesQuestion& question, std::string_view name) {
+  for (const CheckedFigure& figure : question.figures) {
+    if (figure.name == name && figure.standing >= Standing::warned) return &figure;
+  }
+  return nullptr;
+}
 
 std::vector<CheckCause> causes_of(const CausesQuestion& question) {
   std::vector<FoundCause> found;
@@ -399,8 +372,11 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question) {
                                   .before = before,
                                   .after = after,
                                   .figures = unexplained};
+    const std::size_t of_places = found.size();
     CauseFinder(anywhere).find(found);
+    for (std::size_t i = of_places; i < found.size(); ++i) found[i].groups.clear();
   }
+  add_memory(question, found);
   add_slower_kernels(question, found);
   add_slowest_step(question, found);
   return greatest_first(std::move(found));

@@ -77,19 +77,27 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question);
 struct FoundCause {
   CheckCause cause;
   Standing standing = Standing::passed;
+  std::vector<std::uint32_t> groups =
+      {};  ///< With kernels that it has; of the question's grouping.
 };
+
+/// The figure of this name, if it is worse; otherwise null.
+const CheckedFigure* worse_figure(const CausesQuestion& question, std::string_view name);
 
 /// The place of work that has none of its own: where the longest of `tasks` is. It sets file and
 /// line of `cause`; empty if nothing is known.
 std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks,
                         CheckCause& cause);
 
+/// Adds who holds more memory at the peak, and what is never freed.
+void add_memory(const CausesQuestion& question, std::vector<FoundCause>& found);
+
 /// Adds the kernels of one name and shape that became slower, as far as no cause in `found` has
 /// half of it.
 void add_slower_kernels(const CausesQuestion& question, std::vector<FoundCause>& found);
 
 /// Adds what takes long in the slowest step and not in others, if that step or the mean is worse,
-/// or if nothing else was found.
+/// or if nothing in `found` explains a step time that is.
 void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found);
 
 /// The lines of `after` that have no counterpart in `before`, which may have moved as a whole.

@@ -194,6 +194,34 @@ CheckBaseline joined(std::vector<CheckBaseline> runs) {
   return baseline;
 }
 
+template <class Run>
+void keep_newest(std::vector<Run>& runs) {
+  if (runs.size() > kMostRuns)
+    runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(kMostRuns));
+}
+
+/// In front of its own.
+void add_runs_of(const CheckBaseline& old, CheckBaseline& baseline) {
+  refuse_other_job(old.summary, baseline.summary);
+  JobSummary& now = baseline.summary;
+  std::vector<FigureSteps> runs = old.summary.runs;
+  if (runs.empty()) runs.push_back(old.summary.figures);
+  if (now.runs.empty()) now.runs.push_back(now.figures);
+  runs.insert(runs.end(), now.runs.begin(), now.runs.end());
+  keep_newest(runs);
+  now.runs = std::move(runs);
+  std::map<std::string, std::vector<std::int64_t>> times;
+  for (const KernelTimes& kernel : old.summary.kernels)
+    times[kernel.key] = kernel.runs.empty() ? std::vector{kernel.each.count()} : kernel.runs;
+  for (KernelTimes& kernel : now.kernels) {
+    if (kernel.runs.empty()) kernel.runs.push_back(kernel.each.count());
+    std::vector<std::int64_t>& all = times[kernel.key];
+    all.insert(all.end(), kernel.runs.begin(), kernel.runs.end());
+    keep_newest(all);
+    kernel.runs = all;
+  }
+}
+
 }  // namespace
 
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
@@ -214,6 +242,7 @@ CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario&
       within(path, [&] { refuse_other_job(runs.front().summary, runs.back().summary); });
   }
   CheckBaseline baseline = joined(std::move(runs));
+  if (options.adds_runs && old != nullptr) add_runs_of(*old, baseline);
   refuse_unknown(options, baseline.summary);
   set_limits(options, old, baseline);
   return baseline;

@@ -66,7 +66,7 @@ class MemoryGrouper {
         group.file = site.file, group.function = site.function, group.line = site.line;
       }
       group.peak = Bytes{sum.peak};
-      group.kept = Bytes{steps_.per_step(lower_median(sum.kept))};
+      group.kept = Bytes{steps_.per_step(kept_in_a_step(sum))};
       if (group.peak.count == 0 && group.kept.count == 0) continue;
       const auto [found, added] =
           all.try_emplace({group.op, group.module, group.file, group.function}, group);
@@ -101,13 +101,24 @@ class MemoryGrouper {
     }
     MemorySum& sum = sums_[key];
     sum.kept.resize(steps_.count(), 0);
+    judged_.resize(steps_.count(), 0);
     if (made <= curve_.peak_time && freed > curve_.peak_time) sum.peak += block.bytes.count;
     const std::optional<std::size_t> column = steps_.column(step);
     if (step < 0 || !column) return;
     const auto next = begins_.upper_bound(step);
     // Freed later than the next step has begun for good: what that step still reads is not kept.
     if (next == begins_.end() || std::next(next) == begins_.end()) return;
+    judged_[*column] = 1;
     if (freed > std::next(next)->second) sum.kept[*column] += block.bytes.count;
+  }
+
+  /// The last steps are not followed by others that would free what they made.
+  std::int64_t kept_in_a_step(const MemorySum& sum) const {
+    std::vector<std::int64_t> values;
+    for (std::size_t i = 0; i < judged_.size(); ++i) {
+      if (judged_[i] != 0) values.push_back(sum.kept[i]);
+    }
+    return lower_median(std::move(values));
   }
 
   std::int64_t level_at(Nanoseconds time) const {
@@ -136,6 +147,7 @@ class MemoryGrouper {
   std::map<std::int32_t, Nanoseconds> begins_;
   SteadySteps steps_;
   std::map<MemoryKey, MemorySum> sums_;
+  std::vector<char> judged_;  ///< By column: whether two more steps follow.
   std::map<std::tuple<std::string, std::string, int>, std::uint32_t> numbers_;
   std::vector<CallSite> places_;
 };

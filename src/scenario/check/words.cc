@@ -50,11 +50,13 @@ std::string more_words(const WorkChange& change) {
 std::string slower_words(const WorkChange& change) {
   const std::int64_t then = std::max<std::int64_t>(1, change.before.count);
   const std::int64_t now = std::max<std::int64_t>(1, change.after.count);
-  const Nanoseconds longer = change.after.longest - change.before.longest;
-  if (change.kind != "host" && change.kind != "input" && now > 1 &&
-      longer * 10 >= 6 * change.added())
-    return "one of " + std::to_string(now) + " " + name_of(change) +
-           " slower: " + to_text(change.before.longest) + " -> " + to_text(change.after.longest);
+  // Older baselines do not tell the longest.
+  const Nanoseconds was = change.before.longest, is = change.after.longest;
+  const bool is_call = change.kind != "host" && change.kind != "input";
+  if (is_call && now > 1 && was > 0ns && (is - was) * 10 >= 6 * change.added()) {
+    return "one of " + std::to_string(now) + " " + name_of(change) + " slower: " + to_text(was) +
+           " -> " + to_text(is);
+  }
   // Host work is cut into pieces where calls are; only its sum means something.
   if (change.kind == "host" || change.kind == "input" || now == 1) {
     return name_of(change) + " slower: " + to_text(change.before.work) + " -> " +
