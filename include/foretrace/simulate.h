@@ -32,6 +32,7 @@ Nanoseconds replayed_step_time(const Graph& graph);
 class Compiled {
  public:
   explicit Compiled(const Graph& graph);
+  Compiled clone() const;
   Compiled(Compiled&&) noexcept;
   Compiled& operator=(Compiled&&) noexcept;
   ~Compiled();
@@ -42,6 +43,18 @@ class Compiled {
   std::span<const std::uint32_t> order() const;
   /// Durations in compiled order, as in the graph when compiled; may be changed between replays.
   std::span<Nanoseconds> durations();
+  std::span<const Nanoseconds> durations() const;
+  /// Lags of all waits in ns, as in the graph when compiled; that of a place in line is the gap of
+  /// the task. May be changed between replays, but not their sign. Empty if none of them matters.
+  std::span<std::int64_t> lags();
+
+  struct LagPlaces {
+    static constexpr std::uint32_t kNone = 0xffffffff;  ///< Of tasks that are behind no other.
+    std::vector<std::uint32_t> of_gap;                  ///< By task, into lags().
+    std::vector<std::uint32_t> of_dependency;           ///< In the order of each_dependency().
+  };
+  /// Where the lags of the graph that was compiled are. Linear.
+  LagPlaces lag_places(const Graph& graph) const;
 
   /// The greatest finish. finish(), in compiled order, holds until the next replay.
   Nanoseconds replay();
@@ -60,6 +73,7 @@ class Compiled {
 
  private:
   struct Impl;
+  explicit Compiled(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

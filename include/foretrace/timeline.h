@@ -81,6 +81,7 @@ void settle_steps(Graph& graph, const Timeline& recorded);
 struct StepWindow {
   Nanoseconds from{}, to{};
   std::int64_t steps = 1;
+  StepTimes times;  ///< As step_times().
 };
 StepWindow step_window(const Graph& graph, const Timeline& timeline);
 

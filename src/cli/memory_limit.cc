@@ -1,5 +1,6 @@
 #include "cli/memory_limit.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -16,6 +17,14 @@ void limit_memory() {
   if (!left || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
   limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(left->count));
   ::setrlimit(RLIMIT_DATA, &limit);
+#endif
+}
+
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  constexpr int kLargest = 32 << 20;  // The most that the C library takes for this threshold.
+  ::mallopt(M_MMAP_THRESHOLD, kLargest);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
 #endif
 }
 

@@ -8,4 +8,9 @@ namespace foretrace {
 /// Children inherit the limit: not for commands that run the user's program.
 void limit_memory();
 
+/// Keeps memory that was freed for what this process asks for next. Graphs are cloned and dropped
+/// many times over, and the C library would give each back to the kernel, which clears all of its
+/// pages anew: a quarter of what `advise` takes.
+void keep_freed_memory();
+
 }  // namespace foretrace

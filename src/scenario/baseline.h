@@ -7,6 +7,8 @@
 
 #include "foretrace/ledger_file.h"
 #include "foretrace/scenario.h"
+#include "foretrace/simulate.h"
+#include "scenario/apply.h"
 #include "scenario/interval/step_variation.h"
 
 namespace foretrace {
@@ -23,14 +25,36 @@ struct Baseline {
   bool weighs_changes = true;
 };
 
-Baseline baseline_of(const Inference& inference);
+/// `reasons`: whether the replay knows what made each task start.
+Baseline baseline_of(const Inference& inference, bool reasons = false);
+
+/// The graph that a scenario leaves, replayed.
+struct Edited {
+  Graph graph;
+  Timeline timeline;
+  StepTimes times;
+  Applied applied;
+
+  Nanoseconds step_time() const { return times.step_time; }
+};
+/// Throws Error if one of the transforms cannot be applied.
+Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options);
+
+/// What to find out about an edited graph beside its step time and interval.
+struct Wanted {
+  bool memory = true;  ///< The peaks. Needs a replay with memory.
+  bool trust = true;   ///< The grade; costs two more replays.
+};
+/// As predict_on(), of what a scenario left. Takes `edited.applied`.
+Prediction predict_edited(const Baseline& baseline, const Inference& inference,
+                          const Scenario& scenario, Edited& edited, const Wanted& wanted);
 
 /// Copies what a prediction says of the job as recorded, and compares `to` with it: the slowest
 /// rank of a what-if may not be the one that was the slowest when recorded.
 void take_recorded(const Prediction& from, Prediction& to);
 
-/// As predict(), for a scenario whose transforms have learnt from their donors already. May be
-/// called from several threads.
+/// As predict() but for where the time goes, for a scenario whose transforms have learnt from their
+/// donors already. May be called from several threads.
 Prediction predict_on(const Baseline& baseline, const Inference& inference,
                       const Scenario& scenario);
 

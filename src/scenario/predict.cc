@@ -52,14 +52,6 @@ void count_dependencies(const Graph& graph, Prediction& prediction) {
   });
 }
 
-void apply(const Scenario& scenario, Graph& graph, Prediction& prediction) {
-  Applied applied = foretrace::apply(scenario, graph);
-  prediction.steps = std::move(applied.steps);
-  for (std::string& assumption : applied.assumptions)
-    prediction.assumptions.push_back(std::move(assumption));
-  prediction.notes.merge(applied.notes);
-}
-
 void describe_baseline(const Inference& inference, const Timeline& replayed,
                        Prediction& prediction) {
   const Graph& graph = inference.graph;
@@ -84,11 +76,16 @@ void describe_baseline(const Inference& inference, const Timeline& replayed,
   }
 }
 
-void describe_prediction(const Graph& graph, const Timeline& timeline,
-                         const AllocatorSettings& allocator, Prediction& prediction) {
-  prediction.predicted = step_times(graph, timeline);
-  prediction.predicted_breakdown = breakdown(graph, timeline);
-  prediction.predicted_memory = memory_peaks(graph, timeline, allocator);
+/// What an edited graph and its timeline tell; `memory`: the peaks as well.
+void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Prediction& prediction) {
+  prediction.steps = std::move(edited.applied.steps);
+  for (std::string& assumption : edited.applied.assumptions)
+    prediction.assumptions.push_back(std::move(assumption));
+  prediction.notes.merge(edited.applied.notes);
+  prediction.predicted = edited.times;
+  if (memory)
+    prediction.predicted_memory =
+        memory_peaks(edited.graph, edited.timeline, allocator_of(scenario));
   if (prediction.predicted.step_time <= 0ns)
     throw Error("nothing to simulate: the scenario leaves no work in a step");
   prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
@@ -147,24 +144,29 @@ Prediction described_baseline(const Inference& inference, const Timeline& replay
   return prediction;
 }
 
-/// `prediction` describes the baseline, and becomes the answer.
-Answer what_if(const Inference& inference, Prediction prediction, const Scenario& scenario,
-               const PredictOptions& options) {
-  Answer answer;
-  answer.graph = inference.graph.clone();
-  apply(scenario, answer.graph, prediction);
-  answer.timeline = simulate(answer.graph, {.reasons = options.explain});
-  describe_prediction(answer.graph, answer.timeline, allocator_of(scenario), prediction);
+void note_edit(const Edited& edited, Prediction& prediction) {
   note_refusals(prediction);
-  note_overfull_lanes(answer.graph, answer.timeline, prediction.notes);
+  note_overfull_lanes(edited.graph, edited.timeline, prediction.notes);
   if (prediction.has_times && prediction.predicted.step_time == prediction.baseline.step_time) {
     prediction.notes.add(
         Severity::info,
         "the step time does not change: what the scenario speeds up or slows down is not what "
         "steps wait for");
   }
-  if (options.explain) prediction.explained = explain(answer.graph, answer.timeline);
+}
+
+/// `prediction` describes the baseline, and becomes the answer.
+Answer what_if(const Inference& inference, Prediction prediction, const Scenario& scenario,
+               const PredictOptions& options) {
+  Edited edited = edited_by(inference.graph, scenario, {.reasons = options.explain});
+  describe_edit(scenario, edited, true, prediction);
+  prediction.predicted_breakdown = breakdown(edited.graph, edited.timeline);
+  note_edit(edited, prediction);
+  if (options.explain) prediction.explained = explain(edited.graph, edited.timeline);
+  Answer answer;
   answer.prediction = std::move(prediction);
+  answer.graph = std::move(edited.graph);
+  answer.timeline = std::move(edited.timeline);
   return answer;
 }
 
@@ -400,25 +402,47 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
   return std::move(result.prediction);
 }
 
-Baseline baseline_of(const Inference& inference) {
-  Timeline replayed = simulate(inference.graph);
+Baseline baseline_of(const Inference& inference, bool reasons) {
+  Timeline replayed = simulate(inference.graph, {.reasons = reasons});
   Prediction prediction = described_baseline(inference, replayed);
   return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
 }
 
-Prediction predict_on(const Baseline& baseline, const Inference& inference,
-                      const Scenario& scenario) {
+Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options) {
+  Edited edited{.graph = graph.clone(), .timeline = {}, .times = {}, .applied = {}};
+  edited.applied = apply(scenario, edited.graph);
+  edited.timeline = simulate(edited.graph, options);
+  edited.times = step_times(edited.graph, edited.timeline);
+  return edited;
+}
+
+Prediction predict_edited(const Baseline& baseline, const Inference& inference,
+                          const Scenario& scenario, Edited& edited, const Wanted& wanted) {
   Prediction prediction = baseline.prediction;
   note_question(scenario, prediction);
-  const bool edited = edits(scenario);
-  Answer answer =
-      edited ? what_if(inference, std::move(prediction), scenario, {})
-             : as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {});
+  describe_edit(scenario, edited, wanted.memory, prediction);
+  note_edit(edited, prediction);
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
-  const Graph& changed = edited ? answer.graph : inference.graph;
-  set_interval(inference, changed, variation, baseline.own, answer.prediction);
-  if (baseline.weighs_changes) judge(inference, changed, baseline.own, answer.prediction);
-  return std::move(answer.prediction);
+  set_interval(inference, edited.graph, variation, baseline.own, prediction);
+  if (wanted.trust) judge(inference, edited.graph, baseline.own, prediction);
+  return prediction;
+}
+
+Prediction predict_on(const Baseline& baseline, const Inference& inference,
+                      const Scenario& scenario) {
+  if (edits(scenario)) {
+    Edited edited = edited_by(inference.graph, scenario, {});
+    return predict_edited(baseline, inference, scenario, edited,
+                          {.trust = baseline.weighs_changes});
+  }
+  Prediction prediction = baseline.prediction;
+  note_question(scenario, prediction);
+  prediction =
+      as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {}).prediction;
+  const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
+  set_interval(inference, inference.graph, variation, baseline.own, prediction);
+  if (baseline.weighs_changes) judge(inference, inference.graph, baseline.own, prediction);
+  return prediction;
 }
 
 }  // namespace foretrace

@@ -7,6 +7,8 @@
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/interval/ledger.h"
+#include "scenario/interval/resample.h"
+#include "scenario/retimed.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {
@@ -34,26 +36,51 @@ Nanoseconds left_open(const Graph& recorded, const Graph& graph, const OpenTime&
 /// is wrong by it.
 constexpr std::int64_t kFewPinned = 3;
 
-void shorten(Nanoseconds& time, Nanoseconds by) {
-  if (time > 0ns) time = std::max(0ns, time - by);
+/// Durations only grow shorter, and negative gaps and lags stay.
+Nanoseconds shorter(Nanoseconds time, Nanoseconds by) {
+  return time > 0ns ? std::max(0ns, time - by) : time;
 }
 
-Nanoseconds time_without(const Inference& inference, const Graph& graph, bool of_peers) {
-  Graph other = graph.clone();
-  std::map<TaskId, Nanoseconds> lags;
+/// How much of each task is open, of one kind.
+std::map<TaskId, Nanoseconds> open_tasks(const Inference& inference, const Graph& graph,
+                                         bool of_peers) {
+  std::map<TaskId, Nanoseconds> tasks;
   for (const OpenTime& open : inference.open) {
-    if (open.of_peers != of_peers || graph.removed(open.task)) continue;
-    const Nanoseconds less = left_open(inference.graph, graph, open);
-    shorten(of_peers ? other.task(open.task).duration : other.task(open.task).gap, less);
-    if (!of_peers) lags.emplace(open.task, less);
+    if (open.of_peers == of_peers && !graph.removed(open.task))
+      tasks[open.task] += left_open(inference.graph, graph, open);
   }
-  if (!lags.empty()) {
-    other.change_dependencies([&](Dependency& wait) {
-      if (const auto found = lags.find(wait.after); found != lags.end())
-        shorten(wait.lag, found->second);
-    });
+  return tasks;
+}
+
+Retiming without_peers(const Inference& inference, const Graph& graph) {
+  Retiming less;
+  for (const auto& [task, time] : open_tasks(inference, graph, true))
+    less.durations.emplace_back(task, shorter(graph.task(task).duration, time));
+  return less;
+}
+
+Retiming without_unexplained(const Inference& inference, const Graph& graph) {
+  const std::map<TaskId, Nanoseconds> tasks = open_tasks(inference, graph, false);
+  Retiming less;
+  for (const auto& [task, time] : tasks) {
+    if (const Nanoseconds gap = graph.task(task).gap; gap > 0ns)
+      less.gaps.emplace_back(task, shorter(gap, time));
   }
-  if (!of_peers && graph.unexplained().pinned_tasks > kFewPinned) {
+  std::size_t number = 0;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (const auto found = tasks.find(wait.after); found != tasks.end() && wait.lag > 0ns)
+      less.lags.emplace_back(number, shorter(wait.lag, found->second));
+    ++number;
+  });
+  return less;
+}
+
+bool has_many_pins(const Graph& graph) { return graph.unexplained().pinned_tasks > kFewPinned; }
+
+Nanoseconds step_time_of_clone(const Graph& graph, const Retiming& less, bool drops_pins) {
+  Graph other = graph.clone();
+  retime(other, less);
+  if (drops_pins) {
     const NameId pinned = graph.names().find("recorded start");
     other.remove_dependencies([&](const Dependency& wait) { return wait.why == pinned; });
   }
@@ -61,7 +88,7 @@ Nanoseconds time_without(const Inference& inference, const Graph& graph, bool of
 }
 
 bool has_open(const Inference& inference, bool of_peers) {
-  if (!of_peers && inference.graph.unexplained().pinned_tasks > kFewPinned) return true;
+  if (!of_peers && has_many_pins(inference.graph)) return true;
   return std::any_of(inference.open.begin(), inference.open.end(),
                      [&](const OpenTime& open) { return open.of_peers == of_peers; });
 }
@@ -195,11 +222,19 @@ class Facts {
 }  // namespace
 
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time) {
-  const auto without = [&](bool of_peers) {
-    if (!has_open(inference, of_peers)) return 0ns;
-    return std::max(0ns, step_time - time_without(inference, graph, of_peers));
+  const bool unexplained = has_open(inference, false), other_ranks = has_open(inference, true);
+  const bool drops_pins = has_many_pins(graph);
+  std::optional<Retimed> retimed;
+  if (unexplained && other_ranks && !drops_pins && all_in_line(graph)) retimed.emplace(graph);
+  const auto gain = [&](const Retiming& less, bool without_pins) {
+    const Nanoseconds left =
+        retimed ? retimed->step_time(less) : step_time_of_clone(graph, less, without_pins);
+    return std::max(0ns, step_time - left);
   };
-  return {.unexplained = without(false), .other_ranks = without(true)};
+  OpenStepTime open;
+  if (unexplained) open.unexplained = gain(without_unexplained(inference, graph), drops_pins);
+  if (other_ranks) open.other_ranks = gain(without_peers(inference, graph), false);
+  return open;
 }
 
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own) {

@@ -24,6 +24,10 @@ Compiled::Compiled(const Graph& graph) : impl_(std::make_unique<Impl>()) {
   impl_->finish.resize(impl_->rows.task_count());
 }
 
+Compiled::Compiled(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Compiled Compiled::clone() const { return Compiled(std::make_unique<Impl>(*impl_)); }
+
 Compiled::Compiled(Compiled&&) noexcept = default;
 Compiled& Compiled::operator=(Compiled&&) noexcept = default;
 Compiled::~Compiled() = default;
@@ -37,6 +41,31 @@ std::size_t Compiled::bytes() const {
 std::span<const std::uint32_t> Compiled::order() const { return impl_->rows.position; }
 
 std::span<Nanoseconds> Compiled::durations() { return impl_->rows.duration; }
+std::span<const Nanoseconds> Compiled::durations() const { return impl_->rows.duration; }
+
+std::span<std::int64_t> Compiled::lags() { return impl_->rows.lag; }
+
+Compiled::LagPlaces Compiled::lag_places(const Graph& graph) const {
+  const Rows& rows = impl_->rows;
+  CHECK(graph.task_count() == rows.task_count());
+  LagPlaces places{.of_gap = std::vector<std::uint32_t>(rows.task_count(), LagPlaces::kNone),
+                   .of_dependency = {}};
+  std::vector<std::uint32_t> next(rows.first.begin(), rows.first.end() - 1);
+  const auto place = [&](const Wait& wait) { return next[rows.position[wait.after]]++; };
+  each_wait_in_line(graph, [&](const Wait& wait) {
+    const std::uint32_t at = place(wait);
+    if (!wait.from_start) places.of_gap[wait.after] = at;
+  });
+  const std::vector<char> in_line = lanes_in_line(graph);
+  graph.each_dependency([&](const Dependency& dependency) {
+    const std::size_t number = places.of_dependency.size();
+    visit_dependency(graph, in_line, dependency, [&](const Wait& wait) {
+      const std::uint32_t at = place(wait);
+      if (places.of_dependency.size() == number) places.of_dependency.push_back(at);
+    });
+  });
+  return places;
+}
 
 Nanoseconds Compiled::replay() { return pass(impl_->rows, impl_->finish); }
 

@@ -17,6 +17,7 @@ class RowMaker {
 
   Rows make(RowOrder order) {
     CHECK(graph_.task_count() < Rows::kTail);
+    collect();
     survey();
     rows_.position.resize(count_);
     if (is_ordered_ && (order == RowOrder::kept || reach_ <= kNear)) {
@@ -31,11 +32,26 @@ class RowMaker {
 
  private:
   static constexpr std::uint32_t kNear = 1 << 13;  ///< Half a megabyte of eight finishes each.
+  static constexpr std::uint32_t kMostCollected = 1 << 20;  ///< Tasks: about 50 MB of waits.
+
+  /// Asking the graph again costs several times as much as reading waits from here; of a huge graph
+  /// they would take too much room.
+  void collect() {
+    if (count_ > kMostCollected) return;
+    collected_.reserve(2 * std::size_t{count_});
+    foretrace::each_wait(graph_, [&](const Wait& wait) { collected_.push_back(wait); });
+  }
+
+  template <class Visit>
+  void each_wait(const Visit& visit) const {
+    if (count_ > kMostCollected) return foretrace::each_wait(graph_, visit);
+    for (const Wait& wait : collected_) visit(wait);
+  }
 
   /// Counts the waits of each task, and finds out whether tasks stand in order as they are.
   void survey() {
     waits_.assign(count_, 0);
-    each_wait(graph_, [&](const Wait& wait) {
+    each_wait([&](const Wait& wait) {
       ++waits_[wait.after];
       ++wait_count_;
       is_ordered_ &= wait.before < wait.after;
@@ -49,10 +65,10 @@ class RowMaker {
   /// Kahn's algorithm. The queue of ready tasks is the new order itself.
   void number_in_topological_order() {
     std::vector<std::uint32_t> row(count_ + 1, 0);
-    each_wait(graph_, [&](const Wait& wait) { ++row[wait.before + 1]; });
+    each_wait([&](const Wait& wait) { ++row[wait.before + 1]; });
     std::partial_sum(row.begin(), row.end(), row.begin());
     std::vector<std::uint32_t> dependents(wait_count_);
-    each_wait(graph_, [&](const Wait& wait) { dependents[row[wait.before]++] = wait.after; });
+    each_wait([&](const Wait& wait) { dependents[row[wait.before]++] = wait.after; });
     // Filling has moved each row's beginning to its end, which is the beginning of the next.
     std::vector<std::uint32_t> left = waits_;
     std::vector<std::uint32_t> order;
@@ -78,7 +94,7 @@ class RowMaker {
     rows_.before.resize(wait_count_);
     if (has_lags_) rows_.lag.resize(wait_count_);
     if (has_tails_) rows_.tail.resize(wait_count_);
-    each_wait(graph_, [&](const Wait& wait) {
+    each_wait([&](const Wait& wait) {
       const std::uint32_t from = rows_.position[wait.before];
       const std::uint32_t to = rows_.position[wait.after];
       const std::uint32_t at = waits_[to]++;
@@ -101,6 +117,7 @@ class RowMaker {
   const Graph& graph_;
   std::uint32_t count_;
   Rows rows_;
+  std::vector<Wait> collected_;
   std::vector<std::uint32_t> waits_;
   std::size_t wait_count_ = 0;
   bool is_ordered_ = true;

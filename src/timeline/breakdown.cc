@@ -122,7 +122,7 @@ Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
     const Parts parts = measure(changes, window);
     for (std::size_t i = 0; i < parts.size(); ++i) sum[i] += parts[i];
   }
-  const Parts step = in_proportion(sum, step_times(graph, timeline).step_time);
+  const Parts step = in_proportion(sum, window.times.step_time);
   return {step[compute], step[communication], step[copy], step[input], step[host], step[idle]};
 }
 

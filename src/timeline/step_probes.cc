@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "foretrace/error.h"
 #include "timeline/marks.h"
@@ -104,8 +105,33 @@ class ProbeFinder {
 
   std::uint32_t lane_of(const Offer& one) const { return index(graph_.lane_of(one.task)); }
 
+  /// Drops most of those that lists_of() would not list: of each step and line only the first
+  /// counts, and those behind it whose task has a lower id than that of the first.
+  static void keep_early(Offers& offers) {
+    struct First {
+      std::uint32_t place;
+      TaskId task;
+    };
+    std::unordered_map<std::uint64_t, First> firsts;
+    std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+    First* first = nullptr;  // Of the line of the last one, which most often is that of the next.
+    const auto first_of = [&](const Offer& one) -> First& {
+      const std::uint64_t line = static_cast<std::uint64_t>(one.step) << 32U | one.line;
+      if (line != last) first = &firsts.try_emplace(line, First{one.place, one.task}).first->second;
+      last = line;
+      return *first;
+    };
+    for (const Offer& one : offers) {
+      First& known = first_of(one);
+      if (std::tie(one.place, one.task) < std::tie(known.place, known.task))
+        known = {one.place, one.task};
+    }
+    std::erase_if(offers, [&](const Offer& one) { return one.task > first_of(one).task; });
+  }
+
   /// The offers of each step that can be the earliest, by step.
   std::vector<Offers> lists_of(Offers offers) const {
+    keep_early(offers);
     std::sort(offers.begin(), offers.end(),
               [](const Offer& a, const Offer& b) { return a.key() < b.key(); });
     std::vector<Offers> lists(graph_.steps().size());

@@ -38,11 +38,13 @@ bool belongs_to_step(const Graph& graph, TaskId task) {
 std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline, LaneId only) {
   std::vector<Candidates> steps(graph.steps().size());
   const auto left_out = [&](TaskId task) { return only != kNoLane && graph.lane_of(task) != only; };
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+  const auto count = static_cast<std::uint32_t>(graph.task_count());
+  for (std::uint32_t i = 0; i < count; ++i) {
     const TaskId task{i};
-    if (!belongs_to_step(graph, task)) continue;
-    Candidates& step = steps[static_cast<std::size_t>(graph.task(task).step)];
-    const bool on_device = runs_on_device(graph.task(task).kind);
+    const Task& what = graph.task(task);
+    if (what.step < 0 || !belongs_to_step(graph, task)) continue;
+    Candidates& step = steps[static_cast<std::size_t>(what.step)];
+    const bool on_device = runs_on_device(what.kind);
     if (on_device && left_out(task)) continue;
     (on_device ? step.device : step.host).offer(task, timeline.start[i]);
   }
@@ -348,11 +350,14 @@ std::vector<std::int32_t> counted_steps(const Graph& graph) {
 StepWindow step_window(const Graph& graph, const Timeline& timeline) {
   const Steps steps(graph, timeline);
   const std::vector<Mark>& marks = steps.marks;
-  if (marks.empty()) return {0ns, timeline.length, 1};
+  if (marks.empty())
+    return {.to = timeline.length,
+            .times = times_without_steps(graph.step_rule(), timeline.length)};
   const StepTimes times = steps.times(graph.step_rule());
   StepWindow window{.from = marks[times.first].time,
                     .to = std::max(marks[times.first].time, marks.back().time),
-                    .steps = static_cast<std::int64_t>(times.steps())};
+                    .steps = static_cast<std::int64_t>(times.steps()),
+                    .times = times};
   if (!steps.end) return window;
   window.to = std::max(window.from, steps.end->work);
   for (const Span& thread : steps.end->threads) window.to = std::max(window.to, thread.last);

@@ -209,6 +209,35 @@ Graph random_job(std::mt19937& random) {
   return graph;
 }
 
+//     cpu  |<------- load ------->L<- log ->|
+//     gpu  |                      |KKKKKKKKKKKKKKK|   the only step: 36 us, 30 of them the host's
+TEST(Ladder, CountsWhatTheHostDidBeforeTheDeviceBegan) {
+  EXPECT_NE(ladder(R"(
+    @step 0
+    cpu: load:host 20 {step=0}, L:launch 1 {step=0}, log:host 9 {step=0}
+    gpu: K 15 {step=0}
+    L -> K [measured launch]
+)")
+                .find("overlap 30 us, host work"),
+            std::string::npos);
+}
+
+// All three steps count, the first one too: 8, 2 and 2 us of kernels.
+TEST(Ladder, CountsTheSameStepsAsTheStepTime) {
+  EXPECT_NE(ladder(R"(
+    @step 0
+    @step 1
+    @step 2
+    cpu: K:launch 10 {step=0}, L:launch 10 {step=1}, M:launch 10 {step=2}
+    gpu: A 8 {step=0}, B 2 {step=1}, C 2 {step=2}
+    K -> A [measured launch]
+    L -> B [measured launch]
+    M -> C [measured launch]
+)")
+                .find("all 4 us, kernels"),
+            std::string::npos);
+}
+
 TEST(Ladder, NoRungIsAboveNowNorBelowAll) {
   std::mt19937 random(11);
   for (int run = 0; run < 300; ++run) {
@@ -219,6 +248,27 @@ TEST(Ladder, NoRungIsAboveNowNorBelowAll) {
     for (const Rung& rung : rungs) {
       EXPECT_LE(rung.step_time, now) << rung.name;
       EXPECT_GE(rung.step_time, rungs.back().step_time) << rung.name;
+    }
+  }
+}
+
+TEST(Retimed, FindsWhatAnEditedCloneDoes) {
+  std::mt19937 random(13);
+  for (int run = 0; run < 200; ++run) {
+    SCOPED_TRACE(run);
+    const Graph graph = random_job(random);
+    const Nanoseconds now = time_of(graph);
+    Retimed retimed(graph);
+    Retimed clone = retimed.clone();
+    for (const Lever& lever : all_levers(graph)) {
+      if (!lever.graded()) continue;
+      SCOPED_TRACE(lever.name);
+      for (const double factor : {0.5, 0.1}) {
+        const Nanoseconds edited = step_with(graph, lever, factor);
+        EXPECT_EQ(retimed.step_time(retiming_of(graph, lever, factor)), edited) << factor;
+        EXPECT_EQ(clone.step_time(retiming_of(graph, lever, factor)), edited) << factor;
+      }
+      EXPECT_EQ(retimed.step_time({}), now);
     }
   }
 }

@@ -151,8 +151,9 @@ TEST(Trust, ChecksDoNotJudgeARecordingThatBreaksOff) {
   const Inference inference = recorded_as(kFourSteps);
   Notes notes;
   CheckReport report;
-  report.figures = {{.name = "syncs", .standing = Standing::failed},
-                    {.name = "copies", .standing = Standing::left_out}};
+  report.figures.resize(2);
+  report.figures[0].standing = Standing::failed;
+  report.figures[1].standing = Standing::left_out;
   report.trust = trust_in_job(inference, notes, false);
   leave_undecided({}, report);
   EXPECT_EQ(report.figures[0].standing, Standing::failed);

@@ -51,12 +51,11 @@ double spread_of_steps(const StepTimes& measured) {
 
 AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own) {
   AdvisedJob job{.inference = inference,
-                 .baseline = baseline_of(inference),
+                 .baseline = baseline_of(inference, true),
                  .work = lane_work(inference.graph),
                  .path = {}};
   job.baseline.own = std::move(own);
-  const Timeline replayed = simulate(inference.graph, {.reasons = true, .memory = false});
-  job.path = path_shares(inference.graph, replayed);
+  job.path = path_shares(inference.graph, job.baseline.replayed);
   job.spread = spread_of_steps(job.baseline.prediction.measured);
   job.noise = std::max(kLeastNoise, job.spread);
   job.whole_graphs = share_of_whole_graphs(inference.graph);
@@ -74,12 +73,10 @@ Scenario scenario_with(const std::vector<std::string>& uses) {
   return scenario;
 }
 
-Edited edited_by(const Graph& graph, const std::vector<std::string>& uses, bool details) {
-  Edited edited{.graph = graph.clone(), .timeline = {}, .applied = {}};
-  edited.applied = apply(scenario_with(uses), edited.graph);
-  edited.timeline = simulate(edited.graph, {.reasons = details, .memory = false});
-  edited.step_time = step_times(edited.graph, edited.timeline).step_time;
-  return edited;
+Nanoseconds step_time_with(const AdvisedJob& job, const std::vector<std::string>& uses) {
+  Graph graph = job.inference.graph.clone();
+  apply(scenario_with(uses), graph);
+  return replayed_step_time(graph);
 }
 
 LaneGain local_gain(const AdvisedJob& job, const Graph& edited) {

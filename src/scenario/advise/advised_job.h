@@ -30,18 +30,11 @@ struct AdvisedJob {
 };
 AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own = {});
 
-/// The graph after some transforms, replayed.
-struct Edited {
-  Graph graph;
-  Timeline timeline;
-  Nanoseconds step_time{0};
-  Applied applied;
-};
-/// Throws Error if one of them cannot be applied. Without `details`, neither reasons nor memory.
-Edited edited_by(const Graph& graph, const std::vector<std::string>& uses, bool details);
-
 /// The scenario that --with these would ask for.
 Scenario scenario_with(const std::vector<std::string>& uses);
+
+/// How long a step takes with these. Throws Error if one of them cannot be applied.
+Nanoseconds step_time_with(const AdvisedJob& job, const std::vector<std::string>& uses);
 
 /// Median of the recorded steps, and how far half of them are from it, as a share; the noise is at
 /// least a hundredth.

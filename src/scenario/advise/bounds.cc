@@ -1,11 +1,13 @@
 #include "scenario/advise/bounds.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
-#include "foretrace/step_marks.h"
 #include "scenario/check/step_cost.h"
+#include "scenario/interval/resample.h"
 #include "scenario/on_all_cores.h"
 
 namespace foretrace {
@@ -35,22 +37,6 @@ PathPart part_of_lane(LaneKind kind) {
   return PathPart::kernels;
 }
 
-/// The steady steps of a replay, from the begin of one to the begin of another.
-struct Window {
-  Nanoseconds from{0}, to{0};
-
-  Nanoseconds clipped(Nanoseconds begin, Nanoseconds end) const {
-    return std::max(0ns, std::min(end, to) - std::max(begin, from));
-  }
-};
-
-Window steady_span(const Graph& graph, const Timeline& timeline, Nanoseconds now) {
-  const std::vector<Mark> marks = step_marks(graph, timeline);
-  if (marks.empty()) return {0ns, timeline.length};
-  if (marks.size() == 1) return {marks[0].time, marks[0].time + now};
-  return {marks[marks.size() >= 3 ? 1 : 0].time, marks.back().time};
-}
-
 double share_left(const Task& before, const Task& after) {
   return ratio(after.duration, before.duration);
 }
@@ -58,12 +44,13 @@ double share_left(const Task& before, const Task& after) {
 /// Without waits lanes run on their own, each as long as its work: of what ran in the steady steps,
 /// with the durations of `edited`. Tasks that overlap the one in front count once.
 Nanoseconds busy_time(const Graph& graph, const Timeline& timeline, const Graph& edited,
-                      LaneId lane, const Window& window) {
+                      LaneId lane, const StepWindow& window) {
   Nanoseconds busy{0}, until{Nanoseconds::min()};
   for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
     const Nanoseconds begin = std::max(timeline.start[index(id)], until);
     const Nanoseconds end = timeline.finish[index(id)];
-    busy += scaled(window.clipped(begin, end), share_left(graph.task(id), edited.task(id)));
+    const Nanoseconds within = std::min(end, window.to) - std::max(begin, window.from);
+    busy += scaled(std::max(0ns, within), share_left(graph.task(id), edited.task(id)));
     until = std::max(until, end);
   }
   return busy;
@@ -71,11 +58,11 @@ Nanoseconds busy_time(const Graph& graph, const Timeline& timeline, const Graph&
 
 Busiest busiest_lane(const Graph& graph, const Timeline& timeline, const Graph& edited,
                      Nanoseconds now) {
-  const Window window = steady_span(graph, timeline, now);
+  const StepWindow window = step_window(graph, timeline);
   Busiest busiest;
   if (window.to <= window.from) return busiest;
-  const double step =
-      static_cast<double>(now.count()) / static_cast<double>((window.to - window.from).count());
+  // The steps in the window take more or less than the typical one.
+  const double step = ratio(now, window.steps * window.times.mean);
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Nanoseconds work = scaled(busy_time(graph, timeline, edited, LaneId{i}, window), step);
     if (work > busiest.work) busiest = {work, part_of_lane(graph.lane(LaneId{i}).kind)};
@@ -127,21 +114,35 @@ constexpr double kPrecision = 1e-4;
 /// Work this many times as fast takes next to no time.
 constexpr double kFastest = 100;
 
+/// How long a step takes with a lever pulled to a factor.
+using TimeWith = std::function<Nanoseconds(double)>;
+
 /// The most that is left of the work, as a factor, with a step no longer than `target`; 0 if only
 /// none at all will do.
-double factor_for(const Graph& graph, const Lever& lever, Nanoseconds target, double precision) {
+double factor_for(const TimeWith& time_with, Nanoseconds target, double precision) {
   double low = 0, high = 1;
   for (int i = 0; i < kHalvings && high - low > precision * std::max(low, precision); ++i) {
     const double middle = low + (high - low) / 2;
-    (step_with(graph, lever, middle) <= target ? low : high) = middle;
+    (time_with(middle) <= target ? low : high) = middle;
   }
   return low;
+}
+
+/// See speed_needed(); `shortest`: the step with the lever pulled to 0.
+std::optional<double> speed_for(const Lever& lever, const TimeWith& time_with, Nanoseconds target,
+                                Nanoseconds shortest) {
+  if (time_with(1) <= target) return 1;
+  if (!lever.there || shortest > target) return std::nullopt;
+  if (!lever.graded()) return 0;
+  const double factor = factor_for(time_with, target, kPrecision);
+  return factor > kPrecision ? std::optional(1 / factor) : std::optional(0.0);
 }
 
 /// More than this share of a step is missing as long as a lever is worth pulling further.
 constexpr double kRest = 0.01;
 
-SpeedUp measured(const Graph& graph, const Lever& lever, Nanoseconds now,
+/// `time_with` is of the lever; for 0 it may not be asked.
+SpeedUp measured(const Graph& graph, const Lever& lever, const TimeWith& time_with, Nanoseconds now,
                  std::optional<Nanoseconds> target) {
   SpeedUp found{.name = lever.name,
                 .title = lever.title,
@@ -151,15 +152,26 @@ SpeedUp measured(const Graph& graph, const Lever& lever, Nanoseconds now,
   Graph edited = graph.clone();
   pull(edited, lever, 0);
   const Timeline timeline = simulate(edited, {.reasons = true, .memory = false});
-  found.at_best = std::min(now, step_times(edited, timeline).step_time);
+  const Nanoseconds shortest = step_times(edited, timeline).step_time;
+  found.at_best = std::min(now, shortest);
   found.then = path_shares(edited, timeline).largest();
   if (lever.graded() && found.at_best < now) {
     constexpr double kRough = 0.02;
-    const double factor = factor_for(graph, lever, found.at_best + scaled(now, kRest), kRough);
+    const double factor = factor_for(time_with, found.at_best + scaled(now, kRest), kRough);
     if (factor > 1 / kFastest) found.enough = 1 / factor;
   }
-  if (target) found.needed = speed_needed(graph, lever, *target);
+  if (target) found.needed = speed_for(lever, time_with, *target, shortest);
   return found;
+}
+
+/// Pulled part of the way a lever only retimes a graph; `retimed` is nullptr where that cannot be
+/// asked of a compiled one.
+TimeWith time_with(const Graph& graph, const Lever& lever, const Retimed* retimed) {
+  if (retimed == nullptr || !lever.graded())
+    return [&](double factor) { return step_with(graph, lever, factor); };
+  return [&graph, &lever, own = std::make_shared<Retimed>(retimed->clone())](double factor) {
+    return own->step_time(retiming_of(graph, lever, factor));
+  };
 }
 
 }  // namespace
@@ -184,11 +196,7 @@ std::vector<Rung> ladder_of(const Graph& graph, Nanoseconds now) {
 }
 
 std::optional<double> speed_needed(const Graph& graph, const Lever& lever, Nanoseconds target) {
-  if (step_with(graph, lever, 1) <= target) return 1;
-  if (!lever.there || step_with(graph, lever, 0) > target) return std::nullopt;
-  if (!lever.graded()) return 0;
-  const double factor = factor_for(graph, lever, target, kPrecision);
-  return factor > kPrecision ? std::optional(1 / factor) : std::optional(0.0);
+  return speed_for(lever, time_with(graph, lever, nullptr), target, step_with(graph, lever, 0));
 }
 
 std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<Lever>& levers,
@@ -196,9 +204,14 @@ std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<Lever>& 
   std::vector<Lever> there;
   std::copy_if(levers.begin(), levers.end(), std::back_inserter(there),
                [](const Lever& lever) { return lever.there; });
+  std::optional<Retimed> retimed;
+  if (all_in_line(graph)) retimed.emplace(graph);
   std::vector<SpeedUp> found(there.size());
-  on_all_cores(there.size(),
-               [&](std::size_t i) { found[i] = measured(graph, there[i], now, target); });
+  on_all_cores(there.size(), [&](std::size_t i) {
+    const Lever& lever = there[i];
+    found[i] =
+        measured(graph, lever, time_with(graph, lever, retimed ? &*retimed : nullptr), now, target);
+  });
   for (SpeedUp& part : found) {
     for (const SpeedUp& whole : found) {
       if (part.name.starts_with(whole.name + "."))

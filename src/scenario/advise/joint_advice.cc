@@ -32,7 +32,7 @@ bool retune(const AdvisedJob& job, std::size_t member, JointAdvice& joint) {
     std::vector<std::string> uses = joint.uses;
     uses[member] = tries[i];
     try {
-      times[i] = edited_by(job.inference.graph, uses, false).step_time;
+      times[i] = step_time_with(job, uses);
     } catch (const Error&) {
       // Not with these settings.
     }
@@ -107,7 +107,7 @@ class Members {
       others[i].step_time = step_time_;
       if (!held(others[i]).empty()) return;
       try {
-        others[i].step_time = edited_by(job_.inference.graph, uses, false).step_time;
+        others[i].step_time = step_time_with(job_, uses);
       } catch (const Error&) {
         // The members have left it nothing to do.
       }
@@ -140,7 +140,7 @@ class Members {
     bool other = false;
     for (std::size_t i = 0; i < joint_.members.size(); ++i)
       other = retune(job_, i, joint_) || other;
-    if (other) step_time_ = edited_by(job_.inference.graph, joint_.uses, false).step_time;
+    if (other) step_time_ = step_time_with(job_, joint_.uses);
     return other;
   }
 
@@ -202,7 +202,7 @@ class Sets {
     if (reversed) std::reverse(uses.begin(), uses.end());
     while (!uses.empty()) {
       try {
-        return job_.now() - edited_by(job_.inference.graph, uses, false).step_time;
+        return job_.now() - step_time_with(job_, uses);
       } catch (const Error& error) {
         const std::string text = error.what();
         const auto refused = std::find_if(uses.begin(), uses.end(), [&](const std::string& use) {
@@ -275,10 +275,12 @@ void add_figures(const AdvisedJob& job, const std::vector<Suggestion>& suggestio
   joint.step_time = job.now() - joint.gain;
   joint.lower = joint.upper = joint.step_time;
   try {
-    const Prediction all = predict_on(job.baseline, job.inference, scenario_with(joint.uses));
+    const Scenario scenario = scenario_with(joint.uses);
+    Edited edited = edited_by(job.inference.graph, scenario, {.reasons = true, .memory = false});
+    const Prediction all = predict_edited(job.baseline, job.inference, scenario, edited,
+                                          {.memory = false, .trust = false});
     joint.lower = all.lower;
     joint.upper = all.upper;
-    const Edited edited = edited_by(job.inference.graph, joint.uses, true);
     joint.path = path_shares(edited.graph, edited.timeline);
   } catch (const Error&) {
     // One of them left the last nothing to do: the gain above is that of the others.

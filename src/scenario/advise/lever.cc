@@ -343,29 +343,38 @@ Nanoseconds work_of(const Graph& graph, const Lever& lever) {
   return sum / steps.count;
 }
 
-void pull(Graph& graph, const Lever& lever, double factor) {
-  for (const auto& [id, part] : lever.parts) {
-    Task& task = graph.task(id);
-    task.duration = std::max(0ns, task.duration - (part - scaled(part, factor)));
-    if (graph.lane(graph.lane_of(id)).discipline == Discipline::shared)
-      task.bytes = scaled_bytes(task.bytes, factor);
-  }
+Retiming retiming_of(const Graph& graph, const Lever& lever, double factor) {
+  Retiming retiming;
+  for (const auto& [id, part] : lever.parts)
+    retiming.durations.emplace_back(
+        id, std::max(0ns, graph.task(id).duration - (part - scaled(part, factor))));
   if (lever.host_gaps || lever.device_gaps) {
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      Task& task = graph.task(TaskId{i});
+      const Task& task = graph.task(TaskId{i});
       const bool wanted =
           runs_on_device(task.kind)
               ? lever.device_gaps && task.gap < kLongestDispatch
               : lever.host_gaps && is_host_work(task.kind) && task.gap < lever.longest_host_gap;
-      if (task.gap > 0ns && wanted) task.gap = scaled(task.gap, factor);
+      if (task.gap > 0ns && wanted) retiming.gaps.emplace_back(TaskId{i}, scaled(task.gap, factor));
     }
   }
-  if (lever.launch_delays) {
-    if (const NameId launch = graph.names().find("launch"); launch != NameId{}) {
-      graph.change_dependencies([&](Dependency& wait) {
-        if (wait.why == launch && wait.lag > 0ns) wait.lag = scaled(wait.lag, factor);
-      });
-    }
+  const NameId launch = graph.names().find("launch");
+  if (!lever.launch_delays || launch == NameId{}) return retiming;
+  std::size_t number = 0;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (wait.why == launch && wait.lag > 0ns)
+      retiming.lags.emplace_back(number, scaled(wait.lag, factor));
+    ++number;
+  });
+  return retiming;
+}
+
+void pull(Graph& graph, const Lever& lever, double factor) {
+  retime(graph, retiming_of(graph, lever, factor));
+  for (const auto& [id, part] : lever.parts) {
+    Task& task = graph.task(id);
+    if (graph.lane(graph.lane_of(id)).discipline == Discipline::shared)
+      task.bytes = scaled_bytes(task.bytes, factor);
   }
   if (factor == 0 && (lever.copy_waits || lever.call_waits)) remove_waits(graph, lever);
   if (lever.host_waits && factor < 1)

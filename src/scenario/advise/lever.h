@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "foretrace/graph.h"
+#include "scenario/retimed.h"
 
 namespace foretrace {
 
@@ -64,5 +65,8 @@ Lever lever_named(const Graph& graph, std::string_view name);
 Nanoseconds work_of(const Graph& graph, const Lever& lever);
 
 void pull(Graph& graph, const Lever& lever, double factor);
+
+/// The part of pull() that changes neither waits nor bytes.
+Retiming retiming_of(const Graph& graph, const Lever& lever, double factor);
 
 }  // namespace foretrace

@@ -1,7 +1,9 @@
 #include "scenario/advise/suggestions.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <span>
 
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
@@ -21,7 +23,7 @@ constexpr std::string_view kDevice = "<device>";
 struct Outcome {
   std::size_t worth = 0;  ///< Into worths().
   std::string use;
-  std::optional<Suggestion> suggestion;
+  Nanoseconds time = Nanoseconds::max();  ///< Of the recorded samples, if it was screened.
   std::string refused;
 };
 
@@ -123,10 +125,17 @@ void judge(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
   if (!made.recommended && !made.barred) made.why_not = why_not_of(job, made);
 }
 
-Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::string& use) {
-  const Prediction prediction = predict_on(job.baseline, job.inference, scenario_with({use}));
-  const AppliedStep& step = prediction.steps.front();
+void refuse_idle(const AppliedStep& step) {
   if (step.changed_nothing) throw Error("changes nothing: " + step.summary);
+}
+
+/// A suggestion but for whether it is recommended; `doubt` is told where it is.
+Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::string& use) {
+  const Scenario scenario = scenario_with({use});
+  Edited edited = edited_by(job.inference.graph, scenario, {.reasons = true});
+  refuse_idle(edited.applied.steps.front());
+  const Prediction prediction = predict_edited(job.baseline, job.inference, scenario, edited, {});
+  const AppliedStep& step = prediction.steps.front();
   Suggestion made;
   made.use = use;
   made.goal = to_string(worth.goal);
@@ -146,19 +155,18 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
       made.assumptions.push_back(assumption);
   }
   made.trust = prediction.trust;
-  made.confidence = confidence_of(job, made);
+  made.path = path_shares(edited.graph, edited.timeline);
+  made.local = local_gain(job, edited.graph);
+  made.doubt =
+      doubt_of(job, edited.graph, std::max(made.gain, made.local.before - made.local.after));
   return made;
 }
 
-void describe_replay(const AdvisedJob& job, Suggestion& made) {
-  const Edited edited = edited_by(job.inference.graph, {made.use}, true);
-  made.path = path_shares(edited.graph, edited.timeline);
-  made.local = local_gain(job, edited.graph);
-  if (made.recommended && made.goal == "time") {
-    made.doubt =
-        doubt_of(job, edited.graph, std::max(made.gain, made.local.before - made.local.after));
-    made.confidence = confidence_of(job, made);
-  }
+/// Only what is recommended for time is doubted.
+void conclude(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
+  judge(job, ceilings, made);
+  if (!made.recommended || made.goal != "time") made.doubt.clear();
+  made.confidence = confidence_of(job, made);
 }
 
 /// The reason without the transform's name, which stands beside it.
@@ -168,35 +176,52 @@ std::string without_place(std::string text, const std::string& use) {
   return text;
 }
 
-void try_one(const AdvisedJob& job, Outcome& outcome) {
+/// Runs what one try needs; what it cannot do is the reason that it is refused.
+template <class Run>
+void attempt(Outcome& outcome, const Run& run) {
   try {
-    outcome.suggestion = suggested(job, worths()[outcome.worth], outcome.use);
+    run();
   } catch (const Error& error) {
     outcome.refused = without_place(error.what(), outcome.use);
+    outcome.time = Nanoseconds::max();
   }
 }
 
-/// In a step of as many samples as the recorded one.
-Nanoseconds time_of(const Suggestion& one) { return scaled(one.step_time, 1 / one.samples); }
+/// How long a step takes with it, to choose among tries.
+void screen(const AdvisedJob& job, Outcome& outcome) {
+  attempt(outcome, [&] {
+    const Edited edited = edited_by(job.inference.graph, scenario_with({outcome.use}),
+                                    {.reasons = false, .memory = false});
+    refuse_idle(edited.applied.steps.front());
+    outcome.time = scaled(edited.step_time(), 1 / worths()[outcome.worth].samples);
+  });
+}
 
-/// Of the tries for one transform the first that is nearly as good as the best; of devices all.
-void choose(const AdvisedJob& job, const Worth& worth, std::vector<Outcome>& tried,
-            Suggestions& all) {
+/// The first of the tries for one transform that is nearly as good as the best; nullptr if all are
+/// refused.
+Outcome* chosen(const AdvisedJob& job, std::span<Outcome> tried) {
   Nanoseconds best = Nanoseconds::max();
-  for (const Outcome& outcome : tried) {
-    if (outcome.suggestion) best = std::min(best, time_of(*outcome.suggestion));
-  }
-  if (best == Nanoseconds::max()) {
-    all.not_applicable.push_back({std::string(worth.name), tried.front().refused});
-    return;
-  }
+  for (const Outcome& outcome : tried) best = std::min(best, outcome.time);
+  if (best == Nanoseconds::max()) return nullptr;
   const Nanoseconds enough = scaled(best, 1 + job.noise);
-  for (Outcome& outcome : tried) {
-    if (!outcome.suggestion) continue;
-    if (worth.goal != Goal::device && time_of(*outcome.suggestion) > enough) continue;
-    all.made.push_back(std::move(*outcome.suggestion));
-    if (worth.goal != Goal::device) return;
+  return &*std::find_if(tried.begin(), tried.end(),
+                        [&](const Outcome& outcome) { return outcome.time <= enough; });
+}
+
+/// What comes of the tries for one transform: the best of them, or every device.
+std::vector<Suggestion> answered(const AdvisedJob& job, std::span<Outcome> tried) {
+  const Worth& worth = worths()[tried.front().worth];
+  std::vector<Suggestion> made;
+  const auto suggest = [&](Outcome& outcome) {
+    attempt(outcome, [&] { made.push_back(suggested(job, worth, outcome.use)); });
+  };
+  if (worth.goal == Goal::device || tried.size() == 1) {
+    for (Outcome& outcome : tried) suggest(outcome);
+    return made;
   }
+  for (Outcome& outcome : tried) screen(job, outcome);
+  while (Outcome* const outcome = made.empty() ? chosen(job, tried) : nullptr) suggest(*outcome);
+  return made;
 }
 
 /// Of those that take hold of the same, only the first counts.
@@ -267,12 +292,23 @@ std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string
     }
     try {
       for (std::string& use : tries_of(worth, job.inference.graph))
-        tries.push_back({.worth = i, .use = std::move(use), .suggestion = {}, .refused = {}});
+        tries.push_back({.worth = i, .use = std::move(use), .refused = {}});
     } catch (const Error& error) {
       all.not_applicable.push_back({std::string(worth.name), error.what()});
     }
   }
   return tries;
+}
+
+std::vector<std::span<Outcome>> by_transform(std::vector<Outcome>& tries) {
+  std::vector<std::span<Outcome>> groups;
+  for (auto begin = tries.begin(); begin != tries.end();) {
+    const auto end = std::find_if(
+        begin, tries.end(), [&](const Outcome& outcome) { return outcome.worth != begin->worth; });
+    groups.emplace_back(begin, end);
+    begin = end;
+  }
+  return groups;
 }
 
 int rank_of(std::string_view word) { return word == "high" ? 0 : word == "medium" ? 1 : 2; }
@@ -335,8 +371,10 @@ void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size
   }
   // Each of these works on all cores.
   for (Suggestion* one : shown) {
-    const Prediction prediction =
-        predict_on(job.baseline, job.inference, scenario_with({one->use}));
+    const Scenario scenario = scenario_with({one->use});
+    Edited edited = edited_by(job.inference.graph, scenario, {.reasons = false, .memory = false});
+    const Prediction prediction = predict_edited(job.baseline, job.inference, scenario, edited,
+                                                 {.memory = false, .trust = false});
     one->lower = prediction.lower;
     one->upper = prediction.upper;
     one->confidence = confidence_of(job, *one);
@@ -350,18 +388,17 @@ Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string
   check_names(skip, "--skip");
   Suggestions all;
   std::vector<Outcome> tries = to_try(job, only, skip, all);
-  on_all_cores(tries.size(), [&](std::size_t i) { try_one(job, tries[i]); });
-  for (std::size_t i = 0; i < tries.size();) {
-    std::vector<Outcome> same;
-    const std::size_t worth = tries[i].worth;
-    for (; i < tries.size() && tries[i].worth == worth; ++i) same.push_back(std::move(tries[i]));
-    choose(job, worths()[worth], same, all);
+  const std::vector<std::span<Outcome>> transforms = by_transform(tries);
+  std::vector<std::vector<Suggestion>> made(transforms.size());
+  on_all_cores(transforms.size(), [&](std::size_t i) { made[i] = answered(job, transforms[i]); });
+  for (std::size_t i = 0; i < transforms.size(); ++i) {
+    const Outcome& first = transforms[i].front();
+    if (made[i].empty())
+      all.not_applicable.push_back({std::string(worths()[first.worth].name), first.refused});
+    std::move(made[i].begin(), made[i].end(), std::back_inserter(all.made));
   }
   const Ceilings ceilings = ceilings_of(job, all.made);
-  on_all_cores(all.made.size(), [&](std::size_t i) {
-    judge(job, ceilings, all.made[i]);
-    describe_replay(job, all.made[i]);
-  });
+  for (Suggestion& one : all.made) conclude(job, ceilings, one);
   put_in_order(job, all.made);
   std::stable_sort(all.not_applicable.begin(), all.not_applicable.end(),
                    [](const NotTried& a, const NotTried& b) { return a.transform < b.transform; });

@@ -1,0 +1,61 @@
+#pragma once
+
+// Replays of one graph with other durations, gaps and lags. Compiling a graph costs several times
+// as much as replaying it, so whoever asks many such questions of one structure compiles it once.
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "foretrace/simulate.h"
+#include "foretrace/step_probes.h"
+
+namespace foretrace {
+
+/// What some tasks and waits of a graph take instead. Gaps and lags keep their sign, or become 0.
+struct Retiming {
+  std::vector<std::pair<TaskId, Nanoseconds>> durations, gaps;
+  /// By the number of the dependency in each_dependency(), in that order.
+  std::vector<std::pair<std::size_t, Nanoseconds>> lags;
+};
+
+/// Writes it into a graph.
+void retime(Graph& graph, const Retiming& retiming);
+
+/// A compiled graph of which many retimings can be asked. Not for several threads at once; clones
+/// share what does not change.
+class Retimed {
+ public:
+  /// REQUIRES: all lanes of the graph are FIFO. Costs a little more than a replay.
+  explicit Retimed(const Graph& graph);
+  Retimed clone() const { return Retimed(compiled_.clone(), graph_); }
+
+  /// The step time of the graph after retime(), to the nanosecond. Linear, at the speed of memory.
+  Nanoseconds step_time(const Retiming& retiming);
+
+ private:
+  struct Recorded {
+    explicit Recorded(const Graph& graph) : probes(graph), work(probes.work(graph)) {}
+
+    StepProbes probes;
+    std::vector<Nanoseconds> work;  ///< Of the probes' streams.
+    Compiled::LagPlaces places;
+    std::vector<Nanoseconds> durations;  ///< In compiled order, as are the lags.
+    std::vector<std::int64_t> lags;
+  };
+
+  Retimed(Compiled compiled, std::shared_ptr<const Recorded> graph)
+      : compiled_(std::move(compiled)), graph_(std::move(graph)) {}
+
+  template <class LagAt>
+  void set_lags(const Retiming& retiming, const LagAt& lag_at);
+  void apply(const Retiming& retiming, std::vector<Nanoseconds>& work);
+  void undo(const Retiming& retiming);
+  StepTimes probed(const std::vector<Nanoseconds>& work, Nanoseconds length) const;
+
+  Compiled compiled_;
+  std::shared_ptr<const Recorded> graph_;
+};
+
+}  // namespace foretrace
