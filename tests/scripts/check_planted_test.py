@@ -27,7 +27,8 @@ import gate_table
 from harmless_changes import (HARMLESS, more_metadata, one_step_less, other_profiler, renumber_streams, shift_times,
                               shuffle_events)
 from planted_regressions import (NCCL, PAGEABLE, REGRESSIONS, SAMPLES, all_kernels_slower, in_each_step,
-                                 new_syncs_in_forward, sample, single_precision, user_frame)
+                                 new_syncs_in_forward, sample, single_precision, user_frame,
+                                 with_collective)
 from retimed_trace import Recording, copy_call, end_of, launch, op, sync_call
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -159,6 +160,19 @@ class Planted(unittest.TestCase):
                     told = [c["what"] + " from " + c["where"] for c in answer["causes"]]
                     self.assertRegex(told[0] if told else "", words)
 
+    def test_tiny_kernels_change_little_of_what_may_overlap(self):
+        before = with_collective(sample("resnet"), 30)
+        before.retime()
+        self.bless(before)
+        after = with_collective(sample("resnet"), 30)
+        in_each_step(after, "aten::relu_", [op("aten::mul", [launch("tiny", 2.0)])] * 10, which=1)
+        after.retime()
+        after.write(self.folder / "after.json.gz")
+        answer = json.loads(self.run_check(self.folder / "after.json.gz", "--format", "json").stdout)
+        overlap = next(m for m in answer["metrics"] if m["name"] == "overlap_possible")
+        self.assertGreater(overlap["before"], 0.4)
+        self.assertAlmostEqual(overlap["before"], overlap["after"], delta=0.05)
+
     def test_a_trace_of_another_job_is_refused(self):
         self.bless(sample("resnet"))
         sample("small").write(self.folder / "after.json.gz")
@@ -192,7 +206,7 @@ class Planted(unittest.TestCase):
             before = framed(name)
             self.bless(before)
             kept = pickle.dumps(before)  # Quicker to copy than to make again.
-            for change in HARMLESS:
+            for change in (*HARMLESS, gate_table.helper_thread):
                 with self.subTest(name + " " + change.__name__):
                     trace = pickle.loads(kept)
                     change(trace)

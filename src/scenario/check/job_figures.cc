@@ -21,27 +21,31 @@ std::int64_t share_of(std::int64_t part, std::int64_t whole) {
                                    static_cast<double>(kShareWhole));
 }
 
-/// By lane: threads that launch work of devices, and those that they wait for. A thread that
-/// nothing waits for may live, poll and sleep beside a step without being part of what it takes.
-/// Without any launch all threads count.
-std::vector<char> needed_threads(const Graph& graph) {
-  std::vector<char> needed(graph.lane_count(), 0);
+/// What of a thread is work of a step. A thread that nothing waits for may live, poll and sleep
+/// beside a step; of one that only is waited for, nothing shows what it does between its records.
+enum class Part : char { none, recorded, all };
+
+/// By lane: all of the threads that launch work of devices, of those that they wait for what was
+/// recorded. Without any launch all threads count.
+std::vector<Part> parts_of_threads(const Graph& graph) {
+  std::vector<Part> parts(graph.lane_count(), Part::none);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     if (graph.task(TaskId{i}).kind == TaskKind::launch && !graph.removed(TaskId{i}))
-      needed[index(graph.lane_of(TaskId{i}))] = 1;
+      parts[index(graph.lane_of(TaskId{i}))] = Part::all;
   }
-  if (std::none_of(needed.begin(), needed.end(), [](char is) { return is != 0; }))
-    return std::vector<char>(graph.lane_count(), 1);
+  if (std::none_of(parts.begin(), parts.end(), [](Part part) { return part != Part::none; }))
+    return std::vector<Part>(graph.lane_count(), Part::all);
   for (bool grows = true; grows;) {
     grows = false;
     graph.each_dependency([&](const Dependency& wait) {
       const std::uint32_t from = index(graph.lane_of(wait.before));
-      const bool is_new = needed[index(graph.lane_of(wait.after))] != 0 && needed[from] == 0 &&
+      const bool is_new = parts[index(graph.lane_of(wait.after))] != Part::none &&
+                          parts[from] == Part::none &&
                           graph.lane(LaneId{from}).kind == LaneKind::host_thread;
-      if (is_new) needed[from] = 1, grows = true;
+      if (is_new) parts[from] = Part::recorded, grows = true;
     });
   }
-  return needed;
+  return parts;
 }
 
 /// Sums of what each step has of each kind of work.
@@ -52,7 +56,7 @@ class FigureSums {
         steps_(job.graph),
         concealment_(job.graph, job.timeline),
         seen_(job.trace.hosts.size(), 0),
-        needed_(needed_threads(job.graph)),
+        parts_(parts_of_threads(job.graph)),
         moved_(steps_.count(), 0),
         hidden_(steps_.count(), 0) {
     for (const char* name :
@@ -81,9 +85,11 @@ class FigureSums {
     if (runs_on_device(task.kind)) return take_device(id, task);
     const LaneKind lane = job_.graph.lane(job_.graph.lane_of(id)).kind;
     if (lane != LaneKind::host_thread) return;
-    if (task.kind != TaskKind::input && needed_[index(job_.graph.lane_of(id))] != 0)
-      add("host_time", task.duration.count());
     const std::uint32_t record = host_record(job_, id);
+    const Part part = parts_[index(job_.graph.lane_of(id))];
+    if (task.kind != TaskKind::input &&
+        (part == Part::all || (part != Part::none && record != kNone)))
+      add("host_time", task.duration.count());
     const bool is_first = record == kNone || seen_[record] == 0;
     if (record != kNone) seen_[record] = 1;
     if (task.kind == TaskKind::launch) add("launches", 1);
@@ -123,7 +129,7 @@ class FigureSums {
   SteadySteps steps_;
   Concealment concealment_;
   std::vector<char> seen_;
-  std::vector<char> needed_;  ///< By lane.
+  std::vector<Part> parts_;  ///< By lane.
   std::vector<std::int64_t> moved_, hidden_;
   std::size_t column_ = 0;
   Figures figures_;
