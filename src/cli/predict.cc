@@ -108,6 +108,7 @@ struct PredictCommand {
   }
 
   void run(Session& session) {
+    if (format.chosen == "html") throw Error("--format: a page is written by --html FILE");
     if (!format.chosen.empty()) format.check();
     const Scenario asked = scenario();
     say_if_large(asked.trace, reading.options(), quiet);

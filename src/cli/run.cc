@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -6,10 +8,34 @@
 #include "cli/command.h"
 #include "foretrace/error.h"
 #include "foretrace/shown.h"
+#include "foretrace/synonyms.h"
 #include "foretrace/version.h"
 
 namespace foretrace {
 namespace {
+
+/// What people call commands, and what these are called here.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"analyse", "advise"},   {"analyze", "advise"},   {"bottleneck", "advise"},
+    {"capture", "collect"},  {"ci", "check"},         {"compare", "diff"},
+    {"dataloader", "input"}, {"estimate", "predict"}, {"explain", "advise"},
+    {"export", "convert"},   {"gate", "check"},       {"gpus", "list"},
+    {"loader", "input"},     {"mem", "memory"},       {"oom", "memory"},
+    {"optimise", "advise"},  {"optimize", "advise"},  {"profile", "collect"},
+    {"record", "collect"},   {"regression", "check"}, {"run", "predict"},
+    {"show", "info"},        {"simulate", "predict"}, {"stats", "info"},
+    {"suggest", "advise"},   {"summary", "info"},     {"trace", "collect"},
+    {"transforms", "list"},  {"what-if", "predict"},  {"whatif", "predict"},
+    {"why", "advise"},
+};
+
+/// " (did you mean "diff"?)", or nothing.
+std::string meant_command(std::string_view word, const std::vector<std::string_view>& names) {
+  for (const auto& [other, name] : kOtherNames) {
+    if (other == word) return " (did you mean \"" + std::string(name) + "\"?)";
+  }
+  return did_you_mean(word, names);
+}
 
 void check_command(int argc, const char* const* argv) {
   if (argc < 2 || argv[1][0] == '-') return;
@@ -18,8 +44,29 @@ void check_command(int argc, const char* const* argv) {
     if (command.name == argv[1]) return;
     names.push_back(command.name);
   }
-  throw Error("there is no command '" + std::string(argv[1]) + "'" + did_you_mean(argv[1], names) +
+  const std::string word = argv[1];
+  std::error_code none;
+  if (std::filesystem::exists(word, none))
+    throw Error("which command? `foretrace advise " + word +
+                "` says what bounds the job and what would help; `foretrace list commands` shows "
+                "all");
+  throw Error("there is no command '" + word + "'" + meant_command(word, names) +
               "; `foretrace list commands` shows all");
+}
+
+/// "--limit" may mean "--memory-limit", and "--amp" is asked with --with; nothing otherwise.
+std::string meant_option(const std::string& extra, const std::vector<std::string_view>& known) {
+  const std::string word = extra.substr(std::min(extra.find_first_not_of('-'), extra.size()));
+  const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
+  if (changes && !transform_called(word).empty())
+    return "; what is to change is given as --with " + transform_called(word);
+  if (word.size() < 3) return did_you_mean(extra, known);
+  for (const std::string_view option : known) {
+    const std::string parts = std::string(option.substr(1)) + "-";
+    if (parts.find("-" + word + "-") != std::string::npos)
+      return " (did you mean \"" + std::string(option) + "\"?)";
+  }
+  return did_you_mean(extra, known);
 }
 
 /// What the command line holds beyond what the command takes, and what may have been meant.
@@ -36,9 +83,13 @@ void check_command(int argc, const char* const* argv) {
   const std::vector<std::string_view> known(options.begin(), options.end());
   for (const std::string& extra : extras) {
     if (!extra.starts_with('-')) continue;
-    throw Error(name + ": there is no option '" + extra + "'" + did_you_mean(extra, known) + see);
+    throw Error(name + ": there is no option '" + extra + "'" + meant_option(extra, known) + see);
   }
-  throw Error(name + ": '" + (extras.empty() ? "" : extras.front()) + "' is one too many" + see);
+  const std::string extra = extras.empty() ? "" : extras.front();
+  const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
+  const std::string step = changes ? transform_called(extra) : "";
+  throw Error(name + ": '" + extra + "' is one too many" +
+              (step.empty() ? "" : "; what is to change is given as --with " + extra) + see);
 }
 
 /// Other complaints of the library about the command line.

@@ -99,7 +99,8 @@ Unit unit_of(std::string_view name) {
   }
   throw Error("there is no \"" + std::string(name) + "\" to assert; there are " + known +
               " and figures of transforms such as loader.disk_bytes" +
-              did_you_mean(name, assert_names()));
+              (name.starts_with("mem") ? " (did you mean \"peak_memory\"?)"
+                                       : did_you_mean(name, assert_names())));
 }
 
 /// "step_time <= 120ms", "loader.miss_share >= 0.84"

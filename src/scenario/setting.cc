@@ -7,6 +7,7 @@
 
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
+#include "foretrace/synonyms.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
@@ -93,15 +94,16 @@ Json value_at(const Json& object, std::string_view name) {
 
 }  // namespace
 
-SettingPath::SettingPath(std::string_view path, const Json& scenario) {
+SettingPath::SettingPath(std::string_view asked, const Json& scenario) {
+  const std::string path = setting_path_called(asked);
   const Json& steps = steps_of(scenario);
   const std::size_t dot = path.find('.');
   if (dot == path.npos || dot == 0 || dot + 1 == path.size()) {
     throw Error(
-        "must be a setting such as \"loader.workers\" or \"transforms[0].workers\", got \"" +
-        std::string(path) + "\"");
+        "must be a setting such as \"loader.workers\" or \"transforms[0].workers\", got \"" + path +
+        "\"");
   }
-  const std::string_view head = path.substr(0, dot);
+  const std::string_view head = std::string_view(path).substr(0, dot);
   name_ = path.substr(dot + 1);
   if (std::count(name_.begin(), name_.end(), '.') > kDeepestSetting)
     throw Error("must be at most " + std::to_string(kDeepestSetting + 1) + " names deep");

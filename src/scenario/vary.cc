@@ -229,9 +229,10 @@ class Varied {
       const double whole = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
       curve_.answer_text += ", " + to_text(whole) + " samples a step";
     } else if (setting_.name() == "factor") {
-      curve_.notes.add(Severity::info,
-                       "how many samples that are is known with --samples-per-step, or with from "
-                       "and to in place of factor");
+      curve_.notes.add(
+          Severity::info,
+          "--samples-per-step, or from and to in place of factor, tells how many samples "
+          "that is");
     }
   }
 

@@ -102,9 +102,16 @@ bool has_setting(const TransformEntry& entry, std::string_view path) {
   return json_schema(*entry.make()).at("properties").contains(name);
 }
 
+bool selects_by(const TransformEntry& entry, std::string_view name) {
+  const nlohmann::json settings = json_schema(*entry.make()).at("properties");
+  const auto where = settings.find("where");
+  return where != settings.end() && where->at("properties").contains(std::string(name));
+}
+
 /// What the transform calls the setting that `name` means; `name` itself where nothing fits.
 std::string setting_of(const TransformEntry& entry, std::string_view name) {
   if (has_setting(entry, name)) return std::string(name);
+  if (selects_by(entry, name)) return "where." + std::string(name);
   for (const Synonym& synonym : synonyms()) {
     const bool fits = synonym.transform == entry.name && !synonym.value.empty();
     if (fits && is_among(name, synonym.words)) return std::string(synonym.value);
@@ -141,6 +148,29 @@ struct Part {
   }
 };
 
+/// "loader.workers=4" is "loader:workers=4".
+bool is_dotted(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  return dot != std::string_view::npos && !transform_called(name.substr(0, dot)).empty() &&
+         transform_called(name).empty();
+}
+
+/// "amp + prefetch" is "amp,prefetch": where each word is a step by itself.
+std::string as_list(std::string_view text) {
+  std::string list;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of("+& /"), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    if (!word.empty()) {
+      if (!meaning_of(word)) return {};
+      list += (list.empty() ? "" : ",") + std::string(word);
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return list;
+}
+
 class Steps {
  public:
   std::vector<std::string> read(std::string_view text) {
@@ -152,8 +182,14 @@ class Steps {
   void add(std::string_view text) {
     if (text.empty() && entry_) throw Error("must be a setting or a step behind the last comma");
     const Part part(text);
-    const bool is_setting = part.has_value && entry_ != nullptr &&
-                            (has_setting(*entry_, part.name) || !meaning_of(part.name));
+    if (part.has_value && is_dotted(part.name) && !is_own(part.name)) {
+      const std::size_t dot = part.name.find('.');
+      const std::string other =
+          std::string(text.substr(0, dot)) + ":" + std::string(text.substr(dot + 1));
+      return add(other);
+    }
+    const bool is_setting =
+        part.has_value && entry_ != nullptr && (is_own(part.name) || !meaning_of(part.name));
     if (is_setting) return add_setting(part.name, part.value);
     const std::optional<Meaning> meaning = meaning_of(part.name);
     if (!meaning) throw Error(no_such_transform(part.name));
@@ -163,6 +199,10 @@ class Steps {
     if (!meaning->settings.empty()) add_settings(meaning->settings);
     if (part.has_value) add_value(part, *meaning);
     if (!part.settings.empty()) add_settings(part.settings);
+  }
+
+  bool is_own(std::string_view name) const {
+    return entry_ != nullptr && has_setting(*entry_, name);
   }
 
   void add_value(const Part& part, const Meaning& meaning) {
@@ -202,11 +242,12 @@ std::string devices_like(std::string_view name) {
   const std::string wanted = plain(name);
   if (wanted.size() < 2) return {};
   std::string all;
+  int count = 0;
   for (const std::string_view device : device_names()) {
-    if (!plain(device).starts_with(wanted)) continue;
+    if (!plain(device).starts_with(wanted) || ++count > 3) continue;
     all += (all.empty() ? "" : " or ") + std::string("faster_device:to=") + std::string(device);
   }
-  return all;
+  return all + (count > 3 ? " ...; `foretrace list devices` shows all" : "");
 }
 
 /// Words of four letters or more, in small letters.
@@ -280,6 +321,17 @@ std::string transform_called(std::string_view name) {
   return meaning ? std::string(meaning->entry->name) : std::string();
 }
 
+std::string setting_path_called(std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const std::optional<Meaning> meaning = meaning_of(path.substr(0, dot));
+  if (!meaning) return std::string(path);
+  const std::string transform(meaning->entry->name);
+  if (dot != std::string_view::npos)
+    return transform + "." + setting_of(*meaning->entry, path.substr(dot + 1));
+  if (meaning->value.empty()) return std::string(path);
+  return transform + "." + std::string(meaning->value);
+}
+
 std::vector<std::string> read_steps(std::string_view text) { return Steps().read(text); }
 
 std::string no_such_transform(std::string_view name) {
@@ -294,6 +346,8 @@ std::string no_such_transform(std::string_view name) {
   }
   if (const std::string devices = devices_like(name); !devices.empty())
     return what + "; for that device ask for " + devices;
+  if (const std::string list = as_list(name); !list.empty())
+    return what + " (did you mean \"" + list + "\"?)" + std::string(kAll);
   std::vector<std::string_view> names;
   for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
   if (const std::string near = did_you_mean(name, names); !near.empty())

@@ -35,12 +35,25 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
       {"predcit",
        "foretrace: there is no command 'predcit' (did you mean \"predict\"?); `foretrace list "
        "commands` shows all"},
+      {"help bff16", "foretrace: there is no command or transform 'bff16'"},
+      {"README.md",
+       "foretrace: which command? `foretrace advise README.md` says what bounds the job and what "
+       "would help; `foretrace list commands` shows all"},
+      {"compare a b",
+       "foretrace: there is no command 'compare' (did you mean \"diff\"?); `foretrace list "
+       "commands` shows all"},
+      {"memory x --limit 8GB",
+       "foretrace: memory: there is no option '--limit' (did you mean \"--memory-limit\"?); see "
+       "`foretrace help memory`"},
+      {"predict x --num-workers 4",
+       "foretrace: predict: there is no option '--num-workers'; what is to change is given as "
+       "--with loader; see `foretrace help predict`"},
       {"help transform anp",
-       "foretrace: there is no transform 'anp' (did you mean \"amp\"?); `foretrace list "
+       "foretrace: there is no transform \"anp\" (did you mean \"amp\"?); `foretrace list "
        "transforms` shows all"},
       {"list transform",
        "foretrace: list: must be one of commands, devices, exporters, importers, reports, "
-       "transforms, got "
+       "synonyms, transforms, got "
        "'transform' (did you mean "
        "\"transforms\"?)"},
       {"predict x --format jsn",

@@ -174,6 +174,20 @@ TEST(MemoryViz, MakesSegmentsAroundWhatIsAliveAtTheEndOfAProfile) {
   EXPECT_EQ(made.notes.count("segments whose blocks do not add up to their size"), 0);
 }
 
+// The first event leaves 10000 bytes: 9488 were there before, 4096 of them in the block that is
+// freed.
+TEST(MemoryViz, KeepsWhatWasInUseBeforeTheRecording) {
+  Trace trace = profiled();
+  trace.memory[1].total_allocated = 10'000;
+  const Trace made = written_and_read(trace);
+  ASSERT_EQ(made.segments.size(), 3U);
+  EXPECT_EQ(made.segments[2].bytes, 10'000 - 512 - 4096);
+  EXPECT_EQ(made.segments[2].device, 0);
+  EXPECT_EQ(made.segments[2].address, 0x7f0009200000U);
+  EXPECT_EQ(made.blocks.back().state, BlockState::allocated);
+  EXPECT_EQ(made.names[made.blocks.back().stack], "recording:0 in use before the recording");
+}
+
 TEST(MemoryViz, ShowsTheOpsAroundAnEventAsItsFrames) {
   const Trace made = written_and_read(profiled());
   std::vector<std::string> events;

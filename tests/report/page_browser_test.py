@@ -317,7 +317,7 @@ class PageTest(unittest.TestCase):
         left, top, width, height, axes = self.browser.run(
             "const lines = document.getElementById('parallel'); lines.scrollIntoView({block: 'end', behavior: 'instant'}); const b = lines.getBoundingClientRect();"
             "return [b.left, b.top, b.width, b.height, page.data('sweep').axes.length]")
-        x, y = round(left + 60 + (width - 120) / (axes - 1)), round(top + height - 22)  # The low end of scale.factor.
+        x, y = round(left + 66 + (width - 132) / (axes - 1)), round(top + height - 22)  # The low end of scale.factor.
         half = {"type": "pointerMove", "duration": 50, "x": x, "y": y - round((height - 84) / 2)}
         self.browser._pointer([{"type": "pointerMove", "duration": 0, "x": x, "y": y}, {"type": "pointerDown", "button": 0}, half,
                                {"type": "pointerUp", "button": 0}])

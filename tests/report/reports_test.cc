@@ -252,6 +252,51 @@ TEST(Reports, CsvIsAHeadingAndOneLine) {
             std::count(line.begin(), line.end(), ','));
 }
 
+// 15.6 TFLOP in 100 ms are half of 312 TFLOP/s.
+Prediction with_rates() {
+  Prediction prediction = sample_prediction();
+  prediction.baseline_rates = {.flops = 15.6e12,
+                               .known_share = 1,
+                               .peak_flops = 312e12,
+                               .peak_of = "a100",
+                               .samples = 8,
+                               .tokens = 8192};
+  prediction.predicted_rates = prediction.baseline_rates;
+  prediction.baseline_breakdown = {.compute = 80ms, .communication = 20ms};
+  return prediction;
+}
+
+TEST(Reports, RatesStandInEveryForm) {
+  const Prediction prediction = with_rates();
+  EXPECT_NE(written("text", prediction).find(R"(
+rates                       now  predicted
+  samples a second         80.0      160.0
+  tokens a second        81,920    163,840
+  MFU                    50.0 %    100.0 %
+  exposed communication  20.0 %      0.0 %
+)"),
+            std::string::npos)
+      << written("text", prediction);
+  EXPECT_NE(written("markdown", prediction).find("|   MFU | 50.0 % | 100.0 % |"),
+            std::string::npos);
+  EXPECT_NE(written("csv", prediction).find(",0.5,1,80,160,81920,163840,0.2,0\n"),
+            std::string::npos)
+      << written("csv", prediction);
+  const nlohmann::json rates = to_json(prediction).at("baseline").at("rates");
+  EXPECT_EQ(rates.at("mfu"), 0.5);
+  EXPECT_EQ(rates.at("samples_per_second"), 80);
+  EXPECT_EQ(rates.at("exposed_communication"), 0.2);
+}
+
+TEST(Reports, AUtilizationOfWhichLittleIsKnownIsNotTold) {
+  Prediction prediction = with_rates();
+  prediction.baseline_rates.known_share = prediction.predicted_rates.known_share = 0.8;
+  EXPECT_NE(written("text", prediction).find("at least 50.0 %"), std::string::npos);
+  prediction.baseline_rates.known_share = prediction.predicted_rates.known_share = 0.3;
+  EXPECT_EQ(written("text", prediction).find("MFU"), std::string::npos);
+  EXPECT_TRUE(to_json(prediction).at("baseline").at("rates").at("mfu").is_null());
+}
+
 TEST(Reports, MarkdownEscapesNamesOfKernels) {
   Prediction prediction = sample_prediction();
   prediction.explained = {{"void f<float*>(a|b)", "stream 7", "next in line", 0ms, 1ms, 0ms}};

@@ -104,11 +104,13 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"transforms": {"use": "amp"}})", "transforms: must be a list"},
       {R"({"transfroms": []})",
        "there is no key \"transfroms\" in a scenario; the keys are assert, extends, machine, "
-       "matrix, memory, reports, sweep, transforms, "
-       "trace, version (did you mean \"transforms\"?)"},
+       "matrix, memory, reports, samples_per_step, sweep, tokens_per_step, trace, transforms, "
+       "version (did you mean \"transforms\"?)"},
       {R"({"version": 2})", "version: must be 1, got 2"},
       {R"({"version": "1"})", "version: must be a whole number"},
       {R"({"trace": 5})", "trace: must be a text"},
+      {R"({"samples_per_step": 0})", "samples_per_step: must be a number above 0, got 0"},
+      {R"({"tokens_per_step": "8"})", "tokens_per_step: must be a number above 0, got \"8\""},
       {R"([])", "must be an object such as {\"version\": 1, \"transforms\": [{\"use\": \"amp\"}]}"},
       {R"({"assert": [{"step_tim": "<= 1ms"}]})",
        "assert[0]: there is no \"step_tim\" to assert; there are step_time, upper, lower, speedup, "

@@ -64,6 +64,28 @@ TEST(Vary, IsTheSameWithAnyOtherNameOfTheSetting) {
             times(curve(kOneKernel, scenario, {"scale.factor", "2", ""})));
 }
 
+TEST(Vary, ABatchHasWholeSamples) {
+  constexpr auto kPass = R"(
+    cpu: l:launch 1 {phase=forward}, s:sync 1 {phase=forward}
+    gpu: t=tiny 1 {phase=forward}, k=gemm 100 {phase=forward}
+    l -> k
+    k -> s
+    @memory 100MiB device=0
+    @alloc 70MiB device=0 use=activation made=0: l .. s
+  )";
+  Scenario scenario = with({"batch_size"});
+  const Vary question{"batch_size.factor", "1..8", "peak_memory <= 300MiB"};
+  const Curve unknown = curve(kPass, scenario, question);
+  EXPECT_EQ(
+      unknown.notes.count("--samples-per-step, or from and to in place of factor, tells how many "
+                          "samples that is"),
+      1);
+  scenario.samples_per_step = 8;
+  const Curve found = curve(kPass, scenario, question);
+  EXPECT_TRUE(found.answer_text.starts_with("holds up to 2.85")) << found.answer_text;
+  EXPECT_TRUE(found.answer_text.ends_with(", 22 samples a step")) << found.answer_text;
+}
+
 TEST(Vary, FindsTheLastValueThatHolds) {
   const Curve found = curve(kOneKernel, with({"scale:where.kind=kernel"}),
                             {"scale.factor", "0..10", "step_time <= 502us"});

@@ -43,13 +43,24 @@ QUESTIONS = [
      f"predict {LOADER} --with scale:where.kind=input,factor=0"),
     (f"predict {GPU} --samples-per-step 8", None, None),
     (f"predict {GPU} --with oom", "foretrace memory TRACE", f"memory {GPU} --memory-limit 16GB"),
+    (f"predict {LOADER} --num-workers 4", "--with loader", f"predict {LOADER} --with loader:workers=4"),
+    (f"predict {GPU} amp", "--with amp", f"predict {GPU} --with amp"),
+    (f"predict {GPU} --with 'amp + prefetch'", 'did you mean "amp,prefetch"?', f"predict {GPU} --with amp,prefetch"),
+    (f"predict {GPU} --with scale:name=softmax,kind=kernel,factor=0.5", None, None),
+    (f"predict {LOADER} --vary num_workers=1,2,4", "add it with --with loader", f"predict {LOADER} --with loader --vary num_workers=1,2,4"),
+    (f"predict {GPU} --memory 16GB", "--memory-limit", f"predict {GPU} --memory-limit 16GB"),
+    (f"predict {GPU} --format html", "--html FILE", None),
+    (f"memory {GPU} --limit 16GB", "--memory-limit", f"memory {GPU} --memory-limit 16GB"),
+    (f"{GPU}", "foretrace advise", f"advise {GPU}"),
+    (f"analyze {GPU}", "advise", f"advise {GPU}"),
+    (f"compare {LOADER} {LOADER}", "diff", f"diff {LOADER} {LOADER}"),
     ("help bf16", None, None),
     ("help num_workers", None, None),
 ]
 
 
 def ask(question):
-    done = subprocess.run([FORETRACE, *shlex.split(question), *(() if question.startswith("help") else ("--quiet", "--no-cache"))],
+    done = subprocess.run([FORETRACE, *shlex.split(question), *(() if question.startswith(("help", "traces/")) else ("--quiet", "--no-cache"))],
                           cwd=ROOT, capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 

@@ -47,6 +47,11 @@ TEST(Synonyms, MeanATransformWithSettings) {
       {"gpu=a100-sxm4-80gb", "faster_device:to=a100-sxm4-80gb"},
       {"pin_memory=True", "pin_memory"},
       {"fused adam", "fused_optimizer"},
+      {"loader.workers=4", "loader:workers=4"},
+      {"amp,loader.num_workers=4", "amp + loader:workers=4"},
+      {"scale:name=/softmax/,kind=kernel,factor=0.5",
+       "scale:where.name=/softmax/,where.kind=kernel,factor=0.5"},
+      {"scale:where.name=a,where.kind=kernel", "scale:where.name=a,where.kind=kernel"},
       {"zero-3", "zero:stage=3"},
       {"zero3:workers=8", "zero:stage=3,workers=8"},
   };
@@ -79,6 +84,8 @@ TEST(Synonyms, WhatIsNotThereLeadsToWhatIs) {
       {"flash attention", "kernel_from:trace=OTHER"},
       {"steps=4", "gradient_accumulation:micro_batches=4"},
       {"h100", "faster_device:to=h100-nvl or faster_device:to=h100-pcie-80gb"},
+      {"amp + prefetch", "did you mean \"amp,prefetch\"?"},
+      {"a100", "...; `foretrace list devices` shows all"},
       {"checkpointing=2", "takes no value, got \"2\""},
       {"prefech", "did you mean \"prefetch\"?"},
       {"pinned host buffers for staging", "(about that: offload, pin_memory"},
@@ -86,6 +93,14 @@ TEST(Synonyms, WhatIsNotThereLeadsToWhatIs) {
   };
   for (const auto& [text, part] : cases)
     EXPECT_NE(steps_of(text).find(part), std::string::npos) << text << " -> " << steps_of(text);
+}
+
+TEST(Synonyms, SettingsHaveThemToo) {
+  EXPECT_EQ(setting_path_called("num_workers"), "loader.workers");
+  EXPECT_EQ(setting_path_called("loader.num_workers"), "loader.workers");
+  EXPECT_EQ(setting_path_called("scale.name"), "scale.where.name");
+  for (const char* own : {"loader.workers", "memory.limit", "transforms[1].factor", "none"})
+    EXPECT_EQ(setting_path_called(own), own);
 }
 
 TEST(Synonyms, AScenarioFileIsToldTheName) {

@@ -22,10 +22,10 @@
   let chosen = [];
 
   // Parallel axes.
-  const lines = document.getElementById('parallel'), top = 62, bottom = 22, side = 60, least = 124;
+  const lines = document.getElementById('parallel'), top = 62, bottom = 22, side = 66, least = 124;
   // Each axis has room for its labels; on a narrow screen the picture is wider, and scrolls.
   lines.style.minWidth = 2 * side + (axes.length - 1) * least + 'px';
-  const gap = w => axes.length < 2 ? w : (w - 2 * side) / (axes.length - 1);
+  const gap = w => axes.length < 2 ? w : (w - 2 * side) / (axes.length - 1), room_of = w => Math.min(gap(w), 2 * side) - 4;
   const cut = (c, text, room) => {
     if (c.measureText(text).width <= room) return text;
     let length = text.length;
@@ -34,7 +34,7 @@
   };
   // Broken behind dots, underscores and blanks; what does not fit into three lines is cut.
   const in_lines = (c, text, w) => {
-    const room = gap(w) - 6, all = [''];
+    const room = room_of(w), all = [''];
     for (const piece of text.match(/[^._ ]*[._ ]?/g)) {
       const longer = all.at(-1) + piece;
       if (all.length < 3 && all.at(-1) && c.measureText(longer.trimEnd()).width > room) all.push(piece);
@@ -65,7 +65,7 @@
     c.fillStyle = page.colour('--quiet');
     if (axis.names) {
       const step = Math.ceil(axis.names.length / 12);
-      axis.names.forEach((name, k) => k % step || c.fillText(cut(c, name, gap(w) - 6), x, height(h, axis.share(k)) + (k ? -4 : 14)));
+      axis.names.forEach((name, k) => k % step || c.fillText(cut(c, name, room_of(w)), x, height(h, axis.share(k)) + (k ? -4 : 14)));
     } else {
       c.fillText(words(axis, axis.high), x, top - 6), c.fillText(words(axis, axis.low), x, h - 6);
     }
