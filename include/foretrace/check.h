@@ -87,7 +87,7 @@ struct JobSummary {
 /// 16 hex digits of everything in the groups but times and lines.
 std::string structure_fingerprint(const JobSummary& summary);
 
-/// Which value stands for those of all steps.
+/// The value that stands for those of all steps.
 enum class FigureValue : std::uint8_t { median, mean, greatest };
 
 /// A figure that can be checked.
@@ -143,7 +143,7 @@ struct CheckOptions {
 /// Makes a baseline with the limits of `old`, where there is one, else the usual ones.
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
-/// The same from several recordings of the unchanged job, at most kMostRuns of them. The one with
+/// Makes a baseline from several recordings of the unchanged job, at most kMostRuns. The one with
 /// the median step time is described; a change must be beyond the limit against each of them, and
 /// beyond what they differ by. With CheckOptions::adds_runs those of `old` are kept beside them, of
 /// all the newest. Throws Error where they are not of one job.

@@ -28,7 +28,7 @@ struct InputQuestion {
   std::string policy = "page_cache";
 };
 
-/// Of the slowest rank. Throws TraceError for a memory snapshot.
+/// Examines the slowest rank. Throws TraceError for a memory snapshot.
 InputReport examine_input(const std::string& path, const InputQuestion& question,
                           const ImportOptions& reading = {});
 
@@ -37,7 +37,8 @@ struct ExaminedMemory {
   Graph graph;  ///< With the blocks that the report names.
 };
 
-/// Of the fullest rank, with a summary of all. Throws TraceError where no rank records memory.
+/// Examines the fullest rank, with a summary of all. Throws TraceError where no rank records
+/// memory.
 ExaminedMemory examine_memory(const std::string& path, const MemoryQuestion& question,
                               const AllocatorSettings& allocator,
                               const ImportOptions& reading = {});

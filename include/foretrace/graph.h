@@ -78,7 +78,8 @@ struct Task {
   float fill = 0;
   TaskKind kind = TaskKind::kernel;
   Phase phase = Phase::none;
-  /// Of the task in front. Whatever changes which task that is, empties it.
+  /// The share of the task in front that may still be left. Any change of which task that is
+  /// empties it.
   Tail tail{};
 };
 

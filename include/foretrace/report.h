@@ -72,9 +72,9 @@ struct OpenStepTime {
   Nanoseconds unexplained{0}, other_ranks{0};
 };
 
-/// What a rank gets done in a step, as far as it is known.
+/// The amount of work that a rank does in a step, as far as it is known.
 struct StepRates {
-  /// Of matrix products and convolutions whose shapes were recorded; 0: not known.
+  /// Counts matrix products and convolutions whose shapes were recorded; 0: not known.
   double flops = 0;
   /// Share of the time of kernels bound by arithmetic that `flops` accounts for.
   double known_share = 0;

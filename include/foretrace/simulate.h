@@ -45,7 +45,7 @@ class Compiled {
   std::span<Nanoseconds> durations();
   std::span<const Nanoseconds> durations() const;
   /// Lags of all waits in ns, as in the graph when compiled; that of a place in line is the gap of
-  /// the task. May be changed between replays, but not their sign. Empty if none of them matters.
+  /// the task. May be changed between replays. Empty if none of them matters.
   std::span<std::int64_t> lags();
 
   struct LagPlaces {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What practitioners call things: "bf16", "num_workers=4", "gradient checkpointing", "h100". The
-// table is src/transform/synonyms.def; capitals, dashes, dots, blanks and underscores do not
+// The words that practitioners use: "bf16", "num_workers=4", "gradient checkpointing", "h100".
+// Their table is src/transform/synonyms.def; capitals, dashes, dots, blanks and underscores do not
 // matter.
 
 #include <string>

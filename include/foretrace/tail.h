@@ -5,8 +5,8 @@
 //     A  ####        A at half its time   ##
 //     B     ####                           ####      a quarter of A is left in both
 //
-// What overlaps is a share of the task and no time: it shrinks and grows with the task, so that a
-// task never starts before the one that it waits for.
+// The overlap is a share of the task, not a time: it shrinks and grows with the task, so that no
+// task starts before the one that it waits for.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ class Tail {
 
   double share() const { return parts_ / kWhole; }
   bool empty() const { return parts_ == 0; }
-  /// Of a task that takes so long, rounded down.
+  /// The tail of a task that takes so long, rounded down.
   Nanoseconds of(Nanoseconds duration) const { return Nanoseconds(of(duration.count(), share())); }
   static std::int64_t of(std::int64_t duration, double share) {
     return static_cast<std::int64_t>(static_cast<double>(duration) * share);

@@ -35,8 +35,8 @@ struct RetimedTask {
   double amount = 0;
 };
 
-/// What a transform says about the whole job: samples and tokens in a step afterwards, for each one
-/// before, and the device (a name or a file; empty: the same one).
+/// The change of the whole job that a transform stands for: samples and tokens in a step
+/// afterwards, for each one before, and the device (a name or a file; empty: the same one).
 struct JobChange {
   double samples = 1, tokens = 1;
   std::string device;
@@ -60,7 +60,7 @@ class Transform : public Described {
                       std::span<const Nanoseconds> /*before*/,
                       std::span<Nanoseconds> /*after*/) const {}
 
-  /// Of settings that apply() has accepted.
+  /// Holds for settings that apply() has accepted.
   virtual JobChange job_change() const { return {}; }
 
   /// Path of another trace that it learns from (relative to a scenario's file); empty: none.

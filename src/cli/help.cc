@@ -48,7 +48,7 @@ void write_transform_help(const TransformEntry& entry, std::ostream& out) {
   }
 }
 
-/// By its name or another, "bf16"; false if it is none.
+/// Finds it by its name or another one, "bf16"; returns false if there is none.
 bool write_help_of(const std::string& name, std::ostream& out) {
   const std::string meant = transform_called(name);
   for (const TransformEntry& entry : transforms()) {

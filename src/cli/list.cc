@@ -40,7 +40,7 @@ struct List {
   Rows (*rows)();
 };
 
-/// What each is read as; several names of one are one row.
+/// Shows how each name is read; several names of one thing make one row.
 Rows synonym_rows() {
   Rows rows;
   for (const Synonym& synonym : synonyms()) {

@@ -176,7 +176,7 @@ void place(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device, V
   if (segment != nullptr) fill(segment_end());
 }
 
-/// What was in use on a device before the first of its events, without the blocks that events free.
+/// The bytes in use on a device before the first of its events, without blocks that events free.
 class InUseBefore {
  public:
   void add(const MemoryRecord& record) {

@@ -19,9 +19,9 @@ void finish_abandoned();
 
 void abandon(std::thread thread);
 
-/// What `work` returns or throws. On a signal whose handler raises an exception, calls `stop` and
-/// waits if there is one, otherwise abandons the work, and throws that exception. `work` must own
-/// what it needs.
+/// Returns or throws what `work` does. On a signal whose handler raises an exception, calls `stop`
+/// and waits if there is one, otherwise abandons the work, and throws that exception. `work` must
+/// own what it needs.
 template <class Work>
 auto interruptible(Work work, const std::function<void()>& stop = {}) -> decltype(work()) {
   namespace py = pybind11;

@@ -225,7 +225,7 @@ PYBIND11_MODULE(_foretrace, module) {
       .def_readwrite("steps", &How::steps)
       .def_readwrite("window", &How::window);
 
-  // What a question needs is copied: its calculation may outlive the call.
+  // The call may end before the calculation does, so all that it needs is copied.
   module.def("predict", [](Asked asked, How how) {
     return interruptible([asked, how] { return predict_text(asked, how); });
   });

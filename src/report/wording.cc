@@ -190,7 +190,7 @@ VerdictLines verdict(const Prediction& prediction) {
 
 namespace {
 
-/// What the utilization is a share of; empty where it is not known.
+/// Says which peak the utilization is a share of; empty where that is not known.
 std::string utilization_sentence(const Prediction& prediction) {
   const StepRates& rates = prediction.baseline_rates;
   if (!flops_utilization(rates, prediction.baseline.step_time)) return {};

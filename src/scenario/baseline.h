@@ -40,7 +40,7 @@ struct Edited {
 /// Throws Error if one of the transforms cannot be applied.
 Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options);
 
-/// What to find out about an edited graph beside its step time and interval.
+/// The facts wanted of an edited graph beside its step time and interval.
 struct Wanted {
   bool memory = true;  ///< The peaks. Needs a replay with memory.
   bool trust = true;   ///< The grade; costs two more replays.

@@ -76,7 +76,7 @@ void describe_baseline(const Inference& inference, const Timeline& replayed,
   }
 }
 
-/// What an edited graph and its timeline tell; `memory`: the peaks as well.
+/// Fills in all that an edited graph and its timeline tell; `memory`: the peaks as well.
 void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Prediction& prediction) {
   prediction.steps = std::move(edited.applied.steps);
   for (std::string& assumption : edited.applied.assumptions)

@@ -13,7 +13,7 @@
 
 namespace foretrace {
 
-/// What some tasks and waits of a graph take instead. Gaps and lags keep their sign, or become 0.
+/// Other times for some tasks and waits of a graph; tails stay as they are.
 struct Retiming {
   std::vector<std::pair<TaskId, Nanoseconds>> durations, gaps;
   /// By the number of the dependency in each_dependency(), in that order.

@@ -52,17 +52,10 @@ Compiled::LagPlaces Compiled::lag_places(const Graph& graph) const {
                    .of_dependency = {}};
   std::vector<std::uint32_t> next(rows.first.begin(), rows.first.end() - 1);
   const auto place = [&](const Wait& wait) { return next[rows.position[wait.after]]++; };
-  each_wait_in_line(graph, [&](const Wait& wait) {
-    const std::uint32_t at = place(wait);
-    if (!wait.from_start) places.of_gap[wait.after] = at;
-  });
+  each_wait_in_line(graph, [&](const Wait& wait) { places.of_gap[wait.after] = place(wait); });
   const std::vector<char> in_line = lanes_in_line(graph);
   graph.each_dependency([&](const Dependency& dependency) {
-    const std::size_t number = places.of_dependency.size();
-    visit_dependency(graph, in_line, dependency, [&](const Wait& wait) {
-      const std::uint32_t at = place(wait);
-      if (places.of_dependency.size() == number) places.of_dependency.push_back(at);
-    });
+    places.of_dependency.push_back(place(wait_of(graph, in_line, dependency)));
   });
   return places;
 }

@@ -49,7 +49,7 @@ void each_wait_in_line(const Graph& graph, const Visit& visit) {
   }
 }
 
-/// The same of a dependency. Behind a task on a shared or priority lane there is no tail: when such
+/// The wait of a dependency. Behind a task on a shared or priority lane there is no tail: when such
 /// a task finishes is known only when it does.
 inline Wait wait_of(const Graph& graph, const std::vector<char>& in_line,
                     const Dependency& dependency) {

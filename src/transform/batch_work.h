@@ -61,7 +61,7 @@ class BatchWork {
 double growth_factor(double factor, const std::optional<std::int64_t>& from,
                      const std::optional<std::int64_t>& to);
 
-/// What grew, and how many of these are not as before.
+/// A tally of what grew, and of how much of that changed.
 struct Grown {
   std::size_t tasks = 0, blocks = 0, changed = 0;
   Nanoseconds before{}, after{};  ///< All work of these tasks; saturating.

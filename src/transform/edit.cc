@@ -112,7 +112,7 @@ std::vector<Nanoseconds> earliest_starts(const Graph& graph) {
         delay(wait.after, released_at(wait, starts[index(wait.before)], finish_of(wait.before)));
       });
   if (order.size() == starts.size()) return starts;
-  // Those in a circle come last.
+  // Tasks in a circle come last.
   std::vector<Nanoseconds> known(starts.size(), Nanoseconds::max());
   for (const TaskId task : order) known[index(task)] = starts[index(task)];
   return known;

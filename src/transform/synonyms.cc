@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-/// What is asked for in other words, and what to ask for in place of it.
+/// Words for something that Foretrace does not do, and what to ask for instead.
 struct Instead {
   std::vector<std::string_view> words;
   std::string_view text;
@@ -76,7 +76,7 @@ const Instead* instead_of(std::string_view name) {
   return nullptr;
 }
 
-/// What a value alone is for: "loader=4".
+/// The setting that takes a value without a name: "loader=4".
 std::string_view main_setting(std::string_view transform) {
   for (const Synonym& synonym : synonyms()) {
     if (synonym.transform == transform && !synonym.value.empty()) return synonym.value;
@@ -108,7 +108,7 @@ bool selects_by(const TransformEntry& entry, std::string_view name) {
   return where != settings.end() && where->at("properties").contains(std::string(name));
 }
 
-/// What the transform calls the setting that `name` means; `name` itself where nothing fits.
+/// The name that the transform has for the setting `name`; `name` itself where nothing fits.
 std::string setting_of(const TransformEntry& entry, std::string_view name) {
   if (has_setting(entry, name)) return std::string(name);
   if (selects_by(entry, name)) return "where." + std::string(name);

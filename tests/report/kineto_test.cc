@@ -213,7 +213,7 @@ TEST_F(Kineto, TheTimeBeforeTheFirstEventIsKept) {
   EXPECT_EQ(read_back(graph).step_time, before.step_time);
 }
 
-// What was in use at first includes the blocks that nothing in the recording makes.
+// The bytes in use at first include the blocks that nothing in the recording makes.
 TEST_F(Kineto, LevelsOfMemoryAreThoseOfTheTimeline) {
   const Graph graph = parse_graph(R"(
     @memory 10MB device=0

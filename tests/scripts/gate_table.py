@@ -258,7 +258,7 @@ def unchanged(trace):
 
 
 SMALL_OP = op("aten::mul", [launch(SMALL, 2.0)])
-# What is planted, and what the first cause must say; {} stands for what the edit returns.
+# Each edit that is planted, and the words of its first cause; {} stands for what the edit returns.
 REGRESSIONS = {
     "one kernel +15 %": (lambda t: slow_kernel(t, 0, 1.15), "{}.* slower"),
     "another kernel +15 %": (lambda t: slow_kernel(t, 3, 1.15), "{}.* slower"),

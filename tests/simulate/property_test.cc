@@ -82,7 +82,7 @@ TEST(Simulate, AFasterTaskNeverDelaysAnother) {
   });
 }
 
-// Of a tail this holds to the nanosecond, which adds up.
+// With tails this holds to a nanosecond each, which adds up.
 TEST(Simulate, TwiceTheTimesTakeTwiceTheTime) {
   for_random_graphs(4, {.tails = false}, [](Graph& graph, std::mt19937&) {
     const Timeline before = simulate(graph);

@@ -109,7 +109,7 @@ TEST(Synonyms, AScenarioFileIsToldTheName) {
             "list transforms` shows all");
 }
 
-// What the table itself says can be asked.
+// Everything in the table can be asked for.
 TEST(Synonyms, EveryLineOfTheTableIsReadable) {
   std::set<std::string> seen;
   for (const Synonym& synonym : synonyms()) {

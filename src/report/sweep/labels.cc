@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What a step is narrowed down to: "kernel, /softmax/".
+/// Names the tasks that a step is narrowed down to: "kernel, /softmax/".
 std::string narrowed_to(const Json& step) {
   std::string text;
   const auto where = step.find("where");

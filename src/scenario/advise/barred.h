@@ -15,7 +15,7 @@ struct Ceiling {
   std::string titles;  ///< "launching and kernels"
 };
 
-/// By the names of the levers.
+/// Ceilings by the names of their levers.
 using Ceilings = std::map<std::vector<std::string_view>, Ceiling>;
 
 /// The ceilings of suggestions for time that bring more than noise: a replay for each set of levers

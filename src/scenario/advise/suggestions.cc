@@ -208,7 +208,7 @@ Outcome* chosen(const AdvisedJob& job, std::span<Outcome> tried) {
                         [&](const Outcome& outcome) { return outcome.time <= enough; });
 }
 
-/// What comes of the tries for one transform: the best of them, or every device.
+/// Turns the tries for one transform into suggestions: the best of them, or every device.
 std::vector<Suggestion> answered(const AdvisedJob& job, std::span<Outcome> tried) {
   const Worth& worth = worths()[tried.front().worth];
   std::vector<Suggestion> made;

@@ -265,7 +265,7 @@ void check_total(const JobSummary& summary) {
   if (total > 1e17) throw Error("its work and memory must come to at most 10^17 in all");
 }
 
-/// What an older tool computed otherwise is neither compared nor missed.
+/// Drops figures that an older tool computed otherwise: they are neither compared nor missed.
 void drop_outdated(CheckBaseline& baseline) {
   for (const std::string_view figure : kOutdatedFigures) {
     const std::string name(figure);

@@ -176,7 +176,7 @@ class CauseFinder {
     return std::max(0ns, std::max(change.added(), change.bared()));
   }
 
-  /// What is merely slower, and by little of what the place became slower by, tells nothing.
+  /// Work that is merely slower, and by a small part of the slowdown of its place, tells nothing.
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
     const bool is_new = is_more(change) || has_more_bytes(change) || !change.replaced.empty() ||
                         change.after.pageable > change.before.pageable;

@@ -135,8 +135,8 @@ class FigureSums {
   Figures figures_;
 };
 
-/// What is in a collective's time besides waiting for other ranks is told best by the shortest of
-/// its kind. By kernel and bytes.
+/// The shortest collective of each kind (kernel and bytes): it tells best how long one takes
+/// without waiting for other ranks.
 std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least_collectives(const Graph& graph) {
   std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -148,9 +148,9 @@ std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least_collectives(const G
   return least;
 }
 
-/// Which share of the time of copies and collectives could run beside kernels: replayed with hosts
-/// that take no time, without delays, and with ranks that arrive together. What is short weighs
-/// little on either side.
+/// The share of the time of copies and collectives that could run beside kernels: replayed with
+/// hosts that take no time, without delays, and with ranks that arrive together. What is short
+/// weighs little on either side.
 std::vector<std::int64_t> possible_overlap(const ObservedJob& job, const SteadySteps& steps) {
   Graph graph = job.graph.clone();
   const auto least = least_collectives(graph);

@@ -40,7 +40,7 @@ struct SlowerKernel {
   double ratio = 1;                   ///< Beside the pace.
   Nanoseconds added{0};               ///< In a step, beyond the pace.
 };
-/// Those with the most time added first.
+/// Lists slower kernels; those with the most added time come first.
 std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
                                          const std::vector<KernelTimes>& now);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is seen of a job: one rank in full, and what counts of all of them.
+// An observation of a job: one rank in full, and the figures that count over all ranks.
 
 #include <cstdint>
 #include <optional>

@@ -18,7 +18,7 @@ constexpr double kLeastAlike = 0.5;
 
 using Amounts = std::map<std::string, double>;
 
-/// What the two distributions share, from 0 to 1.
+/// The overlap of the two distributions, from 0 to 1.
 double shared_part(const Amounts& before, const Amounts& now) {
   double all_before = 0, all_now = 0, shared = 0;
   for (const auto& [name, amount] : before) all_before += amount;
@@ -57,7 +57,7 @@ Traits traits_of(const JobSummary& job) {
   return traits;
 }
 
-/// The same batches, which a change of the model leaves as they are.
+/// Whether both have the same batches, which a change of the model leaves as they are.
 bool loads_alike(const Traits& before, const Traits& now) {
   constexpr double kLeastBatch = 100'000;
   return std::min(before.loaded, now.loaded) > kLeastBatch &&

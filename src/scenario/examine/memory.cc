@@ -21,7 +21,7 @@ Bytes level(const MemorySummary& summary) {
   return std::max(summary.peak, summary.reserved.value_or(Bytes{}));
 }
 
-/// Which of two a user has to look at first.
+/// Orders two ranks by which a user has to look at first.
 bool is_worse(const MemorySummary& a, const MemorySummary& b) {
   if (a.fits != b.fits) return b.fits;
   return level(a) > level(b);
@@ -53,7 +53,7 @@ void add_runs(const Trace& trace, const std::vector<AllocatorRun>& runs,
   }
 }
 
-/// What a block that is not of the graph was for.
+/// The use of a block that is not in the graph.
 MemoryMoment moment_of_refusal(const Inference& inference, const AllocatorRun& run) {
   MemoryMoment moment;
   if (run.refused < inference.graph.allocations().size()) {
