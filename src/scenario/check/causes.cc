@@ -145,11 +145,7 @@ class CauseFinder {
   void add_general(const GeneralChange& general) {
     Cluster one;
     one.local = scaled(general.before, general.factor - 1);
-    const bool on_device = general.kind == "kernel";
-    one.cause.what = std::string(on_device ? "kernels take " : "host work takes ") +
-                     to_fixed(general.factor, 2) + " times as long throughout, at no one place: " +
-                     (on_device ? "the device, its clock or its neighbours"
-                                : "the machine, its clock or what else it runs");
+    one.cause.what = general_words(general);
     one.cause.kind = general.kind;
     one.cause.local = one.local;
     std::vector<TakenAway> taken;
@@ -158,6 +154,7 @@ class CauseFinder {
     one.cause.effect = effect_of(question_.job, question_.grouping, taken);
     for (const CheckedFigure* figure : worse_) {
       const bool touches = figure->name == "step_time" || figure->name == general.kind + "_time" ||
+                           (general.kind == "launch" && figure->name == "host_time") ||
                            (general.kind == "kernel" && figure->name == "kernel_pace");
       if (!touches || !is_large_enough(one, *figure)) continue;
       explained_.insert(figure->name);

@@ -143,6 +143,13 @@ std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
   return found;
 }
 
+double compared_share(const std::vector<KernelTimes>& before, const std::vector<KernelTimes>& now) {
+  double all = 0;
+  for (const KernelTimes& kernel : before)
+    all += as_number(kernel.each) * static_cast<double>(kernel.count);
+  return all > 0 ? total_work(kernel_pairs(before, now)) / all : 1;
+}
+
 std::vector<std::int64_t> kernel_pace(const std::vector<KernelTimes>& before,
                                       const std::vector<KernelTimes>& now) {
   const std::vector<KernelPair> pairs = kernel_pairs(before, now);

@@ -44,6 +44,9 @@ struct SlowerKernel {
 std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
                                          const std::vector<KernelTimes>& now);
 
+/// Which share of the work before is of kernels that are in both, from 0 to 1; 1 if there is none.
+double compared_share(const std::vector<KernelTimes>& before, const std::vector<KernelTimes>& now);
+
 /// For each step of `now`, by which factor a typical kernel takes longer than it did in `before`:
 /// the median weighted by work, where no kernel weighs more than a tenth. In parts of a million;
 /// empty if they have hardly any kernel in common.
