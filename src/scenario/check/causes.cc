@@ -25,7 +25,7 @@ struct Cluster {
   bool frees_waits = false;  ///< Then its effect may be far more than the work itself.
   CheckCause cause;
   Standing standing = Standing::passed;
-  std::vector<std::uint32_t> groups = {};  ///< Of slower kernels.
+  std::vector<std::uint32_t> groups = {};  ///< Groups of slower kernels.
 };
 
 ClusterKey cluster_key(const WorkChange& change) {
@@ -53,7 +53,7 @@ bool loses_overlap(const WorkChange& c) {
   return is_event_wait(c) || (is_copy_kind(c.kind) && (c.bared() > 0ns || is_more(c)));
 }
 
-/// What sort of change makes a figure worse.
+/// The sort of change that makes a figure worse.
 struct Weight {
   std::string_view figure;
   bool (*weighs)(const WorkChange& change);
@@ -173,7 +173,8 @@ class CauseFinder {
     return std::max(0ns, std::max(change.added(), change.bared()));
   }
 
-  /// What is merely slower, and by little of what the place became slower by, tells nothing.
+  /// Work that is merely slower, and by a small part of what the place became slower by, explains
+  /// nothing.
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
     const bool is_new = is_more(change) || has_more_bytes(change) || !change.replaced.empty() ||
                         change.after.pageable > change.before.pageable;
@@ -257,7 +258,7 @@ class CauseFinder {
     if (cause.where.empty()) cause.where = position(change, cause);
   }
 
-  /// What else on devices changed at the place: a copy that came with a wait.
+  /// Other changes on devices at the place: a copy that came with a wait.
   static std::string companions(const Cluster& one) {
     constexpr int kLeastTelling = 5;
     constexpr std::size_t kMostCompanions = 2;

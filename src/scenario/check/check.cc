@@ -19,7 +19,7 @@
 namespace foretrace {
 namespace {
 
-/// What was asked, without where the trace is and how to show the answer.
+/// The question without where the trace is and how to show the answer.
 nlohmann::json asked_of(const Scenario& scenario) {
   nlohmann::json asked = write_scenario(scenario);
   for (const char* key : {"trace", "reports", "assert", "$schema"}) asked.erase(key);

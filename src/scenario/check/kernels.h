@@ -40,7 +40,7 @@ struct SlowerKernel {
   double ratio = 1;                   ///< Beside the pace.
   Nanoseconds added{0};               ///< In a step, beyond the pace.
 };
-/// Those with the most time added first.
+/// Sorted by the time they add, most first.
 std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
                                          const std::vector<KernelTimes>& now);
 

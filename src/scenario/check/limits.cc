@@ -139,7 +139,8 @@ std::int64_t as_doubt(double amount) {
   return std::llround(std::min(amount, kMost));
 }
 
-/// Of a difference of two means (Welch, with the degrees of freedom of the smaller sample).
+/// The doubt about a difference of two means (Welch, with the degrees of freedom of the smaller
+/// sample).
 std::int64_t mean_doubt(const std::vector<std::int64_t>& before,
                         const std::vector<std::int64_t>& after) {
   const double error = std::hypot(sample_of(before).error, sample_of(after).error);

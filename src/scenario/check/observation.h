@@ -1,6 +1,6 @@
 #pragma once
 
-// What is seen of a job: one rank in full, and what counts of all of them.
+// A job as it was observed: one rank in full, and what counts of all of them.
 
 #include <cstdint>
 #include <optional>

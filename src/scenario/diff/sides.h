@@ -1,7 +1,6 @@
 #pragma once
 
-// What each side of a comparison is by itself, and which step of each is compared: those that are
-// typical of both.
+// Each side of a comparison by itself, and the steps that are compared: steps typical of both.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +29,7 @@ struct ComparedSteps {
   std::int32_t step_before = -1, step_after = -1;  ///< -1: all tasks are compared.
 };
 
-/// Those that have most in common: alike in how many tasks they have, near to the step time of
+/// The steps that have most in common: alike in how many tasks they have, near to the step time of
 /// their side, and the same steps come in front as far as the recordings allow. Where steps
 /// alternate a whole period is compared, and all where both sides have the same few,
 /// unlike ones.
@@ -47,7 +46,7 @@ DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, const S
 /// Adds the warnings of one side, which `side` names.
 void add_warnings_of(const Notes& notes, std::string_view side, Notes& to);
 
-/// What is in use at the peaks of the fullest devices, by who asked for it: the greatest changes
+/// Memory in use at the peaks of the fullest devices, by who asked for it: the greatest changes
 /// first.
 std::vector<PeakChange> peak_changes(const DiffSide& before, const DiffSide& after);
 
