@@ -35,16 +35,16 @@ constexpr int kAnyPlace = kCoarsestDetail + 1;
 /// Work that the program does at one place, each step.
 struct JobGroup {
   std::string kind = {}, op = {}, module = {}, file = {}, function = {}, name = {};
-  std::vector<std::pair<int, std::int64_t>> lines = {};  ///< Of `file`, with counts; sorted.
+  std::vector<std::pair<int, std::int64_t>> lines = {};  ///< Lines of `file` with counts, sorted.
   std::int64_t count = 0;
   Nanoseconds work{0};
   Nanoseconds least{0};    ///< `work` of the step with least; baselines have none.
   Nanoseconds most{0};     ///< `work` of the step with most.
   Nanoseconds longest{0};  ///< The longest single call or kernel of a step, as a median over steps.
-  Nanoseconds hidden{0};   ///< Of a copy or collective: while kernels run.
+  Nanoseconds hidden{0};   ///< Part of a copy or collective while kernels run.
   Nanoseconds critical{0};  ///< On the critical path.
   Bytes bytes{};
-  std::int64_t aside = 0;     ///< Those on another stream than that with most kernels.
+  std::int64_t aside = 0;     ///< How many are on another stream than most kernels.
   std::int64_t pageable = 0;  ///< Copies from or to memory that is not pinned.
 };
 
@@ -77,7 +77,7 @@ struct JobSummary {
   std::string device;            ///< "nvidia a100-sxm4-40gb"; empty where the trace does not say.
   std::vector<JobGroup> groups;  ///< Sorted by what identifies them.
   std::vector<MemoryGroup> memory;   ///< Sorted.
-  std::vector<KernelTimes> kernels;  ///< Those that take part of the kernel time; sorted by name.
+  std::vector<KernelTimes> kernels;  ///< All but the smallest, sorted by name and key.
   FigureSteps figures;
   /// The figures of every recording that the baseline stands for, with the one that the rest of the
   /// summary is of. Empty where it is the only one.
@@ -111,7 +111,7 @@ struct Limit {
   std::int64_t absolute = 0;
   bool is_off = false;  ///< "off": nothing is too much.
 };
-/// Of a share, "5%" are five points. Throws Error.
+/// For a share, "5%" means five points. Throws Error.
 Limit parse_limit(std::string_view text, const FigureEntry& figure);
 /// From "step_time:5%". Throws Error.
 std::pair<std::string, Limit> parse_named_limit(std::string_view text);
@@ -134,8 +134,8 @@ std::string write_baseline(const CheckBaseline& baseline);
 struct CheckOptions {
   std::map<std::string, Limit> fail, warn;  ///< In place of those of the baseline.
   bool structure_only = false;
-  std::optional<Standing> undecided;  ///< What undecided figures are taken for.
-  bool adds_runs = false;             ///< Of bless(): what the old baseline stands for is kept.
+  std::optional<Standing> undecided;  ///< Stands in for undecided.
+  bool adds_runs = false;             ///< bless() keeps the recordings of the old baseline.
   std::string source_root;            ///< Folder that files of annotations are relative to.
   ImportOptions reading = {};
 };

@@ -29,22 +29,22 @@ namespace foretrace {
 enum class Standing : std::uint8_t { left_out, passed, warned, undecided, failed };
 std::string_view to_string(Standing standing);
 
-/// What a figure counts in. Of a share, values are parts of a million.
+/// The unit of a figure. Values of a share are parts of a million.
 enum class FigureUnit : std::uint8_t { time, bytes, count, share };
 
 struct CheckedFigure {
   std::string name;  ///< "step_time"
-  std::string says;  ///< What it is, in words.
+  std::string says;  ///< Its meaning in words.
   FigureUnit unit = FigureUnit::count;
   bool less_is_worse = false;
   std::optional<std::int64_t> before, after;
-  std::int64_t lower = 0, upper = 0;  ///< Of the change, after - before.
+  std::int64_t lower = 0, upper = 0;  ///< Interval of the change, after - before.
   std::string limit, warn_limit;      ///< "5%", as written; empty: none.
   Standing standing = Standing::passed;
   std::string why;  ///< Why it is left out or undecided.
 };
 
-/// What made figures worse: one place in the program, and what changed there.
+/// One place in the program that made figures worse, and what changed there.
 struct CheckCause {
   std::string what;   ///< "12 new cudaStreamSynchronize"
   std::string where;  ///< "train.py:88 in main, aten::item"; empty where nothing tells.
@@ -64,7 +64,7 @@ struct CheckReport {
   std::string scenario;  ///< "as recorded", or the steps of the what-if.
   bool structure_only = false;
   bool same_structure = false;  ///< The same work in the same places, times aside.
-  StepTimes steps;              ///< Of the rank that is judged; empty for memory alone.
+  StepTimes steps;              ///< Steps of the rank that is judged; empty for memory alone.
   std::vector<CheckedFigure> figures;
   std::vector<CheckCause> causes;        ///< Greatest first.
   Standing standing = Standing::passed;  ///< The worst of all figures.

@@ -1,7 +1,7 @@
 #pragma once
 
-// What changed between two recordings of one job - other code, another library, another machine -
-// and what that did to the step time.
+// Differences between two recordings of one job - other code, another library, another machine -
+// and what they did to the step time.
 //
 // Tasks are matched by where they stand in the job (step, module, ops around them, order), not by
 // names, numbers and times alone. From both graphs one is made that holds the tasks and

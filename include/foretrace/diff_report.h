@@ -45,7 +45,7 @@ std::string_view to_string(DiffKind kind);
 /// Tasks and bytes are counted in the steps that are compared; times are those of one step.
 struct DiffCause {
   DiffKind kind = DiffKind::rest;
-  std::string label;  ///< Of an op, a call or a wait: "aten::addmm", "cudaStreamSynchronize".
+  std::string label;  ///< An op, a call or a wait: "aten::addmm", "cudaStreamSynchronize".
   std::string place;  ///< The line of the user's own code, or the ops around; may be empty.
   std::int64_t added = 0, removed = 0;
   std::int64_t changed = 0;  ///< On both sides, with another duration.
@@ -54,7 +54,7 @@ struct DiffCause {
   std::string name_before{}, name_after{};  ///< The first pair of those replaced.
 };
 
-/// What a step consists of.
+/// The work in the steps that are compared.
 struct StepContent {
   std::int64_t kernels = 0, collectives = 0, copies = 0, fills = 0;
   std::int64_t launches = 0, syncs = 0, host_tasks = 0, allocations = 0;
@@ -79,7 +79,7 @@ struct DiffSideReport {
   StepTimes times;          ///< As measured, of all steps.
   StepContent content;
   Breakdown breakdown;
-  std::optional<Bytes> peak_allocated;  ///< Of the fullest device.
+  std::optional<Bytes> peak_allocated;  ///< On the fullest device.
   std::size_t tasks = 0;
 };
 
@@ -92,7 +92,7 @@ struct PeakChange {
 /// Below this share of tasks that correspond, the two hardly are the same job.
 constexpr double kHardlyTheSameJob = 0.5;
 
-/// Of one rank.
+/// The comparison of one rank.
 struct Diff {
   std::int32_t rank = 0;
   DiffSideReport before, after;
@@ -104,9 +104,9 @@ struct Diff {
   /// In order of the size of their effects, the rest last. before.step_time and all effects give
   /// after.step_time.
   std::vector<DiffCause> causes;
-  std::vector<PathShare> path;  ///< Of the step that is compared.
+  std::vector<PathShare> path;  ///< Critical path of the step that is compared.
   std::vector<PeakChange> peak;
-  Trust trust;  ///< Of both sides, and of how far they correspond.
+  Trust trust;  ///< In both sides, and in how far they correspond.
   Notes notes;
 };
 

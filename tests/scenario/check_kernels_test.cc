@@ -82,6 +82,8 @@ TEST(CheckKernels, OthersOfTheSameNameAreApart) {
   auto before = many();
   before[3].key = "kernel3 of another shape";
   EXPECT_TRUE(slower_kernels(before, with(many(), 3, kernel("kernel3", 200'000ns))).empty());
+  EXPECT_NEAR(compared_share(before, many()), 0.942, 0.001);
+  EXPECT_EQ(compared_share(many(), {}), 0);
 }
 
 }  // namespace

@@ -218,6 +218,23 @@ TEST(CheckWords, WhatBecomesLongerLosesNoOverlap) {
             "lost overlap: nccl hidden behind kernels 98 % -> 10 %");
 }
 
+TEST(CheckChanges, LaunchesThatAllTakeLongerAreOneChange) {
+  JobSummary before;
+  std::vector<JobGroup> after;
+  for (const char* op : {"a", "b", "c", "d", "e", "f"}) {
+    before.groups.push_back(group("host", op, "", 1, 500us));
+    before.groups.push_back(group("launch", op, "cudaLaunchKernel", 10, 50us));
+    after.push_back(group("host", op, "", 1, 500us));
+    after.push_back(group("launch", op, "cudaLaunchKernel", 10, 100us));
+  }
+  const WorkChanges found = work_changes(before, after);
+  ASSERT_EQ(found.general.size(), 1u);
+  EXPECT_EQ(general_words(found.general[0]),
+            "launch calls take 2.00 times as long throughout, at no one place: the driver, or a "
+            "tool that follows its calls");
+  EXPECT_TRUE(found.changes.empty());
+}
+
 TEST(CheckChanges, LoadingIsOneChangeWhereverItIs) {
   JobSummary before;
   std::vector<JobGroup> after;

@@ -1,4 +1,4 @@
-// What build servers read: JUnit's XML, and the workflow commands of GitHub.
+// Forms that build servers read: JUnit's XML, and the workflow commands of GitHub.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ std::string xml_text(std::string_view text) {
   return escaped;
 }
 
-/// Of workflow commands: data may hold neither % nor line breaks, properties no : and , either.
+/// In workflow commands, data may hold neither % nor line breaks, properties no : and , either.
 std::string command_text(std::string_view text, bool is_property) {
   std::string escaped;
   for (const char c : text) {
@@ -61,7 +61,7 @@ std::string seconds(std::int64_t nanoseconds) {
   return to_fixed(static_cast<double>(nanoseconds) * 1e-9, 9);
 }
 
-/// Those of the causes that tell of this figure come first; all of them may matter.
+/// Causes of this figure come first; all of them may matter.
 std::string failure_body(const CheckReport& report, const CheckedFigure& figure) {
   std::string body = figure_sentence(figure) + "\n" + figure.says + "\n";
   for (const bool own : {true, false}) {

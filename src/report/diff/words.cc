@@ -99,7 +99,7 @@ std::string waits_text(const DiffCause& cause) {
 /// A sort of work that other work waits for.
 struct WaitedFor {
   DiffKind kind;
-  std::string_view way;  ///< Of a copy, in its name.
+  std::string_view way;  ///< Part of a copy's name.
   const char *one, *many;
 };
 constexpr WaitedFor kWaitedFor[] = {
@@ -134,7 +134,7 @@ Nanoseconds worth_a_line(const Diff& diff) {
   return std::max(diff.before.step_time, diff.after.step_time) / kSmallShare;
 }
 
-/// Of two snapshots of memory.
+/// The verdict on two snapshots of memory.
 std::string peak_verdict(const Diff& diff) {
   const Bytes before = diff.before.peak_allocated.value_or(Bytes{});
   const Bytes after = diff.after.peak_allocated.value_or(Bytes{});

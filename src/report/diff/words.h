@@ -15,13 +15,13 @@ std::string cause_text(const DiffCause& cause);
 /// dependencies that do.
 std::string cause_text(const Diff& diff, const DiffCause& cause);
 
-/// What a verdict about two unrelated jobs begins with; empty otherwise.
+/// The begin of a verdict about two unrelated jobs; empty otherwise.
 std::string unlike_text(const Diff& diff);
 
 /// "+1.2 ms", "-3 us", "0 ns"
 std::string signed_time(Nanoseconds time);
 
-/// What the two sides are called.
+/// The names of the two sides.
 struct SideNames {
   const char* before = "A";
   const char* after = "B";
@@ -38,7 +38,7 @@ Table ranks_table(const DiffReport& report);
 
 /// "85.03 ms -> 48.92 ms (-42.5 %)"
 std::string step_change(const Diff& diff);
-/// What is said of the two steps that were compared.
+/// A sentence on the steps that were compared.
 std::string compared_text(const Diff& diff);
 
 }  // namespace foretrace

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What tells lines apart first, times last: those differ in every recording.
+/// Keys keep their order: identity first, times last, since those differ in every recording.
 using Ordered = nlohmann::ordered_json;
 
 constexpr std::string_view kBaselineSchema = "foretrace.baseline/2";
@@ -173,7 +173,7 @@ MemoryGroup read_memory(const Json& object) {
   return group;
 }
 
-/// What tells groups apart, and how many there are; the kinds of host work vary with the recorder.
+/// The identity of a group and its count; the kinds of host work vary with the recorder.
 std::string structure_line(const JobGroup& group) {
   return baseline_line(Json{group.kind, group.op, group.module, group.file, group.function,
                             group.name, group.count, group.aside, group.pageable,
@@ -265,7 +265,7 @@ void check_total(const JobSummary& summary) {
   if (total > 1e17) throw Error("its work and memory must come to at most 10^17 in all");
 }
 
-/// Drops figures that an older tool computed otherwise: they are neither compared nor missed.
+/// Metrics that an older tool computed in another way are neither compared nor missed.
 void drop_outdated(CheckBaseline& baseline) {
   for (const std::string_view figure : kOutdatedFigures) {
     const std::string name(figure);

@@ -25,7 +25,7 @@ struct Cluster {
   bool frees_waits = false;  ///< Then its effect may be far more than the work itself.
   CheckCause cause;
   Standing standing = Standing::passed;
-  std::vector<std::uint32_t> groups = {};  ///< Of slower kernels.
+  std::vector<std::uint32_t> groups = {};  ///< Groups of slower kernels.
 };
 
 ClusterKey cluster_key(const WorkChange& change) {
@@ -53,7 +53,7 @@ bool loses_overlap(const WorkChange& c) {
   return is_event_wait(c) || (is_copy_kind(c.kind) && (c.bared() > 0ns || is_more(c)));
 }
 
-/// What sort of change makes a figure worse.
+/// The sort of change that makes a figure worse.
 struct Weight {
   std::string_view figure;
   bool (*weighs)(const WorkChange& change);
@@ -145,11 +145,7 @@ class CauseFinder {
   void add_general(const GeneralChange& general) {
     Cluster one;
     one.local = scaled(general.before, general.factor - 1);
-    const bool on_device = general.kind == "kernel";
-    one.cause.what = std::string(on_device ? "kernels take " : "host work takes ") +
-                     to_fixed(general.factor, 2) + " times as long throughout, at no one place: " +
-                     (on_device ? "the device, its clock or its neighbours"
-                                : "the machine, its clock or what else it runs");
+    one.cause.what = general_words(general);
     one.cause.kind = general.kind;
     one.cause.local = one.local;
     std::vector<TakenAway> taken;
@@ -158,6 +154,7 @@ class CauseFinder {
     one.cause.effect = effect_of(question_.job, question_.grouping, taken);
     for (const CheckedFigure* figure : worse_) {
       const bool touches = figure->name == "step_time" || figure->name == general.kind + "_time" ||
+                           (general.kind == "launch" && figure->name == "host_time") ||
                            (general.kind == "kernel" && figure->name == "kernel_pace");
       if (!touches || !is_large_enough(one, *figure)) continue;
       explained_.insert(figure->name);
@@ -176,7 +173,8 @@ class CauseFinder {
     return std::max(0ns, std::max(change.added(), change.bared()));
   }
 
-  /// Work that is merely slower, and by a small part of the slowdown of its place, tells nothing.
+  /// Work that is merely slower, and by a small part of what the place became slower by, explains
+  /// nothing.
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
     const bool is_new = is_more(change) || has_more_bytes(change) || !change.replaced.empty() ||
                         change.after.pageable > change.before.pageable;
@@ -260,7 +258,7 @@ class CauseFinder {
     if (cause.where.empty()) cause.where = position(change, cause);
   }
 
-  /// What else on devices changed at the place: a copy that came with a wait.
+  /// Other changes on devices at the place: a copy that came with a wait.
   static std::string companions(const Cluster& one) {
     constexpr int kLeastTelling = 5;
     constexpr std::size_t kMostCompanions = 2;

@@ -162,15 +162,19 @@ Nanoseconds WorkChange::bared() const {
 WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after) {
   WorkChanges found;
   std::vector<WorkChange> all = Matcher(before, after).take();
-  for (const char* kind : {"kernel", "host"}) {
+  const auto add_general = [&](const char* kind) {
     GeneralChange general = general_change(all, kind);
-    if (general.factor <= 1) continue;
+    if (general.factor <= 1) return false;
     for (WorkChange& change : all) {
       if (kind == std::string_view("host") ? is_host_kind(change.kind) : change.kind == kind)
         change.expected = general.factor;
     }
     found.general.push_back(std::move(general));
-  }
+    return true;
+  };
+  add_general("kernel");
+  // Launches are host work, and may be all of it that is slower: the driver, or who listens to it.
+  if (!add_general("host")) add_general("launch");
   for (WorkChange& change : all) {
     if (is_worse(change)) found.changes.push_back(std::move(change));
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is different between two summaries of a job, place by place, and what each difference costs.
+// Differences between two summaries of a job, place by place, and what each of them costs.
 
 #include <cstdint>
 #include <string>
@@ -34,7 +34,7 @@ struct GeneralChange {
 };
 
 struct WorkChanges {
-  std::vector<WorkChange> changes;  ///< Those with something worse, in a stable order.
+  std::vector<WorkChange> changes;  ///< Only where something is worse, in a stable order.
   std::vector<GeneralChange> general;
 };
 /// The same change in several instances of a module is one.
@@ -50,12 +50,12 @@ std::vector<WorkChange> marked_changes(const JobSummary& before,
 /// Groups of the same kind and name as one, wherever they are.
 JobSummary at_any_place(const JobSummary& summary);
 
-/// What to take out of the job to see what it costs.
+/// Work to take out of the job in order to see what it costs.
 struct TakenAway {
   std::uint32_t group = 0;
-  double left = 0;               ///< Of the work of each of its tasks.
+  double left = 0;               ///< Share of the work of each task that stays.
   std::int64_t freed_syncs = 0;  ///< In a step, these many no longer wait.
-  std::vector<int> lines;        ///< Those that are to be freed first.
+  std::vector<int> lines;        ///< Waits at these lines are freed first.
 };
 
 /// By how much the step would be shorter.

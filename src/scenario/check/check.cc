@@ -19,7 +19,7 @@
 namespace foretrace {
 namespace {
 
-/// What was asked, without where the trace is and how to show the answer.
+/// The question without where the trace is and how to show the answer.
 nlohmann::json asked_of(const Scenario& scenario) {
   nlohmann::json asked = write_scenario(scenario);
   for (const char* key : {"trace", "reports", "assert", "$schema"}) asked.erase(key);
@@ -142,6 +142,12 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
               "the baseline was recorded on another device; --structure-only compares what does "
               "not depend on it",
               was + ", now " + now.device);
+  const double compared = compared_share(baseline.summary.kernels, now.kernels);
+  if (!structure_only && compared < 0.5)
+    notes.add(Severity::info,
+              "few kernels have the name, grid and input shapes of one in the baseline; the others "
+              "are compared by place alone",
+              to_fixed(100 * compared, 0) + " % of the time of kernels is compared");
   if (!baseline.outdated.empty())
     notes.add(Severity::info,
               "metrics that an older baseline computes in another way are not compared; --bless "

@@ -1,4 +1,4 @@
-// What a change costs end to end: the job is replayed without it. Work that is hidden behind other
+// The cost of a change end to end: the job is replayed without it. Work that is hidden behind other
 // work costs nothing, and a wait may cost far more than the call that waits.
 
 #include <algorithm>

@@ -21,8 +21,9 @@ std::int64_t share_of(std::int64_t part, std::int64_t whole) {
                                    static_cast<double>(kShareWhole));
 }
 
-/// What of a thread is work of a step. A thread that nothing waits for may live, poll and sleep
-/// beside a step; of one that only is waited for, nothing shows what it does between its records.
+/// The part of a thread's time that is work of a step. A thread that nothing waits for may live,
+/// poll and sleep beside a step. Nothing shows what a thread that is only waited for does between
+/// its records.
 enum class Part : char { none, recorded, all };
 
 /// By lane: all of the threads that launch work of devices, of those that they wait for what was
@@ -135,8 +136,8 @@ class FigureSums {
   Figures figures_;
 };
 
-/// The shortest collective of each kind (kernel and bytes): it tells best how long one takes
-/// without waiting for other ranks.
+/// The shortest collective of a kind waits least for other ranks, so that its time is closest to
+/// that of the transfer alone. By kernel and bytes.
 std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least_collectives(const Graph& graph) {
   std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {

@@ -16,7 +16,7 @@ constexpr std::size_t kMostGroups = 600;
 
 struct StepSum {
   std::int64_t count = 0, work = 0, hidden = 0, bytes = 0, aside = 0, pageable = 0;
-  std::int64_t longest = 0;  ///< Of one task.
+  std::int64_t longest = 0;  ///< The longest single task.
 
   StepSum& operator+=(const StepSum& other) {
     count += other.count, work += other.work, hidden += other.hidden;
@@ -26,7 +26,7 @@ struct StepSum {
   }
 };
 
-/// What tasks have in common at the finest, by numbers.
+/// The finest identity of a task's work, by numbers.
 struct WorkKey {
   TaskKind kind{};
   NameId module{}, name{};
@@ -40,7 +40,7 @@ struct WorkSum {
   std::int64_t critical = 0;
 };
 
-/// What tells groups apart, as it is written.
+/// The identity of a group as it is written.
 using GroupKey = std::array<std::string, 6>;
 
 struct MergedGroup {
@@ -137,7 +137,7 @@ class Grouper {
     if (index(id) >= job_.recorded_tasks) return key;
     const bool on_device = runs_on_device(task.kind);
     const std::uint32_t record = host_record(job_, id);
-    // What ops and frames do between calls is one work of their place.
+    // The host work of ops and frames between calls is one work of their place.
     const bool is_call = record != kNone && (job_.trace.hosts[record].kind == HostKind::runtime ||
                                              job_.trace.hosts[record].kind == HostKind::driver);
     // A call is of one kind, however it is cut: as work, as a launch and where it waits.

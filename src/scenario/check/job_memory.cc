@@ -18,7 +18,7 @@ struct MemoryKey {
 
 struct MemorySum {
   std::int64_t peak = 0;
-  std::vector<std::int64_t> kept;  ///< Of each step.
+  std::vector<std::int64_t> kept;  ///< By column of steps.
 };
 
 /// When the host begins each step, in order; those without tasks of hosts are left out.

@@ -62,7 +62,7 @@ std::string plain_frame(std::string_view name) {
   return kept;
 }
 
-/// What PyTorch numbers, and what a number tells apart: ops as "aten::conv2d" keep theirs.
+/// Numbers that PyTorch counts up are dropped; ops as "aten::conv2d" keep theirs.
 std::string plain_host_name(std::string_view name) {
   const std::size_t end = name.find_last_not_of("0123456789");
   if (end != std::string_view::npos && end + 1 < name.size() &&
@@ -113,7 +113,7 @@ std::uint32_t host_record(const ObservedJob& job, TaskId task) {
 bool is_synchronizing(const ObservedJob& job, TaskId task) {
   const TaskKind kind = job.graph.task(task).kind;
   if (runs_on_device(kind) || kind == TaskKind::marker) return false;
-  // What a what-if took away leaves the call behind, as work of the host.
+  // A wait that a what-if took away leaves the call behind, as work of the host.
   if (job.is_edited && kind != TaskKind::sync) return false;
   const std::string_view name = job.graph.name(task);
   if (name.find("Synchronize") != std::string_view::npos) return true;

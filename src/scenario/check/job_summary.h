@@ -1,6 +1,6 @@
 #pragma once
 
-// What a job does in each step, boiled down to what a later recording can be held against. One file
+// A job boiled down to what a later recording can be held against, step by step. One file
 // for each part: groups of work, figures, memory.
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace foretrace {
 
-/// What is summarized: a recording, or the replay of a what-if on it.
+/// The subject of a summary: a recording, or the replay of a what-if on it.
 struct ObservedJob {
   const Trace& trace;
   const Graph& graph;
   const Timeline& timeline;
   const Timeline& replayed;  ///< With reasons.
   const CallSites& sites;
-  std::size_t recorded_tasks = 0;  ///< Those behind are of transforms.
+  std::size_t recorded_tasks = 0;  ///< Later ones were added by transforms.
   bool is_edited = false;
 };
 
@@ -34,7 +34,7 @@ class SteadySteps {
  public:
   explicit SteadySteps(const Graph& graph);
   std::size_t count() const { return count_; }
-  /// Divides a sum over a column by the steps in it, rounded up so that nothing vanishes.
+  /// The share of one step in a sum over a column; rounded up, so that nothing vanishes.
   std::int64_t per_step(std::int64_t sum) const { return (sum + period_ - 1) / period_; }
   std::optional<std::size_t> column(std::int32_t step) const;
   bool is_whole_recording() const { return columns_.empty(); }
@@ -70,7 +70,7 @@ bool moves_bytes(TaskKind kind);
 bool is_pageable(std::string_view name);
 /// A call that waits for a device, whether or not it had to.
 bool is_synchronizing(const ObservedJob& job, TaskId task);
-/// Of a task on a host thread, kNone for others.
+/// The record of a task on a host thread, kNone for others.
 std::uint32_t host_record(const ObservedJob& job, TaskId task);
 /// The lower of the two in the middle where there are as many below as above.
 std::int64_t lower_median(std::vector<std::int64_t> values);

@@ -6,7 +6,7 @@
 //     several           beyond the limit against each of them, and beyond what a further recording
 //                       of the unchanged job would reach: mean + t s sqrt(1 + 1/n)
 //
-// What is beyond the limit, but not beyond the latter, is undecided.
+// A change beyond the limit, but within what a further recording would reach, is undecided.
 
 #include <cstddef>
 #include <vector>

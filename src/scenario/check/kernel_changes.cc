@@ -17,7 +17,7 @@ constexpr double kAssumedKernelNoise = 0.03;
 
 struct KernelPair {
   std::uint32_t before = 0, now = 0;
-  double work = 0;   ///< Of a step before.
+  double work = 0;   ///< In a step, before.
   double ratio = 1;  ///< now / before
 };
 
@@ -73,7 +73,7 @@ double scatter(const std::vector<KernelPair>& pairs, double pace) {
   return 1.4826 * *middle;
 }
 
-/// By how much the steps of a recording vary: half of their range.
+/// Half the range of the steps of a recording.
 double own_noise(const KernelTimes& kernel) {
   if (kernel.each <= 0ns) return 0;
   return as_number(kernel.most - kernel.least) / 2 / as_number(kernel.each);
@@ -92,8 +92,8 @@ double run_noise(const KernelTimes& kernel) {
   return mean > 0 ? std::sqrt(squares / (count - 1)) / mean : 0;
 }
 
-/// The noise of a recorder that counts whole microseconds: a difference of two readings is off by
-/// 0.41 of one on average, and the mean of many by less.
+/// A recorder that counts whole microseconds is off by 0.41 of one in each difference of two
+/// readings (the standard deviation), and by less in the mean of many.
 double tick_noise(const std::vector<KernelTimes>& kernels, const KernelTimes& kernel) {
   constexpr std::int64_t kTick = 1000;
   const bool is_coarse = std::all_of(kernels.begin(), kernels.end(), [](const KernelTimes& one) {
@@ -141,6 +141,13 @@ std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
   std::stable_sort(found.begin(), found.end(),
                    [](const SlowerKernel& a, const SlowerKernel& b) { return a.added > b.added; });
   return found;
+}
+
+double compared_share(const std::vector<KernelTimes>& before, const std::vector<KernelTimes>& now) {
+  double all = 0;
+  for (const KernelTimes& kernel : before)
+    all += as_number(kernel.each) * static_cast<double>(kernel.count);
+  return all > 0 ? total_work(kernel_pairs(before, now)) / all : 1;
 }
 
 std::vector<std::int64_t> kernel_pace(const std::vector<KernelTimes>& before,

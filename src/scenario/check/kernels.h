@@ -40,9 +40,12 @@ struct SlowerKernel {
   double ratio = 1;                   ///< Beside the pace.
   Nanoseconds added{0};               ///< In a step, beyond the pace.
 };
-/// Lists slower kernels; those with the most added time come first.
+/// Sorted by the time they add, most first.
 std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
                                          const std::vector<KernelTimes>& now);
+
+/// Which share of the work before is of kernels that are in both, from 0 to 1; 1 if there is none.
+double compared_share(const std::vector<KernelTimes>& before, const std::vector<KernelTimes>& now);
 
 /// For each step of `now`, by which factor a typical kernel takes longer than it did in `before`:
 /// the median weighted by work, where no kernel weighs more than a tenth. In parts of a million;

@@ -29,7 +29,7 @@ CheckCause holder_cause(const MemoryGroup& group, Bytes more, const char* how) {
   return cause;
 }
 
-/// Keeps causes of at least a twentieth of the change. Holders in `said` are left out.
+/// Holders with a twentieth of what the figure became worse by, without those in `said`.
 void add_holders(const CausesQuestion& question, const CheckedFigure& figure,
                  Bytes MemoryGroup::*part, std::set<HolderKey>& said,
                  std::vector<FoundCause>& found) {
@@ -51,7 +51,7 @@ void add_holders(const CausesQuestion& question, const CheckedFigure& figure,
 }  // namespace
 
 void add_memory(const CausesQuestion& question, std::vector<FoundCause>& found) {
-  // A block that is never freed is at the peak as well, and is named once.
+  // Memory that is never freed is in use at the peak as well, and is said once.
   std::set<HolderKey> said;
   if (const CheckedFigure* growth = worse_figure(question, "memory_growth"))
     add_holders(question, *growth, &MemoryGroup::kept, said, found);

@@ -1,6 +1,6 @@
 #pragma once
 
-// An observation of a job: one rank in full, and the figures that count over all ranks.
+// A job as it was observed: one rank in full, and what counts of all of them.
 
 #include <cstdint>
 #include <optional>

@@ -18,7 +18,7 @@ constexpr double kLeastAlike = 0.5;
 
 using Amounts = std::map<std::string, double>;
 
-/// The overlap of the two distributions, from 0 to 1.
+/// The overlap of two distributions, from 0 to 1.
 double shared_part(const Amounts& before, const Amounts& now) {
   double all_before = 0, all_now = 0, shared = 0;
   for (const auto& [name, amount] : before) all_before += amount;

@@ -1,4 +1,4 @@
-// Finds why a single step took longer, which the median of all does not show.
+// The cause of a single slow step, which the median of all does not show.
 
 #include <algorithm>
 #include <map>
@@ -50,7 +50,7 @@ std::string host_name(const JobGroup& group) {
   return group.kind == "input" ? "loading" : "host work";
 }
 
-/// The cause that made the slowest step slow, with the figure that it explains.
+/// Finds the slowest step and what it took longer for.
 class SlowestStep {
  public:
   explicit SlowestStep(const CausesQuestion& question)

@@ -130,6 +130,22 @@ std::string change_words(const WorkChange& change) {
   return slower_words(change);
 }
 
+std::string general_words(const GeneralChange& general) {
+  struct Kind {
+    std::string_view name, work, because_of;
+  };
+  constexpr Kind kKinds[] = {
+      {"kernel", "kernels take ", "the device, its clock or its neighbours"},
+      {"host", "host work takes ", "the machine, its clock or what else it runs"},
+      {"launch", "launch calls take ", "the driver, or a tool that follows its calls"}};
+  for (const Kind& kind : kKinds) {
+    if (kind.name == general.kind)
+      return std::string(kind.work) + to_fixed(general.factor, 2) +
+             " times as long throughout, at no one place: " + std::string(kind.because_of);
+  }
+  return {};
+}
+
 std::string place_words(const WorkChange& change, int line) {
   std::string text;
   const auto add = [&](const std::string& part) {

@@ -15,6 +15,8 @@ bool is_copy_kind(const std::string& kind);
 
 /// "12 new cudaStreamSynchronize", "volta_sgemm slower: 1.2 ms -> 1.9 ms x 12".
 std::string change_words(const WorkChange& change);
+/// "kernels take 1.03 times as long throughout, at no one place: ..."
+std::string general_words(const GeneralChange& general);
 /// "train.py:88 in main, aten::item, module GPT_0/Block_1"; empty if nothing is known.
 std::string place_words(const WorkChange& change, int line);
 

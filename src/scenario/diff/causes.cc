@@ -252,7 +252,7 @@ class DiffCauseFinder {
   }
 
   void add(std::uint32_t number, Nanoseconds time, bool counted) {
-    // What waits for a device matters more than the time of its own.
+    // A wait for a device matters more than the time of its own call.
     const bool waits = causes_[number].kind == DiffKind::syncs;
     weights_[number] += std::abs(time.count()) + (waits ? 1'000'000 : 1);
     if (counted) causes_[number].local += time;

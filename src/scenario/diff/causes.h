@@ -15,7 +15,7 @@ namespace foretrace {
 struct CauseSide {
   const Graph& graph;
   const CallSites* sites;                 ///< May be null.
-  const std::vector<std::int32_t>& step;  ///< Of each task, shared by both sides.
+  const std::vector<std::int32_t>& step;  ///< The step of each task, numbered alike on both sides.
 };
 
 struct CauseScope {

@@ -111,7 +111,7 @@ std::string_view path_name(const PathView& view, std::uint32_t number) {
   return id == kNoTask ? "other" : to_string(view.of.graph.task(id).kind);
 }
 
-/// What the chain of tasks that ends the step consists of, back to where the step begins.
+/// Adds up the chain of tasks that ends the step, back to where the step begins.
 void add_path(const PathView& view, std::map<std::string, PathShare>& shares) {
   const UnionReplay& replay = view.replay;
   const StepSpan& span = view.span;
@@ -296,7 +296,7 @@ class Comparison {
       diff_.causes[i].local /= steps;
       told += diff_.causes[i].effect;
     }
-    // What the steps that are compared differ from the typical ones, and what replay is off.
+    // The rest is how far the compared steps differ from typical ones, and the replay's own error.
     diff_.causes[0].effect += diff_.after.step_time - diff_.before.step_time - told;
     std::map<std::string, PathShare> shares;
     waterfall.value(std::vector<char>(groups, 0));

@@ -41,7 +41,7 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 
 /// The longest increasing run of second positions among pairs that are in order of the first.
 Positions in_order(const Positions& pairs) {
-  std::vector<std::size_t> ends;  ///< Of the best run of each length, the pair that ends it.
+  std::vector<std::size_t> ends;  ///< The pair that ends the best run of each length.
   std::vector<std::size_t> previous(pairs.size(), SIZE_MAX);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto place = std::lower_bound(
@@ -116,7 +116,7 @@ class LineMatcher {
 
   void match() {
     match_runs({0, before_.tasks.size()}, {0, after_.tasks.size()}, 0);
-    // What shares the place but not the name, then what shares the name but not the place.
+    // Tasks that share the place but not the name, then the name but not the place.
     match_left([](const Line& line, std::size_t i) {
       return mixed(line.place(i),
                    static_cast<std::uint64_t>(line.kind(i)) + line.family_unplaced(i));
@@ -133,7 +133,7 @@ class LineMatcher {
     std::vector<char> is_task;  ///< One task, not a run of what is further in.
   };
 
-  /// What a task is part of at a depth: 0 is the step.
+  /// The part of the job that holds a task at a depth: 0 is the step.
   std::pair<std::uint64_t, bool> key_at(const Line& line, std::size_t i, std::size_t depth) const {
     if (depth == 0) return {static_cast<std::uint64_t>(line.step(i) + 1), false};
     const std::vector<std::uint32_t>& parts = keys_.parts(line.place(i));

@@ -30,7 +30,7 @@ namespace foretrace {
 class DiffKeys {
  public:
   std::uint32_t text(std::string_view text);
-  /// Of a module and the ops around a task.
+  /// The module and the ops around a task.
   std::uint32_t place(std::string_view module, std::string_view ops);
   /// The parts of a place, outermost first.
   const std::vector<std::uint32_t>& parts(std::uint32_t place) const { return places_[place]; }
@@ -41,7 +41,7 @@ class DiffKeys {
   std::vector<std::vector<std::uint32_t>> places_;
 };
 
-/// What tells a task from others, by TaskId.
+/// The identity of each task, by TaskId.
 struct TaskKeys {
   std::vector<std::uint32_t> place;
   std::vector<std::uint32_t> name;
@@ -50,13 +50,14 @@ struct TaskKeys {
   std::vector<std::int32_t> step;     ///< Numbers of the steps in front, behind: -1.
 };
 
-/// What of the place of a task both recordings tell; what only one tells would set all apart.
+/// The parts of a task's place that both recordings know; a part that only one knows would set all
+/// tasks apart.
 struct KnownPlaces {
   bool modules = false, ops = false;
 };
 KnownPlaces known_places(const Graph& graph, const CallSites* sites);
 
-/// Of one side.
+/// One side of the match.
 struct KeyedSide {
   const Graph& graph;
   const CallSites* sites;  ///< May be null.
@@ -69,8 +70,8 @@ struct LanePair {
 };
 
 struct Matching {
-  std::vector<TaskId> after_of;   ///< Of each task before; kNoTask: none.
-  std::vector<TaskId> before_of;  ///< Of each task after.
+  std::vector<TaskId> after_of;   ///< The counterpart of each task before, or kNoTask.
+  std::vector<TaskId> before_of;  ///< The counterpart of each task after, or kNoTask.
   std::vector<LanePair> lanes;
 };
 

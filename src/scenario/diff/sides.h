@@ -1,7 +1,6 @@
 #pragma once
 
-// What each side of a comparison is by itself, and which step of each is compared: those that are
-// typical of both.
+// Each side of a comparison by itself, and the steps that are compared: steps typical of both.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +29,10 @@ struct ComparedSteps {
   std::int32_t step_before = -1, step_after = -1;  ///< -1: all tasks are compared.
 };
 
-/// Picks the steps with most in common: similar numbers of tasks, lengths near the step time of
-/// their side, and the same steps in front of them as far as the recordings allow. Where steps
-/// alternate, a whole period is compared; where both sides have the same few unlike ones, all are.
+/// The steps that have most in common: alike in how many tasks they have, near to the step time of
+/// their side, and the same steps come in front as far as the recordings allow. Where steps
+/// alternate a whole period is compared, and all where both sides have the same few,
+/// unlike ones.
 ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after);
 
 /// Names steps of one side: `count` marks from `mark` on, the first of which is of `step`; -1 names
@@ -48,7 +48,7 @@ DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, const S
 /// Adds the warnings of one side, which `side` names.
 void add_warnings_of(const Notes& notes, std::string_view side, Notes& to);
 
-/// What is in use at the peaks of the fullest devices, by who asked for it: the greatest changes
+/// Memory in use at the peaks of the fullest devices, by who asked for it: the greatest changes
 /// first.
 std::vector<PeakChange> peak_changes(const DiffSide& before, const DiffSide& after);
 

@@ -89,7 +89,7 @@ void UnionGraph::add_line(const LanePair& lanes, const Matching& matching, std::
   }
 }
 
-/// Those that stand on no lane any more pass on waits.
+/// Tasks that stand on no lane any more pass on waits.
 void UnionGraph::add_others() {
   for (std::uint32_t i = 0; i < of_before_.size(); ++i) {
     if (of_before_[i] == kNone) add_task(TaskId{i}, kNoTask, kNone);
@@ -126,7 +126,7 @@ void UnionGraph::add_waits() {
     UnionWait* known = waits_.empty() ? nullptr : &waits_.back();
     const bool same = known != nullptr && known->to == wait.to && known->from == wait.from &&
                       known->from_start == wait.from_start;
-    // Of two that say the same the later one counts.
+    // The later one of two that say the same counts.
     if (same && wait.in_before && known->in_before) {
       known->lag_before =
           later_of(known->lag_before, wait.lag_before, tasks_[wait.from].duration_before);
@@ -217,7 +217,7 @@ bool UnionReplay::holds(const UnionWait& wait, const std::vector<char>& as_after
   const UnionTask& to = graph_.tasks()[wait.to];
   if (!from.is_there(as_after[from.group] != 0) || !to.is_there(as_after[to.group] != 0))
     return false;
-  // What touches a task of one side is there as long as that task is.
+  // A wait that touches a task of one side is there as long as that task is.
   if (!from.matched() || !to.matched()) return true;
   const bool one = as_after[wait.group] != 0, other = as_after[wait.other_group] != 0;
   if (wait.in_before && wait.in_after) return true;

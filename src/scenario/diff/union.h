@@ -24,7 +24,7 @@ enum class Side : std::uint8_t { before, after };
 
 struct UnionTask {
   TaskId before = kNoTask, after = kNoTask;
-  std::uint32_t lane = kNone;  ///< Of the union; kNone: in no line.
+  std::uint32_t lane = kNone;  ///< Lane of the union, or kNone.
   std::uint32_t group = 0;     ///< Whether it is there, or how long it takes.
   std::uint32_t gap_group = 0;
   Nanoseconds duration_before{0}, duration_after{0};
@@ -45,10 +45,10 @@ struct UnionWait {
   bool from_start = false;
 };
 
-/// What a step time is measured between.
+/// The tasks between which a step time is measured.
 struct StepSpan {
   enum class Kind : std::uint8_t { marks, tasks, length } kind = Kind::length;
-  std::uint32_t first = 0, last = 0;   ///< Of marks: tasks whose starts count.
+  std::uint32_t first = 0, last = 0;   ///< For marks: tasks whose starts count.
   std::vector<std::uint32_t> tasks{};  ///< From the first start to the last finish of these.
 };
 
@@ -62,11 +62,11 @@ struct WayBetween {
   std::uint32_t first = kNone, last = kNone;
 };
 
-/// What searches for ways share.
+/// State that the searches for ways share.
 struct WaySearch {
   std::vector<std::uint32_t> seen_in{};  ///< By task: the last search that came by.
   std::uint32_t number = 0;
-  std::size_t steps_left = 4'000'000;  ///< Of all searches together.
+  std::size_t steps_left = 4'000'000;  ///< Budget of all searches together.
 };
 
 class UnionGraph {
@@ -79,7 +79,7 @@ class UnionGraph {
   const std::vector<UnionWait>& waits() const { return waits_; }
   /// The waits of a task are those from first_wait(task) to first_wait(task + 1).
   std::uint32_t first_wait(std::uint32_t task) const { return first_wait_[task]; }
-  /// Of a task of one of the two.
+  /// The number of a task of one of the two.
   std::uint32_t place_of(Side side, TaskId task) const;
   /// Of a wait that one side has between tasks of both: whether the other side has a way between
   /// the two over tasks that only it has, so that the wait is there all the same.
@@ -129,7 +129,7 @@ class UnionReplay {
   bool order_holds_always_ = false;
   std::vector<Nanoseconds> start_, finish_;
   std::vector<std::uint32_t> reason_;
-  std::vector<std::uint32_t> tail_;  ///< Of each lane.
+  std::vector<std::uint32_t> tail_;  ///< The last task placed on each lane.
   std::vector<char> there_;
   Nanoseconds length_{0};
 };

@@ -72,7 +72,7 @@ VerifiedSide read_side(const Json& json) {
   return side;
 }
 
-/// What `predict --format json` wrote, as far as it is needed.
+/// The needed parts of what `predict --format json` wrote.
 struct WrittenPrediction {
   VerifiedSide before, predicted;
   Nanoseconds lower{0}, upper{0};
@@ -208,7 +208,7 @@ Repeated repeat(const Scenario& scenario, const std::vector<Trace>& traces,
   return slowest;
 }
 
-/// What was measured: all ranks, and the slowest of them.
+/// The measurement: all ranks, and the slowest of them.
 struct Measured {
   const std::vector<Trace>& traces;
   MeasuredRank slowest;
