@@ -10,6 +10,7 @@
 #include "foretrace/error.h"
 #include "foretrace/scenario.h"
 #include "foretrace/simulate.h"
+#include "foretrace/synonyms.h"
 #include "scenario/json_file.h"
 
 namespace {
@@ -40,6 +41,11 @@ bool is_small(const nlohmann::json& json) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace foretrace;
+  try {
+    for (const std::string& step : read_steps({reinterpret_cast<const char*>(data), size}))
+      read_transform_text(step);
+  } catch (const Error&) {
+  }
   try {
     const nlohmann::json json = parse_json_text({reinterpret_cast<const char*>(data), size});
     const Scenario scenario = parse_scenario(json);
