@@ -44,6 +44,9 @@ Nanoseconds room_between(Nanoseconds from, Nanoseconds to);
 /// The work of a lane's tasks in some steps. Linear in the tasks of the lane.
 Nanoseconds work_in(const Graph& graph, LaneId lane, const MarkedSteps& steps);
 
+/// How many of so many marks stand in front of the first step that counts.
+std::size_t first_counted_mark(const Graph& graph, std::size_t marks);
+
 /// The steps that the step time is taken from, in order: whole periods (see StepTimes). Empty for a
 /// graph without steps. Linear.
 std::vector<std::int32_t> counted_steps(const Graph& graph);

@@ -49,10 +49,6 @@ struct Wanted {
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,
                           const Scenario& scenario, Edited& edited, const Wanted& wanted);
 
-/// Copies what a prediction says of the job as recorded, and compares `to` with it: the slowest
-/// rank of a what-if may not be the one that was the slowest when recorded.
-void take_recorded(const Prediction& from, Prediction& to);
-
 /// As predict() but for where the time goes, for a scenario whose transforms have learnt from their
 /// donors already. May be called from several threads.
 Prediction predict_on(const Baseline& baseline, const Inference& inference,

@@ -24,6 +24,8 @@
 #include "scenario/interval/memory_interval.h"
 #include "scenario/lane_work.h"
 #include "scenario/memory_peaks.h"
+#include "scenario/of_ranks.h"
+#include "scenario/on_all_cores.h"
 #include "scenario/prediction_html.h"
 #include "scenario/rates.h"
 #include "scenario/trust.h"
@@ -116,7 +118,7 @@ void judge(const Inference& inference, const Graph& changed, std::span<const Kno
   prediction.trust = trust_of(prediction, own);
 }
 
-/// By replays, where the trace has times.
+/// The interval and the grade; by replays, where the trace has times.
 void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer) {
   Prediction& prediction = answer.prediction;
   const Graph& changed = prediction.steps.empty() ? inference.graph : answer.graph;
@@ -156,9 +158,8 @@ void note_edit(const Edited& edited, Prediction& prediction) {
 }
 
 /// `prediction` describes the baseline, and becomes the answer.
-Answer what_if(const Inference& inference, Prediction prediction, const Scenario& scenario,
+Answer what_if(Edited edited, Prediction prediction, const Scenario& scenario,
                const PredictOptions& options) {
-  Edited edited = edited_by(inference.graph, scenario, {.reasons = options.explain});
   describe_edit(scenario, edited, true, prediction);
   prediction.predicted_breakdown = breakdown(edited.graph, edited.timeline);
   note_edit(edited, prediction);
@@ -192,26 +193,22 @@ void note_question(const Scenario& scenario, Prediction& prediction) {
 
 Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options,
               bool has_times = true) {
-  const bool edited = edits(scenario);
-  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
-  Prediction prediction = described_baseline(inference, replayed);
+  const bool is_edited = edits(scenario);
+  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !is_edited});
+  Prediction prediction;
+  Edited edited;
+  on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
+    if (side == 0)
+      prediction = described_baseline(inference, replayed);
+    else
+      edited = edited_by(inference.graph, scenario, {.reasons = options.explain});
+  });
   prediction.has_times = has_times;
   prediction.baseline_rates = rates_of(inference.graph, replayed, scenario);
   prediction.predicted_rates = changed_rates(prediction.baseline_rates, scenario);
   note_question(scenario, prediction);
-  if (edited) return what_if(inference, std::move(prediction), scenario, options);
+  if (is_edited) return what_if(std::move(edited), std::move(prediction), scenario, options);
   return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
-}
-
-/// The greatest level the allocator's own records tell of; nothing where they do not.
-void add_recorded_reserved(const Trace& trace, std::vector<MemoryPeak>& peaks) {
-  for (MemoryPeak& peak : peaks) {
-    std::int64_t most = -1;
-    for (const MemoryRecord& record : trace.memory) {
-      if (record.device == peak.device) most = std::max(most, record.total_reserved);
-    }
-    if (most > 0) peak.recorded_reserved = Bytes{most};
-  }
 }
 
 /// Errors of the trace say which; those of the scenario are about all ranks.
@@ -227,47 +224,6 @@ Answer answer(const Trace& trace, const std::string& place, Inference& inference
   return result;
 } catch (const TraceError& error) {
   throw TraceError(place + ": " + error.what());
-}
-
-/// What was odd about the recordings of ranks other than the one that is shown.
-void add_warnings(const std::vector<Trace>& traces, std::size_t shown, Notes& notes) {
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (i == shown) continue;
-    for (const Note& note : traces[i].notes.all()) {
-      if (note.severity != Severity::warning) continue;
-      notes.add(note.severity, note.text, note.example, note.count);
-    }
-  }
-}
-
-/// Of several ranks the one that decides whether the job fits.
-struct Fullest {
-  std::int32_t rank = 0;
-  std::vector<MemoryPeak> now, predicted;
-
-  void consider(std::int32_t number, const Prediction& prediction) {
-    if (!is_fuller(prediction.predicted_memory, predicted)) return;
-    rank = number;
-    now = prediction.baseline_memory;
-    predicted = prediction.predicted_memory;
-  }
-
-  void take(Prediction& answer) const {
-    if (!is_fuller(predicted, answer.predicted_memory)) return;
-    answer.baseline_memory = now;
-    answer.predicted_memory = predicted;
-    answer.notes.add(Severity::info,
-                     "peaks of memory are those of the fullest, rank " + std::to_string(rank));
-  }
-};
-
-TrustReason ranks_alone(std::size_t count) {
-  return {.name = "ranks",
-          .grade = Grade::fair,
-          .text = "each of " + std::to_string(count) +
-                  " ranks was predicted alone: none waits for another's change",
-          .value = static_cast<double>(count),
-          .limit = 1};
 }
 
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
@@ -362,22 +318,6 @@ void finish(const Answer& answer, const PredictOptions& options) {
 }
 
 }  // namespace
-
-void take_recorded(const Prediction& from, Prediction& to) {
-  to.measured = from.measured;
-  to.window = from.window;
-  to.has_steps = from.has_steps;
-  to.has_times = from.has_times;
-  to.baseline = from.baseline;
-  to.baseline_open = from.baseline_open;
-  to.replay_error = from.replay_error;
-  to.unexplained = from.unexplained;
-  to.tasks = from.tasks;
-  std::copy(std::begin(from.dependencies), std::end(from.dependencies), to.dependencies);
-  to.baseline_breakdown = from.baseline_breakdown;
-  to.baseline_rates = from.baseline_rates;
-  to.speedup = ratio(to.baseline.step_time, to.predicted.step_time);
-}
 
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {

@@ -1,7 +1,9 @@
 #include "simulate/rows.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <span>
 
 #include "foretrace/error.h"
 #include "simulate/circle.h"
@@ -38,14 +40,18 @@ class RowMaker {
   /// they would take too much room.
   void collect() {
     if (count_ > kMostCollected) return;
-    collected_.reserve(2 * std::size_t{count_});
-    foretrace::each_wait(graph_, [&](const Wait& wait) { collected_.push_back(wait); });
+    // Each place in line and each dependency is at most two waits.
+    collected_ = std::make_unique_for_overwrite<Wait[]>(
+        2 * (std::size_t{count_} + graph_.dependency_count()));
+    Wait* end = collected_.get();
+    foretrace::each_wait(graph_, [&](const Wait& wait) { *end++ = wait; });
+    collected_count_ = static_cast<std::size_t>(end - collected_.get());
   }
 
   template <class Visit>
   void each_wait(const Visit& visit) const {
     if (count_ > kMostCollected) return foretrace::each_wait(graph_, visit);
-    for (const Wait& wait : collected_) visit(wait);
+    for (const Wait& wait : std::span(collected_.get(), collected_count_)) visit(wait);
   }
 
   /// Counts the waits of each task, and finds out whether tasks stand in order as they are.
@@ -117,7 +123,8 @@ class RowMaker {
   const Graph& graph_;
   std::uint32_t count_;
   Rows rows_;
-  std::vector<Wait> collected_;
+  std::unique_ptr<Wait[]> collected_;
+  std::size_t collected_count_ = 0;
   std::vector<std::uint32_t> waits_;
   std::size_t wait_count_ = 0;
   bool is_ordered_ = true;

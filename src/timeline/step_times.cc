@@ -278,6 +278,10 @@ std::size_t first_counted(const StepRule& rule, std::size_t distances) {
   return distances % period + (skips ? period : 0);
 }
 
+std::size_t first_counted_mark(const Graph& graph, std::size_t marks) {
+  return first_counted(graph.step_rule(), marks - (last_counts(marks) ? 0 : 1));
+}
+
 StepTimes times_without_steps(const StepRule& rule, Nanoseconds length) {
   StepTimes times;
   times.source = rule.source;

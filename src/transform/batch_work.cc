@@ -19,9 +19,6 @@ void lower_to(Nanoseconds& least, Nanoseconds duration) {
   if (duration > 0ns && (least == 0ns || duration < least)) least = duration;
 }
 
-/// A task that takes no longer for so huge a batch takes no longer for any.
-constexpr double kHuge = 1e6;
-
 void add(Nanoseconds& sum, Nanoseconds amount) {
   sum += std::min(amount, Nanoseconds::max() - sum);
 }
@@ -33,8 +30,9 @@ bool is_copy(TaskKind kind) {
 
 }  // namespace
 
-BatchWork::BatchWork(const Graph& graph)
+BatchWork::BatchWork(const Graph& graph, double most)
     : graph_(graph),
+      most_(most),
       classes_(graph),
       growing_(graph.accesses().empty() ? 0 : graph.task_count(), 0),
       touched_(growing_) {
@@ -64,6 +62,8 @@ void BatchWork::find_sizes_of_weights() {
   }
   std::erase_if(sizes_of_weights_, [&](std::int64_t size) { return forward.contains(size); });
 }
+
+bool BatchWork::grows(TaskId task) { return duration(task, most_) != graph_.task(task).duration; }
 
 bool BatchWork::grows(std::uint32_t allocation) const {
   const Allocation& block = graph_.allocations()[allocation];
@@ -141,7 +141,7 @@ double growth_factor(double factor, const std::optional<std::int64_t>& from,
 void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors, Grown& grown) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId id{i};
-    if (graph.removed(id) || work.duration(id, kHuge) == graph.task(id).duration) continue;
+    if (graph.removed(id) || !work.grows(id)) continue;
     const Nanoseconds wanted = work.duration(id, factors[i]);
     const Bytes bytes = work.bytes(id, factors[i]);
     Task& task = graph.task(id);

@@ -28,11 +28,15 @@ namespace foretrace {
 
 class BatchWork {
  public:
-  explicit BatchWork(const Graph& graph);
+  /// `most`: the greatest factor that will be asked about.
+  explicit BatchWork(const Graph& graph, double most = 1e6);
 
   /// How long `task` takes with a batch `factor` times as large.
   Nanoseconds duration(TaskId task, double factor);
   Bytes bytes(TaskId task, double factor) const;
+
+  /// Whether a task takes longer for some batch.
+  bool grows(TaskId task);
 
   /// Whether the size of an allocation follows the batch: what the passes make and keep or throw
   /// away, but no parameter, gradient or state of an optimizer, nothing that the backward pass
@@ -48,6 +52,7 @@ class BatchWork {
   void find_sizes_of_weights();
 
   const Graph& graph_;
+  double most_;
   KernelClasses classes_;
   std::set<std::int64_t> sizes_of_weights_;  ///< But of what the forward pass makes.
   bool has_phases_ = false;

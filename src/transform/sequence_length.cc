@@ -42,7 +42,7 @@ class SequenceLength final : public Transform {
   Effect apply(Graph& graph) const override {
     const double factor = find_factor();
     const std::vector<char> scores = attention_scores(graph, from_);
-    BatchWork work(graph);
+    BatchWork work(graph, kMostFactor);
     const Bytes peak = peak_memory(graph, fifo_timeline(graph));
     const Scores of_scores = growing_scores(graph, work, scores);
     Grown grown;

@@ -9,6 +9,7 @@
 #include "foretrace/error.h"
 #include "foretrace/scenario.h"
 #include "import/files.h"
+#include "scenario/of_ranks.h"
 
 namespace foretrace {
 namespace {
@@ -87,6 +88,21 @@ TEST(Ranks, TheJobIsAsSlowAsItsSlowestRankBeforeAndAfter) {
   EXPECT_EQ(prediction.baseline.step_time, 110us);
   EXPECT_EQ(prediction.predicted.step_time, 85us);
   EXPECT_NEAR(prediction.speedup, 110.0 / 85, 1e-9);
+}
+
+// Time left open was of the rank that is predicted, and the step that it is a part of was not.
+TEST(Ranks, WhatIsSaidOfTheRecordingIsOfOneRank) {
+  Prediction slowest_then, slowest_now;
+  slowest_then.baseline.step_time = 110us;
+  slowest_then.baseline_open = {.unexplained = 3us, .other_ranks = 20us};
+  slowest_now.baseline.step_time = 90us;
+  slowest_now.baseline_open = {.unexplained = 1us, .other_ranks = 50us};
+  slowest_now.predicted.step_time = 55us;
+  take_recorded(slowest_then, slowest_now);
+  EXPECT_EQ(slowest_now.baseline.step_time, 110us);
+  EXPECT_EQ(slowest_now.baseline_open.unexplained, 3us);
+  EXPECT_EQ(slowest_now.baseline_open.other_ranks, 20us);
+  EXPECT_EQ(slowest_now.speedup, 2);
 }
 
 Scenario scenario_with(const std::string& use) {

@@ -115,7 +115,7 @@ std::vector<Nanoseconds> lane_work(const Graph& graph) {
 PathShares path_shares(const Graph& graph, const Timeline& timeline) {
   const std::vector<Mark> marks = step_marks(graph, timeline);
   if (marks.size() >= 2) {
-    const std::size_t first = std::min(step_times(graph, timeline).first, marks.size() - 2);
+    const std::size_t first = std::min(first_counted_mark(graph, marks.size()), marks.size() - 2);
     const Span span{.from = marks[first].time,
                     .to = marks.back().time,
                     .steps = static_cast<std::int64_t>(marks.size() - 1 - first)};

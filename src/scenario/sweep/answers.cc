@@ -7,6 +7,7 @@
 #include "scenario/apply.h"
 #include "scenario/asserts.h"
 #include "scenario/memory_peaks.h"
+#include "scenario/of_ranks.h"
 #include "scenario/trust.h"
 #include "scenario/use_text.h"
 
