@@ -285,7 +285,7 @@ REGRESSIONS = {
     "a pageable copy": (lambda t: insert_in_steps(t, [op("aten::copy_", [copy_call(
         "Memcpy HtoD (Pageable -> Device)", 1500.0, 8_000_000)])]), "HtoD"),
     "loader +30 %": (loader_longer, "load|enumerate"),
-    "launch calls x 2": (call_twice_as_long, "LaunchKernel slower|host work.* throughout|LaunchKernel"),
+    "launch calls x 2": (call_twice_as_long, "launch calls take|host work.* throughout|LaunchKernel"),
     "lost overlap": (lost_overlap, "lost overlap|stream"),
     "a leak": (leak, "never freed"),
     "a greater peak": (greater_peak, "at the peak"),

@@ -152,15 +152,21 @@ class CauseFinder {
     for (const std::uint32_t group : general.now)
       taken.push_back({.group = group, .left = 1 / general.factor, .freed_syncs = 0, .lines = {}});
     one.cause.effect = effect_of(question_.job, question_.grouping, taken);
+    const CheckedFigure* worst = nullptr;
     for (const CheckedFigure* figure : worse_) {
-      const bool touches = figure->name == "step_time" || figure->name == general.kind + "_time" ||
-                           (general.kind == "launch" && figure->name == "host_time") ||
-                           (general.kind == "kernel" && figure->name == "kernel_pace");
-      if (!touches || !is_large_enough(one, *figure)) continue;
+      if (!touches(general, figure->name) || !is_large_enough(one, *figure)) continue;
       explained_.insert(figure->name);
-      one.standing = figure->standing, one.cause.figure = figure->name;
-      return found_.push_back(std::move(one));
+      if (worst == nullptr) worst = figure;
     }
+    if (worst == nullptr) return;
+    one.standing = worst->standing, one.cause.figure = worst->name;
+    found_.push_back(std::move(one));
+  }
+
+  static bool touches(const GeneralChange& general, const std::string& figure) {
+    if (figure == "step_time") return true;
+    return general.kind == "kernel" ? figure == "kernel_time" || figure == "kernel_pace"
+                                    : figure == "host_time";
   }
 
   void cluster(const WorkChange& change) {
