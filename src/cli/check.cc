@@ -176,9 +176,7 @@ struct CheckCommand {
     Scenario asked;
     if (!scenario_path.empty()) asked = read_scenario(scenario_path);
     for (const std::string& step : steps) {
-      asked.transforms.push_back(
-          within("--with " + step, [&] { return read_transform_text(step); }));
-      asked.uses.push_back(step);
+      within("--with " + step, [&] { add_steps(step, asked); });
     }
     asked.trace = trace;
     return asked;
