@@ -328,7 +328,7 @@ class Planted(unittest.TestCase):
         path = self.folder / "before.json.gz"
         sample("gpt").write(path)
         self.assertEqual(self.run_check(path, "--with", "amp", "--bless").returncode, 0)
-        self.assertEqual(self.run_check(path, "--with", "bf16").returncode, 0)
+        self.assertEqual(self.run_check(path, "--with", "autocast").returncode, 0)
         _, after = single_precision()
         after.retime()
         after.write(path)
