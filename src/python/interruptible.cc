@@ -1,5 +1,7 @@
 #include "python/interruptible.h"
 
+#include <pybind11/pybind11.h>
+
 #include <cstdlib>
 #include <mutex>
 #include <vector>
@@ -15,7 +17,7 @@ struct Abandoned {
 std::mutex mutex;
 std::vector<Abandoned> abandoned;
 
-}  // namespace
+namespace py = pybind11;
 
 void abandon(std::thread thread) {
   std::packaged_task<void()> wait([thread = std::move(thread)]() mutable { thread.join(); });
@@ -26,9 +28,32 @@ void abandon(std::thread thread) {
   abandoned.push_back(std::move(one));
 }
 
+}  // namespace
+
+void join_interruptibly(std::thread thread, const std::function<bool()>& is_done,
+                        const std::function<void()>& stop) {
+  const auto looked = [&] {
+    const py::gil_scoped_release release;
+    return is_done();
+  };
+  while (!looked()) {
+    if (PyErr_CheckSignals() == 0) continue;
+    const py::error_already_set interrupt;
+    if (!stop) {
+      abandon(std::move(thread));
+      throw interrupt;
+    }
+    stop();
+    while (!looked()) {
+    }
+    thread.join();
+    throw interrupt;
+  }
+  thread.join();
+}
+
 void finish_abandoned() {
   constexpr int kInterrupted = 130;  // As a shell says it of SIGINT.
-  namespace py = pybind11;
   std::vector<Abandoned> all;
   {
     const std::lock_guard lock(mutex);

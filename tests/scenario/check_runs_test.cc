@@ -157,5 +157,26 @@ TEST(CheckJob, AChangedJobIsTheSame) {
   EXPECT_EQ(likeness(before, compiled), 1);  // It loads the same batches.
 }
 
+// A larger model of the same kind would be noise of 3,000 %, behind which nothing fails.
+TEST(CheckJob, RecordingsOfOneBaselineAreOfAnUnchangedJob) {
+  JobSummary before, repeat, larger;
+  before.groups = {kernels("aten::linear", "gemm_64"), kernels("aten::relu", "relu")};
+  repeat.groups = {kernels("aten::linear", "gemm_64"), kernels("aten::relu", "relu"),
+                   kernels("aten::linear", "splitk")};
+  repeat.groups.back().work = 300us;  // A library may choose another kernel now and then.
+  larger.groups = {kernels("aten::linear", "gemm_256"), kernels("aten::relu", "relu")};
+  EXPECT_NO_THROW(refuse_changed_job(before, repeat));
+  EXPECT_NO_THROW(refuse_other_job(before, larger));
+  try {
+    refuse_changed_job(before, larger);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "must be a recording of the unchanged job; the two have 50 % of the time of "
+                 "kernels and 100 % of the ops in common, and all that recordings of one baseline "
+                 "differ by counts as noise");
+  }
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -245,10 +245,13 @@ CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario&
     runs.push_back(
         baseline_of_run(path, scenario, options, runs.empty() ? nullptr : &runs.front()));
     if (runs.size() > 1)
-      within(path, [&] { refuse_other_job(runs.front().summary, runs.back().summary); });
+      within(path, [&] { refuse_changed_job(runs.front().summary, runs.back().summary); });
   }
   CheckBaseline baseline = joined(std::move(runs));
-  if (options.adds_runs && old != nullptr) add_runs_of(*old, baseline);
+  if (options.adds_runs && old != nullptr) {
+    within(trace_paths.front(), [&] { refuse_changed_job(old->summary, baseline.summary); });
+    add_runs_of(*old, baseline);
+  }
   refuse_unknown(options, baseline.summary);
   set_limits(options, old, baseline);
   return baseline;

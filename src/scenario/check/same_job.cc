@@ -15,6 +15,9 @@ namespace {
 /// Jobs of other models had at most 0.55 in common, where kernels and ops were those of one family;
 /// versions of one job (batch size, device, precision, loading, compiled otherwise) 0.77 at least.
 constexpr double kLeastAlike = 0.5;
+/// Repeats of a job had 0.92 in common at least, its ranks 0.78; the same model of another size
+/// 0.24.
+constexpr double kLeastUnchanged = 0.7;
 
 using Amounts = std::map<std::string, double>;
 
@@ -64,8 +67,12 @@ bool loads_alike(const Traits& before, const Traits& now) {
          std::abs(before.loaded - now.loaded) < 0.01 * before.loaded;
 }
 
-std::string percent_of(double share, const char* what) {
-  return to_fixed(100 * share, 0) + " % of " + what;
+std::string in_common(const Traits& was, const Traits& is) {
+  const auto percent = [](double share, const char* what) {
+    return to_fixed(100 * share, 0) + " % of " + what;
+  };
+  return "the two have " + percent(shared_part(was.kernels, is.kernels), "the time of kernels") +
+         " and " + percent(shared_part(was.ops, is.ops), "the ops") + " in common";
 }
 
 }  // namespace
@@ -81,10 +88,18 @@ double likeness(const JobSummary& before, const JobSummary& now) {
 void refuse_other_job(const JobSummary& before, const JobSummary& now) {
   if (likeness(before, now) >= kLeastAlike) return;
   const Traits was = traits_of(before), is = traits_of(now);
-  throw Error("must be of the job that the baseline is of, not of another one; the two have " +
-              percent_of(shared_part(was.kernels, is.kernels), "the time of kernels") + " and " +
-              percent_of(shared_part(was.ops, is.ops), "the ops") +
-              " in common; give each job a baseline of its own (--bless)");
+  throw Error("must be of the job that the baseline is of, not of another one; " +
+              in_common(was, is) + "; give each job a baseline of its own (--bless)");
+}
+
+void refuse_changed_job(const JobSummary& before, const JobSummary& now) {
+  const Traits was = traits_of(before), is = traits_of(now);
+  const auto differ = [](const Amounts& some, const Amounts& others) {
+    return !some.empty() && !others.empty() && shared_part(some, others) < kLeastUnchanged;
+  };
+  if (!differ(was.kernels, is.kernels) && !differ(was.ops, is.ops)) return;
+  throw Error("must be a recording of the unchanged job; " + in_common(was, is) +
+              ", and all that recordings of one baseline differ by counts as noise");
 }
 
 }  // namespace foretrace
