@@ -25,8 +25,8 @@ std::vector<std::string_view> synonyms_of(std::string_view transform);
 /// The transform of this name or of this synonym; empty if there is none.
 std::string transform_called(std::string_view name);
 
-/// What a setting is called that practitioners know by another name: "num_workers" and
-/// "loader.num_workers" are "loader.workers". The path itself where nothing fits.
+/// The path of a setting that practitioners know by another name: "num_workers" and
+/// "loader.num_workers" become "loader.workers". A path that fits nothing stays as it is.
 std::string setting_path_called(std::string_view path);
 
 /// The steps that a text asks for, each as read_transform_text() takes it: "amp, num_workers=4"

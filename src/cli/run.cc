@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-/// What people call commands, and what these are called here.
+/// Names that people use for commands, each with the name that the command has here.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"analyse", "advise"},   {"analyze", "advise"},   {"bottleneck", "advise"},
     {"capture", "collect"},  {"ci", "check"},         {"compare", "diff"},

@@ -96,7 +96,7 @@ void SpoolWriter::write_rows(const char* rows, std::size_t bytes, std::uint32_t 
     is_staged = true;
   };
   const auto put = [](void* self) { static_cast<SpoolWriter*>(self)->put_rows(); };
-  // What CUPTI has delivered is on disk when its callback returns, however the program ends then.
+  // Rows that CUPTI delivered are on disk when its callback returns, however the program ends then.
   if (!late && patience == Patience::of_recorder) files.run(copy, put, this, patience);
   if (!late && patience == Patience::of_program) files.post(copy, put, this, patience);
   if (!is_staged) lost_ += count;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What an answer about a job of several ranks, each predicted alone, takes from those that are not
-// shown.
+// An answer about a job of several ranks, each predicted alone, shows one of them. These functions
+// add to it what the other ranks contribute.
 
 #include <cstdint>
 #include <vector>

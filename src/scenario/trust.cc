@@ -36,10 +36,7 @@ Nanoseconds left_open(const Graph& recorded, const Graph& graph, const OpenTime&
 /// is wrong by it.
 constexpr std::int64_t kFewPinned = 3;
 
-/// Durations only grow shorter, and negative gaps and lags stay.
-Nanoseconds shorter(Nanoseconds time, Nanoseconds by) {
-  return time > 0ns ? std::max(0ns, time - by) : time;
-}
+Nanoseconds shorter(Nanoseconds time, Nanoseconds by) { return std::max(0ns, time - by); }
 
 /// How much of each task is open, of one kind.
 std::map<TaskId, Nanoseconds> open_tasks(const Inference& inference, const Graph& graph,

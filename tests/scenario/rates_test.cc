@@ -40,12 +40,17 @@ TEST(Rates, ThereIsNoUtilizationOfAnUnknownDevice) {
   EXPECT_FALSE(flops_utilization(rates(scenario, "Abacus 3000"), 10us));
 }
 
-TEST(Rates, GrowWithTheBatchAndFollowTheDevice) {
+/// The rates of 8 samples and 1,024 tokens a step after these steps.
+StepRates rates_after(std::string_view steps) {
   Scenario scenario;
   scenario.samples_per_step = 8;
   scenario.tokens_per_step = 1024;
-  add_steps("batch_size:factor=2,gpu=h100-sxm5-80gb", scenario);
-  const StepRates after = changed_rates(rates(scenario), scenario);
+  add_steps(steps, scenario);
+  return changed_rates(rates(scenario), scenario);
+}
+
+TEST(Rates, GrowWithTheBatchAndFollowTheDevice) {
+  const StepRates after = rates_after("batch_size:factor=2,gpu=h100-sxm5-80gb");
   EXPECT_DOUBLE_EQ(after.samples, 16);
   EXPECT_DOUBLE_EQ(after.tokens, 2048);
   EXPECT_DOUBLE_EQ(after.flops, 2 * 624e6);
@@ -53,11 +58,7 @@ TEST(Rates, GrowWithTheBatchAndFollowTheDevice) {
 }
 
 TEST(Rates, TheArithmeticOfOtherSequencesIsNotKnown) {
-  Scenario scenario;
-  scenario.samples_per_step = 8;
-  scenario.tokens_per_step = 1024;
-  add_steps("sequence_length:from=128,to=256", scenario);
-  const StepRates after = changed_rates(rates(scenario), scenario);
+  const StepRates after = rates_after("sequence_length:from=128,to=256");
   EXPECT_DOUBLE_EQ(after.samples, 8);
   EXPECT_DOUBLE_EQ(after.tokens, 2048);
   EXPECT_DOUBLE_EQ(after.flops, 0);

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 from harmless_changes import HARMLESS, one_step_less, jitter
-from retimed_trace import HOST_CALLS, Recording, copy_call, delay, end_of, host_call, launch, op, sync_call
+from retimed_trace import HOST_CALLS, Recording, copy_call, delay, end_of, grow_blocks, host_call, launch, op, sync_call
 
 PROGRAM = os.environ.get("FORETRACE", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "foretrace"))
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
@@ -218,18 +218,8 @@ def leak(trace):
 
 def greater_peak(trace):
     events = memory_events(trace)
-    grown, more = {}, 0
     least = sorted(abs(e["args"]["Bytes"]) for e in events)[-len(events) // 10]
-    for event in sorted(events, key=lambda e: e["ts"]):
-        args = event["args"]
-        if args["Bytes"] >= least:
-            grown[args["Addr"]] = args["Bytes"] // 512 * 512
-            args["Bytes"] += grown[args["Addr"]]
-            more += grown[args["Addr"]]
-        elif args["Bytes"] < 0 and args["Addr"] in grown:
-            args["Bytes"] -= grown[args["Addr"]]
-            more -= grown.pop(args["Addr"])
-        args["Total Allocated"] += more
+    grow_blocks(events, lambda event: event["args"]["Bytes"] // 512 * 512 if event["args"]["Bytes"] >= least else 0)
 
 
 def lost_overlap(trace):

@@ -2,7 +2,8 @@
 
 import pathlib
 
-from retimed_trace import (Recording, copy_call, delay, end_of, frame, host_call, launch, op, sync_call)
+from retimed_trace import (Recording, copy_call, delay, end_of, frame, grow_blocks, host_call, launch, op,
+                           sync_call)
 
 SAMPLE_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "traces"
 SAMPLES = {"resnet": "resnet18-v100-loader4", "loading": "resnet18-v100-loader0", "gpt": "gpt-a100-gpu-bound",
@@ -100,18 +101,10 @@ def memory_events(trace):
 def more_memory_of_an_op():
     before, after = sample("gpt"), sample("gpt")
     gelu = [(e["ts"], end_of(e)) for step in after.steps() for e in after.ops(step, "aten::gelu")]
-    grown, more = {}, 0
-    for event in sorted(memory_events(after), key=lambda e: e["ts"]):
-        args = event["args"]
-        if args["Bytes"] > 0 and any(a <= event["ts"] <= b for a, b in gelu):
-            grown[args["Addr"]] = args["Bytes"] // 2 // 512 * 512
-            args["Bytes"] += grown[args["Addr"]]
-            more += grown[args["Addr"]]
-        elif args["Bytes"] < 0 and args["Addr"] in grown:
-            args["Bytes"] -= grown[args["Addr"]]
-            more -= grown.pop(args["Addr"])
-        args["Total Allocated"] += more
-        args["Total Reserved"] += 2_000_000_000
+    events = memory_events(after)
+    grow_blocks(events, lambda e: e["args"]["Bytes"] // 2 // 512 * 512 if any(a <= e["ts"] <= b for a, b in gelu) else 0)
+    for event in events:
+        event["args"]["Total Reserved"] += 2_000_000_000
     return before, after
 
 

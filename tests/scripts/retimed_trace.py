@@ -223,6 +223,22 @@ class Recording:
         return copy.deepcopy(self)
 
 
+def grow_blocks(events, growth):
+    """Each allocation among memory events takes `growth(event)` bytes more until it is freed, and the totals say so."""
+    grown, more = {}, 0
+    for event in sorted(events, key=lambda e: e["ts"]):
+        args = event["args"]
+        extra = growth(event) if args["Bytes"] > 0 else 0
+        if extra > 0:
+            grown[args["Addr"]] = extra
+            args["Bytes"] += extra
+            more += extra
+        elif args["Bytes"] < 0 and args["Addr"] in grown:
+            args["Bytes"] -= grown[args["Addr"]]
+            more -= grown.pop(args["Addr"])
+        args["Total Allocated"] += more
+
+
 # What may be inserted. Each is called with the recording, the time and the thread, and returns when it is done.
 
 def delay(length):
