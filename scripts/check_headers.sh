@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 compiler=${1:-${CXX:-c++}}
 failed=0
-for header in include/foretrace/*.h src/*/*.h; do
+for header in $(find include/foretrace src -name "*.h" | sort); do
   # A second inclusion must change nothing.
   if ! printf '#include "%s"\n#include "%s"\n' "$PWD/$header" "$PWD/$header" |
       "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Iinclude -Isrc -x c++ -; then

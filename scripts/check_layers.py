@@ -3,7 +3,9 @@
 
 A module may include its own public headers and those of the modules behind its arrow, and no private
 header of another module. Every public header and every folder of src/ must be listed, and each module
-may only name modules above it in the list, so that there can be no circle.
+may only name modules above it in the list, so that there can be no cycle. The folders inside a module
+may not include each other in a cycle either; lists of registrations (.def) include nothing and do not
+count. A folder holds at most 30 files.
 
     check_layers.py [ROOT]     prints one line per violation; exit status 1 if there is any
 """
@@ -13,6 +15,7 @@ import sys
 
 import violations
 
+MOST_FILES = 30
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
@@ -53,13 +56,12 @@ class Layers:
     def check_include(self, module, included):
         """Why `module` may not include `included`, or None."""
         folder, _, name = included.partition("/")
-        if folder == "foretrace":
-            owner = self.owner.get(name)
-            if owner is None:
-                return f"{included} is not listed in src/LAYERS"
-            if owner not in self.allowed[module]:
-                return f"{module} may not see {included}, which belongs to {owner}"
-        elif folder in self.allowed and folder != module:
+        owner = self.owner.get(name if folder == "foretrace" else included)
+        if owner is not None and owner not in self.allowed[module]:
+            return f"{module} may not see {included}, which belongs to {owner}"
+        if folder == "foretrace" and owner is None:
+            return f"{included} is not listed in src/LAYERS"
+        if folder in self.allowed and folder != module and owner is None:
             return f"{included} is private to another module"
         return None
 
@@ -96,7 +98,7 @@ def check_public_headers(layers, root):
             continue
         yield from check_file(layers, root, path, module)
     for header, module in layers.owner.items():
-        if not (public / header).is_file():
+        if not ((root / "src" if "/" in header else public) / header).is_file():
             yield f"src/LAYERS: {header} of {module} does not exist"
 
 
@@ -107,6 +109,45 @@ def check_places(root):
             yield f"{path.relative_to(root)}: public headers live in include/foretrace"
 
 
+def folders_below(root, module):
+    """{folder: {folder that its files include}}, both as paths below src/."""
+    source = root / "src"
+    included = {}
+    for path in sources(source / module):
+        inside = included.setdefault(path.parent.relative_to(source).as_posix(), set())
+        for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            if name.endswith(".h") and (source / name).is_file() and name.split("/")[0] == module:
+                inside.add(name.rpartition("/")[0])
+    return included
+
+
+def cycle_from(start, included):
+    """The folders of a shortest cycle through `start`, or None."""
+    paths = [[start]]
+    seen = set()
+    for path in paths:
+        for folder in sorted(included.get(path[-1], ())):
+            if folder == start and len(path) > 1:
+                return path
+            if folder != start and folder not in seen:
+                seen.add(folder)
+                paths.append([*path, folder])
+    return None
+
+
+def check_folders(layers, root):
+    for module in layers.allowed:
+        included = folders_below(root, module)
+        for folder in sorted(included):
+            cycle = cycle_from(folder, included)
+            if cycle and folder == min(cycle):
+                yield f"src/{folder}: includes itself through " + ", ".join(cycle[1:])
+    for folder in sorted({path.parent for place in ("src",) for path in sources(root / place)}):
+        count = sum(path.suffix in (".cc", ".h") for path in folder.iterdir())
+        if count > MOST_FILES:
+            yield f"{folder.relative_to(root)}: {count} files, where {MOST_FILES} are allowed"
+
+
 def check(root):
     layers = Layers((root / "src" / "LAYERS").read_text(encoding="utf-8"))
     yield from layers.problems
@@ -115,6 +156,7 @@ def check(root):
     yield from check_source_tree(layers, root)
     yield from check_public_headers(layers, root)
     yield from check_places(root)
+    yield from check_folders(layers, root)
 
 
 if __name__ == "__main__":

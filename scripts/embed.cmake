@@ -1,7 +1,7 @@
 # Writes files as C++ text, for programs that carry them along: cmake -D OUT=... -D ROOT=... -D "FILES=a;b" -P embed.cmake
 #
 # The names in the table are those below ROOT. A raw string ends at its delimiter alone, so the files may hold anything else.
-set(text "// Made from the files named here; see scripts/embed.cmake.\n#include \"report/embedded.h\"\n\n#include \"foretrace/error.h\"\n\n")
+set(text "// Made from the files named here; see scripts/embed.cmake.\n#include \"report/page/embedded.h\"\n\n#include \"foretrace/error.h\"\n\n")
 string(APPEND text "namespace foretrace {\n\nstd::string_view embedded(std::string_view name) {\n")
 foreach(file ${FILES})
   file(READ "${file}" content)

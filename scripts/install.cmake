@@ -1,12 +1,12 @@
 # What is installed beside the program: the library for find_package(foretrace), manuals, completion, samples; and the packages.
 
 # The library. Programs link foretrace::foretrace, which is all modules up to the one that answers questions.
-set(library_modules base trace machine graph timeline import export infer transform simulate report scenario)
+set(library_modules base trace machine graph timeline allocator import export infer transform simulate report scenario ask)
 set(library_targets ${library_modules})
 list(TRANSFORM library_targets PREPEND foretrace_)
 add_library(foretrace_library INTERFACE)
 set_target_properties(foretrace_library PROPERTIES EXPORT_NAME foretrace)
-target_link_libraries(foretrace_library INTERFACE foretrace_scenario foretrace_export)
+target_link_libraries(foretrace_library INTERFACE foretrace_ask foretrace_export)
 install(TARGETS foretrace_library ${library_targets} EXPORT foretrace
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/foretrace)

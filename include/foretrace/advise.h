@@ -8,7 +8,7 @@
 
 #include "foretrace/advice_report.h"
 #include "foretrace/infer.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 
 namespace foretrace {
 

@@ -166,7 +166,7 @@ std::vector<AllocatorRun> replay_allocator(const Graph& graph, const Timeline& t
                                            const AllocatorSettings& settings = {});
 
 /// A text that says step by step what is asked of an allocator; see
-/// src/simulate/allocator_programs.md for all of its lines.
+/// src/allocator/allocator_programs.md for all of its lines.
 ///
 ///     limit 48MiB
 ///     malloc x 16MiB

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "foretrace/check_report.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 
 namespace foretrace {
 

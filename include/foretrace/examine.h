@@ -15,7 +15,7 @@
 #include "foretrace/input_report.h"
 #include "foretrace/memory_report.h"
 #include "foretrace/pairs.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 
 namespace foretrace {
 

@@ -1,8 +1,8 @@
 #include <iostream>
 #include <string_view>
 
-#include "cli/command.h"
-#include "cli/memory_limit.h"
+#include "cli/options/command.h"
+#include "cli/options/memory_limit.h"
 #include "foretrace/temporary_file.h"
 
 int main(int argc, char** argv) {

@@ -5,7 +5,7 @@
 #include <new>
 #include <optional>
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 #include "foretrace/error.h"
 #include "foretrace/shown.h"
 #include "foretrace/synonyms.h"

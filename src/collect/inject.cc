@@ -6,9 +6,10 @@
 
 #include <dlfcn.h>
 
-#include "collect/keep_errno.h"
-#include "collect/nvtx.h"
-#include "collect/recorder.h"
+#include "collect/cupti/recorder.h"
+#include "collect/nvtx/nvtx.h"
+#include "collect/own/keep_errno.h"
+#include "collect/own/meeting.h"
 
 using foretrace::collect::KeepErrno;
 using foretrace::collect::Recorder;

@@ -2,33 +2,7 @@
 
 // The functions that the recording library exports, for those who load it.
 
-#include <atomic>
-#include <cstdint>
-
-#include "collect/file_identity.h"
-#include "collect/nvtx_abi.h"
-
-namespace foretrace::collect {
-
-/// A block given out (bytes > 0) or taken back by PyTorch's caching allocator.
-struct BlockChange {
-  std::uint64_t address;
-  std::int64_t bytes;
-  std::int64_t total_allocated;
-  std::int64_t total_reserved;
-  std::int16_t device;  ///< -1: host memory.
-};
-
-/// Where the two libraries meet. The preloaded one, which is in the program from the start, exports
-/// it as `foretrace_meeting`; the recording one enters its functions when it is loaded.
-struct Meeting {
-  FileIdentity standard_error;  ///< When the program started.
-  std::atomic<void (*)(const BlockChange*)> note_block{nullptr};
-  std::atomic<int (*)()> holds_cupti{nullptr};
-};
-constexpr char kMeeting[] = "foretrace_meeting";
-
-}  // namespace foretrace::collect
+#include "collect/nvtx/nvtx_abi.h"
 
 #pragma GCC visibility push(default)
 extern "C" {

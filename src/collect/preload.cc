@@ -14,10 +14,10 @@
 #include <cstring>
 #include <string_view>
 
-#include "collect/cupti_abi.h"
-#include "collect/inject.h"
-#include "collect/keep_errno.h"
-#include "collect/standard_error.h"
+#include "collect/cupti/cupti_abi.h"
+#include "collect/own/keep_errno.h"
+#include "collect/own/meeting.h"
+#include "collect/own/standard_error.h"
 
 extern "C" {
 __attribute__((visibility("default"))) foretrace::collect::Meeting foretrace_meeting{

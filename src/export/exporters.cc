@@ -1,4 +1,4 @@
-#include "export/registered.h"
+#include "export/common/registered.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

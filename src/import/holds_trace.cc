@@ -2,8 +2,8 @@
 #include "foretrace/holds_trace.h"
 
 #include "foretrace/error.h"
-#include "import/archive.h"
-#include "import/sniff.h"
+#include "import/files/archive.h"
+#include "import/files/sniff.h"
 
 namespace foretrace {
 

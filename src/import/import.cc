@@ -6,13 +6,13 @@
 #include <stdexcept>
 
 #include "foretrace/error.h"
-#include "import/archive.h"
-#include "import/cache.h"
-#include "import/huge_sizes.h"
+#include "import/cache/cache.h"
+#include "import/common/huge_sizes.h"
+#include "import/common/rank_name.h"
+#include "import/execution_traces/link_execution_trace.h"
+#include "import/files/archive.h"
+#include "import/files/sniff.h"
 #include "import/import_one.h"
-#include "import/link_execution_trace.h"
-#include "import/rank_name.h"
-#include "import/sniff.h"
 
 namespace foretrace {
 

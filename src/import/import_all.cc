@@ -7,11 +7,11 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "import/archive.h"
+#include "import/common/rank_name.h"
+#include "import/execution_traces/link_execution_trace.h"
+#include "import/files/archive.h"
+#include "import/files/sniff.h"
 #include "import/import_one.h"
-#include "import/link_execution_trace.h"
-#include "import/rank_name.h"
-#include "import/sniff.h"
 
 namespace foretrace {
 

@@ -1,4 +1,4 @@
-#include "import/registered.h"
+#include "import/files/registered.h"
 
 namespace foretrace {
 

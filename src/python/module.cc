@@ -19,7 +19,7 @@
 #include "foretrace/examine.h"
 #include "foretrace/import.h"
 #include "foretrace/new_file.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 #include "foretrace/sweep.h"
 #include "foretrace/synonyms.h"
 #include "foretrace/verify.h"

@@ -10,8 +10,8 @@
 #include "foretrace/synonyms.h"
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
+#include "scenario/plan.h"
 #include "scenario/scenario_file.h"
-#include "scenario/sweep/plan.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "foretrace/select.h"
-#include "transform/edit.h"
-#include "transform/quiet_fields.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/quiet_fields.h"
 
 namespace foretrace {
 namespace {

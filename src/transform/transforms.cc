@@ -3,9 +3,9 @@
 #include "foretrace/error.h"
 #include "foretrace/select.h"
 #include "foretrace/synonyms.h"
-#include "transform/allocation_selector.h"
-#include "transform/quiet_fields.h"
-#include "transform/registered.h"
+#include "transform/edit/allocation_selector.h"
+#include "transform/edit/quiet_fields.h"
+#include "transform/edit/registered.h"
 
 namespace foretrace {
 namespace {

@@ -197,7 +197,7 @@ def chunk(kind, count, body):
 
 
 def spool():
-    """As src/import/spool.cc reads it; include/foretrace/spool.h has the layout."""
+    """As src/import/spool/spool.cc reads it; include/foretrace/spool.h has the layout."""
     rows, texts, facts = 1, 2, 3
     kernel = lambda i: struct.pack("<HHIQQIIIIIIQ", 1, 0, i, 2000 * i + 500, 2000 * i + 1500, 1, 1, 7, 64, 256, 0, 0)
     call = lambda i: struct.pack("<HHIQQII", 3, 2, i, 2000 * i, 2000 * i + 400, 211, 42)

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/spool_writer.h"
+#include "collect/spool/spool_writer.h"
 #include "collect/standin/records.h"
 #include "collect/standin/standin.h"
 #include "foretrace/import.h"

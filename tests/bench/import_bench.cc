@@ -23,7 +23,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "import/trace_file.h"
+#include "import/files/trace_file.h"
 
 namespace foretrace {
 namespace {

@@ -10,8 +10,8 @@
 #include <functional>
 #include <string>
 
+#include "ask/interval/resample.h"
 #include "foretrace/simulate.h"
-#include "scenario/interval/resample.h"
 
 namespace foretrace {
 namespace {

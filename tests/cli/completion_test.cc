@@ -6,8 +6,8 @@
 #include <sstream>
 #include <vector>
 
-#include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/options/command.h"
 
 namespace foretrace {
 namespace {

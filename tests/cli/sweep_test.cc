@@ -7,8 +7,8 @@
 #include <map>
 
 #include "cli/command_line.h"
-#include "cli/shard.h"
-#include "cli/sweep_file.h"
+#include "cli/sweep/shard.h"
+#include "cli/sweep/sweep_file.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

@@ -1,5 +1,5 @@
 // Holds our descriptions of CUPTI's binary interface against NVIDIA's: every offset, size and
-// number of collect/cupti_abi.h (what the collector reads) and of standin/records.h (what the
+// number of collect/cupti/cupti_abi.h (what the collector reads) and of standin/records.h (what the
 // stand-in writes), at compile time; and the strides of NVIDIA's own iterator over records that the
 // stand-in's description laid out, at run time. That works without a GPU and without a driver.
 // Built only where the CUDA toolkit is; returns 77 where only its headers are.
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "collect/cupti_abi.h"
+#include "collect/cupti/cupti_abi.h"
 #include "collect/standin/records.h"
 
 #pragma GCC diagnostic push

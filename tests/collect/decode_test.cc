@@ -1,7 +1,7 @@
 // Records of CUPTI's as rows of the spool, without anything around: records are made by hand, by
 // the stand-in's description of them, which is not the one that decode() reads them by.
 
-#include "collect/decode.h"
+#include "collect/cupti/decode.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "collect/standin/records.h"
 #include "foretrace/spool.h"
-#include "import/spool_rows.h"
+#include "import/spool/spool_rows.h"
 
 namespace foretrace {
 namespace {

@@ -14,8 +14,8 @@
 #include <sstream>
 #include <thread>
 
-#include "import/spool_file.h"
-#include "import/spool_rows.h"
+#include "import/spool/spool_file.h"
+#include "import/spool/spool_rows.h"
 #include "support/tested.h"
 
 extern char** environ;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "export/pickle_writer.h"
+#include "export/torch_memory/pickle_writer.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/import.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "export/nsys_report.h"
+#include "export/nsys/nsys_report.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/import.h"

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/command_line.h"
-#include "export/perfetto_rows.h"
+#include "export/perfetto/perfetto_rows.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/import.h"

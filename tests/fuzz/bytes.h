@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "import/source.h"
+#include "import/files/source.h"
 
 /// What a fuzzer made up, as the bytes of a trace.
 class Bytes : public foretrace::Source {

@@ -5,8 +5,8 @@
 
 #include "foretrace/error.h"
 #include "fuzz/bytes.h"
-#include "import/chakra.h"
-#include "import/pytorch_et.h"
+#include "import/execution_traces/chakra.h"
+#include "import/execution_traces/pytorch_et.h"
 #include "trace/validate.h"
 
 namespace {

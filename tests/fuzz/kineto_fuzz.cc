@@ -5,7 +5,7 @@
 
 #include "foretrace/error.h"
 #include "fuzz/bytes.h"
-#include "import/kineto_document.h"
+#include "import/kineto/kineto_document.h"
 #include "trace/validate.h"
 
 /// The first byte chooses the window; what follows may also be compressed.

@@ -5,7 +5,7 @@
 
 #include "foretrace/error.h"
 #include "fuzz/bytes.h"
-#include "import/perfetto.h"
+#include "import/perfetto/perfetto.h"
 #include "trace/validate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

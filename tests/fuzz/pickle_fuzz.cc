@@ -5,8 +5,8 @@
 #include <string>
 
 #include "foretrace/error.h"
-#include "import/pickle.h"
-#include "import/torch_memory.h"
+#include "import/torch_memory/pickle.h"
+#include "import/torch_memory/torch_memory.h"
 #include "trace/validate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -15,14 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include "ask/job/apply.h"
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
 #include "fuzz/drawn_transform.h"
 #include "fuzz/recordings.h"
 #include "fuzz/supply.h"
-#include "scenario/apply.h"
 
 namespace {
 

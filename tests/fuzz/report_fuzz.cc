@@ -20,7 +20,7 @@
 #include "foretrace/input_report.h"
 #include "foretrace/memory_report.h"
 #include "foretrace/pairs_report.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 #include "foretrace/shown.h"
 #include "foretrace/simulate.h"
 #include "foretrace/sweep.h"
@@ -28,7 +28,7 @@
 #include "fuzz/hostile_trace.h"
 #include "fuzz/report_bytes.h"
 #include "fuzz/supply.h"
-#include "report/json_text.h"
+#include "report/words/json_text.h"
 
 namespace {
 

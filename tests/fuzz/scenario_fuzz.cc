@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "foretrace/error.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
 #include "foretrace/synonyms.h"
 #include "scenario/json_file.h"

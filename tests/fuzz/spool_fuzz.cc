@@ -14,7 +14,7 @@
 #include "foretrace/error.h"
 #include "foretrace/ftrace_bytes.h"
 #include "foretrace/spool.h"
-#include "import/registered.h"
+#include "import/files/registered.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
 #include "foretrace/memory_report.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
 #include "foretrace/stalls.h"
 #include "fuzz/drawn_transform.h"

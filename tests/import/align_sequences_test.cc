@@ -1,4 +1,4 @@
-#include "import/align_sequences.h"
+#include "import/execution_traces/align_sequences.h"
 
 #include <gtest/gtest.h>
 

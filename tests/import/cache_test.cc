@@ -1,4 +1,4 @@
-#include "import/cache.h"
+#include "import/cache/cache.h"
 
 #include <gtest/gtest.h>
 

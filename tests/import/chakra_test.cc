@@ -1,4 +1,4 @@
-#include "import/chakra.h"
+#include "import/execution_traces/chakra.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "import/common/rank_name.h"
 #include "import/files.h"
-#include "import/rank_name.h"
 
 namespace foretrace {
 namespace {

@@ -1,10 +1,10 @@
-#include "import/json_scan.h"
+#include "import/scan/json_scan.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 
-#include "import/text_window.h"
+#include "import/scan/text_window.h"
 
 namespace foretrace {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
-#include "import/archive.h"
+#include "import/common/huge_sizes.h"
 #include "import/files.h"
-#include "import/huge_sizes.h"
-#include "import/pickle.h"
-#include "import/torch_memory.h"
-#include "import/trace_file.h"
+#include "import/files/archive.h"
+#include "import/files/trace_file.h"
+#include "import/torch_memory/pickle.h"
+#include "import/torch_memory/torch_memory.h"
 
 namespace foretrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "import/link_execution_trace.h"
+#include "import/execution_traces/link_execution_trace.h"
 
 #include <gtest/gtest.h>
 

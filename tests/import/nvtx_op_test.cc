@@ -1,4 +1,4 @@
-#include "import/nvtx_op.h"
+#include "import/common/nvtx_op.h"
 
 #include <gtest/gtest.h>
 

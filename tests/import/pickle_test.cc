@@ -1,13 +1,13 @@
-#include "import/pickle.h"
+#include "import/torch_memory/pickle.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "import/files.h"
-#include "import/pickle_numbers.h"
 #include "import/plain_pickle.h"
-#include "import/torch_memory.h"
+#include "import/torch_memory/pickle_numbers.h"
+#include "import/torch_memory/torch_memory.h"
 
 namespace foretrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "import/protobuf.h"
+#include "import/scan/protobuf.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "import/pytorch_et.h"
+#include "import/execution_traces/pytorch_et.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 
 #include "foretrace/error.h"
 #include "foretrace/trace.h"
-#include "import/kineto_document.h"
-#include "import/source.h"
+#include "import/files/source.h"
+#include "import/kineto/kineto_document.h"
 
 namespace foretrace {
 

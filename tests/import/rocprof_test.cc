@@ -1,4 +1,4 @@
-#include "import/rocprof.h"
+#include "import/amd/rocprof.h"
 
 #include <gtest/gtest.h>
 

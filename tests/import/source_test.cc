@@ -1,4 +1,4 @@
-#include "import/source.h"
+#include "import/files/source.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "import/archive.h"
 #include "import/files.h"
-#include "import/trace_file.h"
+#include "import/files/archive.h"
+#include "import/files/trace_file.h"
 
 namespace foretrace {
 namespace {

@@ -12,9 +12,9 @@ import subprocess
 import threading
 
 # Quick ones first; a survivor is tried with all of them.
-PROGRAMS = ["base_tests", "trace_tests", "machine_tests", "graph_tests", "timeline_tests", "simulate_tests",
+PROGRAMS = ["base_tests", "trace_tests", "machine_tests", "graph_tests", "timeline_tests", "allocator_tests", "simulate_tests",
             "transform_tests", "infer_tests", "export_tests", "report_tests", "import_tests", "scenario_tests",
-            "cli_tests", "collect_tests"]
+            "ask_tests", "cli_tests", "collect_tests"]
 # These run the program itself, and collect what runs inside another one.
 _RUN_THE_PROGRAM = {"cli_tests", "collect_tests"}
 _GUESTS = {"foretrace_inject": "libforetrace_collect.so", "foretrace_preload": "libforetrace_preload.so"}

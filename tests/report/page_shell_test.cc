@@ -1,4 +1,4 @@
-#include "report/page_shell.h"
+#include "report/page/page_shell.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "foretrace/sha256.h"
-#include "report/page_charts.h"
-#include "report/prediction/packed_numbers.h"
+#include "report/page/packed_numbers.h"
+#include "report/page/page_charts.h"
 
 namespace foretrace {
 namespace {

@@ -1,10 +1,10 @@
-#include "report/wrapped.h"
+#include "report/words/wrapped.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "report/table.h"
+#include "report/words/table.h"
 
 namespace foretrace {
 namespace {

@@ -1,5 +1,3 @@
-#include "foretrace/scenario.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include "foretrace/error.h"
+#include "foretrace/predict.h"
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
 #include "support/folder.h"

@@ -25,7 +25,7 @@ MAIN = """#include <iostream>
 
 #include "foretrace/export.h"
 #include "foretrace/import.h"
-#include "foretrace/scenario.h"
+#include "foretrace/predict.h"
 
 int main(int, char** arguments) {
   foretrace::Scenario scenario;

@@ -1,4 +1,4 @@
-#include "transform/cheapest_drop.h"
+#include "transform/memory/cheapest_drop.h"
 
 #include <gtest/gtest.h>
 

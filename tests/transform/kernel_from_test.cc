@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/simulated.h"
-#include "transform/align.h"
+#include "transform/edit/align.h"
 
 namespace foretrace {
 namespace {

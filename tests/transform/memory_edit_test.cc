@@ -1,9 +1,9 @@
-#include "transform/memory_edit.h"
+#include "transform/memory/memory_edit.h"
 
 #include <gtest/gtest.h>
 
 #include "foretrace/error.h"
-#include "transform/block_size.h"
+#include "transform/edit/block_size.h"
 
 namespace foretrace {
 namespace {

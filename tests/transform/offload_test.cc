@@ -6,8 +6,8 @@
 #include "foretrace/machine.h"
 #include "support/random_graph.h"
 #include "support/simulated.h"
-#include "transform/channel.h"
-#include "transform/load_curve.h"
+#include "transform/edit/channel.h"
+#include "transform/edit/load_curve.h"
 
 namespace foretrace {
 namespace {

@@ -1,7 +1,7 @@
 #include "report/advice/bound.h"
 
 #include "foretrace/scaling.h"
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

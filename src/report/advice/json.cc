@@ -6,8 +6,8 @@
 #include "foretrace/advice_report.h"
 #include "foretrace/version.h"
 #include "report/advice/words.h"
-#include "report/csv_text.h"
-#include "report/json_text.h"
+#include "report/words/csv_text.h"
+#include "report/words/json_text.h"
 
 namespace foretrace {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "foretrace/advice_report.h"
 #include "report/advice/words.h"
-#include "report/page_shell.h"
-#include "report/wording.h"
+#include "report/page/page_shell.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "foretrace/shown.h"
 #include "report/advice/words.h"
-#include "report/text_parts.h"
-#include "report/wording.h"
-#include "report/wrapped.h"
+#include "report/words/text_parts.h"
+#include "report/words/wording.h"
+#include "report/words/wrapped.h"
 
 namespace foretrace {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "foretrace/scaling.h"
 #include "report/advice/bound.h"
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "foretrace/advice_report.h"
-#include "report/table.h"
+#include "report/words/table.h"
 
 namespace foretrace {
 

@@ -6,7 +6,7 @@
 
 #include "foretrace/check_report.h"
 #include "foretrace/shown.h"
-#include "report/json_text.h"
+#include "report/words/json_text.h"
 
 namespace foretrace {
 namespace {

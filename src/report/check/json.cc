@@ -6,8 +6,8 @@
 
 #include "foretrace/check_report.h"
 #include "foretrace/version.h"
-#include "report/json_text.h"
-#include "report/step_facts.h"
+#include "report/words/json_text.h"
+#include "report/words/step_facts.h"
 
 namespace foretrace {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "foretrace/check_report.h"
 #include "foretrace/shown.h"
-#include "report/step_facts.h"
-#include "report/table.h"
-#include "report/wording.h"
+#include "report/words/step_facts.h"
+#include "report/words/table.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

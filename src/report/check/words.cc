@@ -4,7 +4,7 @@
 
 #include "foretrace/check_report.h"
 #include "foretrace/shown.h"
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "foretrace/diff_report.h"
 #include "report/diff/words.h"
-#include "report/json_text.h"
-#include "report/step_facts.h"
+#include "report/words/json_text.h"
+#include "report/words/step_facts.h"
 
 namespace foretrace {
 namespace {

@@ -2,11 +2,11 @@
 
 #include "foretrace/diff_report.h"
 #include "foretrace/shown.h"
-#include "report/csv_text.h"
 #include "report/diff/words.h"
-#include "report/step_facts.h"
-#include "report/wording.h"
-#include "report/wrapped.h"
+#include "report/words/csv_text.h"
+#include "report/words/step_facts.h"
+#include "report/words/wording.h"
+#include "report/words/wrapped.h"
 
 namespace foretrace {
 namespace {

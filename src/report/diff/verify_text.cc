@@ -5,9 +5,9 @@
 #include "foretrace/shown.h"
 #include "foretrace/verify_report.h"
 #include "report/diff/words.h"
-#include "report/json_text.h"
-#include "report/wording.h"
-#include "report/wrapped.h"
+#include "report/words/json_text.h"
+#include "report/words/wording.h"
+#include "report/words/wrapped.h"
 
 namespace foretrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "foretrace/diff_report.h"
-#include "report/table.h"
+#include "report/words/table.h"
 
 namespace foretrace {
 

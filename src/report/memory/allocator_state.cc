@@ -7,9 +7,9 @@
 #include <ostream>
 
 #include "foretrace/units.h"
-#include "report/source_line.h"
-#include "report/table.h"
-#include "report/wording.h"
+#include "report/words/source_line.h"
+#include "report/words/table.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "report/source_line.h"
+#include "report/words/source_line.h"
 
 namespace foretrace {
 namespace {

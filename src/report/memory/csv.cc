@@ -1,8 +1,8 @@
 #include <ostream>
 
 #include "foretrace/memory_report.h"
-#include "report/csv_text.h"
 #include "report/memory/blocks.h"
+#include "report/words/csv_text.h"
 
 namespace foretrace {
 namespace {

@@ -12,9 +12,9 @@
 #include "report/memory/layout.h"
 #include "report/memory/picture.h"
 #include "report/memory/words.h"
-#include "report/page_charts.h"
-#include "report/page_shell.h"
-#include "report/wording.h"
+#include "report/page/page_charts.h"
+#include "report/page/page_shell.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

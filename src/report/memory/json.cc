@@ -3,7 +3,7 @@
 
 #include "foretrace/memory_report.h"
 #include "foretrace/version.h"
-#include "report/json_text.h"
+#include "report/words/json_text.h"
 
 namespace foretrace {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "report/memory/words.h"
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

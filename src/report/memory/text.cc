@@ -4,7 +4,7 @@
 #include "foretrace/shown.h"
 #include "report/memory/picture.h"
 #include "report/memory/words.h"
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "foretrace/scaling.h"
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

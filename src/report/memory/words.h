@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "foretrace/memory_report.h"
-#include "report/table.h"
+#include "report/words/table.h"
 
 namespace foretrace {
 

@@ -6,7 +6,7 @@
 #include "report/memory/layout.h"
 #include "report/prediction/sections.h"
 #include "report/prediction/timeline_json.h"
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "foretrace/scaling.h"
-#include "report/page_charts.h"
-#include "report/tables.h"
-#include "report/wording.h"
+#include "report/page/page_charts.h"
+#include "report/words/tables.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 
-#include "report/page_charts.h"
+#include "report/page/page_charts.h"
 #include "report/prediction/sections.h"
-#include "report/tables.h"
-#include "report/wording.h"
+#include "report/words/tables.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "report/prediction/packed_numbers.h"
+#include "report/page/packed_numbers.h"
 
 namespace foretrace {
 namespace {

@@ -10,7 +10,7 @@
 #include "foretrace/shown.h"
 #include "foretrace/sweep_report.h"
 #include "foretrace/version.h"
-#include "report/csv_text.h"
+#include "report/words/csv_text.h"
 
 namespace foretrace {
 namespace {

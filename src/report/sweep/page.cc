@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "foretrace/sweep_report.h"
-#include "report/page_shell.h"
+#include "report/page/page_shell.h"
 #include "report/sweep/labels.h"
-#include "report/wording.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -8,8 +8,8 @@
 #include "foretrace/shown.h"
 #include "foretrace/sweep_report.h"
 #include "report/sweep/labels.h"
-#include "report/table.h"
-#include "report/wording.h"
+#include "report/words/table.h"
+#include "report/words/wording.h"
 
 namespace foretrace {
 namespace {

@@ -1,9 +1,10 @@
 #pragma once
 
 // CUPTI's activity records as they lie in a buffer, whole, as CUDA 13.0 writes them. The stand-in
-// fills them, the library under test reads them by a description of its own (collect/cupti_abi.h);
-// abi_check.cc holds both against NVIDIA's headers. Older versions write the same records with
-// fewer bytes at their end, so that one description and a table of sizes is enough.
+// fills them, the library under test reads them by a description of its own
+// (collect/cupti/cupti_abi.h); abi_check.cc holds both against NVIDIA's headers. Older versions
+// write the same records with fewer bytes at their end, so that one description and a table of
+// sizes is enough.
 
 #include <cstddef>
 #include <cstdint>

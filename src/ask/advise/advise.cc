@@ -1,0 +1,272 @@
+// Advice: a baseline, what bounds it, what would help alone and together, and how fast its parts
+// would have to be.
+
+#include "foretrace/advise.h"
+
+#include <algorithm>
+
+#include "ask/advise/advised_job.h"
+#include "ask/advise/bounds.h"
+#include "ask/advise/joint_advice.h"
+#include "ask/advise/straggler.h"
+#include "ask/advise/suggestions.h"
+#include "ask/advise/target.h"
+#include "ask/interval/ledger.h"
+#include "ask/job/inputs.h"
+#include "ask/job/step_cost.h"
+#include "ask/predict/lever.h"
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "foretrace/machine.h"
+#include "foretrace/peak.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+/// What is asked about one setting of a transform: its values are tried by replaying.
+struct SettingQuestion {
+  Vary vary;
+  Scenario scenario;
+};
+
+bool is_setting(std::string_view name) { return name.find('=') != name.npos; }
+
+/// A transform's setting without values gets a hint of its own.
+void refuse_bare_setting(std::string_view name) {
+  const std::string_view first = name.substr(0, name.find('.'));
+  const bool known = std::any_of(transforms().begin(), transforms().end(),
+                                 [&](const TransformEntry& one) { return one.name == first; });
+  if (known && first.size() < name.size())
+    throw Error("say which values to try: " + std::string(name) + "=1..32");
+}
+
+SettingQuestion setting_question(const AdviceQuestion& asked, const AdviceTarget& target) {
+  const std::size_t equals = asked.vary.find('=');
+  SettingQuestion question;
+  question.vary = {.setting = asked.vary.substr(0, equals),
+                   .values = asked.vary.substr(equals + 1),
+                   .until = "step_time <= " + to_exact_text(target.step_time)};
+  question.scenario =
+      scenario_with({question.vary.setting.substr(0, question.vary.setting.find('.'))});
+  return question;
+}
+
+void check_question(const AdviceQuestion& question) {
+  if (!question.vary.empty() && question.until.empty())
+    throw Error("--vary: needs --until, which says what is to be reached");
+  if (!question.until.empty())
+    within("--until", [&] { return read_target(question.until, question.samples); });
+  if (!question.vary.empty() && !is_setting(question.vary))
+    within("--vary", [&] { refuse_bare_setting(question.vary); });
+  if (is_setting(question.vary)) {
+    within("--vary",
+           [&] { scenario_with({question.vary.substr(0, question.vary.find_first_of(".="))}); });
+  }
+}
+
+/// The job as it would run on another device: what is recorded then is the replay.
+Inference moved(const Inference& inference, const std::string& machine, Notes& notes) {
+  Inference other{.graph = inference.graph.clone(),
+                  .recorded = {},
+                  .notes = inference.notes,
+                  .assumptions = inference.assumptions,
+                  .open = inference.open};
+  Scenario scenario;
+  scenario.machine = machine;
+  const Applied applied = apply(scenario, other.graph);
+  notes.merge(applied.notes);
+  for (const std::string& assumption : applied.assumptions) other.assumptions.push_back(assumption);
+  other.recorded = simulate(other.graph, {.reasons = false, .memory = true});
+  const std::string name = find_device(machine).name;
+  for (std::string& device : other.graph.device_names()) {
+    if (!device.empty()) device = name;
+  }
+  return other;
+}
+
+void describe(const AdvisedJob& job, Advice& advice) {
+  const Prediction& now = job.baseline.prediction;
+  advice.has_steps = now.has_steps;
+  advice.measured = now.measured.step_time;
+  advice.step_time = job.now();
+  advice.replay_error = now.replay_error;
+  advice.unexplained = job.unexplained();
+  advice.noise = job.noise;
+  advice.spread = job.spread;
+  advice.breakdown = now.baseline_breakdown;
+  advice.path = job.path;
+  advice.trust = job.trust;
+  advice.allocated = greatest_allocated(now.baseline_memory);
+  advice.reserved = greatest_reserved(now.baseline_memory);
+  for (const std::string& name : job.inference.graph.device_names()) {
+    const DeviceModel* device = name.empty() ? nullptr : device_recorded_as(name);
+    if (device != nullptr) advice.memory = device->memory;
+  }
+  advice.notes.merge(now.notes);
+}
+
+/// "41 calls of cudaMalloc"
+std::string allocation_calls(const Graph& graph) {
+  const MeasuredSteps steps = measured_steps(graph);
+  std::int64_t calls = 0;
+  std::string_view name;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (runs_on_device(graph.task(id).kind) || !steps.has(graph.task(id))) continue;
+    if (!is_driver_allocation(graph.name(id))) continue;
+    if (name.empty()) name = graph.name(id);
+    ++calls;
+  }
+  const std::int64_t a_step = (calls + steps.count - 1) / steps.count;
+  return std::to_string(a_step) + (a_step == 1 ? " driver call" : " driver calls") +
+         " a step such as " + std::string(name);
+}
+
+/// Whether what would help most is about loading.
+bool advises_loading(const Advice& advice) {
+  const auto best =
+      std::find_if(advice.suggestions.begin(), advice.suggestions.end(),
+                   [](const Suggestion& one) { return one.recommended && one.goal == "time"; });
+  return best != advice.suggestions.end() && best->use.starts_with("loader");
+}
+
+/// Host work that is no launching is named from this share of a step on.
+constexpr double kMuchOfAStep = 0.1;
+
+/// Adds causes that must be mended before any compiler helps: a program that asks the driver for
+/// memory in each step, or waits for data.
+void add_causes(const AdvisedJob& job, Advice& advice) {
+  const auto without = [&](Nanoseconds gain) {
+    return " (" +
+           to_percent(-static_cast<double>(gain.count()) /
+                      static_cast<double>(advice.step_time.count())) +
+           " without)";
+  };
+  std::vector<std::pair<Nanoseconds, std::string>> causes;
+  for (const Rung& rung : advice.ladder) {
+    const Nanoseconds gain = advice.step_time - rung.step_time;
+    if (!rung.there || !job.matters(gain)) continue;
+    if (rung.name == "allocations")
+      causes.emplace_back(gain, allocation_calls(job.inference.graph) +
+                                    " to get or give back memory" + without(gain) +
+                                    ": keep it in the allocator's cache, see what empties it");
+    if (rung.name == "input" && !advises_loading(advice))
+      causes.emplace_back(gain, "the step waits for data" + without(gain) +
+                                    ": see foretrace input, and the loader's workers");
+  }
+  if (const Lever lever = long_host_work(job.inference.graph); lever.there) {
+    const Nanoseconds gain = advice.step_time - step_with(job.inference.graph, lever, 0);
+    if (gain > scaled(advice.step_time, kMuchOfAStep))
+      causes.emplace_back(gain, "\"" + lever.title + "\", " +
+                                    to_text(work_of(job.inference.graph, lever)) +
+                                    " of host work a step in long pieces" + without(gain) +
+                                    ": no launching, so look at what it does");
+  }
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (auto& [gain, text] : causes) advice.first.push_back(std::move(text));
+}
+
+void answer_setting(const AdviceQuestion& question, const std::vector<Inference>& ranks,
+                    Advice& advice) {
+  const SettingQuestion asked = setting_question(question, *advice.target);
+  advice.curve = vary(ranks, asked.scenario, asked.vary, {});
+}
+
+std::vector<Lever> asked_levers(const Graph& graph, const std::string& name) {
+  if (name.empty()) return speed_levers(graph);
+  std::vector<Lever> one;
+  one.push_back(within("--vary", [&] { return lever_named(graph, name); }));
+  if (one.front().there) return one;
+  throw Error("--vary: the trace has no " + one.front().title + " to make faster");
+}
+
+Advice advise_on(const Inference& inference, const AdviceQuestion& question,
+                 const std::vector<KnownOutcome>& own, Advice advice) {
+  AdvisedJob job = advised_job(inference, own);
+  describe(job, advice);
+  advice.top = question.top;
+  std::optional<Nanoseconds> target;
+  if (!question.until.empty()) {
+    advice.target =
+        within("--until", [&] { return read_target(question.until, question.samples); });
+    advice.target->holds_now = job.now() <= advice.target->step_time;
+    target = advice.target->step_time;
+  }
+  if (is_setting(question.vary)) return advice;
+  const std::vector<Lever> levers = asked_levers(inference.graph, question.vary);
+  advice.speed_ups = speed_ups_of(inference.graph, levers, job.now(), target);
+  if (!question.vary.empty()) return advice;
+  advice.ladder = ladder_of(inference.graph, job.now());
+  Suggestions suggestions = suggestions_for(job, question.only, question.skip);
+  sharpen_intervals(job, suggestions.made, question.top);
+  advice.suggestions = std::move(suggestions.made);
+  advice.not_applicable = std::move(suggestions.not_applicable);
+  advice.no_advice = std::move(suggestions.no_advice);
+  advice.joint = joint_advice(job, advice.suggestions);
+  add_causes(job, advice);
+  return advice;
+}
+
+Advice advise_machine(Inference inference, const AdviceQuestion& question,
+                      const PredictOptions& options) {
+  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  Advice advice;
+  if (!question.machine.empty()) {
+    inference = within("--machine", [&] {
+      find_device(question.machine);  // Says best what is wrong with a name.
+      return moved(inference, question.machine, advice.notes);
+    });
+    advice.machine = question.machine;
+  }
+  Advice answer = advise_on(inference, question, own, std::move(advice));
+  if (!is_setting(question.vary)) return answer;
+  std::vector<Inference> ranks;
+  ranks.push_back(std::move(inference));
+  answer_setting(question, ranks, answer);
+  return answer;
+}
+
+void refuse_snapshots(const std::vector<Trace>& traces, const std::string& path) {
+  if (std::any_of(traces.begin(), traces.end(), [](const Trace& one) { return !is_snapshot(one); }))
+    return;
+  throw TraceError(path +
+                   ": holds memory events and no times, so nothing can be said of step time; "
+                   "record a trace with the profiler, or see `foretrace memory`");
+}
+
+}  // namespace
+
+Advice advise(const Inference& inference, const AdviceQuestion& question,
+              const PredictOptions& options) {
+  check_question(question);
+  return advise_machine({.graph = inference.graph.clone(),
+                         .recorded = inference.recorded,
+                         .notes = inference.notes,
+                         .assumptions = inference.assumptions,
+                         .open = inference.open},
+                        question, options);
+}
+
+Advice advise(const std::string& trace_path, const AdviceQuestion& question,
+              const PredictOptions& options) {
+  check_question(question);
+  std::vector<Trace> traces = import_all(trace_path, options.reading);
+  refuse_snapshots(traces, trace_path);
+  const std::vector<InputFile> inputs = input_files(trace_path, traces);
+  std::erase_if(traces, is_snapshot);
+  std::vector<Inference> ranks = infer_all(traces, trace_path);
+  Notes notes;
+  const RankChoice choice = rank_to_advise(ranks, traces, notes);
+  Notes all = traces[choice.rank].notes;
+  all.merge(notes);
+  Advice advice = advise_machine(std::move(ranks[choice.rank]), question, options);
+  if (!choice.straggler.empty()) advice.first.insert(advice.first.begin(), choice.straggler);
+  all.merge(advice.notes);
+  advice.notes = std::move(all);
+  advice.inputs = inputs;
+  return advice;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,92 @@
+#include "ask/advise/advised_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "ask/advise/capture.h"
+#include "ask/job/step_cost.h"
+#include "ask/predict/trust.h"
+#include "foretrace/scaling.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+/// Gains below this are within what models leave out, however steady the job is.
+constexpr double kLeastNoise = 0.01;
+
+/// Tools that do not look into CUDA graphs record each as one piece of work.
+double share_of_whole_graphs(const Graph& graph) {
+  Nanoseconds whole{0}, all{0};
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind != TaskKind::kernel) continue;
+    all += task.duration;
+    if (graph.name(TaskId{i}).starts_with("CUDA graph ")) whole += task.duration;
+  }
+  return ratio(whole, all);
+}
+
+}  // namespace
+
+double AdvisedJob::unexplained() const {
+  const Unexplained& open = baseline.prediction.unexplained;
+  return std::min(1.0, ratio(open.lag + open.peers, open.window));
+}
+
+bool AdvisedJob::matters(Nanoseconds gain) const {
+  return static_cast<double>(gain.count()) > noise * static_cast<double>(now().count());
+}
+
+double spread_of_steps(const StepTimes& measured) {
+  const std::vector<Nanoseconds>& steps = measured.counted;
+  if (steps.size() < 2 || measured.step_time <= 0ns) return 0;
+  std::vector<Nanoseconds> off;
+  for (const Nanoseconds step : steps)
+    off.emplace_back(std::abs((step - measured.step_time).count()));
+  std::sort(off.begin(), off.end());
+  return ratio(off[off.size() / 2], measured.step_time);
+}
+
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own) {
+  AdvisedJob job{.inference = inference,
+                 .baseline = baseline_of(inference, true),
+                 .work = lane_work(inference.graph),
+                 .path = {}};
+  job.baseline.own = std::move(own);
+  job.path = path_shares(inference.graph, job.baseline.replayed);
+  job.spread = spread_of_steps(job.baseline.prediction.measured);
+  job.noise = std::max(kLeastNoise, job.spread);
+  job.whole_graphs = share_of_whole_graphs(inference.graph);
+  job.trust = trust_of_recording(job.baseline.prediction, AnswerAbout::changes);
+  job.hinders_capture = hinders_capture(inference.graph);
+  return job;
+}
+
+Scenario scenario_with(const std::vector<std::string>& uses) {
+  Scenario scenario;
+  for (const std::string& use : uses) {
+    scenario.transforms.push_back(read_transform_text(use));
+    scenario.uses.push_back(use);
+  }
+  return scenario;
+}
+
+Nanoseconds step_time_with(const AdvisedJob& job, const std::vector<std::string>& uses) {
+  Graph graph = job.inference.graph.clone();
+  apply(scenario_with(uses), graph);
+  return replayed_step_time(graph);
+}
+
+LaneGain local_gain(const AdvisedJob& job, const Graph& edited) {
+  const std::vector<Nanoseconds> after = lane_work(edited);
+  LaneGain most;
+  for (std::size_t i = 0; i < job.work.size() && i < after.size(); ++i) {
+    if (job.work[i] - after[i] <= most.before - most.after) continue;
+    most = {edited.lane(LaneId{static_cast<std::uint32_t>(i)}).name, job.work[i], after[i]};
+  }
+  return most;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,46 @@
+#pragma once
+
+// A recorded job that advice is given for: what all its what-ifs are compared with.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ask/job/apply.h"
+#include "ask/predict/baseline.h"
+#include "foretrace/advice_report.h"
+#include "foretrace/infer.h"
+
+namespace foretrace {
+
+struct AdvisedJob {
+  const Inference& inference;
+  Baseline baseline;
+  std::vector<Nanoseconds> work;  ///< See lane_work().
+  PathShares path;
+  double noise = 0, spread = 0;
+  double whole_graphs = 0;  ///< Share of kernel time recorded as whole CUDA graphs.
+  Trust trust = {};
+  std::string hinders_capture = {};  ///< See hinders_capture().
+
+  Nanoseconds now() const { return baseline.prediction.baseline.step_time; }
+  double unexplained() const;
+  /// Whether so much of a step is more than noise.
+  bool matters(Nanoseconds gain) const;
+};
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own = {});
+
+/// The scenario that --with these would ask for.
+Scenario scenario_with(const std::vector<std::string>& uses);
+
+/// How long a step takes with these. Throws Error if one of them cannot be applied.
+Nanoseconds step_time_with(const AdvisedJob& job, const std::vector<std::string>& uses);
+
+/// Median of the recorded steps, and how far half of them are from it, as a share; the noise is at
+/// least a hundredth.
+double spread_of_steps(const StepTimes& measured);
+
+/// Work that goes away on the lane where most does.
+LaneGain local_gain(const AdvisedJob& job, const Graph& edited);
+
+}  // namespace foretrace

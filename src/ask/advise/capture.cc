@@ -1,0 +1,73 @@
+#include "ask/advise/capture.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "ask/job/step_cost.h"
+
+namespace foretrace {
+namespace {
+
+/// Ops, and kernels of CUB and PyTorch, whose results have as many elements as the data says.
+constexpr std::string_view kSizedByData[] = {
+    "aten::nonzero",  "aten::masked_select", "aten::unique",      "aten::_unique",
+    "aten::argwhere", "write_indices",       "DeviceSelectSweep", "DeviceUniqueByKey"};
+
+constexpr std::string_view kGraphCalls[] = {"GraphLaunch", "BeginCapture", "GraphInstantiate"};
+
+constexpr std::string_view kAllToAll[] = {"SendRecv", "all_to_all", "alltoall", "AllToAll"};
+
+template <std::size_t size>
+bool has_one_of(std::string_view name, const std::string_view (&parts)[size]) {
+  return std::any_of(std::begin(parts), std::end(parts),
+                     [&](std::string_view part) { return name.find(part) != name.npos; });
+}
+
+struct Seen {
+  bool captured = false;    ///< Calls that capture or launch graphs.
+  std::string sized;        ///< The first op or kernel whose result has a size of its own.
+  bool all_to_all = false;  ///< Exchanges of all to all.
+  std::int64_t reads = 0;   ///< Copies to the host.
+  std::int64_t collective_waits = 0;  ///< Of the host.
+};
+
+Seen look_at(const Graph& graph, const MeasuredSteps& steps) {
+  Seen seen;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (graph.removed(TaskId{i}) || !steps.has(task)) continue;
+    const std::string_view name = graph.name(TaskId{i});
+    seen.captured |= !runs_on_device(task.kind) && has_one_of(name, kGraphCalls);
+    if (seen.sized.empty() && has_one_of(name, kSizedByData)) seen.sized = name;
+    if (task.kind == TaskKind::collective) seen.all_to_all |= has_one_of(name, kAllToAll);
+    if (task.kind == TaskKind::copy_out) ++seen.reads;
+  }
+  graph.each_dependency([&](const Dependency& wait) {
+    const Task& before = graph.task(wait.before);
+    if (before.kind == TaskKind::collective && steps.has(before) &&
+        !runs_on_device(graph.task(wait.after).kind))
+      ++seen.collective_waits;
+  });
+  return seen;
+}
+
+}  // namespace
+
+std::string hinders_capture(const Graph& graph) {
+  const MeasuredSteps steps = measured_steps(graph);
+  const Seen seen = look_at(graph, steps);
+  if (seen.captured) return "the steps capture or launch CUDA graphs already";
+  if (!seen.sized.empty())
+    return "no graph can hold what follows " +
+           seen.sized.substr(0, seen.sized.find_first_of("<(")) +
+           ": its result has another size in each step";
+  // One read a step tells the loss; sizes take more.
+  if (seen.all_to_all && seen.reads > steps.count)
+    return "no graph can hold exchanges of all to all whose sizes the host reads from the device";
+  if (seen.collective_waits > 0)
+    return "the host waits for collectives, and no graph goes on beyond that";
+  return {};
+}
+
+}  // namespace foretrace

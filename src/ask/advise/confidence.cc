@@ -1,0 +1,66 @@
+#include "ask/advise/confidence.h"
+
+#include "ask/interval/ledger.h"
+#include "ask/job/step_cost.h"
+
+namespace foretrace {
+namespace {
+
+/// Kernels that were not recorded one by one above this share make every what-if doubtful.
+constexpr double kMuchUnseen = 0.2;
+
+/// A kind that was never compared counts as having so many; see ledger.h.
+constexpr int kAssumedOutcomes = 2;
+/// One outcome, of some other job, tells next to nothing of this one.
+constexpr int kFewestOutcomes = 2;
+/// Fewer outcomes tell that a kind was right there, not that it is right here.
+constexpr int kConvincingOutcomes = 3;
+/// Of steps that were measured; what they vary by is guessed from fewer.
+constexpr std::size_t kFewestSteps = 2;
+
+}  // namespace
+
+Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
+  if (!found.doubt.empty()) return {"low", found.doubt};
+  const double replay_error = job.baseline.prediction.replay_error;
+  if (replay_error > 0.01)
+    return {"low", "the unmodified replay is " + to_share(replay_error) + " off"};
+  if (found.trust.grade() == Grade::poor) return {"low", trust_sentence(found.trust)};
+  if (job.whole_graphs > kMuchUnseen)
+    return {"low", to_share(job.whole_graphs) +
+                       " of kernel time is that of CUDA graphs whose kernels were not recorded"};
+  const ErrorScale error = error_scale(found.use, job.baseline.own);
+  if (error.outcomes <= kAssumedOutcomes) return {"low", "never compared with an outcome"};
+  const std::string& known = error.text;
+  if (known_outcomes(found.use, job.baseline.own) < kFewestOutcomes)
+    return {"low", known + "; that is of one job, and of another kind than this may be"};
+  const Nanoseconds after = scaled(found.upper, 1 / found.samples);
+  const Nanoseconds least = job.now() - after;
+  if (least <= 0ns) return {"low", known + "; it may as well bring nothing"};
+  if (!job.baseline.prediction.has_steps)
+    return {"medium", known + "; the recording has no steps, so that start and end count, too"};
+  if (2 * least < found.gain || error.outcomes < kAssumedOutcomes + kConvincingOutcomes)
+    return {"medium", known};
+  if (job.baseline.prediction.measured.steps() < kFewestSteps)
+    return {"medium", known + "; too few steps were recorded to know how much they vary"};
+  return {"high", known};
+}
+
+std::string doubt_of(const AdvisedJob& job, const Graph& edited, Nanoseconds gain) {
+  const Graph& graph = job.inference.graph;
+  const MeasuredSteps steps = measured_steps(graph);
+  TaskId longest = kNoTask;
+  Nanoseconds most{0};
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    const Task& task = graph.task(id);
+    if (task.kind != TaskKind::host || !steps.has(task)) continue;
+    const Nanoseconds left = edited.removed(id) ? 0ns : edited.task(id).duration;
+    if (task.duration - left > most) most = task.duration - left, longest = id;
+  }
+  if (longest == kNoTask || 2 * most <= gain) return {};
+  return "most of it is one piece of host work, \"" + std::string(graph.name(longest)) + "\" of " +
+         to_text(most) + ", which may well stay";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,408 @@
+#include "ask/advise/suggestions.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <span>
+
+#include "ask/advise/barred.h"
+#include "ask/advise/confidence.h"
+#include "ask/job/step_cost.h"
+#include "base/on_all_cores.h"
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+#include "foretrace/peak.h"
+#include "scenario/use_text.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::string_view kDevice = "<device>";
+
+/// What came of one try.
+struct Outcome {
+  std::size_t worth = 0;  ///< Into worths().
+  std::string use;
+  Nanoseconds time = Nanoseconds::max();  ///< Of the recorded samples, if it was screened.
+  std::string refused;
+};
+
+const DeviceModel& recorded_device(const Graph& graph) {
+  std::string unknown;
+  for (const std::string& name : graph.device_names()) {
+    if (name.empty()) continue;
+    if (const DeviceModel* device = device_recorded_as(name)) return *device;
+    unknown = name;
+  }
+  if (unknown.empty()) throw Error("the trace does not name its device");
+  throw Error("the device " + unknown + " is no built-in one: see faster_device:from=FILE");
+}
+
+/// The maker, who is named first where the figures are from ("recalled: NVIDIA A100 data sheet").
+std::string_view maker_of(const DeviceModel& device) {
+  std::string_view source = device.source;
+  if (const std::size_t colon = source.find(": "); colon != source.npos)
+    source.remove_prefix(colon + 2);
+  return source.substr(0, source.find(' '));
+}
+
+/// Of the maker's devices that have more arithmetic and more bandwidth the next two, and the one
+/// with most bandwidth.
+std::vector<std::string> devices_above(const Graph& graph) {
+  const auto arithmetic = [](const DeviceModel& device) {
+    return std::max({device.fp16, device.bf16, device.fp32}).flops_per_second;
+  };
+  const DeviceModel& now = recorded_device(graph);
+  std::vector<DeviceModel> above;
+  for (const std::string_view name : device_names()) {
+    DeviceModel device = find_device(name);
+    constexpr double kClearly = 1.1;
+    if (maker_of(device) != maker_of(now)) continue;
+    if (arithmetic(device) < kClearly * arithmetic(now)) continue;
+    if (device.memory_bandwidth.bytes_per_second < kClearly * now.memory_bandwidth.bytes_per_second)
+      continue;
+    above.push_back(std::move(device));
+  }
+  if (above.empty()) throw Error("no built-in device of its maker is clearly above " + now.name);
+  std::stable_sort(above.begin(), above.end(), [](const auto& a, const auto& b) {
+    return a.memory_bandwidth < b.memory_bandwidth;
+  });
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < above.size(); ++i) {
+    if (i < 2 || i + 1 == above.size()) names.push_back(above[i].name);
+  }
+  return names;
+}
+
+std::vector<std::string> tries_of(const Worth& worth, const Graph& graph) {
+  std::vector<std::string> tries;
+  for (const std::string_view text : worth.tries) {
+    const std::size_t at = text.find(kDevice);
+    if (at == text.npos) {
+      tries.emplace_back(text);
+      continue;
+    }
+    for (const std::string& device : devices_above(graph))
+      tries.push_back(std::string(text.substr(0, at)) + device +
+                      std::string(text.substr(at + kDevice.size())));
+  }
+  return tries;
+}
+
+std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
+  if (!made.fits) return "does not fit into the device's memory";
+  const auto share =
+      static_cast<double>(made.gain.count()) / static_cast<double>(job.now().count());
+  if (made.goal == "throughput") {
+    if (share <= 0) return "brings nothing for each sample";
+    return "brings " + to_share(share) + " for each sample: within noise";
+  }
+  if (made.gain < 0ns && !job.matters(-made.gain)) return "brings nothing";
+  if (made.gain < 0ns) return "makes steps longer by " + to_share(-share);
+  if (made.gain == 0ns) return "brings nothing";
+  return "brings " + to_share(share) + ": within noise";
+}
+
+/// Memory is the goal of those that cost time: they are good if the peak falls.
+bool frees_memory(const AdvisedJob& job, const Suggestion& made) {
+  const auto before = greatest_allocated(job.baseline.prediction.baseline_memory);
+  return before && made.allocated && made.allocated->count < before->count * 99 / 100;
+}
+
+void judge(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
+  if (made.goal == "memory") {
+    made.recommended = made.fits && frees_memory(job, made);
+    if (!made.recommended) {
+      made.why_not = !made.fits       ? "does not fit into the device's memory"
+                     : made.allocated ? "the peak does not fall"
+                                      : "the trace tells nothing of memory";
+    }
+    return;
+  }
+  made.why_not = why_barred(job, ceilings, made);
+  made.barred = !made.why_not.empty();
+  made.recommended = !made.barred && made.fits && job.matters(made.gain);
+  if (!made.recommended && !made.barred) made.why_not = why_not_of(job, made);
+}
+
+void refuse_idle(const AppliedStep& step) {
+  if (step.changed_nothing) throw Error("changes nothing: " + step.summary);
+}
+
+/// A suggestion but for whether it is recommended; `doubt` is told where it is.
+Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::string& use) {
+  const Scenario scenario = scenario_with({use});
+  Edited edited = edited_by(job.inference.graph, scenario, {.reasons = true});
+  refuse_idle(edited.applied.steps.front());
+  const Prediction prediction = predict_edited(job.baseline, job.inference, scenario, edited, {});
+  const AppliedStep& step = prediction.steps.front();
+  Suggestion made;
+  made.use = use;
+  made.goal = to_string(worth.goal);
+  made.summary = step.summary;
+  made.step_time = prediction.predicted.step_time;
+  made.lower = prediction.lower;
+  made.upper = prediction.upper;
+  made.samples = worth.samples;
+  made.gain = job.now() - scaled(made.step_time, 1 / worth.samples);
+  made.allocated = greatest_allocated(prediction.predicted_memory);
+  made.reserved = greatest_reserved(prediction.predicted_memory);
+  for (const MemoryPeak& peak : prediction.predicted_memory)
+    made.fits = made.fits && !peak.out_of_memory;
+  const std::vector<std::string>& known = job.baseline.prediction.assumptions;
+  for (const std::string& assumption : prediction.assumptions) {
+    if (std::find(known.begin(), known.end(), assumption) == known.end())
+      made.assumptions.push_back(assumption);
+  }
+  made.trust = prediction.trust;
+  made.path = path_shares(edited.graph, edited.timeline);
+  made.local = local_gain(job, edited.graph);
+  made.doubt =
+      doubt_of(job, edited.graph, std::max(made.gain, made.local.before - made.local.after));
+  return made;
+}
+
+/// Only what is recommended for time is doubted.
+void conclude(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
+  judge(job, ceilings, made);
+  if (!made.recommended || made.goal != "time") made.doubt.clear();
+  made.confidence = confidence_of(job, made);
+}
+
+/// The reason without the transform's name, which stands beside it.
+std::string without_place(std::string text, const std::string& use) {
+  const std::string place = use + ": ";
+  if (text.starts_with(place)) text.erase(0, place.size());
+  return text;
+}
+
+/// Runs what one try needs; what it cannot do is the reason that it is refused.
+template <class Run>
+void attempt(Outcome& outcome, const Run& run) {
+  try {
+    run();
+  } catch (const Error& error) {
+    outcome.refused = without_place(error.what(), outcome.use);
+    outcome.time = Nanoseconds::max();
+  }
+}
+
+/// How long a step takes with it, to choose among tries.
+void screen(const AdvisedJob& job, Outcome& outcome) {
+  attempt(outcome, [&] {
+    const Edited edited = edited_by(job.inference.graph, scenario_with({outcome.use}),
+                                    {.reasons = false, .memory = false});
+    refuse_idle(edited.applied.steps.front());
+    outcome.time = scaled(edited.step_time(), 1 / worths()[outcome.worth].samples);
+  });
+}
+
+/// The first of the tries for one transform that is nearly as good as the best; nullptr if all are
+/// refused.
+Outcome* chosen(const AdvisedJob& job, std::span<Outcome> tried) {
+  Nanoseconds best = Nanoseconds::max();
+  for (const Outcome& outcome : tried) best = std::min(best, outcome.time);
+  if (best == Nanoseconds::max()) return nullptr;
+  const Nanoseconds enough = scaled(best, 1 + job.noise);
+  return &*std::find_if(tried.begin(), tried.end(),
+                        [&](const Outcome& outcome) { return outcome.time <= enough; });
+}
+
+/// Turns the tries for one transform into suggestions: the best of them, or every device.
+std::vector<Suggestion> answered(const AdvisedJob& job, std::span<Outcome> tried) {
+  const Worth& worth = worths()[tried.front().worth];
+  std::vector<Suggestion> made;
+  const auto suggest = [&](Outcome& outcome) {
+    attempt(outcome, [&] { made.push_back(suggested(job, worth, outcome.use)); });
+  };
+  if (worth.goal == Goal::device || tried.size() == 1) {
+    for (Outcome& outcome : tried) suggest(outcome);
+    return made;
+  }
+  for (Outcome& outcome : tried) screen(job, outcome);
+  while (Outcome* const outcome = made.empty() ? chosen(job, tried) : nullptr) suggest(*outcome);
+  return made;
+}
+
+/// Of those that take hold of the same, only the first counts.
+void note_alternatives(std::vector<Suggestion>& made) {
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    for (std::size_t better = 0; better < i && made[i].instead_of.empty(); ++better) {
+      if (made[better].recommended && made[better].goal == "time" && made[i].goal == "time" &&
+          !common_hold(made[better].use, made[i].use).empty())
+        made[i].instead_of = made[better].use;
+    }
+  }
+}
+
+void check_names(const std::vector<std::string>& names, std::string_view option) {
+  std::vector<std::string_view> known;
+  for (const Worth& worth : worths()) known.push_back(worth.name);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw Error(std::string(option) + ": there is no transform \"" + name + "\"" +
+                did_you_mean(name, known));
+  }
+}
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Of the time of kernels bound by arithmetic.
+double share_in_half_precision(const Graph& graph) {
+  std::map<NameId, Nanoseconds> times;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind == TaskKind::kernel && !graph.removed(TaskId{i}))
+      times[task.name] += task.duration;
+  }
+  Nanoseconds half{0}, all{0};
+  for (const auto& [name, time] : times) {
+    const KernelClass kernel = classify_kernel(graph.names()[name]);
+    if (kernel.bound != Boundness::compute) continue;
+    all += time;
+    if (kernel.half_precision) half += time;
+  }
+  return all <= 0ns ? 0 : static_cast<double>(half.count()) / static_cast<double>(all.count());
+}
+
+/// Why the job is none for a transform; empty if it is.
+std::string missing(Premise premise, const Graph& graph) {
+  if (premise == Premise::any_job) return {};
+  const double half = share_in_half_precision(graph);
+  if (half < 0.5) return {};
+  return to_share(half) + " of the time of its arithmetic is in half precision already";
+}
+
+/// What there is to try; what is not is told with the reason.
+std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string>& only,
+                            const std::vector<std::string>& skip, Suggestions& all) {
+  std::vector<Outcome> tries;
+  for (std::size_t i = 0; i < worths().size(); ++i) {
+    const Worth& worth = worths()[i];
+    if (has(skip, worth.name) || (!only.empty() && !has(only, worth.name))) continue;
+    if (worth.goal == Goal::none) {
+      all.no_advice.push_back({std::string(worth.name), std::string(worth.why_not)});
+      continue;
+    }
+    if (std::string why = missing(worth.premise, job.inference.graph); !why.empty()) {
+      all.not_applicable.push_back({std::string(worth.name), std::move(why)});
+      continue;
+    }
+    try {
+      for (std::string& use : tries_of(worth, job.inference.graph))
+        tries.push_back({.worth = i, .use = std::move(use), .refused = {}});
+    } catch (const Error& error) {
+      all.not_applicable.push_back({std::string(worth.name), error.what()});
+    }
+  }
+  return tries;
+}
+
+std::vector<std::span<Outcome>> by_transform(std::vector<Outcome>& tries) {
+  std::vector<std::span<Outcome>> groups;
+  for (auto begin = tries.begin(); begin != tries.end();) {
+    const auto end = std::find_if(
+        begin, tries.end(), [&](const Outcome& outcome) { return outcome.worth != begin->worth; });
+    groups.emplace_back(begin, end);
+    begin = end;
+  }
+  return groups;
+}
+
+int rank_of(std::string_view word) { return word == "high" ? 0 : word == "medium" ? 1 : 2; }
+
+bool takes_hold_of(const Suggestion& one, std::string_view what) {
+  const auto& holds = worth_of(one.use).holds;
+  return std::find(holds.begin(), holds.end(), what) != holds.end();
+}
+
+/// By gain. Of those for time that are about as good as the best, the surest comes first; and what
+/// loads data in time comes in front of compilers and graphs, as it takes no other code.
+void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& made) {
+  std::stable_sort(made.begin(), made.end(),
+                   [](const Suggestion& a, const Suggestion& b) { return a.gain > b.gain; });
+  const auto counts = [](const Suggestion& one) { return one.recommended && one.goal == "time"; };
+  const auto best = std::find_if(made.begin(), made.end(), counts);
+  if (best == made.end()) return;
+  auto surest = best;
+  for (auto one = best; one != made.end(); ++one) {
+    if (!counts(*one) || job.matters(best->gain - one->gain)) continue;
+    if (rank_of(one->confidence.word) < rank_of(surest->confidence.word)) surest = one;
+  }
+  std::rotate(best, surest, surest + 1);
+  if (!takes_hold_of(*best, "launches") && !takes_hold_of(*best, "fusion")) return;
+  const auto loading = std::find_if(best, made.end(), [&](const Suggestion& one) {
+    return counts(one) && takes_hold_of(one, "loading");
+  });
+  if (loading != made.end()) std::rotate(best, loading, loading + 1);
+}
+
+void put_in_order(const AdvisedJob& job, std::vector<Suggestion>& made) {
+  sort_by_gain(job, made);
+  for (Suggestion& one : made) one.instead_of.clear();
+  note_alternatives(made);
+}
+
+}  // namespace
+
+const Worth& worth_of(std::string_view use) {
+  const std::string_view name = kind_of(use);
+  const auto found = std::find_if(worths().begin(), worths().end(),
+                                  [&](const Worth& worth) { return worth.name == name; });
+  CHECK(found != worths().end());
+  return *found;
+}
+
+std::string_view common_hold(std::string_view one, std::string_view other) {
+  for (const std::string_view hold : worth_of(one).holds) {
+    const auto& others = worth_of(other).holds;
+    if (std::find(others.begin(), others.end(), hold) != others.end()) return hold;
+  }
+  return {};
+}
+
+void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most) {
+  job.baseline.variation = variation_of(job.inference);
+  std::vector<Suggestion*> shown;
+  for (Suggestion& one : made) {
+    if (one.recommended && one.goal == "time" && shown.size() < most) shown.push_back(&one);
+  }
+  // Each of these works on all cores.
+  for (Suggestion* one : shown) {
+    const Scenario scenario = scenario_with({one->use});
+    Edited edited = edited_by(job.inference.graph, scenario, {.reasons = false, .memory = false});
+    const Prediction prediction = predict_edited(job.baseline, job.inference, scenario, edited,
+                                                 {.memory = false, .trust = false});
+    one->lower = prediction.lower;
+    one->upper = prediction.upper;
+    one->confidence = confidence_of(job, *one);
+  }
+  put_in_order(job, made);
+}
+
+Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string>& only,
+                            const std::vector<std::string>& skip) {
+  check_names(only, "--only");
+  check_names(skip, "--skip");
+  Suggestions all;
+  std::vector<Outcome> tries = to_try(job, only, skip, all);
+  const std::vector<std::span<Outcome>> transforms = by_transform(tries);
+  std::vector<std::vector<Suggestion>> made(transforms.size());
+  on_all_cores(transforms.size(), [&](std::size_t i) { made[i] = answered(job, transforms[i]); });
+  for (std::size_t i = 0; i < transforms.size(); ++i) {
+    const Outcome& first = transforms[i].front();
+    if (made[i].empty())
+      all.not_applicable.push_back({std::string(worths()[first.worth].name), first.refused});
+    std::move(made[i].begin(), made[i].end(), std::back_inserter(all.made));
+  }
+  const Ceilings ceilings = ceilings_of(job, all.made);
+  for (Suggestion& one : all.made) conclude(job, ceilings, one);
+  put_in_order(job, all.made);
+  std::stable_sort(all.not_applicable.begin(), all.not_applicable.end(),
+                   [](const NotTried& a, const NotTried& b) { return a.transform < b.transform; });
+  return all;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,67 @@
+#include "ask/advise/target.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::array<std::string_view, 2> kTargets = {"step_time", "throughput"};
+
+std::string_view without_spaces(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+double rate_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
+      value <= 0) {
+    throw Error("must be a number of samples in a second above 0, got \"" + std::string(text) +
+                "\"");
+  }
+  return value;
+}
+
+/// What stands behind "<=" or ">=" (or without the "="), whichever it has to be.
+std::string_view threshold_of(std::string_view name, std::string_view demand, char sign) {
+  if (demand.empty() || demand.front() != sign) {
+    throw Error(std::string("must be at ") + (sign == '<' ? "most" : "least") + " something: \"" +
+                std::string(name) + (sign == '<' ? " <= 100ms\"" : " >= 4000\"") + ", got \"" +
+                std::string(demand) + "\"");
+  }
+  demand.remove_prefix(1);
+  if (demand.starts_with('=')) demand.remove_prefix(1);
+  return without_spaces(demand);
+}
+
+}  // namespace
+
+AdviceTarget read_target(std::string_view text, double samples) {
+  const std::string_view whole = without_spaces(text);
+  const std::string_view name = whole.substr(0, whole.find_first_of(" <>="));
+  const std::string_view demand = without_spaces(whole.substr(name.size()));
+  AdviceTarget target{.text = std::string(whole)};
+  if (name == "step_time") {
+    target.step_time = within(name, [&] { return parse_time(threshold_of(name, demand, '<')); });
+    if (!demand.starts_with("<=")) target.step_time -= 1ns;
+  } else if (name == "throughput") {
+    const double rate = within(name, [&] { return rate_of(threshold_of(name, demand, '>')); });
+    if (!(samples > 0) || !std::isfinite(samples))
+      throw Error("throughput: needs --samples, how many a recorded step has");
+    // Of what would take longer than the clock can count nobody has to ask.
+    target.step_time = scaled(1s, std::min(samples / rate, 1e9));
+  } else {
+    throw Error("must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"" +
+                std::string(whole) + "\"" + did_you_mean(name, kTargets));
+  }
+  if (target.step_time <= 0ns) throw Error(std::string(name) + ": must leave a step some time");
+  return target;
+}
+
+}  // namespace foretrace

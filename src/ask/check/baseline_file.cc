@@ -1,0 +1,362 @@
+// The committed file: a line for each figure, each group of work and each holder of memory, in a
+// stable order, so that `git diff` shows what changed.
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "ask/check/job/hash.h"
+#include "foretrace/check.h"
+#include "foretrace/error.h"
+#include "foretrace/version.h"
+#include "scenario/json_file.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Keys keep their order: identity first, times last, since those differ in every recording.
+using Ordered = nlohmann::ordered_json;
+
+constexpr std::string_view kBaselineSchema = "foretrace.baseline/2";
+/// Files without kernels and runs. Read, but without the metrics that were computed otherwise.
+constexpr std::string_view kFirstSchema = "foretrace.baseline/1";
+constexpr std::string_view kOutdatedFigures[] = {"host_time", "overlap_possible"};
+
+template <class AnyJson>
+std::string text_line(const AnyJson& value) {
+  return value.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
+}
+
+std::string baseline_line(const Json& value) { return text_line(value); }
+
+template <class Value>
+void put_unless_empty(Ordered& object, const char* key, const Value& value) {
+  if (value != Value{}) object[key] = value;
+}
+
+Ordered group_json(const JobGroup& group) {
+  Ordered object = {{"kind", group.kind}};
+  put_unless_empty(object, "op", group.op);
+  put_unless_empty(object, "module", group.module);
+  put_unless_empty(object, "file", group.file);
+  put_unless_empty(object, "function", group.function);
+  put_unless_empty(object, "name", group.name);
+  for (const auto& [line, count] : group.lines) object["lines"].push_back({line, count});
+  object["count"] = group.count;
+  put_unless_empty(object, "aside", group.aside);
+  put_unless_empty(object, "pageable", group.pageable);
+  put_unless_empty(object, "bytes", group.bytes.count);
+  put_unless_empty(object, "hidden_ns", group.hidden.count());
+  put_unless_empty(object, "critical_ns", group.critical.count());
+  put_unless_empty(object, "work_ns", group.work.count());
+  if (group.most > group.work) object["most_ns"] = group.most.count();
+  if (group.count > 1) put_unless_empty(object, "longest_ns", group.longest.count());
+  return object;
+}
+
+Ordered kernel_json(const KernelTimes& kernel) {
+  Ordered object = {{"name", kernel.name},
+                    {"key", kernel.key},
+                    {"count", kernel.count},
+                    {"each_ns", kernel.each.count()},
+                    {"least_ns", kernel.least.count()},
+                    {"most_ns", kernel.most.count()}};
+  put_unless_empty(object, "runs_ns", kernel.runs);
+  return object;
+}
+
+Ordered memory_json(const MemoryGroup& group) {
+  Ordered object = Ordered::object();
+  put_unless_empty(object, "op", group.op);
+  put_unless_empty(object, "module", group.module);
+  put_unless_empty(object, "file", group.file);
+  put_unless_empty(object, "function", group.function);
+  put_unless_empty(object, "line", group.line);
+  put_unless_empty(object, "peak_bytes", group.peak.count);
+  put_unless_empty(object, "kept_bytes", group.kept.count);
+  return object;
+}
+
+Ordered figure_json(const CheckBaseline& baseline, const std::string& name,
+                    const std::vector<std::int64_t>& values) {
+  Ordered object = Ordered::object();
+  if (const auto limit = baseline.fail.find(name); limit != baseline.fail.end())
+    object["fail"] = limit->second.text;
+  if (const auto limit = baseline.warn.find(name); limit != baseline.warn.end())
+    object["warn"] = limit->second.text;
+  object["steps"] = values;
+  for (const FigureSteps& run : baseline.summary.runs) {
+    const auto found = run.find(name);
+    object["runs"].push_back(found == run.end() ? std::vector<std::int64_t>{} : found->second);
+  }
+  return object;
+}
+
+/// Typed access that says what is missing.
+template <class Value>
+Value needed(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw Error("must have a key \"" + std::string(key) + "\"");
+  if (std::is_integral_v<Value> && !found->is_number_integer())
+    throw Error(std::string(key) + ": must be a whole number, got " + baseline_line(*found));
+  try {
+    return found->template get<Value>();
+  } catch (const Json::exception&) {
+    throw Error(std::string(key) + ": must be of another type, got " + baseline_line(*found));
+  }
+}
+
+/// Nothing a job does is larger; sums of such numbers do not overflow.
+constexpr std::int64_t kGreatestAmount = 1'000'000'000'000'000'000;
+
+std::int64_t bounded(std::int64_t amount, std::int64_t least = 0) {
+  if (amount > kGreatestAmount || amount < least)
+    throw Error("must be from " + std::to_string(least) + " to 10^18, got " +
+                std::to_string(amount));
+  return amount;
+}
+
+template <class Value>
+Value optional_value(const Json& object, const char* key) {
+  return object.contains(key) ? needed<Value>(object, key) : Value{};
+}
+
+std::int64_t amount(const Json& object, const char* key) {
+  return bounded(optional_value<std::int64_t>(object, key));
+}
+
+const Json& needed_section(const Json& object, const char* key, bool is_list) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw Error("must have a key \"" + std::string(key) + "\"");
+  if (is_list ? !found->is_array() : !found->is_object())
+    throw Error(std::string(key) + ": must be " + (is_list ? "a list" : "an object"));
+  return *found;
+}
+
+JobGroup read_group(const Json& object) {
+  if (!object.is_object()) throw Error("must be an object");
+  JobGroup group;
+  group.kind = needed<std::string>(object, "kind");
+  group.count = bounded(needed<std::int64_t>(object, "count"));
+  group.op = optional_value<std::string>(object, "op");
+  group.module = optional_value<std::string>(object, "module");
+  group.file = optional_value<std::string>(object, "file");
+  group.function = optional_value<std::string>(object, "function");
+  group.name = optional_value<std::string>(object, "name");
+  group.lines = optional_value<std::vector<std::pair<int, std::int64_t>>>(object, "lines");
+  group.work = Nanoseconds(amount(object, "work_ns"));
+  group.most = std::max(group.work, Nanoseconds(amount(object, "most_ns")));
+  group.longest = object.contains("longest_ns") ? Nanoseconds(amount(object, "longest_ns"))
+                  : group.count <= 1            ? group.work
+                                                : 0ns;
+  group.hidden = Nanoseconds(amount(object, "hidden_ns"));
+  group.critical = Nanoseconds(amount(object, "critical_ns"));
+  group.bytes = Bytes{amount(object, "bytes")};
+  group.aside = amount(object, "aside");
+  group.pageable = amount(object, "pageable");
+  return group;
+}
+
+MemoryGroup read_memory(const Json& object) {
+  if (!object.is_object()) throw Error("must be an object");
+  MemoryGroup group;
+  group.op = optional_value<std::string>(object, "op");
+  group.module = optional_value<std::string>(object, "module");
+  group.file = optional_value<std::string>(object, "file");
+  group.function = optional_value<std::string>(object, "function");
+  group.line = optional_value<int>(object, "line");
+  group.peak = Bytes{amount(object, "peak_bytes")};
+  group.kept = Bytes{amount(object, "kept_bytes")};
+  return group;
+}
+
+/// The identity of a group and its count; the kinds of host work vary with the recorder.
+std::string structure_line(const JobGroup& group) {
+  return baseline_line(Json{group.kind, group.op, group.module, group.file, group.function,
+                            group.name, group.count, group.aside, group.pageable,
+                            group.bytes.count});
+}
+
+/// Memory may shrink from step to step; all else is an amount.
+std::vector<std::int64_t> whole_numbers(const Json& list, const char* key, std::int64_t least) {
+  std::vector<std::int64_t> values;
+  if (!list.is_array()) throw Error(std::string(key) + ": must be a list");
+  for (const Json& one : list) {
+    if (!one.is_number_integer())
+      throw Error(std::string(key) + ": must be whole numbers, got " + baseline_line(one));
+    values.push_back(bounded(one.get<std::int64_t>(), least));
+  }
+  return values;
+}
+
+KernelTimes read_kernel(const Json& object) {
+  if (!object.is_object()) throw Error("must be an object");
+  KernelTimes kernel;
+  kernel.name = needed<std::string>(object, "name");
+  kernel.key = needed<std::string>(object, "key");
+  kernel.count = amount(object, "count");
+  kernel.each = Nanoseconds(amount(object, "each_ns"));
+  kernel.least = Nanoseconds(amount(object, "least_ns"));
+  kernel.most = Nanoseconds(amount(object, "most_ns"));
+  if (object.contains("runs_ns")) kernel.runs = whole_numbers(object["runs_ns"], "runs_ns", 0);
+  if (kernel.runs.size() > kMostRuns)
+    throw Error("runs_ns: must be at most " + std::to_string(kMostRuns));
+  return kernel;
+}
+
+void read_runs(const std::string& name, const Json& list, std::vector<FigureSteps>& runs) {
+  if (!list.is_array() || list.size() > kMostRuns)
+    throw Error("runs: must be a list of at most " + std::to_string(kMostRuns));
+  runs.resize(std::max(runs.size(), list.size()));
+  const std::int64_t least = name == "memory_growth" ? -kGreatestAmount : 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (std::vector<std::int64_t> values = whole_numbers(list[i], "runs", least); !values.empty())
+      runs[i][name] = std::move(values);
+  }
+}
+
+void read_figures(const Json& figures, CheckBaseline& baseline) {
+  for (const auto& [name, object] : figures.items()) {
+    within("metrics: " + name, [&, &name = name, &object = object] {
+      const FigureEntry& entry = figure_entry(name);
+      if (!object.is_object()) throw Error("must be an object");
+      const std::int64_t least = name == "memory_growth" ? -kGreatestAmount : 0;
+      baseline.summary.figures[name] =
+          whole_numbers(needed_section(object, "steps", true), "steps", least);
+      if (baseline.summary.figures[name].empty()) throw Error("steps: must not be empty");
+      if (object.contains("runs")) read_runs(name, object["runs"], baseline.summary.runs);
+      for (const auto& [key, limits] :
+           {std::pair("fail", &baseline.fail), std::pair("warn", &baseline.warn)}) {
+        if (object.contains(key))
+          (*limits)[name] = parse_limit(needed<std::string>(object, key), entry);
+      }
+    });
+  }
+}
+
+template <class Read, class Group>
+void read_list(const Json& document, const char* key, Read read, std::vector<Group>& groups) {
+  const Json& list = needed_section(document, key, true);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    within(std::string(key) + "[" + std::to_string(i) + "]",
+           [&] { groups.push_back(read(list[i])); });
+  }
+}
+
+/// Whatever is summed up, and ten times of it, fits 64 bits.
+void check_total(const JobSummary& summary) {
+  double total = 0;
+  const auto add = [&](std::int64_t amount) { total += std::abs(static_cast<double>(amount)); };
+  for (const JobGroup& group : summary.groups) {
+    for (const std::int64_t amount :
+         {group.count, group.work.count(), group.hidden.count(), group.critical.count(),
+          group.bytes.count, group.aside, group.pageable})
+      add(amount);
+    for (const auto& [line, count] : group.lines) add(count);
+  }
+  for (const MemoryGroup& group : summary.memory) add(group.peak.count), add(group.kept.count);
+  for (const KernelTimes& kernel : summary.kernels) {
+    total += static_cast<double>(kernel.each.count()) * static_cast<double>(kernel.count);
+    add(kernel.most.count());
+  }
+  if (total > 1e17) throw Error("its work and memory must come to at most 10^17 in all");
+}
+
+/// Metrics that an older tool computed in another way are neither compared nor missed.
+void drop_outdated(CheckBaseline& baseline) {
+  for (const std::string_view figure : kOutdatedFigures) {
+    const std::string name(figure);
+    if (baseline.summary.figures.erase(name) > 0) baseline.outdated.push_back(name);
+    baseline.fail.erase(name), baseline.warn.erase(name);
+  }
+}
+
+CheckBaseline parse_baseline(const Json& document) {
+  const std::string schema =
+      document.is_object() ? optional_value<std::string>(document, "schema") : std::string();
+  if (schema != kBaselineSchema && schema != kFirstSchema)
+    throw Error("must be a baseline (\"schema\": \"" + std::string(kBaselineSchema) +
+                "\"), as check --bless writes it");
+  const int model = needed<int>(document, "model");
+  if (model != kCheckModel)
+    throw Error("must be made by model " + std::to_string(kCheckModel) + ", got model " +
+                std::to_string(model) + " of foretrace " + needed<std::string>(document, "tool") +
+                "; what these find cannot be compared: make it anew with --bless");
+  CheckBaseline baseline;
+  baseline.tool = needed<std::string>(document, "tool");
+  baseline.scenario = baseline_line(needed_section(document, "scenario", false));
+  baseline.fingerprint = needed<std::string>(document, "fingerprint");
+  baseline.summary.device = optional_value<std::string>(document, "device");
+  baseline.summary.detail = needed<int>(document, "detail");
+  if (baseline.summary.detail < 0 || baseline.summary.detail > kCoarsestDetail)
+    throw Error("detail: must be from 0 to " + std::to_string(kCoarsestDetail) + ", got " +
+                std::to_string(baseline.summary.detail));
+  baseline.summary.rank = needed<int>(document, "rank");
+  read_figures(needed_section(document, "metrics", false), baseline);
+  read_list(document, "work", read_group, baseline.summary.groups);
+  read_list(document, "memory", read_memory, baseline.summary.memory);
+  if (schema == kFirstSchema) {
+    drop_outdated(baseline);
+  } else {
+    read_list(document, "kernels", read_kernel, baseline.summary.kernels);
+  }
+  check_total(baseline.summary);
+  return baseline;
+}
+
+}  // namespace
+
+std::string structure_fingerprint(const JobSummary& summary) {
+  std::string lines;
+  for (const JobGroup& group : summary.groups) {
+    if (group.kind != "host" && group.kind != "input") lines += structure_line(group) + "\n";
+  }
+  return hash_digits(lines);
+}
+
+CheckBaseline parse_baseline_text(std::string_view text) {
+  return parse_baseline(parse_json_text(text));
+}
+
+CheckBaseline read_baseline(const std::string& path) {
+  const Json document = read_json_file(path);
+  return within(path, [&] { return parse_baseline(document); });
+}
+
+std::string write_baseline(const CheckBaseline& baseline) {
+  const JobSummary& summary = baseline.summary;
+  std::string text = "{\n";
+  const auto entry = [&](const char* key, const Json& value) {
+    text += "  " + baseline_line(key) + ": " + baseline_line(value) + ",\n";
+  };
+  entry("schema", kBaselineSchema);
+  entry("model", kCheckModel);
+  entry("tool", baseline.tool);
+  entry("scenario", Json::parse(baseline.scenario));
+  entry("fingerprint", baseline.fingerprint);
+  entry("device", summary.device);
+  entry("rank", summary.rank);
+  entry("detail", summary.detail);
+  text += "  \"metrics\": {\n";
+  std::size_t left = summary.figures.size();
+  for (const auto& [name, values] : summary.figures) {
+    text += "    " + baseline_line(name) + ": " + text_line(figure_json(baseline, name, values)) +
+            (--left > 0 ? ",\n" : "\n");
+  }
+  text += "  },\n";
+  const auto list = [&](const char* key, const auto& groups, const auto& to_line, const char* end) {
+    text += "  " + baseline_line(key) + ": [\n";
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      text += "    " + text_line(to_line(groups[i])) + (i + 1 < groups.size() ? ",\n" : "\n");
+    text += end;
+  };
+  list("work", summary.groups, group_json, "  ],\n");
+  list("kernels", summary.kernels, kernel_json, "  ],\n");
+  list("memory", summary.memory, memory_json, "  ]\n}\n");
+  return text;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,389 @@
+// From changes to causes: what changed at one place is one cause, told by the change that says
+// most, and weighed by replaying the job without all of them.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "ask/check/job/changes.h"
+#include "ask/check/job/words.h"
+
+namespace foretrace {
+namespace {
+
+/// Replays take long on large jobs, and nobody reads more causes than this.
+constexpr std::size_t kMostReplays = 10;
+constexpr std::size_t kMostCauses = 20;
+
+using ClusterKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+
+struct Cluster {
+  std::vector<const WorkChange*> changes;
+  const WorkChange* headline = nullptr;
+  Nanoseconds local{0};
+  bool frees_waits = false;  ///< Then its effect may be far more than the work itself.
+  CheckCause cause;
+  Standing standing = Standing::passed;
+  std::vector<std::uint32_t> groups = {};  ///< Groups of slower kernels.
+};
+
+ClusterKey cluster_key(const WorkChange& change) {
+  const std::string op = change.op.substr(0, change.op.find('/'));
+  // Without a place only the name of the work tells one cause from another.
+  const bool has_place = !op.empty() || !change.file.empty();
+  const std::string module = without_instances(change.module.substr(0, change.module.find(" (")));
+  return {op, module, change.file, change.function,
+          has_place ? "" : change.kind + " " + change.after.name};
+}
+
+bool is_host_work(const std::string& kind) {
+  return kind == "host" || kind == "launch" || kind == "sync" || kind == "input";
+}
+
+bool is_more(const WorkChange& change) { return change.more() > 0; }
+bool is_slower(const WorkChange& change) { return change.added() > 0ns; }
+bool has_more_bytes(const WorkChange& change) { return change.after.bytes > change.before.bytes; }
+bool is_collective(const WorkChange& change) { return change.kind == "collective"; }
+bool is_copy(const WorkChange& change) {
+  return is_copy_kind(change.kind) && !is_collective(change);
+}
+bool is_exposed(const WorkChange& change) { return change.bared() > 0ns || is_slower(change); }
+bool loses_overlap(const WorkChange& c) {
+  return is_event_wait(c) || (is_copy_kind(c.kind) && (c.bared() > 0ns || is_more(c)));
+}
+
+/// The sort of change that makes a figure worse.
+struct Weight {
+  std::string_view figure;
+  bool (*weighs)(const WorkChange& change);
+};
+using Change = const WorkChange&;
+constexpr Weight kWeights[] = {
+    {"step_time", [](Change c) { return is_exposed(c) || is_more(c); }},
+    {"syncs", [](Change c) { return c.kind == "sync" && is_more(c); }},
+    {"event_waits", is_event_wait},
+    {"kernels", [](Change c) { return c.kind == "kernel" && is_more(c); }},
+    {"launches", [](Change c) { return c.kind == "launch" && is_more(c); }},
+    {"kernel_time", [](Change c) { return c.kind == "kernel" && is_slower(c); }},
+    {"slower_places", [](Change c) { return c.stands_out; }},
+    {"collective_time", [](Change c) { return is_collective(c) && is_slower(c); }},
+    {"collectives", [](Change c) { return is_collective(c) && is_more(c); }},
+    {"bytes_communicated", [](Change c) { return is_collective(c) && has_more_bytes(c); }},
+    {"copies", [](Change c) { return is_copy(c) && is_more(c); }},
+    {"copy_time", [](Change c) { return is_copy(c) && is_slower(c); }},
+    {"bytes_copied", [](Change c) { return is_copy(c) && has_more_bytes(c); }},
+    {"pageable_copies",
+     [](Change c) { return is_copy(c) && c.after.pageable > c.before.pageable; }},
+    {"host_time", [](Change c) { return is_host_work(c.kind) && is_slower(c); }},
+    {"input_stall", [](Change c) { return c.kind == "input" && is_slower(c); }},
+    {"overlap", loses_overlap},
+    {"overlap_possible", loses_overlap},
+    {"exposed_copy", [](Change c) { return is_copy(c) && is_exposed(c); }},
+    {"exposed_communication", [](Change c) { return is_collective(c) && is_exposed(c); }},
+};
+
+bool weighs_on(const WorkChange& change, const std::string& figure) {
+  for (const Weight& one : kWeights) {
+    if (one.figure == figure) return one.weighs(change);
+  }
+  return false;
+}
+
+bool is_memory_figure(const std::string& name) {
+  return name == "memory_growth" || name == "peak_allocated" || name == "peak_reserved";
+}
+
+std::int64_t worsening(const CheckedFigure& figure) {
+  const std::int64_t change = figure.after.value_or(0) - figure.before.value_or(0);
+  return figure.less_is_worse ? -change : change;
+}
+
+/// Small parts of a slowdown explain nothing.
+bool is_large_enough(const Cluster& cluster, const CheckedFigure& figure) {
+  if (figure.unit != FigureUnit::time) return true;
+  const Nanoseconds size =
+      figure.name == "step_time" ? cluster.cause.effect.value_or(cluster.local / 3) : cluster.local;
+  return size.count() * 20 >= worsening(figure);
+}
+
+class CauseFinder {
+ public:
+  explicit CauseFinder(const CausesQuestion& question) : question_(question) {
+    for (const CheckedFigure& figure : question.figures) {
+      if (figure.standing >= Standing::warned) worse_.push_back(&figure);
+    }
+    std::stable_sort(worse_.begin(), worse_.end(),
+                     [](const auto* a, const auto* b) { return a->standing > b->standing; });
+  }
+
+  /// Adds to `found`.
+  void find(std::vector<FoundCause>& found) {
+    if (worse_.empty()) return;
+    const WorkChanges changes = work_changes(question_.before, question_.after.groups);
+    for (const GeneralChange& general : changes.general) add_general(general);
+    const std::vector<WorkChange> merged = marked_changes(question_.before, changes.changes);
+    for (const WorkChange& change : merged) cluster(change);
+    weigh_clusters();
+    for (const CheckedFigure* figure : worse_) {
+      if (is_memory_figure(figure->name)) explained_.insert(figure->name);
+    }
+    for (Cluster& one : found_)
+      found.push_back({std::move(one.cause), one.standing, std::move(one.groups)});
+  }
+
+  /// The figures that are worse for no reason that was found.
+  std::vector<CheckedFigure> unexplained() const {
+    std::vector<CheckedFigure> left;
+    for (const CheckedFigure* figure : worse_) {
+      if (!explained_.contains(figure->name)) left.push_back(*figure);
+    }
+    return left;
+  }
+
+ private:
+  void add_general(const GeneralChange& general) {
+    Cluster one;
+    one.local = scaled(general.before, general.factor - 1);
+    one.cause.what = general_words(general);
+    one.cause.kind = general.kind;
+    one.cause.local = one.local;
+    std::vector<TakenAway> taken;
+    for (const std::uint32_t group : general.now)
+      taken.push_back({.group = group, .left = 1 / general.factor, .freed_syncs = 0, .lines = {}});
+    one.cause.effect = effect_of(question_.job, question_.grouping, taken);
+    const CheckedFigure* worst = nullptr;
+    for (const CheckedFigure* figure : worse_) {
+      if (!touches(general, figure->name) || !is_large_enough(one, *figure)) continue;
+      explained_.insert(figure->name);
+      if (worst == nullptr) worst = figure;
+    }
+    if (worst == nullptr) return;
+    one.standing = worst->standing, one.cause.figure = worst->name;
+    found_.push_back(std::move(one));
+  }
+
+  static bool touches(const GeneralChange& general, const std::string& figure) {
+    if (figure == "step_time") return true;
+    return general.kind == "kernel" ? figure == "kernel_time" || figure == "kernel_pace"
+                                    : figure == "host_time";
+  }
+
+  void cluster(const WorkChange& change) {
+    Cluster& one = clusters_[cluster_key(change)];
+    one.changes.push_back(&change);
+    one.local += excess_of(change);
+  }
+
+  static Nanoseconds excess_of(const WorkChange& change) {
+    return std::max(0ns, std::max(change.added(), change.bared()));
+  }
+
+  /// Work that is merely slower, and by a small part of what the place became slower by, explains
+  /// nothing.
+  static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
+    const bool is_new = is_more(change) || has_more_bytes(change) || !change.replaced.empty() ||
+                        change.after.pageable > change.before.pageable;
+    return {is_new || excess_of(change) * 3 >= of, telling_rank(change), change.added()};
+  }
+
+  static void choose_headline(Cluster& one) {
+    for (const WorkChange* change : one.changes) {
+      if (one.headline == nullptr || rank(*change, one.local) > rank(*one.headline, one.local))
+        one.headline = change;
+      if ((change->kind == "sync" || is_event_wait(*change)) && is_more(*change))
+        one.frees_waits = true;
+    }
+  }
+
+  void weigh_clusters() {
+    std::vector<Cluster*> order;
+    for (auto& [key, one] : clusters_) {
+      choose_headline(one);
+      order.push_back(&one);
+    }
+    // Waits cost more than the calls that wait, so they are weighed first.
+    std::stable_sort(order.begin(), order.end(), [](const Cluster* a, const Cluster* b) {
+      const auto first = [](const Cluster* one) {
+        return std::tuple(one->headline->kind == "sync" && one->headline->more() > 0, one->local);
+      };
+      return first(a) > first(b);
+    });
+    std::size_t replays = 0;
+    for (Cluster* one : order) {
+      if (!touches_worse(*one)) continue;
+      describe(*one);
+      if (replays++ < kMostReplays) weigh(*one);
+      keep_if_it_explains(std::move(*one));
+    }
+  }
+
+  bool touches_worse(const Cluster& one) const {
+    return std::any_of(worse_.begin(), worse_.end(), [&](const CheckedFigure* figure) {
+      return std::any_of(one.changes.begin(), one.changes.end(), [&](const WorkChange* change) {
+        return weighs_on(*change, figure->name);
+      });
+    });
+  }
+
+  void keep_if_it_explains(Cluster one) {
+    const CheckedFigure* worst = nullptr;
+    for (const CheckedFigure* figure : worse_) {
+      const bool weighs =
+          std::any_of(one.changes.begin(), one.changes.end(),
+                      [&](const WorkChange* change) { return weighs_on(*change, figure->name); });
+      if (!weighs || !is_large_enough(one, *figure)) continue;
+      explained_.insert(figure->name);
+      if (worst == nullptr) worst = figure;
+    }
+    if (worst == nullptr) return;
+    one.standing = worst->standing;
+    one.cause.figure = worst->name;
+    for (const WorkChange* change : one.changes) {
+      if (change->kind == "kernel" && is_slower(*change))
+        one.groups.insert(one.groups.end(), change->now.begin(), change->now.end());
+    }
+    found_.push_back(std::move(one));
+  }
+
+  void describe(Cluster& one) const {
+    const WorkChange& change = *one.headline;
+    CheckCause& cause = one.cause;
+    cause.what = change_words(change) + companions(one);
+    cause.kind = change.kind;
+    cause.local = one.local;
+    cause.count_before = change.before.count, cause.count_after = change.after.count;
+    cause.file = change.file;
+    const std::vector<int> lines = new_lines(change.before, change.after);
+    if (!lines.empty()) {
+      cause.line = lines.front();
+    } else if (!change.after.lines.empty()) {
+      cause.line = change.after.lines.front().first;
+    }
+    cause.where = place_words(change, cause.line);
+    if (cause.where.empty()) cause.where = position(change, cause);
+  }
+
+  /// Other changes on devices at the place: a copy that came with a wait.
+  static std::string companions(const Cluster& one) {
+    constexpr int kLeastTelling = 5;
+    constexpr std::size_t kMostCompanions = 2;
+    std::vector<const WorkChange*> others;
+    for (const WorkChange* change : one.changes) {
+      if (change != one.headline && telling_rank(*change) >= kLeastTelling &&
+          std::get<0>(rank(*change, one.local)))
+        others.push_back(change);
+    }
+    std::stable_sort(others.begin(), others.end(), [&](const WorkChange* a, const WorkChange* b) {
+      return rank(*a, one.local) > rank(*b, one.local);
+    });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(others.size(), kMostCompanions); ++i)
+      text += (i == 0 ? ", with " : " and ") + change_words(*others[i]);
+    if (others.size() > kMostCompanions)
+      text += " and " + std::to_string(others.size() - kMostCompanions) + " more changes";
+    return text;
+  }
+
+  std::string position(const WorkChange& change, CheckCause& cause) const {
+    std::vector<TaskId> tasks;
+    for (std::uint32_t i = 0; i < question_.job.graph.task_count(); ++i) {
+      const std::uint32_t group = question_.grouping.group_of[i];
+      if (std::find(change.now.begin(), change.now.end(), group) != change.now.end())
+        tasks.push_back(TaskId{i});
+    }
+    return position_of(question_.job, tasks, cause);
+  }
+
+  void weigh(Cluster& one) const {
+    std::vector<TakenAway> taken;
+    for (const WorkChange* change : one.changes) {
+      TakenAway part;
+      const Nanoseconds excess = std::max(change->added(), change->bared());
+      if (change->after.work > 0ns && excess > 0ns) {
+        part.left = std::max(0.0, 1 - static_cast<double>(excess.count()) /
+                                          static_cast<double>(change->after.work.count()));
+      } else {
+        part.left = 1;
+      }
+      if (change->kind == "sync" && change->more() > 0) {
+        part.freed_syncs = change->more();
+        part.lines = new_lines(change->before, change->after);
+      }
+      for (const std::uint32_t group : change->now) {
+        part.group = group;
+        taken.push_back(part);
+      }
+    }
+    one.cause.effect = effect_of(question_.job, question_.grouping, taken);
+    // Less work cannot shorten a step by more than itself. A replay may come to a longer time where
+    // the median falls on another step.
+    if (!one.frees_waits) one.cause.effect = std::min(*one.cause.effect, one.local);
+  }
+
+  const CausesQuestion& question_;
+  std::vector<const CheckedFigure*> worse_;  ///< Most severe first.
+  std::map<ClusterKey, Cluster> clusters_;
+  std::vector<Cluster> found_;
+  std::set<std::string> explained_;  ///< Figures.
+};
+
+std::vector<CheckCause> greatest_first(std::vector<FoundCause> found) {
+  std::stable_sort(found.begin(), found.end(), [](const FoundCause& a, const FoundCause& b) {
+    const auto rank = [](const FoundCause& one) {
+      return std::tuple(one.standing, one.cause.effect.value_or(0ns), one.cause.local,
+                        one.cause.figure == "memory_growth", one.cause.bytes);
+    };
+    return rank(a) > rank(b);
+  });
+  std::vector<CheckCause> causes;
+  std::set<std::string> said;
+  for (const FoundCause& one : found) {
+    if (causes.size() < kMostCauses && said.insert(one.cause.what + "\n" + one.cause.where).second)
+      causes.push_back(one.cause);
+  }
+  return causes;
+}
+
+}  // namespace
+
+const CheckedFigure* worse_figure(const CausesQuestion& question, std::string_view name) {
+  for (const CheckedFigure& figure : question.figures) {
+    if (figure.name == name && figure.standing >= Standing::warned) return &figure;
+  }
+  return nullptr;
+}
+
+std::vector<CheckCause> causes_of(const CausesQuestion& question) {
+  std::vector<FoundCause> found;
+  CauseFinder by_place(question);
+  by_place.find(found);
+  // Work that is at another place in each step is at none of them in most steps.
+  std::vector<CheckedFigure> unexplained = by_place.unexplained();
+  std::erase_if(unexplained, [](const CheckedFigure& figure) {
+    return figure.name == "slower_kernels" || figure.name == "slowest_step" ||
+           figure.name == "mean_step";
+  });
+  // The coarsest baselines do not tell kernels apart.
+  if (!unexplained.empty() && question.before.detail < kCoarsestDetail) {
+    const Grouping grouping = group_work(question.job, kAnyPlace);
+    JobSummary after = question.after;
+    after.groups = grouping.groups;
+    const JobSummary before = at_any_place(question.before);
+    const CausesQuestion anywhere{.job = question.job,
+                                  .grouping = grouping,
+                                  .kernels = question.kernels,
+                                  .before = before,
+                                  .after = after,
+                                  .figures = unexplained};
+    const std::size_t of_places = found.size();
+    CauseFinder(anywhere).find(found);
+    for (std::size_t i = of_places; i < found.size(); ++i) found[i].groups.clear();
+  }
+  add_memory(question, found);
+  add_slower_kernels(question, found);
+  add_slowest_step(question, found);
+  return greatest_first(std::move(found));
+}
+
+}  // namespace foretrace

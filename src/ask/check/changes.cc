@@ -1,0 +1,280 @@
+#include "ask/check/job/changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace foretrace {
+namespace {
+
+using PlaceKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+using GroupIdentity = std::pair<PlaceKey, std::string>;
+
+PlaceKey place_key(const JobGroup& group) {
+  return {group.kind, group.op, group.module, group.file, group.function};
+}
+
+GroupIdentity identity(const JobGroup& group) { return {place_key(group), group.name}; }
+
+void add_group(JobGroup& sum, const JobGroup& group) {
+  if (!group.name.empty() && sum.name.find(group.name) == std::string::npos)
+    sum.name += (sum.name.empty() ? "" : ", ") + group.name;
+  sum.count += group.count, sum.work += group.work, sum.hidden += group.hidden;
+  sum.least += group.least, sum.most += group.most;
+  sum.longest = std::max(sum.longest, group.longest);
+  sum.bytes += group.bytes, sum.aside += group.aside, sum.pageable += group.pageable;
+  std::map<int, std::int64_t> lines(sum.lines.begin(), sum.lines.end());
+  for (const auto& [line, count] : group.lines) lines[line] += count;
+  sum.lines.assign(lines.begin(), lines.end());
+}
+
+double group_ratio(Nanoseconds now, Nanoseconds then) {
+  return then <= 0ns ? 1 : static_cast<double>(now.count()) / static_cast<double>(then.count());
+}
+
+bool is_host_kind(const std::string& kind) {
+  return kind == "host" || kind == "launch" || kind == "sync";
+}
+
+/// Steps of one recording vary by this much without a cause.
+constexpr double kLeastSlowdown = 0.02;
+
+/// Whether most work became slower by about the same factor: then it is the device, its clock or
+/// its neighbours, and no place in the program.
+GeneralChange general_change(const std::vector<WorkChange>& changes, const std::string& kind) {
+  std::vector<std::pair<double, Nanoseconds>> ratios;
+  Nanoseconds all{0};
+  GeneralChange general{.kind = kind, .factor = 1, .before = {}, .now = {}};
+  for (const WorkChange& change : changes) {
+    if ((kind == "host" ? !is_host_kind(change.kind) : change.kind != kind)) continue;
+    if (change.before.work <= 0ns || change.more() != 0 || !change.replaced.empty()) continue;
+    ratios.emplace_back(group_ratio(change.after.work, change.before.work), change.before.work);
+    all += change.before.work;
+    general.before += change.before.work;
+    general.now.insert(general.now.end(), change.now.begin(), change.now.end());
+  }
+  if (ratios.size() < 5) return general;
+  std::sort(ratios.begin(), ratios.end());
+  Nanoseconds sum{0};
+  double median = 1;
+  for (const auto& [ratio, work] : ratios) {
+    median = ratio;
+    if ((sum += work) * 2 >= all) break;
+  }
+  if (median < 1 + kLeastSlowdown) return general;
+  // Work of hosts is less even: memory, locks and calls do not suffer alike.
+  const bool is_even = kind == "kernel";
+  Nanoseconds alike{0};
+  for (const auto& [ratio, work] : ratios) {
+    if (std::abs(ratio - median) <= (is_even ? 0.4 : 0.6) * (median - 1)) alike += work;
+  }
+  if (alike * 10 >= all * (is_even ? 7 : 6)) general.factor = median;
+  return general;
+}
+
+/// Kernels of one place stand out if they take this much longer than others of their kind, in every
+/// step longer than before in any, and that is this share of a step. Two runs of one program on one
+/// machine do not differ by as much.
+constexpr double kOutstanding = 1.3;
+constexpr double kOutstandingShare = 0.005;
+
+bool stands_out(const WorkChange& change, Nanoseconds step) {
+  if (change.kind != "kernel" || change.more() != 0 || change.before.work <= 0ns) return false;
+  if (change.after.work < scaled(change.before.work, kOutstanding * change.expected)) return false;
+  if (change.after.least <= scaled(change.before.most, change.expected)) return false;
+  return change.added() > 0ns && change.added() >= scaled(step, kOutstandingShare);
+}
+
+bool is_worse(const WorkChange& change) {
+  if (change.more() > 0 || change.after.bytes > change.before.bytes) return true;
+  if (change.after.pageable > change.before.pageable || change.bared() > 0ns) return true;
+  return change.added() > scaled(change.before.work, kLeastSlowdown * change.expected);
+}
+
+class Matcher {
+ public:
+  Matcher(const JobSummary& before, const std::vector<JobGroup>& after) {
+    std::map<GroupIdentity, const JobGroup*> old;
+    for (const JobGroup& group : before.groups) old.emplace(identity(group), &group);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      const auto found = old.find(identity(after[i]));
+      if (found == old.end()) {
+        left_after_[place_key(after[i])].push_back(static_cast<std::uint32_t>(i));
+        continue;
+      }
+      add(*found->second, after[i], static_cast<std::uint32_t>(i));
+      old.erase(found);
+    }
+    for (const auto& [key, group] : old) left_before_[key.first].push_back(group);
+    for (const auto& [place, groups] : left_after_) match_place(place, groups, after);
+  }
+  std::vector<WorkChange> take() { return std::move(changes_); }
+
+ private:
+  void add(const JobGroup& before, const JobGroup& after, std::uint32_t number) {
+    WorkChange& change = changes_.emplace_back();
+    change.before = before, change.after = after, change.now = {number};
+    name_place(change, after);
+  }
+
+  static void name_place(WorkChange& change, const JobGroup& group) {
+    change.kind = group.kind, change.op = group.op, change.module = group.module;
+    change.file = group.file, change.function = group.function;
+  }
+
+  /// Other names for the same work at the same place: kernels of another library or precision.
+  void match_place(const PlaceKey& place, const std::vector<std::uint32_t>& groups,
+                   const std::vector<JobGroup>& after) {
+    const auto gone = left_before_.find(place);
+    if (gone == left_before_.end()) {
+      for (const std::uint32_t i : groups) add({}, after[i], i);
+      return;
+    }
+    WorkChange& change = changes_.emplace_back();
+    name_place(change, after[groups.front()]);
+    for (const std::uint32_t i : groups) {
+      add_group(change.after, after[i]);
+      change.now.push_back(i);
+    }
+    for (const JobGroup* group : gone->second) add_group(change.before, *group);
+    change.replaced = change.before.name;
+  }
+
+  std::map<PlaceKey, std::vector<std::uint32_t>> left_after_;
+  std::map<PlaceKey, std::vector<const JobGroup*>> left_before_;
+  std::vector<WorkChange> changes_;
+};
+
+}  // namespace
+
+Nanoseconds WorkChange::added() const { return after.work - scaled(before.work, expected); }
+
+Nanoseconds WorkChange::bared() const {
+  if (before.work <= 0ns || before.hidden <= 0ns) return 0ns;
+  const double share = std::min(1.0, group_ratio(before.hidden, before.work));
+  const Nanoseconds lost = scaled(after.work, share) - after.hidden;
+  // Where copies happen to fall varies a little.
+  return lost > scaled(after.work, 0.05) ? lost : 0ns;
+}
+
+WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after) {
+  WorkChanges found;
+  std::vector<WorkChange> all = Matcher(before, after).take();
+  const auto add_general = [&](const char* kind) {
+    GeneralChange general = general_change(all, kind);
+    if (general.factor <= 1) return false;
+    for (WorkChange& change : all) {
+      if (kind == std::string_view("host") ? is_host_kind(change.kind) : change.kind == kind)
+        change.expected = general.factor;
+    }
+    found.general.push_back(std::move(general));
+    return true;
+  };
+  add_general("kernel");
+  // Launches are host work, and may be all of it that is slower: the driver, or who listens to it.
+  if (!add_general("host")) add_general("launch");
+  for (WorkChange& change : all) {
+    if (is_worse(change)) found.changes.push_back(std::move(change));
+  }
+  return found;
+}
+
+std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes) {
+  std::vector<WorkChange> merged;
+  std::vector<std::set<std::string>> modules;
+  std::map<std::pair<PlaceKey, std::string>, std::size_t> numbers;
+  for (const WorkChange& change : changes) {
+    const PlaceKey place{change.kind, change.op, without_instances(change.module), change.file,
+                         change.function};
+    const auto [found, added] =
+        numbers.try_emplace({place, change.after.name + "\n" + change.replaced}, merged.size());
+    if (added) {
+      merged.push_back(change);
+      modules.push_back({change.module});
+      continue;
+    }
+    WorkChange& sum = merged[found->second];
+    modules[found->second].insert(change.module);
+    add_group(sum.before, change.before);
+    add_group(sum.after, change.after);
+    sum.now.insert(sum.now.end(), change.now.begin(), change.now.end());
+    sum.module = without_instances(change.module) + " (" +
+                 std::to_string(modules[found->second].size()) + " of them)";
+  }
+  return merged;
+}
+
+namespace {
+
+/// Where batches are loaded says little of why that takes long: it is one change.
+std::vector<WorkChange> with_one_input(std::vector<WorkChange> changes) {
+  WorkChange input;
+  std::size_t places = 0;
+  for (const WorkChange& change : changes) {
+    if (change.kind != "input") continue;
+    if (places++ == 0) input = change;
+    if (places == 1) continue;
+    add_group(input.before, change.before);
+    add_group(input.after, change.after);
+    input.now.insert(input.now.end(), change.now.begin(), change.now.end());
+  }
+  if (places < 2) return changes;
+  std::erase_if(changes, [](const WorkChange& change) { return change.kind == "input"; });
+  changes.push_back(std::move(input));
+  return changes;
+}
+
+}  // namespace
+
+std::vector<WorkChange> marked_changes(const JobSummary& before,
+                                       const std::vector<WorkChange>& changes) {
+  std::vector<WorkChange> merged = with_one_input(merged_instances(changes));
+  const auto steps = before.figures.find("step_time");
+  if (steps == before.figures.end()) return merged;
+  const Nanoseconds step(figure_value(figure_entry("step_time"), steps->second));
+  for (WorkChange& change : merged) change.stands_out = stands_out(change, step);
+  return merged;
+}
+
+JobSummary at_any_place(const JobSummary& summary) {
+  std::map<std::pair<std::string, std::string>, JobGroup> sums;
+  for (const JobGroup& group : summary.groups) {
+    JobGroup& sum = sums[{group.kind, group.name}];
+    JobGroup nameless = group;
+    nameless.name.clear();
+    nameless.lines.clear();
+    add_group(sum, nameless);
+    sum.kind = group.kind, sum.name = group.name;
+  }
+  JobSummary coarse = summary;
+  coarse.groups.clear();
+  for (auto& [key, sum] : sums) coarse.groups.push_back(std::move(sum));
+  return coarse;
+}
+
+std::vector<int> new_lines(const JobGroup& before, const JobGroup& after) {
+  std::set<int> shifts = {0};
+  for (const auto& [now, count] : after.lines) {
+    for (const auto& [then, number] : before.lines) shifts.insert(now - then);
+    if (shifts.size() > 1000) break;
+  }
+  const std::map<int, std::int64_t> then(before.lines.begin(), before.lines.end());
+  std::vector<int> best;
+  std::tuple<std::int64_t, int> least{-1, 0};
+  for (const int shift : shifts) {
+    std::vector<int> unmatched;
+    std::int64_t missing = 0;
+    for (const auto& [line, count] : after.lines) {
+      const auto old = then.find(line - shift);
+      const std::int64_t known = old == then.end() ? 0 : old->second;
+      if (count > known) unmatched.push_back(line), missing += count - known;
+    }
+    const std::tuple candidate(missing, std::abs(shift));
+    if (std::get<0>(least) < 0 || candidate < least) least = candidate, best = unmatched;
+  }
+  return best;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,301 @@
+#include "foretrace/check.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "ask/check/job/changes.h"
+#include "ask/check/judge.h"
+#include "ask/check/observation.h"
+#include "ask/check/same_job.h"
+#include "ask/check/undecided.h"
+#include "ask/job/apply.h"
+#include "ask/job/inputs.h"
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "foretrace/version.h"
+
+namespace foretrace {
+namespace {
+
+/// The question without where the trace is and how to show the answer.
+nlohmann::json asked_of(const Scenario& scenario) {
+  nlohmann::json asked = write_scenario(scenario);
+  for (const char* key : {"trace", "reports", "assert", "$schema"}) asked.erase(key);
+  return asked;
+}
+
+std::string scenario_words(const Scenario& scenario) {
+  std::string words;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) words += (words.empty() ? "" : ", ") + part;
+  };
+  if (!scenario.machine.empty()) add("on " + scenario.machine);
+  for (const std::string& use : scenario.uses) add(use);
+  return words.empty() ? "as recorded" : words;
+}
+
+/// As it will be read again: names may hold any bytes, and a file only text.
+CheckBaseline as_written(CheckBaseline baseline) {
+  return parse_baseline_text(write_baseline(baseline));
+}
+
+/// A hundredth of a step, in two digits: "1.4ms".
+std::string floor_text(const JobSummary& summary) {
+  const auto steps = summary.figures.find("step_time");
+  if (steps == summary.figures.end()) return {};
+  std::int64_t floor = figure_value(figure_entry("step_time"), steps->second) / 100;
+  std::int64_t unit = 1;
+  while (floor / unit >= 100) unit *= 10;
+  floor = floor / unit * unit;
+  std::string text = to_text(Nanoseconds(floor));
+  std::erase(text, ' ');
+  return floor > 0 ? text : "";
+}
+
+void set_limits(const CheckOptions& options, const CheckBaseline* old, CheckBaseline& baseline) {
+  const std::string floor = floor_text(baseline.summary);
+  const auto usual = [&](const FigureEntry& entry, std::string_view text,
+                         std::map<std::string, Limit>& limits) {
+    if (text.empty()) return;
+    std::string limit(text);
+    if (entry.has_floor && !floor.empty()) limit += "+" + floor;
+    limits[std::string(entry.name)] = parse_limit(limit, entry);
+  };
+  for (const auto& [name, values] : baseline.summary.figures) {
+    const FigureEntry& entry = figure_entry(name);
+    if (old != nullptr && old->summary.figures.contains(name)) {
+      if (const auto limit = old->fail.find(name); limit != old->fail.end())
+        baseline.fail[name] = limit->second;
+      if (const auto limit = old->warn.find(name); limit != old->warn.end())
+        baseline.warn[name] = limit->second;
+      continue;
+    }
+    usual(entry, entry.fail, baseline.fail);
+    usual(entry, entry.warn, baseline.warn);
+  }
+  for (const auto& [name, limit] : options.fail) baseline.fail[name] = limit;
+  for (const auto& [name, limit] : options.warn) baseline.warn[name] = limit;
+}
+
+void refuse_unknown(const CheckOptions& options, const JobSummary& summary) {
+  for (const auto* limits : {&options.fail, &options.warn}) {
+    for (const auto& [name, limit] : *limits) {
+      if (limit.is_off || summary.figures.contains(name)) continue;
+      throw Error("the trace does not tell " + name + " (" + std::string(figure_entry(name).says) +
+                  "), so it cannot be limited to " + limit.text);
+    }
+  }
+}
+
+CheckBaseline baseline_from(const Observation& seen, const Scenario& scenario) {
+  CheckBaseline baseline;
+  baseline.scenario =
+      asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  baseline.tool = kVersion;
+  baseline.summary = seen.summary;
+  CheckBaseline written = as_written(std::move(baseline));
+  written.fingerprint = structure_fingerprint(written.summary);
+  // Files keep only the most of the steps.
+  for (std::size_t i = 0; i < written.summary.groups.size(); ++i)
+    written.summary.groups[i].least = seen.summary.groups[i].least;
+  for (std::size_t i = 0; i < written.summary.kernels.size(); ++i)
+    written.summary.kernels[i].of_steps = seen.summary.kernels[i].of_steps;
+  return written;
+}
+
+/// Names of the transforms of a scenario, as JSON text.
+std::string used_in(const std::string& scenario) {
+  std::string names;
+  const nlohmann::json json = nlohmann::json::parse(scenario, nullptr, false);
+  if (!json.is_object() || !json.contains("transforms") || !json["transforms"].is_array())
+    return "no known scenario";
+  for (const nlohmann::json& step : json["transforms"]) {
+    const bool is_named = step.is_object() && step.contains("use") && step["use"].is_string();
+    names += (names.empty() ? "" : ", ") + (is_named ? step["use"].get<std::string>() : "unknown");
+  }
+  return names.empty() ? "the job as recorded" : names;
+}
+
+void refuse_other_scenario(const CheckBaseline& baseline, const Scenario& scenario) {
+  const std::string asked =
+      asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (asked == baseline.scenario) return;
+  const std::string was = used_in(baseline.scenario), is = used_in(asked);
+  throw Error("the baseline must be of the same scenario; it is of " + was + ", asked is " + is +
+              (was == is ? " with other settings" : "") +
+              "; give each scenario a baseline of its own (--bless)");
+}
+
+std::string joined_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool structure_only,
+                      Notes& notes) {
+  const std::string& was = baseline.summary.device;
+  if (!structure_only && !was.empty() && !now.device.empty() && was != now.device)
+    notes.add(Severity::warning,
+              "the baseline was recorded on another device; --structure-only compares what does "
+              "not depend on it",
+              was + ", now " + now.device);
+  const double compared = compared_share(baseline.summary.kernels, now.kernels);
+  if (!structure_only && compared < 0.5)
+    notes.add(Severity::info,
+              "few kernels have the name, grid and input shapes of one in the baseline; the others "
+              "are compared by place alone",
+              to_fixed(100 * compared, 0) + " % of the time of kernels is compared");
+  if (!baseline.outdated.empty())
+    notes.add(Severity::info,
+              "metrics that an older baseline computes in another way are not compared; --bless "
+              "makes it anew",
+              joined_names(baseline.outdated));
+  if (baseline.summary.rank != now.rank)
+    notes.add(Severity::warning, "the rank of the baseline is not in the trace",
+              "rank " + std::to_string(baseline.summary.rank) + ", compared with rank " +
+                  std::to_string(now.rank));
+}
+
+/// One recording, with the rank and the detail of the `first`.
+CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
+                              const CheckOptions& options, const CheckBaseline* first) {
+  const std::vector<Trace> traces = import_all(path, options.reading);
+  check_ranks(scenario, traces);
+  Donors(options.reading).teach(scenario);
+  const JudgedJob job = judged_job(
+      traces, path, scenario, first == nullptr ? std::nullopt : std::optional(first->summary.rank));
+  const CallSites sites(*job.rank.trace, job.rank.inference.graph);
+  return baseline_from(
+      observation_of(job, sites,
+                     first == nullptr ? std::nullopt : std::optional(first->summary.detail)),
+      scenario);
+}
+
+std::int64_t step_of(const CheckBaseline& run) {
+  const auto steps = run.summary.figures.find("step_time");
+  return steps == run.summary.figures.end()
+             ? 0
+             : figure_value(figure_entry("step_time"), steps->second);
+}
+
+/// The run with the median step, and the figures of all beside it.
+CheckBaseline joined(std::vector<CheckBaseline> runs) {
+  std::stable_sort(runs.begin(), runs.end(), [](const CheckBaseline& a, const CheckBaseline& b) {
+    return step_of(a) < step_of(b);
+  });
+  CheckBaseline baseline = runs[(runs.size() - 1) / 2];
+  if (runs.size() == 1) return baseline;
+  std::map<std::string, std::vector<std::int64_t>> times;
+  for (CheckBaseline& run : runs) {
+    for (const KernelTimes& kernel : run.summary.kernels)
+      times[kernel.key].push_back(kernel.each.count());
+    if (run.summary.figures.contains("slower_places"))
+      compare_kernels(baseline.summary, run.summary);
+    baseline.summary.runs.push_back(std::move(run.summary.figures));
+  }
+  for (KernelTimes& kernel : baseline.summary.kernels) kernel.runs = times[kernel.key];
+  return baseline;
+}
+
+template <class Run>
+void keep_newest(std::vector<Run>& runs) {
+  if (runs.size() > kMostRuns)
+    runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(kMostRuns));
+}
+
+/// In front of its own.
+void add_runs_of(const CheckBaseline& old, CheckBaseline& baseline) {
+  refuse_other_job(old.summary, baseline.summary);
+  JobSummary& now = baseline.summary;
+  std::vector<FigureSteps> runs = old.summary.runs;
+  if (runs.empty()) runs.push_back(old.summary.figures);
+  if (now.runs.empty()) now.runs.push_back(now.figures);
+  runs.insert(runs.end(), now.runs.begin(), now.runs.end());
+  keep_newest(runs);
+  now.runs = std::move(runs);
+  std::map<std::string, std::vector<std::int64_t>> times;
+  for (const KernelTimes& kernel : old.summary.kernels)
+    times[kernel.key] = kernel.runs.empty() ? std::vector{kernel.each.count()} : kernel.runs;
+  for (KernelTimes& kernel : now.kernels) {
+    if (kernel.runs.empty()) kernel.runs.push_back(kernel.each.count());
+    std::vector<std::int64_t>& all = times[kernel.key];
+    all.insert(all.end(), kernel.runs.begin(), kernel.runs.end());
+    keep_newest(all);
+    kernel.runs = all;
+  }
+}
+
+}  // namespace
+
+CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
+                    const CheckOptions& options, const CheckBaseline* old) {
+  return bless(std::vector<std::string>{trace_path}, scenario, options, old);
+}
+
+CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
+                    const CheckOptions& options, const CheckBaseline* old) {
+  if (trace_paths.size() > kMostRuns)
+    throw Error("a baseline stands for at most " + std::to_string(kMostRuns) + " recordings, got " +
+                std::to_string(trace_paths.size()));
+  std::vector<CheckBaseline> runs;
+  for (const std::string& path : trace_paths) {
+    runs.push_back(
+        baseline_of_run(path, scenario, options, runs.empty() ? nullptr : &runs.front()));
+    if (runs.size() > 1)
+      within(path, [&] { refuse_changed_job(runs.front().summary, runs.back().summary); });
+  }
+  CheckBaseline baseline = joined(std::move(runs));
+  if (options.adds_runs && old != nullptr) {
+    within(trace_paths.front(), [&] { refuse_changed_job(old->summary, baseline.summary); });
+    add_runs_of(*old, baseline);
+  }
+  refuse_unknown(options, baseline.summary);
+  set_limits(options, old, baseline);
+  return baseline;
+}
+
+CheckReport check(const std::string& trace_path, const Scenario& scenario,
+                  const CheckBaseline& baseline, const CheckOptions& options) {
+  refuse_other_scenario(baseline, scenario);
+  const std::vector<Trace> traces = import_all(trace_path, options.reading);
+  check_ranks(scenario, traces);
+  Donors(options.reading).teach(scenario);
+  JudgedJob job = judged_job(traces, trace_path, scenario, baseline.summary.rank);
+  const CallSites sites(*job.rank.trace, job.rank.inference.graph);
+  const Observation seen = observation_of(job, sites, baseline.summary.detail);
+  CheckBaseline now = baseline_from(seen, scenario);
+  within(trace_path, [&] { refuse_other_job(baseline.summary, now.summary); });
+  if (now.summary.figures.contains("slower_places")) compare_kernels(baseline.summary, now.summary);
+  refuse_unknown(options, now.summary);
+  CheckReport report;
+  report.inputs = input_files(trace_path, traces);
+  report.scenario = scenario_words(scenario);
+  report.structure_only = options.structure_only;
+  if (!is_snapshot(*job.rank.trace))
+    report.steps = step_times(job.rank.graph(), job.rank.timeline());
+  report.same_structure = now.fingerprint == baseline.fingerprint;
+  report.figures = judged_figures(baseline, now.summary, options);
+  if (!is_snapshot(*job.rank.trace))
+    report.trust = trust_in_job(job.rank.inference, job.rank.trace->notes, job.rank.is_edited);
+  leave_undecided(options, report);
+  for (const CheckedFigure& figure : report.figures)
+    report.standing = std::max(report.standing, figure.standing);
+  report.causes = causes_of({.job = seen.job,
+                             .grouping = seen.grouping,
+                             .kernels = seen.kernels,
+                             .before = baseline.summary,
+                             .after = now.summary,
+                             .figures = report.figures});
+  for (CheckCause& cause : report.causes) {
+    cause.file = file_in_sources(cause.file, options.source_root);
+    if (options.structure_only) cause.local = 0ns, cause.effect.reset();
+  }
+  report.notes = std::move(job.notes);
+  note_differences(baseline, now.summary, options.structure_only, report.notes);
+  return report;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,102 @@
+#pragma once
+
+// A job boiled down to what a later recording can be held against, step by step. One file
+// for each part: groups of work, figures, memory.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ask/job/call_site.h"
+#include "foretrace/check.h"
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+/// The subject of a summary: a recording, or the replay of a what-if on it.
+struct ObservedJob {
+  const Trace& trace;
+  const Graph& graph;
+  const Timeline& timeline;
+  const Timeline& replayed;  ///< With reasons.
+  const CallSites& sites;
+  std::size_t recorded_tasks = 0;  ///< Later ones were added by transforms.
+  bool is_edited = false;
+};
+
+/// The steps that the step time is taken from, those of a period that alternate in one column. A
+/// graph without steps is one step.
+class SteadySteps {
+ public:
+  explicit SteadySteps(const Graph& graph);
+  std::size_t count() const { return count_; }
+  /// The share of one step in a sum over a column; rounded up, so that nothing vanishes.
+  std::int64_t per_step(std::int64_t sum) const { return (sum + period_ - 1) / period_; }
+  std::optional<std::size_t> column(std::int32_t step) const;
+  bool is_whole_recording() const { return columns_.empty(); }
+
+ private:
+  std::vector<std::int32_t> columns_;  ///< By step; -1 for those left out.
+  std::size_t count_ = 1;
+  std::int64_t period_ = 1;
+};
+
+/// How long each copy and collective runs beside kernels of its device, and on which stream each
+/// device has most kernels.
+class Concealment {
+ public:
+  Concealment(const Graph& graph, const Timeline& timeline);
+  Nanoseconds hidden(TaskId task) const;
+  bool is_aside(TaskId task) const;
+
+ private:
+  struct Busy {
+    std::vector<std::pair<Nanoseconds, Nanoseconds>> kernels;  ///< Disjoint, in order.
+    std::vector<Nanoseconds> before;                           ///< Length of those in front.
+    LaneId main = kNoLane;
+  };
+  Nanoseconds busy_until(const Busy& busy, Nanoseconds time) const;
+  const Graph& graph_;
+  const Timeline& timeline_;
+  std::vector<Busy> devices_;
+};
+
+/// Whether it moves bytes, and so can be hidden behind kernels.
+bool moves_bytes(TaskKind kind);
+bool is_pageable(std::string_view name);
+/// A call that waits for a device, whether or not it had to.
+bool is_synchronizing(const ObservedJob& job, TaskId task);
+/// The record of a task on a host thread, kNone for others.
+std::uint32_t host_record(const ObservedJob& job, TaskId task);
+/// The lower of the two in the middle where there are as many below as above.
+std::int64_t lower_median(std::vector<std::int64_t> values);
+
+/// A name without what differs between builds, sizes and runs: arguments of templates, numbers,
+/// addresses, folders.
+std::string plain_name(std::string_view name, bool is_kernel);
+
+/// "Block_3/Linear_1" -> "Block_*/Linear_*"
+std::string without_instances(std::string_view module);
+
+/// The groups of a job and which of its tasks are in which.
+struct Grouping {
+  int detail = 0;
+  std::vector<JobGroup> groups;
+  std::vector<std::uint32_t> group_of;  ///< By task; kNone for those of steps left out.
+};
+/// `detail`: as that of the baseline; nothing: the finest that is small enough to be committed.
+Grouping group_work(const ObservedJob& job, std::optional<int> detail);
+
+std::map<std::string, std::vector<std::int64_t>> figures_of(const ObservedJob& job);
+
+struct MemoryOfJob {
+  std::vector<MemoryGroup> groups;
+  std::optional<Bytes> growth;  ///< From step to step.
+};
+MemoryOfJob memory_of(const ObservedJob& job);
+
+}  // namespace foretrace

@@ -1,0 +1,56 @@
+#pragma once
+
+// Kernels of one name and shape, held against what the same kernels took before.
+//
+// A kernel's own time depends on no host, so it varies little, and hundreds of kernels are compared
+// at once. Two things keep chance out:
+//
+//     pace     what most kernels became slower by: the clock, the device. A single kernel is judged
+//              beside it.
+//     noise    sigma^2 = (scatter of all kernels between the two recordings)^2
+//                      + (what its own steps, or several blessed recordings, vary by)^2
+//                      + (what the clock of the recorder cannot resolve)^2
+//              With n kernels, one is slower beyond sqrt(2 ln(100 n)) sigma, which noise reaches by
+//              chance in less than one comparison out of a hundred (Bonferroni, of a normal tail).
+//
+// Beyond that it must take kLeastSlower longer, in each step longer than in any before, and the
+// added time must be kLeastShare of the work of all kernels.
+
+#include <cstdint>
+#include <vector>
+
+#include "ask/check/job/job_summary.h"
+#include "foretrace/check.h"
+
+namespace foretrace {
+
+struct JobKernels {
+  std::vector<KernelTimes> kernels;      ///< Sorted by name and key.
+  std::vector<std::uint32_t> kernel_of;  ///< By task, into `kernels`; kNone for all others.
+};
+JobKernels kernels_of(const ObservedJob& job);
+
+/// Kernels take this much longer at least, where one is called slower.
+constexpr double kLeastSlower = 0.05;
+/// The least time added in a step, as a share of the work of all kernels.
+constexpr double kLeastShare = 0.001;
+
+struct SlowerKernel {
+  std::uint32_t before = 0, now = 0;  ///< Into the two lists.
+  double ratio = 1;                   ///< Beside the pace.
+  Nanoseconds added{0};               ///< In a step, beyond the pace.
+};
+/// Sorted by the time they add, most first.
+std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
+                                         const std::vector<KernelTimes>& now);
+
+/// Which share of the work before is of kernels that are in both, from 0 to 1; 1 if there is none.
+double compared_share(const std::vector<KernelTimes>& before, const std::vector<KernelTimes>& now);
+
+/// For each step of `now`, by which factor a typical kernel takes longer than it did in `before`:
+/// the median weighted by work, where no kernel weighs more than a tenth. In parts of a million;
+/// empty if they have hardly any kernel in common.
+std::vector<std::int64_t> kernel_pace(const std::vector<KernelTimes>& before,
+                                      const std::vector<KernelTimes>& now);
+
+}  // namespace foretrace

@@ -1,0 +1,154 @@
+// The cause of a single slow step, which the median of all does not show.
+
+#include <algorithm>
+#include <map>
+
+#include "ask/check/job/changes.h"
+#include "foretrace/step_marks.h"
+
+namespace foretrace {
+namespace {
+
+/// The host work of each group in each step.
+class WorkOfSteps {
+ public:
+  explicit WorkOfSteps(const CausesQuestion& question) {
+    const Graph& graph = question.job.graph;
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const std::uint32_t group = question.grouping.group_of[i];
+      const Task& task = graph.task(TaskId{i});
+      if (group == kNone || runs_on_device(task.kind)) continue;
+      steps_[group][task.step] += task.duration;
+    }
+  }
+
+  struct Excess {
+    std::uint32_t group = kNone;
+    Nanoseconds usual{0}, there{0};
+    Nanoseconds more() const { return there - usual; }
+  };
+  /// The group with the most work in a step beyond what is usual for it.
+  Excess greatest(std::int32_t step, std::size_t steps) const {
+    Excess found;
+    for (const auto& [group, works] : steps_) {
+      const auto at = works.find(step);
+      if (at == works.end()) continue;
+      std::vector<std::int64_t> all(steps - works.size(), 0);
+      for (const auto& [number, work] : works) all.push_back(work.count());
+      const Excess one{group, Nanoseconds(lower_median(std::move(all))), at->second};
+      if (one.more() > found.more()) found = one;
+    }
+    return found;
+  }
+
+ private:
+  std::map<std::uint32_t, std::map<std::int32_t, Nanoseconds>> steps_;
+};
+
+std::string host_name(const JobGroup& group) {
+  if (!group.name.empty()) return group.name;
+  return group.kind == "input" ? "loading" : "host work";
+}
+
+/// Finds the slowest step and what it took longer for.
+class SlowestStep {
+ public:
+  explicit SlowestStep(const CausesQuestion& question)
+      : question_(question),
+        times_(step_times(question.job.graph, question.job.timeline)),
+        steps_(counted_steps(question.job.graph)) {
+    if (steps_.size() < 2 || times_.each.size() < times_.first + steps_.size()) return;
+    for (std::size_t i = 1; i < steps_.size(); ++i) {
+      if (length(i) > length(slowest_)) slowest_ = i;
+    }
+    more_ = length(slowest_) - times_.step_time;
+  }
+
+  /// Beyond the median.
+  Nanoseconds more() const { return more_; }
+
+  CheckCause cause() const {
+    CheckCause cause;
+    cause.kind = "host", cause.local = more_;
+    cause.what = "one step of " + std::to_string(steps_.size()) + " takes " +
+                 to_text(length(slowest_)) + " where the others take " + to_text(times_.step_time);
+    // The host works ahead: what holds a step up may be in that before it.
+    const WorkOfSteps works(question_);
+    std::int32_t at = steps_[slowest_];
+    WorkOfSteps::Excess excess = works.greatest(at, steps_.size());
+    for (const std::int32_t step : {at - 1, at + 1}) {
+      const WorkOfSteps::Excess other = works.greatest(step, steps_.size());
+      if (other.more() > excess.more()) excess = other, at = step;
+    }
+    if (excess.group == kNone || excess.more() * 3 < more_) {
+      cause.what += ", for no work of its own that was recorded";
+      return cause;
+    }
+    cause.what += ": " + host_name(question_.grouping.groups[excess.group]) + " " +
+                  to_text(excess.usual) + " -> " + to_text(excess.there);
+    Grouping alone{.detail = 0, .groups = {}, .group_of = question_.grouping.group_of};
+    std::vector<TaskId> tasks;
+    for (std::uint32_t i = 0; i < alone.group_of.size(); ++i) {
+      const bool is_there =
+          alone.group_of[i] == excess.group && question_.job.graph.task(TaskId{i}).step == at;
+      alone.group_of[i] = is_there ? 0 : kNone;
+      if (is_there) tasks.push_back(TaskId{i});
+    }
+    cause.where = position_of(question_.job, tasks, cause);
+    const double left =
+        static_cast<double>(excess.usual.count()) / static_cast<double>(excess.there.count());
+    cause.effect =
+        std::min(more_, effect_of(question_.job, alone,
+                                  {{.group = 0, .left = left, .freed_syncs = 0, .lines = {}}}));
+    return cause;
+  }
+
+ private:
+  Nanoseconds length(std::size_t i) const { return times_.each[times_.first + i]; }
+
+  const CausesQuestion& question_;
+  StepTimes times_;
+  std::vector<std::int32_t> steps_;
+  std::size_t slowest_ = 0;
+  Nanoseconds more_{0};
+};
+
+std::int64_t worse_by(const CheckedFigure& figure) {
+  return figure.after.value_or(0) - figure.before.value_or(0);
+}
+
+bool is_explained(const CheckedFigure& figure, const std::vector<FoundCause>& found) {
+  return std::any_of(found.begin(), found.end(), [&](const FoundCause& one) {
+    return one.cause.effect.value_or(0ns).count() * 3 >= worse_by(figure);
+  });
+}
+
+std::int64_t fastest_step(const JobSummary& job) {
+  const auto steps = job.figures.find("step_time");
+  if (steps == job.figures.end() || steps->second.empty()) return 0;
+  return *std::min_element(steps->second.begin(), steps->second.end());
+}
+
+/// Then the slowest is one of them.
+bool all_steps_are_longer(const CausesQuestion& question, const CheckedFigure& figure) {
+  const std::int64_t more = fastest_step(question.after) - fastest_step(question.before);
+  return more * 3 >= worse_by(figure);
+}
+
+}  // namespace
+
+void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found) {
+  const CheckedFigure* figure = worse_figure(question, "step_time");
+  if (figure != nullptr && is_explained(*figure, found)) figure = nullptr;
+  for (const char* name : {"slowest_step", "mean_step"}) {
+    if (figure == nullptr) figure = worse_figure(question, name);
+  }
+  if (figure == nullptr || all_steps_are_longer(question, *figure)) return;
+  const SlowestStep slowest(question);
+  if (slowest.more() <= 0ns) return;
+  CheckCause cause = slowest.cause();
+  cause.figure = figure->name;
+  found.push_back({std::move(cause), figure->standing});
+}
+
+}  // namespace foretrace

@@ -1,0 +1,163 @@
+#include "ask/check/job/words.h"
+
+#include <algorithm>
+
+namespace foretrace {
+namespace {
+
+std::string brief(std::string_view name) {
+  constexpr std::size_t kLongest = 70;
+  if (name.size() <= kLongest) return std::string(name);
+  std::size_t end = kLongest - 3;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80) --end;
+  return std::string(name.substr(0, end)) + "...";
+}
+
+/// "aten::linear/aten::t/aten::addmm" -> "aten::addmm in aten::linear"
+std::string shown_path(std::string_view path) {
+  constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
+  const auto plain = [&](std::string_view op) {
+    return op.starts_with(kEngine) ? op.substr(kEngine.size()) : op;
+  };
+  const std::size_t last = path.rfind('/');
+  const std::string_view outer = plain(path.substr(0, path.find('/')));
+  const std::string_view inner =
+      last == std::string_view::npos ? outer : plain(path.substr(last + 1));
+  return inner == outer ? brief(outer) : brief(inner) + " in " + brief(outer);
+}
+
+std::string percent_hidden(Nanoseconds hidden, Nanoseconds work) {
+  return work <= 0ns ? "0 %"
+                     : to_fixed(100 * static_cast<double>(hidden.count()) /
+                                    static_cast<double>(work.count()),
+                                0) +
+                           " %";
+}
+
+std::string name_of(const WorkChange& change) {
+  const std::string& name = change.after.name;
+  if (!name.empty()) return brief(name);
+  return change.kind == "input" ? "loading" : "host work";
+}
+
+std::string more_words(const WorkChange& change) {
+  const std::string number = std::to_string(change.more());
+  if (change.before.count == 0) return number + " new " + name_of(change);
+  return number + " more " + name_of(change) + " (" + std::to_string(change.before.count) + " -> " +
+         std::to_string(change.after.count) + ")";
+}
+
+std::string slower_words(const WorkChange& change) {
+  const std::int64_t then = std::max<std::int64_t>(1, change.before.count);
+  const std::int64_t now = std::max<std::int64_t>(1, change.after.count);
+  // Older baselines do not tell the longest.
+  const Nanoseconds was = change.before.longest, is = change.after.longest;
+  const bool is_call = change.kind != "host" && change.kind != "input";
+  if (is_call && now > 1 && was > 0ns && (is - was) * 10 >= 6 * change.added()) {
+    return "one of " + std::to_string(now) + " " + name_of(change) + " slower: " + to_text(was) +
+           " -> " + to_text(is);
+  }
+  // Host work is cut into pieces where calls are; only its sum means something.
+  if (change.kind == "host" || change.kind == "input" || now == 1) {
+    return name_of(change) + " slower: " + to_text(change.before.work) + " -> " +
+           to_text(change.after.work);
+  }
+  return name_of(change) + " slower: " + to_text(change.before.work / then) + " -> " +
+         to_text(change.after.work / now) + " x " + std::to_string(now);
+}
+
+std::string copy_words(const WorkChange& change) {
+  const JobGroup &then = change.before, &now = change.after;
+  if (now.pageable > then.pageable) {
+    return name_of(change) + " from or to pageable memory (" + std::to_string(then.pageable) +
+           " -> " + std::to_string(now.pageable) + " of " + std::to_string(now.count) + "), " +
+           to_text(then.work) + " -> " + to_text(now.work);
+  }
+  // As much of it runs beside kernels as before, or what is new does not.
+  if (change.bared() > 0ns && now.hidden < scaled(then.hidden, 0.95)) {
+    std::string text = "lost overlap: " + name_of(change) + " hidden behind kernels " +
+                       percent_hidden(then.hidden, then.work) + " -> " +
+                       percent_hidden(now.hidden, now.work);
+    if (now.aside * then.count < then.aside * now.count)
+      text += ", now on the stream of the kernels";
+    return text;
+  }
+  if (change.more() > 0) {
+    return more_words(change) + (now.bytes.count > 0 ? ", " + to_text(now.bytes) + " a step" : "");
+  }
+  if (now.bytes > then.bytes) {
+    return name_of(change) + " larger: " + to_text(then.bytes) + " -> " + to_text(now.bytes) +
+           " a step";
+  }
+  return slower_words(change);
+}
+
+}  // namespace
+
+bool is_copy_kind(const std::string& kind) {
+  return kind.starts_with("copy_") || kind == "collective";
+}
+
+bool is_event_wait(const WorkChange& change) {
+  return change.after.name.find("StreamWaitEvent") != std::string::npos && change.more() > 0;
+}
+
+int telling_rank(const WorkChange& change) {
+  if (change.kind == "sync") return change.more() > 0 ? 9 : 1;
+  if (change.kind == "collective") return 8;
+  if (is_copy_kind(change.kind)) return 7;
+  if (is_event_wait(change)) return 6;
+  if (change.kind == "kernel") return 5;
+  if (change.kind == "input") return 4;
+  if (change.kind == "launch") return change.more() > 0 ? 3 : 1;
+  return change.kind == "host" ? 2 : 1;
+}
+
+std::string change_words(const WorkChange& change) {
+  if (is_copy_kind(change.kind) && change.replaced.empty()) return copy_words(change);
+  if (is_copy_kind(change.kind) && change.after.pageable > change.before.pageable)
+    return copy_words(change);
+  if (!change.replaced.empty()) {
+    return brief(change.after.name) + " in place of " + brief(change.replaced) + ": " +
+           to_text(change.before.work) + " -> " + to_text(change.after.work);
+  }
+  // Host work is cut into pieces where calls are: their number means nothing.
+  const bool is_counted =
+      (change.kind != "host" && change.kind != "input") || !change.after.name.empty();
+  if (!is_counted && change.before.count == 0)
+    return "new " + name_of(change) + ": " + to_text(change.after.work);
+  if (is_counted && change.more() > 0) return more_words(change);
+  return slower_words(change);
+}
+
+std::string general_words(const GeneralChange& general) {
+  struct Kind {
+    std::string_view name, work, because_of;
+  };
+  constexpr Kind kKinds[] = {
+      {"kernel", "kernels take ", "the device, its clock or its neighbours"},
+      {"host", "host work takes ", "the machine, its clock or what else it runs"},
+      {"launch", "launch calls take ", "the driver, or a tool that follows its calls"}};
+  for (const Kind& kind : kKinds) {
+    if (kind.name == general.kind)
+      return std::string(kind.work) + to_fixed(general.factor, 2) +
+             " times as long throughout, at no one place: " + std::string(kind.because_of);
+  }
+  return {};
+}
+
+std::string place_words(const WorkChange& change, int line) {
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  };
+  if (!change.file.empty()) {
+    add(change.file + (line > 0 ? ":" + std::to_string(line) : "") +
+        (change.function.empty() ? "" : " in " + change.function));
+  }
+  add(shown_path(change.op));
+  if (!change.module.empty()) add("module " + change.module);
+  return text;
+}
+
+}  // namespace foretrace

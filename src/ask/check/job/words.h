@@ -1,0 +1,23 @@
+#pragma once
+
+// How changes are told to people.
+
+#include <string>
+
+#include "ask/check/job/changes.h"
+
+namespace foretrace {
+
+/// How much a change tells: of several at one place the greatest is the headline. 0: nothing.
+int telling_rank(const WorkChange& change);
+bool is_event_wait(const WorkChange& change);
+bool is_copy_kind(const std::string& kind);
+
+/// "12 new cudaStreamSynchronize", "volta_sgemm slower: 1.2 ms -> 1.9 ms x 12".
+std::string change_words(const WorkChange& change);
+/// "kernels take 1.03 times as long throughout, at no one place: ..."
+std::string general_words(const GeneralChange& general);
+/// "train.py:88 in main, aten::item, module GPT_0/Block_1"; empty if nothing is known.
+std::string place_words(const WorkChange& change, int line);
+
+}  // namespace foretrace

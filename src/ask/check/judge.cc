@@ -1,0 +1,159 @@
+#include "ask/check/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace foretrace {
+namespace {
+
+const Limit* limit_of(const std::string& name, const std::map<std::string, Limit>& asked,
+                      const std::map<std::string, Limit>& stored) {
+  if (const auto found = asked.find(name); found != asked.end()) return &found->second;
+  const auto found = stored.find(name);
+  return found == stored.end() ? nullptr : &found->second;
+}
+
+class Judge {
+ public:
+  Judge(const CheckBaseline& baseline, const JobSummary& now, const CheckOptions& options)
+      : baseline_(baseline), now_(now), options_(options) {}
+
+  std::vector<CheckedFigure> figures() const {
+    std::vector<CheckedFigure> all;
+    for (const FigureEntry& entry : figure_entries()) {
+      const std::string name(entry.name);
+      if (baseline_.summary.figures.contains(name) || now_.figures.contains(name))
+        all.push_back(judged(entry, name));
+    }
+    return all;
+  }
+
+ private:
+  CheckedFigure judged(const FigureEntry& entry, const std::string& name) const {
+    CheckedFigure figure;
+    figure.name = name, figure.says = entry.says, figure.unit = entry.unit;
+    figure.less_is_worse = entry.less_is_worse;
+    const auto then = baseline_.summary.figures.find(name);
+    const auto now = now_.figures.find(name);
+    if (then != baseline_.summary.figures.end()) figure.before = figure_value(entry, then->second);
+    if (now != now_.figures.end()) figure.after = figure_value(entry, now->second);
+    const Limit* fail = limit_of(name, options_.fail, baseline_.fail);
+    const Limit* warn = limit_of(name, options_.warn, baseline_.warn);
+    if (fail != nullptr) figure.limit = fail->text;
+    if (warn != nullptr) figure.warn_limit = warn->text;
+    figure.standing = Standing::left_out;
+    if (options_.structure_only && entry.is_timed)
+      return figure.why = "times are not compared", figure;
+    if (!figure.before || !figure.after) {
+      figure.why = figure.before ? "the trace does not tell" : "not in the baseline";
+      // A guarded metric must not disappear from the trace unnoticed.
+      if (fail != nullptr && !fail->is_off)
+        figure.standing = options_.undecided.value_or(Standing::undecided);
+      return figure;
+    }
+    judge_against_all(entry, {.now = now->second, .fail = fail, .warn = warn}, figure);
+    if (figure.standing == Standing::undecided && options_.undecided)
+      figure.standing = *options_.undecided;
+    return figure;
+  }
+
+  struct Asked {
+    const std::vector<std::int64_t>& now;
+    const Limit* fail;
+    const Limit* warn;
+  };
+
+  /// The recording of the baseline that it is least bad against decides, unless what they differ by
+  /// leaves it open.
+  void judge_against_all(const FigureEntry& entry, const Asked& asked,
+                         CheckedFigure& figure) const {
+    std::vector<std::int64_t> known;
+    std::optional<CheckedFigure> best;
+    for (const std::vector<std::int64_t>* then : recordings_of(figure.name)) {
+      CheckedFigure against = figure;
+      against.before = figure_value(entry, *then);
+      known.push_back(*against.before);
+      judge_against(entry, *then, asked, against);
+      if (!best || against.standing < best->standing) best = std::move(against);
+    }
+    figure = std::move(*best);
+    if (!entry.is_timed || known.size() < 2 || figure.standing < Standing::warned) return;
+    const auto [least, most] = reach_of(known);
+    const auto after = static_cast<double>(*figure.after);
+    if (figure.less_is_worse ? after < least : after > most) return;
+    figure.standing = figure.standing == Standing::failed ? Standing::undecided : Standing::passed;
+    figure.why = "the " + std::to_string(known.size()) +
+                 " recordings of the baseline differ by so much that another may be as far off";
+  }
+
+  /// The steps of each recording that the baseline stands for.
+  std::vector<const std::vector<std::int64_t>*> recordings_of(const std::string& name) const {
+    std::vector<const std::vector<std::int64_t>*> all;
+    for (const FigureSteps& run : baseline_.summary.runs) {
+      if (const auto found = run.find(name); found != run.end() && !found->second.empty())
+        all.push_back(&found->second);
+    }
+    if (all.empty()) all.push_back(&baseline_.summary.figures.at(name));
+    return all;
+  }
+
+  /// From where to where one more recording would lie nineteen times out of twenty on each side.
+  static std::pair<double, double> reach_of(const std::vector<std::int64_t>& known) {
+    const auto count = static_cast<double>(known.size());
+    double mean = 0, squares = 0;
+    for (const std::int64_t one : known) mean += static_cast<double>(one) / count;
+    for (const std::int64_t one : known) {
+      const double off = static_cast<double>(one) - mean;
+      squares += off * off;
+    }
+    const double reach =
+        student_95(known.size() - 1) * std::sqrt(squares / (count - 1)) * std::sqrt(1 + 1 / count);
+    return {mean - reach, mean + reach};
+  }
+
+  static void judge_against(const FigureEntry& entry, const std::vector<std::int64_t>& then,
+                            const Asked& asked, CheckedFigure& figure) {
+    const StepChange change = step_change(entry, then, asked.now);
+    figure.lower = change.lower, figure.upper = change.upper;
+    const auto judged = [&](const Limit* limit) {
+      return limit == nullptr || limit->is_off
+                 ? Standing::passed
+                 : judge(change, figure.less_is_worse, *figure.before, *limit);
+    };
+    figure.standing = judged(asked.fail);
+    if (figure.standing == Standing::undecided)
+      figure.why = change.is_assumed ? "a single value, 5 % of variation are assumed"
+                                     : "steps vary too much to tell";
+    if (figure.standing != Standing::passed) return;
+    const Standing warning = judged(asked.warn);
+    if (warning == Standing::failed) figure.standing = Standing::warned;
+    if (warning != Standing::undecided) return;
+    // Nothing fails by this limit, so that the likelier side is enough to say so.
+    const StepChange likely{
+        .change = change.change, .lower = change.change, .upper = change.change};
+    const bool is_beyond =
+        judge(likely, figure.less_is_worse, *figure.before, *asked.warn) == Standing::failed;
+    const bool is_sure = figure.less_is_worse ? change.upper < 0 : change.lower > 0;
+    if (is_beyond && is_sure) figure.standing = Standing::warned;
+    if (is_beyond)
+      figure.why = change.is_assumed
+                       ? "a single value, 5 % of variation are assumed"
+                       : "steps vary: between " + figure_text(figure.unit, change.lower) + " and " +
+                             figure_text(figure.unit, change.upper) + " more";
+  }
+
+  const CheckBaseline& baseline_;
+  const JobSummary& now_;
+  const CheckOptions& options_;
+};
+
+}  // namespace
+
+std::vector<CheckedFigure> judged_figures(const CheckBaseline& baseline, const JobSummary& now,
+                                          const CheckOptions& options) {
+  return Judge(baseline, now, options).figures();
+}
+
+}  // namespace foretrace

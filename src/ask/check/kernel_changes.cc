@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include "ask/check/job/kernels.h"
+
+namespace foretrace {
+namespace {
+
+/// Where fewer kernels correspond, nothing shows what is usual.
+constexpr std::size_t kLeastCompared = 5;
+/// No kernel decides alone what most became slower by.
+constexpr double kMostWeight = 0.1;
+/// Assumed of a kernel of which only one step is known.
+constexpr double kAssumedKernelNoise = 0.03;
+
+struct KernelPair {
+  std::uint32_t before = 0, now = 0;
+  double work = 0;   ///< In a step, before.
+  double ratio = 1;  ///< now / before
+};
+
+double as_number(Nanoseconds time) { return static_cast<double>(time.count()); }
+
+std::vector<KernelPair> kernel_pairs(const std::vector<KernelTimes>& before,
+                                     const std::vector<KernelTimes>& now) {
+  std::unordered_map<std::string_view, std::uint32_t> old;
+  for (std::uint32_t i = 0; i < before.size(); ++i) old.try_emplace(before[i].key, i);
+  std::vector<KernelPair> pairs;
+  for (std::uint32_t i = 0; i < now.size(); ++i) {
+    const auto found = old.find(now[i].key);
+    if (found == old.end() || now[i].each <= 0ns) continue;
+    const KernelTimes& was = before[found->second];
+    if (was.each > 0ns && was.count > 0)
+      pairs.push_back({found->second, i, as_number(was.each) * static_cast<double>(was.count),
+                       as_number(now[i].each) / as_number(was.each)});
+  }
+  return pairs;
+}
+
+double total_work(const std::vector<KernelPair>& pairs) {
+  double all = 0;
+  for (const KernelPair& pair : pairs) all += pair.work;
+  return all;
+}
+
+/// `values` with the work of each.
+double weighted_median(std::vector<std::pair<double, double>> values, double all) {
+  std::sort(values.begin(), values.end());
+  double weights = 0, sum = 0;
+  for (auto& [value, weight] : values) weights += weight = std::min(weight, kMostWeight * all);
+  for (const auto& [value, weight] : values) {
+    if ((sum += weight) * 2 >= weights) return value;
+  }
+  return 1;
+}
+
+double pace_of(const std::vector<KernelPair>& pairs) {
+  if (pairs.size() < kLeastCompared) return 1;
+  std::vector<std::pair<double, double>> ratios;
+  for (const KernelPair& pair : pairs) ratios.emplace_back(pair.ratio, pair.work);
+  return weighted_median(std::move(ratios), total_work(pairs));
+}
+
+/// Median of the distances from the pace, as the sigma of a normal distribution that has it.
+double scatter(const std::vector<KernelPair>& pairs, double pace) {
+  if (pairs.size() < kLeastCompared) return 0;
+  std::vector<double> off;
+  for (const KernelPair& pair : pairs) off.push_back(std::abs(pair.ratio / pace - 1));
+  const auto middle = off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2);
+  std::nth_element(off.begin(), middle, off.end());
+  return 1.4826 * *middle;
+}
+
+/// Half the range of the steps of a recording.
+double own_noise(const KernelTimes& kernel) {
+  if (kernel.each <= 0ns) return 0;
+  return as_number(kernel.most - kernel.least) / 2 / as_number(kernel.each);
+}
+
+/// The standard deviation of several recordings, as a share of their mean.
+double run_noise(const KernelTimes& kernel) {
+  if (kernel.runs.size() < 2) return 0;
+  const auto count = static_cast<double>(kernel.runs.size());
+  double mean = 0, squares = 0;
+  for (const std::int64_t run : kernel.runs) mean += static_cast<double>(run) / count;
+  for (const std::int64_t run : kernel.runs) {
+    const double off = static_cast<double>(run) - mean;
+    squares += off * off;
+  }
+  return mean > 0 ? std::sqrt(squares / (count - 1)) / mean : 0;
+}
+
+/// A recorder that counts whole microseconds is off by 0.41 of one in each difference of two
+/// readings (the standard deviation), and by less in the mean of many.
+double tick_noise(const std::vector<KernelTimes>& kernels, const KernelTimes& kernel) {
+  constexpr std::int64_t kTick = 1000;
+  const bool is_coarse = std::all_of(kernels.begin(), kernels.end(), [](const KernelTimes& one) {
+    const std::int64_t least = one.each.count() * one.count;  // The sum is up to `count` more.
+    return (least + one.count - 1) / kTick * kTick >= least;
+  });
+  if (!is_coarse || kernel.each <= 0ns) return 0;
+  return 0.41 * kTick / as_number(kernel.each) /
+         std::sqrt(static_cast<double>(std::max<std::int64_t>(1, kernel.count)));
+}
+
+bool varies(const std::vector<KernelTimes>& kernels) {
+  return std::any_of(kernels.begin(), kernels.end(),
+                     [](const KernelTimes& kernel) { return kernel.most > kernel.least; });
+}
+
+Nanoseconds most_of_runs(const KernelTimes& kernel) {
+  Nanoseconds most = kernel.most;
+  for (const std::int64_t run : kernel.runs) most = std::max(most, Nanoseconds(run));
+  return most;
+}
+
+}  // namespace
+
+std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
+                                         const std::vector<KernelTimes>& now) {
+  const std::vector<KernelPair> pairs = kernel_pairs(before, now);
+  const double pace = pace_of(pairs), all = total_work(pairs);
+  const double common = scatter(pairs, pace);
+  const double assumed = varies(before) && varies(now) ? 0 : kAssumedKernelNoise;
+  const double sigmas = std::sqrt(2 * std::log(100.0 * static_cast<double>(pairs.size() + 1)));
+  std::vector<SlowerKernel> found;
+  for (const KernelPair& pair : pairs) {
+    const KernelTimes &was = before[pair.before], &is = now[pair.now];
+    const double noise = std::hypot(
+        std::hypot(common, std::max(assumed, std::max(own_noise(was), own_noise(is)))),
+        std::hypot(run_noise(was), std::max(tick_noise(before, was), tick_noise(now, is))));
+    const double ratio = pair.ratio / pace;
+    const double added = (ratio - 1) * pace * pair.work;
+    if (ratio - 1 < std::max(kLeastSlower, sigmas * noise) || added < kLeastShare * pace * all)
+      continue;
+    if (is.least <= scaled(most_of_runs(was), pace)) continue;
+    found.push_back({pair.before, pair.now, ratio, Nanoseconds(std::llround(added))});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const SlowerKernel& a, const SlowerKernel& b) { return a.added > b.added; });
+  return found;
+}
+
+double compared_share(const std::vector<KernelTimes>& before, const std::vector<KernelTimes>& now) {
+  double all = 0;
+  for (const KernelTimes& kernel : before)
+    all += as_number(kernel.each) * static_cast<double>(kernel.count);
+  return all > 0 ? total_work(kernel_pairs(before, now)) / all : 1;
+}
+
+std::vector<std::int64_t> kernel_pace(const std::vector<KernelTimes>& before,
+                                      const std::vector<KernelTimes>& now) {
+  const std::vector<KernelPair> pairs = kernel_pairs(before, now);
+  if (pairs.size() < kLeastCompared) return {};
+  const std::size_t steps = now[pairs.front().now].of_steps.size();
+  std::vector<std::int64_t> paces;
+  for (std::size_t step = 0; step < steps; ++step) {
+    std::vector<std::pair<double, double>> ratios;
+    for (const KernelPair& pair : pairs) {
+      const auto each = static_cast<double>(now[pair.now].of_steps[step]);
+      if (each > 0) ratios.emplace_back(each / as_number(before[pair.before].each), pair.work);
+    }
+    if (ratios.size() >= kLeastCompared)
+      paces.push_back(std::llround(1e6 * weighted_median(std::move(ratios), total_work(pairs))));
+  }
+  return paces;
+}
+
+}  // namespace foretrace

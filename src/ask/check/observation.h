@@ -1,0 +1,53 @@
+#pragma once
+
+// A job as it was observed: one rank in full, and what counts of all of them.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ask/check/job/job_summary.h"
+#include "ask/check/job/kernels.h"
+#include "foretrace/check.h"
+#include "foretrace/infer.h"
+#include "foretrace/peak.h"
+
+namespace foretrace {
+
+/// One rank, as recorded or after a what-if.
+struct JudgedRank {
+  const Trace* trace = nullptr;
+  Inference inference;
+  Graph edited;
+  bool is_edited = false;
+  Timeline replayed;
+  std::vector<MemoryPeak> peaks;
+
+  const Graph& graph() const { return is_edited ? edited : inference.graph; }
+  const Timeline& timeline() const { return is_edited ? replayed : inference.recorded; }
+  Nanoseconds step_time() const { return step_times(graph(), timeline()).step_time; }
+};
+
+/// The rank that is looked into, and what counts of all of them.
+struct JudgedJob {
+  JudgedRank rank;
+  std::optional<std::vector<std::int64_t>> slowest_steps;  ///< Where another rank is slower.
+  std::vector<MemoryPeak> fullest;
+  Notes notes;
+};
+/// `wanted`: the rank of the baseline; the slowest if there is none.
+JudgedJob judged_job(const std::vector<Trace>& traces, const std::string& path,
+                     const Scenario& scenario, std::optional<std::int32_t> wanted);
+
+struct Observation {
+  ObservedJob job;
+  Grouping grouping;
+  JobKernels kernels;
+  JobSummary summary;
+};
+/// Puts what `now` is beside `before` into its figures: what is slower, and where.
+void compare_kernels(const JobSummary& before, JobSummary& now);
+Observation observation_of(const JudgedJob& job, const CallSites& sites, std::optional<int> detail);
+
+}  // namespace foretrace

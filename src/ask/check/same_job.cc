@@ -1,0 +1,105 @@
+#include "ask/check/same_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "ask/check/job/job_summary.h"
+#include "foretrace/error.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+namespace {
+
+/// Jobs of other models had at most 0.55 in common, where kernels and ops were those of one family;
+/// versions of one job (batch size, device, precision, loading, compiled otherwise) 0.77 at least.
+constexpr double kLeastAlike = 0.5;
+/// Repeats of a job had 0.92 in common at least, its ranks 0.78; the same model of another size
+/// 0.24.
+constexpr double kLeastUnchanged = 0.7;
+
+using Amounts = std::map<std::string, double>;
+
+/// The overlap of two distributions, from 0 to 1.
+double shared_part(const Amounts& before, const Amounts& now) {
+  double all_before = 0, all_now = 0, shared = 0;
+  for (const auto& [name, amount] : before) all_before += amount;
+  for (const auto& [name, amount] : now) all_now += amount;
+  if (all_before <= 0 || all_now <= 0) return 0;
+  for (const auto& [name, amount] : before) {
+    const auto found = now.find(name);
+    if (found != now.end()) shared += std::min(amount / all_before, found->second / all_now);
+  }
+  return shared;
+}
+
+bool is_device_kind(const std::string& kind) {
+  return kind == "kernel" || kind == "collective" || kind.starts_with("copy_") || kind == "fill";
+}
+
+struct Traits {
+  Amounts kernels;  ///< Work by name.
+  Amounts ops;      ///< Calls by the innermost op.
+  Amounts op_names, modules;
+  double loaded = 0;  ///< Bytes copied to devices.
+};
+
+Traits traits_of(const JobSummary& job) {
+  Traits traits;
+  for (const JobGroup& group : job.groups) {
+    if (group.kind == "kernel" || group.kind == "collective")
+      traits.kernels[group.name] += static_cast<double>(group.work.count());
+    if (group.kind == "copy_in") traits.loaded += static_cast<double>(group.bytes.count);
+    if (!group.module.empty()) traits.modules[without_instances(group.module)] = 1;
+    if (group.op.empty() || !is_device_kind(group.kind)) continue;
+    const std::string op = group.op.substr(group.op.rfind('/') + 1);
+    traits.ops[op] += static_cast<double>(group.count);
+    traits.op_names[op] = 1;
+  }
+  return traits;
+}
+
+/// Whether both have the same batches, which a change of the model leaves as they are.
+bool loads_alike(const Traits& before, const Traits& now) {
+  constexpr double kLeastBatch = 100'000;
+  return std::min(before.loaded, now.loaded) > kLeastBatch &&
+         std::abs(before.loaded - now.loaded) < 0.01 * before.loaded;
+}
+
+std::string in_common(const Traits& was, const Traits& is) {
+  const auto percent = [](double share, const char* what) {
+    return to_fixed(100 * share, 0) + " % of " + what;
+  };
+  return "the two have " + percent(shared_part(was.kernels, is.kernels), "the time of kernels") +
+         " and " + percent(shared_part(was.ops, is.ops), "the ops") + " in common";
+}
+
+}  // namespace
+
+double likeness(const JobSummary& before, const JobSummary& now) {
+  const Traits was = traits_of(before), is = traits_of(now);
+  // Without ops nothing tells a job that was compiled, or runs as a graph, from another one.
+  if (was.ops.empty() || is.ops.empty() || loads_alike(was, is)) return 1;
+  return std::max({shared_part(was.kernels, is.kernels), shared_part(was.ops, is.ops),
+                   shared_part(was.op_names, is.op_names), shared_part(was.modules, is.modules)});
+}
+
+void refuse_other_job(const JobSummary& before, const JobSummary& now) {
+  if (likeness(before, now) >= kLeastAlike) return;
+  const Traits was = traits_of(before), is = traits_of(now);
+  throw Error("must be of the job that the baseline is of, not of another one; " +
+              in_common(was, is) + "; give each job a baseline of its own (--bless)");
+}
+
+void refuse_changed_job(const JobSummary& before, const JobSummary& now) {
+  const Traits was = traits_of(before), is = traits_of(now);
+  const auto differ = [](const Amounts& some, const Amounts& others) {
+    return !some.empty() && !others.empty() && shared_part(some, others) < kLeastUnchanged;
+  };
+  if (!differ(was.kernels, is.kernels) && !differ(was.ops, is.ops)) return;
+  throw Error("must be a recording of the unchanged job; " + in_common(was, is) +
+              ", and all that recordings of one baseline differ by counts as noise");
+}
+
+}  // namespace foretrace

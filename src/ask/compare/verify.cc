@@ -1,0 +1,306 @@
+#include "foretrace/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "ask/compare/sides.h"
+#include "ask/job/apply.h"
+#include "ask/job/inputs.h"
+#include "ask/predict/trust.h"
+#include "foretrace/diff.h"
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "foretrace/infer.h"
+#include "foretrace/ledger_file.h"
+#include "foretrace/predict.h"
+#include "foretrace/simulate.h"
+#include "scenario/json_file.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPredictionSchema = "foretrace.prediction/1";
+
+const Json& member_of(const Json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key))
+    throw Error("there is no \"" + std::string(key) + "\"");
+  return json.at(key);
+}
+
+std::int64_t whole_in(const Json& json, const char* key) {
+  const Json& value = member_of(json, key);
+  if (!value.is_number_integer()) throw Error(std::string(key) + ": must be a whole number");
+  constexpr double kMost = 1e18;  // Differences of two still fit.
+  if (std::abs(value.get<double>()) > kMost)
+    throw Error(std::string(key) + ": must be at most 10^18, got " + value.dump());
+  return value.get<std::int64_t>();
+}
+
+Nanoseconds time_in(const Json& json, const char* key) { return Nanoseconds(whole_in(json, key)); }
+
+std::string text_in(const Json& json, const char* key) {
+  const Json& value = member_of(json, key);
+  if (!value.is_string()) throw Error(std::string(key) + ": must be a text");
+  return value.get<std::string>();
+}
+
+bool flag_in(const Json& json, const char* key) {
+  if (!json.contains(key)) return false;
+  if (!json.at(key).is_boolean()) throw Error(std::string(key) + ": must be true or false");
+  return json.at(key).get<bool>();
+}
+
+VerifiedSide read_side(const Json& json) {
+  VerifiedSide side;
+  side.step_time = time_in(json, "step_time_ns");
+  const Json& parts = member_of(json, "breakdown_ns");
+  side.breakdown = {time_in(parts, "compute"), time_in(parts, "communication"),
+                    time_in(parts, "copy"),    time_in(parts, "input"),
+                    time_in(parts, "host"),    time_in(parts, "idle")};
+  const Json& memory = member_of(json, "memory");
+  if (!memory.is_array()) throw Error("memory: must be an array");
+  for (const Json& peak : memory) {
+    if (whole_in(peak, "device") < 0) continue;
+    const Bytes bytes{whole_in(peak, "peak_allocated_bytes")};
+    side.peak_allocated = std::max(side.peak_allocated.value_or(bytes), bytes);
+  }
+  return side;
+}
+
+/// The needed parts of what `predict --format json` wrote.
+struct WrittenPrediction {
+  VerifiedSide before, predicted;
+  Nanoseconds lower{0}, upper{0};
+  std::vector<std::string> uses;
+  std::vector<InputFile> inputs;
+  Json scenario;
+};
+
+void check_schema(const Json& json) {
+  const Json found = json.is_object() ? json.value("schema", Json()) : Json();
+  if (found == kPredictionSchema) return;
+  std::string text = "must be what predict --format json wrote, with the schema \"" +
+                     std::string(kPredictionSchema) + "\"";
+  if (found.is_string()) text += ", got \"" + found.get<std::string>().substr(0, 60) + "\"";
+  if (json.is_object() && json.contains("traceEvents"))
+    text += ", but is a trace; the prediction comes first";
+  throw Error(text);
+}
+
+WrittenPrediction read_prediction(const std::string& path) {
+  const Json json = read_json_file(path);
+  return within(path, [&] {
+    check_schema(json);
+    WrittenPrediction written;
+    const Json& baseline = member_of(json, "baseline");
+    written.before = within("baseline", [&] { return read_side(baseline); });
+    const Json& predicted = member_of(json, "predicted");
+    within("predicted", [&] {
+      written.predicted = read_side(predicted);
+      written.lower = time_in(predicted, "lower_ns");
+      written.upper = time_in(predicted, "upper_ns");
+      if (written.predicted.step_time <= 0ns) throw Error("step_time_ns: must be above 0");
+    });
+    for (const Json& step : member_of(json, "steps")) {
+      within("steps", [&] {
+        const std::string use = text_in(step, "use");
+        if (!flag_in(step, "changed_nothing")) written.uses.push_back(use);
+      });
+    }
+    for (const Json& input : member_of(json, "inputs")) {
+      within("inputs", [&] {
+        written.inputs.push_back({text_in(input, "path"), "", text_in(input, "sha256")});
+      });
+    }
+    written.scenario = member_of(json, "scenario");
+    return written;
+  });
+}
+
+/// The path the prediction names may be relative to where it was made.
+std::string input_path(const Scenario& scenario, const std::string& prediction_path,
+                       const VerifyOptions& options) {
+  if (!options.trace.empty()) return options.trace;
+  std::error_code ignored;
+  const fs::path stored = scenario.trace;
+  if (stored.is_relative() && !fs::exists(stored, ignored)) {
+    const fs::path beside = fs::path(prediction_path).parent_path() / stored;
+    if (fs::exists(beside, ignored)) return beside.string();
+  }
+  return scenario.trace;
+}
+
+bool same_contents(const std::vector<InputFile>& a, const std::vector<InputFile>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const InputFile& left, const InputFile& right) { return left.sha256 == right.sha256; });
+}
+
+/// A rank as measured.
+struct MeasuredRank {
+  const Trace* trace = nullptr;
+  Inference inference;
+  StepTimes times;
+};
+
+MeasuredRank measured_rank(const Trace& trace, const std::string& path) {
+  MeasuredRank rank{&trace, within(path, [&] { return infer(trace); }), {}};
+  rank.times = step_times(rank.inference.graph, rank.inference.recorded);
+  return rank;
+}
+
+MeasuredRank slowest_measured(const std::vector<Trace>& traces, const std::string& path) {
+  MeasuredRank slowest;
+  for (const Trace& trace : traces) {
+    if (is_snapshot(trace))
+      throw TraceError(path + ": must have times, but is a snapshot of memory alone");
+    MeasuredRank next = measured_rank(trace, path);
+    if (slowest.trace == nullptr || next.times.step_time > slowest.times.step_time)
+      slowest = std::move(next);
+  }
+  if (slowest.times.step_time <= 0ns)
+    throw TraceError(path + ": no step of the trace takes any time");
+  return slowest;
+}
+
+void describe_measured(const MeasuredRank& rank, Verification& result) {
+  const DiffSide side{rank.inference.graph, rank.inference.recorded, rank.trace};
+  const SideSteps steps = side_steps(side);
+  const DiffSideReport report = side_report(side, steps, {});
+  result.measured = {report.step_time, report.breakdown, report.peak_allocated};
+  result.shortest = steps.times.fastest, result.longest = steps.times.slowest;
+}
+
+void judge_interval(Verification& result) {
+  const auto measured = static_cast<double>(result.measured.step_time.count());
+  result.error = static_cast<double>(result.predicted.step_time.count()) / measured - 1;
+  const auto meets = [&](Nanoseconds from, Nanoseconds to) {
+    return from <= result.upper && to >= result.lower;
+  };
+  result.agreement = meets(result.measured.step_time, result.measured.step_time) ? Agreement::inside
+                     : meets(result.shortest, result.longest)                    ? Agreement::near
+                                                              : Agreement::outside;
+}
+
+/// The prediction made again, on the rank that is the slowest then.
+struct Repeated {
+  const Trace* trace = nullptr;
+  Graph graph;
+  Timeline timeline;
+  Nanoseconds step_time{0};
+};
+
+Repeated repeat(const Scenario& scenario, const std::vector<Trace>& traces,
+                const std::string& path) {
+  Repeated slowest;
+  for (const Trace& trace : traces) {
+    Repeated next{&trace, within(path, [&] { return infer(trace).graph; }), {}, 0ns};
+    apply(scenario, next.graph);
+    next.timeline = simulate(next.graph);
+    next.step_time = step_times(next.graph, next.timeline).step_time;
+    if (slowest.trace == nullptr || next.step_time > slowest.step_time) slowest = std::move(next);
+  }
+  return slowest;
+}
+
+/// The measurement: all ranks, and the slowest of them.
+struct Measured {
+  const std::vector<Trace>& traces;
+  MeasuredRank slowest;
+};
+
+/// Fills in what only the input of the prediction tells. Throws Error if that cannot be read.
+void explain_error(const WrittenPrediction& written, const std::string& prediction_path,
+                   const Measured& measured, const VerifyOptions& options, Verification& result) {
+  const Scenario scenario =
+      within(prediction_path + ": scenario", [&] { return parse_scenario(written.scenario); });
+  const std::string path = input_path(scenario, prediction_path, options);
+  if (path.empty()) throw Error("it does not name the trace it started from; give --trace");
+  const std::vector<Trace> traces = import_all(path, options.reading);
+  if (!same_contents(input_files(path, traces), written.inputs))
+    result.notes.add(Severity::warning,
+                     "the input of the prediction is not the file it was made from (its SHA-256 "
+                     "differs); causes may be those of another job",
+                     path);
+  check_ranks(scenario, traces);
+  Donors(options.reading).teach(scenario);
+  const Repeated repeated = repeat(scenario, traces, path);
+  result.repeated = repeated.step_time;
+  if (repeated.step_time != result.predicted.step_time)
+    result.notes.add(Severity::warning,
+                     "made again, the prediction comes out differently; causes are those of the "
+                     "new one",
+                     to_text(result.predicted.step_time) + " as written, " +
+                         to_text(repeated.step_time) + " now");
+  const auto same_rank = [&](const Trace& trace) { return trace.rank == repeated.trace->rank; };
+  const auto found = std::find_if(measured.traces.begin(), measured.traces.end(), same_rank);
+  const bool is_slowest = found == measured.traces.end() || &*found == measured.slowest.trace;
+  const MeasuredRank other =
+      is_slowest ? MeasuredRank{} : measured_rank(*found, "rank " + std::to_string(found->rank));
+  const MeasuredRank& rank = is_slowest ? measured.slowest : other;
+  result.residual = diff({repeated.graph, repeated.timeline, repeated.trace},
+                         {rank.inference.graph, rank.inference.recorded, rank.trace});
+  result.residual->rank = rank.trace->rank;
+}
+
+void add_to_ledger(const std::string& measured_path, const VerifyOptions& options,
+                   Verification& result) {
+  if (options.ledger_path.empty()) return;
+  if (result.uses.empty()) {
+    result.notes.add(Severity::info,
+                     "the prediction changes nothing; its outcome is not added to the ledger");
+    return;
+  }
+  const KnownOutcome outcome =
+      outcome_of(result.uses, result.predicted.step_time, result.measured.step_time,
+                 fs::path(measured_path).filename().string());
+  try {
+    check_outcome(outcome);
+  } catch (const Error& error) {
+    result.notes.add(Severity::warning, "a ledger cannot hold this outcome; it is not added",
+                     error.what());
+    return;
+  }
+  append_to_ledger(options.ledger_path, {outcome});
+  result.ledger = options.ledger_path;
+}
+
+}  // namespace
+
+Verification verify(const std::string& prediction_path, const std::string& measured_path,
+                    const VerifyOptions& options) {
+  const WrittenPrediction written = read_prediction(prediction_path);
+  Verification result;
+  result.uses = written.uses;
+  result.before = written.before;
+  result.predicted = written.predicted;
+  result.lower = written.lower, result.upper = written.upper;
+  const std::vector<Trace> traces = import_all(measured_path, options.reading);
+  const Measured measured{traces, slowest_measured(traces, measured_path)};
+  result.inputs = input_files(measured_path, traces);
+  describe_measured(measured.slowest, result);
+  add_warnings_of(measured.slowest.trace->notes, "measured", result.notes);
+  add_warnings_of(measured.slowest.inference.notes, "measured", result.notes);
+  judge_interval(result);
+  result.trust = trust_in_recording(measured.slowest.inference, measured.slowest.trace->notes,
+                                    AnswerAbout::recorded);
+  try {
+    explain_error(written, prediction_path, measured, options, result);
+  } catch (const Error& error) {
+    // Asked for by name, the input must be there; otherwise the step times still can be compared.
+    if (!options.trace.empty()) throw;
+    result.notes.add(Severity::warning,
+                     "the prediction cannot be made again, so that what its error comes from is "
+                     "not known; --trace names its input",
+                     error.what());
+  }
+  add_to_ledger(measured_path, options, result);
+  return result;
+}
+
+}  // namespace foretrace

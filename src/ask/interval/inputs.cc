@@ -1,0 +1,134 @@
+#include "ask/interval/inputs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "ask/interval/resample.h"
+#include "base/on_all_cores.h"
+#include "foretrace/scaling.h"
+#include "foretrace/simulate.h"
+#include "scenario/use_text.h"
+
+namespace foretrace {
+namespace {
+
+double part_of(Nanoseconds part, Nanoseconds whole) { return std::min(1.0, ratio(part, whole)); }
+
+/// Each steady step is off the typical one by as much of the prediction as it was when recorded.
+void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
+  const StepTimes& measured = prediction.measured;
+  if (measured.step_time <= 0ns || measured.counted.size() < 2) return;
+  for (const Nanoseconds time : measured.counted) {
+    inputs.times.push_back(scaled(inputs.point, ratio(time, measured.step_time)));
+  }
+  inputs.seen = inputs.times.size();
+}
+
+void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
+  if (doubted.variation != nullptr && doubted.variation->donors().size() < 2 &&
+      doubted.variation->step_count() >= 3)
+    inputs.why_not = "they are too different to take each other's work";
+  if (doubted.variation != nullptr && doubted.variation->donors().size() >= 2) {
+    if (all_in_line(doubted.changed)) {
+      const Resampled found = resample(*doubted.variation, doubted.inference.graph, doubted.changed,
+                                       {.seed = kIntervalSeed});
+      inputs.times = around(found, inputs.point);
+      inputs.seen = found.donors;
+      inputs.resamples = found.resamples;
+      return;
+    }
+    inputs.why_not = "not replayed: lanes that share or interrupt their tasks take too long";
+  }
+  if (doubted.inference.graph.task_count() > kMostTasksVaried)
+    inputs.why_not = "not replayed: so large a recording would take too much memory";
+  scale_recorded(doubted.prediction, inputs);
+}
+
+/// How much work the what-if changed, per step: whatever is wrong about it, is about that.
+Nanoseconds touched(const Graph& recorded, const Graph& changed) {
+  Nanoseconds sum{0};
+  for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
+    const TaskId task{i};
+    const Nanoseconds now = changed.removed(task) ? 0ns : changed.task(task).duration;
+    const bool old = i < recorded.task_count();
+    const Nanoseconds before = old && !recorded.removed(task) ? recorded.task(task).duration : 0ns;
+    sum += std::max(now - before, before - now);
+  }
+  return sum / static_cast<std::int64_t>(std::max<std::size_t>(recorded.steps().size(), 1));
+}
+
+bool is_open(const Graph& graph, const Dependency& wait, NameId pinned) {
+  return wait.provenance == Provenance::inferred && wait.why != pinned &&
+         runs_on_device(graph.task(wait.after).kind);
+}
+
+NameId name_of_pins(const Graph& graph) { return graph.names().find("recorded start"); }
+
+bool has_open_waits(const Graph& graph) {
+  const NameId pinned = name_of_pins(graph);
+  bool found = false;
+  graph.each_dependency([&](const Dependency& wait) { found |= is_open(graph, wait, pinned); });
+  return found;
+}
+
+/// Step time where no device task waits for what was only inferred.
+Nanoseconds without_open_waits(const Graph& graph) {
+  Graph other = graph.clone();
+  const NameId pinned = name_of_pins(graph);
+  other.remove_dependencies([&](const Dependency& wait) { return is_open(graph, wait, pinned); });
+  return replayed_step_time(other);
+}
+
+/// If the inferred waits are not there, the recorded time has other causes, but the change is the
+/// one that comes out without them.
+void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
+  if (doubted.variation == nullptr || !has_open_waits(doubted.inference.graph)) return;
+  Nanoseconds before{0}, after{0};
+  on_all_cores(2, [&](std::size_t side) {
+    (side == 0 ? before : after) =
+        without_open_waits(side == 0 ? doubted.inference.graph : doubted.changed);
+  });
+  if (before <= 0ns) return;
+  const Nanoseconds other = scaled(doubted.prediction.baseline.step_time, ratio(after, before));
+  const double moved = part_of(std::max(other - inputs.point, inputs.point - other), inputs.point);
+  if (moved < 5e-4) return;
+  inputs.brackets.push_back(
+      {"inferred", other,
+       "without the waits between streams that are only inferred it would be " + to_text(other)});
+}
+
+/// Delays without a known cause are kept as they are; they may as well scale as the rest does.
+void bracket_unexplained(const Prediction& prediction, IntervalInputs& inputs) {
+  const Unexplained& unexplained = prediction.unexplained;
+  const double share = part_of(unexplained.lag + unexplained.peers, unexplained.window);
+  const Nanoseconds move = scaled(inputs.point - prediction.baseline.step_time, share);
+  if (part_of(std::max(move, -move), inputs.point) < 5e-4) return;
+  inputs.brackets.push_back(
+      {"unexplained", std::max(0ns, inputs.point + move),
+       to_share(share) +
+           " of the time is unexplained or up to other ranks and kept; if it changed as the rest "
+           "does, it would be " +
+           to_text(std::max(0ns, inputs.point + move))});
+}
+
+}  // namespace
+
+IntervalInputs interval_inputs(const Doubted& doubted) {
+  const Prediction& prediction = doubted.prediction;
+  IntervalInputs inputs;
+  inputs.point = prediction.predicted.step_time;
+  inputs.replay_error = prediction.replay_error;
+  vary_steps(doubted, inputs);
+  if (prediction.steps.empty()) return inputs;
+  const Nanoseconds change = inputs.point - prediction.baseline.step_time;
+  inputs.touched =
+      std::max(touched(doubted.inference.graph, doubted.changed), std::max(change, -change));
+  for (const std::string& kind : kinds_of(prediction.steps))
+    inputs.models.push_back(error_scale(kind, doubted.own));
+  bracket_inferred(doubted, inputs);
+  bracket_unexplained(prediction, inputs);
+  return inputs;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,122 @@
+#include "ask/interval/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "scenario/use_text.h"
+
+namespace foretrace {
+namespace {
+
+/// The errors of all kinds count as so many outcomes of each.
+constexpr int kPooledOutcomes = 2;
+/// For how many of others an outcome in the user's own ledger counts.
+constexpr int kOwnWeight = 3;
+
+/// What the user's ledger says of one kind.
+struct OwnOutcomes {
+  int count = 0;
+  double squares = 0;
+};
+
+OwnOutcomes own_of_kind(std::string_view kind, std::span<const KnownOutcome> own) {
+  OwnOutcomes found;
+  for (const KnownOutcome& outcome : own) {
+    std::set<std::string_view> kinds;
+    for (const std::string& use : outcome.transforms) kinds.insert(kind_of(use));
+    if (!kinds.contains(kind)) continue;
+    ++found.count;
+    found.squares += outcome.error * outcome.error / static_cast<double>(kinds.size());
+  }
+  return found;
+}
+
+std::string outcomes_text(int count) {
+  return std::to_string(count) + (count == 1 ? " outcome" : " outcomes");
+}
+
+std::string known_text(std::string_view kind, const LedgerEntry* entry, const OwnOutcomes& own) {
+  std::string text(kind);
+  const bool listed = entry != nullptr && entry->outcomes > 0;
+  if (listed) {
+    text += " was typically off by " + to_share(entry->error) + " (" +
+            outcomes_text(entry->outcomes) + ": " + std::string(entry->source) + ")";
+  } else if (own.count == 0) {
+    text += " was never compared with an outcome: it is taken to be off by " +
+            to_share(pooled_error()) + " typically, as all kinds of what-if are";
+  }
+  if (own.count > 0) {
+    text += std::string(listed ? ", and" : " was typically off") + " by " +
+            to_share(std::sqrt(own.squares / own.count)) + " in " + outcomes_text(own.count) +
+            " of the ledger given";
+  }
+  return text;
+}
+
+/// The mean square of the errors of all kinds that were compared.
+double pooled_square(std::span<const LedgerEntry> entries) {
+  double squares = 0;
+  int outcomes = 0;
+  for (const LedgerEntry& entry : entries) {
+    squares += entry.outcomes * entry.error * entry.error;
+    outcomes += entry.outcomes;
+  }
+  return squares / outcomes;
+}
+
+}  // namespace
+
+const LedgerEntry* entry_of(std::span<const LedgerEntry> entries, std::string_view kind) {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const LedgerEntry& entry) {
+    return entry.transform == kind;
+  });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+const std::vector<LedgerEntry>& ledger() {
+  static const std::vector<LedgerEntry> entries = {
+#define LEDGER(transform, error, outcomes, source) {#transform, error, outcomes, source},
+#include "ask/interval/ledger.def"
+#undef LEDGER
+  };
+  return entries;
+}
+
+const LedgerEntry* ledger_entry(std::string_view use) { return entry_of(ledger(), kind_of(use)); }
+
+double pooled_error() { return std::sqrt(pooled_square(ledger())); }
+
+KnownErrors known_errors(std::span<const LedgerEntry> entries, const LedgerEntry* entry) {
+  if (entry != nullptr && entry->outcomes == 0) return {};
+  KnownErrors found{.squares = kPooledOutcomes * pooled_square(entries),
+                    .outcomes = kPooledOutcomes};
+  if (entry == nullptr) return found;
+  found.squares += entry->outcomes * entry->error * entry->error;
+  found.outcomes += entry->outcomes;
+  return found;
+}
+
+ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own) {
+  const std::string_view kind = kind_of(use);
+  const LedgerEntry* const entry = ledger_entry(kind);
+  const OwnOutcomes mine = own_of_kind(kind, own);
+  KnownErrors known = known_errors(ledger(), entry);
+  known.squares += kOwnWeight * mine.squares;
+  known.outcomes += kOwnWeight * mine.count;
+  if (known.outcomes == 0) return {};
+  return {.scale = std::sqrt(known.squares / known.outcomes),
+          .outcomes = known.outcomes,
+          .text = known_text(kind, entry, mine)};
+}
+
+int known_outcomes(std::string_view use, std::span<const KnownOutcome> own) {
+  const LedgerEntry* const entry = ledger_entry(use);
+  return (entry == nullptr ? 0 : entry->outcomes) + own_of_kind(kind_of(use), own).count;
+}
+
+std::vector<KnownOutcome> own_outcomes(const std::string& path) {
+  return path.empty() ? std::vector<KnownOutcome>{} : read_ledger(path);
+}
+
+}  // namespace foretrace

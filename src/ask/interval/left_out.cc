@@ -1,0 +1,55 @@
+// Is an interval as sure as it says? Each recorded step in turn is taken as not known: neither its
+// work nor its time counts, and the interval of all others must hold the time it took.
+
+#include <algorithm>
+
+#include "ask/interval/interval.h"
+#include "ask/interval/resample.h"
+#include "foretrace/pairs.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+Nanoseconds typical(std::vector<Nanoseconds> times) {
+  std::sort(times.begin(), times.end());
+  const std::size_t middle = times.size() / 2;
+  if (times.size() % 2 == 1) return times[middle];
+  return times[middle - 1] + (times[middle] - times[middle - 1]) / 2;
+}
+
+/// The steady steps but one.
+std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out) {
+  std::vector<Nanoseconds> times;
+  for (std::size_t i = measured.first; i < measured.each.size(); ++i) {
+    if (i != left_out) times.push_back(measured.each[i]);
+  }
+  return times;
+}
+
+}  // namespace
+
+LeftOutSteps left_out_steps(const Inference& inference) {
+  LeftOutSteps found;
+  const StepTimes measured = step_times(inference.graph, inference.recorded);
+  if (measured.period > 1) return found;  // The others tell nothing of a step of another kind.
+  const StepVariation variation(inference);
+  if (variation.donors().size() < 3 || !all_in_line(inference.graph)) return found;
+  for (const std::size_t step : variation.donors()) {
+    const std::vector<Nanoseconds> rest = others(measured, step);
+    if (step >= measured.each.size() || rest.size() < 2) continue;
+    const Resampled drawn =
+        resample(variation, inference.graph, inference.graph, {.seed = 1, .leave_out = step});
+    const Nanoseconds point = typical(rest);
+    const Interval interval = interval_of({.point = point,
+                                           .times = around(drawn, point),
+                                           .seen = drawn.donors,
+                                           .resamples = drawn.resamples});
+    ++found.steps;
+    if (interval.lower <= measured.each[step] && measured.each[step] <= interval.upper)
+      ++found.inside;
+  }
+  return found;
+}
+
+}  // namespace foretrace

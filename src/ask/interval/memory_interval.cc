@@ -1,0 +1,80 @@
+#include "ask/interval/memory_interval.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <variant>
+
+#include "ask/interval/ledger.h"
+#include "scenario/use_text.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::array kMemoryLedger = {
+#define MEMORY_LEDGER(transform, error, outcomes) LedgerEntry{#transform, error, outcomes, {}},
+#include "ask/interval/memory_ledger.def"
+#undef MEMORY_LEDGER
+};
+
+/// The doubt of several kinds of what-if together; it is exact if there are no outcomes.
+struct MemoryDoubt {
+  double squares = 0;
+  int outcomes = 0;
+
+  void add(std::string_view kind) {
+    const KnownErrors known = known_errors(kMemoryLedger, entry_of(kMemoryLedger, kind));
+    if (known.outcomes == 0) return;
+    squares += known.squares / known.outcomes;
+    outcomes = outcomes == 0 ? known.outcomes : std::min(outcomes, known.outcomes);
+  }
+};
+
+const MemoryPeak* peak_before(const Prediction& prediction, std::int32_t device) {
+  for (const MemoryPeak& peak : prediction.baseline_memory) {
+    if (peak.device == device) return &peak;
+  }
+  return nullptr;
+}
+
+/// The most memory that what-ifs may need and could not count.
+Bytes may_be_missing(const Prediction& prediction) {
+  Bytes missing{};
+  for (const AppliedStep& step : prediction.steps) {
+    for (const Figure& figure : step.figures) {
+      const Bytes* const size = std::get_if<Bytes>(&figure.value);
+      if (size != nullptr && figure.name == "weight_casts_at_most") missing += *size;
+    }
+  }
+  return missing;
+}
+
+}  // namespace
+
+double student_deviations(int outcomes) {
+  // Tables of the distribution, 80 % on both sides together.
+  constexpr std::array kFew = {3.078, 1.886, 1.638, 1.533, 1.476, 1.440};
+  const auto at = static_cast<std::size_t>(std::max(outcomes, 1)) - 1;
+  if (at < kFew.size()) return kFew[at];
+  constexpr double kNormal = 1.2816;
+  return kNormal * (1 + (kNormal * kNormal + 1) / (4.0 * outcomes));
+}
+
+void set_memory_interval(Prediction& prediction) {
+  MemoryDoubt doubt;
+  for (const std::string& kind : kinds_of(prediction.steps)) doubt.add(kind);
+  if (doubt.outcomes == 0) return;
+  const Bytes missing = may_be_missing(prediction);
+  const double off = 1 + student_deviations(doubt.outcomes) * std::sqrt(doubt.squares);
+  for (MemoryPeak& peak : prediction.predicted_memory) {
+    const MemoryPeak* const before = peak_before(prediction, peak.device);
+    if (before != nullptr && before->peak_allocated == peak.peak_allocated) continue;
+    const auto bytes = static_cast<double>(peak.peak_allocated.count);
+    peak.lower_allocated = Bytes{static_cast<std::int64_t>(std::llround(bytes / off))};
+    const double upper = std::min(bytes * off + static_cast<double>(missing.count), 9e18);
+    peak.upper_allocated = Bytes{static_cast<std::int64_t>(std::llround(upper))};
+  }
+}
+
+}  // namespace foretrace

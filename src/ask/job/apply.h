@@ -1,0 +1,57 @@
+#pragma once
+
+// The one place where transforms are applied.
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/import.h"
+#include "foretrace/infer.h"
+#include "foretrace/notes.h"
+#include "foretrace/predict.h"
+#include "foretrace/report.h"
+
+namespace foretrace {
+
+/// Graphs of the traces that transforms learn from, by path; each is read once.
+class Donors {
+ public:
+  /// Whole traces, whatever part of its own the question is about.
+  explicit Donors(const ImportOptions& how)
+      : how_{.cache_folder = how.cache_folder, .max_unpacked = how.max_unpacked} {}
+  /// Lets those transforms of the scenario learn that ask for a donor. Throws Error with the place.
+  void teach(const Scenario& scenario);
+
+ private:
+  ImportOptions how_;
+  std::map<std::string, Graph> graphs_;
+};
+
+struct Applied {
+  std::vector<AppliedStep> steps;
+  std::vector<std::string> assumptions;
+  Notes notes;
+};
+
+/// Whether the scenario changes the graph.
+bool edits(const Scenario& scenario);
+
+/// Whether its selectors name no rank, or only ranks of the graph.
+bool is_for(Transform& transform, const Graph& graph);
+
+/// Throws Error if a transform names a rank that none of the job's recordings is of.
+void check_ranks(const Scenario& scenario, const std::vector<Trace>& traces);
+void check_ranks(const Scenario& scenario, std::span<const Inference> ranks);
+
+/// Moves the graph to the scenario's machine, then applies its transforms in order; those that name
+/// another rank change nothing here.
+Applied apply(const Scenario& scenario, Graph& graph);
+
+/// The settings that the predicted job's allocator has: those of the scenario, and the memory of
+/// its machine for a limit where none is given.
+AllocatorSettings allocator_of(const Scenario& scenario);
+
+}  // namespace foretrace

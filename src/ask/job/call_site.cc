@@ -1,0 +1,315 @@
+#include "ask/job/call_site.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "foretrace/infer.h"
+#include "foretrace/source_frame.h"
+#include "foretrace/step_name.h"
+
+namespace foretrace {
+namespace {
+
+bool is_call(HostKind kind) { return kind == HostKind::runtime || kind == HostKind::driver; }
+
+/// Of records with the same times the inner one comes later.
+int nesting(HostKind kind) {
+  if (kind == HostKind::annotation) return 0;
+  if (kind == HostKind::python) return 1;
+  return kind == HostKind::op ? 2 : 3;
+}
+
+std::string_view folder_of(std::string_view file) {
+  const std::size_t slash = file.find_last_of("/\\");
+  return slash == std::string_view::npos ? std::string_view() : file.substr(0, slash + 1);
+}
+
+/// What both begin with, whole folders only.
+std::string_view common_folder(std::string_view a, std::string_view b) {
+  std::size_t same = 0;
+  while (same < a.size() && same < b.size() && a[same] == b[same]) ++same;
+  return folder_of(a.substr(0, same));
+}
+
+bool has_folder(std::string_view file) { return !folder_of(file).empty(); }
+
+bool is_absolute_path(std::string_view file) {
+  return file.starts_with('/') || (file.size() > 2 && file[1] == ':');
+}
+
+/// Own files are shown from the folder of the script that was started, or of all of them if that is
+/// not known; those beside it from where their ways part.
+void make_portable(std::vector<CallSite>& sites) {
+  std::string root;
+  bool known = false, script = false;
+  for (const CallSite& site : sites) {
+    if (!is_absolute_path(site.file) || code_origin(site.file) != CodeOrigin::own || script)
+      continue;
+    script = site.function == "<module>";
+    const std::string_view folder = folder_of(site.file);
+    root = script || !known ? std::string(folder) : std::string(common_folder(root, folder));
+    known = true;
+  }
+  for (CallSite& site : sites) {
+    const bool own = code_origin(site.file) == CodeOrigin::own;
+    site.file = portable_file(site.file);
+    if (!own || !is_absolute_path(site.file)) continue;
+    std::string_view shared = common_folder(root, folder_of(site.file));
+    // Without anything in common the last folder tells files of one name apart.
+    if (!has_folder(shared.substr(0, shared.empty() ? 0 : shared.size() - 1)))
+      shared = folder_of(folder_of(site.file).substr(0, folder_of(site.file).size() - 1));
+    site.file.erase(0, shared.size());
+  }
+}
+
+/// Texts, each once. The first is empty.
+class Texts {
+ public:
+  std::uint32_t number(const std::string& text) {
+    const auto [found, added] =
+        numbers_.try_emplace(text, static_cast<std::uint32_t>(texts_.size()));
+    if (added) texts_.push_back(text);
+    return found->second;
+  }
+  const std::string& operator[](std::uint32_t i) const { return texts_[i]; }
+  std::vector<std::string> take() { return std::move(texts_); }
+
+ private:
+  std::vector<std::string> texts_{""};
+  std::unordered_map<std::string, std::uint32_t> numbers_{{"", 0}};
+};
+
+/// A frame that a stack or a Python record names, and how much it tells.
+struct FoundSite {
+  std::uint32_t site = kNone;
+  CodeOrigin origin = CodeOrigin::standard;
+};
+
+/// Goes through the nested records of each thread.
+class Surroundings {
+ public:
+  struct Place {
+    FoundSite found;
+    std::uint32_t path = 0, op = 0, call = 0;
+  };
+
+  explicit Surroundings(const Trace& trace)
+      : trace_(trace),
+        of_name_(trace.names.size(), kUnread),
+        of_stack_(trace.names.size()),
+        stack_read_(trace.names.size(), 0),
+        name_number_(trace.names.size(), kNone) {
+    places_.resize(trace.hosts.size());
+    std::vector<std::vector<std::uint32_t>> threads(trace.threads.size());
+    for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
+      if (trace.hosts[i].thread < threads.size())
+        threads[trace.hosts[i].thread].push_back(static_cast<std::uint32_t>(i));
+    }
+    for (std::vector<std::uint32_t>& records : threads) walk(records);
+  }
+
+  const Place& of_record(std::uint32_t record) const { return places_[record]; }
+
+  /// The best frame of a stack that has the innermost first.
+  FoundSite in_stack(NameId stack) {
+    const auto number = static_cast<std::size_t>(stack);
+    if (stack_read_[number] != 0) return of_stack_[number];
+    stack_read_[number] = 1;
+    FoundSite best;
+    for (std::string_view rest = trace_.names[stack]; !rest.empty();) {
+      const std::size_t end = rest.find(';');
+      improve(best, site_of(rest.substr(0, end)), false);
+      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    }
+    return of_stack_[number] = best;
+  }
+
+  std::uint32_t name_number(NameId name) {
+    std::uint32_t& number = name_number_[static_cast<std::size_t>(name)];
+    if (number == kNone) number = names_.number(std::string(trace_.names[name]));
+    return number;
+  }
+
+  std::vector<CallSite> take_sites() { return std::move(sites_); }
+  std::vector<std::string> take_paths() { return paths_.take(); }
+  std::vector<std::string> take_names() { return names_.take(); }
+
+ private:
+  struct Open {
+    std::int64_t finish;
+    Place place;
+  };
+  static constexpr FoundSite kUnread{kNone, CodeOrigin::own};  ///< A site it never is otherwise.
+
+  void walk(std::vector<std::uint32_t>& records) {
+    std::stable_sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const HostRecord& left = trace_.hosts[a];
+      const HostRecord& right = trace_.hosts[b];
+      if (left.start_ns != right.start_ns) return left.start_ns < right.start_ns;
+      if (left.duration_ns != right.duration_ns) return left.duration_ns > right.duration_ns;
+      return nesting(left.kind) < nesting(right.kind);
+    });
+    std::vector<Open> open;
+    for (const std::uint32_t record : records) {
+      const HostRecord& host = trace_.hosts[record];
+      while (!open.empty() && open.back().finish <= host.start_ns) open.pop_back();
+      const Place place = place_of(host, open.empty() ? Place() : open.back().place);
+      places_[record] = place;
+      open.push_back({host.start_ns + host.duration_ns, place});
+    }
+  }
+
+  Place place_of(const HostRecord& host, Place place) {
+    place.call = name_number(host.name);
+    if (host.kind == HostKind::python) {
+      FoundSite& known = of_name_[static_cast<std::size_t>(host.name)];
+      if (known.site == kNone && known.origin == CodeOrigin::own)
+        known = site_of(trace_.names[host.name]);
+      improve(place.found, known, true);
+      return place;
+    }
+    if (host.kind != HostKind::op) return place;
+    // The number of a step is not the same in all steps.
+    if (!step_name(trace_.names[host.name])) extend(place, place.call);
+    if (host.details < trace_.op_details.size())
+      improve(place.found, in_stack(trace_.op_details[host.details].stack), true);
+    return place;
+  }
+
+  void extend(Place& place, std::uint32_t op) {
+    const std::uint64_t key = static_cast<std::uint64_t>(place.path) << 32U | op;
+    const auto [found, added] = longer_.try_emplace(key, 0);
+    if (added) {
+      const std::string& outer = paths_[place.path];
+      found->second = paths_.number(outer.empty() ? names_[op] : outer + "/" + names_[op]);
+    }
+    place.path = found->second;
+    if (place.op == 0) place.op = op;
+  }
+
+  /// Frames of PyTorch and of Python itself tell nothing. `further_in`: of two that tell as much
+  /// the other is better.
+  static void improve(FoundSite& best, FoundSite other, bool further_in) {
+    if (other.site == kNone || other.origin > CodeOrigin::package) return;
+    if (best.site == kNone || other.origin < best.origin ||
+        (further_in && other.origin == best.origin))
+      best = other;
+  }
+
+  FoundSite site_of(std::string_view text) {
+    const std::optional<SourceFrame> frame = source_frame(text);
+    if (!frame) return {};
+    const CodeOrigin origin = code_origin(frame->file);
+    if (origin > CodeOrigin::package) return {kNone, origin};
+    std::string key = std::string(frame->file) + '\n' + std::to_string(frame->line) + '\n';
+    key += frame->function;
+    const auto [found, added] =
+        numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(sites_.size()));
+    if (added)
+      sites_.push_back({std::string(frame->file), frame->line, std::string(frame->function)});
+    return {found->second, origin};
+  }
+
+  const Trace& trace_;
+  std::vector<Place> places_;  ///< Of each host record.
+  std::vector<FoundSite> of_name_, of_stack_;
+  std::vector<char> stack_read_;
+  std::vector<std::uint32_t> name_number_;
+  Texts paths_, names_;
+  std::unordered_map<std::uint64_t, std::uint32_t> longer_;  ///< Path and op to path.
+  std::vector<CallSite> sites_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
+/// Which host record made a device record: the call of its correlation id, else the op that the
+/// profiler links it with.
+class Makers {
+ public:
+  explicit Makers(const Trace& trace) : trace_(trace) {
+    for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
+      const HostRecord& host = trace.hosts[i];
+      const auto record = static_cast<std::uint32_t>(i);
+      if (is_call(host.kind) && host.correlation != 0) offer(calls_, host.correlation, record);
+      if (host.kind == HostKind::op && host.external != 0) offer(ops_, host.external, record);
+    }
+  }
+
+  std::uint32_t of(const DeviceRecord& device) const {
+    if (device.correlation != 0) {
+      const auto call = calls_.find(device.correlation);
+      if (call != calls_.end()) return call->second;
+    }
+    const auto op = device.external == 0 ? ops_.end() : ops_.find(device.external);
+    return op == ops_.end() ? kNone : op->second;
+  }
+
+ private:
+  using Numbers = std::unordered_map<std::uint32_t, std::uint32_t>;
+
+  /// A call that contains another with its number is the one that counts.
+  void offer(Numbers& numbers, std::uint32_t number, std::uint32_t record) const {
+    const auto [found, added] = numbers.try_emplace(number, record);
+    if (!added && trace_.hosts[record].duration_ns > trace_.hosts[found->second].duration_ns)
+      found->second = record;
+  }
+
+  const Trace& trace_;
+  Numbers calls_, ops_;
+};
+
+}  // namespace
+
+std::string to_text(const CallSite& site) {
+  std::string text = site.file;
+  if (site.line > 0) text += ":" + std::to_string(site.line);
+  if (!site.function.empty()) text += " " + site.function;
+  return text;
+}
+
+CallSites::CallSites(const Trace& trace, const Graph& graph) : of_task_(graph.task_count()) {
+  Surroundings around(trace);
+  const Makers makers(trace);
+  const bool of_memory = is_snapshot(trace);
+  const auto of_record = [&](const Task& task) -> Place {
+    if (of_memory) {
+      if (task.record >= trace.memory.size()) return {};
+      return {.site = around.in_stack(trace.memory[task.record].stack).site};
+    }
+    std::uint32_t record = task.record;
+    std::uint32_t own_name = kNone;
+    if (runs_on_device(task.kind)) {
+      if (record >= trace.devices.size()) return {};
+      own_name = around.name_number(trace.devices[record].name);
+      record = makers.of(trace.devices[record]);
+    }
+    if (record >= trace.hosts.size()) return {.call = own_name == kNone ? 0 : own_name};
+    const Surroundings::Place& found = around.of_record(record);
+    return {.site = found.found.site, .path = found.path, .op = found.op, .call = found.call};
+  };
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i)
+    of_task_[i] = of_record(graph.task(TaskId{i}));
+  sites_ = around.take_sites();
+  paths_ = around.take_paths();
+  names_ = around.take_names();
+  make_portable(sites_);
+}
+
+const CallSites::Place& CallSites::place(TaskId task) const {
+  static const Place nowhere;
+  return index(task) < of_task_.size() ? of_task_[index(task)] : nowhere;
+}
+
+std::optional<CallSite> CallSites::site(TaskId task) const {
+  const Place& found = place(task);
+  if (found.site == kNone) return {};
+  return sites_[found.site];
+}
+
+std::string_view CallSites::op_path(TaskId task) const { return paths_[place(task).path]; }
+std::string_view CallSites::op(TaskId task) const { return names_[place(task).op]; }
+std::string_view CallSites::call(TaskId task) const { return names_[place(task).call]; }
+
+}  // namespace foretrace

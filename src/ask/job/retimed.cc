@@ -1,0 +1,81 @@
+#include "ask/job/retimed.h"
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+void retime(Graph& graph, const Retiming& retiming) {
+  for (const auto& [task, duration] : retiming.durations) graph.task(task).duration = duration;
+  for (const auto& [task, gap] : retiming.gaps) graph.task(task).gap = gap;
+  if (retiming.lags.empty()) return;
+  auto next = retiming.lags.begin();
+  std::size_t number = 0;
+  graph.change_dependencies([&](Dependency& wait) {
+    if (next != retiming.lags.end() && next->first == number) wait.lag = (next++)->second;
+    ++number;
+  });
+}
+
+Retimed::Retimed(const Graph& graph) : compiled_(graph) {
+  Recorded recorded(graph);
+  recorded.places = compiled_.lag_places(graph);
+  const std::span<const Nanoseconds> durations = compiled_.durations();
+  const std::span<const std::int64_t> lags = compiled_.lags();
+  recorded.durations.assign(durations.begin(), durations.end());
+  recorded.lags.assign(lags.begin(), lags.end());
+  graph_ = std::make_shared<const Recorded>(std::move(recorded));
+}
+
+template <class LagAt>
+void Retimed::set_lags(const Retiming& retiming, const LagAt& lag_at) {
+  const std::span<std::int64_t> lags = compiled_.lags();
+  for (const auto& [task, gap] : retiming.gaps) {
+    const std::uint32_t place = graph_->places.of_gap[index(task)];
+    if (place != Compiled::LagPlaces::kNone) lags[place] = lag_at(place, gap);
+  }
+  for (const auto& [wait, lag] : retiming.lags) {
+    const std::uint32_t place = graph_->places.of_dependency[wait];
+    lags[place] = lag_at(place, lag);
+  }
+}
+
+void Retimed::apply(const Retiming& retiming, std::vector<Nanoseconds>& work) {
+  const std::span<const std::int32_t> stream_of = graph_->probes.stream_of();
+  for (const auto& [task, duration] : retiming.durations) {
+    Nanoseconds& now = compiled_.durations()[compiled_.order()[index(task)]];
+    const std::int32_t stream = stream_of.empty() ? StepProbes::kNoStream : stream_of[index(task)];
+    if (stream != StepProbes::kNoStream) work[static_cast<std::size_t>(stream)] += duration - now;
+    now = duration;
+  }
+  set_lags(retiming, [](std::uint32_t, Nanoseconds lag) { return lag.count(); });
+}
+
+void Retimed::undo(const Retiming& retiming) {
+  for (const auto& [task, duration] : retiming.durations) {
+    const std::uint32_t place = compiled_.order()[index(task)];
+    compiled_.durations()[place] = graph_->durations[place];
+  }
+  set_lags(retiming, [&](std::uint32_t place, Nanoseconds) { return graph_->lags[place]; });
+}
+
+StepTimes Retimed::probed(const std::vector<Nanoseconds>& work, Nanoseconds length) const {
+  std::vector<Nanoseconds> starts, finishes;
+  for (const TaskId task : graph_->probes.tasks()) {
+    const std::uint32_t place = compiled_.order()[index(task)];
+    finishes.push_back(compiled_.finish()[place]);
+    starts.push_back(finishes.back() - compiled_.durations()[place]);
+  }
+  return graph_->probes.step_times(
+      {.starts = starts, .finishes = finishes, .work = work, .length = length});
+}
+
+Nanoseconds Retimed::step_time(const Retiming& retiming) {
+  std::vector<Nanoseconds> work = graph_->work;
+  apply(retiming, work);
+  const Nanoseconds length = compiled_.replay();
+  const Nanoseconds found = probed(work, length).step_time;
+  undo(retiming);
+  return found;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,128 @@
+#include "ask/job/step_cost.h"
+
+#include <algorithm>
+
+#include "foretrace/step_marks.h"
+
+namespace foretrace {
+namespace {
+
+PathPart part_of_path(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kernel:
+      return PathPart::kernels;
+    case TaskKind::collective:
+    case TaskKind::copy_peer:
+    case TaskKind::transfer:
+      return PathPart::communication;
+    case TaskKind::copy_in:
+    case TaskKind::copy_out:
+    case TaskKind::copy_on_device:
+    case TaskKind::fill:
+      return PathPart::copies;
+    case TaskKind::input:
+      return PathPart::input;
+    case TaskKind::launch:
+      return PathPart::launches;
+    case TaskKind::host:
+    case TaskKind::sync:
+      return PathPart::host;
+    case TaskKind::marker:
+      return PathPart::delays;
+  }
+  return PathPart::delays;
+}
+
+/// What a task adds to its lane: where it overlaps the one in front, less.
+Nanoseconds own_time(const Graph& graph, TaskId task) {
+  return std::max(0ns, graph.task(task).duration - tail_in_front(graph, task));
+}
+
+/// What a time is counted in.
+struct Span {
+  Nanoseconds from = Nanoseconds::min(), to = Nanoseconds::max();
+  std::int64_t steps = 1;
+
+  Nanoseconds clipped(Nanoseconds begin, Nanoseconds end) const {
+    return std::max(0ns, std::min(end, to) - std::max(begin, from));
+  }
+};
+
+/// Everything that had to happen before `last`, in order of time.
+std::vector<TaskId> path_to(const Timeline& timeline, TaskId last) {
+  std::vector<TaskId> path;
+  for (TaskId task = last; task != kNoTask && path.size() < timeline.reasons.size();
+       task = timeline.reasons[index(task)].before) {
+    path.push_back(task);
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+PathShares add_up(const Graph& graph, const Timeline& timeline, const std::vector<TaskId>& path,
+                  const Span& span) {
+  const NameId launch = graph.names().find("launch");
+  PathShares shares;
+  const auto add = [&](PathPart part, Nanoseconds from, Nanoseconds to) {
+    shares.parts[static_cast<std::size_t>(part)] += span.clipped(from, to);
+  };
+  std::int64_t waits = 0;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const Task& task = graph.task(path[i]);
+    const Nanoseconds start = timeline.start[index(path[i])];
+    Nanoseconds end = timeline.finish[index(path[i])];
+    if (i + 1 < path.size()) end = std::min(end, timeline.start[index(path[i + 1])]);
+    add(part_of_path(task.kind), start, end);
+    if (i == 0) continue;
+    const bool launched = launch != NameId{} && timeline.reasons[index(path[i])].why == launch;
+    add(launched ? PathPart::launches : PathPart::delays, timeline.finish[index(path[i - 1])],
+        start);
+    const bool from_device = runs_on_device(graph.task(path[i - 1]).kind);
+    if (from_device && !runs_on_device(task.kind) && start >= span.from && start < span.to) ++waits;
+  }
+  for (Nanoseconds& part : shares.parts) part /= span.steps;
+  shares.host_waits = static_cast<double>(waits) / static_cast<double>(span.steps);
+  return shares;
+}
+
+}  // namespace
+
+MeasuredSteps measured_steps(const Graph& graph) {
+  const std::vector<std::int32_t> steps = counted_steps(graph);
+  if (steps.empty()) return {.all = true};
+  return {.first = steps.front(), .end = steps.back() + 1, .count = std::ssize(steps)};
+}
+
+std::vector<Nanoseconds> lane_work(const Graph& graph) {
+  const MeasuredSteps steps = measured_steps(graph);
+  std::vector<Nanoseconds> work(graph.lane_count(), 0ns);
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    const Lane& lane = graph.lane(LaneId{i});
+    Bytes carried{};
+    for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {
+      if (!steps.has(graph.task(task))) continue;
+      if (lane.discipline == Discipline::shared)
+        carried += graph.task(task).bytes;
+      else
+        work[i] += own_time(graph, task);
+    }
+    if (carried > Bytes{}) work[i] = time_for(carried, lane.capacity);
+    work[i] /= steps.count;
+  }
+  return work;
+}
+
+PathShares path_shares(const Graph& graph, const Timeline& timeline) {
+  const std::vector<Mark> marks = step_marks(graph, timeline);
+  if (marks.size() >= 2) {
+    const std::size_t first = std::min(first_counted_mark(graph, marks.size()), marks.size() - 2);
+    const Span span{.from = marks[first].time,
+                    .to = marks.back().time,
+                    .steps = static_cast<std::int64_t>(marks.size() - 1 - first)};
+    const PathShares shares = add_up(graph, timeline, path_to(timeline, marks.back().task), span);
+    if (shares.total() > 0ns) return shares;
+  }
+  return add_up(graph, timeline, critical_path(graph, timeline), {});
+}
+
+}  // namespace foretrace

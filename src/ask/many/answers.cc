@@ -1,0 +1,253 @@
+#include "ask/many/answers.h"
+
+#include <algorithm>
+
+#include "ask/job/apply.h"
+#include "ask/job/memory_peaks.h"
+#include "ask/job/of_ranks.h"
+#include "ask/predict/trust.h"
+#include "foretrace/error.h"
+#include "foretrace/peak.h"
+#include "scenario/asserts.h"
+#include "scenario/use_text.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string_view verdict_name(Verdict verdict) {
+  if (verdict == Verdict::undecided) return "undecided";
+  return verdict == Verdict::holds ? "holds" : "fails";
+}
+
+/// Those of the last step of each name, as assertions see them.
+std::vector<SweepFigure> last_figures(const std::vector<AppliedStep>& steps) {
+  std::vector<SweepFigure> figures;
+  for (const AppliedStep& step : steps) {
+    const std::string prefix = std::string(kind_of(step.use)) + ".";
+    for (const Figure& figure : step.figures) {
+      const auto* number = std::get_if<double>(&figure.value);
+      SweepFigure one{prefix + json_key(figure),
+                      number ? Json(*number).dump()
+                             : std::to_string(static_cast<std::int64_t>(magnitude(figure)))};
+      const auto same = std::find_if(figures.begin(), figures.end(),
+                                     [&](const SweepFigure& old) { return old.name == one.name; });
+      if (same == figures.end()) {
+        figures.push_back(std::move(one));
+      } else {
+        *same = std::move(one);
+      }
+    }
+  }
+  return figures;
+}
+
+Scenario with_asserts_only(const Scenario& scenario) {
+  Scenario copy;
+  copy.asserts = scenario.asserts;
+  return copy;
+}
+
+}  // namespace
+
+SweepPoint SweepAnswers::blank(const Asked& asked) const {
+  SweepPoint point;
+  point.number = asked.number;
+  point.values = questions_.plan.combinations()[questions_.plan.combination_of(asked.number)].names;
+  for (std::string& name : point.values)
+    name = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const SweepValue& value : asked.values) point.values.push_back(value.text);
+  point.values.resize(questions_.header.settings.size(), "null");
+  return point;
+}
+
+void SweepAnswers::prepare(Asked& asked) const {
+  try {
+    asked.values = questions_.plan.values(asked.number);
+  } catch (const Error& error) {
+    asked.answer = blank(asked);
+    asked.answer->refused = error.what();
+    return;
+  }
+  const std::size_t combination = questions_.plan.combination_of(asked.number);
+  const SharedShape& shape = questions_.shapes[combination];
+  if (!shape.any) return;
+  asked.structure = std::to_string(combination);
+  for (std::size_t i = 0; i < asked.values.size(); ++i) {
+    if (shape.retimes[i] == 0) asked.structure += '\n' + asked.values[i].text;
+  }
+}
+
+SweepPoint SweepAnswers::alone(const Asked& asked) const {
+  SweepPoint point = blank(asked);
+  try {
+    const Json json = questions_.plan.scenario(asked.number, asked.values);
+    const Scenario scenario = parse_scenario(json);
+    {
+      const std::lock_guard lock(donors_mutex_);
+      donors_.teach(scenario);
+    }
+    Prediction prediction = slowest(questions_.job_of(json), scenario);
+    if (!questions_.options.intervals)
+      prediction.lower = prediction.upper = prediction.predicted.step_time;
+    describe(scenario, prediction, point);
+  } catch (const Error& error) {
+    point = blank(asked);
+    point.refused = error.what();
+  }
+  return point;
+}
+
+Prediction SweepAnswers::slowest(const SweptJob& job, const Scenario& scenario) {
+  check_ranks(scenario, job.ranks);
+  Prediction worst;
+  std::vector<MemoryPeak> peaks;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    Prediction next = predict_on(job.baselines[i], job.ranks[i], scenario);
+    if (i == 0 || is_fuller(next.predicted_memory, peaks)) peaks = next.predicted_memory;
+    if (i == 0 || next.predicted.step_time > worst.predicted.step_time) worst = std::move(next);
+  }
+  worst.predicted_memory = std::move(peaks);
+  compare(job.recorded(), worst);
+  return worst;
+}
+
+void SweepAnswers::compare(const Prediction& recorded, Prediction& prediction) {
+  take_recorded(recorded, prediction);
+  prediction.trust = trust_of(prediction, {});
+}
+
+void SweepAnswers::describe(const Scenario& scenario, const Prediction& prediction,
+                            SweepPoint& point) const {
+  point.step_time = prediction.predicted.step_time;
+  point.speedup = prediction.speedup;
+  point.trust = prediction.trust.grade();
+  point.figures = last_figures(prediction.steps);
+  if (questions_.options.intervals) point.lower = prediction.lower, point.upper = prediction.upper;
+  if (questions_.options.memory && !prediction.predicted_memory.empty()) {
+    point.peak_allocated = greatest_allocated(prediction.predicted_memory);
+    point.peak_reserved = greatest_reserved(prediction.predicted_memory);
+    point.fits =
+        std::none_of(prediction.predicted_memory.begin(), prediction.predicted_memory.end(),
+                     [](const MemoryPeak& peak) { return peak.out_of_memory; });
+  }
+  point.verdicts.assign(questions_.header.asserts.size(), "");
+  for (const CheckedAssert& one : evaluate_asserts(scenario, prediction)) {
+    const auto place =
+        std::find(questions_.header.asserts.begin(), questions_.header.asserts.end(), one.text);
+    point.verdicts[static_cast<std::size_t>(place - questions_.header.asserts.begin())] =
+        verdict_name(one.verdict);
+  }
+}
+
+void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
+  const std::size_t combination = questions_.plan.combination_of(asked.number);
+  shared.shape = &questions_.shapes[combination];
+  shared.scenario = questions_.plan.scenario(asked.number, asked.values);
+  shared.job = &questions_.job_of(shared.scenario);
+  try {
+    shared.parsed = parse_scenario(shared.scenario);
+    if (retiming_tail(shared.parsed) > shared.shape->tail) return;
+    check_ranks(shared.parsed, shared.job->ranks);
+    for (const Inference& rank : shared.job->ranks) {
+      Scenario scenario = parse_scenario(shared.scenario);
+      {
+        const std::lock_guard lock(donors_mutex_);
+        donors_.teach(scenario);
+      }
+      shared.ranks.push_back(std::make_unique<SweepStructure>(rank, scenario, shared.shape->tail,
+                                                              questions_.options.memory));
+    }
+    shared.usable = true;
+  } catch (const Error&) {
+    shared.ranks.clear();  // Each question will say for itself what is wrong.
+  }
+}
+
+bool SweepAnswers::add_tail(const SharedStructure& shared, const Asked& asked,
+                            std::vector<std::unique_ptr<Transform>>& made,
+                            SweepStructure::Question& question) const {
+  const std::vector<SweepAxis>& axes =
+      questions_.plan.combinations()[questions_.plan.combination_of(asked.number)].axes;
+  Json scenario = {{"transforms", shared.scenario.at("transforms")}};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (shared.shape->retimes[i] != 0) axes[i].put(asked.values[i], scenario);
+  }
+  for (std::size_t i = shared.shape->tail; i < scenario["transforms"].size(); ++i) {
+    const Json& step = scenario["transforms"][i];
+    made.push_back(read_transform(step));
+    question.transforms.push_back(made.back().get());
+    question.settings.push_back(step.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (shared.shape->retimes[i] == 0) continue;
+    const SettingPath& setting = *axes[i].setting();
+    const std::size_t stage = setting.step() - shared.shape->tail;
+    if (!question.transforms[stage]->only_retimes(setting.name())) return false;
+  }
+  return true;
+}
+
+void SweepAnswers::together(const SharedStructure& shared, std::span<Asked* const> questions,
+                            SweepScratch& scratch) const {
+  std::vector<std::unique_ptr<Transform>> made;
+  std::vector<SweepStructure::Question> asked;
+  bool all_retime = true;
+  for (const Asked* one : questions)
+    all_retime = add_tail(shared, *one, made, asked.emplace_back()) && all_retime;
+  if (!all_retime) {
+    for (Asked* one : questions) one->answer = alone(*one);
+    return;
+  }
+  std::vector<std::vector<std::optional<Nanoseconds>>> times;
+  for (const auto& rank : shared.ranks) times.push_back(rank->step_times(asked, scratch));
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    questions[i]->answer = joined(shared, *questions[i], times, i);
+}
+
+SweepPoint SweepAnswers::joined(const SharedStructure& shared, const Asked& asked,
+                                const std::vector<std::vector<std::optional<Nanoseconds>>>& times,
+                                std::size_t place) const {
+  std::size_t worst = 0;
+  for (std::size_t rank = 0; rank < times.size(); ++rank) {
+    if (!times[rank][place]) return alone(asked);
+    if (*times[rank][place] > *times[worst][place]) worst = rank;
+  }
+  Prediction prediction;
+  prediction.predicted.step_time = *times[worst][place];
+  prediction.lower = prediction.upper = prediction.predicted.step_time;
+  prediction.steps = shared.ranks[worst]->steps();
+  compare(shared.job->recorded(), prediction);
+  SweepPoint point = blank(asked);
+  try {
+    describe(with_asserts_only(shared.parsed), prediction, point);
+  } catch (const Error& error) {
+    point = blank(asked);
+    point.refused = error.what();
+  }
+  ++together_count_;
+  return point;
+}
+
+void SweepAnswers::answer(const SweepTask& task, std::vector<Asked>& block,
+                          SweepScratch& scratch) const {
+  if (!task.structure) {
+    block[task.places[0]].answer = alone(block[task.places[0]]);
+    return;
+  }
+  SharedStructure& shared = *task.structure;
+  std::call_once(shared.made, [&] { make(shared, block[task.places[0]]); });
+  for (std::size_t begin = 0; begin < task.places.size(); begin += SweepScratch::kSets) {
+    const std::size_t end = std::min(begin + SweepScratch::kSets, task.places.size());
+    std::vector<Asked*> questions;
+    for (std::size_t i = begin; i < end; ++i) questions.push_back(&block[task.places[i]]);
+    if (shared.usable) {
+      together(shared, questions, scratch);
+    } else {
+      for (Asked* one : questions) one->answer = alone(*one);
+    }
+  }
+}
+
+}  // namespace foretrace

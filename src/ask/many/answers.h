@@ -1,0 +1,85 @@
+#pragma once
+
+// Answers questions of a sweep: each alone, as predict() does, or together where they share a
+// structure. May be called from several threads.
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ask/job/apply.h"
+#include "ask/many/questions.h"
+#include "ask/many/structure.h"
+#include "foretrace/predict.h"
+
+namespace foretrace {
+
+/// What questions with one structure share.
+struct SharedStructure {
+  std::once_flag made;
+  bool usable = false;
+  const SharedShape* shape = nullptr;
+  const SweptJob* job = nullptr;
+  nlohmann::json scenario;  ///< Of one of the questions.
+  Scenario parsed;          ///< The same.
+  std::vector<std::unique_ptr<SweepStructure>> ranks;
+};
+
+/// A question that is being answered.
+struct Asked {
+  std::uint64_t number = 0;
+  std::vector<SweepValue> values;
+  std::string structure;  ///< Same text, same structure; empty: has one for itself.
+  std::optional<SweepPoint> answer;
+};
+
+/// Questions that one thread answers in one go.
+struct SweepTask {
+  std::vector<std::size_t> places;  ///< In the block.
+  std::shared_ptr<SharedStructure> structure;
+};
+
+class SweepAnswers {
+ public:
+  explicit SweepAnswers(const SweepQuestions& questions)
+      : questions_(questions), donors_(questions.options.reading) {}
+
+  /// The values of a question, and with whom it shares its structure.
+  void prepare(Asked& asked) const;
+  void answer(const SweepTask& task, std::vector<Asked>& block, SweepScratch& scratch) const;
+  std::uint64_t answered_together() const { return together_count_; }
+
+ private:
+  SweepPoint blank(const Asked& asked) const;
+  /// By itself, as predict() would answer it. Never throws Error.
+  SweepPoint alone(const Asked& asked) const;
+  /// The slowest rank, with the memory of the fullest, compared with the slowest as recorded.
+  static Prediction slowest(const SweptJob& job, const Scenario& scenario);
+  /// With the job as recorded, by whose facts and by the kinds of what-if it is graded: a replay
+  /// of each without what is open would cost more than the answer.
+  static void compare(const Prediction& recorded, Prediction& prediction);
+  void describe(const Scenario& scenario, const Prediction& prediction, SweepPoint& point) const;
+  void make(SharedStructure& shared, const Asked& asked) const;
+  /// The retiming transforms of a question; false if one of them does not only retime after all.
+  bool add_tail(const SharedStructure& shared, const Asked& asked,
+                std::vector<std::unique_ptr<Transform>>& made,
+                SweepStructure::Question& question) const;
+  /// At most SweepScratch::kSets questions.
+  void together(const SharedStructure& shared, std::span<Asked* const> questions,
+                SweepScratch& scratch) const;
+  SweepPoint joined(const SharedStructure& shared, const Asked& asked,
+                    const std::vector<std::vector<std::optional<Nanoseconds>>>& times,
+                    std::size_t place) const;
+
+  const SweepQuestions& questions_;
+  mutable Donors donors_;
+  mutable std::mutex donors_mutex_;
+  mutable std::atomic<std::uint64_t> together_count_ = 0;
+};
+
+}  // namespace foretrace

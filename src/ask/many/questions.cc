@@ -1,0 +1,181 @@
+#include "ask/many/questions.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "ask/job/inputs.h"
+#include "ask/many/structure.h"
+#include "ask/predict/trust.h"
+#include "foretrace/error.h"
+#include "foretrace/import.h"
+#include "foretrace/peak.h"
+#include "foretrace/predict.h"
+#include "scenario/scenario_file.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+SweptJob make_job(std::vector<Inference> ranks, bool has_times, bool intervals) {
+  SweptJob job;
+  job.ranks = std::move(ranks);
+  job.has_times = has_times;
+  for (const Inference& rank : job.ranks) {
+    job.baselines.push_back(baseline_of(rank));
+    job.baselines.back().weighs_changes = false;
+    if (intervals && has_times) job.baselines.back().variation = variation_of(rank);
+  }
+  for (std::size_t i = 1; i < job.ranks.size(); ++i) {
+    if (job.baselines[i].prediction.baseline.step_time > job.recorded().baseline.step_time)
+      job.slowest = i;
+  }
+  return job;
+}
+
+void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
+  if (axis.name() != "machine") return;
+  for (std::size_t i = 0; i < axis.count(); ++i) {
+    const auto machine = axis.at(i).change.get<std::string>();
+    if (is_machine_file(machine)) files.insert(machine);
+  }
+}
+
+}  // namespace
+
+SweepQuestions::SweepQuestions(Json scenario, const std::string& folder, const SweepOptions& with)
+    : plan(scenario, folder), options(with) {
+  jobs = options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  Json written = write_scenario(parse_scenario_in(
+      [&] {
+        Json one = scenario;
+        one.erase("sweep");
+        one.erase("matrix");
+        return one;
+      }(),
+      folder));
+  for (const char* key : {"sweep", "matrix"}) {
+    if (scenario.contains(key)) written[key] = scenario[key];
+  }
+  header.scenario_json = written.dump(-1, ' ', false, Json::error_handler_t::replace);
+  header.settings = plan.settings();
+  header.points = plan.size();
+  header.intervals = options.intervals;
+  header.memory = options.memory;
+  for (const SweepCombination& combination : plan.combinations()) note(combination);
+}
+
+void SweepQuestions::note(const SweepCombination& combination) {
+  const Json first = plan.scenario(combination.first, first_values(combination));
+  const Scenario parsed = parse_scenario(first);
+  for (const std::string& text : parsed.asserts) {
+    check_wanted(text);
+    if (std::find(header.asserts.begin(), header.asserts.end(), text) == header.asserts.end())
+      header.asserts.push_back(text);
+  }
+  SharedShape& shape = shapes.emplace_back();
+  shape.tail = retiming_tail(parsed);
+  for (const SweepAxis& axis : combination.axes) {
+    const auto& setting = axis.setting();
+    const bool retimes = setting && !setting->is_of_memory() && setting->step() >= shape.tail &&
+                         parsed.transforms[setting->step()]->only_retimes(setting->name());
+    shape.retimes.push_back(retimes ? 1 : 0);
+    shape.any = shape.any || retimes;
+  }
+  if (options.intervals || !options.share_structures) shape.any = false;
+}
+
+std::vector<SweepValue> SweepQuestions::first_values(const SweepCombination& combination) {
+  std::vector<SweepValue> values;
+  for (const SweepAxis& axis : combination.axes) values.push_back(axis.at(0));
+  return values;
+}
+
+void SweepQuestions::check_wanted(const std::string& text) const {
+  const std::string name = text.substr(0, text.find_first_of(" <>"));
+  if (!options.intervals && (name == "lower" || name == "upper"))
+    throw Error("assert: \"" + text + "\": needs --intervals");
+  const bool of_memory =
+      name == "peak_memory" || name == "peak_reserved" || name == "out_of_memory";
+  if (!options.memory && of_memory)
+    throw Error("assert: \"" + text + "\": is not known with --no-memory");
+}
+
+std::set<std::string> SweepQuestions::trace_paths() const {
+  std::set<std::string> paths;
+  for (const SweepCombination& combination : plan.combinations()) {
+    bool is_axis = false;
+    for (const SweepAxis& axis : combination.axes) {
+      if (axis.name() != "trace") continue;
+      is_axis = true;
+      for (std::size_t i = 0; i < axis.count(); ++i)
+        paths.insert(axis.at(i).change.get<std::string>());
+    }
+    if (!is_axis) paths.insert(combination.scenario.value("trace", ""));
+  }
+  if (options.trace.empty()) return paths;
+  if (paths.size() > 1)
+    throw Error("--trace: must be left out, as the scenario asks about several traces");
+  return {options.trace};
+}
+
+void SweepQuestions::read_traces() {
+  for (const std::string& path : trace_paths()) {
+    if (path.empty()) throw Error("sweep: which TRACE? Give it with --trace, or in the scenario");
+    const std::vector<Trace> traces = import_all(path, options.reading);
+    std::vector<Inference> ranks = infer_all(traces, path);
+    const bool has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
+    SweptJob job =
+        within(path, [&] { return make_job(std::move(ranks), has_times, options.intervals); });
+    for (InputFile& input : input_files(path, traces)) header.inputs.push_back(std::move(input));
+    known.emplace(path, std::move(job));
+  }
+  read_other_files();
+  describe_recorded();
+}
+
+void SweepQuestions::read_other_files() {
+  std::set<std::string> others;
+  for (const SweepCombination& combination : plan.combinations()) {
+    const Scenario parsed = parse_scenario(combination.scenario);
+    for (const auto& transform : parsed.transforms) others.insert(transform->donor());
+    if (is_machine_file(parsed.machine)) others.insert(parsed.machine);
+    for (const SweepAxis& axis : combination.axes) add_machine_files(axis, others);
+  }
+  for (const std::string& path : others) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored))
+      header.inputs.push_back({path, "", sha256_of_file(path)});
+  }
+}
+
+void SweepQuestions::describe_recorded() {
+  if (known.size() != 1) return;
+  const SweptJob& job = known.begin()->second;
+  header.baseline_step_time = job.recorded().baseline.step_time;
+  header.has_steps = job.recorded().has_steps;
+  header.has_times = job.has_times;
+  header.trust = trust_of_recording(job.recorded(), AnswerAbout::changes);
+  if (!options.memory) return;
+  for (const Baseline& baseline : job.baselines) {
+    const auto grow = [](std::optional<Bytes>& level, std::optional<Bytes> other) {
+      if (other) level = std::max(level.value_or(*other), *other);
+    };
+    grow(header.baseline_allocated, greatest_allocated(baseline.prediction.baseline_memory));
+    grow(header.baseline_reserved, greatest_reserved(baseline.prediction.baseline_memory));
+  }
+}
+
+const SweptJob& SweepQuestions::job_of(const Json& scenario) const {
+  if (known.size() == 1) return known.begin()->second;
+  return known.at(scenario.value("trace", ""));
+}
+
+void SweepQuestions::take(std::vector<Inference> ranks) {
+  CHECK(!ranks.empty());
+  known.emplace("", make_job(std::move(ranks), true, options.intervals));
+  describe_recorded();
+}
+
+}  // namespace foretrace

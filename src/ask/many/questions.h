@@ -1,0 +1,66 @@
+#pragma once
+
+// What a sweep asks, and of what: the plan, the traces with their baselines, and what is the same
+// for all answers.
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ask/predict/baseline.h"
+#include "foretrace/sweep.h"
+#include "scenario/plan.h"
+
+namespace foretrace {
+
+/// A trace that is asked about.
+struct SweptJob {
+  std::vector<Inference> ranks;
+  std::vector<Baseline> baselines;
+  std::size_t slowest = 0;  ///< Rank, as recorded.
+  bool has_times = true;
+
+  const Prediction& recorded() const { return baselines[slowest].prediction; }
+};
+
+/// Which settings of a combination of alternatives only retime.
+struct SharedShape {
+  std::size_t tail = 0;
+  std::vector<char> retimes;  ///< By axis.
+  bool any = false;
+};
+
+class SweepQuestions {
+ public:
+  SweepQuestions(nlohmann::json scenario, const std::string& folder, const SweepOptions& with);
+
+  /// All that are asked about. Throws Error.
+  void read_traces();
+  /// In place of reading one.
+  void take(std::vector<Inference> ranks);
+
+  const SweptJob& job_of(const nlohmann::json& scenario) const;
+
+  SweepPlan plan;
+  SweepOptions options;
+  std::size_t jobs = 1;
+  SweepHeader header;
+  std::vector<SharedShape> shapes;        ///< By combination.
+  std::map<std::string, SweptJob> known;  ///< By path.
+
+ private:
+  /// Assertions and shape of a combination.
+  void note(const SweepCombination& combination);
+  /// The first values listed: of ranges their ends, whatever is drawn.
+  static std::vector<SweepValue> first_values(const SweepCombination& combination);
+  void check_wanted(const std::string& text) const;
+  /// Paths of all traces that are asked about.
+  std::set<std::string> trace_paths() const;
+  /// Those that transforms learn from, and machine files.
+  void read_other_files();
+  void describe_recorded();
+};
+
+}  // namespace foretrace

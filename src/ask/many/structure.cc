@@ -1,0 +1,188 @@
+#include "ask/many/structure.h"
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "ask/job/apply.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+/// Less than what apply() refuses, so that what it would refuse is answered by it.
+constexpr double kSafeLength = 4e18;
+
+bool retimes(Transform& transform) {
+  const nlohmann::json settings = write_json(transform);
+  return std::any_of(settings.items().begin(), settings.items().end(),
+                     [&](const auto& setting) { return transform.only_retimes(setting.key()); });
+}
+
+Scenario part_of_scenario(Scenario& scenario, std::size_t first, std::size_t end) {
+  Scenario part;
+  for (std::size_t i = first; i < end; ++i) {
+    part.transforms.push_back(std::move(scenario.transforms[i]));
+    part.uses.push_back(scenario.uses[i]);
+  }
+  return part;
+}
+
+/// All that passes if everything happens in turn.
+double total_length(const Graph& graph) {
+  double total = 0;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    total += static_cast<double>(task.duration.count());
+    total += static_cast<double>(task.gap.count());
+  }
+  graph.each_dependency(
+      [&](const Dependency& wait) { total += static_cast<double>(wait.lag.count()); });
+  return total;
+}
+
+}  // namespace
+
+std::size_t retiming_tail(const Scenario& scenario) {
+  std::size_t tail = scenario.transforms.size();
+  while (tail > 0 && retimes(*scenario.transforms[tail - 1])) --tail;
+  return tail;
+}
+
+SweepStructure::SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
+                               bool with_memory) {
+  static std::atomic<std::uint64_t> made = 0;
+  id_ = ++made;
+  const Graph edited = edit(inference, scenario, tail);
+  if (with_memory && !edited.allocations().empty())
+    throw Error("peaks of memory follow the order in which tasks happen to run");
+  still_length_ = total_length(edited);
+  compiled_.emplace(edited);
+  probes_.emplace(edited);
+  number_rows(edited);
+}
+
+Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::size_t tail) {
+  const std::size_t count = scenario.transforms.size();
+  Graph graph = inference.graph.clone();
+  Scenario head = part_of_scenario(scenario, 0, tail);
+  head.machine = scenario.machine;
+  steps_ = apply(head, graph).steps;
+  for (std::size_t i = tail; i < count; ++i) {
+    Stage& stage = stages_.emplace_back();
+    moving_.resize(graph.task_count(), 0);
+    if (is_for(*scenario.transforms[i], graph))
+      stage.tasks = scenario.transforms[i]->retimed(graph);
+    const bool alone =
+        std::none_of(stage.tasks.begin(), stage.tasks.end(),
+                     [&](const RetimedTask& one) { return moving_[index(one.task)] != 0; });
+    for (const RetimedTask& one : stage.tasks) {
+      const Nanoseconds now = graph.task(one.task).duration;
+      if (alone) stage.before.push_back(now);
+      std::uint32_t& moving = moving_[index(one.task)];
+      if (!alone && moving == 0) restored_.push_back({.task = one.task, .duration = now});
+      ++moving;
+    }
+    const Applied applied = apply(part_of_scenario(scenario, i, i + 1), graph);
+    steps_.insert(steps_.end(), applied.steps.begin(), applied.steps.end());
+  }
+  return graph;
+}
+
+void SweepStructure::number_rows(const Graph& edited) {
+  const std::span<const std::uint32_t> row = compiled_->order();
+  const std::span<const Nanoseconds> durations = compiled_->durations();
+  durations_.assign(durations.begin(), durations.end());
+  for (Stage& stage : stages_) {
+    stage.is_exclusive = true;
+    for (const RetimedTask& one : stage.tasks) {
+      stage.rows.push_back(row[index(one.task)]);
+      stage.is_exclusive = stage.is_exclusive && moving_[index(one.task)] == 1;
+    }
+  }
+  for (Restored& one : restored_) one.row = row[index(one.task)];
+  still_work_ = probes_->work(edited);
+  moving_work_.resize(still_work_.size());
+  for (std::uint32_t i = 0; i < moving_.size(); ++i) {
+    const std::int32_t stream = probes_->stream_of()[i];
+    if (moving_[i] == 0 || stream == StepProbes::kNoStream) continue;
+    const auto number = static_cast<std::size_t>(stream);
+    still_work_[number] -= edited.task(TaskId{i}).duration;
+    moving_work_[number].push_back(row[i]);
+  }
+  moving_ = {};
+}
+
+void SweepStructure::load(SweepScratch& scratch) const {
+  if (scratch.loaded_ == id_) return;
+  scratch.sets_.assign(SweepScratch::kSets, durations_);
+  scratch.held_.assign(SweepScratch::kSets, std::vector<std::string>(stages_.size()));
+  scratch.loaded_ = id_;
+}
+
+/// False where the times may be more than the clock can count.
+bool SweepStructure::retime(const Question& question, SweepScratch& scratch,
+                            std::size_t set) const {
+  CHECK(question.transforms.size() == stages_.size());
+  std::vector<Nanoseconds>& durations = scratch.sets_[set];
+  for (const Restored& one : restored_) durations[one.row] = one.duration;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    const Stage& stage = stages_[i];
+    std::string& held = scratch.held_[set][i];
+    if (stage.is_exclusive && held == question.settings[i]) continue;
+    held.clear();
+    scratch.after_.resize(stage.rows.size());
+    std::span<const Nanoseconds> before = stage.before;
+    if (before.size() != stage.rows.size()) {
+      scratch.before_.clear();
+      for (const std::uint32_t row : stage.rows) scratch.before_.push_back(durations[row]);
+      before = scratch.before_;
+    }
+    question.transforms[i]->retime(stage.tasks, before, scratch.after_);
+    Nanoseconds longest{0};
+    for (std::size_t at = 0; at < stage.rows.size(); ++at) {
+      durations[stage.rows[at]] = scratch.after_[at];
+      longest = std::max(longest, scratch.after_[at]);
+    }
+    const double most =
+        static_cast<double>(longest.count()) * static_cast<double>(compiled_->task_count());
+    if (still_length_ + most > kSafeLength) return false;
+    held = question.settings[i];
+  }
+  return true;
+}
+
+std::vector<std::optional<Nanoseconds>> SweepStructure::step_times(
+    std::span<const Question> questions, SweepScratch& scratch) const {
+  CHECK(questions.size() <= SweepScratch::kSets);
+  load(scratch);
+  std::vector<std::span<const Nanoseconds>> sets;
+  std::vector<std::size_t> asked;
+  std::vector<std::optional<Nanoseconds>> found(questions.size());
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    if (!retime(questions[i], scratch, i)) continue;
+    sets.emplace_back(scratch.sets_[i]);
+    asked.push_back(i);
+  }
+  const std::span<const TaskId> probes = probes_->tasks();
+  const Compiled::Replays replays = compiled_->replay_all(sets, probes);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    std::vector<Nanoseconds> work = still_work_;
+    for (std::size_t stream = 0; stream < work.size(); ++stream) {
+      for (const std::uint32_t row : moving_work_[stream]) work[stream] += sets[i][row];
+    }
+    const auto of_set = [&](const std::vector<Nanoseconds>& times) {
+      return std::span(times).subspan(i * probes.size(), probes.size());
+    };
+    const Nanoseconds step_time = probes_
+                                      ->step_times({.starts = of_set(replays.starts),
+                                                    .finishes = of_set(replays.finishes),
+                                                    .work = work,
+                                                    .length = replays.lengths[i]})
+                                      .step_time;
+    if (step_time > 0ns) found[asked[i]] = step_time;
+  }
+  return found;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,101 @@
+#pragma once
+
+// What questions of a sweep have in common that differ in durations alone: the graph as edited for
+// one of them, compiled, and the transforms behind which durations differ.
+//
+//     transforms   amp, loader   | scale, scale        the last ones only retime tasks
+//     durations    the same      | element by element
+//
+// Exact: step times are those that predict_on() finds, by the same arithmetic.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "foretrace/infer.h"
+#include "foretrace/predict.h"
+#include "foretrace/report.h"
+#include "foretrace/simulate.h"
+#include "foretrace/step_probes.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+
+/// Where the transforms begin all of which, to the last, have settings that only retime.
+std::size_t retiming_tail(const Scenario& scenario);
+
+/// Durations of eight questions; each thread has its own, and uses it for one structure after the
+/// other.
+class SweepScratch {
+ public:
+  static constexpr std::size_t kSets = 8;
+
+ private:
+  friend class SweepStructure;
+  std::uint64_t loaded_ = 0;  ///< Whose durations they are.
+  std::vector<std::vector<Nanoseconds>> sets_;
+  std::vector<std::vector<std::string>> held_;  ///< By set and stage: what was retimed last.
+  std::vector<Nanoseconds> before_, after_;
+};
+
+class SweepStructure {
+ public:
+  /// Applies the scenario, whose transforms from `tail` on only retime. Throws Error where that
+  /// fails, or where lanes are not all in line. `with_memory`: the peaks are asked for, which are
+  /// known only where the graph has no memory.
+  SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
+                 bool with_memory);
+
+  /// Of one question: its transforms from the tail on, and text that tells their settings apart.
+  struct Question {
+    std::vector<const Transform*> transforms;
+    std::vector<std::string> settings;
+  };
+  /// Step times of at most SweepScratch::kSets questions; nothing where the answer has to be found
+  /// without the structure, to say why there is none.
+  std::vector<std::optional<Nanoseconds>> step_times(std::span<const Question> questions,
+                                                     SweepScratch& scratch) const;
+
+  const std::vector<AppliedStep>& steps() const { return steps_; }
+  std::size_t task_count() const { return compiled_->task_count(); }
+
+ private:
+  /// What one transform retimes.
+  struct Stage {
+    std::vector<RetimedTask> tasks;
+    std::vector<std::uint32_t> rows;  ///< Of the tasks, in the compiled graph.
+    /// Their durations in front of the first stage, if no stage in front of this one retimes any of
+    /// them; otherwise empty.
+    std::vector<Nanoseconds> before;
+    /// No other stage retimes any of them: as long as the settings stay, durations do.
+    bool is_exclusive = false;
+  };
+  /// A task that gets back its duration before anything is retimed.
+  struct Restored {
+    TaskId task = kNoTask;
+    std::uint32_t row = 0;
+    Nanoseconds duration{0};
+  };
+
+  Graph edit(const Inference& inference, Scenario& scenario, std::size_t tail);
+  void number_rows(const Graph& edited);
+  void load(SweepScratch& scratch) const;
+  bool retime(const Question& question, SweepScratch& scratch, std::size_t set) const;
+
+  std::uint64_t id_;
+  std::vector<AppliedStep> steps_;
+  std::vector<Stage> stages_;
+  std::vector<std::uint32_t> moving_;  ///< By task: how many stages retime it. While it is made.
+  std::vector<Restored> restored_;
+  std::optional<Compiled> compiled_;
+  std::optional<StepProbes> probes_;
+  std::vector<Nanoseconds> durations_;   ///< By row.
+  std::vector<Nanoseconds> still_work_;  ///< Of each stream, without those that are retimed.
+  std::vector<std::vector<std::uint32_t>> moving_work_;  ///< Rows of these, by stream.
+  double still_length_ = 0;  ///< All that passes if everything happens in turn.
+};
+
+}  // namespace foretrace

@@ -1,0 +1,57 @@
+#pragma once
+
+// A baseline that many what-ifs are asked of: it is replayed once.
+
+#include <optional>
+#include <vector>
+
+#include "ask/interval/step_variation.h"
+#include "ask/job/apply.h"
+#include "foretrace/ledger_file.h"
+#include "foretrace/predict.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+
+struct Baseline {
+  Timeline replayed;
+  Prediction prediction;  ///< What is the same whatever the what-if.
+  /// Set it, from the same inference, for intervals by replays with the work of other steps.
+  /// Without it predictions cost much less, and what steps vary by is scaled from the recording.
+  std::optional<StepVariation> variation = {};
+  std::vector<KnownOutcome> own = {};  ///< The user's ledger; may be set.
+  /// Whether each prediction is graded by what its own replay leaves open. Without it none has a
+  /// grade, and many small ones cost half.
+  bool weighs_changes = true;
+};
+
+/// `reasons`: whether the replay knows what made each task start.
+Baseline baseline_of(const Inference& inference, bool reasons = false);
+
+/// The graph that a scenario leaves, replayed.
+struct Edited {
+  Graph graph;
+  Timeline timeline;
+  StepTimes times;
+  Applied applied;
+
+  Nanoseconds step_time() const { return times.step_time; }
+};
+/// Throws Error if one of the transforms cannot be applied.
+Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options);
+
+/// The facts wanted of an edited graph beside its step time and interval.
+struct Wanted {
+  bool memory = true;  ///< The peaks. Needs a replay with memory.
+  bool trust = true;   ///< The grade; costs two more replays.
+};
+/// As predict_on(), of what a scenario left. Takes `edited.applied`.
+Prediction predict_edited(const Baseline& baseline, const Inference& inference,
+                          const Scenario& scenario, Edited& edited, const Wanted& wanted);
+
+/// As predict() but for where the time goes, for a scenario whose transforms have learnt from their
+/// donors already. May be called from several threads.
+Prediction predict_on(const Baseline& baseline, const Inference& inference,
+                      const Scenario& scenario);
+
+}  // namespace foretrace

@@ -1,0 +1,384 @@
+#include "ask/predict/lever.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "ask/job/step_cost.h"
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kMostKernelNames = 3;
+
+bool is_copy(TaskKind kind) {
+  return kind == TaskKind::copy_in || kind == TaskKind::copy_out ||
+         kind == TaskKind::copy_on_device || kind == TaskKind::fill;
+}
+
+bool crosses_host_link(TaskKind kind) {
+  return kind == TaskKind::copy_in || kind == TaskKind::copy_out;
+}
+
+bool communicates(TaskKind kind) {
+  return kind == TaskKind::collective || kind == TaskKind::transfer || kind == TaskKind::copy_peer;
+}
+
+bool is_host_work(TaskKind kind) {
+  return kind == TaskKind::host || kind == TaskKind::launch || kind == TaskKind::sync;
+}
+
+bool on_host(const Graph& graph, TaskId task) { return !runs_on_device(graph.task(task).kind); }
+
+/// Whoever waits on the host for something on a device.
+bool is_host_wait(const Graph& graph, const Dependency& wait) {
+  return !on_host(graph, wait.before) && on_host(graph, wait.after);
+}
+
+/// Those tasks as a whole.
+Lever with_tasks(const Graph& graph, Lever lever, const std::function<bool(TaskId)>& wanted) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId task{i};
+    if (graph.removed(task) || !wanted(task)) continue;
+    const bool shared = graph.lane(graph.lane_of(task)).discipline == Discipline::shared;
+    if (graph.task(task).duration <= 0ns && !shared) continue;
+    lever.parts.emplace_back(task, graph.task(task).duration);
+  }
+  lever.there = lever.there || !lever.parts.empty();
+  return lever;
+}
+
+Lever of_kinds(const Graph& graph, Lever lever, bool (*wanted)(TaskKind)) {
+  return with_tasks(graph, std::move(lever),
+                    [&](TaskId task) { return wanted(graph.task(task).kind); });
+}
+
+Lever without_host_waits(const Graph& graph, Lever lever) {
+  lever.host_waits = true;
+  std::set<TaskId> waiting;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (is_host_wait(graph, wait)) waiting.insert(wait.after);
+  });
+  lever.there = !waiting.empty();
+  return with_tasks(graph, std::move(lever), [&](TaskId task) {
+    return graph.task(task).kind == TaskKind::sync && waiting.contains(task);
+  });
+}
+
+/// Work that dispatches to the device, in pieces below kLongestDispatch, on threads that launch.
+Lever dispatch(const Graph& graph) {
+  std::vector<char> launches(graph.lane_count(), 0);
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (!graph.removed(id) && graph.task(id).kind == TaskKind::launch)
+      launches[index(graph.lane_of(id))] = 1;
+  }
+  return with_tasks(
+      graph,
+      {.name = "launches",
+       .title = "launching",
+       .assumes = "calls that launch, and host work in pieces below 1 ms around them, "
+                  "take no time; work starts at once",
+       .launch_delays = true,
+       .host_gaps = true,
+       .longest_host_gap = kLongestDispatch,
+       .device_gaps = true},
+      [&](TaskId id) {
+        const Task& task = graph.task(id);
+        return is_host_work(task.kind) && launches[index(graph.lane_of(id))] != 0 &&
+               (task.kind == TaskKind::launch || task.duration < kLongestDispatch);
+      });
+}
+
+Lever driver_allocations(const Graph& graph) {
+  Lever lever = with_tasks(
+      graph,
+      {.name = "allocations",
+       .title = "driver allocations",
+       .assumes = "the driver is never asked for memory nor given any back",
+       .call_waits = true},
+      [&](TaskId id) { return on_host(graph, id) && is_driver_allocation(graph.name(id)); });
+  return lever;
+}
+
+/// Of collectives of one name and size the quickest tells the transfer; what others take on top is
+/// waiting for other ranks.
+Lever transfers(const Graph& graph, Lever lever) {
+  using Alike = std::pair<NameId, std::int64_t>;
+  std::map<Alike, Nanoseconds> least;
+  const auto alike = [&](TaskId task) {
+    return Alike(graph.task(task).name, graph.task(task).bytes.count);
+  };
+  lever = of_kinds(graph, std::move(lever), communicates);
+  for (const auto& [task, duration] : lever.parts) {
+    const auto [found, is_new] = least.try_emplace(alike(task), duration);
+    if (!is_new) found->second = std::min(found->second, duration);
+  }
+  for (auto& [task, part] : lever.parts) {
+    if (graph.task(task).kind == TaskKind::collective) part = least.at(alike(task));
+  }
+  return lever;
+}
+
+/// What tells kernels apart, as a text that is found in their names: without what is given to them,
+/// and with the name around it where it says little.
+///
+///     at::native::reduce_kernel<512, 1>(...)  ->  reduce_kernel
+///     cutlass::Kernel<...>(...)               ->  cutlass::Kernel
+std::string_view base_name(std::string_view name) {
+  constexpr std::size_t kSaysLittle = 10, kLongestShown = 40;
+  constexpr std::string_view kNameless[] = {"(anonymous namespace)::", "<unnamed>::"};
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  for (const std::string_view nameless : kNameless) {
+    const std::size_t at = name.find(nameless);
+    if (at != name.npos && at <= name.find_first_of("<(")) name.remove_prefix(at + nameless.size());
+  }
+  name = name.substr(0, name.find_first_of("<("));
+  std::size_t from = name.rfind("::");
+  if (from != name.npos && name.size() - from - 2 < kSaysLittle && from > 0)
+    from = name.rfind("::", from - 1);
+  if (from != name.npos) name.remove_prefix(from + 2);
+  return name.substr(0, kLongestShown);
+}
+
+Lever kernels_like(const Graph& graph, std::string_view pattern) {
+  const NamePattern wanted(pattern);
+  std::map<NameId, bool> known;
+  const auto matches = [&](NameId name) {
+    const auto [found, is_new] = known.try_emplace(name, false);
+    if (is_new) found->second = wanted.matches(graph.names()[name]);
+    return found->second;
+  };
+  return with_tasks(graph,
+                    {.name = "kernels." + std::string(pattern),
+                     .title = "kernels \"" + std::string(pattern) + "\"",
+                     .assumes = {}},
+                    [&](TaskId id) {
+                      const Task& task = graph.task(id);
+                      return task.kind == TaskKind::kernel &&
+                             (matches(task.name) || matches(task.module));
+                    });
+}
+
+/// The base names of those kernels that take most of the time.
+std::vector<std::string_view> greatest_kernels(const Graph& graph) {
+  std::map<NameId, Nanoseconds> of_names;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind == TaskKind::kernel && !graph.removed(TaskId{i}))
+      of_names[task.name] += task.duration;
+  }
+  std::map<std::string_view, Nanoseconds> sums;
+  for (const auto& [name, time] : of_names) sums[base_name(graph.names()[name])] += time;
+  std::vector<std::pair<std::string_view, Nanoseconds>> sorted(sums.begin(), sums.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string_view> names;
+  for (const auto& [name, time] : sorted) {
+    if (names.size() == kMostKernelNames) break;
+    if (!name.empty() && time > 0ns) names.push_back(name);
+  }
+  // All there is was said by "kernels" already.
+  return sorted.size() == 1 ? std::vector<std::string_view>() : names;
+}
+
+Lever all_kernels(const Graph& graph) {
+  return of_kinds(graph, {.name = "kernels", .title = "all kernels", .assumes = {}},
+                  [](TaskKind kind) { return kind == TaskKind::kernel; });
+}
+
+std::vector<Lever> other_levers(const Graph& graph) {
+  std::vector<Lever> all;
+  all.push_back(of_kinds(graph,
+                         {.name = "host.work",
+                          .title = "work of the host, launching included",
+                          .assumes = {},
+                          .launch_delays = true,
+                          .host_gaps = true},
+                         is_host_work));
+  all.push_back(of_kinds(
+      graph,
+      {.name = "launch.overhead", .title = "launching", .assumes = {}, .launch_delays = true},
+      [](TaskKind kind) { return kind == TaskKind::launch; }));
+  all.push_back(of_kinds(graph, {.name = "input.time", .title = "loading", .assumes = {}},
+                         [](TaskKind kind) { return kind == TaskKind::input; }));
+  all.push_back(of_kinds(
+      graph, {.name = "copy.bandwidth", .title = "copies to and from the host", .assumes = {}},
+      crosses_host_link));
+  all.push_back(transfers(
+      graph, {.name = "link.bandwidth", .title = "transfers between devices", .assumes = {}}));
+  all.push_back(without_host_waits(
+      graph, {.name = "syncs", .title = "waits of the host for the device", .assumes = {}}));
+  return all;
+}
+
+void remove_waits(Graph& graph, const Lever& lever) {
+  std::set<TaskId> calls;
+  for (const auto& [task, part] : lever.parts) calls.insert(task);
+  graph.remove_dependencies([&](const Dependency& wait) {
+    if (!is_host_wait(graph, wait)) return false;
+    return (lever.copy_waits && graph.task(wait.before).kind == TaskKind::copy_in) ||
+           (lever.call_waits && calls.contains(wait.after));
+  });
+}
+
+Bytes scaled_bytes(Bytes bytes, double factor) {
+  return Bytes{scaled(Nanoseconds(bytes.count), factor).count()};
+}
+
+}  // namespace
+
+bool is_driver_allocation(std::string_view call) {
+  if (call.find("Async") != call.npos) return false;
+  constexpr std::string_view kCalls[] = {
+      "cudaMalloc", "cudaFree",  "cudaHostAlloc", "hipMalloc",   "hipFree",       "hipHostMalloc",
+      "cuMemAlloc", "cuMemFree", "hipExtMalloc",  "hipHostFree", "cuMemHostAlloc"};
+  return std::any_of(std::begin(kCalls), std::end(kCalls),
+                     [&](std::string_view known) { return call.starts_with(known); });
+}
+
+Lever long_host_work(const Graph& graph) {
+  const MeasuredSteps steps = measured_steps(graph);
+  const auto is_long = [&](TaskId id) {
+    const Task& task = graph.task(id);
+    return task.kind == TaskKind::host && task.duration >= kLongestDispatch;
+  };
+  std::map<NameId, Nanoseconds> of_names;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (!graph.removed(id) && is_long(id) && steps.has(graph.task(id)))
+      of_names[graph.task(id).name] += graph.task(id).duration;
+  }
+  if (of_names.empty()) return {};
+  const auto most =
+      std::max_element(of_names.begin(), of_names.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const NameId name = most->first;
+  return with_tasks(graph,
+                    {.name = "long", .title = std::string(graph.names()[name]), .assumes = {}},
+                    [&](TaskId id) { return is_long(id) && graph.task(id).name == name; });
+}
+
+std::vector<Lever> ladder_levers(const Graph& graph) {
+  std::vector<Lever> all;
+  all.push_back(dispatch(graph));
+  all.push_back(of_kinds(graph,
+                         {.name = "host",
+                          .title = "host work",
+                          .assumes = "nothing the host does takes time, but loading",
+                          .launch_delays = true,
+                          .host_gaps = true,
+                          .device_gaps = true},
+                         is_host_work));
+  all.push_back(without_host_waits(
+      graph, {.name = "syncs",
+              .title = "host waiting",
+              .assumes = "the host never waits for the device, however far it is ahead; calls "
+                         "that do take no time"}));
+  all.push_back(of_kinds(
+      graph,
+      {.name = "input", .title = "input", .assumes = "data is there whenever it is asked for"},
+      [](TaskKind kind) { return kind == TaskKind::input; }));
+  all.push_back(of_kinds(graph,
+                         {.name = "copies",
+                          .title = "copies",
+                          .assumes = "copies and fills take no time, and the host does not wait "
+                                     "for those to the device",
+                          .copy_waits = true},
+                         is_copy));
+  all.push_back(of_kinds(graph,
+                         {.name = "communication",
+                          .title = "communication",
+                          .assumes = "collectives take no time, and no rank comes late"},
+                         communicates));
+  if (Lever lever = driver_allocations(graph); lever.there) all.push_back(std::move(lever));
+  return all;
+}
+
+std::vector<Lever> all_levers(const Graph& graph) {
+  std::vector<Lever> all = ladder_levers(graph);
+  all.push_back(all_kernels(graph));
+  return all;
+}
+
+std::vector<Lever> speed_levers(const Graph& graph) {
+  std::vector<Lever> all;
+  all.push_back(all_kernels(graph));
+  for (const std::string_view name : greatest_kernels(graph))
+    all.push_back(kernels_like(graph, name));
+  for (Lever& lever : other_levers(graph)) all.push_back(std::move(lever));
+  return all;
+}
+
+Lever lever_named(const Graph& graph, std::string_view name) {
+  if (name == "kernels") return all_kernels(graph);
+  if (name == "kernels.") throw Error("must say which kernels, such as kernels.gemm");
+  if (name.starts_with("kernels.")) {
+    Lever lever = kernels_like(graph, name.substr(8));
+    if (lever.there) return lever;
+    throw Error("no kernel has \"" + std::string(name.substr(8)) + "\" in its name or module");
+  }
+  std::vector<Lever> all = other_levers(graph);
+  std::vector<std::string> names = {"kernels", "kernels.NAME"};
+  for (Lever& lever : all) {
+    if (lever.name == name) return std::move(lever);
+    names.push_back(lever.name);
+  }
+  std::string list;
+  for (const std::string& one : names) list += (list.empty() ? "" : ", ") + one;
+  throw Error("there is no \"" + std::string(name) + "\" to make faster; there are " + list +
+              ", and settings with their values such as loader.workers=1..32" +
+              did_you_mean(name, names));
+}
+
+Nanoseconds work_of(const Graph& graph, const Lever& lever) {
+  const MeasuredSteps steps = measured_steps(graph);
+  Nanoseconds sum{0};
+  for (const auto& [task, part] : lever.parts) {
+    if (steps.has(graph.task(task))) sum += part;
+  }
+  return sum / steps.count;
+}
+
+Retiming retiming_of(const Graph& graph, const Lever& lever, double factor) {
+  Retiming retiming;
+  for (const auto& [id, part] : lever.parts)
+    retiming.durations.emplace_back(
+        id, std::max(0ns, graph.task(id).duration - (part - scaled(part, factor))));
+  if (lever.host_gaps || lever.device_gaps) {
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const Task& task = graph.task(TaskId{i});
+      const bool wanted =
+          runs_on_device(task.kind)
+              ? lever.device_gaps && task.gap < kLongestDispatch
+              : lever.host_gaps && is_host_work(task.kind) && task.gap < lever.longest_host_gap;
+      if (task.gap > 0ns && wanted) retiming.gaps.emplace_back(TaskId{i}, scaled(task.gap, factor));
+    }
+  }
+  const NameId launch = graph.names().find("launch");
+  if (!lever.launch_delays || launch == NameId{}) return retiming;
+  std::size_t number = 0;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (wait.why == launch && wait.lag > 0ns)
+      retiming.lags.emplace_back(number, scaled(wait.lag, factor));
+    ++number;
+  });
+  return retiming;
+}
+
+void pull(Graph& graph, const Lever& lever, double factor) {
+  retime(graph, retiming_of(graph, lever, factor));
+  for (const auto& [id, part] : lever.parts) {
+    Task& task = graph.task(id);
+    if (graph.lane(graph.lane_of(id)).discipline == Discipline::shared)
+      task.bytes = scaled_bytes(task.bytes, factor);
+  }
+  if (factor == 0 && (lever.copy_waits || lever.call_waits)) remove_waits(graph, lever);
+  if (lever.host_waits && factor < 1)
+    graph.remove_dependencies([&](const Dependency& wait) { return is_host_wait(graph, wait); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,389 @@
+#include "foretrace/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "ask/interval/inputs.h"
+#include "ask/interval/interval.h"
+#include "ask/interval/ledger.h"
+#include "ask/interval/memory_interval.h"
+#include "ask/job/apply.h"
+#include "ask/job/inputs.h"
+#include "ask/job/lane_work.h"
+#include "ask/job/memory_peaks.h"
+#include "ask/job/of_ranks.h"
+#include "ask/predict/baseline.h"
+#include "ask/predict/explain.h"
+#include "ask/predict/prediction_html.h"
+#include "ask/predict/rates.h"
+#include "ask/predict/trust.h"
+#include "base/on_all_cores.h"
+#include "foretrace/error.h"
+#include "foretrace/export.h"
+#include "foretrace/import.h"
+#include "foretrace/ledger_file.h"
+#include "foretrace/scaling.h"
+#include "foretrace/simulate.h"
+#include "foretrace/temporary_file.h"
+
+namespace foretrace {
+namespace {
+
+/// An answer and what it was read from, so that the predicted timeline can be written.
+struct Answer {
+  Prediction prediction;
+  Graph graph;  ///< Empty for the job as recorded, unless it is to be written.
+  Timeline timeline;
+  Graph recorded;                ///< Empty unless a page of the answer is to be written.
+  const Trace* trace = nullptr;  ///< Of the rank that the answer is about, if there is one.
+};
+
+/// The order of tasks on a lane counts as one structural dependency for each that stands behind
+/// another.
+void count_dependencies(const Graph& graph, Prediction& prediction) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.previous(TaskId{i}) == kNoTask) continue;
+    ++prediction.dependencies[static_cast<int>(Provenance::structural)];
+  }
+  graph.each_dependency([&](const Dependency& wait) {
+    ++prediction.dependencies[static_cast<int>(wait.provenance)];
+  });
+}
+
+void describe_baseline(const Inference& inference, const Timeline& replayed,
+                       Prediction& prediction) {
+  const Graph& graph = inference.graph;
+  prediction.measured = step_times(graph, inference.recorded);
+  prediction.baseline = step_times(graph, replayed);
+  prediction.has_steps = !graph.steps().empty();
+  prediction.unexplained = graph.unexplained();
+  prediction.window = graph.unexplained().window;
+  prediction.tasks = graph.task_count();
+  prediction.baseline_breakdown = breakdown(graph, replayed);
+  prediction.baseline_memory = memory_peaks(graph, replayed, {});
+  count_dependencies(graph, prediction);
+  const Nanoseconds measured = prediction.measured.step_time;
+  if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
+  prediction.replay_error = std::abs(ratio(prediction.baseline.step_time - measured, measured));
+  prediction.baseline_open = open_step_time(inference, graph, prediction.baseline.step_time);
+  if (prediction.replay_error > 0.01) {
+    prediction.notes.add(
+        Severity::warning,
+        "the unmodified replay does not reproduce the recording; do not trust what-ifs on it",
+        to_percent(prediction.replay_error, 2) + " off");
+  }
+}
+
+/// Fills in all that an edited graph and its timeline tell; `memory`: the peaks as well.
+void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Prediction& prediction) {
+  prediction.steps = std::move(edited.applied.steps);
+  for (std::string& assumption : edited.applied.assumptions)
+    prediction.assumptions.push_back(std::move(assumption));
+  prediction.notes.merge(edited.applied.notes);
+  prediction.predicted = edited.times;
+  if (memory)
+    prediction.predicted_memory =
+        memory_peaks(edited.graph, edited.timeline, allocator_of(scenario));
+  if (prediction.predicted.step_time <= 0ns)
+    throw Error("nothing to simulate: the scenario leaves no work in a step");
+  prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
+}
+
+/// `variation` is nullptr where only the point is worth the time.
+void set_interval(const Inference& inference, const Graph& changed, const StepVariation* variation,
+                  std::span<const KnownOutcome> own, Prediction& prediction) {
+  const IntervalInputs inputs = interval_inputs({.inference = inference,
+                                                 .changed = changed,
+                                                 .prediction = prediction,
+                                                 .variation = variation,
+                                                 .own = own});
+  Interval interval = interval_of(inputs);
+  prediction.lower = interval.lower;
+  prediction.upper = interval.upper;
+  prediction.interval_source = std::move(interval.source);
+  prediction.interval_parts = std::move(interval.parts);
+  prediction.resamples = static_cast<std::int64_t>(inputs.resamples);
+  set_memory_interval(prediction);
+}
+
+/// The grade, of a prediction with everything else filled in.
+void judge(const Inference& inference, const Graph& changed, std::span<const KnownOutcome> own,
+           Prediction& prediction) {
+  if (!prediction.steps.empty())
+    prediction.predicted_open = open_step_time(inference, changed, prediction.predicted.step_time);
+  prediction.trust = trust_of(prediction, own);
+}
+
+/// The interval and the grade; by replays, where the trace has times.
+void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer) {
+  Prediction& prediction = answer.prediction;
+  const Graph& changed = prediction.steps.empty() ? inference.graph : answer.graph;
+  std::optional<StepVariation> variation;
+  if (prediction.has_times) variation = variation_of(inference);
+  set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction);
+  judge(inference, changed, own, prediction);
+}
+
+/// Someone who asked whether it fits wants to be told so before anything else.
+void note_refusals(Prediction& prediction) {
+  for (const MemoryPeak& peak : prediction.predicted_memory) {
+    if (!peak.out_of_memory) continue;
+    prediction.notes.add(Severity::info, "out of memory on device " + std::to_string(peak.device) +
+                                             "; times are those of a device with room enough");
+  }
+}
+
+/// What is the same whatever the what-if.
+Prediction described_baseline(const Inference& inference, const Timeline& replayed) {
+  Prediction prediction;
+  prediction.notes = inference.notes;
+  prediction.assumptions = inference.assumptions;
+  describe_baseline(inference, replayed, prediction);
+  return prediction;
+}
+
+void note_edit(const Edited& edited, Prediction& prediction) {
+  note_refusals(prediction);
+  note_overfull_lanes(edited.graph, edited.timeline, prediction.notes);
+  if (prediction.has_times && prediction.predicted.step_time == prediction.baseline.step_time) {
+    prediction.notes.add(
+        Severity::info,
+        "the step time does not change: what the scenario speeds up or slows down is not what "
+        "steps wait for");
+  }
+}
+
+/// `prediction` describes the baseline, and becomes the answer.
+Answer what_if(Edited edited, Prediction prediction, const Scenario& scenario,
+               const PredictOptions& options) {
+  describe_edit(scenario, edited, true, prediction);
+  prediction.predicted_breakdown = breakdown(edited.graph, edited.timeline);
+  note_edit(edited, prediction);
+  if (options.explain) prediction.explained = explain(edited.graph, edited.timeline);
+  Answer answer;
+  answer.prediction = std::move(prediction);
+  answer.graph = std::move(edited.graph);
+  answer.timeline = std::move(edited.timeline);
+  return answer;
+}
+
+Answer as_recorded(const Inference& inference, Timeline replayed, Prediction prediction,
+                   const Scenario& scenario, const PredictOptions& options) {
+  prediction.predicted = prediction.baseline;
+  prediction.predicted_open = prediction.baseline_open;
+  prediction.predicted_breakdown = prediction.baseline_breakdown;
+  prediction.predicted_memory = memory_peaks(inference.graph, replayed, allocator_of(scenario));
+  note_refusals(prediction);
+  if (options.explain) prediction.explained = explain(inference.graph, replayed);
+  Answer answer;
+  answer.prediction = std::move(prediction), answer.timeline = std::move(replayed);
+  if (!options.perfetto_path.empty()) answer.graph = inference.graph.clone();
+  return answer;
+}
+
+void note_question(const Scenario& scenario, Prediction& prediction) {
+  prediction.scenario_json = write_scenario(scenario).dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);  // Names may hold any bytes.
+  prediction.memory_limit = allocator_of(scenario).limit;
+}
+
+Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options,
+              bool has_times = true) {
+  const bool is_edited = edits(scenario);
+  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !is_edited});
+  Prediction prediction;
+  Edited edited;
+  on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
+    if (side == 0)
+      prediction = described_baseline(inference, replayed);
+    else
+      edited = edited_by(inference.graph, scenario, {.reasons = options.explain});
+  });
+  prediction.has_times = has_times;
+  prediction.baseline_rates = rates_of(inference.graph, replayed, scenario);
+  prediction.predicted_rates = changed_rates(prediction.baseline_rates, scenario);
+  note_question(scenario, prediction);
+  if (is_edited) return what_if(std::move(edited), std::move(prediction), scenario, options);
+  return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
+}
+
+/// Errors of the trace say which; those of the scenario are about all ranks.
+Answer answer(const Trace& trace, const std::string& place, Inference& inference,
+              const Scenario& scenario, const PredictOptions& options) try {
+  inference = infer(trace);
+  Answer result = answer(inference, scenario, options, !is_snapshot(trace));
+  Notes notes;
+  notes.merge(trace.notes);
+  notes.merge(result.prediction.notes);
+  result.prediction.notes = std::move(notes);
+  add_recorded_reserved(trace, result.prediction.baseline_memory);
+  return result;
+} catch (const TraceError& error) {
+  throw TraceError(place + ": " + error.what());
+}
+
+/// The rank with the longest predicted step, as the others wait for it, compared with the rank that
+/// had the longest step before.
+Answer slowest(const std::vector<Trace>& traces, const std::string& path, const Scenario& scenario,
+               const PredictOptions& options) {
+  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  Answer worst;
+  Inference of_worst;
+  std::size_t worst_index = 0;
+  std::size_t worst_now = 0;
+  Fullest fullest;
+  Prediction now;
+  std::string all;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const std::string rank = "rank " + std::to_string(traces[i].rank);
+    Inference inference;
+    Answer next = answer(traces[i], traces.size() == 1 ? path : path + ": " + rank, inference,
+                         scenario, options);
+    all += (all.empty() ? "" : ", ") + rank + ": ";
+    if (edits(scenario)) all += to_text(next.prediction.baseline.step_time) + " -> ";
+    all += to_text(next.prediction.predicted.step_time);
+    if (i == 0 || next.prediction.baseline.step_time > now.baseline.step_time) {
+      now = next.prediction;
+      worst_now = i;
+    }
+    fullest.consider(traces[i].rank, next.prediction);
+    if (i == 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
+      worst = std::move(next);
+      of_worst = std::move(inference);
+      worst_index = i;
+    }
+  }
+  worst.trace = &traces[worst_index];
+  set_interval(of_worst, own, worst);
+  if (!options.html_path.empty()) worst.recorded = std::move(of_worst.graph);
+  if (worst_now != worst_index) take_recorded(now, worst.prediction);
+  fullest.take(worst.prediction);
+  set_memory_interval(worst.prediction);
+  if (traces.size() > 1) {
+    if (edits(scenario)) worst.prediction.trust.reasons.push_back(ranks_alone(traces.size()));
+    add_warnings(traces, worst_index, worst.prediction.notes);
+    worst.prediction.notes.add(
+        Severity::info,
+        "each rank was predicted alone; the answer is the slowest, rank " +
+            std::to_string(traces[worst_index].rank) +
+            (worst_now == worst_index
+                 ? ""
+                 : "; as recorded it is rank " + std::to_string(traces[worst_now].rank) + " with " +
+                       to_text(now.baseline.step_time)),
+        all);
+  }
+  return worst;
+}
+
+void refuse_warnings(const Notes& notes) {
+  for (const Note& note : notes.all()) {
+    if (note.severity != Severity::warning) continue;
+    std::string detail = note.count > 1 ? std::to_string(note.count) + " times" : "";
+    if (!note.example.empty()) detail += (detail.empty() ? "" : ", first: ") + note.example;
+    throw TraceError("refused because of --strict: " + note.text +
+                     (detail.empty() ? "" : " (" + detail + ")"));
+  }
+}
+
+/// In the format that the ending of the path names; PyTorch's profiler's for any other.
+void write_timeline(const Answer& answer, const std::string& path) {
+  const ExporterEntry* const exporter = exporter_for(path);
+  if (exporter == nullptr || exporter->name == "kineto")
+    return write_kineto(answer.graph, answer.timeline, path, answer.trace);
+  const TemporaryFile file(std::filesystem::temp_directory_path().string(), "foretrace", 0600);
+  write_kineto(answer.graph, answer.timeline, file.path(), answer.trace);
+  exporter->write(import_trace(file.path()), path);
+}
+
+void refuse_poor(const Trust& trust) {
+  if (trust.grade() == Grade::poor)
+    throw TraceError("refused because of --strict: trust is " + trust_warning(trust));
+}
+
+void finish(const Answer& answer, const PredictOptions& options) {
+  if (options.strict) {
+    refuse_warnings(answer.prediction.notes);
+    refuse_poor(answer.prediction.trust);
+  }
+  if (!options.perfetto_path.empty()) write_timeline(answer, options.perfetto_path);
+  if (!options.html_path.empty()) {
+    const bool is_what_if = !answer.prediction.steps.empty();
+    write_prediction_html(answer.recorded, is_what_if ? &answer.graph : nullptr, answer.prediction,
+                          options.html_path);
+  }
+}
+
+}  // namespace
+
+Prediction predict(const std::string& trace_path, const Scenario& scenario,
+                   const PredictOptions& options) {
+  const std::vector<Trace> traces = import_all(trace_path, options.reading);
+  check_ranks(scenario, traces);
+  Donors(options.reading).teach(scenario);
+  Answer answer = slowest(traces, trace_path, scenario, options);
+  answer.prediction.inputs = input_files(trace_path, traces);
+  finish(answer, options);
+  return std::move(answer.prediction);
+}
+
+Prediction predict(const Inference& inference, const Scenario& scenario,
+                   const PredictOptions& options) {
+  check_ranks(scenario, std::span(&inference, 1));
+  Donors(options.reading).teach(scenario);
+  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  Answer result = answer(inference, scenario, options);
+  set_interval(inference, own, result);
+  if (!options.html_path.empty()) result.recorded = inference.graph.clone();
+  finish(result, options);
+  return std::move(result.prediction);
+}
+
+Baseline baseline_of(const Inference& inference, bool reasons) {
+  Timeline replayed = simulate(inference.graph, {.reasons = reasons});
+  Prediction prediction = described_baseline(inference, replayed);
+  return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
+}
+
+Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options) {
+  Edited edited{.graph = graph.clone(), .timeline = {}, .times = {}, .applied = {}};
+  edited.applied = apply(scenario, edited.graph);
+  edited.timeline = simulate(edited.graph, options);
+  edited.times = step_times(edited.graph, edited.timeline);
+  return edited;
+}
+
+Prediction predict_edited(const Baseline& baseline, const Inference& inference,
+                          const Scenario& scenario, Edited& edited, const Wanted& wanted) {
+  Prediction prediction = baseline.prediction;
+  note_question(scenario, prediction);
+  describe_edit(scenario, edited, wanted.memory, prediction);
+  note_edit(edited, prediction);
+  const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
+  set_interval(inference, edited.graph, variation, baseline.own, prediction);
+  if (wanted.trust) judge(inference, edited.graph, baseline.own, prediction);
+  return prediction;
+}
+
+Prediction predict_on(const Baseline& baseline, const Inference& inference,
+                      const Scenario& scenario) {
+  if (edits(scenario)) {
+    Edited edited = edited_by(inference.graph, scenario, {});
+    return predict_edited(baseline, inference, scenario, edited,
+                          {.trust = baseline.weighs_changes});
+  }
+  Prediction prediction = baseline.prediction;
+  note_question(scenario, prediction);
+  prediction =
+      as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {}).prediction;
+  const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
+  set_interval(inference, inference.graph, variation, baseline.own, prediction);
+  if (baseline.weighs_changes) judge(inference, inference.graph, baseline.own, prediction);
+  return prediction;
+}
+
+}  // namespace foretrace

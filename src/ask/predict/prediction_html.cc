@@ -1,0 +1,43 @@
+#include "ask/predict/prediction_html.h"
+
+#include <optional>
+#include <ostream>
+
+#include "ask/predict/explain.h"
+#include "ask/predict/reactions.h"
+#include "foretrace/new_file.h"
+#include "foretrace/prediction_page.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+/// Rows of each table of the critical path.
+constexpr std::size_t kRowsOfPath = 20;
+
+std::vector<Explained> path_of(const Graph& graph, const Timeline& timeline) {
+  return explain(graph, timeline, kRowsOfPath);
+}
+
+}  // namespace
+
+void write_prediction_html(const Graph& recorded, const Graph* changed,
+                           const Prediction& prediction, const std::string& path) {
+  const Timeline now = simulate(recorded, {.reasons = true});
+  Timeline then;
+  PredictionPage page{.prediction = prediction,
+                      .now = {recorded, now, path_of(recorded, now)},
+                      .predicted = {},
+                      .reactions = {}};
+  if (changed != nullptr) {
+    then = simulate(*changed, {.reasons = true});
+    page.predicted.emplace(DrawnRun{*changed, then, path_of(*changed, then)});
+  }
+  if (prediction.has_times) {
+    page.reactions =
+        reactions_of(changed != nullptr ? *changed : recorded, prediction.predicted.step_time);
+  }
+  write_new_file(path, [&](std::ostream& out) { write_prediction_page(page, out); });
+}
+
+}  // namespace foretrace

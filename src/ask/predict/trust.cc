@@ -1,0 +1,273 @@
+#include "ask/predict/trust.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "ask/interval/ledger.h"
+#include "ask/interval/resample.h"
+#include "ask/job/retimed.h"
+#include "foretrace/scaling.h"
+#include "foretrace/simulate.h"
+#include "scenario/use_text.h"
+
+namespace foretrace {
+namespace {
+
+/// Beyond this share of a step, time that nothing explains is worth knowing.
+constexpr double kSomeOpen = 0.02;
+/// An answer depends on unexplained time if a change makes this share of a step more or less of it.
+constexpr double kTouched = 0.01;
+constexpr double kSomePinned = 0.01, kManyPinned = 0.1;
+constexpr double kLargeReplayError = 0.01;
+
+std::string_view step_word(const Prediction& prediction) {
+  return prediction.has_steps ? "step" : "recording";
+}
+
+/// How much of a time that was open when recorded is still there in an edited graph.
+Nanoseconds left_open(const Graph& recorded, const Graph& graph, const OpenTime& open) {
+  if (!open.of_peers) return open.time;
+  return scaled(open.time,
+                ratio(graph.task(open.task).duration, recorded.task(open.task).duration));
+}
+
+/// A recording has a few first tasks that start when they do, and whatever was before them, nothing
+/// is wrong by it.
+constexpr std::int64_t kFewPinned = 3;
+
+Nanoseconds shorter(Nanoseconds time, Nanoseconds by) { return std::max(0ns, time - by); }
+
+/// How much of each task is open, of one kind.
+std::map<TaskId, Nanoseconds> open_tasks(const Inference& inference, const Graph& graph,
+                                         bool of_peers) {
+  std::map<TaskId, Nanoseconds> tasks;
+  for (const OpenTime& open : inference.open) {
+    if (open.of_peers == of_peers && !graph.removed(open.task))
+      tasks[open.task] += left_open(inference.graph, graph, open);
+  }
+  return tasks;
+}
+
+Retiming without_peers(const Inference& inference, const Graph& graph) {
+  Retiming less;
+  for (const auto& [task, time] : open_tasks(inference, graph, true))
+    less.durations.emplace_back(task, shorter(graph.task(task).duration, time));
+  return less;
+}
+
+Retiming without_unexplained(const Inference& inference, const Graph& graph) {
+  const std::map<TaskId, Nanoseconds> tasks = open_tasks(inference, graph, false);
+  Retiming less;
+  for (const auto& [task, time] : tasks) {
+    if (const Nanoseconds gap = graph.task(task).gap; gap > 0ns)
+      less.gaps.emplace_back(task, shorter(gap, time));
+  }
+  std::size_t number = 0;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (const auto found = tasks.find(wait.after); found != tasks.end() && wait.lag > 0ns)
+      less.lags.emplace_back(number, shorter(wait.lag, found->second));
+    ++number;
+  });
+  return less;
+}
+
+bool has_many_pins(const Graph& graph) { return graph.unexplained().pinned_tasks > kFewPinned; }
+
+Nanoseconds step_time_of_clone(const Graph& graph, const Retiming& less, bool drops_pins) {
+  Graph other = graph.clone();
+  retime(other, less);
+  if (drops_pins) {
+    const NameId pinned = graph.names().find("recorded start");
+    other.remove_dependencies([&](const Dependency& wait) { return wait.why == pinned; });
+  }
+  return replayed_step_time(other);
+}
+
+bool has_open(const Inference& inference, bool of_peers) {
+  if (!of_peers && has_many_pins(inference.graph)) return true;
+  return std::any_of(inference.open.begin(), inference.open.end(),
+                     [&](const OpenTime& open) { return open.of_peers == of_peers; });
+}
+
+Grade grade_between(double value, double fair, double poor) {
+  return value > poor ? Grade::poor : value > fair ? Grade::fair : Grade::good;
+}
+
+/// Collects the facts of one answer.
+class Facts {
+ public:
+  /// `changes`: whether the answer is about a change, so that what is left open can decide it.
+  Facts(const Prediction& prediction, bool changes) : prediction_(prediction), changes_(changes) {}
+
+  void add_recording() {
+    add_replay();
+    add_open("unexplained", &OpenStepTime::unexplained, "has no known cause",
+             touches_unexplained());
+    add_open("other_ranks", &OpenStepTime::other_ranks, "is time that only other ranks explain",
+             changes_);
+    add_pinned();
+    add_steps();
+    add_cut();
+  }
+
+  void add_changes(std::span<const KnownOutcome> own) {
+    for (const std::string& kind : kinds_of(prediction_.steps)) add_change(kind, own);
+  }
+
+  Trust take() { return std::move(trust_); }
+
+ private:
+  bool is_what_if() const { return !prediction_.steps.empty(); }
+
+  void add(std::string name, Grade grade, std::string text, std::optional<double> value = {},
+           std::optional<double> limit = {}) {
+    trust_.reasons.push_back({std::move(name), grade, std::move(text), value, limit});
+  }
+
+  void add_replay() {
+    const double error = prediction_.replay_error;
+    add("replay_error", error > kLargeReplayError ? Grade::poor : Grade::good,
+        "the unmodified replay is " + to_share(error, 3) + " off", error, kLargeReplayError);
+  }
+
+  /// Whether another step of the prediction is open than of the baseline.
+  bool touches_unexplained() const {
+    const Nanoseconds off =
+        prediction_.predicted_open.unexplained - prediction_.baseline_open.unexplained;
+    return changes_ && std::abs(ratio(off, prediction_.baseline.step_time)) > kTouched;
+  }
+
+  /// The larger share of the two: of the recorded step, and of the predicted one.
+  void add_open(const char* name, Nanoseconds OpenStepTime::*part, const char* says, bool depends) {
+    const double before = ratio(prediction_.baseline_open.*part, prediction_.baseline.step_time);
+    const double after =
+        is_what_if() ? ratio(prediction_.predicted_open.*part, prediction_.predicted.step_time) : 0;
+    const double share = std::max(before, after);
+    Grade grade = grade_between(share, kSomeOpen, kMuchOpenTime);
+    if (!depends) grade = std::min(grade, Grade::fair);
+    const Unexplained& sums = prediction_.unexplained;
+    const double of_all =
+        ratio(part == &OpenStepTime::unexplained ? sums.lag : sums.peers, sums.window);
+    if (grade == Grade::good && of_all > kMuchOpenTime)
+      return add(
+          name, Grade::fair,
+          to_share(of_all) + " of the recording " + says + ", though hidden behind other work",
+          of_all, kMuchOpenTime);
+    std::string text = to_share(share) + " of the ";
+    if (after > before) text += "predicted ";
+    text += std::string(step_word(prediction_)) + " " + says;
+    add(name, grade, std::move(text), share, grade == Grade::fair ? kSomeOpen : kMuchOpenTime);
+  }
+
+  void add_pinned() {
+    const auto pinned = static_cast<double>(prediction_.unexplained.pinned_tasks);
+    const double share = pinned / static_cast<double>(std::max<std::size_t>(prediction_.tasks, 1));
+    const bool few = prediction_.unexplained.pinned_tasks <= kFewPinned;
+    Grade grade = few ? Grade::good : grade_between(share, kSomePinned, kManyPinned);
+    if (!changes_) grade = std::min(grade, Grade::fair);
+    add("pinned", grade, to_share(share) + " of the tasks are held at their recorded start", share,
+        kSomePinned);
+  }
+
+  void add_steps() {
+    const StepTimes& times = prediction_.measured;
+    const std::size_t count = times.steps();
+    const auto fewest = static_cast<double>(kFewSteps);
+    if (!prediction_.has_steps)
+      return add("steps", Grade::fair, "no steps were found: the whole recording stands for one",
+                 0.0, fewest);
+    add("steps", count < kFewSteps ? Grade::fair : Grade::good,
+        std::to_string(count) + (count == 1 ? " step counts" : " steps count"),
+        static_cast<double>(count), fewest);
+    add("spread", times.spread > kWideSpread ? Grade::fair : Grade::good,
+        "the steps differ by " + to_share(times.spread), times.spread, kWideSpread);
+    const bool guessed = times.source == StepSource::period;
+    add("steps_found", guessed ? Grade::fair : Grade::good,
+        guessed ? "steps are told by what repeats itself, not by marks"
+                : "steps are told by marks of the recording");
+  }
+
+  void add_cut() {
+    if (const Note* note = cut_off_note(prediction_.notes))
+      add(std::string(kCutOffReason), Grade::fair, note->text);
+  }
+
+  void add_change(const std::string& kind, std::span<const KnownOutcome> own) {
+    if (!prediction_.has_times)
+      return add("compared", Grade::fair,
+                 "what " + kind + " does to memory was never compared with an outcome");
+    const ErrorScale error = error_scale(kind, own);
+    if (error.scale <= 0)
+      return add("edit", Grade::fair,
+                 kind +
+                     " is an edit: the interval is that of its replay, not of the change it stands "
+                     "for");
+    const int outcomes = known_outcomes(kind, own);
+    add("compared", outcomes == 0 ? Grade::fair : Grade::good,
+        outcomes == 0 ? kind + " was never compared with an outcome"
+                      : kind + " was compared with " + std::to_string(outcomes) +
+                            (outcomes == 1 ? " outcome" : " outcomes"),
+        outcomes, 1);
+  }
+
+  const Prediction& prediction_;
+  bool changes_;
+  Trust trust_;
+};
+
+}  // namespace
+
+OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time) {
+  const bool unexplained = has_open(inference, false), other_ranks = has_open(inference, true);
+  const bool drops_pins = has_many_pins(graph);
+  std::optional<Retimed> retimed;
+  if (unexplained && other_ranks && !drops_pins && all_in_line(graph)) retimed.emplace(graph);
+  const auto gain = [&](const Retiming& less, bool without_pins) {
+    const Nanoseconds left =
+        retimed ? retimed->step_time(less) : step_time_of_clone(graph, less, without_pins);
+    return std::max(0ns, step_time - left);
+  };
+  OpenStepTime open;
+  if (unexplained) open.unexplained = gain(without_unexplained(inference, graph), drops_pins);
+  if (other_ranks) open.other_ranks = gain(without_peers(inference, graph), false);
+  return open;
+}
+
+Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own) {
+  Facts facts(prediction, !prediction.steps.empty());
+  if (prediction.has_times) facts.add_recording();
+  facts.add_changes(own);
+  return facts.take();
+}
+
+Trust trust_of_recording(const Prediction& baseline, AnswerAbout about) {
+  Facts facts(baseline, about == AnswerAbout::changes);
+  if (baseline.has_times) facts.add_recording();
+  return facts.take();
+}
+
+Trust trust_in_recording(const Inference& inference, const Notes& notes, AnswerAbout about) {
+  const Graph& graph = inference.graph;
+  Prediction facts;
+  facts.measured = step_times(graph, inference.recorded);
+  facts.baseline = step_times(graph, simulate(graph, {.reasons = false, .memory = false}));
+  const Nanoseconds measured = facts.measured.step_time;
+  if (measured <= 0ns) return {};
+  facts.replay_error = std::abs(ratio(facts.baseline.step_time - measured, measured));
+  facts.has_steps = !graph.steps().empty();
+  facts.unexplained = graph.unexplained();
+  facts.tasks = graph.task_count();
+  facts.baseline_open = open_step_time(inference, graph, facts.baseline.step_time);
+  facts.notes = notes;
+  return trust_of_recording(facts, about);
+}
+
+const Note* cut_off_note(const Notes& notes) {
+  const auto found = std::find_if(notes.all().begin(), notes.all().end(), [](const Note& note) {
+    return note.severity == Severity::warning && note.text.find("is cut off") != std::string::npos;
+  });
+  return found == notes.all().end() ? nullptr : &*found;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,98 @@
+#include "ask/validate/one_side.h"
+
+#include <algorithm>
+#include <array>
+
+#include "foretrace/simulate.h"
+#include "foretrace/step_marks.h"
+
+namespace foretrace {
+namespace {
+
+enum class Side : std::uint8_t { none, device, host };
+
+/// Calls in which the host can wait for the device. Their time is no proof that the host worked.
+bool can_wait(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kCalls = {"Synchronize", "Memcpy", "Free", "HostAlloc"};
+  return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  });
+}
+
+Side side_of(const Graph& graph, TaskId id) {
+  const TaskKind kind = graph.task(id).kind;
+  if (runs_on_device(kind)) return Side::device;
+  if (kind == TaskKind::marker || kind == TaskKind::transfer) return Side::none;
+  return Side::host;
+}
+
+/// The task that begins the last step, whose start counts; kNoTask for the end of the recording.
+TaskId last_mark(const Inference& inference) {
+  const std::vector<Mark> marks = step_marks(inference.graph, inference.recorded);
+  return marks.size() < 2 ? kNoTask : marks.back().task;
+}
+
+Nanoseconds end_of(const Timeline& timeline, TaskId last) {
+  return last == kNoTask ? timeline.length : timeline.start[index(last)];
+}
+
+/// How long until `end` only `side` worked.
+Nanoseconds alone(const Inference& inference, Nanoseconds end, Side side) {
+  struct Change {
+    Nanoseconds time;
+    bool own;
+    int by;
+  };
+  std::vector<Change> changes;
+  const Graph& graph = inference.graph;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Side of = side_of(graph, TaskId{i});
+    if (of == Side::none || (of == Side::host && can_wait(graph.name(TaskId{i})))) continue;
+    const Nanoseconds start = inference.recorded.start[i];
+    const Nanoseconds finish = std::min(inference.recorded.finish[i], end);
+    if (start >= finish) continue;
+    changes.push_back({start, of == side, 1});
+    changes.push_back({finish, of == side, -1});
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.time < b.time; });
+  Nanoseconds sum{0}, since{0};
+  int own = 0, other = 0;
+  for (const Change& change : changes) {
+    if (own > 0 && other == 0) sum += change.time - since;
+    since = change.time;
+    (change.own ? own : other) += change.by;
+  }
+  return sum;
+}
+
+OneSide without(const Inference& inference, Side gone) {
+  const TaskId last = last_mark(inference);
+  Compiled compiled(inference.graph);
+  const auto order = compiled.order();
+  const auto durations = compiled.durations();
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    if (side_of(inference.graph, TaskId{i}) == gone) durations[order[i]] = 0ns;
+  }
+  Timeline replayed;
+  replayed.length = compiled.replay();
+  const auto finish = compiled.finish();
+  replayed.start.resize(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i)
+    replayed.start[i] = finish[order[i]] - durations[order[i]];
+  const Nanoseconds end = end_of(inference.recorded, last);
+  return {.recorded = end, .alone = alone(inference, end, gone), .left = end_of(replayed, last)};
+}
+
+}  // namespace
+
+double OneSide::excess() const {
+  if (recorded <= 0ns) return 0;
+  return static_cast<double>((left - (recorded - alone)).count()) /
+         static_cast<double>(recorded.count());
+}
+
+OneSide without_device(const Inference& inference) { return without(inference, Side::device); }
+OneSide without_host(const Inference& inference) { return without(inference, Side::host); }
+
+}  // namespace foretrace

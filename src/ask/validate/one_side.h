@@ -1,0 +1,25 @@
+#pragma once
+
+// Whether host and device wait for each other where the graph says so. A replay cannot show it:
+// time that was copied replays as well as time whose cause is known. Taking one side away does:
+//
+//     host    |HHHH.......HHHH|        no device:  HHHHHHHH         the time in which only the side
+//     device  |..DDDDDDDDDDD..|        no host:    DDDDDDDDDDD      worked that is gone is gone,
+//     too
+//
+// Time in which both sides worked may stay or go: only the graph says which of the two held the
+// step up. So these are bounds, not predictions.
+//
+// Ignored: gaps and lags, which stay. On a busy device most are hidden and only count without it.
+
+#include "foretrace/infer.h"
+#include "foretrace/predict.h"
+
+namespace foretrace {
+
+/// With the durations of all device tasks at zero, and those of all host tasks. The graph's lanes
+/// must all be FIFO, as those of a recording are.
+OneSide without_device(const Inference& inference);
+OneSide without_host(const Inference& inference);
+
+}  // namespace foretrace

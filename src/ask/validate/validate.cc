@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "ask/validate/cross_step.h"
+#include "ask/validate/metamorphic.h"
+#include "ask/validate/one_side.h"
+#include "foretrace/error.h"
+#include "foretrace/predict.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+/// Times of an exported trace may round by this share of a step on their way through the rules.
+constexpr double kSameStepTime = 1e-4;
+constexpr int kLeastAlikeSteps = 3;
+
+double relative_error(Nanoseconds value, Nanoseconds truth) {
+  if (truth == 0ns) return value == 0ns ? 0 : 1;
+  return std::abs(static_cast<double>((value - truth).count())) /
+         static_cast<double>(truth.count());
+}
+
+void add_errors(const CrossStep& cross, Validation& validation) {
+  validation.alike_steps = cross.alike_steps;
+  validation.same_as_first_error = cross.same_as_first;
+  if (cross.errors.empty()) return;
+  std::vector<double> errors = cross.errors;
+  std::sort(errors.begin(), errors.end());
+  const std::size_t middle = errors.size() / 2;
+  validation.cross_step_error =
+      errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
+  validation.worst_cross_step_error = errors.back();
+}
+
+Timeline describe(const Inference& inference, Validation& validation) {
+  Timeline replayed = simulate(inference.graph, {.memory = false});
+  validation.measured = step_times(inference.graph, inference.recorded).step_time;
+  if (validation.measured <= 0ns)
+    throw TraceError("nothing to simulate: no step of the trace takes any time");
+  validation.replay_error =
+      relative_error(step_times(inference.graph, replayed).step_time, validation.measured);
+  validation.tasks = inference.graph.task_count();
+  validation.unexplained = inference.graph.unexplained();
+  validation.notes = inference.notes;
+  return replayed;
+}
+
+nlohmann::json optional_json(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json to_json(const OneSide& side) {
+  return {{"recorded_ns", side.recorded.count()},
+          {"alone_ns", side.alone.count()},
+          {"left_ns", side.left.count()},
+          {"excess", side.excess()}};
+}
+
+}  // namespace
+
+Validation validate(const Inference& inference, bool has_times) {
+  Validation validation;
+  const Timeline replayed = describe(inference, validation);
+  const CrossStep cross = cross_step(inference, inference);
+  if (cross.alike_steps >= kLeastAlikeSteps) {
+    add_errors(cross, validation);
+  } else {
+    validation.alike_steps = cross.alike_steps;
+    validation.notes.add(Severity::info,
+                         "fewer than three alike steps: nothing to compare across steps");
+  }
+  validation.scale_holds = doubling_holds(inference.graph, replayed);
+  validation.neutral_holds = neutral_holds(inference.graph, replayed);
+  validation.shrink_holds = shrinking_holds(inference.graph, replayed);
+  validation.without_device = without_device(inference);
+  validation.without_host = without_host(inference);
+  validation.export_holds = !has_times;
+  if (!has_times) return validation;
+  const Nanoseconds again = exported_step_times(inference.graph, replayed).step_time;
+  const Nanoseconds before = step_times(inference.graph, replayed).step_time;
+  validation.export_holds = relative_error(again, before) <= kSameStepTime;
+  if (again != before) {
+    validation.notes.add(Severity::info, "exported and read again, the step time differs",
+                         to_text(before) + " became " + to_text(again));
+  }
+  return validation;
+}
+
+Validation validate_against(const Inference& structure, const Inference& work) {
+  Validation validation;
+  describe(structure, validation);
+  const CrossStep cross = cross_step(structure, work);
+  if (cross.errors.empty()) throw Error("no step of the one recording is like a step of the other");
+  add_errors(cross, validation);
+  return validation;
+}
+
+nlohmann::json to_json(const Validation& validation) {
+  nlohmann::json notes = nlohmann::json::array();
+  for (const Note& note : validation.notes.all()) {
+    notes.push_back({{"severity", to_string(note.severity)},
+                     {"text", note.text},
+                     {"count", note.count},
+                     {"example", note.example}});
+  }
+  const Unexplained& unexplained = validation.unexplained;
+  return {{"schema", "foretrace.validation/1"},
+          {"measured_step_time_ns", validation.measured.count()},
+          {"replay_error", validation.replay_error},
+          {"tasks", validation.tasks},
+          {"pinned_tasks", unexplained.pinned_tasks},
+          {"unexplained_ns", unexplained.lag.count()},
+          {"peers_ns", unexplained.peers.count()},
+          {"window_ns", unexplained.window.count()},
+          {"alike_steps", validation.alike_steps},
+          {"cross_step_error", optional_json(validation.cross_step_error)},
+          {"worst_cross_step_error", optional_json(validation.worst_cross_step_error)},
+          {"same_as_first_error", optional_json(validation.same_as_first_error)},
+          {"without_device", to_json(validation.without_device)},
+          {"without_host", to_json(validation.without_host)},
+          {"metamorphic",
+           {{"scale", validation.scale_holds},
+            {"neutral", validation.neutral_holds},
+            {"shrink", validation.shrink_holds},
+            {"export", validation.export_holds},
+            {"without_device", validation.without_device.holds()},
+            {"without_host", validation.without_host.holds()}}},
+          {"notes", std::move(notes)}};
+}
+
+}  // namespace foretrace

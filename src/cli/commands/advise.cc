@@ -1,0 +1,103 @@
+#include "foretrace/advise.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/options/options.h"
+#include "cli/options/progress.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+struct AdviseCommand {
+  std::string trace, ledger;
+  AdviceQuestion question;
+  bool quiet = false, all = false;
+  FormatOption format{{"text", "json", "markdown", "csv"}, "text"};
+  ReadingOptions reading;
+  OutputOption output, html;
+
+  void add_to(CLI::App& command) {
+    add_trace(command, trace);
+    command.add_option("--only", question.only, "Try this transform and no other; may be repeated")
+        ->type_name("TRANSFORM")
+        ->allow_extra_args(false);
+    command.add_option("--skip", question.skip, "Do not try this transform; may be repeated")
+        ->type_name("TRANSFORM")
+        ->allow_extra_args(false);
+    command
+        .add_option("--machine", question.machine,
+                    "Give advice for the job moved to this device; a built-in name or a JSON file")
+        ->type_name("NAME|FILE");
+    command
+        .add_option("--until", question.until,
+                    "How fast would each part have to be, such as \"step_time <= 100ms\" or "
+                    "\"throughput >= 4000\"")
+        ->type_name("TARGET");
+    command
+        .add_option("--vary", question.vary,
+                    "With --until: one part alone, such as link.bandwidth, or one setting, such as "
+                    "loader.workers=1..32")
+        ->type_name("WHAT");
+    command.add_option("--samples", question.samples, "Samples of a recorded step, for throughput")
+        ->check(CLI::Range(0.0, 1e12));
+    command.add_option("--top", question.top, "How many suggestions are shown of each kind")
+        ->check(CLI::Range(1, 1000));
+    command
+        .add_option("--ledger", ledger,
+                    "A ledger of your own of predictions and outcomes, counted beside the built-in")
+        ->type_name("FILE");
+    format.add_to(command);
+    command.add_flag("--all", all,
+                     "As text, everything: ceilings, what each suggestion does to the critical "
+                     "path, what is not advised");
+    html.add_to(command, "--html", "Write everything there as one page");
+    command.add_flag("--quiet", quiet, "Show no progress");
+    output.add_to(command);
+    reading.add_part_to(command);
+    reading.add_execution_trace_to(command);
+    reading.add_to(command);
+  }
+
+  void run(Session& session) const {
+    format.check();
+    say_if_large(trace, reading.options(), quiet);
+    const Advice advice = [&] {
+      const Progress progress("advising on " + trace, quiet);
+      return advise(trace, question, {.reading = reading.options(), .ledger_path = ledger});
+    }();
+    output.write(session, [&](std::ostream& out) {
+      if (format.chosen == "json") return print_json(to_json(advice), out);
+      if (format.chosen == "markdown") return write_advice_markdown(advice, out);
+      if (format.chosen == "csv") return write_advice_csv(advice, out);
+      if (all) return write_whole_advice_text(advice, out);
+      write_advice_text(advice, out);
+    });
+    if (!html.path.empty())
+      html.write(session, [&](std::ostream& out) { write_advice_page(advice, out); });
+    if (advice.target && !is_reached(advice)) session.exit_code = kCheckFailed;
+  }
+
+  /// By anything that was tried.
+  static bool is_reached(const Advice& advice) {
+    const Nanoseconds target = advice.target->step_time;
+    if (advice.target->holds_now || (advice.joint && advice.joint->step_time <= target))
+      return true;
+    if (advice.curve) return advice.curve->answer.has_value();
+    return std::any_of(advice.speed_ups.begin(), advice.speed_ups.end(),
+                       [](const SpeedUp& one) { return one.needed.has_value(); }) ||
+           std::any_of(advice.suggestions.begin(), advice.suggestions.end(),
+                       [&](const Suggestion& one) {
+                         return one.goal == "time" && one.recommended && one.step_time <= target;
+                       });
+  }
+};
+
+}  // namespace
+
+void add_advise(CLI::App& command, Session& session) {
+  add_command<AdviseCommand>(command, session);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,315 @@
+#include "foretrace/check.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "cli/options/options.h"
+#include "cli/options/progress.h"
+#include "foretrace/error.h"
+#include "foretrace/new_file.h"
+#include "foretrace/shown.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// GitHub refuses a step's summary of more than this.
+constexpr std::size_t kLongestSummary = 1024 * 1024;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Where build servers say the sources are, else the repository around the working directory.
+std::string guessed_source_root() {
+  for (const char* name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"}) {
+    if (const std::string folder = environment(name); !folder.empty()) return folder;
+  }
+  std::error_code error;
+  for (fs::path folder = fs::current_path(error); !error && !folder.empty();
+       folder = folder.parent_path()) {
+    if (fs::exists(folder / ".git", error)) return folder.string();
+    if (folder == folder.root_path()) break;
+  }
+  return {};
+}
+
+/// Whole lines of at most `room` bytes, and a word on what is missing.
+std::string cut_to(std::string text, std::size_t room) {
+  if (text.size() <= room) return text;
+  constexpr std::string_view kCut = "\n(cut: the summary is full)\n";
+  if (room < kCut.size()) return {};
+  const std::size_t end = text.rfind('\n', room - kCut.size());
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  return text.append(kCut);
+}
+
+/// Behind what other steps wrote there, which may still be writing: this file grows, and is not
+/// replaced. If it cannot grow, it stays as it was.
+void append_summary(const std::string& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  const auto fail = [&] { throw Error("cannot write '" + path + "': " + std::strerror(errno)); };
+  if (file < 0) fail();
+  struct stat before = {};
+  const bool has_size = ::fstat(file, &before) == 0 && S_ISREG(before.st_mode);
+  const auto there = has_size ? static_cast<std::size_t>(before.st_size) : 0;
+  const std::string added = cut_to(text, there >= kLongestSummary ? 0 : kLongestSummary - there);
+  const ::ssize_t written = ::write(file, added.data(), added.size());
+  const int error = written < 0 ? errno : ENOSPC;
+  const bool whole = written >= 0 && static_cast<std::size_t>(written) == added.size();
+  if (!whole && has_size) static_cast<void>(::ftruncate(file, before.st_size));
+  const bool closed = ::close(file) == 0;
+  if (whole && closed) return;
+  if (!whole) errno = error;
+  fail();
+}
+
+struct CheckCommand {
+  std::string trace, baseline, scenario_path, undecided, source_root, summary;
+  std::vector<std::string> more_traces, steps, most, warn;
+  /// By the name of the form: where else it goes.
+  std::vector<std::pair<std::string_view, std::string>> files;
+  bool structure_only = false, bless_it = false, adds = false, github = false, quiet = false;
+  FormatOption format{{}, "text"};
+  OutputOption output;
+  ReadingOptions reading;
+
+  void add_to(CLI::App& command) {
+    add_trace(command, trace);
+    command.add_option("MORE", more_traces,
+                       "With --bless: further recordings of the unchanged job. What they differ by "
+                       "is then known, and is no regression");
+    command
+        .add_option("--baseline", baseline,
+                    "The committed file that the trace is held against; --bless makes it")
+        ->type_name("FILE")
+        ->required();
+    command
+        .add_option("--max", most,
+                    "Fails if this becomes worse by more: step_time:5%, peak_reserved:200MB, "
+                    "syncs:+0, overlap:-5%, host_time:5%+2ms, kernels:off; may be repeated")
+        ->type_name("METRIC:LIMIT")
+        ->allow_extra_args(false);
+    command.add_option("--warn", warn, "The same, but only warns")
+        ->type_name("METRIC:LIMIT")
+        ->allow_extra_args(false);
+    command
+        .add_option("--scenario", scenario_path,
+                    "Check the prediction of this scenario instead of the recording")
+        ->type_name("FILE");
+    command.add_option("--with", steps, "The same for a transform with its settings")
+        ->type_name("STEP")
+        ->allow_extra_args(false);
+    command.add_flag("--structure-only", structure_only,
+                     "Compare counts, bytes, memory and possible overlap but no times, as a busy "
+                     "device allows");
+    command.add_flag("--bless", bless_it,
+                     "Make the trace the baseline, or several of one job; limits stay as they are "
+                     "in the file");
+    command.add_flag("--add", adds,
+                     "With --bless: keep the recordings that the baseline stands for, and add "
+                     "these to them");
+    command
+        .add_option("--undecided", undecided,
+                    "What to take metrics for whose interval straddles the limit: pass or fail")
+        ->type_name("pass|fail");
+    add_outputs(command);
+    command.footer(metrics_help());
+    command.add_flag("--quiet", quiet, "Show no progress");
+    reading.add_part_to(command);
+    reading.add_to(command);
+  }
+
+  static std::string metrics_help() {
+    std::string text = "Metrics:";
+    for (const FigureEntry& entry : figure_entries()) {
+      const std::string name(entry.name);
+      text += "\n  " + name + std::string(std::max<std::size_t>(1, 24 - name.size()), ' ') +
+              std::string(entry.says);
+    }
+    return text;
+  }
+
+  void add_outputs(CLI::App& command) {
+    for (const CheckForm& form : check_forms()) format.names.push_back(form.name);
+    format.add_to(command);
+    output.add_to(command);
+    for (const CheckForm& form : check_forms()) {
+      if (form.name != "text" && form.name != "github") files.emplace_back(form.name, "");
+    }
+    for (auto& [name, path] : files)
+      names_output(
+          command.add_option("--" + std::string(name), path,
+                             "Also write the answer there: " + std::string(summary_of(name))));
+    command.add_flag("--github", github,
+                     "Also print annotations of source lines, and append the answer to "
+                     "$GITHUB_STEP_SUMMARY if that is set");
+    names_output(
+        command.add_option("--summary", summary, "Append the answer to this file, as markdown"));
+    command
+        .add_option("--source-root", source_root,
+                    "Folder that annotated files are relative to; the repository if not given")
+        ->type_name("FOLDER");
+  }
+
+  static std::string_view summary_of(std::string_view name) {
+    for (const CheckForm& form : check_forms()) {
+      if (form.name == name) return form.summary;
+    }
+    return {};
+  }
+
+  Scenario scenario() const {
+    Scenario asked;
+    if (!scenario_path.empty()) asked = read_scenario(scenario_path);
+    for (const std::string& step : steps) {
+      within("--with " + step, [&] { add_steps(step, asked); });
+    }
+    asked.trace = trace;
+    return asked;
+  }
+
+  /// The last one given holds.
+  static void add_limit(std::map<std::string, Limit>& limits, std::pair<std::string, Limit> limit) {
+    limits.insert_or_assign(std::move(limit.first), std::move(limit.second));
+  }
+
+  CheckOptions options() const {
+    CheckOptions chosen;
+    for (const std::string& text : most)
+      add_limit(chosen.fail, within("--max", [&] { return parse_named_limit(text); }));
+    for (const std::string& text : warn)
+      add_limit(chosen.warn, within("--warn", [&] { return parse_named_limit(text); }));
+    chosen.structure_only = structure_only;
+    chosen.adds_runs = adds;
+    if (!undecided.empty() && undecided != "pass" && undecided != "fail")
+      throw Error("--undecided: must be pass or fail, got '" + undecided + "'");
+    if (!undecided.empty())
+      chosen.undecided = undecided == "pass" ? Standing::passed : Standing::failed;
+    std::error_code none;
+    if (!source_root.empty() && !fs::is_directory(source_root, none))
+      throw Error("--source-root: must be a folder, got '" + source_root + "'");
+    chosen.source_root = source_root.empty() ? guessed_source_root() : source_root;
+    chosen.reading = reading.options();
+    return chosen;
+  }
+
+  void run(Session& session) const {
+    format.check();
+    if (adds && !bless_it) throw Error("--add: needs --bless");
+    if (!more_traces.empty() && !bless_it)
+      throw Error("only --bless takes several recordings, got '" + more_traces.front() +
+                  "' behind '" + trace + "'");
+    if (bless_it) session.files.add_outputs({{"--baseline", baseline}});
+    const Scenario asked = scenario();
+    const CheckOptions chosen = options();
+    say_if_large(trace, chosen.reading, quiet);
+    std::error_code none;
+    const bool exists = fs::exists(baseline, none);
+    if (bless_it) return make_baseline(session, asked, chosen, exists);
+    if (!exists)
+      throw Error("there is no baseline '" + baseline + "' yet; a run with --bless makes it: " +
+                  "foretrace check " + trace + " --baseline " + baseline + " --bless");
+    const CheckBaseline stored = read_baseline(baseline);
+    const CheckReport report = [&] {
+      const Progress progress("checking " + trace, quiet);
+      CheckReport found = check(trace, asked, stored, chosen);
+      found.baseline = baseline;
+      return found;
+    }();
+    answer(session, report);
+    session.exit_code = exit_code(report.standing);
+  }
+
+  /// The limits of a file that cannot be compared any more are kept, if they can be read.
+  void make_baseline(Session& session, const Scenario& asked, const CheckOptions& chosen,
+                     bool exists) const {
+    std::optional<CheckBaseline> old;
+    if (exists) {
+      try {
+        old = read_baseline(baseline);
+      } catch (const Error& error) {
+        std::cerr << "foretrace: warning: the limits of the old baseline are lost: "
+                  << shown(error.what()) << '\n';
+      }
+    }
+    const CheckBaseline blessed = [&] {
+      const Progress progress("summarizing " + trace, quiet);
+      std::vector<std::string> traces{trace};
+      traces.insert(traces.end(), more_traces.begin(), more_traces.end());
+      return bless(traces, asked, chosen, old ? &*old : nullptr);
+    }();
+    write_new_file(baseline, shown_answer(write_baseline(blessed)));
+    output.write(session, [&](std::ostream& out) {
+      out << "Wrote " << shown(baseline) << ": " << blessed.summary.figures.size() << " metrics, "
+          << blessed.summary.groups.size() << " groups of work";
+      if (const std::size_t runs = blessed.summary.runs.size(); runs > 1)
+        out << ", of " << runs << " recordings";
+      out << ". Commit it.\n";
+      for (const auto& [name, values] : blessed.summary.figures) {
+        const FigureEntry& entry = figure_entry(name);
+        const auto limit = blessed.fail.find(name);
+        out << "  " << name << ' ' << figure_text(entry.unit, figure_value(entry, values))
+            << (limit == blessed.fail.end() ? ", no limit" : ", limit " + limit->second.text);
+        if (old && old->summary.figures.contains(name)) {
+          const std::int64_t was = figure_value(entry, old->summary.figures.at(name));
+          if (was != figure_value(entry, values)) out << ", was " << figure_text(entry.unit, was);
+        }
+        out << '\n';
+      }
+    });
+  }
+
+  void answer(Session& session, const CheckReport& report) const {
+    for (const auto& [name, path] : files) {
+      if (!path.empty()) write_new_file(path, as_form(name, report));
+    }
+    const std::string markdown = as_form("markdown", report) + "\n";
+    if (!summary.empty()) append_summary(summary, markdown);
+    output.write(session, [&](std::ostream& out) { write_form(format.chosen, report, out); });
+    if (!github) return;
+    const std::string step_summary = environment("GITHUB_STEP_SUMMARY");
+    if (!step_summary.empty()) append_summary(step_summary, markdown);
+    if (format.chosen != "github" || !output.path.empty()) write_check_github(report, session.out);
+  }
+
+  static void write_form(std::string_view name, const CheckReport& report, std::ostream& out) {
+    for (const CheckForm& form : check_forms()) {
+      if (form.name == name) form.write(report, out);
+    }
+  }
+
+  static std::string as_form(std::string_view name, const CheckReport& report) {
+    std::ostringstream out;
+    {
+      const ShownOn wall(out);
+      write_form(name, report, out);
+    }
+    return out.str();
+  }
+
+  static int exit_code(Standing standing) {
+    if (standing == Standing::failed) return kCheckFailed;
+    return standing == Standing::undecided || standing == Standing::left_out ? kUndecided
+                                                                             : kAnswered;
+  }
+};
+
+}  // namespace
+
+void add_check(CLI::App& command, Session& session) { add_command<CheckCommand>(command, session); }
+
+}  // namespace foretrace

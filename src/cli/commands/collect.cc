@@ -1,0 +1,369 @@
+#include "foretrace/collect.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "cli/options/options.h"
+#include "cli/options/progress.h"
+#include "foretrace/error.h"
+#include "foretrace/export.h"
+#include "foretrace/shown.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Spools lie beside the result, on a disk that is meant for such files, until they are converted.
+class SpoolFolder {
+ public:
+  SpoolFolder(const std::string& output, bool keep) : keep_(keep) {
+    const fs::path beside = fs::absolute(output).parent_path();
+    std::error_code error;
+    fs::create_directories(beside, error);
+    std::string name =
+        (beside / (fs::path(output).filename().string() + ".spools-XXXXXX")).string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw Error("collect: cannot make a folder for the recording in '" + beside.string() +
+                  "': " + std::strerror(errno));
+    path_ = name;
+  }
+  SpoolFolder(const SpoolFolder&) = delete;
+  SpoolFolder& operator=(const SpoolFolder&) = delete;
+  ~SpoolFolder() {
+    std::error_code ignored;
+    if (!keep_) fs::remove_all(path_, ignored);
+  }
+
+  void keep() { keep_ = true; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool keep_;
+};
+
+struct Recorded {
+  Trace trace;
+  std::string spool;
+};
+
+bool used_device(const Recorded& recorded) { return !recorded.trace.devices.empty(); }
+
+struct CollectCommand {
+  std::string output = "recording.ftrace";
+  std::vector<std::string> command;
+  std::vector<std::string> record;
+  std::string start_after, duration, steps;
+  bool no_python = false, ops = false, memory = false, memory_history = false, profiler_api = false;
+  bool keep_spool = false, quiet = false;
+  bool was_cut_off = false;  ///< A spool that is empty was not ended by the program's end.
+
+  void add_to(CLI::App& app) {
+    names_output(
+        app.add_option("-o,--output", output,
+                       "What to write; its ending tells the format, as for convert. Where several "
+                       "processes use a GPU, or with / at its end: a folder of that name, with a "
+                       "file per rank")
+            ->capture_default_str());
+    app.add_option("--record", record,
+                   "What to record: a list of kernels, api, sync, graphs, nvtx, memory, "
+                   "device_memory, overhead; all but memory if left out")
+        ->delimiter(',')
+        ->type_name("LIST")
+        ->allow_extra_args(false);
+    app.add_flag("--ops", ops,
+                 "Also PyTorch's operators with their shapes, by ranges around them; slows the "
+                 "host");
+    app.add_flag("--no-python", no_python,
+                 "Do not mark the training steps of PyTorch programs by a hook in Python");
+    app.add_flag("--memory", memory, "Also every block of PyTorch's caching allocator");
+    app.add_flag("--memory-history", memory_history,
+                 "Also PyTorch's own memory snapshot, with the source lines that allocated, as a "
+                 ".pickle beside the result");
+    app.add_option("--start-after", start_after, "Record from this time on, 30s")
+        ->type_name("TIME");
+    app.add_option("--duration", duration, "Record for this time, 5s")->type_name("TIME");
+    app.add_option("--steps", steps,
+                   "Record these steps, 10-15, as NVTX ranges \"ProfilerStep#10\" or \"step 10\" "
+                   "(also those of --ops) tell")
+        ->type_name("A-B");
+    app.add_flag("--profiler-api", profiler_api,
+                 "Record only between torch.cuda.profiler.start() and stop() (cudaProfilerStart)");
+    app.add_flag("--keep-spool", keep_spool, "Keep what the program itself wrote");
+    app.add_flag("--quiet", quiet, "Say nothing but errors");
+    app.add_option("PROGRAM", command, "What to run, with its arguments, behind --");
+    app.positionals_at_end();
+  }
+
+  CollectOptions options() const {
+    CollectOptions options;
+    if (!record.empty()) options.record = record;
+    for (const std::string& kind : options.record) {
+      const auto& known = recordable();
+      if (std::find(known.begin(), known.end(), kind) == known.end())
+        throw Error("collect: --record: there is no '" + kind + "'" + did_you_mean(kind, known));
+    }
+    if (memory) options.record.push_back("memory");
+    options.python = !no_python;
+    options.ops = ops;
+    options.memory_history = memory_history;
+    if (!start_after.empty())
+      options.start_after =
+          within("collect: --start-after", [&] { return parse_time(start_after); });
+    if (!duration.empty())
+      options.duration = within("collect: --duration", [&] { return parse_time(duration); });
+    if (options.start_after < 0ns || options.duration < 0ns)
+      throw Error("collect: --start-after and --duration must be 0 or more");
+    options.steps = steps;
+    check_steps();
+    options.profiler_api = profiler_api;
+    const int windows = (start_after.empty() ? 0 : 1) + (steps.empty() ? 0 : 1) + profiler_api;
+    if (windows > 1)
+      throw Error("collect: only one of --start-after, --steps and --profiler-api can be given");
+    return options;
+  }
+
+  void check_steps() const {
+    if (steps.empty()) return;
+    const std::size_t dash = steps.find('-');
+    const auto is_number = [](std::string_view text) {
+      return !text.empty() && text.size() < 19 &&
+             text.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    const std::string_view all = steps;
+    const bool good = dash != std::string::npos && is_number(all.substr(0, dash)) &&
+                      is_number(all.substr(dash + 1)) &&
+                      std::stoll(steps) <= std::stoll(steps.substr(dash + 1));
+    if (!good)
+      throw Error("collect: --steps must be first-last, such as 10-15, got '" + steps + "'");
+  }
+
+  void run(Session& session) {
+    const CollectOptions chosen = options();
+    if (command.empty())
+      throw Error(
+          "collect: which PROGRAM? Give it behind --: foretrace collect -o run.ftrace -- "
+          "python train.py");
+    settle_output(chosen);
+    SpoolFolder folder(is_folder() ? output + "recording" : output, keep_spool);
+    const CollectedRun program = foretrace::collect(command, folder.path(), chosen);
+    std::string problem;
+    std::vector<Recorded> all = read(program, folder, problem);
+    // A program that failed is to be known as one, whatever became of its recording.
+    session.exit_code = program.status;
+    if (all.empty()) {
+      std::cerr << "foretrace: nothing was recorded: "
+                << (problem.empty() ? why_nothing(program, folder) : shown(problem))
+                << (program.status == 0
+                        ? ""
+                        : ", and ended with status " + std::to_string(program.status))
+                << '\n';
+      if (program.status == 0) session.exit_code = kUnusableTrace;
+      return;
+    }
+    try {
+      write(all, folder);
+    } catch (const Error& error) {
+      if (program.status == 0) throw;
+      std::cerr << "foretrace: " << error.what() << '\n';
+    }
+    move_snapshots(program);
+    if (keep_spool && !quiet) std::cerr << "foretrace: spools are in " << folder.path() << '\n';
+  }
+
+  /// What cannot be written is to be known before the program has run for hours. A path with a
+  /// slash at its end is a folder from here on.
+  void settle_output(const CollectOptions& chosen) {
+    if (output.empty()) throw Error("collect: --output must name a file or folder");
+    std::error_code ignored;
+    if (fs::is_directory(output, ignored) && !is_folder()) output += '/';
+    if (is_folder()) return check_folder(output);
+    const ExporterEntry* exporter = exporter_for(output);
+    if (exporter == nullptr && !fs::path(output).extension().empty())
+      throw Error("collect: --output must end in one of " + all_endings() +
+                  ", or have no ending (.ftrace), or end in / (a folder), got '" + output + "'");
+    if (exporter == nullptr) output += ".ftrace";
+    if (fs::exists(output, ignored) && access(output.c_str(), W_OK) != 0)
+      throw Error("collect: '" + output + "' cannot be written: " + std::strerror(errno));
+    const auto& kinds = chosen.record;
+    if (exporter != nullptr && exporter->name == "memory_viz" &&
+        std::find(kinds.begin(), kinds.end(), "memory") == kinds.end())
+      throw Error("collect: '" + output + "' would hold memory events alone: add --memory");
+  }
+
+  static void check_folder(const std::string& folder) {
+    std::error_code ignored;
+    const std::string name = folder.substr(0, folder.find_last_not_of('/') + 1);
+    if (!name.empty() && fs::exists(name, ignored) && !fs::is_directory(name, ignored))
+      throw Error("collect: '" + folder + "' must be a folder, but '" + name + "' is a file");
+  }
+
+  static std::string all_endings() {
+    std::string all;
+    for (const ExporterEntry& entry : exporters()) {
+      for (const std::string_view ending : endings_of(entry))
+        all += (all.empty() ? "" : ", ") + std::string(ending);
+    }
+    return all;
+  }
+
+  bool is_folder() const { return output.ends_with('/'); }
+
+  /// Processes that use CUDA leave a spool, even if there is nothing in it.
+  std::string why_nothing(const CollectedRun& program, const SpoolFolder& folder) const {
+    if (program.folder_is_gone)
+      return "the program removed or renamed the folder of the recording, '" + folder.path() + "'";
+    if (program.spools.empty()) return "the program used no CUDA";
+    if (was_cut_off)
+      return "the program closed the recorder's file, or was ended before anything was written";
+    if (!steps.empty()) return "no range of the program marked a step of --steps " + steps;
+    if (profiler_api) return "the program never called cudaProfilerStart, as --profiler-api asks";
+    if (!start_after.empty()) return "the program ended before --start-after " + start_after;
+    return "the program used CUDA, but did nothing of what was to be recorded";
+  }
+
+  /// Those of processes that used a GPU; of all, if none did. `problem` gets what kept the first
+  /// one from being recorded.
+  std::vector<Recorded> read(const CollectedRun& program, SpoolFolder& folder,
+                             std::string& problem) {
+    const Progress progress("converting the recording", quiet);
+    std::vector<Recorded> all;
+    for (const std::string& spool : program.spools) {
+      try {
+        Recorded one{import_trace(spool), spool};
+        if (one.trace.record_count() > 0) {
+          all.push_back(std::move(one));
+        } else if (problem.empty()) {
+          problem = first_problem(one.trace);
+          was_cut_off = was_cut_off || ended_early(one.trace);
+        }
+      } catch (const TraceError& error) {
+        std::cerr << "foretrace: " << shown(error.what()) << '\n';
+        folder.keep();
+      }
+    }
+    if (std::any_of(all.begin(), all.end(), used_device))
+      std::erase_if(all, [](const Recorded& one) { return !used_device(one); });
+    std::stable_sort(all.begin(), all.end(), [](const Recorded& a, const Recorded& b) {
+      return a.trace.rank < b.trace.rank;
+    });
+    return all;
+  }
+
+  static std::string first_problem(const Trace& trace) {
+    for (const Note& note : trace.notes.all()) {
+      if (note.severity == Severity::warning)
+        return note.example.empty() ? note.text : note.example;
+    }
+    return {};
+  }
+
+  static bool ended_early(const Trace& trace) {
+    const auto& notes = trace.notes.all();
+    return std::any_of(notes.begin(), notes.end(), [](const Note& note) {
+      return note.text.starts_with("the program ended without ending the recording");
+    });
+  }
+
+  static void tell_problems(const Trace& trace) {
+    for (const Note& note : trace.notes.all()) {
+      if (note.severity != Severity::warning) continue;
+      std::cerr << "foretrace: "
+                << shown(note.text + (note.example.empty() ? "" : ": " + note.example)) << '\n';
+    }
+  }
+
+  void write(const std::vector<Recorded>& all, SpoolFolder& folder) const {
+    try {
+      if (all.size() == 1 && !is_folder()) return write_one(all[0].trace, output);
+      const fs::path ranks =
+          is_folder() ? output : output.substr(0, output.size() - ending().size());
+      fs::create_directories(ranks);
+      std::set<std::string> names;
+      for (std::size_t i = 0; i < all.size(); ++i) names.insert(name_of(all, i));
+      for (std::size_t i = 0; i < all.size(); ++i)
+        write_one(all[i].trace, (ranks / name_of(all, i)).string());
+      tell_others(ranks, names);
+    } catch (const fs::filesystem_error& error) {
+      keep(folder);
+      throw Error(error.what());
+    } catch (...) {
+      keep(folder);
+      throw;
+    }
+  }
+
+  static void keep(SpoolFolder& folder) {
+    folder.keep();
+    std::cerr << "foretrace: the recording is kept in " << folder.path() << '\n';
+  }
+
+  /// Ranks of a larger job, recorded before, would be read as ranks of this one.
+  void tell_others(const fs::path& folder, const std::set<std::string>& names) const {
+    std::set<std::string> others;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("rank") && exporter_for(name) != nullptr && names.count(name) == 0)
+        others.insert(name);
+    }
+    if (others.empty()) return;
+    std::cerr << "foretrace: " << folder.string() << " also holds " << *others.begin()
+              << (others.size() == 1 ? "" : " and " + std::to_string(others.size() - 1) + " more")
+              << ", not of this recording: remove what is old, or it is taken for a rank\n";
+  }
+
+  /// "rank3.ftrace"; the process is named where two are of the same rank.
+  std::string name_of(const std::vector<Recorded>& all, std::size_t i) const {
+    const std::int32_t rank = all[i].trace.rank;
+    const auto same = std::count_if(all.begin(), all.end(),
+                                    [&](const Recorded& one) { return one.trace.rank == rank; });
+    const std::string process = same == 1 ? "" : "." + fs::path(all[i].spool).stem().string();
+    return "rank" + std::to_string(rank) + process + ending();
+  }
+
+  /// All of it: ".json.gz" as well.
+  std::string ending() const {
+    const std::string name = fs::path(output).filename().string();
+    for (std::size_t at = name.find('.'); at != std::string::npos; at = name.find('.', at + 1)) {
+      if (exporter_for(name.substr(at)) != nullptr) return name.substr(at);
+    }
+    return ".ftrace";
+  }
+
+  void write_one(const Trace& trace, const std::string& path) const {
+    export_trace(trace, path);
+    if (quiet) return;
+    std::cerr << "foretrace: " << path << ": " << trace.devices.size()
+              << " activities of the device, " << trace.hosts.size() << " of the host\n";
+    tell_problems(trace);
+  }
+
+  void move_snapshots(const CollectedRun& program) const {
+    if (memory_history && program.snapshots.empty())
+      std::cerr << "foretrace: there is no memory history: it is written by PyTorch, when a Python "
+                   "program that used its allocator on a GPU ends\n";
+    for (const std::string& snapshot : program.snapshots) {
+      const fs::path target = fs::absolute(output).parent_path() / fs::path(snapshot).filename();
+      std::error_code error;
+      fs::rename(snapshot, target, error);
+      if (!error && !quiet) std::cerr << "foretrace: " << target.string() << '\n';
+    }
+  }
+};
+
+}  // namespace
+
+void add_collect(CLI::App& command, Session& session) {
+  add_command<CollectCommand>(command, session);
+}
+
+}  // namespace foretrace

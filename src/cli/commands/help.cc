@@ -1,0 +1,132 @@
+#include <memory>
+#include <sstream>
+
+#include "cli/manual/manual.h"
+#include "cli/options/options.h"
+#include "foretrace/allocator.h"
+#include "foretrace/error.h"
+#include "foretrace/synonyms.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kTextWidth = 96;
+
+/// `text` in lines of at most kTextWidth, each begun with two spaces.
+void write_wrapped(std::string_view text, std::ostream& out) {
+  std::istringstream words{std::string(text)};
+  std::string word, line;
+  while (words >> word) {
+    if (!line.empty() && line.size() + 1 + word.size() > kTextWidth) {
+      out << "  " << line << '\n';
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  if (!line.empty()) out << "  " << line << '\n';
+}
+
+void write_transform_help(const TransformEntry& entry, std::ostream& out) {
+  out << entry.name << '\n';
+  write_wrapped(std::string(entry.summary) + ".", out);
+  std::string names;
+  for (const std::string_view name : synonyms_of(entry.name))
+    names += (names.empty() ? "Also called: " : ", ") + std::string(name);
+  if (!names.empty()) write_wrapped(names + ".", out);
+  out << '\n';
+  if (!entry.assumes.empty()) {
+    write_wrapped(entry.assumes, out);
+    out << '\n';
+  }
+  std::ostringstream settings;
+  write_help(*entry.make(), settings);
+  std::istringstream lines(settings.str());
+  for (std::string line; std::getline(lines, line);) {
+    const bool indented = line.starts_with("  ") || line.empty();
+    out << (indented ? "" : "  ") << line << '\n';
+  }
+}
+
+/// Finds it by its name or another one, "bf16"; returns false if there is none.
+bool write_help_of(const std::string& name, std::ostream& out) {
+  const std::string meant = transform_called(name);
+  for (const TransformEntry& entry : transforms()) {
+    if (entry.name != meant) continue;
+    write_transform_help(entry, out);
+    return true;
+  }
+  return false;
+}
+
+void help_transform(const std::string& name, Session& session) {
+  if (!write_help_of(name, session.out)) throw Error(no_such_transform(name));
+}
+
+void write_allocator_help(std::ostream& out) {
+  out << "allocator\n";
+  write_wrapped(
+      "What PyTorch's caching allocator (native back end) is told, and what the device has; for "
+      "--allocator and for \"memory\" in a scenario.",
+      out);
+  out << '\n';
+  AllocatorSettings settings;
+  write_help(settings, out);
+}
+
+/// A command, or else a transform.
+void help_any(const std::string& name, Session& session) {
+  if (name == "allocator") return write_allocator_help(session.out);
+  std::vector<std::string_view> names;
+  for (const CommandEntry& entry : commands()) {
+    if (entry.name == name) {
+      session.out << session.app.get_subcommand(name)->help("foretrace");
+      return;
+    }
+    names.push_back(entry.name);
+  }
+  if (write_help_of(name, session.out)) return;
+  for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
+  throw Error("there is no command or transform '" + name + "'" + did_you_mean(name, names));
+}
+
+/// "memory replay"; nothing if there is no such command inside of one.
+const CLI::App* nested_command(const std::vector<std::string>& topic, const Session& session) {
+  if (topic.size() != 2) return nullptr;
+  const CLI::App* outer = inner_command(session.app, topic[0]);
+  return outer ? inner_command(*outer, topic[1]) : nullptr;
+}
+
+void run(const std::vector<std::string>& topic, Session& session) {
+  if (topic.empty()) {
+    session.out << session.app.help();
+  } else if (topic.size() == 1 && topic[0] != "transform") {
+    help_any(topic[0], session);
+  } else if (topic.size() == 2 && topic[0] == "transform") {
+    help_transform(topic[1], session);
+  } else if (const CLI::App* inner = nested_command(topic, session)) {
+    session.out << inner->help("foretrace " + topic[0]);
+  } else {
+    throw Error("help: must be `help`, `help COMMAND` or `help transform NAME`");
+  }
+}
+
+}  // namespace
+
+void add_help(CLI::App& command, Session& session) {
+  struct Question {
+    std::vector<std::string> topic;
+    bool manual = false;
+  };
+  const auto asked = std::make_shared<Question>();
+  command.add_option("TOPIC", asked->topic, "A command, or: transform NAME");
+  command.add_flag("--man", asked->manual,
+                   "As a page for man: of the program, of a command, or of all \"transforms\"");
+  command.callback([asked, &session] {
+    if (!asked->manual) return run(asked->topic, session);
+    if (asked->topic.size() > 1) throw Error("help --man: must be of at most one command");
+    write_manual(session.app, asked->topic.empty() ? "" : asked->topic.front(), session.out);
+  });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <memory>
+
+#include "cli/options/options.h"
+#include "foretrace/error.h"
+#include "foretrace/export.h"
+#include "foretrace/machine.h"
+#include "foretrace/report.h"
+#include "foretrace/synonyms.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+template <class Entries>
+Rows rows_of(const Entries& entries) {
+  Rows rows;
+  for (const auto& entry : entries) rows.emplace_back(entry.name, entry.summary);
+  return rows;
+}
+
+Rows device_rows() {
+  Rows rows;
+  for (const std::string_view name : device_names()) {
+    const DeviceModel device = find_device(name);
+    const bool tensor_cores = device.bf16.flops_per_second > 0;
+    const Throughput half = tensor_cores ? device.bf16 : device.fp16;
+    const std::string what = tensor_cores ? " bf16, " : " fp16, ";
+    rows.emplace_back(name, (half.flops_per_second > 0 ? to_text(half) + what : "") +
+                                to_text(device.fp32) + " fp32, " +
+                                to_text(device.memory_bandwidth) + ", " + to_text(device.memory));
+  }
+  return rows;
+}
+
+struct List {
+  std::string_view name;
+  Rows (*rows)();
+};
+
+/// Shows how each name is read; several names of one thing make one row.
+Rows synonym_rows() {
+  Rows rows;
+  for (const Synonym& synonym : synonyms()) {
+    std::string step(synonym.transform);
+    if (!synonym.settings.empty()) step += ":" + std::string(synonym.settings);
+    std::string words;
+    for (const std::string_view word : synonym.words)
+      words += (words.empty() ? "" : ", ") + std::string(word);
+    if (!synonym.value.empty()) words += "; with =VALUE it sets " + std::string(synonym.value);
+    rows.emplace_back(std::move(step), std::move(words));
+  }
+  return rows;
+}
+
+constexpr List kLists[] = {
+    {"commands", [] { return rows_of(commands()); }},
+    {"devices", device_rows},
+    {"exporters", [] { return rows_of(exporters()); }},
+    {"importers", [] { return rows_of(importers()); }},
+    {"reports", [] { return rows_of(reports()); }},
+    {"synonyms", synonym_rows},
+    {"transforms", [] { return rows_of(transforms()); }},
+};
+
+void print(const List& list, std::ostream& out) {
+  const Rows rows = list.rows();
+  std::size_t width = 0;
+  for (const auto& [name, summary] : rows) width = std::max(width, name.size());
+  for (const auto& [name, summary] : rows) {
+    out << name << std::string(width - name.size() + 2, ' ') << summary << '\n';
+  }
+}
+
+void run(const std::string& what, Session& session) {
+  std::vector<std::string_view> names;
+  for (const List& list : kLists) {
+    if (list.name == what) return print(list, session.out);
+    names.push_back(list.name);
+    if (!what.empty()) continue;
+    session.out << (names.size() == 1 ? "" : "\n") << list.name << ":\n";
+    print(list, session.out);
+  }
+  if (what.empty()) return;
+  std::string all;
+  for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+  throw Error("list: must be one of " + all + ", got '" + what + "'" + did_you_mean(what, names));
+}
+
+}  // namespace
+
+void add_list(CLI::App& command, Session& session) {
+  const auto what = std::make_shared<std::string>();
+  std::string all;
+  for (const List& list : kLists) all += (all.empty() ? "" : "|") + std::string(list.name);
+  command.add_option("WHAT", *what, "What to list; all if left out")->type_name(all);
+  command.callback([what, &session] { run(*what, session); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,112 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/memory_replay.h"
+#include "cli/options/allocator_option.h"
+#include "cli/options/options.h"
+#include "cli/options/progress.h"
+#include "foretrace/allocator.h"
+#include "foretrace/error.h"
+#include "foretrace/examine.h"
+
+namespace foretrace {
+namespace {
+
+Bandwidth positive_bandwidth(std::string_view text) {
+  const Bandwidth bandwidth = parse_bandwidth(text);
+  if (bandwidth.bytes_per_second <= 0)
+    throw Error("must be more than 0, got '" + std::string(text) + "'");
+  return bandwidth;
+}
+
+struct MemoryCommand {
+  std::string trace, host_bandwidth;
+  MemoryQuestion question;
+  std::int64_t top = 10;
+  AllocatorOption allocator;
+  FormatOption format{{"text", "json", "csv"}, "text"};
+  OutputOption output, html;
+  ReadingOptions reading;
+  bool quiet = false;
+  const CLI::App* app = nullptr;
+
+  void add_to(CLI::App& command) {
+    app = &command;
+    command.add_option("TRACE", trace,
+                       "A trace or memory snapshot, or a folder with those of all ranks");
+    command
+        .add_option("--device", question.device, "The device to describe, instead of the fullest")
+        ->type_name("NUMBER");
+    command
+        .add_option("--step", question.step,
+                    "Only this step, by the number in its name; all of the recording if not given")
+        ->type_name("NUMBER");
+    command.add_option("--top", top, "Rows of each list")
+        ->type_name("COUNT")
+        ->capture_default_str();
+    command
+        .add_option("--host-bandwidth", host_bandwidth,
+                    "Of copies to the host and back, 24GB/s, or 6.3GB/s,6.4GB/s for each way; if "
+                    "not given that of the device")
+        ->type_name("RATE");
+    allocator.add_to(command);
+    html.add_to(command, "--html",
+                "Also write a page with all blocks over time there; it needs no network");
+    format.add_to(command);
+    command.add_flag("--quiet", quiet, "Show no progress");
+    output.add_to(command);
+    reading.add_part_to(command);
+    reading.add_execution_trace_to(command);
+    reading.add_to(command);
+  }
+
+  void read_bandwidth() {
+    if (host_bandwidth.empty()) return;
+    within("--host-bandwidth", [&] {
+      const std::size_t comma = host_bandwidth.find(',');
+      question.out = positive_bandwidth(host_bandwidth.substr(0, comma));
+      question.in = comma == std::string::npos
+                        ? question.out
+                        : positive_bandwidth(host_bandwidth.substr(comma + 1));
+    });
+  }
+
+  void run(Session& session) {
+    if (!app->get_subcommands().empty()) return;  // `memory replay` has answered.
+    if (trace.empty()) throw Error("memory: which TRACE? See `foretrace help memory`");
+    format.check();
+    if (top < 1) throw Error("--top: must be at least 1, got " + std::to_string(top));
+    question.top = static_cast<std::size_t>(top);
+    read_bandwidth();
+    AllocatorSettings settings;
+    allocator.set(settings);
+    say_if_large(trace, reading.options(), quiet);
+    const ExaminedMemory examined = [&] {
+      const Progress progress("examining " + trace, quiet);
+      return examine_memory(trace, question, settings, reading.options());
+    }();
+    if (!html.path.empty()) {
+      html.write(session, [&](std::ostream& out) {
+        write_memory_html(examined.report, examined.graph, out);
+      });
+    }
+    output.write(session, [&](std::ostream& out) { write(examined.report, examined.graph, out); });
+    session.exit_code = fits(examined.report) ? kAnswered : kCheckFailed;
+  }
+
+  void write(const MemoryReport& report, const Graph& graph, std::ostream& out) const {
+    if (format.chosen == "json") return print_json(to_json(report), out);
+    if (format.chosen == "csv") return write_memory_csv(report, graph, out);
+    write_memory_text(report, out);
+  }
+};
+
+}  // namespace
+
+void add_memory(CLI::App& command, Session& session) {
+  add_command<MemoryCommand>(command, session);
+  add_memory_replay(*command.add_subcommand(
+                        "replay", "Run a few lines of malloc and free on the caching allocator"),
+                    session);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,192 @@
+#include "foretrace/predict.h"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/options/allocator_option.h"
+#include "cli/options/options.h"
+#include "cli/options/progress.h"
+#include "foretrace/error.h"
+#include "foretrace/shown.h"
+
+namespace foretrace {
+namespace {
+
+struct PredictCommand {
+  std::string trace, scenario_path, machine, ledger;
+  std::vector<std::string> steps;
+  std::string vary_text;
+  Vary question;
+  AllocatorOption allocator;
+  double samples_per_step = 0, tokens_per_step = 0;
+  bool explain = false, strict = false, quiet = false;
+  FormatOption format;
+  ReadingOptions reading;
+  OutputOption output, perfetto, html;
+
+  void add_to(CLI::App& command) {
+    command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks");
+    command
+        .add_option(
+            "--with", steps,
+            "What to change: a transform with its settings, prefetch:buffers=2, or several, "
+            "amp,loader:workers=4; may be repeated. Common names will do: bf16, num_workers=4 "
+            "(list synonyms)")
+        ->type_name("STEP")
+        ->allow_extra_args(false);
+    command.add_option("--scenario", scenario_path, "Read what to change from this JSON file")
+        ->type_name("FILE");
+    command
+        .add_option("--machine", machine,
+                    "As --with faster_device:to=NAME in front of all others; a built-in name or a "
+                    "JSON file")
+        ->type_name("NAME|FILE");
+    allocator.add_to(command);
+    command
+        .add_option("--samples-per-step", samples_per_step,
+                    "Samples in a recorded step: the answer then says samples a second")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(1e-3, 1e15));
+    command
+        .add_option("--tokens-per-step", tokens_per_step,
+                    "Tokens in a recorded step: the answer then says tokens a second")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(1e-3, 1e15));
+    command
+        .add_option("--vary", vary_text,
+                    "Predict for several values of a setting: loader.workers=0..16, "
+                    "recompute.share=0..1/10, memory.limit=8GB,16GB")
+        ->type_name("SETTING=VALUES");
+    command
+        .add_option("--until", question.until,
+                    "With --vary: find the last value of a range for which this holds, such as "
+                    "\"peak_reserved <= 16GB\"")
+        ->type_name("ASSERTION");
+    for (const ReportEntry& report : reports()) format.names.push_back(report.name);
+    format.add_to(command);
+    perfetto.add_to(
+        command, "--perfetto",
+        "Write the predicted timeline there, for ui.perfetto.dev: as its own .pftrace, or as JSON "
+        "(.gz packs either)");
+    html.add_to(command, "--html",
+                "Write the answer there as one page with timelines, the critical path and memory, "
+                "before and after");
+    command
+        .add_option("--ledger", ledger,
+                    "Let outcomes of your own (validate and verify write them) widen or narrow the "
+                    "interval")
+        ->type_name("FILE");
+    command.add_flag("--explain", explain, "Show what the critical path works on and waits for");
+    command.add_flag("--strict", strict, "Refuse a trace that gives rise to warnings");
+    command.add_flag("--quiet", quiet, "Show no progress");
+    output.add_to(command);
+    reading.add_part_to(command);
+    reading.add_execution_trace_to(command);
+    reading.add_to(command);
+  }
+
+  Scenario scenario() const {
+    Scenario scenario;
+    if (!scenario_path.empty()) scenario = read_scenario(scenario_path);
+    for (const std::string& step : steps)
+      within("--with " + step, [&] { add_steps(step, scenario); });
+    if (samples_per_step > 0) scenario.samples_per_step = samples_per_step;
+    if (tokens_per_step > 0) scenario.tokens_per_step = tokens_per_step;
+    if (!trace.empty()) scenario.trace = trace;
+    if (!machine.empty()) scenario.machine = machine;
+    allocator.set(scenario.allocator);
+    if (scenario.trace.empty())
+      throw Error("predict: which TRACE? Give it on the command line, or in the scenario");
+    return scenario;
+  }
+
+  /// What to show: what was asked for here, else what the scenario asks for, else text.
+  std::vector<std::string> chosen_reports(const Scenario& scenario) const {
+    if (!format.chosen.empty()) return {format.chosen};
+    if (!scenario.reports.empty()) return scenario.reports;
+    return {"text"};
+  }
+
+  void run(Session& session) {
+    if (format.chosen == "html") throw Error("--format: a page is written by --html FILE");
+    if (!format.chosen.empty()) format.check();
+    const Scenario asked = scenario();
+    say_if_large(asked.trace, reading.options(), quiet);
+    if (!vary_text.empty()) return run_curve(session, asked);
+    if (!question.until.empty()) throw Error("--until: needs --vary, which says what to change");
+    const Prediction prediction = [&] {
+      const Progress progress("predicting " + asked.trace, quiet);
+      return predict(asked.trace, asked,
+                     {.explain = explain,
+                      .strict = strict,
+                      .reading = reading.options(),
+                      .perfetto_path = perfetto.path,
+                      .html_path = html.path,
+                      .ledger_path = ledger});
+    }();
+    output.write(session, [&](std::ostream& out) {
+      for (const std::string& name : chosen_reports(asked)) write_report(name, prediction, out);
+    });
+    session.exit_code = check(asked, prediction);
+  }
+
+  void run_curve(Session& session, const Scenario& asked) {
+    const std::size_t equals = vary_text.find('=');
+    if (equals == std::string::npos)
+      throw Error("--vary: must be SETTING=VALUES such as loader.workers=0..16, got \"" +
+                  vary_text + "\"");
+    if (!perfetto.path.empty() || !html.path.empty() || explain || strict)
+      throw Error(
+          "--vary: shows many predictions; --perfetto, --html, --explain and --strict are for one");
+    question.setting = vary_text.substr(0, equals);
+    question.values = vary_text.substr(equals + 1);
+    const Curve curve = [&] {
+      const Progress progress("predicting " + asked.trace, quiet);
+      return vary(asked.trace, asked, question,
+                  {.reading = reading.options(), .ledger_path = ledger});
+    }();
+    output.write(session, [&](std::ostream& out) {
+      for (const std::string& name : chosen_reports(asked)) write_curve(name, curve, out);
+    });
+    if (!question.until.empty() && !curve.answer)
+      session.exit_code = curve.trust.grade() == Grade::poor ? kUndecided : kCheckFailed;
+  }
+
+  static void write_curve(const std::string& name, const Curve& curve, std::ostream& out) {
+    if (name == "json") return print_json(to_json(curve), out);
+    if (name == "csv") return write_curve_csv(curve, out);
+    if (name == "markdown") return write_curve_markdown(curve, out);
+    write_curve_text(curve, out);
+  }
+
+  static void write_report(const std::string& name, const Prediction& prediction,
+                           std::ostream& out) {
+    const auto& all = reports();
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const ReportEntry& entry) { return entry.name == name; });
+    if (found == all.end()) throw Error("reports: there is no report '" + name + "'");
+    found->write(prediction, out);
+  }
+
+  /// What the scenario demands; those demands that do not hold are named on stderr.
+  static int check(const Scenario& question, const Prediction& prediction) {
+    int code = kAnswered;
+    for (const CheckedAssert& one : check_asserts(question, prediction)) {
+      const bool fails = one.verdict == Verdict::fails;
+      std::cerr << "foretrace: assert " << (fails ? "fails" : "is undecided") << ": "
+                << shown(one.text) << ", found " << shown(one.found) << '\n';
+      if (fails) code = kCheckFailed;
+      if (!fails && code == kAnswered) code = kUndecided;
+    }
+    return code;
+  }
+};
+
+}  // namespace
+
+void add_predict(CLI::App& command, Session& session) {
+  add_command<PredictCommand>(command, session);
+}
+
+}  // namespace foretrace

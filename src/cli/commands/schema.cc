@@ -1,0 +1,29 @@
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/manual/prediction_schema.h"
+#include "cli/options/options.h"
+#include "foretrace/error.h"
+#include "foretrace/predict.h"
+
+namespace foretrace {
+namespace {
+
+void show_schema(const std::string& what, Session& session) {
+  const std::vector<std::string_view> names = {"prediction", "scenario"};
+  if (what == "scenario") return print_json(scenario_schema(), session.out);
+  if (what == "prediction") return print_json(prediction_schema(), session.out);
+  throw Error("schema: must be scenario or prediction, got '" + what + "'" +
+              did_you_mean(what, names));
+}
+
+}  // namespace
+
+void add_schema(CLI::App& command, Session& session) {
+  const auto what = std::make_shared<std::string>();
+  command.add_option("WHAT", *what, "Of what")->type_name("prediction|scenario")->required();
+  command.callback([what, &session] { show_schema(*what, session); });
+}
+
+}  // namespace foretrace

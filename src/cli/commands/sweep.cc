@@ -1,0 +1,230 @@
+#include "foretrace/sweep.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/options/counted_progress.h"
+#include "cli/options/options.h"
+#include "cli/options/progress.h"
+#include "cli/sweep/shard.h"
+#include "cli/sweep/sweep_file.h"
+#include "cli/sweep/sweep_merge.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+// What a signal handler may touch.
+std::atomic<bool> stop_asked = false;
+std::atomic<int> stop_signal = 0;
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+extern "C" void ask_to_stop(int signal) {
+  stop_signal = signal;
+  stop_asked = true;
+}
+
+/// While it lives, the first SIGINT or SIGTERM asks to stop; a second one ends the program.
+class StopSignals {
+ public:
+  StopSignals() {
+    stop_asked = false;
+    struct sigaction action = {};
+    action.sa_handler = ask_to_stop;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, &interrupt_);
+    sigaction(SIGTERM, &action, &terminate_);
+  }
+  ~StopSignals() {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGTERM, &terminate_, nullptr);
+  }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+ private:
+  struct sigaction interrupt_ = {}, terminate_ = {};
+};
+
+std::string environment_value(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+struct SweepCommand {
+  std::string scenario, form_name, shard_text;
+  SweepOptions options;
+  bool fresh = false, no_memory = false, quiet = false;
+  FormatOption summary{{"text", "json", "markdown"}, "text"};
+  OutputOption output, html;
+  ReadingOptions reading;
+  CLI::App* app = nullptr;
+
+  void add_to(CLI::App& command) {
+    app = &command;
+    command.add_option("SCENARIO", scenario, "A scenario with a \"sweep\", a \"matrix\" or both");
+    command
+        .add_option("--trace", options.trace, "In place of the scenario's: a trace, or a folder")
+        ->type_name("TRACE");
+    output.add_to(command, "--output,-o",
+                  "Keep the answers in this file, one a line, while they are found; a file that "
+                  "holds some already is gone on with. Asked to stop (SIGINT, SIGTERM), the "
+                  "program keeps what there is and ends with 130 or 143");
+    command
+        .add_option("--format", form_name,
+                    "How to keep the answers: jsonl, csv (also told by the ending of FILE); "
+                    "without --output they are printed")
+        ->type_name("NAME");
+    command
+        .add_option("--summary", summary.chosen,
+                    "How to show what they come to: text, json, markdown")
+        ->type_name("NAME");
+    html.add_to(command, "--html", "Write a page with the answers as pictures and a table");
+    command.add_flag("--fresh", fresh, "Forget the answers that FILE holds");
+    command
+        .add_option("--shard", shard_text,
+                    "Answer one of N parts, I/N from 1/N on, into a file of its own; auto: as "
+                    "Slurm or MPI number the processes")
+        ->type_name("I/N|auto");
+    command.add_option("--jobs,-j", options.jobs, "Threads; by default one for each core")
+        ->check(CLI::Range(1U, 1024U));
+    command.add_flag("--intervals", options.intervals,
+                     "Also say how far each answer may be off, which takes its time");
+    command.add_flag("--no-memory", no_memory,
+                     "Leave out peaks of memory, which take their time where they are known");
+    command.add_flag("--quiet", quiet, "Show no progress");
+    reading.add_to(command);
+  }
+
+  void run(Session& session) {
+    if (!app->get_subcommands().empty()) return;  // `sweep merge` has answered.
+    if (scenario.empty()) throw Error("sweep: which SCENARIO?");
+    within("--summary", [&] { check_summary(); });
+    const SweepForm form = sweep_form(form_name, output.path);
+    const Shard shard = shard_text.empty() ? Shard{} : read_shard(shard_text, environment_value);
+    if (shard.of > 1 && output.path.empty()) throw Error("--shard: needs --output");
+    if (fresh && output.path.empty()) throw Error("--fresh: needs --output");
+    add_files(session, shard, form);
+    options.memory = !no_memory;
+    options.reading = reading.options();
+    const Sweep sweep = [&] {
+      const Progress progress("reading what " + scenario + " asks about", quiet);
+      return Sweep(scenario, options);
+    }();
+    SweepReport report{.header = sweep.header(), .points = {}};
+    report.header.shard = shard.number;
+    report.header.shards = shard.of;
+    if (report.header.points < shard.of)
+      throw Error("--shard: must be one of at most " + std::to_string(report.header.points) +
+                  ", as there are no more questions");
+    answer(sweep, shard, form, report, session);
+    if (stop_asked) return;
+    finish(report, session);
+  }
+
+  /// Declares the files that are not on the command line.
+  void add_files(Session& session, const Shard& shard, SweepForm form) const {
+    if (output.path.empty()) return;
+    const std::string path = path_of_shard(output.path, shard);
+    session.files.add_outputs({{"--output", path}});
+    if (form == SweepForm::csv) session.files.add_outputs({{"--output", header_file_of(path)}});
+  }
+
+  void check_summary() const {
+    for (const std::string_view name : summary.names) {
+      if (name == summary.chosen) return;
+    }
+    throw Error("must be one of text, json, markdown, got '" + summary.chosen + "'" +
+                did_you_mean(summary.chosen, summary.names));
+  }
+
+  bool prints_answers() const { return output.path.empty() && !form_name.empty(); }
+
+  void answer(const Sweep& sweep, const Shard& shard, SweepForm form, SweepReport& report,
+              Session& session) const {
+    std::unique_ptr<SweepFile> file;
+    if (!output.path.empty()) {
+      file = std::make_unique<SweepFile>(path_of_shard(output.path, shard), report.header, form,
+                                         fresh);
+      report.points = std::move(file->answered());
+    } else if (prints_answers()) {
+      session.out << (form == SweepForm::csv ? sweep_csv_heading(report.header)
+                                             : sweep_header_line(report.header));
+    }
+    const auto [first, end] = points_of_shard(report.header.points, shard.number, shard.of);
+    const std::uint64_t known = report.points.size();
+    const StopSignals signals;
+    const auto begin = std::chrono::steady_clock::now();
+    {
+      CountedProgress progress("points", end - first - known, quiet);
+      const Sweep::Sink sink{.take =
+                                 [&](SweepPoint&& point) {
+                                   if (file) file->add(point);
+                                   if (prints_answers())
+                                     session.out << sweep_point_line(report.header, point, form);
+                                   report.points.push_back(std::move(point));
+                                   progress.add();
+                                 },
+                             .flush =
+                                 [&] {
+                                   if (file) file->flush();
+                                   if (prints_answers()) session.out.flush();
+                                 }};
+      sweep.run(first + known, end, sink, stop_asked);
+    }
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    tell(sweep, report, known, passed.count());
+    // As a shell tells it of a program that a signal ended.
+    if (stop_asked) session.exit_code = 128 + stop_signal;
+  }
+
+  void tell(const Sweep& sweep, const SweepReport& report, std::uint64_t known,
+            double seconds) const {
+    const std::uint64_t found = report.points.size() - known;
+    if (stop_asked) {
+      std::cerr << "foretrace: stopped after " << report.points.size() << " points"
+                << (output.path.empty() ? "" : "; the same command goes on from there") << '\n';
+      return;
+    }
+    if (quiet) return;
+    std::cerr << "foretrace: " << found << " points in " << to_fixed(seconds, 1) << " s";
+    if (seconds > 0 && found > 0)
+      std::cerr << ", " << to_fixed(static_cast<double>(found) / seconds, 0) << " a second";
+    if (sweep.answered_together() > 0)
+      std::cerr << ", " << sweep.answered_together() << " of them on shared structures";
+    if (known > 0) std::cerr << "; " << known << " were there already";
+    std::cerr << '\n';
+  }
+
+  void finish(const SweepReport& report, Session& session) const {
+    const SweepSummary found = summarize(report);
+    if (!html.path.empty())
+      html.write(session, [&](std::ostream& out) { write_sweep_page(report, out); });
+    // What one shard lacks others may have, and launchers end all processes when one fails.
+    const bool is_whole = report.header.shards == 1;
+    if (found.answered == 0 && is_whole)
+      throw Error("sweep: no question has an answer; the first: " + report.points.front().refused);
+    if (!prints_answers()) {
+      if (summary.chosen == "json") print_json(to_json(report), session.out);
+      if (summary.chosen == "markdown") write_sweep_markdown(report, session.out);
+      if (summary.chosen == "text") write_sweep_text(report, session.out);
+    }
+    if (is_whole && !report.header.asserts.empty() && !found.best) session.exit_code = kCheckFailed;
+  }
+};
+
+}  // namespace
+
+void add_sweep(CLI::App& command, Session& session) {
+  add_command<SweepCommand>(command, session);
+  add_sweep_merge(*command.add_subcommand("merge", "Put the answers of all shards into one file"),
+                  session);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,180 @@
+// Scripts with which a shell completes command lines. They are made from the same options that read
+// a command line, so that neither can know what the other does not. What a value may be is told by
+// the name of its type: "text|json" are words, "FILE" and "TRACE" are paths, "STEP" is a transform.
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+
+#include "cli/options/command.h"
+#include "foretrace/error.h"
+#include "foretrace/transform.h"
+
+namespace foretrace {
+namespace {
+
+std::string all_transforms() {
+  std::string names;
+  for (const TransformEntry& entry : transforms())
+    names += (names.empty() ? "" : " ") + std::string(entry.name);
+  return names;
+}
+
+std::string all_commands() {
+  std::string names;
+  for (const CommandEntry& entry : commands())
+    names += (names.empty() ? "" : " ") + std::string(entry.name);
+  return names;
+}
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() != 0; }
+
+/// Values that are paths.
+constexpr std::string_view kPaths[] = {"FILE",     "FOLDER",     "TRACE", "TRACES", "OUT",
+                                       "SCENARIO", "PREDICTION", "A",     "B",      "FILES"};
+
+/// What a value can be.
+struct Choice {
+  std::string words;  ///< Parted by spaces.
+  bool paths = false;
+};
+
+Choice choice_named(const std::string& type) {
+  if (type == "STEP") return {.words = all_transforms()};
+  if (type == "TOPIC")
+    return {.words = all_commands() + " transform allocator " + all_transforms()};
+  Choice choice;
+  std::istringstream parts(type);
+  for (std::string part; std::getline(parts, part, '|');) {
+    if (std::find(std::begin(kPaths), std::end(kPaths), part) != std::end(kPaths)) {
+      choice.paths = true;
+    } else if (!part.empty() && part.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ= ") == part.npos) {
+      choice.words += (choice.words.empty() ? "" : " ") + part;
+    }
+  }
+  return choice;
+}
+
+/// Of the arguments that are no options. `transform NAME` follows `help`.
+Choice positional_choice(const CLI::App& command) {
+  Choice all;
+  for (const CLI::App* inner : command.get_subcommands({}))
+    all.words += (all.words.empty() ? "" : " ") + inner->get_name();
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string name = option->get_name(true);
+    for (const Choice& one : {choice_named(name), choice_named(option->get_type_name())}) {
+      all.words += (all.words.empty() || one.words.empty() ? "" : " ") + one.words;
+      all.paths = all.paths || one.paths;
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> spellings(const CLI::Option& option) {
+  std::vector<std::string> all;
+  for (const std::string& name : option.get_snames()) all.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) all.push_back("--" + name);
+  return all;
+}
+
+std::string bash_reply(const Choice& choice) {
+  std::string line = "COMPREPLY=(";
+  if (!choice.words.empty()) line += "$(compgen -W '" + choice.words + "' -- \"$current\")";
+  if (choice.paths)
+    line += std::string(choice.words.empty() ? "" : " ") + "$(compgen -f -- \"$current\")";
+  return line + ")";
+}
+
+void write_bash_command(const CLI::App& command, std::ostream& out) {
+  out << "    " << command.get_name() << ")\n      case \"$previous\" in\n";
+  std::string options;
+  for (const CLI::Option* option : command.get_options()) {
+    std::string pattern;
+    for (const std::string& name : spellings(*option)) {
+      options += (options.empty() ? "" : " ") + name;
+      pattern += (pattern.empty() ? "" : "|") + name;
+    }
+    if (pattern.empty() || !takes_value(*option)) continue;
+    out << "        " << pattern << ") " << bash_reply(choice_named(option->get_type_name()))
+        << "; return ;;\n";
+  }
+  out << "      esac\n      if [[ $current == -* ]]; then " << bash_reply({.words = options})
+      << "; else " << bash_reply(positional_choice(command)) << "; fi ;;\n";
+}
+
+/// What the shell has cut at '=' and ':' is put together again by "${COMP_WORDS[@]}" not being used
+/// for values: of a step only the transform's name is completed.
+void write_bash(const CLI::App& app, std::ostream& out) {
+  out << "_foretrace() {\n"
+         "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
+         "  COMPREPLY=()\n"
+         "  if [[ $COMP_CWORD -eq 1 ]]; then\n    "
+      << bash_reply({.words = all_commands() + " --help --version"})
+      << "\n    return\n  fi\n"
+         "  case ${COMP_WORDS[1]} in\n";
+  for (const CLI::App* command : app.get_subcommands({})) write_bash_command(*command, out);
+  out << "  esac\n}\ncomplete -o filenames -F _foretrace foretrace\n";
+}
+
+void write_zsh(const CLI::App& app, std::ostream& out) {
+  out << "#compdef foretrace\nautoload -U +X bashcompinit && bashcompinit\n";
+  write_bash(app, out);
+}
+
+std::string fish_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+void write_fish_command(const CLI::App& command, std::ostream& out) {
+  const std::string begin =
+      "complete -c foretrace -n '__fish_seen_subcommand_from " + command.get_name() + "'";
+  const Choice arguments = positional_choice(command);
+  out << begin << (arguments.paths ? " -F" : " -f");
+  if (!arguments.words.empty()) out << " -a " << fish_quoted(arguments.words);
+  out << '\n';
+  for (const CLI::Option* option : command.get_options()) {
+    if (spellings(*option).empty()) continue;
+    out << begin;
+    for (const std::string& name : option->get_snames()) out << " -s " << name;
+    for (const std::string& name : option->get_lnames()) out << " -l " << name;
+    if (takes_value(*option)) {
+      const Choice choice = choice_named(option->get_type_name());
+      out << (choice.paths ? " -r -F" : " -x");
+      if (!choice.words.empty()) out << " -a " << fish_quoted(choice.words);
+    }
+    out << " -d " << fish_quoted(option->get_description()) << '\n';
+  }
+}
+
+void write_fish(const CLI::App& app, std::ostream& out) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    out << "complete -c foretrace -n __fish_use_subcommand -f -a " << command->get_name() << " -d "
+        << fish_quoted(command->get_description()) << '\n';
+  }
+  for (const CLI::App* command : app.get_subcommands({})) write_fish_command(*command, out);
+}
+
+void complete(const std::string& shell, Session& session) {
+  if (shell == "bash") return write_bash(session.app, session.out);
+  if (shell == "zsh") return write_zsh(session.app, session.out);
+  if (shell == "fish") return write_fish(session.app, session.out);
+  throw Error("completion: must be bash, fish or zsh, got '" + shell + "'");
+}
+
+}  // namespace
+
+void add_completion(CLI::App& command, Session& session) {
+  const auto shell = std::make_shared<std::string>();
+  command.add_option("SHELL", *shell, "For the running one: source <(foretrace completion bash)")
+      ->type_name("bash|fish|zsh")
+      ->required();
+  command.callback([shell, &session] { complete(*shell, session); });
+}
+
+}  // namespace foretrace

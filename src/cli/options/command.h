@@ -1,0 +1,52 @@
+#pragma once
+
+// Commands of the command line. Each file registers one: its options, and what it does when it is
+// called. Results go to `out`, everything else to stderr.
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options/command_files.h"
+
+namespace foretrace {
+
+/// What the process ends with; the numbers are part of the contract.
+enum ExitCode : int {
+  kAnswered = 0,
+  kCheckFailed = 1,
+  kWrongUse = 2,
+  kUnusableTrace = 3,
+  kUndecided = 4,
+  kBug = 70,
+};
+
+struct Session {
+  CLI::App& app;  ///< The whole program, for help.
+  std::ostream& out;
+  int exit_code = kAnswered;
+  CommandFiles files{};
+};
+
+struct CommandEntry {
+  std::string_view name;
+  std::string_view summary;
+  void (*add)(CLI::App& command, Session& session);
+};
+
+/// Of a command such as `memory`, the one inside of it; nothing if there is none of this name.
+const CLI::App* inner_command(const CLI::App& outer, std::string_view name);
+
+/// Sorted by name.
+const std::vector<CommandEntry>& commands();
+
+#define COMMAND(name, summary) void add_##name(CLI::App& command, Session& session);
+#include "cli/commands.def"
+#undef COMMAND
+
+/// The program. Never throws; what is wrong is one line on stderr.
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
+
+}  // namespace foretrace

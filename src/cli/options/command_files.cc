@@ -1,0 +1,268 @@
+#include "cli/options/command_files.h"
+
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+
+#include "foretrace/error.h"
+#include "foretrace/holds_trace.h"
+#include "foretrace/new_file.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOutput = "OUT";
+/// Names of values that are no paths.
+constexpr std::array<std::string_view, 3> kNoPaths = {"NAME", "TRANSFORM", "WORD"};
+/// Names of values that are traces: the texts in them name nothing that is read.
+constexpr std::array<std::string_view, 5> kTraces = {"TRACE", "TRACES", "A", "B", "FILES"};
+/// The program that collect runs: Foretrace does not read it, but it is the user's file.
+constexpr std::string_view kProgram = "PROGRAM";
+constexpr std::size_t kMostDelimiters = 16;
+constexpr std::size_t kLongestPath = 4096;
+constexpr std::uintmax_t kLongestJson = 16'000'000;  ///< As scenario files may be.
+constexpr std::size_t kMostJson = 256;
+constexpr std::size_t kHead = 4096;
+
+bool is_one_of(std::string_view name, const auto& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// "text|json".
+bool is_choice(std::string_view type) {
+  return type.find('|') != type.npos &&
+         type.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == type.npos;
+}
+
+/// Equal for every path of one file or folder; empty for pipes and devices. A file that does not
+/// exist yet is known by where it would be made.
+std::string identity(const std::string& path) {
+  struct stat found = {};
+  if (::stat(path.c_str(), &found) == 0) {
+    if (!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) return {};
+    return std::to_string(found.st_dev) + ":" + std::to_string(found.st_ino);
+  }
+  try {
+    return follow_links(path).path;
+  } catch (const Error&) {
+    return fs::absolute(path).lexically_normal().string();
+  }
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+/// The text, and what of it lies between any two of its delimiters.
+std::vector<std::string> possible_paths(const std::string& text) {
+  std::vector<std::size_t> begins = {0}, ends;
+  for (std::size_t at = text.find_first_of(":=,"); at != text.npos;
+       at = text.find_first_of(":=,", at + 1)) {
+    if (ends.size() == kMostDelimiters) break;
+    ends.push_back(at);
+    begins.push_back(at + 1);
+  }
+  ends.push_back(text.size());
+  std::vector<std::string> paths;
+  for (const std::size_t begin : begins) {
+    for (const std::size_t end : ends) {
+      if (end > begin && end - begin < kLongestPath)
+        paths.push_back(text.substr(begin, end - begin));
+    }
+  }
+  return paths;
+}
+
+/// All texts of a JSON file that may name other files; none of what is no JSON, or is a trace.
+std::vector<std::string> texts_in_json(const std::string& path) {
+  std::error_code error;
+  if (fs::file_size(path, error) > kLongestJson || error) return {};
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kHead, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  if (first == head.npos || (head[first] != '{' && head[first] != '[')) return {};
+  if (head.find("\"traceEvents\"") != head.npos) return {};
+  file.clear();
+  file.seekg(0);
+  std::vector<std::string> texts;
+  const auto gather = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    if (event == nlohmann::json::parse_event_t::value && value.is_string())
+      texts.push_back(value.get<std::string>());
+    return event != nlohmann::json::parse_event_t::value;
+  };
+  [[maybe_unused]] const auto nothing = nlohmann::json::parse(file, gather, false);
+  return texts;
+}
+
+[[noreturn]] void refuse(const NamedFile& output, const std::string& what,
+                         const std::string& path) {
+  throw Error(output.option + ": must not be " + what + ", got '" + output.path + "' beside '" +
+              path + "'");
+}
+
+}  // namespace
+
+CLI::Option* names_output(CLI::Option* option) { return option->type_name(std::string(kOutput)); }
+
+class CommandFiles::Inputs {
+ public:
+  void add(const NamedFile& named) {
+    const bool is_program = named.option == kProgram;
+    for (const std::string& path : possible_paths(named.path)) {
+      if (is_file(path)) {
+        add_file({.option = named.option, .path = path});
+        if (!is_program && !is_one_of(named.option, kTraces)) json_.push_back({named.option, path});
+      } else if (!is_program && is_folder(path)) {
+        add_folder({named.option, path});
+      }
+    }
+  }
+
+  /// Adds files that JSON inputs name, relative to here, to the JSON file, or to a folder that is
+  /// read.
+  void add_what_json_names() {
+    std::set<std::string> known;
+    for (std::size_t i = 0; i < json_.size() && i < kMostJson; ++i) {
+      const NamedFile json = json_[i];
+      if (!known.insert(identity(json.path)).second) continue;
+      std::vector<fs::path> from = {"", fs::path(json.path).parent_path()};
+      for (const NamedFile& folder : folders_) from.emplace_back(folder.path);
+      for (const std::string& text : texts_in_json(json.path)) {
+        for (const fs::path& folder : from) add_text(text, folder, json.option);
+      }
+    }
+  }
+
+  /// `place` is the identity of the output.
+  void check_file(const NamedFile& output, const std::string& place) const {
+    const auto found = files_.find(place);
+    if (found == files_.end()) return;
+    const Input& input = found->second;
+    if (!input.is_in_folder)
+      refuse(output,
+             (input.is_named ? "a file that is read because of " : "the file of ") + input.option,
+             input.path);
+    if (holds_trace(input.path))
+      refuse(output, "one of the traces in the folder of " + input.option, input.path);
+  }
+
+  /// Traces that are written into the folder that is read would be read the next time.
+  void check_folder(const NamedFile& output) const {
+    if (output.option != kOutput) return;
+    const std::string parent = fs::path(output.path).parent_path().string();
+    const std::string place = identity(is_folder(output.path) ? output.path
+                                       : parent.empty()       ? "."
+                                                              : parent);
+    for (const NamedFile& folder : folders_) {
+      if (is_one_of(folder.option, kTraces) && place == identity(folder.path))
+        refuse(output, "in the folder of " + folder.option, folder.path);
+    }
+  }
+
+ private:
+  struct Input {
+    std::string option;
+    std::string path;
+    bool is_in_folder = false;
+    bool is_named = false;  ///< By a file that is read.
+  };
+
+  void add_file(Input input) { files_.try_emplace(identity(input.path), std::move(input)); }
+
+  void add_folder(const NamedFile& folder) {
+    folders_.push_back(folder);
+    add_files_in(folder, folder.path, 1);
+  }
+
+  void add_files_in(const NamedFile& folder, const std::string& place, int levels) {
+    std::error_code error;
+    for (auto entry = fs::directory_iterator(place, error);
+         !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      const std::string path = entry->path().string();
+      if (is_file(path)) {
+        add_file({.option = folder.option, .path = path, .is_in_folder = true});
+      } else if (levels > 0 && is_folder(path)) {
+        add_files_in(folder, path, levels - 1);
+      }
+    }
+  }
+
+  void add_text(const std::string& text, const fs::path& folder, const std::string& option) {
+    for (const std::string& part : possible_paths(text)) {
+      const std::string path = (folder / part).string();
+      if (is_file(path)) {
+        add_file({.option = option, .path = path, .is_named = true});
+        json_.push_back({option, path});
+      } else if (part.size() > 2 && is_folder(path)) {  // "." and ".." are no folders of traces.
+        add_files_in({option, path}, path, 1);
+      }
+    }
+  }
+
+  std::map<std::string, Input> files_;
+  std::vector<NamedFile> folders_;
+  std::vector<NamedFile> json_;
+};
+
+void CommandFiles::read_command_line(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_items_expected_max() == 0) continue;
+    const std::string type = option->get_type_name();
+    const std::string name = option->get_name(option->get_positional());
+    const bool is_output = type == kOutput || name == kOutput;
+    if (!is_output && (is_choice(type) || is_one_of(type, kNoPaths))) continue;
+    for (const std::string& path : option->results()) {
+      if (!path.empty()) (is_output ? outputs_ : inputs_).push_back({name, path});
+    }
+  }
+  check(0);
+}
+
+void CommandFiles::add_outputs(const std::vector<NamedFile>& outputs) {
+  const std::size_t first = outputs_.size();
+  for (const NamedFile& output : outputs) {
+    std::erase_if(inputs_, [&](const NamedFile& input) { return input.option == output.option; });
+    outputs_.push_back(output);
+  }
+  check(first);
+}
+
+void CommandFiles::check(std::size_t first) const {
+  if (first == outputs_.size()) return;
+  Inputs inputs;
+  for (const NamedFile& input : inputs_) inputs.add(input);
+  inputs.add_what_json_names();
+  std::map<std::string, const NamedFile*> taken;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const NamedFile& output = outputs_[i];
+    if (i >= first) inputs.check_folder(output);
+    const std::string place = identity(output.path);
+    if (place.empty() || is_folder(output.path)) continue;
+    const auto [other, is_new] = taken.try_emplace(place, &output);
+    if (i < first) continue;
+    const NamedFile& before = *other->second;
+    if (!is_new && (before.option != output.option || before.path != output.path))
+      refuse(output, "the file of " + before.option, before.path);
+    inputs.check_file(output, place);
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,31 @@
+#include "cli/options/memory_limit.h"
+
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "foretrace/free_memory.h"
+
+namespace foretrace {
+
+void limit_memory() {
+// The tools behind these reserve far more than they use.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const std::optional<Bytes> left = free_memory();
+  rlimit limit{};
+  if (!left || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(left->count));
+  ::setrlimit(RLIMIT_DATA, &limit);
+#endif
+}
+
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  constexpr int kLargest = 32 << 20;  // The most that the C library takes for this threshold.
+  ::mallopt(M_MMAP_THRESHOLD, kLargest);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
+}  // namespace foretrace

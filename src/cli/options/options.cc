@@ -1,0 +1,137 @@
+#include "cli/options/options.h"
+
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "foretrace/new_file.h"
+#include "foretrace/shown.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Rough cost of one record: bytes of JSON, packed and not, and memory and time until there is an
+/// answer. Measured on recordings of launches, ops and kernels.
+constexpr std::int64_t kPackedRecord = 15, kPlainRecord = 200, kMemoryOfRecord = 550;
+constexpr Nanoseconds kTimeOfRecord{4000};
+/// Fewer records are read and answered within half a minute.
+constexpr std::int64_t kManyRecords = 5'000'000;
+
+/// Judged by the size of a file, or of the files in a folder.
+std::int64_t likely_records(const std::string& path) {
+  const auto of_file = [](const fs::path& file) {
+    std::error_code ignored;
+    const std::uintmax_t size = fs::file_size(file, ignored);
+    if (ignored) return std::int64_t{0};
+    const std::string ending = file.extension().string();
+    const bool packed = ending == ".gz" || ending == ".zst" || ending == ".tgz" ||
+                        ending == ".zip" || ending == ".xz" || ending == ".ftrace";
+    return static_cast<std::int64_t>(size) / (packed ? kPackedRecord : kPlainRecord);
+  };
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return of_file(path);
+  std::int64_t records = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored))
+    records = std::max(records, of_file(entry.path()));
+  return records;
+}
+
+}  // namespace
+
+void ReadingOptions::add_to(CLI::App& command) {
+  command.add_flag("--no-cache", no_cache_,
+                   "Neither use nor keep copies of traces that are slow to read");
+  command
+      .add_option("--cache-dir", cache_folder_,
+                  "Where to keep such copies instead of foretrace in $XDG_CACHE_HOME or ~/.cache")
+      ->type_name("FOLDER");
+  command
+      .add_option("--max-unpacked", max_unpacked_,
+                  "Refuse a packed trace that unpacks to more (default: 16GiB, or, beyond 256MiB, "
+                  "200 times its size)")
+      ->type_name("SIZE");
+}
+
+void ReadingOptions::add_execution_trace_to(CLI::App& command) {
+  command
+      .add_option("--execution-trace", execution_trace_,
+                  "PyTorch's execution trace of the same run, or a folder with those of all ranks: "
+                  "tells what each op reads and writes")
+      ->type_name("FILE");
+}
+
+ImportOptions ReadingOptions::options() const {
+  ImportOptions options{.execution_trace = execution_trace_, .part = part_.part()};
+  if (!no_cache_)
+    options.cache_folder = cache_folder_.empty() ? default_cache_folder() : cache_folder_;
+  if (max_unpacked_.empty()) return options;
+  options.max_unpacked = within("--max-unpacked", [&] {
+    const Bytes most = parse_bytes(max_unpacked_);
+    if (most.count < 1) throw Error("must be more than nothing, got " + max_unpacked_);
+    return most.count;
+  });
+  return options;
+}
+
+void say_if_large(const std::string& path, const ImportOptions& reading, bool quiet) {
+  if (quiet || !reading.part.is_all()) return;
+  const std::int64_t records = likely_records(path);
+  if (records < kManyRecords) return;
+  std::cerr << "foretrace: " << shown(path) << " is large: this may take up to "
+            << to_text(kTimeOfRecord * records) << " and "
+            << to_text(Bytes{records * kMemoryOfRecord})
+            << " of memory; --steps 3-5 or --window 0s-2s answers from a part of it\n";
+}
+
+void OutputOption::add_to(CLI::App& command) {
+  add_to(command, "--output,-o", "Write the result to this file instead of standard output");
+}
+
+void OutputOption::add_to(CLI::App& command, const std::string& name, const std::string& help) {
+  names_output(command.add_option(name, path, help));
+}
+
+void OutputOption::write(Session& session, const std::function<void(std::ostream&)>& answer) const {
+  if (path.empty()) return answer(session.out);
+  write_new_file(path, [&](std::ostream& file) {
+    const ShownOn wall(file);
+    answer(file);
+  });
+}
+
+void FormatOption::add_to(CLI::App& command) {
+  std::string all;
+  for (const std::string_view name : names) all += (all.empty() ? "" : "|") + std::string(name);
+  command.add_option("--format", chosen, "How to show the result")->type_name(all);
+}
+
+void FormatOption::check() const {
+  std::string all;
+  for (const std::string_view name : names) {
+    if (name == chosen) return;
+    all += (all.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error("--format: must be one of " + all + ", got '" + chosen + "'" +
+              did_you_mean(chosen, names));
+}
+
+void AnswerOptions::add_to(CLI::App& command) {
+  format.add_to(command);
+  command.add_flag("--quiet", quiet, "Show no progress");
+  output.add_to(command);
+  reading.add_to(command);
+}
+
+void add_trace(CLI::App& command, std::string& trace) {
+  command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks")->required();
+}
+
+void print_json(const nlohmann::json& value, std::ostream& out) {
+  out << value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace foretrace

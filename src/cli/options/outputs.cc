@@ -1,0 +1,152 @@
+#include "cli/options/outputs.h"
+
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kGraph = ".graph";
+
+/// How to write, and how to name it.
+struct Form {
+  const ExporterEntry* exporter = nullptr;  ///< nullptr: the graph.
+  std::string ending;
+};
+
+/// The longest ending that fits: ".json" is one of "x.et.json" too.
+std::optional<Form> form_of_path(std::string_view path, bool allows_graph) {
+  std::optional<Form> found;
+  for (const ExporterEntry& exporter : exporters()) {
+    for (const std::string_view ending : endings_of(exporter)) {
+      const bool longer = !found || ending.size() > found->ending.size();
+      if (path.ends_with(ending) && longer) found = Form{&exporter, std::string(ending)};
+    }
+  }
+  if (!found && allows_graph && path.ends_with(kGraph)) found = Form{nullptr, std::string(kGraph)};
+  return found;
+}
+
+/// `to` is the name of an exporter, or an ending with or without its dot.
+std::optional<Form> form_named(const std::string& to, bool allows_graph) {
+  for (const ExporterEntry& exporter : exporters()) {
+    if (to == exporter.name) return Form{&exporter, std::string(endings_of(exporter).front())};
+  }
+  const std::string dotted = to.starts_with('.') ? to : "." + to;
+  std::optional<Form> form = form_of_path(dotted, allows_graph);
+  if (form && form->ending != dotted) form.reset();
+  return form;
+}
+
+std::vector<std::string_view> names_of_forms(bool allows_graph) {
+  std::vector<std::string_view> names;
+  for (const ExporterEntry& exporter : exporters()) names.push_back(exporter.name);
+  if (allows_graph) names.push_back("graph");
+  return names;
+}
+
+/// Only the last part of a path may be a pattern.
+std::size_t star_in(const std::string& path) {
+  const std::size_t star = path.rfind('*');
+  const std::size_t slash = path.rfind('/');
+  return star == std::string::npos || slash == std::string::npos || star > slash
+             ? star
+             : std::string::npos;
+}
+
+void make_folder(const fs::path& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw Error("cannot make the folder '" + folder.string() + "': " + error.message());
+}
+
+}  // namespace
+
+void OutputChoice::add_to(CLI::App& command) {
+  command
+      .add_option("OUT", path,
+                  "What to write; its ending says how: " + all_endings() +
+                      ". For several ranks a folder (with --to), or a pattern such as "
+                      "out/rank*.json.gz")
+      ->required();
+  std::string names;
+  for (const std::string_view name : names_of_forms(allows_graph))
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  command
+      .add_option("--to", to,
+                  "How to write, whatever the ending of OUT: " + names + ", or an ending")
+      ->type_name("NAME");
+}
+
+std::string OutputChoice::all_endings() const {
+  std::string all;
+  for (const ExporterEntry& exporter : exporters()) {
+    std::string endings;
+    for (const std::string_view ending : endings_of(exporter))
+      endings += (endings.empty() ? "" : " or ") + std::string(ending);
+    all += (all.empty() ? "" : ", ") + endings + " (" + std::string(exporter.name) + ")";
+  }
+  if (allows_graph) all += ", .graph (the dependencies that were found, as text)";
+  return all;
+}
+
+void OutputChoice::check(const std::string& command) const {
+  if (!to.empty()) {
+    if (form_named(to, allows_graph)) return;
+    const std::vector<std::string_view> names = names_of_forms(allows_graph);
+    std::string all;
+    for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+    throw Error(command + ": --to must be one of " + all + " or one of their endings, got '" + to +
+                "'" + did_you_mean(to, names));
+  }
+  if (!is_folder() && form_of_path(path, allows_graph)) return;
+  throw Error(command + ": OUT must end in one of " + all_endings() +
+              ", or --to must say how to write it, got '" + path + "'");
+}
+
+bool OutputChoice::is_folder() const {
+  std::error_code ignored;
+  return path.ends_with('/') || fs::is_directory(path, ignored);
+}
+
+std::vector<Output> OutputChoice::places(const std::string& from, const std::vector<Trace>& traces,
+                                         Session& session) const {
+  const Form form =
+      to.empty() ? form_of_path(path, allows_graph).value() : form_named(to, allows_graph).value();
+  const std::size_t star = star_in(path);
+  const bool is_one_file = star == std::string::npos && !is_folder() &&
+                           (traces.size() == 1 || form_of_path(path, allows_graph));
+  if (is_one_file && traces.size() > 1) {
+    throw Error(from + " holds " + std::to_string(traces.size()) +
+                " traces: OUT must be a folder (with --to) or a pattern such as rank*" +
+                form.ending + ", got '" + path + "'");
+  }
+  std::vector<Output> all;
+  std::set<std::string> taken;
+  for (const Trace& trace : traces) {
+    std::string place = path;
+    if (star != std::string::npos) {
+      place.replace(star, 1, std::to_string(trace.rank));
+    } else if (!is_one_file) {
+      place = (fs::path(path) / ("rank" + std::to_string(trace.rank) + form.ending)).string();
+    }
+    if (!taken.insert(place).second) {
+      throw Error(from + " holds two traces of rank " + std::to_string(trace.rank) +
+                  ", and both would become '" + place + "'; give them one at a time");
+    }
+    all.push_back({&trace, place, form.exporter});
+  }
+  std::vector<NamedFile> files;
+  for (const Output& output : all) files.push_back({"OUT", output.path});
+  session.files.add_outputs(files);
+  if (!is_one_file) make_folder(fs::path(all.front().path).parent_path());
+  return all;
+}
+
+}  // namespace foretrace

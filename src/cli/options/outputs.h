@@ -1,0 +1,43 @@
+#pragma once
+
+// Where commands that write traces put them: one trace into a file, whose ending says how it is
+// written; several into a folder, or into files named by a pattern.
+//
+//     OUT              --to       one trace              ranks 0 and 1
+//     x.json.gz                   x.json.gz              an error
+//     out/             kineto     out/rank0.json.gz      out/rank0.json.gz, out/rank1.json.gz
+//     job-*.ftrace                job-0.ftrace           job-0.ftrace, job-1.ftrace
+
+#include <string>
+#include <vector>
+
+#include "cli/options/command.h"
+#include "foretrace/export.h"
+
+namespace foretrace {
+
+struct Output {
+  const Trace* trace = nullptr;
+  std::string path;
+  const ExporterEntry* exporter = nullptr;  ///< nullptr: the dependency graph, as text.
+};
+
+struct OutputChoice {
+  std::string path;
+  std::string to;
+  bool allows_graph = false;  ///< ".graph" is an ending too.
+
+  void add_to(CLI::App& command);
+  /// Throws Error, before anything was read, if the ending or `to` is of no known form.
+  void check(const std::string& command) const;
+  /// One for each trace; makes the folder. Throws Error if they have no place of their own, or
+  /// would take that of what is read.
+  std::vector<Output> places(const std::string& from, const std::vector<Trace>& traces,
+                             Session& session) const;
+
+ private:
+  bool is_folder() const;
+  std::string all_endings() const;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,90 @@
+#include "cli/sweep/shard.h"
+
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::uint64_t kMostShards = 1'000'000;
+
+/// How a launcher numbers its processes; ranks count from 0.
+struct Launcher {
+  const char* rank;
+  const char* size;
+  const char* first;  ///< Number of the first process, or nullptr: 0.
+  const char* apart;  ///< From one process to the next, or nullptr: 1.
+};
+
+constexpr Launcher kLaunchers[] = {
+    {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN",
+     "SLURM_ARRAY_TASK_STEP"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", nullptr, nullptr},
+    {"PMI_RANK", "PMI_SIZE", nullptr, nullptr},
+    {"SLURM_PROCID", "SLURM_NTASKS", nullptr, nullptr},
+};
+
+std::optional<std::uint64_t> read_whole(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return number;
+}
+
+std::uint64_t number_in(const Environment& environment, const char* name, std::uint64_t otherwise) {
+  if (name == nullptr) return otherwise;
+  const std::string text = environment(name);
+  if (text.empty()) return otherwise;
+  const std::optional<std::uint64_t> number = read_whole(text);
+  if (!number)
+    throw Error("--shard auto: " + std::string(name) + " must be a whole number, got '" + text +
+                "'");
+  return *number;
+}
+
+Shard shard_of_launcher(const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (environment(launcher.rank).empty() || environment(launcher.size).empty()) continue;
+    const std::uint64_t rank = number_in(environment, launcher.rank, 0);
+    const std::uint64_t size = number_in(environment, launcher.size, 0);
+    const std::uint64_t first = number_in(environment, launcher.first, 0);
+    const std::uint64_t apart = number_in(environment, launcher.apart, 1);
+    const bool fits = rank >= first && apart > 0 && (rank - first) % apart == 0 &&
+                      (rank - first) / apart < size && size <= kMostShards;
+    if (fits) return {(rank - first) / apart + 1, size};
+    throw Error("--shard auto: " + std::string(launcher.rank) + " is " + std::to_string(rank) +
+                " and " + launcher.size + " is " + std::to_string(size) +
+                "; numbers must run without gaps, otherwise say --shard I/N");
+  }
+  throw Error(
+      "--shard auto: finds none of SLURM_ARRAY_TASK_ID, OMPI_COMM_WORLD_RANK, PMI_RANK and "
+      "SLURM_PROCID (each with its number of processes) in the environment");
+}
+
+}  // namespace
+
+Shard read_shard(const std::string& text, const Environment& environment) {
+  if (text == "auto") return shard_of_launcher(environment);
+  const std::size_t slash = text.find('/');
+  if (slash != std::string::npos) {
+    const std::string_view whole = text;
+    const auto number = read_whole(whole.substr(0, slash)),
+               of = read_whole(whole.substr(slash + 1));
+    if (number && of && *number >= 1 && *number <= *of && *of <= kMostShards) return {*number, *of};
+  }
+  throw Error("--shard: must be I/N such as 1/8 or 8/8, or auto, got '" + text + "'");
+}
+
+std::string path_of_shard(const std::string& path, const Shard& shard) {
+  if (shard.of == 1) return path;
+  const std::filesystem::path whole(path);
+  const std::string name = whole.stem().string() + ".shard-" + std::to_string(shard.number) +
+                           "-of-" + std::to_string(shard.of) + whole.extension().string();
+  return (whole.parent_path() / name).string();
+}
+
+}  // namespace foretrace

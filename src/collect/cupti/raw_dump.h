@@ -1,0 +1,35 @@
+#pragma once
+
+// CUPTI's buffers as they come, with the names they point at, in a file that tests replay.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collect/cupti/cupti_library.h"
+#include "collect/own/file_thread.h"
+#include "collect/own/own_file.h"
+
+namespace foretrace::collect {
+
+class RawDump {
+ public:
+  void open(FileThread& files, const char* path, std::uint32_t version);
+  /// Does nothing unless a file is open.
+  void add(const CuptiLibrary& cupti, std::uint8_t* buffer, std::size_t valid);
+
+ private:
+  struct Entry;
+  void gather(const void* bytes, std::size_t size);
+  void gather_entry(const Entry& entry, const void* bytes);
+  void write();
+
+  FileThread* files_ = nullptr;
+  const char* path_ = nullptr;
+  OwnFile file_;
+  std::uint64_t end_ = 0;
+  char* gathered_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t room_ = 0;
+};
+
+}  // namespace foretrace::collect

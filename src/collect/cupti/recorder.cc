@@ -1,0 +1,221 @@
+#include "collect/cupti/recorder.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <new>
+
+#include "collect/own/locked.h"
+#include "collect/own/meeting.h"
+#include "collect/own/standard_error.h"
+
+namespace foretrace::collect {
+
+namespace {
+
+std::uint64_t read_clock(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// The preloaded library was there when the program started; this one came later.
+const FileIdentity& standard_error_at_start() {
+  const void* found = dlsym(RTLD_DEFAULT, kMeeting);
+  return found == nullptr ? standard_error_at_load
+                          : static_cast<const Meeting*>(found)->standard_error;
+}
+
+}  // namespace
+
+std::uint64_t Recorder::now() { return read_clock(CLOCK_MONOTONIC); }
+
+Recorder& Recorder::instance() {
+  // Never destroyed: threads of the program may still be here when it ends.
+  alignas(Recorder) static unsigned char place[sizeof(Recorder)];
+  static Recorder* recorder = new (place) Recorder;
+  return *recorder;
+}
+
+void Recorder::say(const char* problem, const char* cure) {
+  char line[1024];
+  int length =
+      std::snprintf(line, sizeof line, "foretrace: nothing is recorded in process %d: %s%s%s\n",
+                    getpid(), problem, *cure == '\0' ? "" : "; ", cure);
+  if (length > static_cast<int>(sizeof line) - 1) length = sizeof line - 1;
+  tell({line, static_cast<std::size_t>(length)}, standard_error_at_start());
+  writer_.write_fact("problem", problem);
+}
+
+bool Recorder::start() {
+  if (tried_.load(std::memory_order_acquire)) return is_alive();
+  const Locked lock(start_mutex_);
+  if (tried_.load(std::memory_order_relaxed)) return is_alive();
+  settings_ = read_settings();
+  started_ = now();
+  process_ = getpid();
+  if (settings_.spool_folder != nullptr) {
+    if (const int error = writer_.open(settings_.spool_folder); error != 0) {
+      char problem[512];
+      std::snprintf(problem, sizeof problem, "cannot write to %s: %s", settings_.spool_folder,
+                    std::strerror(error));
+      say(problem, "");
+    } else {
+      alive_ = true;
+      write_facts();
+      write_clocks();
+      pthread_atfork(nullptr, nullptr, on_fork);
+      std::atexit(on_exit);
+      window_open_ =
+          settings_.start_after_ns == 0 && !settings_.by_steps && !settings_.by_profiler_api;
+      if (window_open_) opened_ = started_;
+      start_flusher();
+    }
+  }
+  tried_.store(true, std::memory_order_release);
+  return is_alive();
+}
+
+ThreadLog* Recorder::log() { return start() && is_open() ? ThreadLog::own(writer_) : nullptr; }
+
+void Recorder::start_flusher() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  has_flusher_ = pthread_create(&thread, nullptr, flusher_main, this) == 0;
+  if (has_flusher_) {
+    pthread_setname_np(thread, "foretrace");
+    pthread_detach(thread);
+  } else {
+    writer_.write_fact("problem",
+                       "no thread could be made: what is recorded is written at the end");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void* Recorder::flusher_main(void* recorder) {
+  static_cast<Recorder*>(recorder)->run_flusher();
+  return nullptr;
+}
+
+void Recorder::run_flusher() {
+  std::uint64_t next = now();
+  while (is_alive() && !stopping_) {
+    // An edge of the window between two flushes is met to the millisecond.
+    next += std::uint64_t{settings_.flush_ms} * 1'000'000;
+    for (std::uint64_t time = now(); time < next && !stopping_; time = now()) {
+      std::uint64_t left = next - time;
+      if (settings_.start_after_ns != 0 || settings_.duration_ns != 0)
+        left = left < 1'000'000 ? left : 1'000'000;
+      timespec until{};
+      clock_gettime(CLOCK_REALTIME, &until);
+      until.tv_nsec += static_cast<long>(left % 1'000'000'000);
+      until.tv_sec += static_cast<time_t>(left / 1'000'000'000) + until.tv_nsec / 1'000'000'000;
+      until.tv_nsec %= 1'000'000'000;
+      {
+        const Locked lock(wake_mutex_);
+        if (!stopping_) pthread_cond_timedwait(&wake_, &wake_mutex_, &until);
+      }
+      check_window();
+    }
+    if (!stopping_) flush(false);
+  }
+  end_recording();
+  const Locked lock(wake_mutex_);
+  has_ended_ = true;
+  pthread_cond_broadcast(&ended_);
+}
+
+void Recorder::flush(bool force) {
+  if (!is_alive()) return;
+  if (holds_cupti_) {
+    const cupti::Result result = cupti_.flush_all(force ? cupti::kForceFlush : 0);
+    if (force && result != cupti::kSuccess)
+      writer_.write_fact("problem", "CUPTI ended before the program: what came last is missing");
+  }
+  if (!force) come_first_at_exit();
+  ThreadLog::drain_all();
+  thread_names_.write_new(writer_);
+  write_clocks();
+  writer_.write_header();
+}
+
+/// Handlers run in the order opposite to that in which they were set, and CUDA sets its own after
+/// ours, in the first calls of the program: then CUPTI is gone before it is asked for its last
+/// records. So ours is set again when CUDA is up.
+void Recorder::come_first_at_exit() {
+  // A start may be slow, and later ones cost next to nothing, if there are few of them.
+  constexpr std::uint32_t kAlways = 64;
+  const std::uint32_t times = ++exit_handlers_;
+  if (times <= kAlways || (times & (times - 1)) == 0) std::atexit(on_exit);
+}
+
+void Recorder::on_exit() { instance().finish(); }
+
+/// The flusher ends the recording, and the program waits for it: but CUPTI has been seen to hang
+/// while it flushes, disks hang, and the thread that calls exit() in a handler of a signal may hold
+/// any lock. The program must be able to end all the same.
+void Recorder::finish() {
+  // A child made without fork()'s handlers has neither the flusher nor the file.
+  if (!is_alive() || getpid() != process_ || stopping_.exchange(true)) return;
+  // The counters, and what else is left after the rows, are worth waiting for as well.
+  constexpr std::uint64_t kRestSeconds = 5;
+  const std::uint64_t rows_until = now() + std::uint64_t{settings_.exit_ms} * 1'000'000;
+  writer_.hurry(rows_until, rows_until + kRestSeconds * 1'000'000'000);
+  if (!has_flusher_) return end_recording();
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += static_cast<time_t>(settings_.exit_ms / 1000 + kRestSeconds + 1);
+  const Locked lock(wake_mutex_);
+  pthread_cond_broadcast(&wake_);
+  while (!has_ended_ && pthread_cond_timedwait(&ended_, &wake_mutex_, &until) == 0) {
+  }
+  alive_ = false;
+}
+
+void Recorder::end_recording() {
+  flush(true);
+  alive_ = false;
+  writer_.finish();
+  say_if_gone();
+}
+
+void Recorder::say_if_gone() {
+  if (!writer_.is_gone()) return;
+  char line[256];
+  const int length = std::snprintf(line, sizeof line,
+                                   "foretrace: process %d closed the recorder's file, which cannot "
+                                   "be opened again: %llu records "
+                                   "are lost\n",
+                                   getpid(), static_cast<unsigned long long>(writer_.lost()));
+  tell({line, static_cast<std::size_t>(length)}, standard_error_at_start());
+}
+
+void Recorder::on_fork() {
+  Recorder& recorder = instance();
+  recorder.alive_ = false;
+  recorder.holds_cupti_ = false;
+  recorder.window_open_ = false;
+  recorder.writer_.abandon();
+}
+
+void Recorder::write_clocks() {
+  spool::Clocks row;
+  const std::uint64_t before = now();
+  row.realtime = read_clock(CLOCK_REALTIME);
+  const std::uint64_t after = now();
+  row.monotonic = before + (after - before) / 2;
+  row.uncertainty = static_cast<std::uint32_t>(after - before);
+  writer_.write_row(row);
+}
+
+}  // namespace foretrace::collect

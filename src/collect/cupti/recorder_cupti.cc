@@ -1,0 +1,253 @@
+// What the recorder asks of CUPTI, and what CUPTI calls.
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "collect/cupti/decode.h"
+#include "collect/cupti/recorder.h"
+#include "collect/own/keep_errno.h"
+
+namespace foretrace::collect {
+
+namespace {
+
+constexpr std::size_t kBatch = std::size_t{256} << 10;
+
+const char* cure_of(cupti::Result result) {
+  switch (result) {
+    case cupti::kNotInitialized:
+      return "the driver is older than this CUPTI: put the CUPTI of the program's own CUDA version "
+             "in front of LD_LIBRARY_PATH, and no folder of stubs on it";
+    case cupti::kInsufficientPrivileges:
+    case cupti::kVirtualizedInsufficientPrivileges:
+      return "profiling is reserved to the administrator: run as root, or have "
+             "NVreg_RestrictProfilingToAdminUsers=0 set for the driver";
+    case cupti::kMultipleSubscribers:
+      return "another profiler holds CUPTI in this process (torch.profiler, nsys, ncu, cuda-gdb): "
+             "record without it";
+    case cupti::kUnknown:
+      return "there is no usable NVIDIA driver or GPU";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void Recorder::start_cupti() {
+  if (!start() || holds_cupti_) return;
+  if ((settings_.record & ~(kNvtx | kMemory)) == 0) return;
+  if (const char* missing = cupti_.load(settings_.cupti)) return say(missing, "");
+  cupti_.get_version(&version_);
+  writer_.cupti_version = version_;
+  if (version_ < cupti::kOldestVersion) {
+    char problem[128];
+    std::snprintf(problem, sizeof problem,
+                  "must be CUPTI of CUDA 11.8 or later, but its version is %u", version_);
+    return say(problem, "");
+  }
+  if (!subscribe()) return;
+  if (settings_.raw_file != nullptr) raw_dump_.open(writer_.files, settings_.raw_file, version_);
+  buffers_.set_limits(settings_.buffers, settings_.buffer_bytes);
+  if (version_ < cupti::kVersionWithoutBufferCrash) buffers_.always_give();
+  cupti_.set_thread_id_type(cupti::kSystemThreadIds);
+  if (cupti_.register_timestamps == nullptr ||
+      cupti_.register_timestamps(&Recorder::now) != cupti::kSuccess) {
+    writer_.device_clock = spool::Clock::realtime;
+  }
+  const cupti::Result result = cupti_.register_callbacks(on_request, on_complete);
+  if (result != cupti::kSuccess) return say(cupti_.text(result), cure_of(result));
+  holds_cupti_ = true;
+  enable_metadata();
+  listen();
+  if (is_open()) {
+    window_open_ = false;
+    want_window(Wanted::open);
+  }
+}
+
+bool Recorder::subscribe() {
+  char holder[128] = "";
+  cupti::Result result = cupti::kUnknown;
+  if (cupti_.subscribe_v2 != nullptr) {
+    cupti::SubscriberParams params{sizeof params, "foretrace", holder, sizeof holder};
+    result = cupti_.subscribe_v2(&subscriber_, on_callback, this, &params);
+  } else {
+    result = cupti_.subscribe(&subscriber_, on_callback, this);
+  }
+  if (result == cupti::kSuccess) return true;
+  char problem[512];
+  std::snprintf(problem, sizeof problem, "CUPTI says \"%s\" (%d)%s%s", cupti_.text(result), result,
+                *holder == '\0' ? "" : ", and that it is held by ", holder);
+  say(problem, cure_of(result));
+  return false;
+}
+
+void Recorder::enable_metadata() {
+  for (const cupti::Kind kind : {cupti::Kind::device, cupti::Kind::context, cupti::Kind::stream})
+    cupti_.enable(kind);
+}
+
+/// Calls that programs make thousands of times, and that nothing waits for. CUPTI forgets this when
+/// their kind is enabled.
+void Recorder::cut_chatter() {
+  if (cupti_.enable_runtime_api != nullptr) {
+    for (const std::uint32_t id : cupti::kChatterRuntime) cupti_.enable_runtime_api(id, 0);
+  }
+  if (cupti_.enable_driver_api != nullptr) {
+    for (const std::uint32_t id : cupti::kChatterDriver) cupti_.enable_driver_api(id, 0);
+  }
+}
+
+void Recorder::listen() {
+  const auto on = [&](cupti::Domain domain, std::uint32_t id) {
+    cupti_.enable_callback(1, subscriber_, domain, id);
+  };
+  on(cupti::Domain::state, cupti::kFatalError);
+  if (settings_.records(kGraphs) && cupti_.graph_node_id != nullptr) {
+    on(cupti::Domain::resource, cupti::kGraphNodeDependencyCreated);
+    on(cupti::Domain::resource, cupti::kGraphNodeCloned);
+  }
+  if (settings_.by_profiler_api) {
+    on(cupti::Domain::driver, cupti::kProfilerStart);
+    on(cupti::Domain::driver, cupti::kProfilerStop);
+    on(cupti::Domain::runtime, cupti::kRuntimeProfilerStart);
+    on(cupti::Domain::runtime, cupti::kRuntimeProfilerStop);
+  }
+}
+
+void Recorder::on_callback(void* user, cupti::Domain domain, std::uint32_t id, const void* data) {
+  const KeepErrno keep;
+  auto& recorder = *static_cast<Recorder*>(user);
+  if (!recorder.is_alive() || data == nullptr) return;
+  if (domain == cupti::Domain::driver || domain == cupti::Domain::runtime) {
+    const bool runtime = domain == cupti::Domain::runtime;
+    constexpr std::uint32_t kLeaving = 1;
+    const bool leaving = static_cast<const cupti::CallbackData*>(data)->site == kLeaving;
+    const bool start = id == (runtime ? cupti::kRuntimeProfilerStart : cupti::kProfilerStart);
+    const bool stop = id == (runtime ? cupti::kRuntimeProfilerStop : cupti::kProfilerStop);
+    if (start && leaving) recorder.want_window(Wanted::open);
+    if (stop && !leaving) recorder.want_window(Wanted::closed);
+  } else if (domain == cupti::Domain::resource) {
+    const void* graph = static_cast<const cupti::ResourceData*>(data)->descriptor;
+    if (graph != nullptr) recorder.note_graph(id, *static_cast<const cupti::GraphData*>(graph));
+  } else if (domain == cupti::Domain::state && id == cupti::kFatalError) {
+    const auto& state = *static_cast<const cupti::StateData*>(data);
+    recorder.writer_.cupti_error = static_cast<std::uint32_t>(state.result);
+    recorder.writer_.write_fact("problem",
+                                state.message == nullptr ? "CUPTI failed" : state.message);
+  }
+}
+
+/// Graphs are made outside of the window as well, and are needed inside.
+void Recorder::note_graph(std::uint32_t id, const cupti::GraphData& graph) {
+  ThreadLog* log = ThreadLog::own(writer_);
+  if (log == nullptr) return;
+  if (id == cupti::kGraphNodeDependencyCreated) {
+    spool::GraphEdge row;
+    if (cupti_.graph_node_id(graph.dependency, &row.before) != cupti::kSuccess) return;
+    if (cupti_.graph_node_id(graph.node, &row.after) != cupti::kSuccess) return;
+    log->add(row);
+  } else {
+    spool::GraphClone row;
+    if (cupti_.graph_node_id(graph.original_node, &row.original) != cupti::kSuccess) return;
+    if (cupti_.graph_node_id(graph.node, &row.node) != cupti::kSuccess) return;
+    if (cupti_.graph_id != nullptr) cupti_.graph_id(graph.graph, &row.graph);
+    log->add(row);
+  }
+}
+
+void Recorder::on_request(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+  const KeepErrno keep;
+  Recorder& recorder = instance();
+  recorder.come_first_at_exit();
+  *most = 0;
+  *buffer = recorder.buffers_.take();
+  *size = *buffer == nullptr ? 0 : recorder.buffers_.bytes();
+}
+
+void Recorder::on_complete(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
+                           std::size_t valid) {
+  const KeepErrno keep;
+  instance().take_buffer(context, stream, buffer, valid);
+}
+
+void Recorder::take_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer,
+                           std::size_t valid) {
+  if (buffer != nullptr && is_alive()) {
+    if (valid > 0) {
+      raw_dump_.add(cupti_, buffer, valid);
+      decode_buffer(buffer, valid);
+    }
+    std::size_t dropped = 0;
+    if (cupti_.dropped_records(context, stream, &dropped) == cupti::kSuccess)
+      writer_.dropped_by_cupti += dropped;
+  }
+  buffers_.give_back(buffer);
+}
+
+void Recorder::decode_buffer(std::uint8_t* buffer, std::size_t valid) {
+  const bool discard = buffers_.is_scarce();
+  auto* rows = discard ? nullptr : static_cast<char*>(std::malloc(kBatch));
+  std::size_t used = 0;
+  std::uint32_t count = 0;
+  std::uint64_t untimed = 0;
+  cupti::Activity* record = nullptr;
+  cupti::Result result = cupti_.next_record(buffer, valid, &record);
+  while (result == cupti::kSuccess) {
+    cupti::Activity* const current = record;
+    result = cupti_.next_record(buffer, valid, &record);
+    const auto* end =
+        result == cupti::kSuccess ? reinterpret_cast<std::uint8_t*>(record) : buffer + valid;
+    if (rows == nullptr) {
+      ++writer_.discarded_records;
+      continue;
+    }
+    const auto size = static_cast<std::size_t>(end - reinterpret_cast<std::uint8_t*>(current));
+    const Decoded decoded = decode(*current, size, writer_.texts, rows + used);
+    used += decoded.bytes;
+    count += decoded.bytes > 0 ? 1 : 0;
+    untimed += decoded.is_untimed ? 1 : 0;
+    if (decoded.is_unknown) ++writer_.unknown_records;
+    std::free(decoded.owned_details);
+    if (current->kind == cupti::Kind::runtime) {
+      name_call(1, reinterpret_cast<const cupti::Api*>(current)->callback);
+    } else if (current->kind == cupti::Kind::driver) {
+      name_call(0, reinterpret_cast<const cupti::Api*>(current)->callback);
+    }
+    if (used + kMostRowBytes <= kBatch) continue;
+    writer_.write_rows(rows, used, count, SpoolWriter::Patience::of_recorder);
+    used = count = 0;
+  }
+  if (rows != nullptr) writer_.write_rows(rows, used, count, SpoolWriter::Patience::of_recorder);
+  if (result != cupti::kMaxLimitReached) note_unreadable();
+  writer_.untimed += untimed;
+  std::free(rows);
+}
+
+/// CUPTI's iterator stopped inside of a buffer: how many records lie behind, nobody knows.
+void Recorder::note_unreadable() {
+  if (!told_unreadable_.exchange(true))
+    writer_.write_fact("problem", "CUPTI could not read the rest of some of its own buffers");
+}
+
+/// Once for each call there is. `runtime` is 0 or 1.
+void Recorder::name_call(std::uint32_t runtime, std::uint32_t id) {
+  if (id >= 4096) return;
+  const std::uint64_t bit = std::uint64_t{1} << (id % 64);
+  std::atomic<std::uint64_t>& word = named_calls_[runtime][id / 64];
+  if ((word.load(std::memory_order_relaxed) & bit) != 0) return;
+  word |= bit;
+  const cupti::Domain domain = runtime == 1 ? cupti::Domain::runtime : cupti::Domain::driver;
+  const char* name = nullptr;
+  if (cupti_.callback_name(domain, id, &name) != cupti::kSuccess || name == nullptr) return;
+  spool::CallName row;
+  row.domain = static_cast<std::uint16_t>(domain);
+  row.callback = id;
+  row.name = writer_.texts.number(name);
+  writer_.write_row(row);
+}
+
+}  // namespace foretrace::collect

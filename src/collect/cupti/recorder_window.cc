@@ -1,0 +1,112 @@
+// When there is recording: from the start, after a time, during steps, or as the program says.
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "collect/cupti/recorder.h"
+#include "foretrace/step_name.h"
+
+namespace foretrace::collect {
+
+namespace {
+
+struct KindOf {
+  Record record;
+  cupti::Kind kind;
+};
+
+constexpr KindOf kKinds[] = {
+    {kKernels, cupti::Kind::concurrent_kernel},
+    {kKernels, cupti::Kind::memcpy},
+    {kKernels, cupti::Kind::memcpy_peer},
+    {kKernels, cupti::Kind::memset},
+    {kApi, cupti::Kind::runtime},
+    {kApi, cupti::Kind::driver},
+    {kSync, cupti::Kind::synchronization},
+    {kSync, cupti::Kind::cuda_event},
+    {kDeviceMemory, cupti::Kind::memory},
+    {kDeviceMemory, cupti::Kind::memory_pool},
+    {kOverhead, cupti::Kind::overhead},
+};
+
+}  // namespace
+
+/// Never waits for whoever is at it: that may be waiting inside of CUPTI for the callback that we
+/// are in. Who holds the lock looks again when it is done.
+void Recorder::want_window(Wanted wanted) {
+  wanted_ = wanted;
+  while (wanted_ != Wanted::nothing && pthread_mutex_trylock(&window_mutex_) == 0) {
+    const Wanted now_wanted = wanted_.exchange(Wanted::nothing);
+    if (now_wanted == Wanted::open) open_window();
+    if (now_wanted == Wanted::closed) close_window();
+    pthread_mutex_unlock(&window_mutex_);
+  }
+}
+
+void Recorder::open_window() {
+  if (window_open_ || window_over_ || !is_alive()) return;
+  if (holds_cupti_) {
+    for (const KindOf& kind : kKinds) {
+      if (!settings_.records(kind.record)) continue;
+      const cupti::Result result = cupti_.enable(kind.kind);
+      if (result == cupti::kSuccess) continue;
+      char key[64];
+      std::snprintf(key, sizeof key, "not_recorded.%u", static_cast<unsigned>(kind.kind));
+      writer_.write_fact(key, cupti_.text(result));
+    }
+    if (settings_.records(kApi)) cut_chatter();
+  }
+  if (settings_.records(kSync) && holds_cupti_) {
+    // Whoever asks whether an event is done, and is told that it is not, waits for nothing.
+    if (cupti_.enable_all_sync_records != nullptr) cupti_.enable_all_sync_records(0);
+  }
+  opened_ = now();
+  window_open_ = true;
+  spool::Window row;
+  row.is_open = 1;
+  row.time = opened_;
+  writer_.write_row(row);
+}
+
+void Recorder::close_window() {
+  if (!window_open_ || !is_alive()) return;
+  window_open_ = false;
+  // The program may start and stop its window as often as it likes; the others open once.
+  window_over_ = !settings_.by_profiler_api;
+  if (holds_cupti_) {
+    for (const KindOf& kind : kKinds) {
+      if (settings_.records(kind.record)) cupti_.disable(kind.kind);
+    }
+  }
+  spool::Window row;
+  row.time = now();
+  writer_.write_row(row);
+}
+
+void Recorder::check_window() {
+  if (!is_alive() || window_over_) return;
+  const std::uint64_t time = now();
+  const bool by_time = !settings_.by_steps && !settings_.by_profiler_api;
+  if (!window_open_ && by_time && time - started_ >= settings_.start_after_ns)
+    want_window(Wanted::open);
+  // It may have been opened since the time was read.
+  const std::uint64_t opened = opened_;
+  if (window_open_ && settings_.duration_ns != 0 && time >= opened &&
+      time - opened >= settings_.duration_ns)
+    want_window(Wanted::closed);
+}
+
+void Recorder::note_range(const char* name) {
+  if (!settings_.by_steps || window_over_ || name == nullptr) return;
+  const auto step = step_name(name);
+  if (!step) return;
+  if (step->number > settings_.last_step) {
+    want_window(Wanted::closed);
+  } else if (step->number >= settings_.first_step) {
+    want_window(Wanted::open);
+  }
+}
+
+}  // namespace foretrace::collect

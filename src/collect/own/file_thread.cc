@@ -1,0 +1,150 @@
+#include "collect/own/file_thread.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include "collect/own/locked.h"
+
+namespace foretrace::collect {
+
+namespace {
+
+#ifdef SYS_close_range
+constexpr long kCloseRange = SYS_close_range;
+#else
+constexpr long kCloseRange = 436;
+#endif
+constexpr unsigned kUnshare = 2;  ///< CLOSE_RANGE_UNSHARE, of Linux 5.9.
+
+/// Gives the calling thread a table of descriptors of its own, with nothing in it. False if the
+/// system has no such call, or forbids it. REQUIRES: another thread of the process is there, or the
+/// table that is emptied is the program's.
+bool leave_shared_descriptors() {
+  if (syscall(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
+  if (unshare(CLONE_FILES) != 0) return false;
+  // Copies of the program's descriptors would keep its pipes open.
+  constexpr rlim_t kMost = 1U << 20U;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = kMost;
+  for (rlim_t i = 0; i < std::min(limit.rlim_cur, kMost); ++i) ::close(static_cast<int>(i));
+  return true;
+}
+
+}  // namespace
+
+std::uint64_t FileThread::now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+int FileThread::start() {
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  pthread_cond_init(&changed_, &clock);
+  pthread_condattr_destroy(&clock);
+  process_ = getpid();
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  const int error = pthread_create(&thread, nullptr, thread_main, this);
+  if (error == 0) pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return error;
+  // It must have its table before anything else may happen: see leave_shared_descriptors().
+  const Locked lock(mutex_);
+  while (!has_started_) pthread_cond_wait(&changed_, &mutex_);
+  return 0;
+}
+
+void* FileThread::thread_main(void* self) {
+  pthread_setname_np(pthread_self(), "foretrace-files");
+  static_cast<FileThread*>(self)->serve();
+  return nullptr;
+}
+
+void FileThread::serve() {
+  is_private_ = leave_shared_descriptors();
+  const Locked lock(mutex_);
+  has_started_ = true;
+  pthread_cond_broadcast(&changed_);
+  for (;;) {
+    while (turn_ != Turn::given) pthread_cond_wait(&changed_, &mutex_);
+    pthread_mutex_unlock(&mutex_);
+    task_(subject_);
+    pthread_mutex_lock(&mutex_);
+    turn_ = is_left_behind_ ? Turn::free : Turn::done;
+    is_left_behind_ = false;
+    seems_to_hang_ = false;
+    pthread_cond_broadcast(&changed_);
+  }
+}
+
+bool FileThread::take_turn(std::uint64_t until, Patience patience) {
+  // A child made without fork()'s handlers has our memory, but not our thread.
+  if (process_ != getpid()) return false;
+  const Locked lock(mutex_);
+  const bool of_program = patience == Patience::of_program;
+  while (turn_ != Turn::free) {
+    if (of_program && seems_to_hang_) return false;
+    if (wait_for_change(until)) continue;
+    seems_to_hang_ = seems_to_hang_ || of_program;
+    return false;
+  }
+  turn_ = Turn::taken;
+  return true;
+}
+
+void FileThread::give(Task task, void* subject, bool is_left_behind) {
+  const Locked lock(mutex_);
+  task_ = task;
+  subject_ = subject;
+  is_left_behind_ = is_left_behind;
+  turn_ = Turn::given;
+  pthread_cond_broadcast(&changed_);
+}
+
+bool FileThread::hand_over(Task task, void* subject, std::uint64_t until) {
+  give(task, subject, false);
+  const Locked lock(mutex_);
+  while (turn_ != Turn::done) {
+    if (wait_for_change(until)) continue;
+    is_left_behind_ = true;
+    seems_to_hang_ = true;
+    return false;
+  }
+  turn_ = Turn::free;
+  pthread_cond_broadcast(&changed_);
+  return true;
+}
+
+/// False when the time is up.
+bool FileThread::wait_for_change(std::uint64_t until) {
+  until = std::min(until, until_);
+  if (now() >= until) return false;
+  timespec time{};
+  time.tv_sec = static_cast<time_t>(until / 1'000'000'000);
+  time.tv_nsec = static_cast<long>(until % 1'000'000'000);
+  pthread_cond_timedwait(&changed_, &mutex_, &time);
+  return true;
+}
+
+void FileThread::hurry(std::uint64_t until) {
+  if (process_ != getpid()) return;
+  const Locked lock(mutex_);
+  until_ = until;
+  pthread_cond_broadcast(&changed_);
+}
+
+}  // namespace foretrace::collect

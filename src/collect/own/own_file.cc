@@ -1,0 +1,75 @@
+#include "collect/own/own_file.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace foretrace::collect {
+
+/// Low numbers are given out again at once; nobody comes across one near the limit.
+int OwnFile::move_up(int descriptor) const {
+  constexpr rlim_t kHigh = 4096;
+  constexpr rlim_t kSpare = 32;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return descriptor;
+  const rlim_t end = std::min(limit.rlim_cur, kHigh);
+  const int from = static_cast<int>(end > 2 * kSpare ? end - kSpare : end / 2);
+  const int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, from);
+  if (moved < 0) return descriptor;
+  if (FileIdentity::of(descriptor).is(identity_)) ::close(descriptor);
+  return moved;
+}
+
+int OwnFile::create(const char* path) {
+  if (std::strlen(path) >= sizeof path_) return ENAMETOOLONG;
+  std::strcpy(path_, path);
+  const int file = ::open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return errno;
+  ::fchmod(file, 0600);
+  identity_ = FileIdentity::of(file);
+  descriptor_ = move_up(file);
+  return 0;
+}
+
+bool OwnFile::holds() {
+  if (!is_open()) return false;
+  if (FileIdentity::of(descriptor_).is(identity_)) return true;
+  // The program's own file may be at that number: forget it, without closing it.
+  descriptor_ = -1;
+  const int file = ::open(path_, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file >= 0 && FileIdentity::of(file).is(identity_)) {
+    descriptor_ = move_up(file);
+    return true;
+  }
+  if (file >= 0) ::close(file);
+  is_gone_ = true;
+  return false;
+}
+
+int OwnFile::write_at(const char* bytes, std::size_t size, std::uint64_t offset) {
+  while (size > 0) {
+    if (!holds()) return EBADF;
+    const ssize_t written = ::pwrite(descriptor_, bytes, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    bytes += written;
+    size -= static_cast<std::size_t>(written);
+    offset += static_cast<std::uint64_t>(written);
+  }
+  return 0;
+}
+
+void OwnFile::cut(std::uint64_t size) {
+  if (holds()) static_cast<void>(!::ftruncate(descriptor_, static_cast<off_t>(size)));
+}
+
+void OwnFile::close() {
+  if (is_open() && FileIdentity::of(descriptor_).is(identity_)) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+}  // namespace foretrace::collect

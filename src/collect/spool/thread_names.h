@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collect/spool/spool_writer.h"
+
+namespace foretrace::collect {
+
+/// What the threads of this process are called, as the system knows it.
+class ThreadNames {
+ public:
+  /// Writes the names of threads that were not there, or called otherwise, at the last call.
+  void write_new(SpoolWriter& writer);
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+  struct Known {
+    std::uint32_t thread;
+    std::uint32_t name;
+    bool is_new;
+  };
+
+  void read();
+  void note(std::uint32_t thread, std::uint32_t name);
+
+  Known known_[kMost] = {};
+  std::size_t count_ = 0;
+  Texts* texts_ = nullptr;
+};
+
+}  // namespace foretrace::collect

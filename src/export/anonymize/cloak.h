@@ -1,0 +1,47 @@
+#pragma once
+
+// Texts of a trace, one rule for each kind, to texts that say nothing about the program.
+
+#include <string>
+#include <string_view>
+
+#include "export/anonymize/word_hash.h"
+#include "foretrace/export.h"
+
+namespace foretrace {
+
+class Cloak {
+ public:
+  Cloak(const Anonymization& how, AnonymizedTexts& texts)
+      : how_(how), texts_(texts), hash_(how.salt) {}
+
+  std::string op(std::string_view name);
+  std::string call(std::string_view name);
+  std::string frame(std::string_view text);
+  /// Frames joined by ';'.
+  std::string stack(std::string_view text);
+  std::string kernel(std::string_view name);
+  std::string copy(const DeviceRecord& record, std::string_view name);
+  std::string shapes(std::string_view json);
+  std::string types(std::string_view json);
+  std::string values(std::string_view json);
+  std::string collective(std::string_view name);
+  std::string type(std::string_view name);
+  /// Of a group or a thread, and everything else of which nothing is known.
+  std::string word(std::string_view text);
+  std::string keep(std::string_view text);
+
+ private:
+  std::string path(std::string_view text);
+  std::string autograd_node(std::string_view name);
+  bool is_wanted(std::string_view word) const;
+  /// The strings of a JSON list, each by `rule`.
+  template <class Rule>
+  std::string each_string(std::string_view json, Rule&& rule);
+
+  const Anonymization& how_;
+  AnonymizedTexts& texts_;
+  WordHash hash_;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,62 @@
+#include "export/common/copy_name.h"
+
+#include <algorithm>
+#include <array>
+
+namespace foretrace {
+namespace {
+
+/// How profilers write one end of a copy and the other.
+constexpr std::string_view kSigns[] = {
+    "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "HtoA", "AtoH",   "AtoA",     "AtoD",   "DtoA",
+    "H2D",  "D2H",  "D2D",  "P2P",  "M2D",  "D2M",  "ToHost", "ToDevice", "ToPeer", " -> ",
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string_view ends_of(CopyDirection direction, bool pinned) {
+  switch (direction) {
+    case CopyDirection::in:
+      return pinned ? "Pinned -> Device" : "Pageable -> Device";
+    case CopyDirection::out:
+      return pinned ? "Device -> Pinned" : "Device -> Pageable";
+    case CopyDirection::on_host:
+      return pinned ? "Pinned -> Pinned" : "Pageable -> Pageable";
+    default:
+      return "Device -> Device";
+  }
+}
+
+}  // namespace
+
+std::string_view copy_sign(CopyDirection direction) {
+  switch (direction) {
+    case CopyDirection::in:
+      return "HtoD";
+    case CopyDirection::out:
+      return "DtoH";
+    case CopyDirection::on_device:
+      return "DtoD";
+    case CopyDirection::peer:
+      return "PtoP";
+    case CopyDirection::on_host:
+      return "HtoH";
+    case CopyDirection::none:
+      return "";
+  }
+  return "";
+}
+
+std::string copy_name(const Trace& trace, const DeviceRecord& record) {
+  const std::string_view name = trace.names[record.name];
+  const bool tells_ends = record.direction == CopyDirection::none ||
+                          std::any_of(std::begin(kSigns), std::end(kSigns),
+                                      [&](std::string_view sign) { return contains(name, sign); });
+  if (tells_ends && record.pinned_host == contains(name, "Pinned")) return std::string(name);
+  return "Memcpy " + std::string(copy_sign(record.direction)) + " (" +
+         std::string(ends_of(record.direction, record.pinned_host)) + ")";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,245 @@
+// A trace as PyTorch's profiler writes it (libkineto, output_json.cpp), record for record:
+//
+//     hosts         "X" events on pid = process, tid = thread
+//     devices       "X" events on pid = device, tid = stream
+//     syncs         "X" events of category cuda_sync on tracks of their own beside the streams
+//     memory        "[memory]" instants; only blocks have a place
+//     links         arrows "fwdbwd"
+//     correlation   arrows "ac2g" from calls to what they launched
+//
+// What an execution trace or a memory snapshot knows beyond that has no place in the format.
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "export/common/copy_name.h"
+#include "export/common/profiler_words.h"
+#include "export/common/registered.h"
+#include "export/kineto/kineto_header.h"
+#include "export/kineto/kineto_tracks.h"
+#include "foretrace/error.h"
+#include "foretrace/kineto_arguments.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::string_view name_of(SyncKind kind) {
+  switch (kind) {
+    case SyncKind::stream:
+      return "\"Stream Sync\"";
+    case SyncKind::event:
+      return "\"Event Sync\"";
+    case SyncKind::context:
+      return "\"Context Sync\"";
+    case SyncKind::stream_wait_event:
+      return "\"Stream Wait Event\"";
+    case SyncKind::unknown:
+      return "\"Unknown Sync\"";
+  }
+  return "";
+}
+
+/// Which device work each call launched.
+class Launches {
+ public:
+  explicit Launches(const Trace& trace) {
+    for (const DeviceRecord& record : trace.devices) {
+      if (record.correlation != 0 && record.kind != DeviceKind::annotation)
+        launched_.push_back(record.correlation);
+    }
+    tidy(launched_);
+    for (const HostRecord& record : trace.hosts) {
+      const bool is_call = record.kind == HostKind::runtime || record.kind == HostKind::driver;
+      if (is_call && record.correlation != 0) called_.push_back(record.correlation);
+    }
+    tidy(called_);
+  }
+
+  bool launched(std::uint32_t correlation) const { return has(launched_, correlation); }
+  bool called(std::uint32_t correlation) const { return has(called_, correlation); }
+
+ private:
+  static void tidy(std::vector<std::uint32_t>& ids) {
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  }
+  static bool has(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
+    return std::binary_search(ids.begin(), ids.end(), id);
+  }
+
+  std::vector<std::uint32_t> launched_, called_;
+};
+
+class KinetoExport {
+ public:
+  KinetoExport(const Trace& trace, std::int64_t shift_ns, KinetoFile& file)
+      : trace_(trace), shift_ns_(shift_ns), file_(file), launches_(trace), names_(trace.names) {}
+
+  void write() {
+    write_kineto_tracks(trace_, file_);
+    for (const HostRecord& record : trace_.hosts) write(record);
+    for (const DeviceRecord& record : trace_.devices) write(record);
+    for (const SyncRecord& record : trace_.syncs) write(record);
+    for (const MemoryRecord& record : trace_.memory) write(record);
+    for (const LinkRecord& record : trace_.links) {
+      file_.arrow(record.is_end, record.id, track_of(record.thread), time(record.time_ns),
+                  "fwdbwd");
+    }
+  }
+
+ private:
+  void write(const HostRecord& record) {
+    const bool is_call = record.kind == HostKind::runtime || record.kind == HostKind::driver;
+    arguments_.clear();
+    arguments_.add_unless(0U, "External id", record.external);
+    if (is_call) arguments_.add_unless(0U, "correlation", record.correlation);
+    if (record.details != kNone) {
+      const auto json = [&](NameId id) -> const std::string& { return names_.value(id); };
+      add_op_details(trace_.op_details[record.details], json, arguments_);
+    }
+    const Track track = track_of(record.thread);
+    complete(category_of(record.kind), names_.string(record.name), track, record);
+    if (is_call && launches_.launched(record.correlation))
+      file_.arrow(false, record.correlation, track, time(record.start_ns));
+  }
+
+  void write(const DeviceRecord& record) {
+    const Stream& stream = trace_.streams[record.stream];
+    const Track track = track_of(stream);
+    arguments_.clear();
+    arguments_.add_number("device", stream.device);
+    arguments_.add_number("stream", stream.id);
+    arguments_.add_unless(0U, "correlation", record.correlation);
+    arguments_.add_unless(0U, "External id", record.external);
+    arguments_.add_unless(std::uint64_t{0}, "graph node id", record.graph_node);
+    if (record.kind == DeviceKind::kernel) {
+      add_size("grid", record.grid);
+      add_size("block", record.block);
+      if (record.details != kNone) add_collective(trace_.collectives[record.details]);
+    } else if (record.kind != DeviceKind::annotation) {
+      arguments_.add_number("bytes", record.bytes);
+    }
+    if (record.kind == DeviceKind::copy) {
+      add_ends(record, stream);
+      complete(category_of(record.kind), json_string(copy_name(trace_, record)), track, record);
+    } else {
+      complete(category_of(record.kind), names_.string(record.name), track, record);
+    }
+    if (record.kind != DeviceKind::annotation && launches_.called(record.correlation))
+      file_.arrow(true, record.correlation, track, time(record.start_ns));
+  }
+
+  /// Only the number of all blocks is known, not how they lie.
+  void add_size(std::string_view key, std::uint32_t count) {
+    if (count != 0) arguments_.add(key, "[" + std::to_string(count) + ", 1, 1]");
+  }
+
+  void add_ends(const DeviceRecord& record, const Stream& stream) {
+    if (record.direction == CopyDirection::none) return;
+    arguments_.add("kind", "\"" + std::string(copy_sign(record.direction)) + "\"");
+    if (record.direction != CopyDirection::peer) return;
+    // Which the other device is was not kept.
+    arguments_.add_number("fromDevice", -1);
+    arguments_.add_number("toDevice", stream.device);
+  }
+
+  void add_collective(const CollectiveDetails& details) {
+    arguments_.add("Collective name", names_.string(details.collective));
+    arguments_.add_number("In msg nelems", details.in_elements);
+    arguments_.add_number("Out msg nelems", details.out_elements);
+    arguments_.add_number("Group size", details.group_size);
+    add_text("dtype", details.dtype);
+    add_text("Process Group Name", details.group);
+    if (details.ranks != NameId{})
+      arguments_.add("Process Group Ranks",
+                     names_.string(details.ranks));  // A string, as recorded.
+    arguments_.add_unless(std::int64_t{-1}, "Seq", details.sequence);
+  }
+
+  void write(const SyncRecord& record) {
+    const std::uint32_t known = record.stream != kNone ? record.stream : record.wait_on_stream;
+    const std::int32_t device = known == kNone ? 0 : trace_.streams[known].device;
+    const auto id = [&](std::uint32_t stream) {
+      return stream == kNone ? std::int64_t{-1} : trace_.streams[stream].id;
+    };
+    arguments_.clear();
+    arguments_.add("cuda_sync_kind", name_of(record.kind));
+    arguments_.add_number("stream", id(record.stream));
+    arguments_.add_unless(0U, "correlation", record.correlation);
+    arguments_.add_number("device", device);
+    const bool of_event = record.wait_on_stream != kNone || record.event != 0 ||
+                          record.wait_on_correlation != 0 ||
+                          record.kind == SyncKind::stream_wait_event;
+    if (of_event) {
+      arguments_.add_number("wait_on_stream", id(record.wait_on_stream));
+      arguments_.add_number("wait_on_cuda_event_record_corr_id",
+                            record.wait_on_correlation == 0
+                                ? std::int64_t{-1}
+                                : std::int64_t{record.wait_on_correlation});
+      arguments_.add_number("wait_on_cuda_event_id", record.event);
+    }
+    complete("cuda_sync", name_of(record.kind), sync_track(device, id(record.stream)), record);
+  }
+
+  void write(const MemoryRecord& record) {
+    if (record.action != MemoryAction::block) return;
+    arguments_.clear();
+    arguments_.add_unless(std::int64_t{-1}, "Total Reserved", record.total_reserved);
+    arguments_.add_unless(std::int64_t{-1}, "Total Allocated", record.total_allocated);
+    arguments_.add_number("Bytes", record.bytes);
+    arguments_.add_unless(std::uint64_t{0}, "Addr", record.address);
+    arguments_.add_number("Device Id", record.device);
+    arguments_.add_number("Device Type", record.device < 0 ? 0 : 1);
+    file_.instant("cpu_instant_event", "\"[memory]\"", track_of(record.thread),
+                  time(record.time_ns), arguments_.text());
+  }
+
+  template <class Record>
+  void complete(std::string_view category, std::string_view name, Track track,
+                const Record& record) {
+    const Nanoseconds start = time(record.start_ns);
+    file_.complete(category, name, track, start, start + Nanoseconds(record.duration_ns),
+                   arguments_.text());
+  }
+
+  void add_text(std::string_view key, NameId id) {
+    if (id != NameId{}) arguments_.add(key, names_.value(id));
+  }
+
+  Nanoseconds time(std::int64_t ns) const { return Nanoseconds(ns + shift_ns_); }
+  Track track_of(std::uint16_t thread) const {
+    return {trace_.threads[thread].process, trace_.threads[thread].id};
+  }
+  static Track track_of(const Stream& stream) { return {stream.device, stream.id}; }
+
+  const Trace& trace_;
+  std::int64_t shift_ns_;
+  KinetoFile& file_;
+  Launches launches_;
+  KinetoNames names_;
+  KinetoArguments arguments_;
+};
+
+}  // namespace
+
+void export_kineto(const Trace& trace, const std::string& path) {
+  if (!trace.has_times) {
+    throw Error("a Kineto trace needs times, but this trace (" + trace.format +
+                ") tells only the order of operators");
+  }
+  const bool any_block =
+      std::any_of(trace.memory.begin(), trace.memory.end(),
+                  [](const MemoryRecord& record) { return record.action == MemoryAction::block; });
+  if (trace.hosts.empty() && trace.devices.empty() && trace.syncs.empty() && !any_block)
+    throw Error("there is nothing in this trace that a Kineto trace has a place for");
+  // No record is at time 0, which means "never timed"; and a clock that ticks in nanoseconds shows
+  // it, even if by chance all times are whole microseconds apart.
+  const std::int64_t shift_ns = trace.tick_ns == 1 ? 1001 : 1000;
+  KinetoFile file(path);
+  write_kineto_header(trace, trace.origin_ns - shift_ns, file);
+  KinetoExport(trace, shift_ns, file).write();
+  file.close();
+}
+
+}  // namespace foretrace

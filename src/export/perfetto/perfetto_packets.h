@@ -1,0 +1,63 @@
+#pragma once
+
+// The packets of a Perfetto trace (protos/perfetto/trace of the project), all of one sequence:
+// texts are interned, so each is written once. Field numbers are those of the .proto files.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "export/perfetto/protobuf_writer.h"
+#include "foretrace/packed_file.h"
+
+namespace foretrace {
+
+enum class TrackEventType : std::uint8_t {
+  slice_begin = 1,
+  slice_end = 2,
+  instant = 3,
+  counter = 4
+};
+
+class PerfettoPackets {
+ public:
+  explicit PerfettoPackets(const std::string& path) : file_(path) {}
+
+  /// Says which clock times are of, and that texts are interned from here on. First of all.
+  void begin(std::int64_t origin_ns);
+
+  /// A track for everything below it; 0 is no parent. `process` and `thread` are ids.
+  void group(std::uint64_t uuid, std::string_view name, std::uint64_t parent, std::int32_t rank);
+  void process(std::uint64_t uuid, std::int64_t process, std::string_view name);
+  void thread(std::uint64_t uuid, std::int64_t process, std::int64_t thread, std::string_view name);
+  void bytes_counter(std::uint64_t uuid, std::string_view name, std::uint64_t parent);
+
+  // An event is put together between event() and write_event().
+  void event(TrackEventType type, std::uint64_t track);
+  void name(std::string_view text);
+  void category(std::string_view text);
+  void flow(std::uint64_t id, bool ends);
+  void counter_value(std::int64_t value) { event_.add_signed(30, value); }
+  void argument(std::string_view key, std::int64_t value);
+  void argument_unsigned(std::string_view key, std::uint64_t value);
+  void argument(std::string_view key, std::string_view text);
+  void write_event(std::int64_t time_ns);
+
+  void close() { file_.close(); }
+
+ private:
+  struct Interned {
+    std::uint32_t table;  ///< Its field in InternedData.
+    std::unordered_map<std::string, std::uint64_t> ids{};
+  };
+  std::uint64_t intern(Interned& table, std::string_view text);
+  void write_descriptor(const ProtoWriter& descriptor);
+  void write_packet(const ProtoWriter& packet);
+
+  PackedFile file_;
+  Interned categories_{1}, names_{2}, keys_{3}, texts_{29};
+  ProtoWriter event_, interned_;
+};
+
+}  // namespace foretrace

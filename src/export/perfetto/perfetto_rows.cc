@@ -1,0 +1,34 @@
+#include "export/perfetto/perfetto_rows.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace foretrace {
+namespace {
+
+/// Whether `slice` may be drawn on top of what is open in a row, which it goes to then.
+bool take(std::vector<std::int64_t>& open, const Slice& slice, bool nests) {
+  while (!open.empty() && open.back() <= slice.start_ns) open.pop_back();
+  if (!open.empty() && (!nests || open.back() < slice.end_ns)) return false;
+  open.push_back(slice.end_ns);
+  return true;
+}
+
+}  // namespace
+
+std::uint32_t arrange(std::vector<Slice>& slices, bool nests) {
+  std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+    return std::tuple(a.start_ns, -a.end_ns, a.depth, a.record) <
+           std::tuple(b.start_ns, -b.end_ns, b.depth, b.record);
+  });
+  std::vector<std::vector<std::int64_t>> rows;  // Ends of what is open.
+  for (Slice& slice : slices) {
+    slice.row = 0;
+    while (slice.row < rows.size() && !take(rows[slice.row], slice, nests)) ++slice.row;
+    if (slice.row < rows.size()) continue;
+    rows.push_back({slice.end_ns});
+  }
+  return static_cast<std::uint32_t>(rows.size());
+}
+
+}  // namespace foretrace

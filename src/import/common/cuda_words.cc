@@ -1,0 +1,68 @@
+#include "import/common/cuda_words.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+namespace foretrace {
+namespace {
+
+constexpr CopyKind kCopyKinds[] = {
+    {"", CopyDirection::none},
+    {"HtoD", CopyDirection::in},
+    {"DtoH", CopyDirection::out},
+    {"HtoA", CopyDirection::in},
+    {"AtoH", CopyDirection::out},
+    {"AtoA", CopyDirection::on_device},
+    {"AtoD", CopyDirection::on_device},
+    {"DtoA", CopyDirection::on_device},
+    {"DtoD", CopyDirection::on_device},
+    {"HtoH", CopyDirection::on_host},
+    {"PtoP", CopyDirection::peer},
+    // Nsight Systems' own: of unified memory.
+    {"HtoD", CopyDirection::in},
+    {"DtoH", CopyDirection::out},
+    {"DtoD", CopyDirection::peer},
+};
+
+constexpr std::string_view kMemoryKinds[] = {"Unknown",       "Pageable",      "Pinned",
+                                             "Device",        "Array",         "Managed",
+                                             "Device Static", "Managed Static"};
+
+template <class Entry, std::size_t size>
+const Entry& entry(const Entry (&table)[size], std::int64_t number) {
+  return table[number >= 0 && number < static_cast<std::int64_t>(size) ? number : 0];
+}
+
+/// Versions are 1000 times the major one, so they have four digits and more.
+std::string_view without_number(std::string_view call) {
+  const std::size_t at = call.rfind("_v");
+  if (at == std::string_view::npos || call.size() - at < 6) return call;
+  const bool digits = call.find_first_not_of("0123456789", at + 2) == std::string_view::npos;
+  return digits ? call.substr(0, at) : call;
+}
+
+}  // namespace
+
+const CopyKind& copy_kind(std::int64_t number) { return entry(kCopyKinds, number); }
+
+std::string_view memory_kind(std::int64_t number) { return entry(kMemoryKinds, number); }
+
+std::string_view without_version(std::string_view call) {
+  call = without_number(call);
+  for (const std::string_view mark : {"_ptsz", "_ptds"}) {
+    if (call.ends_with(mark)) call.remove_suffix(mark.size());
+  }
+  return call;
+}
+
+std::uint32_t volume(std::int64_t x, std::int64_t y, std::int64_t z) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  std::uint64_t all = 1;
+  for (const std::int64_t size : {x, y, z})
+    all = std::min(
+        kMost, all * std::min(kMost, static_cast<std::uint64_t>(std::max(size, std::int64_t{0}))));
+  return static_cast<std::uint32_t>(all);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,107 @@
+#include "import/common/huge_sizes.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 46;
+constexpr std::int64_t kMostTogether = std::int64_t{1} << 56;
+
+bool fits(std::int64_t bytes) { return bytes >= -kMost && bytes <= kMost; }
+
+std::int64_t left_out_events(Trace& trace) {
+  BelievedSizes sizes;
+  return static_cast<std::int64_t>(std::erase_if(
+      trace.memory, [&](const MemoryRecord& record) { return !sizes.take(record.bytes); }));
+}
+
+/// Totals that cannot be are as good as none.
+std::int64_t forget_totals(Trace& trace) {
+  std::int64_t forgotten = 0;
+  for (MemoryRecord& record : trace.memory) {
+    for (std::int64_t* const total : {&record.total_allocated, &record.total_reserved}) {
+      if (fits(*total)) continue;
+      *total = -1;
+      ++forgotten;
+    }
+  }
+  return forgotten;
+}
+
+bool is_believable(std::uint64_t address, std::int64_t bytes, BelievedSizes& sizes) {
+  const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - address;
+  return bytes >= 0 && static_cast<std::uint64_t>(bytes) <= room && sizes.take(bytes);
+}
+
+/// Blocks cover their segments, so that they are believed all or not at all.
+std::int64_t left_out_segments(Trace& trace) {
+  BelievedSizes sizes;
+  const bool believable =
+      std::all_of(trace.segments.begin(), trace.segments.end(),
+                  [&](const MemorySegment& segment) {
+                    return is_believable(segment.address, segment.bytes, sizes);
+                  }) &&
+      std::all_of(trace.blocks.begin(), trace.blocks.end(), [&](const MemoryBlock& block) {
+        return is_believable(block.address, block.bytes, sizes) &&
+               sizes.take(block.requested_bytes);
+      });
+  if (believable) return 0;
+  const std::int64_t count = std::ssize(trace.segments);
+  trace.segments.clear();
+  trace.blocks.clear();
+  return count;
+}
+
+/// Copies and tensors stay without their size.
+std::int64_t forget_sizes(Trace& trace) {
+  BelievedSizes copied, accessed;
+  std::int64_t forgotten = 0;
+  for (DeviceRecord& record : trace.devices) {
+    if (copied.take(record.bytes)) continue;
+    record.bytes = 0;
+    ++forgotten;
+  }
+  for (TensorRecord& record : trace.tensors) {
+    if (fits(record.offset_bytes) && accessed.take(record.bytes)) continue;
+    record.bytes = record.offset_bytes = 0;
+    ++forgotten;
+  }
+  for (CollectiveDetails& record : trace.collectives) {
+    for (std::int64_t* const elements : {&record.in_elements, &record.out_elements}) {
+      if (fits(*elements)) continue;
+      *elements = 0;
+      ++forgotten;
+    }
+  }
+  for (Device& device : trace.properties) {
+    if (!fits(device.memory_bytes)) device.memory_bytes = 0;
+  }
+  return forgotten;
+}
+
+}  // namespace
+
+bool BelievedSizes::take(std::int64_t bytes) {
+  if (!fits(bytes)) return false;
+  const std::int64_t size = bytes < 0 ? -bytes : bytes;
+  if (size > kMostTogether - sum_) return false;
+  sum_ += size;
+  return true;
+}
+
+void leave_out_huge_sizes(Trace& trace) {
+  const auto note = [&](const char* what, std::int64_t count) {
+    if (count > 0) trace.notes.add(Severity::warning, what, {}, count);
+  };
+  note("memory events of sizes that no memory has, left out", left_out_events(trace));
+  note("totals of memory that no device has, left out", forget_totals(trace));
+  note("segments of memory left out, as they or their blocks have sizes that no memory has",
+       left_out_segments(trace));
+  note("copies, tensors or collectives of sizes that no memory has, taken as unknown",
+       forget_sizes(trace));
+}
+
+}  // namespace foretrace

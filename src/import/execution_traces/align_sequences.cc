@@ -1,0 +1,235 @@
+#include "import/execution_traces/align_sequences.h"
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+
+#include "foretrace/trace.h"
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::size_t kGram = 8;         ///< Elements of a piece.
+constexpr std::size_t kCommon = 256;     ///< A piece that occurs more often tells nothing.
+constexpr std::size_t kSamples = 65536;  ///< Pieces of `a` that vote.
+constexpr std::int32_t kMostEdits = 512;
+constexpr std::int32_t kNowhere = -(1 << 30);
+
+struct Piece {
+  std::uint64_t hash;
+  std::uint32_t at;
+};
+
+std::uint64_t hash_of(std::span<const std::uint32_t> piece) {
+  std::uint64_t hash = 0x9e3779b97f4a7c15U;
+  for (const std::uint32_t element : piece) hash = (hash ^ element) * 0xff51afd7ed558ccdU + 1;
+  return hash ^ hash >> 29U;
+}
+
+std::vector<Piece> pieces_of(const std::vector<std::uint32_t>& sequence, std::size_t size) {
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i + size <= sequence.size(); ++i) {
+    pieces.push_back(
+        {hash_of(std::span(sequence).subspan(i, size)), static_cast<std::uint32_t>(i)});
+  }
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.at < b.at;
+  });
+  return pieces;
+}
+
+struct Start {
+  std::size_t a = 0, b = 0;
+};
+
+/// Calls `visit` with the places in `a` and `b` of each piece they share, and with how often it
+/// occurs in `b`.
+template <class Visit>
+void each_shared(const std::vector<std::uint32_t>& a, const std::vector<Piece>& pieces,
+                 std::size_t size, Visit&& visit) {
+  const std::size_t stride = a.size() / kSamples + 1;
+  for (std::size_t i = 0; i + size <= a.size(); i += stride) {
+    const Piece wanted{hash_of(std::span(a).subspan(i, size)), 0};
+    const auto [first, last] =
+        std::equal_range(pieces.begin(), pieces.end(), wanted,
+                         [](const Piece& x, const Piece& y) { return x.hash < y.hash; });
+    const auto count = static_cast<std::size_t>(last - first);
+    if (count > kCommon) continue;
+    for (auto piece = first; piece != last; ++piece) visit(i, std::size_t{piece->at}, count);
+  }
+}
+
+/// Where both are at the same point: on the diagonal with the most votes in the stretch of
+/// diagonals with the most votes, at its rarest piece.
+Start find_start(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+  constexpr std::size_t kStretch = 256;
+  const std::size_t size = std::min({kGram, a.size(), b.size()});
+  const std::vector<Piece> pieces = pieces_of(b, size);
+  const auto diagonal = [&](std::size_t i, std::size_t j) { return j + a.size() - i; };
+  std::vector<std::uint32_t> stretches((a.size() + b.size()) / kStretch + 2);
+  each_shared(a, pieces, size, [&](std::size_t i, std::size_t j, std::size_t) {
+    ++stretches[diagonal(i, j) / kStretch];
+  });
+  std::size_t best = 0;
+  std::uint32_t most = 0;
+  for (std::size_t s = 0; s + 1 < stretches.size(); ++s) {
+    if (stretches[s] + stretches[s + 1] > most) most = stretches[best = s] + stretches[s + 1];
+  }
+  std::vector<std::uint32_t> votes(2 * kStretch);
+  const auto vote_of = [&](std::size_t i, std::size_t j) {
+    return diagonal(i, j) - best * kStretch;  // Wraps where it is in front.
+  };
+  each_shared(a, pieces, size, [&](std::size_t i, std::size_t j, std::size_t) {
+    if (vote_of(i, j) < votes.size()) ++votes[vote_of(i, j)];
+  });
+  const auto winner =
+      static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+  Start start;
+  std::size_t rarest = kCommon + 1;
+  each_shared(a, pieces, size, [&](std::size_t i, std::size_t j, std::size_t count) {
+    if (vote_of(i, j) != winner || count >= rarest) return;
+    rarest = count;
+    start = {i, j};
+  });
+  return start;
+}
+
+/// A sequence, from some element on to the end or back to the front.
+class Side {
+ public:
+  static Side onward(const std::vector<std::uint32_t>& all, std::size_t from) {
+    return {all.data() + from, 1, all.size() - from};
+  }
+  static Side backward(const std::vector<std::uint32_t>& all, std::size_t before) {
+    return {all.data() + before, -1, before};
+  }
+  std::int32_t size() const { return size_; }
+  std::uint32_t operator[](std::int32_t i) const { return step_ > 0 ? at_[i] : at_[-1 - i]; }
+  void drop(std::int32_t count) {
+    at_ += step_ * count;
+    size_ -= count;
+  }
+
+ private:
+  Side(const std::uint32_t* at, int step, std::size_t size)
+      : at_(at), step_(step), size_(static_cast<std::int32_t>(size)) {}
+  const std::uint32_t* at_;
+  int step_;
+  std::int32_t size_;
+};
+
+/// The furthest that a number of edits leads on each diagonal x - y. Level d has diagonals -d to d.
+class EditScript {
+ public:
+  EditScript(Side a, Side b) : a_(a), b_(b) {}
+
+  /// Goes on until `a` or the edits are used up; then end_x() and end_y() tell how far it came.
+  void run() {
+    while (!grow_level() && levels() < kMostEdits) {
+    }
+  }
+  std::int32_t end_x() const { return end_x_; }
+  std::int32_t end_y() const { return end_x_ - end_diagonal_; }
+
+  /// Calls `visit` with the places of each match, last first.
+  template <class Visit>
+  void each_match(Visit&& visit) const {
+    std::int32_t x = end_x_;
+    std::int32_t diagonal = end_diagonal_;
+    for (std::int32_t level = levels() - 1; level >= 0; --level) {
+      const std::int32_t before = level == 0 ? 0 : entry(level, diagonal);
+      for (; x > before; --x) visit(x - 1, x - 1 - diagonal);
+      if (level == 0) return;
+      if (comes_from_above(level, diagonal)) {
+        ++diagonal;
+      } else {
+        --diagonal;
+        --x;
+      }
+    }
+  }
+
+ private:
+  std::int32_t levels() const { return static_cast<std::int32_t>(furthest_.size()); }
+  std::int32_t furthest(std::int32_t level, std::int32_t diagonal) const {
+    return diagonal < -level || diagonal > level
+               ? kNowhere
+               : furthest_[static_cast<std::size_t>(level)]
+                          [static_cast<std::size_t>(diagonal + level)];
+  }
+  /// Whether the edit that leads to this diagonal skips an element of `b`.
+  bool comes_from_above(std::int32_t level, std::int32_t diagonal) const {
+    return furthest(level - 1, diagonal + 1) > furthest(level - 1, diagonal - 1);
+  }
+  /// Where a level comes onto a diagonal, in front of its matches.
+  std::int32_t entry(std::int32_t level, std::int32_t diagonal) const {
+    return comes_from_above(level, diagonal) ? furthest(level - 1, diagonal + 1)
+                                             : furthest(level - 1, diagonal - 1) + 1;
+  }
+
+  /// True when all of `a` is used up.
+  bool grow_level() {
+    const std::int32_t level = levels();
+    std::vector<std::int32_t> reached(static_cast<std::size_t>(2 * level + 1), kNowhere);
+    std::int32_t best = kNowhere;
+    bool done = false;
+    for (std::int32_t diagonal = -level; diagonal <= level && !done; diagonal += 2) {
+      std::int32_t x = level == 0 ? 0 : entry(level, diagonal);
+      if (x < 0 || x > a_.size() || x - diagonal > b_.size() || x < diagonal) continue;
+      while (x < a_.size() && x - diagonal < b_.size() && a_[x] == b_[x - diagonal]) ++x;
+      reached[static_cast<std::size_t>(diagonal + level)] = x;
+      done = x == a_.size();
+      if (!done && 2 * x - diagonal <= best) continue;
+      best = 2 * x - diagonal;
+      end_x_ = x;
+      end_diagonal_ = diagonal;
+    }
+    if (best == kNowhere) return true;  // Both are used up.
+    furthest_.push_back(std::move(reached));
+    return done;
+  }
+
+  Side a_, b_;
+  std::vector<std::vector<std::int32_t>> furthest_;
+  std::int32_t end_x_ = 0;
+  std::int32_t end_diagonal_ = 0;
+};
+
+/// Calls `visit` with the distances from the front of each match.
+template <class Visit>
+void extend(Side a, Side b, Visit&& visit) {
+  std::int32_t from_a = 0, from_b = 0;
+  while (a.size() > 0 && b.size() > 0) {
+    EditScript script(a, b);
+    script.run();
+    script.each_match([&](std::int32_t x, std::int32_t y) { visit(from_a + x, from_b + y); });
+    if (script.end_x() + script.end_y() == 0) return;
+    a.drop(script.end_x());
+    b.drop(script.end_y());
+    from_a += script.end_x();
+    from_b += script.end_y();
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> align_sequences(const std::vector<std::uint32_t>& a,
+                                           const std::vector<std::uint32_t>& b) {
+  std::vector<std::uint32_t> places(a.size(), kNone);
+  if (a.empty() || b.empty()) return places;
+  const Start start = find_start(a, b);
+  const auto match = [&](std::size_t i, std::size_t j) {
+    places[i] = static_cast<std::uint32_t>(j);
+  };
+  extend(Side::onward(a, start.a), Side::onward(b, start.b), [&](std::int32_t x, std::int32_t y) {
+    match(start.a + static_cast<std::size_t>(x), start.b + static_cast<std::size_t>(y));
+  });
+  extend(
+      Side::backward(a, start.a), Side::backward(b, start.b), [&](std::int32_t x, std::int32_t y) {
+        match(start.a - 1 - static_cast<std::size_t>(x), start.b - 1 - static_cast<std::size_t>(y));
+      });
+  return places;
+}
+
+}  // namespace foretrace

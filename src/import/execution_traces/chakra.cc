@@ -1,0 +1,147 @@
+#include "import/execution_traces/chakra.h"
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "import/common/rank_name.h"
+#include "import/execution_traces/chakra_nodes.h"
+#include "import/files/registered.h"
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::int64_t kMostDamaged = 1000;
+
+bool is_printable(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f; });
+}
+
+/// A name, and the rest of a message.
+bool is_attribute(std::string_view message) {
+  ProtoReader fields(message);
+  if (!fields.next() || fields.number() != 1 || !is_printable(fields.bytes())) return false;
+  while (fields.next()) {
+  }
+  return !fields.damaged();
+}
+
+/// Fields 1 and 2 as the message about the file has them: a version and attributes.
+bool is_metadata(std::string_view message) {
+  ProtoReader fields(message);
+  while (fields.next()) {
+    const bool is_version = fields.number() == 1 && is_printable(fields.bytes());
+    if (!is_version && (fields.number() > 2 || !is_attribute(fields.bytes()))) return false;
+  }
+  return !fields.damaged();
+}
+
+/// Whether the fields of a node come first; `message` may end early.
+bool begins_as_node(std::string_view message) {
+  ProtoReader fields(message);
+  if (!fields.next()) return false;
+  switch (fields.number()) {
+    case 1:
+    case 3:
+      return fields.wire() == WireType::varint;
+    case 2:
+      return fields.wire() == WireType::bytes;
+    default:
+      return false;
+  }
+}
+
+class ChakraFile {
+ public:
+  explicit ChakraFile(Source& bytes) : bytes_(bytes), stream_(bytes), nodes_(trace_) {}
+
+  Trace read() {
+    trace_.format = "chakra";
+    trace_.tick_ns = 1000;
+    read_messages();
+    if (nodes_.count() == 0) {
+      throw TraceError(stream_.is_cut() ? "must hold nodes, but ends or is damaged in front of the "
+                                          "first one"
+                                        : "must hold nodes, but has none");
+    }
+    write_notes();
+    build_chakra_trace(nodes_.take(), trace_);
+    return std::move(trace_);
+  }
+
+ private:
+  void read_messages() {
+    if (const auto first = stream_.delimited()) nodes_.add_metadata(*first);
+    for (;;) {
+      const std::int64_t offset = stream_.offset();
+      const auto message = next();
+      if (!message) return;
+      if (nodes_.add(*message)) continue;
+      if (damaged_++ == 0) first_damaged_ = offset;
+      // A length that is wrong puts the rest out of step: then nothing in it is a node.
+      if (damaged_ > kMostDamaged && damaged_ > static_cast<std::int64_t>(nodes_.count())) return;
+    }
+  }
+
+  /// A length that no message has ends the file as its end does: what is in front of it is good.
+  std::optional<std::string_view> next() {
+    try {
+      return stream_.delimited();
+    } catch (const TraceError& error) {
+      if (nodes_.count() == 0) throw;
+      trace_.notes.add(Severity::warning, "the trace is damaged; what is in front of that was read",
+                       error.what());
+      return std::nullopt;
+    }
+  }
+
+  void write_notes() {
+    nodes_.write_notes();
+    const std::string damage = bytes_.damage();
+    if (stream_.is_cut() || !damage.empty()) {
+      trace_.notes.add(Severity::warning,
+                       "the trace is cut off" + (damage.empty() ? "" : ": " + damage) +
+                           "; what is in front of it was read",
+                       "at byte " + std::to_string(stream_.offset()));
+    }
+    if (damaged_ > 0) {
+      trace_.notes.add(Severity::warning, "messages that are no nodes, left out",
+                       "at byte " + std::to_string(first_damaged_), damaged_);
+    }
+  }
+
+  Source& bytes_;
+  Trace trace_;
+  ProtoStream stream_;
+  ChakraNodes nodes_;
+  std::int64_t damaged_ = 0;
+  std::int64_t first_damaged_ = -1;
+};
+
+}  // namespace
+
+bool looks_like_chakra(std::string_view head) {
+  std::string_view rest = head;
+  const auto size = take_varint(rest);
+  if (!size || *size > rest.size() || (*size == 0 && rest.empty())) return false;
+  if (!is_metadata(rest.substr(0, static_cast<std::size_t>(*size)))) return false;
+  rest.remove_prefix(static_cast<std::size_t>(*size));
+  const auto next = take_varint(rest);
+  // A node may be longer than the head.
+  return next && *next > 0 && *next <= ProtoStream::kLongest && begins_as_node(rest);
+}
+
+bool recognizes_chakra(const Sniffed& file) { return looks_like_chakra(file.head); }
+
+Trace read_chakra(PeekedSource& bytes) { return ChakraFile(bytes).read(); }
+
+Trace read_chakra(const TraceFile& input) {
+  const auto bytes = input.open();
+  Trace trace = within(input.path(), [&] { return read_chakra(*bytes); });
+  if (const auto rank = rank_of_execution_trace(input.path())) trace.rank = *rank;
+  trace.world_size = std::max(trace.world_size, trace.rank + 1);
+  return trace;
+}
+
+}  // namespace foretrace

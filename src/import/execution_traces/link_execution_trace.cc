@@ -1,0 +1,160 @@
+#include "import/execution_traces/link_execution_trace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+namespace {
+
+/// Below this share of its ops an execution trace is of another run.
+constexpr double kLeastShare = 0.5;
+/// Pairs of one rank that are tried; more are not the recordings of one job.
+constexpr std::size_t kMostPairs = 16;
+
+std::string percent(double share) {
+  return std::to_string(static_cast<int>(std::floor(100 * share))) + " %";
+}
+
+void note_match(Trace& profiled, const Trace& execution, const OpMatch& match) {
+  const std::string how = match.by_ids ? "by the ids of their record functions"
+                                       : "by the order of their names on each thread";
+  profiled.notes.add(Severity::info, "ops found in the execution trace of the same run, " + how,
+                     std::to_string(profiled.tensors.size()) + " tensors read or written",
+                     match.matched);
+  const auto missing = static_cast<std::int64_t>(match.hosts.size()) - match.matched;
+  if (missing == 0) return;
+  const auto first = std::find(match.hosts.begin(), match.hosts.end(), kNone);
+  const auto at = static_cast<std::size_t>(first - match.hosts.begin());
+  profiled.notes.add(match.share() < 0.9 ? Severity::warning : Severity::info,
+                     "ops of the execution trace that are not in this one",
+                     execution.names[execution.hosts[at].name], missing);
+}
+
+/// Chakra's traces are made from PyTorch's, and have their tensors.
+void keep_those_with_times(std::vector<Trace>& traces, Notes& notes) {
+  const auto is_timed = [](const Trace& trace) { return trace.has_times; };
+  if (std::none_of(traces.begin(), traces.end(), is_timed)) return;
+  const auto dropped = std::erase_if(traces, std::not_fn(is_timed));
+  if (dropped > 0) {
+    notes.add(Severity::info, "execution traces without times beside those with times, left out",
+              {}, static_cast<std::int64_t>(dropped));
+  }
+}
+
+struct Pair {
+  std::size_t profiled, execution;
+  OpMatch match;
+};
+
+/// All pairs of a rank, the best first; nothing where there are too many to try.
+std::vector<Pair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, Notes& notes) {
+  std::vector<std::size_t> profiled, executions;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].rank != rank) continue;
+    (is_execution_trace(traces[i]) ? executions : profiled).push_back(i);
+  }
+  std::vector<Pair> pairs;
+  if (profiled.size() * executions.size() > kMostPairs) {
+    notes.add(Severity::warning,
+              "ranks with so many traces that no execution trace was linked with one; name a pair",
+              "rank " + std::to_string(rank));
+    return pairs;
+  }
+  for (const std::size_t p : profiled) {
+    for (const std::size_t e : executions) pairs.push_back({p, e, match_ops(traces[p], traces[e])});
+  }
+  // PyTorch's own has all ops; Chakra's is made from it and from the profiler's trace.
+  const auto quality = [&](const Pair& pair) {
+    const bool is_original = !traces[pair.execution].has_times;
+    return std::pair(pair.match.share() >= kLeastShare && is_original, pair.match.share());
+  };
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [&](const Pair& a, const Pair& b) { return quality(a) > quality(b); });
+  return pairs;
+}
+
+}  // namespace
+
+bool is_execution_trace(const Trace& trace) {
+  return trace.format == "pytorch_et" || trace.format == "chakra";
+}
+
+bool link_execution_trace(Trace& profiled, const Trace& execution, const OpMatch& match) {
+  if (match.share() < kLeastShare) {
+    profiled.notes.add(Severity::warning,
+                       "execution traces that do not belong to this trace, not linked",
+                       "only " + percent(match.share()) + " of its " +
+                           std::to_string(match.hosts.size()) + " ops are in this trace");
+    return false;
+  }
+  profiled.tensors.clear();
+  for (TensorRecord tensor : execution.tensors) {
+    tensor.host = match.hosts[tensor.host];
+    if (tensor.host == kNone) continue;
+    tensor.type = profiled.names.intern(execution.names[tensor.type]);
+    tensor.shape = profiled.names.intern(execution.names[tensor.shape]);
+    profiled.tensors.push_back(tensor);
+  }
+  note_match(profiled, execution, match);
+  return true;
+}
+
+void link_execution_traces(std::vector<Trace>& traces, Notes& notes) {
+  const auto executions = std::count_if(traces.begin(), traces.end(), is_execution_trace);
+  if (executions == 0) return;
+  if (executions == std::ssize(traces)) return keep_those_with_times(traces, notes);
+  std::vector<std::int32_t> ranks;
+  for (const Trace& trace : traces) ranks.push_back(trace.rank);
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  std::int64_t linked = 0;
+  for (const std::int32_t rank : ranks) {
+    std::vector<bool> taken(traces.size());
+    for (const Pair& pair : pairs_of(traces, rank, notes)) {
+      if (taken[pair.profiled] || taken[pair.execution] || pair.match.share() < kLeastShare)
+        continue;
+      taken[pair.profiled] = taken[pair.execution] = true;
+      linked += link_execution_trace(traces[pair.profiled], traces[pair.execution], pair.match);
+    }
+  }
+  if (linked < executions) {
+    notes.add(Severity::info, "execution traces that were not linked with a trace beside them", {},
+              executions - linked);
+  }
+  std::erase_if(traces, is_execution_trace);
+}
+
+void link_given_execution_trace(std::vector<Trace>& traces, const ImportOptions& options) {
+  const std::vector<Trace> executions =
+      import_all(options.execution_trace,
+                 {.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked});
+  for (const Trace& execution : executions) {
+    if (is_execution_trace(execution)) continue;
+    throw TraceError(options.execution_trace + ": must be an execution trace, but is a trace of " +
+                     "format " + execution.format);
+  }
+  const bool one_each = traces.size() == 1 && executions.size() == 1;
+  for (Trace& trace : traces) {
+    const auto found = std::find_if(
+        executions.begin(), executions.end(),
+        [&](const Trace& execution) { return one_each || execution.rank == trace.rank; });
+    if (found == executions.end()) {
+      trace.notes.add(Severity::warning, "traces whose rank has no execution trace",
+                      "rank " + std::to_string(trace.rank));
+      continue;
+    }
+    if (is_execution_trace(trace))
+      throw TraceError("must be a profiler's trace, but is an execution trace itself");
+    if (found->rank != trace.rank && found->rank != 0) {
+      trace.notes.add(Severity::warning, "execution traces of another rank",
+                      "rank " + std::to_string(found->rank));
+    }
+    link_execution_trace(trace, *found, match_ops(trace, *found));
+  }
+}
+
+}  // namespace foretrace

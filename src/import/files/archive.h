@@ -1,0 +1,83 @@
+#pragma once
+
+// Archives of traces, tar and zip, through libarchive. A member is named "archive.tar.gz:member"
+// everywhere, also in messages. Nothing is ever written under the name of a member.
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/files/source.h"
+
+struct archive;
+
+namespace foretrace {
+
+struct ArchivePath {
+  std::string archive;
+  std::string member;  ///< Empty: `archive` is the whole path.
+};
+
+/// Splits at the first ':' behind the name of a file that exists.
+ArchivePath split_archive_path(const std::string& path);
+
+/// Whether a file of these first bytes (512 or more) is an archive: a tar, or a zip that is called
+/// so. What PyTorch saves are zips as well.
+bool is_archive(std::string_view path, std::string_view head);
+
+/// Walks over the members of an archive in one pass.
+class ArchiveReader {
+ public:
+  enum class Form : std::uint8_t { archive, packed_file };
+
+  /// `bytes` must outlive this. What comes out is counted, if there is a budget. Of a packed file
+  /// (xz, bzip2) the only member is what is in it.
+  explicit ArchiveReader(Source& bytes, std::shared_ptr<UnpackBudget> budget = nullptr,
+                         Form form = Form::archive);
+
+  /// Goes to the next regular file. False at the end; damage() tells if that is too early. Throws
+  /// what `bytes` throws, as does read().
+  bool next();
+
+  const std::string& name() const { return name_; }
+  /// Reads from the current member; 0 at its end. Holes read as zeros.
+  std::size_t read(char* to, std::size_t room);
+  /// Why the archive ends before its proper end; empty if it does not.
+  const std::string& damage() const { return damage_; }
+
+ private:
+  struct Free {
+    void operator()(struct archive* reader) const;
+  };
+
+  static std::ptrdiff_t give(struct archive* reader, void* self, const void** chunk);
+  std::size_t take(char* to, std::size_t room, UnpackStage stage);
+  void skip_member();
+  void note_damage();
+
+  Source& bytes_;
+  std::shared_ptr<UnpackBudget> budget_;
+  Form form_;
+  std::vector<char> chunk_;
+  std::exception_ptr thrown_;  ///< By `bytes_`, and to be thrown again behind libarchive.
+  bool at_end_ = false, in_member_ = false;
+  std::string name_;
+  std::string damage_;
+  std::unique_ptr<struct archive, Free> reader_;
+};
+
+/// The current member of `archive` as a source; it may not outlive `archive` or be used after
+/// archive.next().
+std::unique_ptr<Source> member_source(ArchiveReader& archive);
+
+/// A member by its name, decompressed; it owns everything that it is read from. Throws TraceError
+/// if there is no such member.
+std::unique_ptr<PeekedSource> open_member(std::unique_ptr<Source> archive, const std::string& name,
+                                          std::shared_ptr<UnpackBudget> budget);
+
+std::unique_ptr<Source> inflate_by_libarchive(std::unique_ptr<Source> compressed);
+
+}  // namespace foretrace

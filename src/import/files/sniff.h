@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "foretrace/import.h"
+#include "import/files/trace_file.h"
+
+namespace foretrace {
+
+/// The importer that recognizes the file; null if none does. Throws TraceError if the file cannot
+/// be opened.
+const ImporterEntry* importer_for(const TraceFile& file);
+
+/// Whatever an archive holds beside traces.
+struct ArchiveRest {
+  std::string first_other;  ///< "member is ..." of the first that is no trace; empty if none is.
+  std::string damage;       ///< Why the archive ends too early; empty if it does not.
+};
+
+/// Goes over an archive in one pass and calls `visit` with each member that some importer
+/// recognizes, in the order of the archive. A member can be read until `visit` returns. Throws
+/// TraceError where more comes out of the archive than is allowed.
+ArchiveRest walk_archive(const TraceFile& archive,
+                         const std::function<void(const TraceFile& member)>& visit);
+
+/// A note of what the archive may have lost.
+void note_damage(const ArchiveRest& rest, const std::string& archive, Notes& notes);
+
+/// For "must be a trace, but is ...", where no importer recognizes a file.
+std::string what_it_is(const TraceFile& file);
+
+}  // namespace foretrace

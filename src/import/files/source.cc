@@ -1,0 +1,154 @@
+#include "import/files/source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "foretrace/error.h"
+#include "import/files/archive.h"
+
+namespace foretrace {
+
+namespace {
+
+/// A file is opened several times: to see what it is, to read it, and for its checksum. What a pipe
+/// has given once is gone, and opening one that nobody writes to never returns.
+void refuse_streams(const std::string& path) {
+  std::error_code unknown;
+  switch (std::filesystem::status(path, unknown).type()) {
+    case std::filesystem::file_type::fifo:
+    case std::filesystem::file_type::socket:
+    case std::filesystem::file_type::character:
+      throw TraceError("must be a file, but is a pipe or device; save what comes out of it first");
+    default:
+      return;
+  }
+}
+
+class File : public Source {
+ public:
+  explicit File(const std::string& path) {
+    refuse_streams(path);
+    file_ = std::fopen(path.c_str(), "rb");
+    if (file_ == nullptr)
+      throw TraceError(std::string("cannot be opened: ") + std::strerror(errno));
+    std::setvbuf(file_, nullptr, _IONBF, 0);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() override { std::fclose(file_); }
+
+  std::size_t read(char* to, std::size_t room) override {
+    const std::size_t got = std::fread(to, 1, room, file_);
+    if (got == 0 && std::ferror(file_) != 0) {
+      throw TraceError(std::string("cannot be read: ") + std::strerror(errno));
+    }
+    return got;
+  }
+
+ private:
+  std::FILE* file_ = nullptr;
+};
+
+class Counted : public Source {
+ public:
+  using Count = void (*)(UnpackBudget& budget, UnpackStage stage, std::size_t size);
+
+  Counted(std::unique_ptr<Source> bytes, std::shared_ptr<UnpackBudget> budget, UnpackStage stage,
+          Count count)
+      : bytes_(std::move(bytes)), budget_(std::move(budget)), stage_(stage), count_(count) {}
+
+  std::size_t read(char* to, std::size_t room) override {
+    const std::size_t got = bytes_->read(to, room);
+    count_(*budget_, stage_, got);
+    return got;
+  }
+  std::string damage() const override { return bytes_->damage(); }
+
+ private:
+  std::unique_ptr<Source> bytes_;
+  std::shared_ptr<UnpackBudget> budget_;
+  UnpackStage stage_;
+  Count count_;
+};
+
+using Undo = std::unique_ptr<Source> (*)(std::unique_ptr<Source>);
+
+/// The decompressor for how a file begins; null if it is not compressed.
+Undo undo_of(std::string_view head) {
+  using namespace std::string_view_literals;
+  struct Known {
+    std::string_view start;
+    Undo undo;
+  };
+  static constexpr Known kKnown[] = {{"\x1f\x8b"sv, inflate_gzip},
+                                     {"\x28\xb5\x2f\xfd"sv, inflate_zstd},
+                                     {"\xfd\x37zXZ\0"sv, inflate_by_libarchive},
+                                     {"BZh"sv, inflate_by_libarchive}};
+  for (const Known& known : kKnown) {
+    if (head.starts_with(known.start)) return known.undo;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view PeekedSource::peek(std::size_t size) {
+  while (head_.size() - taken_ < size) {
+    const std::size_t had = head_.size();
+    head_.resize(taken_ + size);
+    const std::size_t got = rest_->read(head_.data() + had, head_.size() - had);
+    head_.resize(had + got);
+    if (got == 0) break;
+  }
+  return std::string_view(head_).substr(taken_, size);
+}
+
+std::size_t PeekedSource::read(char* to, std::size_t room) {
+  const std::size_t left = std::min(room, head_.size() - taken_);
+  if (left == 0) return rest_->read(to, room);
+  std::memcpy(to, head_.data() + taken_, left);
+  taken_ += left;
+  return left;
+}
+
+std::unique_ptr<Source> open_file(const std::string& path) { return std::make_unique<File>(path); }
+
+std::unique_ptr<Source> counted_as_packed(std::unique_ptr<Source> bytes,
+                                          std::shared_ptr<UnpackBudget> budget) {
+  const auto count = [](UnpackBudget& to, UnpackStage, std::size_t size) { to.took(size); };
+  return std::make_unique<Counted>(std::move(bytes), std::move(budget), UnpackStage::file, count);
+}
+
+std::unique_ptr<Source> counted_as_unpacked(std::unique_ptr<Source> bytes,
+                                            std::shared_ptr<UnpackBudget> budget,
+                                            UnpackStage stage) {
+  const auto count = [](UnpackBudget& to, UnpackStage of, std::size_t size) { to.gave(of, size); };
+  return std::make_unique<Counted>(std::move(bytes), std::move(budget), stage, count);
+}
+
+std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes,
+                                           std::shared_ptr<UnpackBudget> budget,
+                                           UnpackStage stage) {
+  auto peeked = std::make_unique<PeekedSource>(std::move(bytes));
+  const std::string_view head = peeked->peek(32);
+  if (const Undo undo = undo_of(head)) {
+    return std::make_unique<PeekedSource>(
+        counted_as_unpacked(undo(std::move(peeked)), std::move(budget), stage));
+  }
+  if (head == std::string_view("version https://git-lfs.github.com/spec/v1").substr(0, 32)) {
+    throw TraceError(
+        "must be a trace, but is a Git LFS pointer to one; \"git lfs pull\" fetches the file "
+        "itself");
+  }
+  return peeked;
+}
+
+std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes) {
+  const auto budget = std::make_shared<UnpackBudget>();
+  return decompressed(counted_as_packed(std::move(bytes), budget), budget, UnpackStage::file);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,96 @@
+#pragma once
+
+// A SQLite database that somebody else wrote, opened so that nothing in it can do harm: read only,
+// without locks or a journal, without views, triggers, virtual tables and extensions. Tables are
+// read from end to end; what a table or column is missing reads as NULL, because exporters of
+// traces leave out what was not recorded and name things anew in every version.
+//
+// A damaged or hostile file may claim more rows or longer texts than it has bytes. Rows are
+// therefore counted against the size of the file.
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/files/trace_file.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace foretrace {
+
+/// Whether these first bytes open a SQLite database.
+bool is_sqlite(std::string_view head);
+/// How large it is by its own account; 0 where it does not tell.
+std::int64_t sqlite_size(std::string_view head);
+/// So that it can be read from memory.
+std::unique_ptr<Source> without_log(std::unique_ptr<PeekedSource> database);
+
+class SqliteFile {
+ public:
+  /// A compressed or archived database is unpacked into a file without a name. Throws
+  /// TraceError, without the path unless it cannot be opened at all, if the database cannot be
+  /// read.
+  explicit SqliteFile(const TraceFile& file);
+
+  /// Real tables only, in the order of their names.
+  const std::set<std::string, std::less<>>& tables() const { return tables_; }
+  bool has(std::string_view table) const { return tables_.find(table) != tables_.end(); }
+  /// In the order of the table; none if there is no such table.
+  std::vector<std::string> columns(std::string_view table) const;
+  std::int64_t size() const { return size_; }
+
+ private:
+  friend class SqliteRows;
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+
+  void check_size() const;
+  void open(const std::string& name, int flags);
+  void restrict();
+  void list_tables();
+
+  TraceFile file_;  ///< Keeps what was unpacked.
+  std::unique_ptr<sqlite3, Close> database_;
+  std::set<std::string, std::less<>> tables_;
+  std::int64_t size_ = 0;  ///< Of the file, in bytes.
+};
+
+/// All rows of a table, in its own order. None if there is no such table.
+class SqliteRows {
+ public:
+  /// Columns that the table lacks read as NULL.
+  SqliteRows(const SqliteFile& file, std::string_view table,
+             const std::vector<std::string_view>& columns);
+
+  /// Goes to the next row. Throws TraceError with the table and the row if the file is damaged.
+  bool next();
+
+  /// Of the current row. `column` counts from 0 in the list given.
+  bool has(int column) const;
+  std::int64_t integer(int column, std::int64_t otherwise = 0) const;
+  /// Valid until next().
+  std::string_view text(int column) const;
+  /// Whether the table has a column of that number.
+  bool known(int column) const { return known_[static_cast<std::size_t>(column)]; }
+  std::int64_t number() const { return number_; }  ///< Of the current row, from 1.
+
+ private:
+  struct Finish {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  [[noreturn]] void fail(const std::string& why) const;
+
+  const SqliteFile& file_;
+  std::string table_;
+  std::vector<bool> known_;
+  std::unique_ptr<sqlite3_stmt, Finish> statement_;
+  std::int64_t number_ = 0;
+  mutable std::int64_t text_bytes_ = 0;
+};
+
+}  // namespace foretrace

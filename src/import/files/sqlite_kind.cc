@@ -1,0 +1,50 @@
+#include "import/files/sqlite_kind.h"
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "import/files/sqlite_file.h"
+
+namespace foretrace {
+
+namespace {
+
+bool starts_with(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+bool has_column(const SqliteFile& file, std::string_view table, std::string_view column) {
+  const std::vector<std::string> columns = file.columns(table);
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
+SqliteKind kind_of(const SqliteFile& file) {
+  for (const std::string& table : file.tables()) {
+    if (starts_with(table, "rocpd_")) return SqliteKind::rocpd;
+  }
+  if (file.has("StringTable") || file.has("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"))
+    return SqliteKind::nvprof;
+  for (const std::string_view table :
+       {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_MEMCPY",
+        "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "NVTX_EVENTS"}) {
+    // nvprof, which has some of these tables too, numbers the rows of each.
+    if (file.has(table))
+      return has_column(file, table, "_id_") ? SqliteKind::nvprof : SqliteKind::nsys;
+  }
+  const bool of_nsys = file.has("StringIds") || file.has("META_DATA_EXPORT") ||
+                       file.has("TARGET_INFO_SESSION_START_TIME");
+  return of_nsys ? SqliteKind::nsys : SqliteKind::other;
+}
+
+}  // namespace
+
+SqliteSniff sniff_sqlite(const Sniffed& file) {
+  if (!is_sqlite(file.head)) return {};
+  try {
+    return {kind_of(SqliteFile(file.file)), {}};
+  } catch (const TraceError& error) {
+    return {SqliteKind::damaged, error.what()};
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,45 @@
+#include "import/files/unpack_budget.h"
+
+#include "foretrace/error.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{16} << 30;
+/// Below this the ratio does not matter.
+constexpr std::int64_t kHarmless = std::int64_t{256} << 20;
+/// The highest of real traces is 34.
+constexpr std::int64_t kMostRatio = 200;
+
+}  // namespace
+
+void UnpackBudget::gave(UnpackStage stage, std::size_t unpacked) {
+  Given& given = given_[static_cast<std::size_t>(stage)];
+  given.all += static_cast<std::int64_t>(unpacked);
+  given.of_trace += static_cast<std::int64_t>(unpacked);
+  const bool of_one_trace =
+      stage == UnpackStage::file ? !holds_several_ : stage != UnpackStage::skipped;
+  if (of_one_trace) check(given.of_trace);
+  if (most_ > 0 || given.all <= kHarmless || given.all / kMostRatio <= packed_) return;
+  throw TraceError("unpacks to more than " + std::to_string(kMostRatio) +
+                   " times its size, as no recording does (" + to_text(Bytes{given.all}) +
+                   " from " + to_text(Bytes{packed_}) +
+                   "); if it is one all the same, --max-unpacked 16GiB allows that");
+}
+
+void UnpackBudget::begin_trace() {
+  holds_several_ = true;
+  for (Given& given : given_) given.of_trace = 0;
+}
+
+void UnpackBudget::check(std::int64_t unpacked) const {
+  const std::int64_t most = most_ > 0 ? most_ : kMost;
+  if (unpacked <= most) return;
+  throw TraceError("unpacks to more than " + to_exact_text(Bytes{most}) +
+                   ", which is the most that is allowed; --max-unpacked " +
+                   to_exact_text(Bytes{2 * most}) + " allows more");
+}
+
+}  // namespace foretrace

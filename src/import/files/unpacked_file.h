@@ -1,0 +1,28 @@
+#pragma once
+
+// Unpacked bytes in a file without a name, for readers that seek. Nobody else
+// can open the file, and it is gone when the program ends, however it ends.
+
+#include <cstdint>
+#include <string_view>
+
+#include "import/files/source.h"
+
+namespace foretrace {
+
+class UnpackedFile {
+ public:
+  /// All of `bytes`. `expected` is how many there are, as far as known, or 0: where the disk has no
+  /// room for them, nothing is written. Throws TraceError.
+  UnpackedFile(Source& bytes, std::int64_t expected);
+  UnpackedFile(const UnpackedFile&) = delete;
+  UnpackedFile& operator=(const UnpackedFile&) = delete;
+  ~UnpackedFile();
+
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+};
+
+}  // namespace foretrace

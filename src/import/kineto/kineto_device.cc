@@ -1,0 +1,170 @@
+// Records of device streams.
+
+#include <algorithm>
+#include <limits>
+
+#include "import/kineto/kineto_records.h"
+
+namespace foretrace {
+
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// The product of the numbers in "[128, 2, 1]", at most 2^32 - 1; 0 if it is no such list.
+std::uint32_t volume(const KinetoEvent& event, Field field) {
+  if (!event.has(field) || event[field].kind != ValueKind::array) return 0;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  std::uint64_t product = 1;
+  std::uint64_t factor = 0;
+  bool in_number = false;
+  bool any = false;
+  for (const char c : event[field].view()) {
+    if (c >= '0' && c <= '9') {
+      factor = std::min(kMost, factor * 10 + static_cast<std::uint64_t>(c - '0'));
+      in_number = any = true;
+    } else if (in_number) {
+      product = std::min(kMost, product * factor);
+      factor = 0;
+      in_number = false;
+    }
+  }
+  return any ? static_cast<std::uint32_t>(product) : 0;
+}
+
+SyncKind sync_kind(std::string_view text) {
+  if (text == "Stream Sync" || text == "Stream Synchronize") return SyncKind::stream;
+  if (text == "Event Sync" || text == "Event Synchronize") return SyncKind::event;
+  if (text == "Context Sync" || text == "Context Synchronize" || text == "Device Sync")
+    return SyncKind::context;
+  if (text == "Stream Wait Event") return SyncKind::stream_wait_event;
+  return SyncKind::unknown;
+}
+
+std::int32_t to_int32(std::int64_t value) {
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(
+      value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
+}
+
+}  // namespace
+
+CopyDirection copy_direction(std::string_view name) {
+  struct Spelling {
+    std::string_view text;
+    CopyDirection direction;
+  };
+  static constexpr Spelling kSpellings[] = {
+      {"HtoD", CopyDirection::in},
+      {"DtoH", CopyDirection::out},
+      {"DtoD", CopyDirection::on_device},
+      {"PtoP", CopyDirection::peer},
+      {"HtoH", CopyDirection::on_host},
+      {"HtoA", CopyDirection::in},
+      {"AtoH", CopyDirection::out},
+      {"AtoA", CopyDirection::on_device},
+      {"AtoD", CopyDirection::on_device},
+      {"DtoA", CopyDirection::on_device},
+      {"HostToDevice", CopyDirection::in},
+      {"DeviceToHost", CopyDirection::out},
+      {"DeviceToDevice", CopyDirection::on_device},
+      {"HostToHost", CopyDirection::on_host},
+      {"PeerToPeer", CopyDirection::peer},
+      {"Host -> Device", CopyDirection::in},
+      {"Device -> Host", CopyDirection::out},
+      {"H2D", CopyDirection::in},
+      {"D2H", CopyDirection::out},
+      {"D2D", CopyDirection::on_device},
+      {"M2D", CopyDirection::in},
+      {"D2M", CopyDirection::out},
+      {"P2P", CopyDirection::peer},
+  };
+  for (const Spelling& spelling : kSpellings) {
+    if (contains(name, spelling.text)) return spelling.direction;
+  }
+  return CopyDirection::none;
+}
+
+std::int64_t KinetoRecords::device_of(const KinetoEvent& event) {
+  if (event.has(Field::device) && is_integer(event[Field::device]))
+    return to_integer(event[Field::device]);
+  return event.has(Field::pid) ? lanes_.identity(event[Field::pid]) : 0;
+}
+
+std::uint16_t KinetoRecords::stream_of(const KinetoEvent& event) {
+  const Field field = event.has(Field::stream) ? Field::stream : Field::tid;
+  return lanes_.stream(device_of(event), event.has(field) ? lanes_.identity(event[field]) : 0);
+}
+
+void KinetoRecords::add_device(const KinetoEvent& event, DeviceKind kind, Times times) {
+  DeviceRecord record;
+  record.start_ns = times.start;
+  record.duration_ns = times.duration;
+  record.kind = kind;
+  record.name = name(event, Field::name);
+  record.stream = stream_of(event);
+  record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
+  record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));
+  record.graph_node = static_cast<std::uint64_t>(event.integer(Field::graph_node, 0));
+  if (kind == DeviceKind::kernel) {
+    record.grid = volume(event, Field::grid);
+    record.block = volume(event, Field::block);
+    if (event.has(Field::collective)) record.details = collective_details(event);
+  } else if (kind != DeviceKind::annotation) {
+    describe_copy(event, record);
+  }
+  trace_.devices.push_back(record);
+}
+
+void KinetoRecords::describe_copy(const KinetoEvent& event, DeviceRecord& record) {
+  record.bytes =
+      std::max<std::int64_t>(0, event.integer(Field::bytes, event.integer(Field::size, 0)));
+  if (record.kind != DeviceKind::copy) return;
+  const std::string_view text = event.text(Field::name);
+  record.direction = copy_direction(text);
+  if (record.direction == CopyDirection::none)
+    record.direction = copy_direction(event.text(Field::kind));
+  const bool two_devices =
+      event.has(Field::from_device) && event.has(Field::to_device) &&
+      event.integer(Field::from_device, 0) != event.integer(Field::to_device, 0);
+  if (record.direction == CopyDirection::on_device && two_devices)
+    record.direction = CopyDirection::peer;
+  record.pinned_host = contains(text, "Pinned");
+}
+
+std::uint32_t KinetoRecords::collective_details(const KinetoEvent& event) {
+  CollectiveDetails details;
+  details.collective = name(event, Field::collective);
+  details.dtype = name(event, Field::dtype);
+  details.group = name(event, Field::group);
+  details.ranks = name(event, Field::ranks);
+  details.in_elements = event.integer(Field::in_elements, 0);
+  details.out_elements = event.integer(Field::out_elements, 0);
+  details.group_size = to_int32(event.integer(Field::group_size, 0));
+  details.sequence = event.integer(Field::collective_sequence, -1);
+  trace_.collectives.push_back(details);
+  return static_cast<std::uint32_t>(trace_.collectives.size() - 1);
+}
+
+void KinetoRecords::add_sync(const KinetoEvent& event, Times times) {
+  SyncRecord record;
+  record.start_ns = times.start;
+  record.duration_ns = times.duration;
+  const Field field = event.has(Field::sync_kind) ? Field::sync_kind : Field::name;
+  record.kind = sync_kind(event.text(field));
+  record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
+  const std::int64_t device = device_of(event);
+  // Some versions write CUPTI's "none" instead of -1.
+  constexpr std::int64_t kNoStream = 0xffffffff;
+  const std::int64_t stream = event.integer(Field::stream, -1);
+  if (stream >= 0 && stream != kNoStream) record.stream = lanes_.stream(device, stream);
+  const std::int64_t other = event.integer(Field::wait_on_stream, -1);
+  if (other >= 0 && other != kNoStream) record.wait_on_stream = lanes_.stream(device, other);
+  const std::int64_t recorded_by = event.integer(Field::wait_on_correlation, -1);
+  if (recorded_by > 0) record.wait_on_correlation = static_cast<std::uint32_t>(recorded_by);
+  record.event = static_cast<std::uint32_t>(event.integer(Field::wait_on_event, 0));
+  trace_.syncs.push_back(record);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,208 @@
+#include "import/kineto/kineto_document.h"
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::ptrdiff_t kLongestMetadata = 64 * 1024;
+constexpr std::size_t kMostKeys = 256;
+
+}  // namespace
+
+Trace KinetoDocument::read() {
+  slide();
+  trace_.format = "kineto";
+  if (window_.end() - at_ >= 3 && std::string_view(at_, 3) == "\xef\xbb\xbf") at_ += 3;
+  const char first = peek();
+  if (first == '{') {
+    read_object();
+  } else if (first == '[') {
+    is_list_ = true;
+    read_events();
+  } else {
+    throw TraceError(first == 0 ? "must be a trace, but is empty"
+                                : "must be JSON, but starts with other bytes");
+  }
+  if (!cut_) note_rest();
+  if (records_.useful() == 0) refuse();
+  records_.finish(base_ns_);
+  write_notes();
+  return std::move(trace_);
+}
+
+char KinetoDocument::peek() {
+  for (;;) {
+    JsonCursor here = cursor();
+    const char next = here.peek();
+    at_ = here.at < window_.end() ? here.at : window_.end();
+    if (!here.ran_out) return next;
+    if (!slide()) return 0;
+  }
+}
+
+void KinetoDocument::read_object() {
+  ++at_;
+  for (;;) {
+    const char next = peek();
+    if (next == '}') {
+      ++at_;
+      return;
+    }
+    if (next == ',') {
+      ++at_;
+      continue;
+    }
+    if (next == 0) return note_cut("before the end of the object");
+    if (next != '"' || !read_member()) return note_cut("by text that is not JSON");
+    if (cut_) return;
+  }
+}
+
+/// One key and its value. False if that is no JSON.
+bool KinetoDocument::read_member() {
+  JsonValue value;
+  std::string key;
+  if (!read_value(value, key)) return false;
+  if (keys_.size() < kMostKeys) keys_.push_back(key);
+  if (peek() != ':') return false;
+  ++at_;
+  const char next = peek();
+  if (key == "traceEvents" && next == '[') {
+    read_events();
+    return true;
+  }
+  const bool wanted = key == "deviceProperties" || key == "distributedInfo";
+  if ((next == '{' || next == '[') && !wanted && key.size() > 0) {
+    // A container may be as long as the whole file: only a short one is kept.
+    JsonCursor ahead = cursor();
+    while (!ahead.scan_value(value)) {
+      check_depth(ahead.too_deep);
+      if (!ahead.ran_out || window_.end() - at_ > kLongestMetadata || !slide()) return skip_value();
+      ahead = cursor();
+    }
+    note_metadata(key, value);
+    at_ = ahead.at;
+    return true;
+  }
+  std::string text;
+  if (!read_value(value, text)) return false;
+  note_metadata(key, value);
+  return true;
+}
+
+/// A value that is small enough to be kept whole; `text` gets what it says.
+bool KinetoDocument::read_value(JsonValue& value, std::string& text) {
+  for (;;) {
+    JsonCursor ahead = cursor();
+    if (ahead.scan_value(value)) {
+      at_ = ahead.at;
+      std::int64_t invalid = 0;
+      text = decode_text(value, invalid);
+      return true;
+    }
+    check_depth(ahead.too_deep);
+    if (!ahead.ran_out || !slide()) return false;
+  }
+}
+
+/// A container of any length, without keeping it.
+bool KinetoDocument::skip_value() {
+  std::int64_t depth = 0;
+  do {
+    const char next = peek();
+    if (next == 0) return false;
+    if (next == '"') {
+      JsonValue value;
+      std::string text;
+      if (!read_value(value, text)) return false;
+      continue;
+    }
+    if (next == '{' || next == '[') ++depth;
+    if (next == '}' || next == ']') --depth;
+    check_depth(depth > JsonCursor::kDeepest);
+    ++at_;
+  } while (depth > 0);
+  return true;
+}
+
+void KinetoDocument::note_metadata(const std::string& key, const JsonValue& value) {
+  std::int64_t invalid = 0;
+  JsonValue raw = value;
+  std::string text;
+  if (raw.kind == ValueKind::text) {
+    raw.begin -= 1;
+    raw.size += 2;
+    raw.kind = ValueKind::literal;
+  }
+  text = decode_text(raw, invalid);
+  if (key == "baseTimeNanoseconds" && is_integer(value)) base_ns_ = to_integer(value);
+  if (key == "deviceProperties") read_device_properties(text, trace_);
+  if (key == "distributedInfo") read_distributed_info(text, trace_);
+  if (std::ssize(text) <= kLongestMetadata && trace_.metadata.size() < kMostKeys)
+    trace_.metadata[key] = std::move(text);
+}
+
+void KinetoDocument::note_rest() {
+  const char next = peek();
+  if (next != 0) {
+    trace_.notes.add(Severity::warning, "text behind the end of the trace, not read",
+                     "at byte " + std::to_string(offset()));
+  }
+  const std::string damage = bytes_.damage();
+  if (!damage.empty()) trace_.notes.add(Severity::warning, damage, "behind the end of the trace");
+}
+
+void KinetoDocument::note_cut(std::string_view where, std::int64_t at) {
+  cut_ = true;
+  const std::string damage = bytes_.damage();
+  std::string text = "the trace is cut off " + std::string(where);
+  if (!damage.empty()) text += ": " + damage;
+  trace_.notes.add(Severity::warning, text + "; what is in front of it was read",
+                   "at byte " + std::to_string(at));
+}
+
+void KinetoDocument::write_notes() {
+  const auto note = [&](Severity severity, std::string_view text, std::int64_t count,
+                        std::string_view example) {
+    if (count > 0) trace_.notes.add(severity, text, example, count);
+  };
+  note(Severity::warning, "events that are no JSON, left out", damaged_, damaged_example_);
+  note(Severity::warning, "quotes inside a text that are not escaped", odd_.unescaped_quotes,
+       odd_example_);
+  note(Severity::warning, "control characters inside a text", odd_.control_characters,
+       odd_example_);
+  note(Severity::info, "commas in front of a closing bracket", odd_.trailing_commas, odd_example_);
+  note(Severity::info, "numbers that are NaN or Infinity", odd_.no_numbers, odd_example_);
+  note(Severity::warning, "commas missing between events", commas_missing_, odd_example_);
+  note(Severity::warning, "keys that occur twice in an event, the last one used",
+       event_.duplicate_keys, odd_example_);
+}
+
+void KinetoDocument::check_depth(bool too_deep) const {
+  if (!too_deep) return;
+  throw TraceError("values nest deeper than " + std::to_string(JsonCursor::kDeepest) +
+                   " levels, at byte " + std::to_string(offset()));
+}
+
+void KinetoDocument::refuse() const {
+  if (cut_ && elements_ == 0) {
+    const std::string damage = bytes_.damage();
+    throw TraceError("must hold events, but ends in front of the first one" +
+                     (damage.empty() ? "" : ": " + damage));
+  }
+  if (has_events_ && elements_ == 0)
+    throw TraceError("must hold events, but its list of events is empty");
+  if (has_events_) {
+    throw TraceError("must hold events of operators, calls or kernels, but none of its " +
+                     std::to_string(elements_) + " elements is one");
+  }
+  std::string found;
+  for (std::size_t i = 0; i < keys_.size() && i < 8; ++i)
+    found += (i == 0 ? "" : ", ") + keys_[i].substr(0, 60);
+  throw TraceError("must have \"traceEvents\" or be a list of events, but is an object " +
+                   (found.empty() ? std::string("without keys") : "with " + found));
+}
+
+}  // namespace foretrace

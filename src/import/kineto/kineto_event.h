@@ -1,0 +1,109 @@
+#pragma once
+
+// One event of a Chrome trace as PyTorch's profiler (Kineto) writes it:
+//
+//     {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10.5, "dur": 3,
+//      "args": {"correlation": 12, "stream": 7, ...}}
+//
+// Here it is only cut into pieces. Nothing is copied or converted: most events need few of their
+// fields.
+
+#include <array>
+#include <cstdint>
+
+#include "import/scan/json_scan.h"
+
+namespace foretrace {
+
+/// What may stand in an event or its args and matters to a trace.
+enum class Field : std::uint8_t {
+  none,
+  // Of the event.
+  phase,
+  category,
+  name,
+  pid,
+  tid,
+  start,
+  duration,
+  flow_id,
+  args,
+  // Of its args.
+  external,
+  correlation,
+  sequence,
+  forward_thread,
+  record_function,
+  shapes,
+  types,
+  values,
+  stack,
+  module,
+  python_id,
+  python_parent,
+  device,
+  stream,
+  bytes,
+  size,
+  grid,
+  block,
+  graph_node,
+  kind,
+  label,
+  from_device,
+  to_device,
+  sync_kind,
+  wait_on_stream,
+  wait_on_correlation,
+  wait_on_event,
+  address,
+  memory_bytes,
+  total_allocated,
+  total_reserved,
+  device_id,
+  device_type,
+  collective,
+  in_elements,
+  out_elements,
+  group_size,
+  dtype,
+  group,
+  ranks,
+  collective_sequence,
+  count
+};
+constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::count);
+static_assert(kFieldCount <= 64);
+
+class KinetoEvent {
+ public:
+  bool has(Field field) const { return (present_ >> static_cast<unsigned>(field) & 1U) != 0; }
+  /// Only if has(field).
+  const JsonValue& operator[](Field field) const {
+    return values_[static_cast<std::size_t>(field)];
+  }
+  bool empty() const { return keys_ == 0; }
+
+  std::int64_t integer(Field field, std::int64_t otherwise) const {
+    if (!has(field)) return otherwise;
+    const JsonValue& value = (*this)[field];
+    return is_integer(value) ? to_integer(value) : otherwise;
+  }
+  std::string_view text(Field field) const { return has(field) ? (*this)[field].view() : ""; }
+
+  /// Reads the object that `cursor` is at. False if it is not whole or not JSON; then the cursor is
+  /// anywhere in it.
+  bool parse(JsonCursor& cursor);
+
+  std::int64_t duplicate_keys = 0;  ///< Of all events parsed so far.
+
+ private:
+  bool parse_args(JsonCursor& cursor);
+  bool parse_value(JsonCursor& cursor, Field field);
+
+  std::array<JsonValue, kFieldCount> values_{};
+  std::uint64_t present_ = 0;
+  int keys_ = 0;
+};
+
+}  // namespace foretrace

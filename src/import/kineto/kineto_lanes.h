@@ -1,0 +1,67 @@
+#pragma once
+
+// Numbers for the threads and streams of a trace. Profilers name them by numbers, by numbers in
+// quotes, by "stream 7", or by any text.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/trace.h"
+#include "import/scan/json_scan.h"
+
+namespace foretrace {
+
+/// Numbers pairs of integers from 0 in the order in which they come. Amortised constant time.
+class PairTable {
+ public:
+  /// The number of a pair; `is_new` tells whether it was not there before.
+  std::uint32_t number(std::int64_t a, std::int64_t b, bool& is_new);
+  std::uint32_t size() const { return count_; }
+
+ private:
+  struct Slot {
+    std::int64_t a = 0, b = 0;
+    std::uint32_t number = kNone;
+  };
+  Slot& slot(std::int64_t a, std::int64_t b);
+  void grow();
+
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::uint32_t count_ = 0;
+};
+
+class KinetoLanes {
+ public:
+  explicit KinetoLanes(Trace& trace) : trace_(trace) {}
+
+  /// The number in a pid or tid. A text without one gets a number of its own, below -1000000.
+  std::int64_t identity(const JsonValue& value);
+
+  std::uint16_t thread(std::int64_t process, std::int64_t id);
+  std::uint16_t stream(std::int64_t device, std::int64_t id);
+
+  /// From a metadata event, which may come before or after those of the thread.
+  void name_thread(std::int64_t process, std::int64_t id, std::string_view name);
+  void name_process(std::int64_t process, std::string_view name);
+
+  /// Gives the threads their names, and says so if there were more lanes than a trace can number.
+  void finish();
+
+ private:
+  struct LaneName {
+    std::int64_t process, id;
+    std::string name;
+  };
+
+  Trace& trace_;
+  PairTable threads_;
+  PairTable streams_;
+  Names texts_;  ///< Those that stand for a pid or tid.
+  std::vector<LaneName> thread_names_;
+  std::vector<LaneName> process_names_;
+  std::int64_t too_many_ = 0;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,166 @@
+// Which processes a report holds, and which rank each is.
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "foretrace/error.h"
+#include "import/nsys/nsys_file.h"
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::int64_t kThreadBits = 0xffffff;
+constexpr std::int64_t kNoDevice = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostProcesses = 4096;
+
+std::int64_t process_part(std::int64_t global) { return global & ~kThreadBits; }
+std::int64_t pid_part(std::int64_t global) { return (global >> 24) & kThreadBits; }
+
+constexpr std::string_view kDeviceTables[] = {
+    "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"};
+constexpr std::string_view kHostTables[] = {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"};
+
+/// Of each process the least device it uses.
+using Devices = std::map<std::int64_t, std::int64_t>;
+
+struct Found {
+  Devices with_work, on_host;
+  bool untold = false;  ///< Device rows that do not say which process they are of.
+  bool any = false;
+};
+
+Found look(const SqliteFile& file) {
+  Found found;
+  for (const std::string_view table : kDeviceTables) {
+    SqliteRows rows(file, table, {"globalPid", "deviceId"});
+    while (rows.next()) {
+      found.any = true;
+      if (!rows.has(0)) {
+        found.untold = true;
+        continue;
+      }
+      std::int64_t& least =
+          found.with_work.try_emplace(process_part(rows.integer(0)), kNoDevice).first->second;
+      least = std::min(least, rows.integer(1, kNoDevice));
+    }
+  }
+  for (const std::string_view table : kHostTables) {
+    SqliteRows rows(file, table, {"globalTid"});
+    while (rows.next()) {
+      found.any = true;
+      if (rows.has(0)) found.on_host.try_emplace(process_part(rows.integer(0)), kNoDevice);
+    }
+  }
+  return found;
+}
+
+/// CUDA numbers the devices that a process is shown from 0; this is how the machine numbers them.
+void use_machine_order(const SqliteFile& file, Devices& devices) {
+  SqliteRows rows(file, "TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"});
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> gpus;
+  while (rows.next()) {
+    if (rows.has(0)) gpus.emplace(std::pair(rows.integer(2), rows.integer(1)), rows.integer(0));
+  }
+  for (auto& [global, device] : devices) {
+    const auto gpu = gpus.find({pid_part(global), device});
+    if (gpu != gpus.end()) device = gpu->second;
+  }
+}
+
+void name_processes(const SqliteFile& file, std::vector<NsysProcess>& processes) {
+  SqliteRows rows(file, "PROCESSES", {"globalPid", "name"});
+  while (rows.next()) {
+    for (NsysProcess& process : processes) {
+      if (process.global == rows.integer(0)) process.name = rows.text(1);
+    }
+  }
+  std::map<std::int64_t, int> pids;
+  for (const NsysProcess& process : processes) ++pids[process.pid];
+  for (NsysProcess& process : processes) {
+    process.member = std::to_string(pids[process.pid] > 1 ? process.global : process.pid);
+  }
+}
+
+/// True if MPI says it of every process.
+bool take_mpi_ranks(const SqliteFile& file, std::vector<NsysProcess>& processes) {
+  constexpr std::int64_t kMostRanks = 1 << 24;
+  std::map<std::int64_t, std::int64_t> ranks;
+  SqliteRows rows(file, "MPI_RANKS", {"globalTid", "rank"});
+  while (rows.next()) ranks.emplace(process_part(rows.integer(0)), rows.integer(1, -1));
+  std::set<std::int64_t> different;
+  for (const NsysProcess& process : processes) {
+    const auto rank = ranks.find(process.global);
+    if (rank == ranks.end() || rank->second < 0 || rank->second >= kMostRanks) return false;
+    different.insert(rank->second);
+  }
+  if (different.size() != processes.size()) return false;
+  for (NsysProcess& process : processes)
+    process.rank = static_cast<std::int32_t>(ranks[process.global]);
+  std::stable_sort(processes.begin(), processes.end(),
+                   [](const NsysProcess& a, const NsysProcess& b) { return a.rank < b.rank; });
+  return true;
+}
+
+std::string tables_of(const SqliteFile& file) {
+  std::string list;
+  for (const std::string& table : file.tables()) {
+    if (table.substr(0, 5) == "ENUM_" || table.substr(0, 12) == "TARGET_INFO_") continue;
+    if (list.size() > 200) return list + ", ...";
+    list += (list.empty() ? "" : ", ") + table;
+  }
+  return list.empty() ? "none" : list;
+}
+
+std::vector<NsysProcess> in_order(const Devices& devices) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> order;
+  for (const auto& [global, device] : devices) order.emplace_back(device, global);
+  std::sort(order.begin(), order.end());
+  std::vector<NsysProcess> processes;
+  for (const auto& [device, global] : order) {
+    processes.push_back({.global = global,
+                         .pid = pid_part(global),
+                         .name = {},
+                         .member = {},
+                         .rank = static_cast<std::int32_t>(processes.size())});
+  }
+  return processes;
+}
+
+}  // namespace
+
+NsysProcesses find_nsys_processes(const SqliteFile& file) {
+  Found found = look(file);
+  if (!found.any) {
+    throw TraceError(
+        "must have CUDA or NVTX records, but has none; its tables besides those of names are " +
+        tables_of(file));
+  }
+  NsysProcesses processes;
+  Devices chosen = found.with_work;
+  if (chosen.empty()) {
+    // Rows of old versions do not say whose they are. With one process that calls CUDA it is clear.
+    processes.told = !(found.untold && found.on_host.size() > 1);
+    if (processes.told) chosen = found.on_host;
+    if (chosen.empty()) chosen.emplace(0, kNoDevice);
+  } else {
+    for (const auto& [global, device] : found.on_host) {
+      if (chosen.count(global) > 0) continue;
+      if (processes.left_out++ == 0) processes.first_left_out = std::to_string(pid_part(global));
+    }
+  }
+  if (chosen.size() > kMostProcesses) {
+    throw TraceError("must hold at most " + std::to_string(kMostProcesses) +
+                     " processes, but holds " + std::to_string(chosen.size()));
+  }
+  use_machine_order(file, chosen);
+  processes.all = in_order(chosen);
+  name_processes(file, processes.all);
+  processes.ranks_recorded = take_mpi_ranks(file, processes.all);
+  return processes;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,167 @@
+// What all tables of a report have in common, and what is done when all are read.
+
+#include <algorithm>
+
+#include "import/common/cuda_words.h"
+#include "import/common/times.h"
+#include "import/nsys/nsys_file.h"
+#include "import/scan/json_scan.h"
+
+namespace foretrace {
+
+namespace {
+
+/// Times further from 0 cannot be subtracted from each other in 64 bits.
+constexpr std::int64_t kMostTime = 2'000'000'000'000'000'000;
+constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
+
+struct OddText {
+  Severity severity;
+  std::string_view text;
+};
+
+constexpr OddText kNsysOddTexts[] = {
+    {Severity::warning, "rows whose times are impossible, left out"},
+    {Severity::warning, "rows that end before they start, read as 0 long"},
+    {Severity::warning, "NVTX ranges without an end, left out"},
+    {Severity::warning, "rows without a name"},
+    {Severity::warning, "texts that are not valid UTF-8"},
+    {Severity::info, "NVTX events of kinds that a trace has no place for"},
+    {Severity::info, "waits whose type is another than that of the call; the call is believed"},
+    {Severity::warning, "rows with a negative number of bytes, read as 0"},
+};
+static_assert(std::size(kNsysOddTexts) == static_cast<std::size_t>(NsysOdd::count));
+
+}  // namespace
+
+NsysStrings::NsysStrings(const SqliteFile& file, Names& names) : names_(names), intern_(names) {
+  SqliteRows rows(file, "StringIds", {"id", "value"});
+  while (rows.next()) {
+    entries_.try_emplace(rows.integer(0), Entry{.text = std::string(rows.text(1))});
+  }
+}
+
+std::string_view NsysStrings::text(std::int64_t id) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? std::string_view() : found->second.text;
+}
+
+NameId NsysStrings::name(std::int64_t id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return {};
+  Entry& entry = found->second;
+  if (entry.name == NameId{}) entry.name = intern(entry.text);
+  return entry.name;
+}
+
+NameId NsysStrings::call(std::int64_t id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return {};
+  Entry& entry = found->second;
+  if (entry.call == NameId{}) entry.call = intern(without_version(entry.text));
+  return entry.call;
+}
+
+NameId NsysStrings::intern(std::string_view text) {
+  const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0; });
+  if (ascii) return intern_.intern(text);
+  return names_.intern(valid_text(text, invalid_));
+}
+
+NsysReport::NsysReport(const SqliteFile& file, const NsysProcesses& processes,
+                       const NsysProcess& process)
+    : file_(file),
+      processes_(processes),
+      process_(process),
+      strings_(file, trace_.names),
+      lanes_(trace_) {}
+
+Trace NsysReport::read() {
+  trace_.format = "nsys";
+  trace_.rank = process_.rank;
+  trace_.world_size = processes_.ranks_recorded || processes_.all.size() > 1
+                          ? std::max(static_cast<std::int32_t>(processes_.all.size()),
+                                     processes_.all.back().rank + 1)
+                          : 1;
+  read_export();
+  read_session();
+  read_devices();
+  read_collectives();
+  read_calls();
+  read_ranges_of("CUDNN_EVENTS", HostKind::annotation);
+  read_ranges_of("CUBLAS_EVENTS", HostKind::annotation);
+  read_ranges_of("CUPTI_ACTIVITY_KIND_OVERHEAD", HostKind::overhead);
+  read_ranges_of("PROFILER_OVERHEAD", HostKind::overhead);
+  read_nvtx_names();
+  read_nvtx();
+  read_kernels();
+  read_copies();
+  read_fills();
+  read_graphs();
+  read_events();
+  read_waits();
+  read_memory();
+  read_stream_flags();
+  read_thread_names();
+  make_times_relative(trace_, session_ns_);
+  lanes_.finish();
+  note_processes();
+  read_messages();
+  note_other_tables();
+  write_notes();
+  return std::move(trace_);
+}
+
+bool NsysReport::is_mine(const SqliteRows& row, int column) const {
+  if (!processes_.told) return true;
+  if (!row.has(column)) return processes_.all.size() == 1;
+  return (row.integer(column) & ~std::int64_t{0xffffff}) == process_.global;
+}
+
+bool NsysReport::take_times(const SqliteRows& row, int start, int end, Times& times) {
+  times.start = row.integer(start);
+  const std::int64_t finish = row.integer(end, times.start);
+  const auto possible = [](std::int64_t time) { return time >= -kMostTime && time <= kMostTime; };
+  if (!row.has(start) || !possible(times.start) || !possible(finish)) {
+    count(NsysOdd::bad_time, "row " + std::to_string(row.number()));
+    return false;
+  }
+  times.duration = finish - times.start;
+  if (times.duration < 0) {
+    count(NsysOdd::negative_duration, "row " + std::to_string(row.number()));
+    times.duration = 0;
+  }
+  times.duration = std::min(times.duration, kMostDuration);
+  return true;
+}
+
+std::uint16_t NsysReport::thread(const SqliteRows& row, int column) {
+  const std::int64_t global = row.integer(column, process_.global);
+  return lanes_.thread((global >> 24) & 0xffffff, global & 0xffffff);
+}
+
+std::uint16_t NsysReport::stream(const SqliteRows& row, int device, int stream) {
+  return lanes_.stream(row.integer(device), row.integer(stream));
+}
+
+std::int64_t NsysReport::take_bytes(const SqliteRows& row, int column, std::string_view what) {
+  const std::int64_t bytes = row.integer(column);
+  if (bytes < 0) count(NsysOdd::negative_bytes, std::string(what) + std::to_string(row.number()));
+  return std::max<std::int64_t>(bytes, 0);
+}
+
+void NsysReport::count(NsysOdd odd, const std::string& example) {
+  auto& [count, first] = odd_[static_cast<std::size_t>(odd)];
+  if (count++ == 0) first = example;
+}
+
+void NsysReport::write_notes() {
+  odd_[static_cast<std::size_t>(NsysOdd::invalid_text)].first = strings_.invalid();
+  for (std::size_t i = 0; i < odd_.size(); ++i) {
+    const auto& [count, example] = odd_[i];
+    if (count == 0) continue;
+    trace_.notes.add(kNsysOddTexts[i].severity, kNsysOddTexts[i].text, example, count);
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,114 @@
+// What a pickle may ask for beyond plain data, nearly all of which is refused.
+
+#include "foretrace/error.h"
+#include "import/torch_memory/pickle_machine.h"
+
+namespace foretrace {
+
+namespace {
+
+enum class Callable : std::uint8_t { dict, default_dict, list, factory };
+
+struct KnownCallable {
+  std::string_view name;
+  Callable what;
+};
+
+/// Modules as Python 3 calls them.
+constexpr KnownCallable kKnown[] = {{"collections.OrderedDict", Callable::dict},
+                                    {"collections.defaultdict", Callable::default_dict},
+                                    {"builtins.set", Callable::list},
+                                    {"builtins.frozenset", Callable::list},
+                                    {"builtins.list", Callable::factory},
+                                    {"builtins.dict", Callable::factory},
+                                    {"builtins.int", Callable::factory},
+                                    {"builtins.float", Callable::factory},
+                                    {"builtins.str", Callable::factory}};
+
+constexpr std::size_t kNameShown = 120;
+
+}  // namespace
+
+bool PickleMachine::call(unsigned opcode) {
+  switch (opcode) {
+    case 'c': {
+      const std::string_view module = take_line();
+      return push_callable(module, take_line()), true;
+    }
+    case 0x93: {
+      const PlainValue name = pop();
+      return push_callable(data_.text(pop()), data_.text(name)), true;
+    }
+    case 'R':
+      return reduce(), true;
+    case 'i': {
+      const std::string_view module = take_line();
+      refuse_call(std::string(module) + "." + std::string(take_line()));
+    }
+    case 'o':
+    case 0x81:
+    case 0x92:
+      refuse_call("a class to make an object of it");
+    case 'b':
+      refuse_call("__setstate__ of an object");
+    case 'P':
+    case 'Q':
+      refuse_call("persistent_load, for an object kept elsewhere");
+    case 0x82:
+    case 0x83:
+    case 0x84:
+      refuse_call("a class of the extension registry");
+    case 0x97:
+    case 0x98:
+      fail("takes a buffer that is kept elsewhere");
+    default:
+      return false;
+  }
+}
+
+void PickleMachine::push_callable(std::string_view module, std::string_view name) {
+  if (module == "__builtin__") module = "builtins";
+  std::string full(module.substr(0, kNameShown));
+  full += ".";
+  full += name.substr(0, kNameShown);
+  for (const KnownCallable& known : kKnown) {
+    if (known.name == full)
+      return push(data_.make(PlainKind::callable, static_cast<std::uint64_t>(known.what)));
+  }
+  refuse_call(full);
+}
+
+/// Only what makes an empty dict, or a set out of one list.
+void PickleMachine::reduce() {
+  const PlainValue arguments = pop();
+  const PlainValue callable = pop();
+  if (callable.kind() != PlainKind::callable || !arguments.is_list())
+    refuse_call("what is no function");
+  const auto all = data_.items(arguments);
+  switch (static_cast<Callable>(callable.index())) {
+    case Callable::dict:
+      if (!all.empty()) break;
+      return push(data_.make_container(PlainKind::dict));
+    case Callable::default_dict:
+      if (all.size() > 1 ||
+          (all.size() == 1 && !all[0].is_none() && all[0].kind() != PlainKind::callable)) {
+        break;
+      }
+      return push(data_.make_container(PlainKind::dict));
+    case Callable::list:
+      if (all.size() != 1 || !all[0].is_list()) break;
+      return push(PlainValue(all[0]));
+    case Callable::factory:
+      break;
+  }
+  refuse_call("a function with arguments");
+}
+
+void PickleMachine::refuse_call(const std::string& what) const {
+  std::string shown;
+  for (const char c : what) shown += c >= ' ' && c <= '~' ? c : '?';
+  throw TraceError("must be a pickle of plain data, but it wants to call " + shown +
+                   ", which is never done, at byte " + std::to_string(operation_));
+}
+
+}  // namespace foretrace

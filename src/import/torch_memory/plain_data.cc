@@ -1,0 +1,100 @@
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "import/torch_memory/pickle.h"
+
+namespace foretrace {
+
+namespace {
+
+/// Integers of 60 bits are in the value itself.
+constexpr std::int64_t kMostInPlace = (std::int64_t{1} << 59) - 1;
+constexpr std::int64_t kLeastInPlace = -(std::int64_t{1} << 59);
+
+/// Values of real snapshots take up to 2.5 times the bytes of their file.
+constexpr std::size_t kMostGrowth = 8;
+constexpr std::size_t kHarmless = std::size_t{64} << 20;
+
+/// No object of interest has more keys.
+constexpr std::size_t kMostKeys = 256;
+
+}  // namespace
+
+std::optional<std::int64_t> PlainData::integer(PlainValue value) const {
+  switch (value.kind()) {
+    case PlainKind::integer:
+      return static_cast<std::int64_t>(value.bits) >> 4;
+    case PlainKind::big_integer:
+      return integers_[value.index()];
+    case PlainKind::boolean:
+      return static_cast<std::int64_t>(value.index());
+    default:
+      return {};
+  }
+}
+
+std::string_view PlainData::text(PlainValue value) const {
+  return value.kind() == PlainKind::text ? texts_[value.index()] : std::string_view();
+}
+
+std::span<const PlainValue> PlainData::items(PlainValue value) const {
+  if (!value.is_list() && !value.is_dict()) return {};
+  return containers_[value.index()];
+}
+
+PlainValue PlainData::find(PlainValue dict, std::string_view key) const {
+  if (!dict.is_dict()) return {};
+  const auto all = items(dict);
+  const std::size_t least = all.size() > 2 * kMostKeys ? all.size() - 2 * kMostKeys : 0;
+  // The last one counts, as it does in Python.
+  for (std::size_t i = all.size(); i >= least + 2; i -= 2) {
+    if (all[i - 2].kind() == PlainKind::text && text(all[i - 2]) == key) return all[i - 1];
+  }
+  return {};
+}
+
+PlainValue PlainData::make_integer(std::int64_t value) {
+  if (value >= kLeastInPlace && value <= kMostInPlace)
+    return make(PlainKind::integer, static_cast<std::uint64_t>(value));
+  integers_.push_back(value);
+  return make(PlainKind::big_integer, integers_.size() - 1);
+}
+
+PlainValue PlainData::make_real(double value) {
+  reals_.push_back(value);
+  return make(PlainKind::real, reals_.size() - 1);
+}
+
+PlainValue PlainData::make_text(std::string_view text, PlainKind kind) {
+  texts_.push_back(text);
+  return make(kind, texts_.size() - 1);
+}
+
+PlainValue PlainData::make_container(PlainKind kind) {
+  containers_.emplace_back();
+  return make(kind, containers_.size() - 1);
+}
+
+void PlainData::append(PlainValue container, std::span<const PlainValue> elements) {
+  auto& items = containers_[container.index()];
+  items.insert(items.end(), elements.begin(), elements.end());
+  elements_ += elements.size();
+}
+
+void PlainData::check_size(std::size_t size) const {
+  constexpr std::size_t kBookkeeping = 16;  // The C library's, for each container.
+  const std::size_t taken = containers_.size() * (sizeof(containers_[0]) + kBookkeeping) +
+                            elements_ * sizeof(PlainValue) + texts_.size() * sizeof(texts_[0]) +
+                            (reals_.size() + integers_.size()) * sizeof(double);
+  if (taken <= kHarmless || taken / kMostGrowth <= size) return;
+  throw TraceError("must hold a snapshot, but consists of more, and smaller, values than any (" +
+                   std::to_string(containers_.size()) + " lists and dicts in " +
+                   std::to_string(size) + " bytes)");
+}
+
+std::string_view PlainData::keep(std::string bytes) {
+  bytes_ = std::make_unique<const std::string>(std::move(bytes));
+  return *bytes_;
+}
+
+}  // namespace foretrace

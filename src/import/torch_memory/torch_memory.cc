@@ -1,0 +1,219 @@
+// A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot): a pickle, or the same as JSON,
+// of
+//
+//     segments       what the caching allocator holds of each device, cut into blocks
+//     device_traces  what it did before, one list of events for each device
+//
+// An event becomes a MemoryRecord with the size that the event carries: what was asked for in
+// present versions, the rounded size in old ones. What the allocator counts are whole blocks, so
+// the levels after each event come from a replay of its rules (torch_memory_levels.cc). The
+// allocator knows an operation that ran out of memory by the bytes the device had free: they are
+// the `address` of such a record.
+
+#include "import/torch_memory/torch_memory.h"
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "import/common/times.h"
+#include "import/files/registered.h"
+#include "import/files/source.h"
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::size_t kMostMetadata = 64 * 1024;
+constexpr std::int64_t kMostMicroseconds = 4'000'000'000'000'000;
+
+bool mentions(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != text.npos; });
+}
+
+bool is_json_snapshot(std::string_view head) {
+  const std::size_t start = head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (start == std::string_view::npos || (head[start] != '{' && head[start] != '[')) return false;
+  if (mentions(head, {"\"traceEvents\""})) return false;
+  return mentions(head, {"\"device_traces\""}) ||
+         (mentions(head, {"\"total_size\""}) &&
+          mentions(head, {"\"segments\"", "\"segment_type\""}));
+}
+
+std::string read_whole(Source& bytes) {
+  std::string all;
+  std::size_t got = 0;
+  do {
+    const std::size_t before = all.size();
+    constexpr std::size_t kPart = std::size_t{1} << 20;
+    all.resize(before + kPart);
+    got = bytes.read(all.data() + before, kPart);
+    all.resize(before + got);
+  } while (got > 0);
+  if (!bytes.damage().empty()) throw TraceError(bytes.damage());
+  return all;
+}
+
+}  // namespace
+
+bool recognizes_torch_memory(const Sniffed& file) {
+  // Any pickle: what it is if it is no snapshot, is known only after it was read.
+  return begins_pickle(file.head) || is_json_snapshot(file.head);
+}
+
+Trace read_torch_memory(const TraceFile& input) {
+  const auto source = input.open();
+  return within(input.path(), [&] {
+    const bool is_pickle = begins_pickle(source->peek(16));
+    std::string bytes = read_whole(*source);
+    const std::size_t size = bytes.size();
+    const PlainData data =
+        is_pickle ? read_pickle(std::move(bytes)) : read_plain_json(std::move(bytes));
+    return SnapshotReader(data, size).read();
+  });
+}
+
+Trace SnapshotReader::read() {
+  trace_.format = "torch_memory";
+  trace_.tick_ns = 1000;
+  // Before there were histories, a snapshot was the list of segments.
+  const bool is_bare = data_.root.is_list();
+  const PlainValue segments = is_bare ? data_.root : data_.find(data_.root, "segments");
+  const PlainValue traces = data_.find(data_.root, "device_traces");
+  const auto first = data_.items(is_bare ? segments : PlainValue{});
+  if ((!segments.is_list() && !traces.is_list()) ||
+      (is_bare && !first.empty() && data_.find(first[0], "total_size").is_none())) {
+    throw TraceError(
+        "must be a memory snapshot of PyTorch, a dict with \"segments\" and \"device_traces\", but "
+        "holds something else");
+  }
+  rules_ = read_rules(data_, data_.find(data_.root, "allocator_settings"));
+  read_segments(segments);
+  read_histories(traces);
+  read_annotations(data_.find(data_.root, "external_annotations"));
+  for (std::size_t i = 0; !is_bare && i + 1 < data_.items(data_.root).size(); i += 2)
+    read_metadata(data_.items(data_.root)[i], data_.items(data_.root)[i + 1]);
+  if (trace_.memory.empty() && trace_.segments.empty())
+    throw TraceError("must hold segments or events of an allocator, but is an empty snapshot");
+  if (trace_.threads.empty()) trace_.threads.push_back({});
+  settle_times();
+  fill_all_levels();
+  write_notes();
+  return std::move(trace_);
+}
+
+std::int64_t SnapshotReader::integer(PlainValue dict, std::string_view key,
+                                     std::int64_t otherwise) const {
+  return data_.integer(data_.find(dict, key)).value_or(otherwise);
+}
+
+std::uint32_t SnapshotReader::stream(std::int32_t device, std::int64_t id) {
+  const auto next = static_cast<std::uint32_t>(trace_.streams.size());
+  const auto [found, is_new] = streams_.try_emplace({device, id}, next);
+  if (is_new) trace_.streams.push_back({.device = device, .id = id});
+  return found->second;
+}
+
+void SnapshotReader::count(Odd odd, const std::string& example) {
+  auto& [times, first] = odd_[static_cast<std::size_t>(odd)];
+  if (times++ == 0) first = example;
+}
+
+/// A list that was read already would multiply what the file holds.
+bool SnapshotReader::is_new_list(PlainValue list, const std::string& example) {
+  if (!list.is_list()) return false;
+  const bool is_new = lists_.insert(list.index()).second;
+  if (!is_new) count(Odd::shared, example);
+  return is_new;
+}
+
+/// What else a snapshot says of itself, if it is not too long.
+void SnapshotReader::read_metadata(PlainValue key, PlainValue value) {
+  const std::string_view name = data_.text(key);
+  if (name.empty() || name == "segments" || name == "device_traces" ||
+      name == "external_annotations")
+    return;
+  const std::string shown = to_json_text(data_, key, 256);
+  const std::string text = to_json_text(data_, value, kMostMetadata);
+  if (shown.size() > 2 && !text.empty() && trace_.metadata.size() < 64)
+    trace_.metadata[shown.substr(1, shown.size() - 2)] = text;
+}
+
+void SnapshotReader::read_annotations(PlainValue annotations) {
+  if (annotations.is_none() || !is_new_list(annotations, "external_annotations")) return;
+  std::size_t at = 0;
+  for (const PlainValue annotation : data_.items(annotations))
+    read_annotation(annotation, "external_annotations[" + std::to_string(at++) + "]");
+  for (const Open& open : open_) count(Odd::unpaired, std::string(trace_.names[open.name]));
+}
+
+/// One end of a range. Ranges of one thread nest; ends take the last one begun of their name.
+void SnapshotReader::read_annotation(PlainValue annotation, const std::string& place) {
+  std::int64_t time_ns = 0;
+  const std::string_view stage = data_.text(data_.find(annotation, "stage"));
+  if (!annotation.is_dict() || !read_time(annotation, time_ns, place) ||
+      (stage != "START" && stage != "END"))
+    return count(Odd::unpaired, place);
+  const std::int64_t device = integer(annotation, "device", 0);
+  if (device < -1 || device > INT16_MAX) return count(Odd::bad_device, place);
+  const Open here{time_ns, thread(static_cast<std::int32_t>(device)), text(annotation, "name")};
+  if (stage == "START") return open_.push_back(here);
+  // How deep ranges nest is bounded, so that many ends without a begin cost little each.
+  constexpr std::size_t kDeepest = 256;
+  const std::size_t least = open_.size() > kDeepest ? open_.size() - kDeepest : 0;
+  for (std::size_t i = open_.size(); i-- > least;) {
+    const Open& open = open_[i];
+    if (open.name != here.name || open.thread != here.thread || open.start_ns > time_ns) continue;
+    HostRecord record;
+    record.kind = HostKind::annotation;
+    record.name = open.name;
+    record.thread = open.thread;
+    record.start_ns = open.start_ns;
+    record.duration_ns = time_ns - open.start_ns;
+    trace_.hosts.push_back(record);
+    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+  count(Odd::unpaired, place);
+}
+
+NameId SnapshotReader::text(PlainValue dict, std::string_view key) {
+  constexpr std::size_t kMost = 4096;
+  return trace_.names.intern(valid_text(data_.text(data_.find(dict, key)).substr(0, kMost)));
+}
+
+/// Annotations do not say which thread they are of, only which device was current.
+std::uint16_t SnapshotReader::thread(std::int32_t device) {
+  const auto next = static_cast<std::uint16_t>(trace_.threads.size());
+  const auto [found, is_new] = threads_.try_emplace(device, next);
+  if (is_new) {
+    trace_.threads.push_back(
+        {.process = 0, .id = device, .name = "device " + std::to_string(device)});
+  }
+  return found->second;
+}
+
+bool SnapshotReader::read_time(PlainValue event, std::int64_t& time_ns, const std::string& place) {
+  const PlainValue value = data_.find(event, "time_us");
+  const auto time = data_.integer(value);
+  if (!time) return count(Odd::no_time, place), false;
+  if (*time < -kMostMicroseconds || *time > kMostMicroseconds)
+    return count(Odd::bad_time, place), false;
+  time_ns = *time * 1000;
+  return true;
+}
+
+/// Times from the first one on. Without any, the position of an event is its time.
+void SnapshotReader::settle_times() {
+  trace_.has_times = timed_ > 0 || (trace_.memory.empty() && !trace_.hosts.empty());
+  if (!trace_.has_times) {
+    for (std::size_t i = 0; i < trace_.memory.size(); ++i)
+      trace_.memory[i].time_ns = static_cast<std::int64_t>(i);
+    trace_.hosts.clear();
+    trace_.tick_ns = 1;
+    return;
+  }
+  make_times_relative(trace_);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,153 @@
+#pragma once
+
+// The parts of reading a memory snapshot of PyTorch: what its lists hold becomes records of a
+// Trace. The parts share what is known about one file.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "foretrace/trace.h"
+#include "import/common/huge_sizes.h"
+#include "import/torch_memory/pickle.h"
+
+namespace foretrace {
+
+/// Throws TraceError on a text that is no JSON.
+PlainData read_plain_json(std::string text);
+
+/// As compact JSON text; empty if that were longer than `most`, or nested deeper than anybody
+/// nests, which a value that contains itself does.
+std::string to_json_text(const PlainData& data, PlainValue value, std::size_t most);
+
+/// The text with U+FFFD for what is no UTF-8, at most 1 MiB of it.
+std::string valid_text(std::string_view text);
+
+/// Stacks as texts. The same list of frames is a text once, and all texts together are bounded,
+/// because a small pickle can mention the same long frame many times.
+class SnapshotStacks {
+ public:
+  SnapshotStacks(const PlainData& data, Names& names, std::size_t file_size);
+
+  /// Of a list of frames {filename, line, name}, innermost first.
+  NameId stack(PlainValue frames);
+  std::int64_t left_out() const { return left_out_; }
+
+ private:
+  std::string_view frame(PlainValue frame);
+  std::string frame_text(PlainValue frame) const;
+  void spend(std::size_t bytes);
+
+  const PlainData& data_;
+  Names& names_;
+  std::size_t budget_;                                     ///< Bytes of text that may yet be made.
+  std::unordered_map<std::uint64_t, NameId> stacks_;       ///< By the identity of the list.
+  std::unordered_map<std::uint64_t, std::string> frames_;  ///< By the identity of the dict.
+  std::int64_t left_out_ = 0;
+};
+
+/// How the allocator was told to round and to split; as PyTorch does by default.
+struct AllocatorRules {
+  std::int64_t max_split_bytes = -1;  ///< -1: unlimited.
+  /// Divisions between two powers of two, for sizes from 2^20 on, each twice the size before.
+  std::vector<std::int64_t> divisions;
+
+  std::int64_t rounded(std::int64_t bytes) const;
+  bool splits(std::int64_t rounded_bytes, std::int64_t rest) const;
+};
+
+AllocatorRules read_rules(const PlainData& data, PlainValue settings);
+
+/// Everything about one device, in the order of its history.
+struct DeviceHistory {
+  std::int32_t device = 0;
+  std::size_t first = 0, last = 0;  ///< Into Trace::memory.
+};
+
+struct HistoryFit {
+  std::int64_t entries_missing = 0;  ///< Events that do not fit what was there before them.
+  std::int64_t other_sizes = 0;      ///< Blocks that the snapshot holds with another size.
+  std::int64_t start_allocated = 0, start_reserved = 0;
+  std::int64_t off_allocated = 0;  ///< Of blocks in use by the history or the snapshot only.
+};
+
+/// Sets total_allocated and total_reserved of every event.
+HistoryFit fill_levels(const DeviceHistory& history, const AllocatorRules& rules, Trace& trace);
+
+/// Reads segments, blocks, events, annotations and settings.
+class SnapshotReader {
+ public:
+  SnapshotReader(const PlainData& data, std::size_t file_size)
+      : data_(data), stacks_(data, trace_.names, file_size) {}
+
+  Trace read();
+
+ private:
+  enum class Odd : std::uint8_t {
+    no_dict,
+    no_address,
+    bad_size,
+    unknown_action,
+    unknown_state,
+    no_time,
+    bad_time,
+    uncovered,
+    shared,
+    repeated,
+    bad_device,
+    unpaired,
+    count
+  };
+
+  std::int64_t integer(PlainValue dict, std::string_view key, std::int64_t otherwise) const;
+  NameId text(PlainValue dict, std::string_view key);
+  std::uint32_t stream(std::int32_t device, std::int64_t id);
+  void count(Odd odd, const std::string& example);
+  bool is_new_list(PlainValue list, const std::string& example);
+
+  void read_segments(PlainValue segments);
+  void read_segment(PlainValue segment, const std::string& place);
+  void read_blocks(PlainValue blocks, std::uint32_t segment, const std::string& place);
+  bool read_block(PlainValue value, std::uint64_t expected, MemoryBlock& block,
+                  const std::string& place);
+
+  void read_histories(PlainValue traces);
+  void read_history(PlainValue events, std::int32_t device);
+  bool read_event(PlainValue event, MemoryRecord& record, const std::string& place);
+  bool read_time(PlainValue event, std::int64_t& time_ns, const std::string& place);
+
+  void read_annotations(PlainValue annotations);
+  void read_annotation(PlainValue annotation, const std::string& place);
+  std::uint16_t thread(std::int32_t device);
+  void read_metadata(PlainValue key, PlainValue value);
+
+  void settle_times();
+  void fill_all_levels();
+  void write_notes();
+
+  struct Open {
+    std::int64_t start_ns;
+    std::uint16_t thread;
+    NameId name;
+  };
+
+  const PlainData& data_;
+  Trace trace_;
+  SnapshotStacks stacks_;
+  AllocatorRules rules_;
+  std::vector<DeviceHistory> histories_;
+  std::map<std::pair<std::int32_t, std::int64_t>, std::uint32_t> streams_;
+  std::map<std::int32_t, std::uint16_t> threads_;
+  std::unordered_set<std::uint64_t> lists_;  ///< That were read: no list is read twice.
+  std::vector<Open> open_;                   ///< Annotations that began.
+  std::int64_t timed_ = 0, untimed_ = 0;
+  std::int64_t last_time_ns_ = 0;
+  BelievedSizes sizes_;
+  std::pair<std::int64_t, std::string> odd_[static_cast<std::size_t>(Odd::count)];
+};
+
+}  // namespace foretrace

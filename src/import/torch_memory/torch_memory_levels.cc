@@ -1,0 +1,347 @@
+// How much the allocator had given out and held after each event of a history.
+//
+// Events carry the sizes that were asked for, but what the allocator counts are its blocks: sizes
+// are rounded, and where cutting a free block would leave a useless rest, the whole block is given
+// out. So the free blocks of each segment are followed through the history, and each request gets a
+// block by the allocator's rules (native back end):
+//
+//     round   to 512 bytes, or to a division between powers of two where that is set
+//     split   up to 1 MiB: if 512 bytes are left; above: if more than 1 MiB is left and the request
+//             is below max_split_size
+//     merge   a block that comes back, with free neighbours of its segment
+//
+// In expandable segments any rest of 512 bytes is split off, so there rounding is all.
+//
+// What was there in front of the first event follows from the state at the end: a block or segment
+// whose address no event mentions was there all the time, one whose first event gives it back was
+// there too. The blocks that the history ends with are compared with those of the snapshot.
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <optional>
+
+#include "import/torch_memory/torch_memory.h"
+
+namespace foretrace {
+
+namespace {
+
+constexpr std::int64_t kSmallestBlock = 512;
+constexpr std::int64_t kLargestSmall = std::int64_t{1} << 20;
+constexpr unsigned kFirstDivision = 20;  ///< The power of two that the first setting is for.
+
+/// A stretch of a segment.
+struct Piece {
+  std::int64_t bytes = 0;
+  std::size_t segment = 0;
+  bool used = false;
+};
+
+using Pieces = std::map<std::uint64_t, Piece>;
+
+std::uint64_t end_of(Pieces::const_iterator piece) {
+  return piece->first + static_cast<std::uint64_t>(piece->second.bytes);
+}
+
+class AllocatorReplay {
+ public:
+  AllocatorReplay(const DeviceHistory& history, const AllocatorRules& rules, Trace& trace)
+      : history_(history), rules_(rules), trace_(trace) {}
+
+  HistoryFit run() {
+    choose_what_completes();
+    restore_segments();
+    restore_blocks();
+    fit_.start_allocated = allocated_;
+    fit_.start_reserved = reserved_;
+    for (std::size_t i = history_.first; i < history_.last; ++i) {
+      MemoryRecord& record = trace_.memory[i];
+      apply(record);
+      record.total_allocated = allocated_;
+      if (record.action != MemoryAction::out_of_memory) record.total_reserved = reserved_;
+    }
+    compare();
+    return fit_;
+  }
+
+ private:
+  template <class Visit>
+  void each_event(Visit&& visit) const {
+    for (std::size_t i = history_.first; i < history_.last; ++i) visit(trace_.memory[i]);
+  }
+
+  /// Recorders can be told to skip actions: where nothing tells that a free was completed, the
+  /// request for it has to do.
+  void choose_what_completes() {
+    bool completed = false, requested = false;
+    each_event([&](const MemoryRecord& record) {
+      completed |= record.action == MemoryAction::block && record.bytes < 0;
+      requested |= record.action == MemoryAction::free_requested;
+    });
+    requests_complete_ = requested && !completed;
+  }
+  bool is_alloc(const MemoryRecord& record) const {
+    return record.action == MemoryAction::block && record.bytes >= 0;
+  }
+  bool is_free(const MemoryRecord& record) const {
+    return (record.action == MemoryAction::block && record.bytes < 0) ||
+           (requests_complete_ && record.action == MemoryAction::free_requested);
+  }
+
+  void restore_segments();
+  void restore_blocks();
+  void apply(const MemoryRecord& record);
+  void add_segment(std::uint64_t address, std::int64_t bytes);
+  void remove_segment(std::uint64_t address, std::int64_t bytes);
+  void occupy(std::uint64_t address, std::int64_t charge);
+  std::int64_t place(std::uint64_t address, std::int64_t asked);
+  void allocate(const MemoryRecord& record);
+  void release(const MemoryRecord& record);
+  void merge(Pieces::iterator piece);
+  Pieces::iterator piece_at(std::uint64_t address);
+  void compare();
+
+  const DeviceHistory& history_;
+  const AllocatorRules& rules_;
+  Trace& trace_;
+  Pieces pieces_;
+  std::map<std::uint64_t, std::int64_t> live_;  ///< What each block in use counts.
+  std::size_t segments_ = 0;
+  std::int64_t allocated_ = 0, reserved_ = 0;
+  bool requests_complete_ = false;
+  HistoryFit fit_;
+};
+
+void AllocatorReplay::add_segment(std::uint64_t address, std::int64_t bytes) {
+  reserved_ += bytes;
+  const auto [piece, is_new] = pieces_.try_emplace(address, Piece{bytes, segments_++, false});
+  if (!is_new) ++fit_.entries_missing;
+}
+
+void AllocatorReplay::remove_segment(std::uint64_t address, std::int64_t bytes) {
+  reserved_ -= bytes;
+  const auto found = pieces_.find(address);
+  if (found == pieces_.end()) return;
+  const std::size_t segment = found->second.segment;
+  auto end = found;
+  while (end != pieces_.end() && end->second.segment == segment) ++end;
+  pieces_.erase(found, end);
+}
+
+/// Those that no event brings, or whose first event takes them away.
+void AllocatorReplay::restore_segments() {
+  std::map<std::uint64_t, bool> mentioned;
+  std::int64_t mapped = 0;
+  each_event([&](const MemoryRecord& record) {
+    const bool is_mapping =
+        record.action == MemoryAction::segment_map || record.action == MemoryAction::segment_unmap;
+    if (is_mapping) mapped += record.bytes;
+    const bool frees = record.action == MemoryAction::segment_free;
+    if (!frees && record.action != MemoryAction::segment_alloc) return;
+    const bool is_first = mentioned.try_emplace(record.address, true).second;
+    if (is_first && frees) add_segment(record.address, -record.bytes);
+  });
+  std::int64_t expandable = 0;
+  for (const MemorySegment& segment : trace_.segments) {
+    if (segment.device != history_.device) continue;
+    if (segment.is_expandable) {
+      expandable += segment.bytes;
+    } else if (!mentioned.contains(segment.address)) {
+      add_segment(segment.address, segment.bytes);
+    }
+  }
+  if (expandable < mapped) ++fit_.entries_missing;
+  reserved_ += std::max<std::int64_t>(expandable - mapped, 0);
+}
+
+void AllocatorReplay::restore_blocks() {
+  std::map<std::uint64_t, bool> mentioned;
+  each_event([&](const MemoryRecord& record) {
+    const bool frees = is_free(record);
+    if (!frees && !is_alloc(record)) return;
+    if (mentioned.try_emplace(record.address, true).second && frees)
+      occupy(record.address, rules_.rounded(-record.bytes));
+  });
+  for (const MemoryBlock& block : trace_.blocks) {
+    if (trace_.segments[block.segment].device != history_.device) continue;
+    if (block.state == BlockState::inactive || mentioned.contains(block.address)) continue;
+    occupy(block.address, block.bytes);
+  }
+}
+
+Pieces::iterator AllocatorReplay::piece_at(std::uint64_t address) {
+  auto piece = pieces_.upper_bound(address);
+  if (piece == pieces_.begin()) return pieces_.end();
+  --piece;
+  return address < end_of(piece) ? piece : pieces_.end();
+}
+
+/// A block that was in use in front of the first event: cut out of the free space around it.
+void AllocatorReplay::occupy(std::uint64_t address, std::int64_t charge) {
+  live_[address] = charge;
+  allocated_ += charge;
+  auto piece = piece_at(address);
+  if (piece == pieces_.end() || piece->second.used) return;
+  const auto lead = static_cast<std::int64_t>(address - piece->first);
+  const std::int64_t rest = piece->second.bytes - lead - charge;
+  if (rest < 0) return;
+  const std::size_t segment = piece->second.segment;
+  if (lead > 0) piece->second.bytes = lead;
+  pieces_[address] = {charge, segment, true};
+  if (rest > 0) pieces_[address + static_cast<std::uint64_t>(charge)] = {rest, segment, false};
+}
+
+void AllocatorReplay::apply(const MemoryRecord& record) {
+  switch (record.action) {
+    case MemoryAction::segment_alloc:
+      return add_segment(record.address, record.bytes);
+    case MemoryAction::segment_free:
+      return remove_segment(record.address, -record.bytes);
+    case MemoryAction::segment_map:
+    case MemoryAction::segment_unmap:
+      reserved_ += record.bytes;
+      return;
+    default:
+      if (is_alloc(record)) allocate(record);
+      if (is_free(record)) release(record);
+  }
+}
+
+/// The size of the block that a request gets.
+std::int64_t AllocatorReplay::place(std::uint64_t address, std::int64_t asked) {
+  const std::int64_t size = rules_.rounded(asked);
+  auto piece = piece_at(address);
+  if (piece == pieces_.end()) return size;
+  if (piece->second.used) return ++fit_.entries_missing, size;
+  if (piece->first != address) {
+    // What was free in front of the first event may have been several blocks.
+    const auto lead = static_cast<std::int64_t>(address - piece->first);
+    const Piece behind{piece->second.bytes - lead, piece->second.segment, false};
+    piece->second.bytes = lead;
+    piece = pieces_.emplace(address, behind).first;
+  }
+  const std::int64_t rest = piece->second.bytes - size;
+  if (rest < 0) return ++fit_.entries_missing, size;
+  piece->second.used = true;
+  if (!rules_.splits(size, rest)) return piece->second.bytes;
+  pieces_[address + static_cast<std::uint64_t>(size)] = {rest, piece->second.segment, false};
+  piece->second.bytes = size;
+  return size;
+}
+
+void AllocatorReplay::allocate(const MemoryRecord& record) {
+  const auto before = live_.find(record.address);
+  if (before != live_.end()) {
+    // That it came back is not in the history.
+    ++fit_.entries_missing;
+    allocated_ -= before->second;
+    live_.erase(before);
+    const auto piece = pieces_.find(record.address);
+    if (piece != pieces_.end()) merge(piece);
+  }
+  const std::int64_t charge = place(record.address, record.bytes);
+  live_[record.address] = charge;
+  allocated_ += charge;
+}
+
+void AllocatorReplay::release(const MemoryRecord& record) {
+  const auto block = live_.find(record.address);
+  if (block == live_.end()) {
+    ++fit_.entries_missing;
+    return;
+  }
+  allocated_ -= block->second;
+  live_.erase(block);
+  const auto piece = pieces_.find(record.address);
+  if (piece != pieces_.end()) merge(piece);
+}
+
+void AllocatorReplay::merge(Pieces::iterator piece) {
+  piece->second.used = false;
+  const auto joins = [](Pieces::iterator a, Pieces::iterator b) {
+    return a->second.segment == b->second.segment && !a->second.used && !b->second.used &&
+           end_of(a) == b->first;
+  };
+  const auto next = std::next(piece);
+  if (next != pieces_.end() && joins(piece, next)) {
+    piece->second.bytes += next->second.bytes;
+    pieces_.erase(next);
+  }
+  if (piece == pieces_.begin()) return;
+  const auto previous = std::prev(piece);
+  if (!joins(previous, piece)) return;
+  previous->second.bytes += piece->second.bytes;
+  pieces_.erase(piece);
+}
+
+/// Blocks are compared by their addresses, as the size of one that was there all the time may not
+/// be known.
+void AllocatorReplay::compare() {
+  std::map<std::uint64_t, std::int64_t> gone = live_;
+  bool has_segments = false;
+  for (const MemorySegment& segment : trace_.segments)
+    has_segments |= segment.device == history_.device;
+  for (const MemoryBlock& block : trace_.blocks) {
+    if (trace_.segments[block.segment].device != history_.device) continue;
+    if (block.state == BlockState::inactive) continue;
+    const auto found = live_.find(block.address);
+    if (found == live_.end()) {
+      fit_.off_allocated += block.bytes;
+      continue;
+    }
+    if (found->second != block.bytes) ++fit_.other_sizes;
+    gone.erase(block.address);
+  }
+  // Without segments there is no state to compare with.
+  if (!has_segments) return;
+  for (const auto& [address, bytes] : gone) fit_.off_allocated += bytes;
+}
+
+/// By the logarithm of the size, downwards to where the settings begin.
+std::int64_t divisions_of(const std::vector<std::int64_t>& divisions, std::int64_t bytes) {
+  if (divisions.empty()) return 0;
+  const auto power =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(bytes))) - 1;
+  const std::size_t at = power < kFirstDivision ? 0 : power - kFirstDivision;
+  return divisions[std::min(at, divisions.size() - 1)];
+}
+
+}  // namespace
+
+std::int64_t AllocatorRules::rounded(std::int64_t bytes) const {
+  if (bytes < kSmallestBlock) return kSmallestBlock;
+  const std::int64_t parts = divisions_of(divisions, bytes);
+  if (parts > 1 && bytes > kSmallestBlock * parts) {
+    const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)));
+    const std::int64_t part = std::max<std::int64_t>(below / parts, 1);
+    return (bytes + part - 1) / part * part;
+  }
+  return (bytes + kSmallestBlock - 1) / kSmallestBlock * kSmallestBlock;
+}
+
+bool AllocatorRules::splits(std::int64_t bytes, std::int64_t rest) const {
+  if (bytes <= kLargestSmall) return rest >= kSmallestBlock;
+  const bool may_split = max_split_bytes < 0 || bytes < max_split_bytes;
+  return may_split && rest > kLargestSmall;
+}
+
+AllocatorRules read_rules(const PlainData& data, PlainValue settings) {
+  AllocatorRules rules;
+  rules.max_split_bytes = data.integer(data.find(settings, "max_split_size")).value_or(-1);
+  const PlainValue divisions = data.find(settings, "roundup_power2_divisions");
+  if (const auto all = data.integer(divisions)) rules.divisions = {*all};
+  // Keyed by the size in MiB that a setting begins to hold for.
+  for (std::int64_t size = 1; divisions.is_dict() && size <= (1 << 15); size *= 2) {
+    const auto parts = data.integer(data.find(divisions, std::to_string(size)));
+    if (!parts) break;
+    rules.divisions.push_back(*parts);
+  }
+  return rules;
+}
+
+HistoryFit fill_levels(const DeviceHistory& history, const AllocatorRules& rules, Trace& trace) {
+  return AllocatorReplay(history, rules, trace).run();
+}
+
+}  // namespace foretrace

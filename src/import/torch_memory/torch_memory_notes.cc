@@ -1,0 +1,74 @@
+// What is odd about a snapshot, and how far its history reaches.
+
+#include "import/torch_memory/torch_memory.h"
+
+namespace foretrace {
+
+namespace {
+
+std::string on_device(std::int32_t device, std::int64_t bytes) {
+  return "device " + std::to_string(device) + ": " + to_text(Bytes{bytes});
+}
+
+}  // namespace
+
+void SnapshotReader::fill_all_levels() {
+  Notes& notes = trace_.notes;
+  for (const DeviceHistory& history : histories_) {
+    const HistoryFit fit = fill_levels(history, rules_, trace_);
+    if (history.first == history.last) continue;
+    const std::string start = on_device(history.device, fit.start_allocated);
+    if (fit.start_allocated > 0 || fit.start_reserved > 0) {
+      notes.add(Severity::info,
+                "the history begins when memory was in use already: it was switched on late, or "
+                "kept only the last entries (max_entries)",
+                start + " allocated, " + to_text(Bytes{fit.start_reserved}) + " reserved");
+    }
+    if (fit.off_allocated != 0) {
+      notes.add(Severity::warning,
+                "entries are missing: the history does not lead to what the snapshot holds",
+                on_device(history.device, fit.off_allocated) + " off");
+    }
+    if (fit.entries_missing > 0) {
+      notes.add(Severity::warning, "events that do not fit those before them",
+                "device " + std::to_string(history.device), fit.entries_missing);
+    }
+    if (fit.other_sizes > 0) {
+      notes.add(Severity::info,
+                "blocks that are of another size than the allocator's rules say; levels during the "
+                "history are approximate",
+                "device " + std::to_string(history.device), fit.other_sizes);
+    }
+  }
+}
+
+void SnapshotReader::write_notes() {
+  const auto note = [&](Odd odd, std::string_view text, Severity severity = Severity::warning) {
+    const auto& [times, first] = odd_[static_cast<std::size_t>(odd)];
+    if (times > 0) trace_.notes.add(severity, text, first, times);
+  };
+  note(Odd::no_dict, "elements that are no dict, left out");
+  note(Odd::no_address, "elements without an address, left out");
+  note(Odd::bad_size, "elements without a possible size, left out");
+  note(Odd::bad_device, "elements of an impossible device, left out");
+  note(Odd::unknown_action, "events of an unknown action, left out");
+  note(Odd::unknown_state, "blocks in an unknown state, left out");
+  note(Odd::no_time, "elements without a time");
+  note(Odd::bad_time, "elements with an impossible time");
+  note(Odd::uncovered, "segments whose blocks do not add up to their size");
+  note(Odd::shared, "lists that occur twice, read once");
+  note(Odd::repeated, "lists that repeat elements more often than there are any, cut off");
+  note(Odd::unpaired, "annotations without a beginning or an end, left out");
+  if (stacks_.left_out() > 0)
+    trace_.notes.add(Severity::warning, "stacks left out, as they are longer than the file allows",
+                     {}, stacks_.left_out());
+  if (!trace_.has_times && !trace_.memory.empty()) {
+    trace_.notes.add(Severity::info, "the events have no times; their order is known", {},
+                     std::ssize(trace_.memory));
+  } else if (timed_ > 0 && untimed_ > 0) {
+    trace_.notes.add(Severity::warning, "events without a time, which get that of the one before",
+                     {}, untimed_);
+  }
+}
+
+}  // namespace foretrace

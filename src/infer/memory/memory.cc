@@ -1,0 +1,241 @@
+// Allocator events become allocations between the host tasks that made and freed them. With
+// addresses the pairs are exact; without (profilers of 2021) a free is matched with the youngest
+// live allocation of its size that anything can have used: outside of the op that made it a block
+// is not freed before another op launched something. What is freed without having been allocated
+// was there when the recording began.
+//
+// An event is tied to the task that its thread was at, so long after the start of that task as was
+// recorded, and keeps its position among all events: what the replay of an unchanged graph makes
+// and frees, it makes and frees in recorded order.
+
+#include "infer/memory/memory.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace foretrace::infer_detail {
+namespace {
+
+class Pairing {
+ public:
+  Pairing(Draft& draft, const LaunchedWork& work, const EventPlaces& places)
+      : draft_(draft), work_(work), places_(places) {
+    choose_what_counts();
+  }
+
+  std::vector<BlockSites> pair() {
+    std::vector<std::uint32_t> order;
+    for (std::size_t i = 0; i < draft_.trace.memory.size(); ++i) {
+      if (counts(draft_.trace.memory[i])) order.push_back(static_cast<std::uint32_t>(i));
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return draft_.trace.memory[a].time_ns < draft_.trace.memory[b].time_ns;
+    });
+    for (position_ = 0; position_ < order.size(); ++position_) {
+      const MemoryRecord& record = draft_.trace.memory[order[position_]];
+      note_level(record);
+      if (record.bytes > 0) {
+        allocate(order[position_], record);
+      } else if (record.bytes < 0) {
+        free(order[position_], record);
+      }
+    }
+    set_initial_levels();
+    name_ops();
+    return std::move(sites_);
+  }
+
+ private:
+  /// Blocks are what the program uses. One without an allocator of its own uses what it asks the
+  /// driver for. Recorders can be told to skip actions: where nothing tells that a free was
+  /// completed, the request for it has to do.
+  void choose_what_counts() {
+    bool has_frees = false;
+    for (const MemoryRecord& record : draft_.trace.memory) {
+      if (record.device < 0 || record.action != MemoryAction::block) continue;
+      has_blocks_ = true;
+      has_frees |= record.bytes < 0;
+    }
+    requests_free_ = !has_frees;
+  }
+  bool counts(const MemoryRecord& record) const {
+    if (record.device < 0) return false;
+    if (has_blocks_) {
+      return record.action == MemoryAction::block ||
+             (requests_free_ && record.action == MemoryAction::free_requested);
+    }
+    return record.action == MemoryAction::segment_alloc ||
+           record.action == MemoryAction::segment_free;
+  }
+
+  using Key = std::pair<std::int32_t, std::uint64_t>;
+
+  Key key_of(const MemoryRecord& record) const {
+    const auto size = static_cast<std::uint64_t>(std::abs(record.bytes));
+    return {record.device, record.address ? record.address : size};
+  }
+
+  void note_level(const MemoryRecord& record) {
+    if (record.total_allocated < 0) return;
+    levels_.try_emplace(record.device, record.total_allocated - record.bytes);
+  }
+
+  void allocate(std::uint32_t number, const MemoryRecord& record) {
+    live_[key_of(record)].push_back(sites_.size());
+    Allocation block{.bytes = Bytes{record.bytes}, .device = record.device};
+    sites_.push_back({.made = places_.site(number, false), .freed = {}});
+    make(block, number, record);
+    draft_.graph.allocations().push_back(block);
+  }
+
+  void make(Allocation& block, std::uint32_t number, const MemoryRecord& record) {
+    std::tie(block.made_by, block.made_after) = places_.place(record, number);
+    block.made_order = static_cast<std::uint32_t>(position_);
+    block.stack = record.stack != NameId{} ? record.stack : places_.stack(sites_.back().made);
+    if (record.stream != kNone) streams_.emplace_back(sites_.size() - 1, record.stream);
+  }
+
+  void free(std::uint32_t number, const MemoryRecord& record) {
+    const MemorySite site = places_.site(number, true);
+    std::vector<std::size_t>& live = live_[key_of(record)];
+    const auto chosen = choose(live, record, site);
+    std::size_t block = sites_.size();
+    if (chosen == live.end()) {
+      draft_.graph.allocations().push_back(
+          {.bytes = Bytes{-record.bytes}, .device = record.device});
+      sites_.emplace_back();
+    } else {
+      block = *chosen;
+      live.erase(chosen);
+    }
+    Allocation& freed = draft_.graph.allocations()[block];
+    std::tie(freed.freed_by, freed.freed_after) = places_.place(record, number);
+    freed.freed_order = static_cast<std::uint32_t>(position_);
+    sites_[block].freed = site;
+  }
+
+  using Live = std::vector<std::size_t>;
+
+  /// The end for one that was there before. Where the first free of a size comes too early for all
+  /// there are, it is such a one: the batch of the step before, when the next has just come.
+  Live::iterator choose(Live& live, const MemoryRecord& record, const MemorySite& site) {
+    constexpr std::ptrdiff_t kMostTried = 16;
+    if (live.empty()) return live.end();
+    if (record.address != 0) return std::prev(live.end());
+    const bool first = freed_.insert(key_of(record)).second;
+    for (auto i = live.end(); i != live.begin() && live.end() - i < kMostTried;) {
+      if (may_be_used(sites_[*--i].made, site)) return i;
+    }
+    return first ? live.end() : std::prev(live.end());
+  }
+
+  /// Whether there was anything between the op that made a block and its end.
+  bool may_be_used(const MemorySite& made, const MemorySite& freed) const {
+    if (made.unit == kNone || made.unit == freed.unit) return true;
+    const HostRecord& op = draft_.trace.hosts[made.unit];
+    const std::int64_t over = op.start_ns + op.duration_ns;
+    if (made.thread == freed.thread && freed.time < over) return true;
+    const auto launches = work_.launches(freed.thread);
+    // Copies from the host use no block that was there.
+    for (std::uint32_t i = work_.first_launch(freed.thread, over); i < launches.size(); ++i) {
+      if (launches[i].time > freed.time) break;
+      if (draft_.events[launches[i].event].kind != TaskKind::copy_in) return true;
+    }
+    return false;
+  }
+
+  /// All that was in use when the recording began, the blocks that are freed in it included.
+  void set_initial_levels() {
+    std::vector<Bytes>& initial = draft_.graph.initial_memory();
+    for (const auto& [device, level] : levels_) {
+      if (device < 0 || device >= 64) continue;
+      const auto number = static_cast<std::size_t>(device);
+      if (initial.size() <= number) initial.resize(number + 1);
+      initial[number] = Bytes{std::max<std::int64_t>(level, 0)};
+    }
+  }
+
+  void name_ops() {
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      const std::uint32_t op = sites_[i].made.op;
+      if (op != kNone) draft_.graph.allocations()[i].op = draft_.trace.hosts[op].name;
+    }
+    std::vector<LaneId> lanes(draft_.trace.streams.size(), kNoLane);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      const auto [begin, end] = draft_.streams[i];
+      if (begin != end) lanes[i] = draft_.graph.lane_of(draft_.events[begin].task);
+    }
+    for (const auto& [block, stream] : streams_) {
+      if (stream < lanes.size()) draft_.graph.allocations()[block].stream = lanes[stream];
+    }
+  }
+
+  Draft& draft_;
+  const LaunchedWork& work_;
+  const EventPlaces& places_;
+  bool has_blocks_ = false, requests_free_ = false;
+  std::size_t position_ = 0;
+  std::vector<BlockSites> sites_;
+  std::vector<std::pair<std::size_t, std::uint32_t>> streams_;  ///< Block, into Trace::streams.
+  std::map<Key, std::vector<std::size_t>> live_;
+  std::set<Key> freed_;  ///< Sizes of which one was freed, where there are no addresses.
+  std::map<std::int32_t, std::int64_t> levels_;  ///< Before the first event of a device.
+};
+
+}  // namespace
+
+std::vector<BlockSites> pair_events(Draft& draft, const LaunchedWork& work,
+                                    const EventPlaces& places) {
+  return Pairing(draft, work, places).pair();
+}
+
+namespace {
+
+/// The tasks that the threads of events were at. Events come in order of time, so that each thread
+/// is searched from where the last one was found.
+class ThreadPlaces {
+ public:
+  explicit ThreadPlaces(const Draft& draft) : draft_(draft), at_(draft.thread_tasks.size(), 0) {}
+
+  /// The task, and how long after its start.
+  std::pair<TaskId, Nanoseconds> at(const MemoryRecord& record) {
+    const std::vector<TaskId>& tasks = draft_.thread_tasks[record.thread];
+    const auto starts = [&](std::size_t i) {
+      return i < tasks.size() && draft_.recorded.start[index(tasks[i])].count() <= record.time_ns;
+    };
+    std::size_t& begin = at_[record.thread];
+    std::size_t hop = 1;
+    while (starts(begin + hop)) begin += hop, hop *= 2;
+    for (; hop > 0; hop /= 2) {
+      if (starts(begin + hop)) begin += hop;
+    }
+    if (!starts(begin)) return {tasks.empty() ? draft_.origin : tasks.front(), 0ns};
+    const Nanoseconds after =
+        Nanoseconds(record.time_ns) - draft_.recorded.start[index(tasks[begin])];
+    return {tasks[begin], std::min(after, draft_.graph.task(tasks[begin]).duration)};
+  }
+
+ private:
+  const Draft& draft_;
+  std::vector<std::size_t> at_;  ///< Of each thread the task found last.
+};
+
+}  // namespace
+
+void connect_memory(Draft& draft) {
+  if (draft.trace.memory.empty()) return;
+  const LaunchedWork work(draft);
+  Surroundings surroundings(draft);
+  ThreadPlaces tasks(draft);
+  const EventPlaces places{
+      .place = [&](const MemoryRecord& record, std::uint32_t) { return tasks.at(record); },
+      .site = [&](std::uint32_t number, bool frees) { return surroundings.at(number, frees); },
+      .stack = [&](const MemorySite& site) { return surroundings.stack(site); }};
+  std::vector<BlockSites> sites = pair_events(draft, work, places);
+  tell_uses(draft, sites, work);
+  const std::vector<WeightUse> weights = find_weights(draft, sites);
+  find_accesses(draft, sites, work, weights);
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,462 @@
+// Which device tasks touch a block:
+//
+//     writes   what the op that asked for the block launched behind that: the innermost op around
+//              the request that launched anything; where none did, the next op that did
+//     reads    the next ops that took a tensor of its size, until one writes a block like it; where
+//              shapes were not recorded, or none took one, the next op that launched anything
+//     changes  what an op changes in place it reads and writes; see memory_in_place.cc
+//     saved    the backward node with the sequence number of a forward op reads what that op read
+//              and wrote, as far as it is still there; where both are of very many ops, in the
+//              opposite order, see memory_mirror.cc
+//     let go   what the backward pass frees was read by the node that frees it
+//     weights  the ops that take a parameter read it
+//     update   gradients are read, parameters and states read and written by the optimizer's first
+//              and last kernel that took a tensor of their size, or its first and last at all
+//
+// Where an execution trace says what an op took and gave, that is taken instead.
+//
+// An op can only touch a block that the host holds when it launches; the device may be far behind
+// that, as frees on the same stream are safe.
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "infer/memory/memory.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+class AccessFinder {
+ public:
+  AccessFinder(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work)
+      : draft_(draft), sites_(sites), work_(work), has_backward_reader_(sites.size(), 0) {
+    touched_.resize(draft.threads.size());
+    for (std::size_t t = 0; t < touched_.size(); ++t) {
+      touched_[t].resize(work.works(static_cast<std::uint16_t>(t)).size());
+    }
+  }
+
+  void find(const std::vector<WeightUse>& weights) {
+    find_devices();
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) {
+      if (sites_[i].made.exists()) find_writers(i);
+    }
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) find_readers(i);
+    if (has_shapes_) find_changed();
+    for (const WeightUse& weight : weights) find_reads_of_weight(weight);
+    find_saved();
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) find_last_reader(i);
+    find_updates();
+    for (const MeasuredUses& told : measured_uses(draft_, sites_)) touch_as_told(told);
+    keep_each_once();
+  }
+
+ private:
+  struct Written {
+    std::uint16_t thread = 0;
+    std::uint32_t last_work = kNone;  ///< Of the thread; kNone: nobody writes it.
+  };
+
+  /// Profilers of AMD number the devices of kernels and those of allocators in different ways, so
+  /// where there is one of each they are the same.
+  void find_devices() {
+    const std::vector<Allocation>& blocks = draft_.graph.allocations();
+    one_device_ = std::all_of(blocks.begin(), blocks.end(),
+                              [&](const Allocation& b) { return b.device == blocks[0].device; });
+    for (const DeviceEvent& event : draft_.events) {
+      one_device_ &= device_of(event) == device_of(draft_.events[0]);
+    }
+    has_shapes_ = std::any_of(draft_.trace.op_details.begin(), draft_.trace.op_details.end(),
+                              [](const OpDetails& details) { return details.shapes != NameId{}; });
+  }
+  std::int32_t device_of(const DeviceEvent& event) const {
+    return draft_.trace.streams[event.stream].device;
+  }
+
+  bool is_there(std::uint32_t block, std::int64_t time) const {
+    const BlockSites& sites = sites_[block];
+    if (sites.made.exists() && time < sites.made.time) return false;
+    return !sites.freed.exists() || time <= sites.freed.time;
+  }
+
+  /// A piece of work touches a block that is there. Of very many launches of one op the first and
+  /// the last stand for all.
+  bool touch(std::uint32_t block, std::uint16_t thread, std::uint32_t number, bool writes,
+             Provenance provenance = Provenance::inferred) {
+    const OpWork& work = work_.works(thread)[number];
+    bool any = false;
+    for (std::uint32_t i = work.first; i < work.last; ++i) {
+      if (i == work.first + kMostLaunches) i = std::max(i, work.last - kMostLaunches);
+      any |= touch_by(work_.launches(thread)[i], block, writes, provenance);
+    }
+    if (any) touched_[thread][number].push_back(block);
+    return any;
+  }
+
+  bool touch_by(const LaunchedWork::Launch& launch, std::uint32_t block, bool writes,
+                Provenance provenance) {
+    const DeviceEvent& event = draft_.events[launch.event];
+    const std::int32_t device = draft_.graph.allocations()[block].device;
+    if (!one_device_ && device_of(event) != device) return false;
+    if (!is_there(block, launch.time)) return false;
+    // What comes from the host is only written, what goes there only read.
+    if (event.kind == (writes ? TaskKind::copy_out : TaskKind::copy_in)) return false;
+    draft_.graph.accesses().push_back({block, event.task, writes, provenance});
+    if (!writes && draft_.graph.task(event.task).phase == Phase::backward) {
+      has_backward_reader_[block] = 1;
+    }
+    return true;
+  }
+
+  std::int64_t finish_of(std::uint32_t record) const {
+    const HostRecord& host = draft_.trace.hosts[record];
+    return host.start_ns + host.duration_ns;
+  }
+
+  void find_writers(std::uint32_t block) {
+    const MemorySite& made = sites_[block].made;
+    const auto launches = work_.launches(made.thread);
+    const std::uint32_t first = work_.first_launch(made.thread, made.time);
+    written_.resize(sites_.size());
+    if (first == launches.size() || !is_there(block, launches[first].time)) return;
+    const std::int64_t until = writing_op_finish(made, launches[first].time);
+    const auto works = work_.works(made.thread);
+    const std::uint32_t begin = launches[first].work;
+    std::uint32_t last = begin;
+    for (std::uint32_t i = begin; i < works.size() && i < begin + kMostAhead; ++i) {
+      if (i > begin && (works[i].time > until || !is_there(block, works[i].time))) break;
+      touch(block, made.thread, last = i, true);
+    }
+    written_[block] = {made.thread, last};
+    if (!has_shapes_) return;
+    writes_of_size_.emplace(made.thread, last, draft_.graph.allocations()[block].bytes.count);
+  }
+
+  /// Up to where the innermost op around the request runs that launches at `launch`.
+  std::int64_t writing_op_finish(const MemorySite& made, std::int64_t launch) const {
+    int depth = 0;
+    for (std::uint32_t at = made.context; at != kNone && depth < kMostDepth;
+         at = draft_.contexts[at].parent, ++depth) {
+      const std::uint32_t op = draft_.contexts[at].op;
+      if (op == kNone) break;
+      if (finish_of(op) >= launch) return finish_of(op);
+      if (op == made.unit) break;
+    }
+    return launch;
+  }
+
+  /// Of the innermost op of a piece of work whose shapes were recorded.
+  const std::vector<std::int64_t>& inputs_of(const OpWork& work) {
+    static const std::vector<std::int64_t> kNothing;
+    if (!has_shapes_) return kNothing;
+    int depth = 0;
+    for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
+         at = draft_.contexts[at].parent, ++depth) {
+      const std::uint32_t op = draft_.contexts[at].op;
+      if (op == kNone) break;
+      const std::uint32_t details = draft_.trace.hosts[op].details;
+      if (details == kNone) continue;
+      const NameId shapes = draft_.trace.op_details[details].shapes;
+      const NameId types = draft_.trace.op_details[details].types;
+      if (shapes == NameId{} || types == NameId{}) continue;
+      const auto [found, is_new] =
+          inputs_.try_emplace(std::uint64_t{static_cast<std::uint32_t>(shapes)} << 32U |
+                              static_cast<std::uint32_t>(types));
+      if (is_new) found->second = input_bytes(draft_, op);
+      if (!found->second.empty()) return found->second;
+    }
+    return kNothing;
+  }
+
+  bool takes(const OpWork& work, std::int64_t block_bytes) {
+    const std::vector<std::int64_t>& inputs = inputs_of(work);
+    return std::any_of(inputs.begin(), inputs.end(), [&](std::int64_t bytes) {
+      return bytes > 0 && (bytes + 511) / 512 * 512 == block_bytes;
+    });
+  }
+
+  void find_readers(std::uint32_t block) {
+    if (written_.empty() || written_[block].last_work == kNone) return;
+    const std::uint16_t thread = written_[block].thread;
+    const std::int64_t bytes = draft_.graph.allocations()[block].bytes.count;
+    const auto works = work_.works(thread);
+    const std::uint32_t next = written_[block].last_work + 1;
+    bool any = false;
+    for (std::uint32_t i = next; has_shapes_ && i < works.size() && i < next + kMostAhead; ++i) {
+      if (!is_there(block, works[i].time)) break;
+      if (takes(works[i], bytes) && touch(block, thread, i, false)) any = true;
+      if (writes_of_size_.contains({thread, i, bytes})) break;
+    }
+    // What waits for the update is not for the next op.
+    const MemoryUse use = draft_.graph.allocations()[block].use;
+    if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient) return;
+    // Copies that only fill other blocks are none.
+    for (std::uint32_t i = next; !any && i < works.size() && i < next + kMostAhead; ++i) {
+      if (!is_there(block, works[i].time)) break;
+      any = touch(block, thread, i, false);
+    }
+  }
+
+  /// What ops change in place, they read and write.
+  void find_changed() {
+    std::vector<std::vector<BlockHistory>> histories(touched_.size());
+    std::vector<std::uint32_t> number(sites_.size(), kNone);
+    for (std::uint32_t i = 0; i < written_.size(); ++i) {
+      if (written_[i].last_work == kNone) continue;
+      std::vector<BlockHistory>& of_thread = histories[written_[i].thread];
+      number[i] = static_cast<std::uint32_t>(of_thread.size());
+      of_thread.push_back({.block = i,
+                           .written = written_[i].last_work,
+                           .freed = sites_[i].freed.exists()
+                                        ? sites_[i].freed.time
+                                        : std::numeric_limits<std::int64_t>::max()});
+    }
+    for (std::uint16_t thread = 0; thread < touched_.size(); ++thread) {
+      for (std::uint32_t work = 0; work < touched_[thread].size(); ++work) {
+        for (const std::uint32_t block : touched_[thread][work]) {
+          if (number[block] == kNone || written_[block].thread != thread) continue;
+          if (work > written_[block].last_work)
+            histories[thread][number[block]].taken.push_back(work);
+        }
+      }
+      for (const BlockChange& change :
+           find_changes(draft_, work_.works(thread), histories[thread])) {
+        touch(change.block, thread, change.work, false);
+        touch(change.block, thread, change.work, true);
+      }
+    }
+  }
+
+  void find_reads_of_weight(const WeightUse& weight) {
+    const HostRecord& op = draft_.trace.hosts[weight.op];
+    const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
+    for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
+      touch(weight.block, op.thread, i, false);
+      if (weight.writes) touch(weight.block, op.thread, i, true);
+    }
+  }
+
+  struct Span {
+    std::uint32_t op = kNone;
+    std::uint16_t thread = 0;
+    std::int64_t start = 0, finish = 0;
+  };
+
+  /// Of each sequence number the op that made the node, and the node. Ops in front of the one that
+  /// made it carry the number, too, so the last to begin is the one; of a node the outermost.
+  void find_saved() {
+    std::map<std::int64_t, std::pair<Span, Span>> nodes;
+    for (const Context& context : draft_.contexts) {
+      if (context.op == kNone) continue;
+      const HostRecord& host = draft_.trace.hosts[context.op];
+      if (host.details == kNone) continue;
+      const std::int64_t sequence = draft_.trace.op_details[host.details].sequence;
+      if (sequence < 0) continue;
+      auto& [forward, backward] = nodes[sequence];
+      const Span span{context.op, host.thread, host.start_ns, host.start_ns + host.duration_ns};
+      if (context.phase == Phase::backward) {
+        if (backward.op == kNone || span.start < backward.start) backward = span;
+      } else if (forward.op == kNone || span.start >= forward.start) {
+        forward = span;
+      }
+    }
+    for (const auto& [sequence, both] : nodes) {
+      if (both.first.op != kNone && both.second.op != kNone) share(both.first, both.second);
+    }
+  }
+
+  /// Works of a thread in a span of time, as numbers.
+  std::pair<std::uint32_t, std::uint32_t> works_in(std::uint16_t thread, std::int64_t start,
+                                                   std::int64_t finish) const {
+    const auto works = work_.works(thread);
+    const auto from = std::partition_point(works.begin(), works.end(),
+                                           [&](const OpWork& w) { return w.time < start; });
+    const auto to =
+        std::partition_point(from, works.end(), [&](const OpWork& w) { return w.time <= finish; });
+    return {static_cast<std::uint32_t>(from - works.begin()),
+            static_cast<std::uint32_t>(to - works.begin())};
+  }
+
+  void share(const Span& forward, const Span& backward) {
+    const auto [from, to] = works_in(forward.thread, forward.start, forward.finish);
+    const auto [first, last] = works_in(backward.thread, backward.start, backward.finish);
+    if (from == to || first == last) return;
+    if (to - from > kMostAhead || last - first > kMostAhead) {
+      share_in_order({forward.thread, from, to}, {backward.thread, first, last});
+      return;
+    }
+    std::vector<std::uint32_t> blocks;
+    for (std::uint32_t i = from; i < to; ++i) {
+      blocks.insert(blocks.end(), touched_[forward.thread][i].begin(),
+                    touched_[forward.thread][i].end());
+    }
+    std::sort(blocks.begin(), blocks.end());
+    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+    for (const std::uint32_t block : blocks) {
+      if (!is_saved(block)) continue;
+      for (std::uint32_t i = first; i < last; ++i) touch(block, backward.thread, i, false);
+    }
+  }
+
+  /// One op and one node stand for many. A node that runs a forward pass again first takes what
+  /// that one took.
+  void share_in_order(const WorkRange& forward, const WorkRange& backward) {
+    const bool again = runs_passes(draft_, work_, backward);
+    const std::vector<std::uint32_t> mirrored =
+        again ? std::vector<std::uint32_t>(forward.last - forward.first, backward.first)
+              : mirror_works(draft_, work_, forward, backward);
+    for (std::uint32_t i = forward.first; i < forward.last; ++i) {
+      // As touching adds to such a list.
+      const std::vector<std::uint32_t> blocks = touched_[forward.thread][i];
+      for (const std::uint32_t block : blocks) {
+        if (is_saved(block)) touch(block, backward.thread, mirrored[i - forward.first], false);
+      }
+    }
+  }
+
+  bool is_saved(std::uint32_t block) const {
+    const MemoryUse use = draft_.graph.allocations()[block].use;
+    return use == MemoryUse::activation || use == MemoryUse::parameter;
+  }
+
+  /// The node that frees a block, or the last work in front of that.
+  void find_last_reader(std::uint32_t block) {
+    const MemorySite& freed = sites_[block].freed;
+    if (!freed.exists() || freed.phase != Phase::backward) return;
+    const MemoryUse use = draft_.graph.allocations()[block].use;
+    if (use != MemoryUse::activation && use != MemoryUse::gradient) return;
+    const std::int64_t start =
+        freed.node == kNone ? freed.time : draft_.trace.hosts[freed.node].start_ns;
+    const auto [from, to] = works_in(freed.thread, start, freed.time);
+    if (to - from > kMostAhead) {
+      // A node of so much work frees at its end what any part of it read.
+      if (!has_backward_reader_[block]) touch(block, freed.thread, to - 1, false);
+    } else if (to > from) {
+      for (std::uint32_t i = from; i < to; ++i) touch(block, freed.thread, i, false);
+    } else if (to > 0) {
+      touch(block, freed.thread, to - 1, false);
+    }
+  }
+
+  bool updates(const OpWork& work) const {
+    return work.context != kNone && draft_.contexts[work.context].phase == Phase::update;
+  }
+
+  /// Stretches of works of the update on each thread. Blocks are followed in the order in which
+  /// they were made, and no longer than they are there.
+  void find_updates() {
+    std::vector<std::uint32_t> updated;
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) {
+      const MemoryUse use = draft_.graph.allocations()[i].use;
+      if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient ||
+          use == MemoryUse::parameter) {
+        updated.push_back(i);
+      }
+    }
+    const auto made = [&](std::uint32_t block) {
+      return sites_[block].made.exists() ? sites_[block].made.time : -1;
+    };
+    std::stable_sort(updated.begin(), updated.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return made(a) < made(b); });
+    for (std::uint16_t thread = 0; thread < touched_.size(); ++thread) {
+      const auto works = work_.works(thread);
+      std::vector<std::uint32_t> there;
+      auto next = updated.begin();
+      for (std::uint32_t i = 0; i < works.size();) {
+        const std::uint32_t from = i;
+        while (i < works.size() && updates(works[i])) ++i;
+        if (i == from) {
+          ++i;
+          continue;
+        }
+        while (next != updated.end() && made(*next) <= works[from].time) there.push_back(*next++);
+        std::erase_if(there, [&](std::uint32_t b) { return !is_there(b, works[from].time); });
+        update(thread, from, i, there);
+      }
+    }
+  }
+
+  void update(std::uint16_t thread, std::uint32_t from, std::uint32_t to,
+              const std::vector<std::uint32_t>& blocks) {
+    std::map<std::int64_t, std::pair<std::uint32_t, std::uint32_t>> by_size;
+    const auto works = work_.works(thread);
+    for (std::uint32_t i = from; i < to; ++i) {
+      for (const std::int64_t bytes : inputs_of(works[i])) {
+        if (bytes <= 0) continue;
+        const auto [found, is_new] = by_size.try_emplace((bytes + 511) / 512 * 512, i, i);
+        if (!is_new) found->second.second = i;
+      }
+    }
+    for (const std::uint32_t block : blocks) {
+      const Allocation& allocation = draft_.graph.allocations()[block];
+      const auto sized = by_size.find(allocation.bytes.count);
+      const auto [first, last] = sized == by_size.end() ? std::pair(from, to - 1) : sized->second;
+      touch(block, thread, first, false);
+      touch(block, thread, last, allocation.use != MemoryUse::gradient);
+    }
+  }
+
+  void touch_as_told(const MeasuredUses& told) {
+    for (const std::uint32_t use : told.tensors) {
+      const TensorRecord& tensor = draft_.trace.tensors[use];
+      const HostRecord& op = draft_.trace.hosts[tensor.host];
+      const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
+      for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
+        touch(told.block, op.thread, i, tensor.is_output, Provenance::measured);
+      }
+    }
+  }
+
+  /// What was measured of a block stands for all that was inferred of it. In the order of the
+  /// blocks; of each block in that of the tasks, writes in front.
+  void keep_each_once() {
+    std::vector<Access>& all = draft_.graph.accesses();
+    const AccessLists lists(draft_.graph);
+    all.clear();
+    std::vector<Access> of_block;
+    for (std::uint32_t block = 0; block < sites_.size(); ++block) {
+      const auto recorded = lists.of(block);
+      of_block.assign(recorded.begin(), recorded.end());
+      const auto measured = [](const Access& a) { return a.provenance == Provenance::measured; };
+      if (std::any_of(of_block.begin(), of_block.end(), measured)) {
+        std::erase_if(of_block, [&](const Access& a) { return !measured(a); });
+      }
+      const auto key = [](const Access& a) {
+        return std::uint64_t{index(a.task)} << 1U | (a.writes ? 0U : 1U);
+      };
+      std::sort(of_block.begin(), of_block.end(),
+                [&](const Access& a, const Access& b) { return key(a) < key(b); });
+      const auto end =
+          std::unique(of_block.begin(), of_block.end(),
+                      [&](const Access& a, const Access& b) { return key(a) == key(b); });
+      all.insert(all.end(), of_block.begin(), end);
+    }
+  }
+
+  static constexpr int kMostDepth = 64;
+  static constexpr std::uint32_t kMostAhead = 32;
+  static constexpr std::uint32_t kMostLaunches = 16;
+
+  Draft& draft_;
+  const std::vector<BlockSites>& sites_;
+  const LaunchedWork& work_;
+  bool one_device_ = false;
+  std::vector<char> has_backward_reader_;  ///< Of each block.
+  std::vector<Written> written_;
+  std::set<std::tuple<std::uint16_t, std::uint32_t, std::int64_t>> writes_of_size_;  ///< By work.
+  std::vector<std::vector<std::vector<std::uint32_t>>> touched_;  ///< Blocks, by thread and work.
+  bool has_shapes_ = false;
+  std::unordered_map<std::uint64_t, std::vector<std::int64_t>> inputs_;  ///< By shapes and types.
+};
+
+}  // namespace
+
+void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work,
+                   const std::vector<WeightUse>& weights) {
+  AccessFinder(draft, sites, work).find(weights);
+}
+
+}  // namespace foretrace::infer_detail

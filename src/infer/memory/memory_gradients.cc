@@ -1,0 +1,65 @@
+// Where a gradient is there already, autograd's last node adds the new one to it and lets that go:
+//
+//     AccumulateGrad  [ aten::add_(gradient, new) ]   frees `new`
+//
+// So `new` is a gradient, and one of its size is kept from step to step, as is a parameter. This
+// needs no shapes. Where several gradients are one tensor, or views of one, nothing is freed, and
+// nothing is told.
+
+#include <algorithm>
+
+#include "infer/memory/memory.h"
+
+namespace foretrace::infer_detail {
+
+GradientSums::GradientSums(const Draft& draft) {
+  const Trace& trace = draft.trace;
+  const NameId node_name = trace.names.find("torch::autograd::AccumulateGrad");
+  const NameId add = trace.names.find("aten::add_");
+  adds_.resize(trace.hosts.size(), 0);
+  std::vector<std::uint32_t> node(draft.contexts.size(), kNone);  // Context of the node around.
+  for (std::uint32_t i = 0; i < draft.contexts.size(); ++i) {
+    const Context& context = draft.contexts[i];
+    if (context.parent != kNone) node[i] = node[context.parent];
+    if (context.op == kNone) continue;
+    const HostRecord& op = trace.hosts[context.op];
+    if (context.phase == Phase::forward) begins_.push_back(op.start_ns);
+    if (op.name == NameId{}) continue;
+    if (op.name == node_name) node[i] = i;
+    if (op.name != add || node[i] == kNone) continue;
+    const Context& around = draft.contexts[node[i]];
+    adds_[around.op] = 1;
+    if (around.parent == kNone || draft.contexts[around.parent].op == kNone) continue;
+    const std::uint32_t call = draft.contexts[around.parent].op;
+    if (runs_node(draft.name(trace.hosts[call]))) adds_[call] = 1;
+  }
+  std::sort(begins_.begin(), begins_.end());
+}
+
+bool GradientSums::frees(const BlockSites& sites) const {
+  return sites.made.exists() && sites.freed.exists() && sites.made.phase == Phase::backward &&
+         sites.freed.node != kNone && adds_[sites.freed.node] != 0;
+}
+
+std::vector<std::vector<std::uint32_t>> GradientSums::passes(
+    const std::vector<BlockSites>& sites) const {
+  std::vector<std::uint32_t> blocks;
+  for (std::uint32_t i = 0; i < sites.size(); ++i) {
+    if (frees(sites[i])) blocks.push_back(i);
+  }
+  std::stable_sort(blocks.begin(), blocks.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return sites[a].freed.time < sites[b].freed.time;
+  });
+  std::vector<std::vector<std::uint32_t>> found;
+  std::ptrdiff_t pass = -1;
+  for (const std::uint32_t block : blocks) {
+    const auto begun =
+        std::upper_bound(begins_.begin(), begins_.end(), sites[block].freed.time) - begins_.begin();
+    if (begun != pass) found.emplace_back();
+    pass = begun;
+    found.back().push_back(block);
+  }
+  return found;
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,112 @@
+// Ops that change what they take, as PyTorch names them: a name of aten that ends in '_', whose
+// first argument it is. Its size is known, not which block it is; so it is one that
+//
+//     is as large, and was filled or changed by an earlier op that nobody has read since,
+//     is kept for the backward pass rather than not, and
+//     was filled last
+//
+//     out = norm(x); out += shortcut; relu_(out)     add_ and relu_ both change `out`
+//
+// What an op has read before, it is rarely allowed to change: autograd would need it as it was.
+
+#include <algorithm>
+#include <map>
+
+#include "infer/memory/memory.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+class ChangeFinder {
+ public:
+  ChangeFinder(const Draft& draft, const std::vector<BlockHistory>& blocks)
+      : draft_(draft), blocks_(blocks), changed_(blocks.size(), 0), next_(blocks.size(), 0) {
+    order_.reserve(blocks.size());
+    for (std::uint32_t i = 0; i < blocks.size(); ++i) order_.push_back(i);
+    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(blocks[a].written, a) < std::pair(blocks[b].written, b);
+    });
+  }
+
+  /// Works come in order.
+  std::uint32_t changed_by(std::uint32_t work, std::int64_t time, std::int64_t bytes) {
+    while (begun_ < order_.size() && blocks_[order_[begun_]].written < work) {
+      const std::uint32_t number = order_[begun_++];
+      changed_[number] = blocks_[number].written;
+      there_[size_of(number)].push_back(number);
+    }
+    const auto alike = there_.find(bytes);
+    if (alike == there_.end()) return kNone;
+    std::vector<std::uint32_t>& numbers = alike->second;
+    std::erase_if(numbers, [&](std::uint32_t i) { return blocks_[i].freed < time; });
+    std::uint32_t best = kNone;
+    for (auto i = numbers.rbegin(); i != numbers.rend(); ++i) {
+      if (was_read(*i, work)) continue;
+      if (is_kept(*i)) return take(*i, work);
+      if (best == kNone) best = *i;
+    }
+    return best == kNone ? kNone : take(best, work);
+  }
+
+ private:
+  std::int64_t size_of(std::uint32_t number) const {
+    return draft_.graph.allocations()[blocks_[number].block].bytes.count;
+  }
+  bool is_kept(std::uint32_t number) const {
+    return draft_.graph.allocations()[blocks_[number].block].use == MemoryUse::activation;
+  }
+  /// Between its last change and `work`.
+  bool was_read(std::uint32_t number, std::uint32_t work) {
+    const std::vector<std::uint32_t>& taken = blocks_[number].taken;
+    std::size_t& next = next_[number];
+    while (next < taken.size() && taken[next] <= changed_[number]) ++next;
+    return next < taken.size() && taken[next] < work;
+  }
+  std::uint32_t take(std::uint32_t number, std::uint32_t work) {
+    changed_[number] = work;
+    return number;
+  }
+
+  const Draft& draft_;
+  const std::vector<BlockHistory>& blocks_;
+  std::vector<std::uint32_t> changed_;  ///< Of each block the work that changed it last.
+  std::vector<std::size_t> next_;       ///< Of each the first in `taken` behind that.
+  std::vector<std::uint32_t> order_;
+  std::size_t begun_ = 0;
+  std::map<std::int64_t, std::vector<std::uint32_t>> there_;  ///< By size, in order of `written`.
+};
+
+/// Of the tensor that the innermost op in place around a piece of work changes, as an allocator
+/// counts them; 0 for none. aten::clamp_min_ calls aten::clamp_min.
+std::int64_t changed_bytes(const Draft& draft, const OpWork& work) {
+  constexpr int kMostDepth = 64;
+  int depth = 0;
+  for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
+       at = draft.contexts[at].parent, ++depth) {
+    const Context& context = draft.contexts[at];
+    if (context.op == kNone || context.phase == Phase::update) return 0;
+    const std::string_view name = draft.name(draft.trace.hosts[context.op]);
+    if (!name.starts_with("aten::")) return 0;
+    if (!name.ends_with('_') || name.ends_with("__")) continue;
+    const std::vector<std::int64_t> inputs = input_bytes(draft, context.op);
+    return inputs.empty() ? 0 : (inputs[0] + 511) / 512 * 512;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<BlockChange> find_changes(const Draft& draft, std::span<const OpWork> works,
+                                      const std::vector<BlockHistory>& blocks) {
+  ChangeFinder finder(draft, blocks);
+  std::vector<BlockChange> found;
+  for (std::uint32_t i = 0; i < works.size(); ++i) {
+    const std::int64_t bytes = changed_bytes(draft, works[i]);
+    if (bytes <= 0) continue;
+    const std::uint32_t number = finder.changed_by(i, works[i].time, bytes);
+    if (number != kNone) found.push_back({blocks[number].block, i});
+  }
+  return found;
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,153 @@
+// A compiled program has one op for a whole forward pass, and one node of autograd for its backward
+// pass. The backward pass goes the way back:
+//
+//     forward     a   relu  b   tanh  c        k-th from the front
+//     backward    c' tanh_backward b' relu_backward a'        k-th from the end
+//
+// Ops that say whose gradient they compute are tied to each other where there are as many of the
+// one as of the other; what lies between two ties is spread evenly. Sources: PyTorch's naming of
+// backward ops (aten::X_backward); the autograd engine runs nodes in the reverse order of their
+// creation, and its compilers trace just that.
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "infer/memory/memory.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+/// "aten::sigmoid_backward" is of aten::sigmoid, "aten::_softmax_backward_data" of aten::_softmax.
+std::string_view forward_of(std::string_view op) {
+  if (op.starts_with("aten::threshold_backward")) return "aten::relu";
+  const std::size_t at = op.rfind("_backward");
+  return at == op.npos ? std::string_view{} : op.substr(0, at);
+}
+
+struct Tie {
+  std::uint32_t forward = 0, backward = 0;
+};
+
+class Mirror {
+ public:
+  Mirror(const Draft& draft, const LaunchedWork& work, const WorkRange& forward,
+         const WorkRange& backward)
+      : draft_(draft), work_(work), forward_(forward), backward_(backward) {}
+
+  std::vector<std::uint32_t> of_each() const {
+    const std::vector<Tie> ties = in_opposite_order(all_ties());
+    std::vector<std::uint32_t> mirrored;
+    Tie from{forward_.first, backward_.last - 1};
+    std::size_t next = 0;
+    for (std::uint32_t i = forward_.first; i < forward_.last; ++i) {
+      while (next < ties.size() && ties[next].forward <= i) from = ties[next++];
+      const Tie to = next < ties.size() ? ties[next] : Tie{forward_.last, backward_.first};
+      const std::uint64_t gone = i - from.forward, way = to.forward - from.forward;
+      const auto back = static_cast<std::uint64_t>(from.backward - to.backward) * gone / way;
+      mirrored.push_back(from.backward - static_cast<std::uint32_t>(back));
+    }
+    return mirrored;
+  }
+
+ private:
+  std::vector<Tie> all_ties() const {
+    std::map<std::string, std::vector<std::uint32_t>, std::less<>> backward;
+    for (std::uint32_t i = backward_.first; i < backward_.last; ++i) {
+      for_each_op(backward_.thread, i, [&](std::string_view op) {
+        const std::string_view forward = forward_of(op);
+        if (!forward.empty()) add(backward[std::string(forward)], i);
+      });
+    }
+    std::map<std::string, std::vector<std::uint32_t>, std::less<>> forward;
+    for (std::uint32_t i = forward_.first; i < forward_.last; ++i) {
+      for_each_op(forward_.thread, i, [&](std::string_view op) {
+        if (op.ends_with('_') && !op.ends_with("__")) op.remove_suffix(1);
+        if (const auto found = backward.find(op); found != backward.end())
+          add(forward[found->first], i);
+      });
+    }
+    std::vector<Tie> ties;
+    for (const auto& [op, works] : forward) {
+      const std::vector<std::uint32_t>& others = backward.find(op)->second;
+      if (works.size() != others.size()) continue;
+      for (std::size_t k = 0; k < works.size(); ++k) {
+        ties.push_back({works[k], others[others.size() - 1 - k]});
+      }
+    }
+    return ties;
+  }
+
+  static void add(std::vector<std::uint32_t>& works, std::uint32_t work) {
+    if (works.empty() || works.back() != work) works.push_back(work);
+  }
+
+  void for_each_op(std::uint16_t thread, std::uint32_t number,
+                   const std::function<void(std::string_view)>& visit) const {
+    constexpr int kMostDepth = 8;  // Of ops below the one that stands for the whole pass.
+    int depth = 0;
+    for (std::uint32_t at = work_.works(thread)[number].context; at != kNone && depth < kMostDepth;
+         at = draft_.contexts[at].parent, ++depth) {
+      if (draft_.contexts[at].op == kNone) break;
+      visit(draft_.name(draft_.trace.hosts[draft_.contexts[at].op]));
+    }
+  }
+
+  /// The most ties of which a later one in the forward pass is an earlier one in the backward pass.
+  static std::vector<Tie> in_opposite_order(std::vector<Tie> ties) {
+    std::sort(ties.begin(), ties.end(), [](const Tie& a, const Tie& b) {
+      return a.forward != b.forward ? a.forward < b.forward : a.backward < b.backward;
+    });
+    constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
+    std::vector<std::size_t> ends, before(ties.size(), kNobody);  // By length of the chain.
+    for (std::size_t i = 0; i < ties.size(); ++i) {
+      const auto at = std::partition_point(ends.begin(), ends.end(), [&](std::size_t end) {
+        return ties[end].backward > ties[i].backward;
+      });
+      if (at != ends.begin()) before[i] = *std::prev(at);
+      if (at == ends.end()) {
+        ends.push_back(i);
+      } else {
+        *at = i;
+      }
+    }
+    std::vector<Tie> chain;
+    for (std::size_t i = ends.empty() ? kNobody : ends.back(); i != kNobody; i = before[i]) {
+      chain.push_back(ties[i]);
+    }
+    std::reverse(chain.begin(), chain.end());
+    return chain;
+  }
+
+  const Draft& draft_;
+  const LaunchedWork& work_;
+  const WorkRange& forward_;
+  const WorkRange& backward_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> mirror_works(const Draft& draft, const LaunchedWork& work,
+                                        const WorkRange& forward, const WorkRange& backward) {
+  if (forward.first >= forward.last || backward.first >= backward.last) return {};
+  return Mirror(draft, work, forward, backward).of_each();
+}
+
+bool runs_passes(const Draft& draft, const LaunchedWork& work, const WorkRange& backward) {
+  constexpr int kMostDepth = 64;
+  for (std::uint32_t i = backward.first; i < backward.last; ++i) {
+    int calls = 0, depth = 0;
+    for (std::uint32_t at = work.works(backward.thread)[i].context;
+         at != kNone && depth < kMostDepth; at = draft.contexts[at].parent, ++depth) {
+      const std::uint32_t op = draft.contexts[at].op;
+      if (op == kNone || !runs_node(draft.name(draft.trace.hosts[op]))) continue;
+      // A context may stand for an op as its parent does.
+      const std::uint32_t parent = draft.contexts[at].parent;
+      if (parent == kNone || draft.contexts[parent].op != op) ++calls;
+    }
+    if (calls > 1) return true;
+  }
+  return false;
+}
+
+}  // namespace foretrace::infer_detail

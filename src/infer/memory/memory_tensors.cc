@@ -1,0 +1,81 @@
+// An execution trace tells what ops took and gave: a storage is the block of its size that was made
+// inside the op that gave it first.
+
+#include <algorithm>
+#include <map>
+
+#include "infer/memory/memory.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+using Uses = std::vector<std::uint32_t>;
+
+class StorageTies {
+ public:
+  StorageTies(const Draft& draft, const std::vector<BlockSites>& sites)
+      : draft_(draft), sites_(sites) {}
+
+  std::vector<MeasuredUses> tie() {
+    const std::vector<TensorRecord>& tensors = draft_.trace.tensors;
+    for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].storage != 0 && tensors[i].device >= 0)
+        storages_[tensors[i].storage].push_back(i);
+    }
+    for (auto& [storage, uses] : storages_) {
+      std::stable_sort(uses.begin(), uses.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return draft_.trace.hosts[tensors[a].host].start_ns <
+               draft_.trace.hosts[tensors[b].host].start_ns;
+      });
+      if (tensors[uses.front()].is_output) given_[tensors[uses.front()].host].push_back(&uses);
+    }
+    std::vector<MeasuredUses> found;
+    for (std::uint32_t block = 0; block < sites_.size(); ++block) {
+      if (!sites_[block].made.exists()) continue;
+      if (const Uses* uses = storage_of(block)) found.push_back({block, *uses});
+    }
+    return found;
+  }
+
+ private:
+  const Uses* storage_of(std::uint32_t block) {
+    constexpr int kMostDepth = 64;
+    int depth = 0;
+    for (std::uint32_t at = sites_[block].made.context; at != kNone && depth < kMostDepth;
+         at = draft_.contexts[at].parent, ++depth) {
+      const auto found = given_.find(draft_.contexts[at].op);
+      if (found == given_.end()) continue;
+      // An op gives few.
+      constexpr std::size_t kMostTried = 64;
+      const auto end = found->second.begin() +
+                       static_cast<std::ptrdiff_t>(std::min(kMostTried, found->second.size()));
+      const auto tied = std::find_if(found->second.begin(), end,
+                                     [&](const Uses* uses) { return is_alike(block, *uses); });
+      if (tied == end) continue;
+      const Uses* uses = *tied;
+      found->second.erase(tied);
+      return uses;
+    }
+    return nullptr;
+  }
+
+  bool is_alike(std::uint32_t block, const Uses& uses) const {
+    const TensorRecord& tensor = draft_.trace.tensors[uses.front()];
+    return (tensor.offset_bytes + tensor.bytes + 511) / 512 * 512 ==
+           draft_.graph.allocations()[block].bytes.count;
+  }
+
+  const Draft& draft_;
+  const std::vector<BlockSites>& sites_;
+  std::map<std::int64_t, Uses> storages_;
+  std::map<std::uint32_t, std::vector<const Uses*>> given_;  ///< By op.
+};
+
+}  // namespace
+
+std::vector<MeasuredUses> measured_uses(const Draft& draft, const std::vector<BlockSites>& sites) {
+  if (draft.trace.tensors.empty()) return {};
+  return StorageTies(draft, sites).tie();
+}
+
+}  // namespace foretrace::infer_detail

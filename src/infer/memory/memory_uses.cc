@@ -1,0 +1,249 @@
+// What a block is for, by what caused it to be made and to go. The first rule that holds:
+//
+//     input            an op wrote it by a copy from the host as large as it is
+//     parameter        made in front of the first step, and still there at the end of the recording
+//     workspace        made and freed inside one op, or one node of autograd
+//     optimizer_state  made in the update, and still there when the next update began
+//     gradient         made in the backward pass, and still there when that was over; or added by
+//                      autograd to a gradient that was there
+//     activation       made in the forward pass, and still there when the backward pass began; or
+//                      there before the recording and freed by the backward pass; or made while
+//                      autograd was on and never freed, where the recording has no backward pass
+//     temporary        made in any phase and freed before that was over
+//
+// A phase is over when an op of another phase began. Between its ops the thread of the autograd
+// engine frees what the node that just ran had saved, so what it frees is freed by the backward
+// pass. A block that the recording cuts off has the use of its like: all others of the same size,
+// op and source line that were told. The rest stays unknown.
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "infer/memory/memory.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t end_of(const MemorySite& freed) { return freed.exists() ? freed.time : kEver; }
+
+MemoryUse use_from_update(const PhaseTimes& times, std::int64_t made, std::int64_t freed) {
+  const std::int64_t over =
+      std::min(times.next(Phase::forward, made), times.next(Phase::backward, made));
+  if (over == kEver) return freed == kEver ? MemoryUse::unknown : MemoryUse::temporary;
+  if (freed <= over) return MemoryUse::temporary;
+  const std::int64_t next_update = times.next(Phase::update, over);
+  if (next_update == kEver) return freed == kEver ? MemoryUse::unknown : MemoryUse::temporary;
+  return freed > next_update ? MemoryUse::optimizer_state : MemoryUse::temporary;
+}
+
+MemoryUse use_from_backward(const PhaseTimes& times, std::int64_t made, const MemorySite& freed) {
+  if (freed.exists() && freed.phase == Phase::backward &&
+      !times.began(Phase::update, made, freed.time)) {
+    return MemoryUse::temporary;
+  }
+  const std::int64_t until = std::min(end_of(freed), kEver - 1);
+  const bool survived =
+      times.began(Phase::update, made, until) || times.began(Phase::forward, made, until);
+  if (survived) return MemoryUse::gradient;
+  if (!freed.exists()) return MemoryUse::unknown;
+  // Freed by another thread behind the last backward op: what nobody but the program held.
+  return times.began(Phase::backward, freed.time, kEver - 1) ? MemoryUse::temporary
+                                                             : MemoryUse::gradient;
+}
+
+MemoryUse use_from_forward(const PhaseTimes& times, std::int64_t made, const MemorySite& freed) {
+  const std::int64_t backward = times.next(Phase::backward, made);
+  if (freed.exists()) {
+    return freed.time > backward ? MemoryUse::activation : MemoryUse::temporary;
+  }
+  if (backward == kEver) return MemoryUse::unknown;
+  // Still there when a later backward pass begins: no backward pass waits for it.
+  const std::int64_t update = times.next(Phase::update, backward);
+  const bool outlived = update != kEver && times.next(Phase::backward, update) != kEver;
+  return outlived ? MemoryUse::unknown : MemoryUse::activation;
+}
+
+class UseTeller {
+ public:
+  UseTeller(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work)
+      : draft_(draft), sites_(sites), work_(work), sums_(draft) {
+    for (const Context& context : draft.contexts) {
+      if (context.op == kNone) continue;
+      times_.add(context.phase, draft.trace.hosts[context.op].start_ns);
+    }
+    times_.sort();
+  }
+
+  void tell() {
+    std::vector<Allocation>& blocks = draft_.graph.allocations();
+    for (std::size_t i = 0; i < sites_.size(); ++i) blocks[i].use = use_of(blocks[i], sites_[i]);
+    follow_replacements(blocks, sites_);
+    tell_by_likes();
+  }
+
+ private:
+  MemoryUse use_of(const Allocation& block, const BlockSites& sites) const {
+    const MemorySite& made = sites.made;
+    const std::int64_t freed = sites.freed.exists() ? sites.freed.time : kEver;
+    if (!made.exists()) return use_by_phases(times_, made, sites.freed);
+    if (is_parameter(made, freed)) return MemoryUse::parameter;
+    if (is_copied_in(block, made, freed)) return MemoryUse::input;
+    if (sums_.frees(sites)) return MemoryUse::gradient;
+    if (is_inside(made, sites.freed)) return MemoryUse::workspace;
+    const MemoryUse use = use_by_phases(times_, made, sites.freed);
+    return use == MemoryUse::unknown && !sites.freed.exists() && is_saved(made)
+               ? MemoryUse::activation
+               : use;
+  }
+
+  bool is_parameter(const MemorySite& made, std::int64_t freed) const {
+    return freed == kEver && !draft_.steps.empty() && draft_.step_source != StepSource::period &&
+           made.phase != Phase::update && made.phase != Phase::backward &&
+           made.time < draft_.steps.front().start;
+  }
+
+  /// Copies are as large as what was asked for; the block may be a little larger.
+  bool is_copied_in(const Allocation& block, const MemorySite& made, std::int64_t freed) const {
+    if (made.op == kNone || made.phase == Phase::update) return false;
+    const HostRecord& op = draft_.trace.hosts[made.op];
+    const std::int64_t until = std::min(freed, op.start_ns + op.duration_ns);
+    const auto launches = work_.launches(made.thread);
+    constexpr int kMost = 4;  // A copy of what was just made is among the first things launched.
+    std::uint32_t at = work_.first_launch(made.thread, made.time);
+    for (int i = 0; i < kMost && at < launches.size(); ++i, ++at) {
+      if (launches[at].time > until) return false;
+      const DeviceEvent& event = draft_.events[launches[at].event];
+      if (event.kind != TaskKind::copy_in) continue;
+      const std::int64_t bytes = draft_.trace.devices[event.record].bytes;
+      if (bytes > 0 && bytes <= block.bytes.count && block.bytes.count - bytes < kMostRounding) {
+        return bytes * 2 > block.bytes.count || block.bytes.count <= kSmallestBlock;
+      }
+    }
+    return false;
+  }
+
+  bool is_inside(const MemorySite& made, const MemorySite& freed) const {
+    if (made.unit == kNone || !freed.exists() || freed.thread != made.thread) return false;
+    const HostRecord& op = draft_.trace.hosts[made.unit];
+    // Where clocks are coarse, an op that ends in the tick of the event may be the next one's.
+    return freed.time < op.start_ns + op.duration_ns || freed.unit == made.unit;
+  }
+
+  /// PyTorch numbers the ops that autograd may have to go back to.
+  bool is_saved(const MemorySite& made) const {
+    if (made.op == kNone || made.phase != Phase::forward) return false;
+    if (times_.began(Phase::backward, -1, kEver - 1)) return false;
+    const std::uint32_t details = draft_.trace.hosts[made.op].details;
+    return details != kNone && draft_.trace.op_details[details].sequence > 0;
+  }
+
+  void tell_by_likes() {
+    using Like = std::tuple<std::int64_t, NameId, NameId, Phase>;
+    const auto like = [&](std::size_t i) {
+      const Allocation& block = draft_.graph.allocations()[i];
+      return Like{block.bytes.count, block.op, block.stack, sites_[i].made.phase};
+    };
+    std::vector<Allocation>& blocks = draft_.graph.allocations();
+    std::map<Like, MemoryUse> told;
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      if (blocks[i].use == MemoryUse::unknown || blocks[i].op == NameId{}) continue;
+      const auto [found, is_new] = told.try_emplace(like(i), blocks[i].use);
+      if (!is_new && found->second != blocks[i].use) found->second = MemoryUse::unknown;
+    }
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      if (blocks[i].use != MemoryUse::unknown || blocks[i].op == NameId{}) continue;
+      const auto found = told.find(like(i));
+      if (found != told.end()) blocks[i].use = found->second;
+    }
+  }
+
+  static constexpr std::int64_t kSmallestBlock = 512;
+  static constexpr std::int64_t kMostRounding = std::int64_t{2} << 20;
+
+  Draft& draft_;
+  const std::vector<BlockSites>& sites_;
+  const LaunchedWork& work_;
+  GradientSums sums_;
+  PhaseTimes times_;
+};
+
+}  // namespace
+
+MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const MemorySite& freed) {
+  if (!made.exists()) {
+    return freed.phase == Phase::backward ? MemoryUse::activation : MemoryUse::unknown;
+  }
+  switch (made.phase) {
+    case Phase::update:
+      return use_from_update(times, made.time, end_of(freed));
+    case Phase::backward:
+      return use_from_backward(times, made.time, freed);
+    case Phase::forward:
+      return use_from_forward(times, made.time, freed);
+    default:
+      return MemoryUse::unknown;
+  }
+}
+
+namespace {
+
+/// What an update makes and frees, in order.
+struct UpdateEvent {
+  std::uint32_t order;
+  std::uint32_t block;
+  bool frees;
+};
+
+std::vector<UpdateEvent> events_of_updates(const std::vector<Allocation>& blocks,
+                                           const std::vector<BlockSites>& sites) {
+  std::vector<UpdateEvent> events;
+  const auto in_update = [](const MemorySite& site) {
+    return site.exists() && site.phase == Phase::update;
+  };
+  for (std::uint32_t i = 0; i < sites.size(); ++i) {
+    if (in_update(sites[i].made)) events.push_back({blocks[i].made_order, i, false});
+    if (in_update(sites[i].freed)) events.push_back({blocks[i].freed_order, i, true});
+  }
+  std::sort(events.begin(), events.end(),
+            [](const UpdateEvent& a, const UpdateEvent& b) { return a.order < b.order; });
+  return events;
+}
+
+}  // namespace
+
+void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites) {
+  // Of each size those that an update made, the youngest last, until they are freed or known.
+  std::map<std::pair<std::int32_t, std::int64_t>, std::vector<std::uint32_t>> made;
+  for (const UpdateEvent& event : events_of_updates(blocks, sites)) {
+    const Allocation& block = blocks[event.block];
+    // Of blocks of one request the allocator may count different rests.
+    const std::int64_t size = (block.requested > Bytes{} ? block.requested : block.bytes).count;
+    std::vector<std::uint32_t>& alike = made[{block.device, size}];
+    if (!event.frees) {
+      alike.push_back(event.block);
+      continue;
+    }
+    // What an update frees of its own is young.
+    constexpr std::size_t kMostTried = 64;
+    for (std::size_t i = 0; i < std::min(kMostTried, alike.size()); ++i) {
+      const auto at = alike.end() - 1 - static_cast<std::ptrdiff_t>(i);
+      if (*at != event.block) continue;
+      alike.erase(at);
+      break;
+    }
+    if (block.use != MemoryUse::parameter && block.use != MemoryUse::optimizer_state) continue;
+    if (alike.empty()) continue;
+    blocks[alike.back()].use = block.use;
+    alike.pop_back();
+  }
+}
+
+void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work) {
+  UseTeller(draft, sites, work).tell();
+}
+
+}  // namespace foretrace::infer_detail

@@ -1,0 +1,427 @@
+// A memory snapshot alone: what an allocator did, without what ran. Each device gets a lane of the
+// host, with a task from each event to the next, so that the history keeps its times; and every
+// block that the history or the state at its end knows is an allocation:
+//
+//     device 0   |aaaabbffcccc...    a task is named by what made its block; f frees one
+//
+// What a block is for follows from the stacks of those that were made (memory_stacks.h) and the
+// rules on phases (memory_uses.cc); blocks that the program made while it built its model, and that
+// are there when training updates it, are parameters; the optimizer's are states. A free happens in
+// the phase of what was made last. Steps are those of Optimizer.step, where the snapshot has such
+// annotations, or the period of the sizes. There are no device tasks, so no accesses, and nothing
+// tells how long the device worked: such a graph says what memory is needed, not how long a step
+// takes.
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "foretrace/error.h"
+#include "foretrace/infer.h"
+#include "infer/memory/memory.h"
+#include "infer/memory/memory_stacks.h"
+#include "infer/memory/snapshot_weights.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
+
+class SnapshotGraph {
+ public:
+  explicit SnapshotGraph(Draft& draft)
+      : draft_(draft), stacks_(draft.graph.names()), blocks_(draft.graph.allocations()) {}
+
+  void build() {
+    order_records(draft_);
+    order_events();
+    charge_blocks();
+    tell_phases();
+    find_steps(draft_);
+    build_tasks();
+    const LaunchedWork work(draft_);
+    const EventPlaces places{
+        .place = [&](const MemoryRecord&,
+                     std::uint32_t number) { return std::pair(task_of_[number], 0ns); },
+        .site = [&](std::uint32_t number, bool) { return site_of(number); },
+        .stack = [](const MemorySite&) { return NameId{}; }};
+    sites_ = pair_events(draft_, work, places);
+    set_sizes();
+    tell_uses();
+    add_held_blocks();
+    tell_held_weights();
+    set_first_levels();
+    find_repetitions();
+    say();
+  }
+
+ private:
+  /// All events of devices, in order of time; those of one device stay in recorded order.
+  void order_events() {
+    for (std::uint32_t i = 0; i < draft_.trace.memory.size(); ++i) {
+      const MemoryRecord& record = draft_.trace.memory[i];
+      if (record.device >= 0 && record.bytes != 0) order_.push_back(i);
+    }
+    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return draft_.trace.memory[a].time_ns < draft_.trace.memory[b].time_ns;
+    });
+    position_.assign(draft_.trace.memory.size(), 0);
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      position_[order_[i]] = static_cast<std::int64_t>(i);
+    }
+  }
+
+  static bool makes(const MemoryRecord& record) {
+    return record.action == MemoryAction::block && record.bytes > 0;
+  }
+  static bool frees(const MemoryRecord& record) {
+    return record.bytes < 0 &&
+           (record.action == MemoryAction::block || record.action == MemoryAction::free_requested);
+  }
+
+  /// Events carry what was asked for; what a block counts is by how much the level changed.
+  void charge_blocks() {
+    charged_.assign(draft_.trace.memory.size(), 0);
+    std::map<std::int32_t, std::int64_t> levels;
+    for (const std::uint32_t number : order_) {
+      const MemoryRecord& record = draft_.trace.memory[number];
+      const auto before = levels.find(record.device);
+      const std::int64_t asked = std::abs(record.bytes);
+      charged_[number] = (asked + 511) / 512 * 512;
+      if (record.total_allocated < 0) continue;
+      if (before != levels.end() && before->second != record.total_allocated) {
+        charged_[number] = std::max(asked, std::abs(record.total_allocated - before->second));
+      }
+      levels[record.device] = record.total_allocated;
+    }
+  }
+
+  void tell_phases() {
+    std::size_t empty = 0, made = 0;
+    bool has_engine = false;
+    for (const std::uint32_t number : order_) {
+      if (!makes(draft_.trace.memory[number])) continue;
+      const StackFacts& facts = stacks_.read(draft_.trace.memory[number].stack);
+      ++made;
+      empty += facts.is_empty ? 1 : 0;
+      has_engine |= facts.has_engine;
+    }
+    empty_is_backward_ = !has_engine && empty < made;
+    std::vector<std::pair<std::int64_t, std::int64_t>> updates = annotated_updates();
+    phases_.assign(draft_.trace.memory.size(), Phase::none);
+    Phase latest = Phase::none;
+    auto update = updates.begin();
+    for (const std::uint32_t number : order_) {
+      const MemoryRecord& record = draft_.trace.memory[number];
+      while (update != updates.end() && update->second < record.time_ns) ++update;
+      const bool in_update = update != updates.end() && update->first <= record.time_ns;
+      if (makes(record)) {
+        const StackFacts& facts = stacks_.read(record.stack);
+        Phase phase = decided(facts);
+        if (phase == Phase::none && in_update) phase = Phase::update;
+        if (phase != Phase::none) latest = phase;
+        if (phase == Phase::forward) first_forward_ = std::min(first_forward_, position_[number]);
+        const bool is_plain = !facts.is_empty && !facts.builds_model && !facts.of_optimizer;
+        phases_[number] = phase == Phase::none && is_plain ? Phase::forward : phase;
+        if (phases_[number] != Phase::none) times_.add(phases_[number], position_[number]);
+      } else if (frees(record)) {
+        const Phase own = stacks_.read(record.stack).phase;
+        phases_[number] = own != Phase::none ? own : latest;
+      } else {
+        phases_[number] = latest;
+      }
+    }
+    times_.sort();
+  }
+
+  Phase decided(const StackFacts& facts) const {
+    if (facts.is_empty) return empty_is_backward_ ? Phase::backward : Phase::none;
+    return facts.phase;
+  }
+
+  std::vector<std::pair<std::int64_t, std::int64_t>> annotated_updates() const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> updates;
+    for (const HostRecord& record : draft_.trace.hosts) {
+      if (!draft_.name(record).starts_with("Optimizer.step")) continue;
+      updates.emplace_back(record.start_ns, record.start_ns + record.duration_ns);
+    }
+    std::sort(updates.begin(), updates.end());
+    return updates;
+  }
+
+  MemorySite site_of(std::uint32_t number) const {
+    return {.time = position_[number], .record = number, .phase = phases_[number]};
+  }
+
+  TaskId append(LaneId lane, std::int64_t start, std::int64_t finish, Task task) {
+    task.duration = Nanoseconds(finish - start);
+    draft_.recorded.start.emplace_back(start);
+    draft_.recorded.finish.emplace_back(finish);
+    draft_.recorded.length = std::max(draft_.recorded.length, Nanoseconds(finish));
+    return draft_.graph.append(lane, task);
+  }
+
+  void build_tasks() {
+    const std::int32_t rank = draft_.trace.rank;
+    const LaneId start =
+        draft_.graph.add_lane({.name = "(start)", .kind = LaneKind::origin, .rank = rank});
+    draft_.origin = append(
+        start, 0, 0, {.name = rule(draft_, "start of the recording"), .kind = TaskKind::marker});
+    for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
+    draft_.graph.step_rule().source = draft_.step_source;
+    task_of_.assign(draft_.trace.memory.size(), kNoTask);
+    std::map<std::int32_t, std::vector<std::uint32_t>> by_device;
+    for (const std::uint32_t number : order_) {
+      by_device[draft_.trace.memory[number].device].push_back(number);
+    }
+    for (const auto& [device, events] : by_device) build_lane(device, events);
+  }
+
+  void build_lane(std::int32_t device, const std::vector<std::uint32_t>& events) {
+    const LaneId lane =
+        draft_.graph.add_lane({.name = "allocator of device " + std::to_string(device),
+                               .kind = LaneKind::host_thread,
+                               .rank = draft_.trace.rank});
+    const NameId nameless = rule(draft_, "(allocates)"), free = rule(draft_, "(frees)");
+    const NameId other = rule(draft_, "(segment)");
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const MemoryRecord& record = draft_.trace.memory[events[i]];
+      const std::int64_t begin = std::max<std::int64_t>(record.time_ns, 0);
+      const std::int64_t end = i + 1 < events.size()
+                                   ? std::max(begin, draft_.trace.memory[events[i + 1]].time_ns)
+                                   : begin;
+      Task task{.name = frees(record) ? free : other,
+                .step = step_at(draft_, record.time_ns),
+                .kind = TaskKind::host,
+                .phase = phases_[events[i]]};
+      if (makes(record)) {
+        const StackFacts& facts = stacks_.read(record.stack);
+        task.name = facts.op != NameId{} ? facts.op : facts.place;
+        if (task.name == NameId{}) task.name = nameless;
+      }
+      task_of_[events[i]] = append(lane, begin, end, task);
+    }
+    pin(draft_, task_of_[events.front()]);
+  }
+
+  void set_sizes() {
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      const MemorySite& known = sites_[i].made.exists() ? sites_[i].made : sites_[i].freed;
+      blocks_[i].requested = Bytes{std::abs(draft_.trace.memory[known.record].bytes)};
+      blocks_[i].bytes = Bytes{charged_[known.record]};
+      // What came back at last is what was counted.
+      if (sites_[i].freed.exists()) blocks_[i].bytes = Bytes{charged_[sites_[i].freed.record]};
+      if (sites_[i].made.exists()) {
+        blocks_[i].op = stacks_.read(draft_.trace.memory[known.record].stack).op;
+      }
+    }
+  }
+
+  void tell_uses() {
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      blocks_[i].use = sites_[i].made.exists()
+                           ? use_of(sites_[i])
+                           : use_by_phases(times_, sites_[i].made, sites_[i].freed);
+    }
+    follow_replacements(blocks_, sites_);
+  }
+
+  MemoryUse use_of(const BlockSites& sites) {
+    const StackFacts& facts = stacks_.read(draft_.trace.memory[sites.made.record].stack);
+    if (facts.is_workspace) return MemoryUse::workspace;
+    const std::int64_t freed = sites.freed.exists() ? sites.freed.time : kEver;
+    const bool building = facts.builds_model && decided(facts) == Phase::none;
+    if (building && freed > updated_behind(sites.made.time)) {
+      return facts.of_optimizer ? MemoryUse::optimizer_state : MemoryUse::parameter;
+    }
+    if (facts.moves && decided(facts) == Phase::none && !facts.builds_model) {
+      return MemoryUse::input;
+    }
+    return use_by_phases(times_, sites.made, sites.freed);
+  }
+
+  /// When what was built by `time` is used: where the pass behind it is over.
+  std::int64_t updated_behind(std::int64_t time) const {
+    const std::int64_t forward = std::max(first_forward_, time);
+    if (forward == kEver) return kEver - 1;
+    const std::int64_t backward = times_.next(Phase::backward, forward);
+    return std::min(backward == kEver ? kEver : times_.next(Phase::update, backward), kEver - 1);
+  }
+
+  /// Blocks that no event mentions were there all the time.
+  void add_held_blocks() {
+    std::set<std::pair<std::int32_t, std::uint64_t>> mentioned;
+    for (const std::uint32_t number : order_) {
+      const MemoryRecord& record = draft_.trace.memory[number];
+      if (makes(record) || frees(record)) mentioned.emplace(record.device, record.address);
+    }
+    for (const MemoryBlock& held : draft_.trace.blocks) {
+      if (held.state == BlockState::inactive || held.bytes <= 0) continue;
+      const std::int32_t device = draft_.trace.segments[held.segment].device;
+      if (mentioned.contains({device, held.address})) continue;
+      const StackFacts& facts = stacks_.read(held.stack);
+      blocks_.push_back({.bytes = Bytes{held.bytes},
+                         .requested = Bytes{held.requested_bytes},
+                         .device = device,
+                         .op = facts.op,
+                         .stack = held.stack,
+                         .use = use_of_held(facts)});
+    }
+  }
+
+  void tell_held_weights() {
+    const bool trains = std::any_of(blocks_.begin(), blocks_.end(), [](const Allocation& block) {
+      return block.use == MemoryUse::gradient || block.use == MemoryUse::optimizer_state;
+    });
+    const bool is_forward_only = !trains && first_forward_ != kEver &&
+                                 !times_.began(Phase::backward, -1, kEver - 1) &&
+                                 !times_.began(Phase::update, -1, kEver - 1);
+    if (!tell_weights(blocks_, sites_, first_forward_, is_forward_only)) return;
+    draft_.assumptions.push_back(
+        is_forward_only
+            ? "What was there before the forward passes and outlives them is taken for parameters."
+            : "Blocks from before the history are taken for parameters where gradients have their "
+              "size.");
+  }
+
+  /// Whether the level is lower behind it. A request to free a block is followed by the event that
+  /// does it, unless the recorder left those out.
+  bool gives_back(const MemoryRecord& record) const {
+    if (record.bytes >= 0 || record.action != MemoryAction::free_requested) return frees(record);
+    return std::none_of(order_.begin(), order_.end(), [&](std::uint32_t number) {
+      const MemoryRecord& other = draft_.trace.memory[number];
+      return other.device == record.device && other.action == MemoryAction::block &&
+             other.bytes < 0;
+    });
+  }
+
+  void set_first_levels() {
+    std::vector<Bytes>& initial = draft_.graph.initial_memory();
+    initial.clear();
+    std::set<std::int32_t> seen;
+    for (const std::uint32_t number : order_) {
+      const MemoryRecord& record = draft_.trace.memory[number];
+      constexpr std::int32_t kMostDevices = 64;
+      if (record.total_allocated < 0 || record.device >= kMostDevices) continue;
+      if (!seen.insert(record.device).second) continue;
+      const auto device = static_cast<std::size_t>(record.device);
+      if (initial.size() <= device) initial.resize(device + 1);
+      std::int64_t before = record.total_allocated;
+      if (makes(record)) before -= charged_[number];
+      if (gives_back(record)) before += charged_[number];
+      initial[device] = Bytes{std::max<std::int64_t>(before, 0)};
+    }
+  }
+
+  static MemoryUse use_of_held(const StackFacts& facts) {
+    if (facts.is_workspace) return MemoryUse::workspace;
+    if (facts.of_optimizer && (facts.phase == Phase::update || facts.builds_model)) {
+      return MemoryUse::optimizer_state;
+    }
+    if (facts.builds_model && facts.phase == Phase::none) return MemoryUse::parameter;
+    return facts.phase == Phase::backward ? MemoryUse::gradient : MemoryUse::unknown;
+  }
+
+  /// Steps of the device that makes most blocks.
+  void find_repetitions() {
+    if (!draft_.steps.empty() || blocks_.empty()) return;
+    std::map<std::int32_t, std::size_t> made;
+    for (const Allocation& block : blocks_) ++made[block.device];
+    const std::int32_t device =
+        std::max_element(made.begin(), made.end(), [](const auto& a, const auto& b) {
+          return a.second < b.second;
+        })->first;
+    const std::vector<MemoryEvent> events = memory_events(draft_.graph, draft_.recorded);
+    const MemoryPeriod period = memory_period(draft_.graph, events, device);
+    if (period.length == 0 || is_of_layers(period, events, device)) return;
+    std::vector<TaskId> makers;
+    for (const MemoryEvent& event : events) {
+      const Allocation& block = blocks_[event.allocation];
+      if (block.device == device && !event.frees) makers.push_back(block.made_by);
+    }
+    mark_repetitions(period, makers);
+    draft_.assumptions.push_back("Steps are told by the sizes of " + std::to_string(period.length) +
+                                 " blocks that are made again in the same order.");
+  }
+
+  bool is_of_layers(const MemoryPeriod& period, const std::vector<MemoryEvent>& events,
+                    std::int32_t device) const {
+    std::vector<std::string_view> repeated, others;
+    std::size_t made = 0;
+    for (const MemoryEvent& event : events) {
+      if (event.frees || blocks_[event.allocation].device != device) continue;
+      const std::size_t number = made++;
+      if (event.allocation >= sites_.size()) continue;
+      const MemoryRecord& record = draft_.trace.memory[sites_[event.allocation].made.record];
+      const bool within =
+          number >= period.first && number < period.first + period.length * period.repetitions;
+      (within ? repeated : others).push_back(draft_.trace.names[record.stack]);
+    }
+    return lie_within_one_call(repeated, others);
+  }
+
+  void mark_repetitions(const MemoryPeriod& period, const std::vector<TaskId>& makers) {
+    draft_.graph.step_rule().source = StepSource::period;
+    std::int32_t step = -1;
+    TaskId task = makers[period.first];
+    for (std::size_t i = 0; i < period.repetitions; ++i) {
+      const std::size_t next = period.first + (i + 1) * period.length;
+      const TaskId end = next < makers.size() ? makers[next] : kNoTask;
+      draft_.graph.steps().push_back({"repetition " + std::to_string(i + 1)});
+      ++step;
+      for (; task != kNoTask && task != end; task = draft_.graph.next(task)) {
+        draft_.graph.task(task).step = step;
+      }
+    }
+  }
+
+  void say() {
+    draft_.assumptions.push_back(
+        "A memory snapshot tells what the allocator did, not what ran: memory can be predicted "
+        "from "
+        "it, time cannot; its times are those of the history.");
+    const auto unknown = std::count_if(blocks_.begin(), blocks_.end(), [](const Allocation& block) {
+      return block.use == MemoryUse::unknown;
+    });
+    if (unknown > 0) {
+      draft_.notes.add(Severity::info, "blocks of which nothing tells what they are for", {},
+                       unknown);
+    }
+  }
+
+  Draft& draft_;
+  StackReader stacks_;
+  std::vector<Allocation>& blocks_;
+  std::vector<BlockSites> sites_;
+  PhaseTimes times_;  ///< By position.
+  std::int64_t first_forward_ = kEver;
+  bool empty_is_backward_ = false;
+  std::vector<std::uint32_t> order_;  ///< Into Trace::memory.
+  // Of each record of Trace::memory:
+  std::vector<std::int64_t> position_;  ///< In order_.
+  std::vector<std::int64_t> charged_;   ///< What the allocator counted.
+  std::vector<Phase> phases_;
+  std::vector<TaskId> task_of_;
+};
+
+}  // namespace
+
+void build_snapshot(Draft& draft) {
+  if (draft.trace.memory.empty()) {
+    throw TraceError(
+        "must have a history, but is a snapshot of the allocator's state alone; call "
+        "torch.cuda.memory._record_memory_history() before what is to be looked at");
+  }
+  SnapshotGraph(draft).build();
+}
+
+}  // namespace foretrace::infer_detail
+
+namespace foretrace {
+
+bool is_snapshot(const Trace& trace) {
+  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
+}
+
+}  // namespace foretrace

@@ -1,0 +1,307 @@
+// Steps of a trace that marks none: the distance p at which the sequence of activities repeats
+// itself best. A CUDA graph is one activity, and a period within one op, module call or range is
+// none of steps but of layers. Without device work, the records of a thread are its activities.
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "infer/draft.h"
+#include "infer/host/enclosing.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+constexpr std::size_t kLeastRepeats = 3;
+/// Fewer activities than this repeat themselves by chance.
+constexpr std::size_t kLeastActivities = 18;
+/// Share of activities that equal the one a period later.
+constexpr double kLeastMatch = 0.95;
+
+struct Activity {
+  std::int64_t time;
+  NameId name;
+  std::uint32_t within = kNone;  ///< The outermost host record that it was launched in.
+};
+
+std::vector<Activity> activities_in_order(Draft& draft) {
+  std::vector<Activity> activities;
+  if (draft.by_launch.size() * 2 > draft.events.size()) {
+    const Enclosing enclosing(draft);
+    std::uint32_t before = kNone;
+    for (const std::uint32_t i : draft.by_launch) {
+      const DeviceEvent& event = draft.events[i];
+      if (event.call == before) continue;
+      before = event.call;
+      const Call& call = draft.calls[event.call];
+      activities.push_back(
+          {call.start, draft.trace.devices[event.record].name, enclosing.record(call)});
+    }
+    return activities;
+  }
+  draft.steps_by_device = true;
+  for (const DeviceEvent& event : draft.events) {
+    activities.push_back({event.start, draft.trace.devices[event.record].name});
+  }
+  std::stable_sort(activities.begin(), activities.end(),
+                   [](const Activity& a, const Activity& b) { return a.time < b.time; });
+  return activities;
+}
+
+/// Lists the activities of each thread that has enough of them; the thread with most comes first.
+std::vector<std::vector<Activity>> host_activities(const Draft& draft) {
+  std::vector<std::vector<Activity>> threads(draft.trace.threads.size());
+  const Enclosing enclosing(draft);
+  for (const Enclosing::Range& range : enclosing.ranges())
+    threads[range.thread].push_back({range.start, draft.trace.hosts[range.record].name});
+  std::erase_if(threads, [](const auto& all) { return all.size() < kLeastActivities; });
+  std::stable_sort(threads.begin(), threads.end(),
+                   [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  return threads;
+}
+
+/// Most repetitions begin in the record in which the one in front began: they are parts of what was
+/// recorded as one.
+bool is_within_one(const std::vector<Activity>& activities,
+                   const std::vector<std::size_t>& begins) {
+  std::size_t within = 0;
+  for (std::size_t i = 1; i < begins.size(); ++i) {
+    const std::uint32_t record = activities[begins[i]].within;
+    within += record != kNone && record == activities[begins[i - 1]].within ? 1 : 0;
+  }
+  return 2 * within >= begins.size();
+}
+
+/// Where each name, or each stretch of them, is.
+using Places = std::map<std::uint32_t, std::vector<std::size_t>>;
+using Votes = std::map<std::size_t, std::size_t>;  ///< For each distance.
+
+/// Every stretch of a few activities, by what it is made of. Where one layer ends and the next
+/// begins there are stretches that occur once in a step, even if each activity in them occurs
+/// often.
+Places places_of_stretches(const std::vector<Activity>& activities) {
+  constexpr std::size_t kLength = 8;
+  Places places;
+  for (std::size_t i = 0; i + kLength <= activities.size(); ++i) {
+    std::uint64_t hash = 0;
+    for (std::size_t k = 0; k < kLength; ++k) {
+      hash = (hash ^ static_cast<std::uint32_t>(activities[i + k].name)) * 0x9e3779b97f4a7c15U;
+      hash ^= hash >> 29U;
+    }
+    places[static_cast<std::uint32_t>(hash >> 32U)].push_back(i);
+  }
+  return places;
+}
+
+/// Every stretch that nearly always repeats at the same distance has one vote for it: a model has
+/// many layers that are alike, but one beginning and one end.
+Votes regular_distances(const Places& places) {
+  Votes votes;
+  for (const auto& [what, at] : places) {
+    if (at.size() < kLeastRepeats) continue;
+    std::vector<std::size_t> gaps;
+    for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps.push_back(at[i + 1] - at[i]);
+    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+    std::nth_element(gaps.begin(), middle, gaps.end());
+    const auto alike = std::count(gaps.begin(), gaps.end(), *middle);
+    if (static_cast<std::size_t>(alike) * 4 >= gaps.size() * 3) ++votes[*middle];
+  }
+  return votes;
+}
+
+/// The `most` distances with most votes, weighed by their length.
+void add_best(const Votes& votes, std::size_t activities, std::size_t most,
+              std::set<std::size_t>& periods) {
+  std::vector<std::pair<std::size_t, std::size_t>> ranked;
+  for (const auto& [distance, count] : votes) {
+    if (distance * kLeastRepeats <= activities + distance / 2)
+      ranked.emplace_back(count * distance, distance);
+  }
+  std::sort(ranked.rbegin(), ranked.rend());
+  if (ranked.size() > most) ranked.resize(most);
+  for (const auto& [weight, distance] : ranked) periods.insert(distance);
+}
+
+/// Distances that occur often between two activities of one name. From short to long.
+std::set<std::size_t> candidate_periods(const std::vector<Activity>& activities) {
+  Places places;
+  for (std::size_t i = 0; i < activities.size(); ++i) {
+    places[static_cast<std::uint32_t>(activities[i].name)].push_back(i);
+  }
+  Votes votes;
+  for (const auto& [name, at] : places) {
+    if (at.size() < kLeastRepeats) continue;
+    std::map<std::size_t, std::size_t> distances;
+    for (const std::size_t hop : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
+      for (std::size_t i = 0; i + hop < at.size(); ++i) ++distances[at[i + hop] - at[i]];
+    }
+    for (const auto& [distance, count] : distances) {
+      if (count >= 2) votes[distance] += count;
+    }
+  }
+  std::set<std::size_t> periods;
+  add_best(votes, activities.size(), 40, periods);
+  add_best(regular_distances(places_of_stretches(activities)), activities.size(), 10, periods);
+  return periods;
+}
+
+double match(const std::vector<Activity>& activities, std::size_t period) {
+  std::size_t alike = 0;
+  for (std::size_t i = 0; i + period < activities.size(); ++i) {
+    if (activities[i].name == activities[i + period].name) ++alike;
+  }
+  return static_cast<double>(alike) / static_cast<double>(activities.size() - period);
+}
+
+/// A step begins behind the longest pauses of the launching side.
+std::vector<std::size_t> begins_at(const std::vector<Activity>& activities, std::size_t period) {
+  std::vector<std::int64_t> pause(period, 0);
+  for (std::size_t i = 1; i < activities.size(); ++i) {
+    pause[i % period] += activities[i].time - activities[i - 1].time;
+  }
+  std::vector<std::size_t> begins;
+  for (auto i =
+           static_cast<std::size_t>(std::max_element(pause.begin(), pause.end()) - pause.begin());
+       i < activities.size(); i += period)
+    begins.push_back(i);
+  return begins;
+}
+
+/// Activities and those that stand for them in the next repetition. Here and there a repetition may
+/// have some that others lack:
+///
+///     A B C D   A B X C D   A B C D         next of the first C is the C behind the X
+struct Repetition {
+  double share = 0;                 ///< Of activities that have a next one.
+  std::size_t lacking = 0;          ///< Those that have none.
+  std::vector<std::uint32_t> next;  ///< kNone: there is none.
+};
+
+Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
+  constexpr std::size_t kMostLeftOut = 8;  ///< At one place.
+  constexpr std::size_t kAgreeBehind = 4;
+  const auto agree = [&](std::size_t one, std::size_t other) {
+    for (std::size_t k = 0; k < kAgreeBehind; ++k) {
+      if (one + k >= activities.size() || other + k >= activities.size()) return false;
+      if (activities[one + k].name != activities[other + k].name) return false;
+    }
+    return true;
+  };
+  /// Counts how many are left out on either side until both agree again.
+  const auto gap = [&](std::size_t one, std::size_t other) {
+    for (std::size_t sum = 1; sum <= kMostLeftOut; ++sum) {
+      for (std::size_t here = 0; here <= sum; ++here) {
+        if (agree(one + here, other + sum - here)) return std::pair(here, sum - here);
+      }
+    }
+    return std::pair(std::size_t{1}, std::size_t{1});
+  };
+  Repetition found{.next = std::vector<std::uint32_t>(activities.size(), kNone)};
+  std::size_t alike = 0, all = 0;
+  for (std::size_t i = 0, j = period; j < activities.size(); ++all) {
+    if (activities[i].name == activities[j].name) {
+      found.next[i++] = static_cast<std::uint32_t>(j++);
+      ++alike;
+      continue;
+    }
+    const auto [here, there] = gap(i, j);
+    i += here, j += there;
+    if (i >= j) return {};
+  }
+  found.lacking = all - alike;
+  found.share = all == 0 ? 0 : static_cast<double>(alike) / static_cast<double>(all);
+  return found;
+}
+
+/// Where repetitions begin: the way from next to next that leads through the longest pauses.
+std::vector<std::size_t> begins_along(const std::vector<Activity>& activities,
+                                      const Repetition& repetition, std::size_t period) {
+  std::vector<std::size_t> best;
+  std::int64_t most = -1;
+  for (std::size_t first = 1; first <= period && first < activities.size(); ++first) {
+    std::vector<std::size_t> way;
+    std::int64_t pauses = 0;
+    for (std::uint32_t at = static_cast<std::uint32_t>(first); at != kNone;
+         at = repetition.next[at]) {
+      way.push_back(at);
+      pauses += activities[at].time - activities[at - 1].time;
+    }
+    if (pauses > most) most = pauses, best = std::move(way);
+  }
+  return best;
+}
+
+/// With the same number of activities in each repetition.
+std::vector<std::size_t> repeated(const std::vector<Activity>& activities,
+                                  const std::set<std::size_t>& candidates, std::size_t& period) {
+  std::vector<std::size_t> begins;
+  double best = 0;
+  for (const std::size_t candidate : candidates) {
+    const double share = match(activities, candidate);
+    if (share <= best + 0.005 || share < kLeastMatch) continue;
+    std::vector<std::size_t> found = begins_at(activities, candidate);
+    if (is_within_one(activities, found)) continue;
+    best = share, period = candidate, begins = std::move(found);
+  }
+  return begins;
+}
+
+/// With nearly the same number: the shortest of those distances at which few activities lack a next
+/// one. Alike layers lack some at every beginning and end of a step, the steps themselves only
+/// where one differs.
+std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities,
+                                         const std::set<std::size_t>& candidates,
+                                         std::size_t& period) {
+  std::map<std::size_t, std::pair<std::size_t, std::vector<std::size_t>>> lacking;
+  std::size_t least = activities.size();
+  for (const std::size_t candidate : candidates) {
+    const Repetition found = follow(activities, candidate);
+    if (found.share < kLeastMatch) continue;
+    std::vector<std::size_t> begins = begins_along(activities, found, candidate);
+    if (is_within_one(activities, begins)) continue;
+    least = std::min(least, found.lacking);
+    lacking[candidate] = {found.lacking, std::move(begins)};
+  }
+  for (auto& [candidate, found] : lacking) {
+    if (found.first > 2 * least + 2) continue;
+    period = candidate;
+    if (found.second.size() < kLeastRepeats) return {};
+    return std::move(found.second);
+  }
+  return {};
+}
+
+void take_period(Draft& draft, const std::vector<Activity>& activities, std::string_view what) {
+  if (activities.size() < kLeastActivities) return;
+  const std::set<std::size_t> candidates = candidate_periods(activities);
+  std::size_t period = 0;
+  std::vector<std::size_t> begins = repeated(activities, candidates, period);
+  if (begins.empty()) begins = nearly_repeated(activities, candidates, period);
+  for (const std::size_t i : begins) {
+    if (!draft.steps.empty()) draft.steps.back().finish = activities[i].time;
+    if (i + period > activities.size()) break;
+    draft.steps.push_back({activities[i].time, activities.back().time + 1,
+                           "repetition " + std::to_string(draft.steps.size() + 1)});
+  }
+  if (begins.empty()) return;
+  draft.step_source = StepSource::period;
+  draft.assumptions.push_back("Steps are told by the repetition of " + std::to_string(period) +
+                              ' ' + std::string(what) + "; the trace has no step markers.");
+}
+
+}  // namespace
+
+void find_period(Draft& draft) {
+  if (!draft.events.empty()) {
+    take_period(draft, activities_in_order(draft), "device activities");
+    draft.steps_by_device = draft.steps_by_device && !draft.steps.empty();
+    return;
+  }
+  if (is_snapshot(draft.trace)) return;
+  for (const std::vector<Activity>& activities : host_activities(draft)) {
+    take_period(draft, activities, "records of a thread");
+    if (!draft.steps.empty()) return;
+  }
+}
+
+}  // namespace foretrace::infer_detail

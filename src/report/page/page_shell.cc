@@ -1,0 +1,176 @@
+#include "report/page/page_shell.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/sha256.h"
+#include "foretrace/shown.h"
+#include "foretrace/version.h"
+#include "report/page/embedded.h"
+#include "report/page/packed_numbers.h"
+
+namespace foretrace {
+namespace {
+
+/// A cell of a table. Bars of text are drawn, as nobody wants to hear them read.
+std::string html_cell(const std::string& text) {
+  if (text.empty() || text.find_first_not_of('#') != std::string::npos) return html_text(text);
+  return "<span class=\"bar\" style=\"width: " + std::to_string(text.size()) +
+         "ch\" aria-hidden=\"true\"></span>";
+}
+
+/// Runs before anything is drawn, so that nothing flashes in the other theme.
+constexpr std::string_view kChosenTheme =
+    "try { const theme = localStorage.getItem('foretrace-theme'); "
+    "if (theme) document.documentElement.dataset.theme = theme; } catch {}";
+
+/// The elements that run, in the order in which they stand; the first is in the head.
+std::vector<std::string> scripts_of(const Page& page) {
+  std::vector<std::string> scripts = {std::string(kChosenTheme)};
+  if (page.has_charts) scripts.emplace_back(embedded("vendor/uplot/uPlot.iife.min.js"));
+  scripts.push_back("\n" + std::string(embedded("page/shell.js")));
+  for (const std::string_view script : page.scripts)
+    scripts.push_back("\n" + std::string(embedded(script)));
+  return scripts;
+}
+
+/// Nothing from anywhere but this file, and of this file no script but ours: one that a name in a
+/// trace smuggled in would not run.
+std::string policy_for(const std::vector<std::string>& scripts) {
+  std::string policy = "default-src 'none'; style-src 'unsafe-inline'; script-src";
+  for (const std::string& script : scripts)
+    policy += " 'sha256-" + base64_of(sha256_of(script)) + "'";
+  return policy + "; img-src data:; base-uri 'none'; form-action 'none'";
+}
+
+void write_script(std::string_view script, std::ostream& out) {
+  out << "<script>" << script << "</script>\n";
+}
+
+void write_head(const Page& page, const std::vector<std::string>& scripts, std::ostream& out) {
+  out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\""
+      << policy_for(scripts)
+      << "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>"
+      << html_text(page.title) << "</title>\n<style>\n"
+      << embedded("page/shell.css");
+  if (page.has_charts) out << embedded("vendor/uplot/uPlot.min.css") << '\n';
+  for (const std::string_view style : page.styles) out << embedded(style);
+  out << "</style>\n";
+  write_script(scripts.front(), out);
+  out << "</head>\n";
+}
+
+void write_navigation(const Page& page, std::ostream& out) {
+  if (page.sections.size() < 2) return;
+  out << "<nav class=\"sections\" aria-label=\"Sections\"><ul>\n";
+  for (const PageSection& section : page.sections) {
+    out << "<li><a href=\"#" << section.id << "\">" << html_text(section.heading) << "</a></li>\n";
+  }
+  out << "</ul></nav>\n";
+}
+
+void write_scripts(const Page& page, const std::vector<std::string>& scripts, std::ostream& out) {
+  for (const PageData& data : page.data) {
+    out << "<script type=\"application/json\" id=\"" << data.id << "\">" << data.json
+        << "</script>\n";
+  }
+  if (page.has_charts)
+    out << "<!--\nuPlot, which draws the charts:\n\n"
+        << embedded("vendor/uplot/LICENSE") << "\n-->\n";
+  for (std::size_t i = 1; i < scripts.size(); ++i) write_script(scripts[i], out);
+}
+
+}  // namespace
+
+std::string html_items(const std::vector<std::string>& lines) {
+  if (lines.empty()) return {};
+  std::string html = "<ul>\n";
+  for (const std::string& line : lines) html += "<li>" + html_text(line) + "</li>\n";
+  return html + "</ul>\n";
+}
+
+std::string html_text(std::string_view text) {
+  std::string all;
+  for (const char c : shown_lines(text)) {
+    if (c == '&') {
+      all += "&amp;";
+    } else if (c == '<') {
+      all += "&lt;";
+    } else if (c == '>') {
+      all += "&gt;";
+    } else if (c == '"') {
+      all += "&quot;";
+    } else {
+      all += c;
+    }
+  }
+  return all;
+}
+
+std::string script_json(const nlohmann::json& value) {
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string html_table(const std::string& caption, const Table& table) {
+  const auto align = [&](std::size_t column) {
+    const bool is_left =
+        std::find(table.left.begin(), table.left.end(), column) != table.left.end();
+    return is_left ? " class=\"left\">" : ">";
+  };
+  // Long texts beside numbers: narrow screens put them below each other.
+  const bool has_texts = std::any_of(table.left.begin(), table.left.end(),
+                                     [](std::size_t column) { return column > 0; });
+  std::string html = "<div class=\"table" + std::string(has_texts ? " texts" : "") +
+                     "\" role=\"region\" tabindex=\"0\" aria-label=\"" + html_text(caption) +
+                     "\"><table aria-label=\"" + html_text(caption) + "\"><thead><tr>";
+  for (std::size_t i = 0; i < table.heading.size(); ++i)
+    html += "<th scope=\"col\"" + (align(i) + html_text(table.heading[i])) + "</th>";
+  html += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows) {
+    html += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      html += "<td" + (align(i) + html_cell(row[i])) + "</td>";
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string html_folded(const std::string& summary, const std::string& html) {
+  return "<details><summary>" + html_text(summary) + "</summary>\n" + html + "</details>\n";
+}
+
+void write_page(const Page& page, std::ostream& out) {
+  const std::vector<std::string> scripts = scripts_of(page);
+  write_head(page, scripts, out);
+  out << "<body>\n<a class=\"skip\" href=\"#main\">Skip to the answer</a>\n<header>\n<h1>"
+      << html_text(page.heading)
+      << "</h1>\n<button id=\"theme\" type=\"button\" hidden>Dark theme</button>\n</header>\n"
+         "<main id=\"main\">\n"
+      << page.lead;
+  write_navigation(page, out);
+  for (const PageSection& section : page.sections) {
+    out << "<section id=\"" << section.id << "\" aria-labelledby=\"" << section.id
+        << "-heading\">\n<h2 id=\"" << section.id << "-heading\">" << html_text(section.heading)
+        << "</h2>\n"
+        << section.html << "</section>\n";
+  }
+  out << "</main>\n<footer>Made by foretrace " << kVersion
+      << ". This page is one file; it loads nothing and sends nothing.</footer>\n"
+         "<div id=\"said\" class=\"said\" aria-live=\"polite\"></div>\n";
+  write_scripts(page, scripts, out);
+  out << "</body>\n</html>\n";
+}
+
+}  // namespace foretrace

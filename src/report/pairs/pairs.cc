@@ -1,0 +1,218 @@
+// Predictions beside what came, in words and as JSON.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/pairs_report.h"
+#include "foretrace/shown.h"
+#include "foretrace/units.h"
+#include "foretrace/version.h"
+#include "report/words/json_text.h"
+#include "report/words/table.h"
+#include "report/words/wording.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string value_text(const PairRow& row, std::int64_t value) {
+  if (row.compared == Compared::step_time) return to_text(Nanoseconds(value));
+  return to_text(Bytes{value});
+}
+
+std::string inside_text(const PairRow& row) {
+  if (!row.inside) return "-";
+  return *row.inside ? "yes" : "no";
+}
+
+std::string name_text(const PairRow& row) {
+  std::string text = row.name;
+  if (row.compared != Compared::step_time) text += ", " + std::string(to_string(row.compared));
+  if (row.fitted) text += " (fitted)";
+  if (row.synthetic) text += " (synthetic)";
+  return text;
+}
+
+std::string uses_text(const PairRow& row) {
+  std::string text;
+  for (const std::string& use : row.uses) text += (text.empty() ? "" : "; ") + use;
+  return text;
+}
+
+Table row_table(const PairsReport& report) {
+  Table table{
+      .heading = {"what changed", "asked as", "before", "predicted", "recorded", "error", "inside"},
+      .rows = {},
+      .left = {0, 1},
+      .code = {1}};
+  for (const PairRow& row : report.rows) {
+    if (!row.problem.empty()) continue;
+    table.rows.push_back({name_text(row), uses_text(row), value_text(row, row.before),
+                          value_text(row, row.predicted), value_text(row, row.recorded),
+                          to_percent(row.error), inside_text(row)});
+  }
+  return table;
+}
+
+Table kind_table(const PairsReport& report) {
+  Table table{
+      .heading = {"kind of what-if", "compared", "pairs", "median error", "worst", "inside"},
+      .rows = {},
+      .left = {0, 1}};
+  for (const PairKind& kind : report.kinds) {
+    table.rows.push_back(
+        {kind.kind, std::string(to_string(kind.compared)), std::to_string(kind.count),
+         to_share(kind.median_error), to_share(kind.worst_error),
+         kind.intervals == 0
+             ? "-"
+             : std::to_string(kind.inside) + " of " + std::to_string(kind.intervals)});
+  }
+  return table;
+}
+
+std::size_t answered(const PairsReport& report) {
+  return report.rows.size() - report.missing - report.refused;
+}
+
+/// The verdict.
+std::string summary(const PairsReport& report) {
+  std::string text = counted(static_cast<std::int64_t>(answered(report)), "pair") + " compared";
+  for (const PairKind& kind : report.kinds) {
+    if (kind.kind != "all" || kind.compared != Compared::step_time) continue;
+    text += "; step times are off by " + to_share(kind.median_error) + " (median), " +
+            to_share(kind.worst_error) + " at worst, and " + std::to_string(kind.inside) + " of " +
+            std::to_string(kind.intervals) + " are inside the interval";
+  }
+  if (report.missing > 0)
+    text += "; of " + std::to_string(report.missing) + " a recording is not there";
+  if (report.refused > 0) text += "; " + std::to_string(report.refused) + " have no answer";
+  return text;
+}
+
+std::vector<std::string> problems(const PairsReport& report) {
+  std::vector<std::string> all;
+  for (const PairRow& row : report.rows) {
+    if (!row.problem.empty()) all.push_back(name_text(row) + ": " + row.problem);
+  }
+  return all;
+}
+
+Json row_json(const PairRow& row) {
+  Json object = {{"name", row.name},     {"with", row.uses},
+                 {"class", row.kind},    {"compare", to_string(row.compared)},
+                 {"fitted", row.fitted}, {"synthetic", row.synthetic}};
+  if (!row.problem.empty()) {
+    object["problem"] = row.problem;
+    object["missing"] = row.missing;
+    return object;
+  }
+  const std::string unit = row.compared == Compared::step_time ? "_ns" : "_bytes";
+  object["before" + unit] = row.before;
+  object["predicted" + unit] = row.predicted;
+  object["recorded" + unit] = row.recorded;
+  object["error"] = row.error;
+  object["inside"] = row.inside ? Json(*row.inside) : Json(nullptr);
+  if (row.inside) {
+    object["lower" + unit] = row.lower;
+    object["upper" + unit] = row.upper;
+  }
+  return object;
+}
+
+Json kind_json(const PairKind& kind) {
+  return {{"class", kind.kind},
+          {"compare", to_string(kind.compared)},
+          {"pairs", kind.count},
+          {"median_error", kind.median_error},
+          {"worst_error", kind.worst_error},
+          {"intervals", kind.intervals},
+          {"inside", kind.inside}};
+}
+
+PairKind kind_of_rows(const std::string& name, const std::vector<const PairRow*>& rows) {
+  PairKind kind{.kind = name, .compared = rows.front()->compared};
+  std::vector<double> errors;
+  for (const PairRow* row : rows) {
+    errors.push_back(std::abs(row->error));
+    kind.intervals += row->inside.has_value() ? 1 : 0;
+    kind.inside += row->inside.value_or(false) ? 1 : 0;
+  }
+  std::sort(errors.begin(), errors.end());
+  const std::size_t middle = errors.size() / 2;
+  kind.count = rows.size();
+  kind.median_error =
+      errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
+  kind.worst_error = errors.back();
+  return kind;
+}
+
+}  // namespace
+
+std::string_view to_string(Compared compared) {
+  switch (compared) {
+    case Compared::step_time:
+      return "step_time";
+    case Compared::peak_allocated:
+      return "peak_allocated";
+    case Compared::peak_reserved:
+      return "peak_reserved";
+  }
+  return {};
+}
+
+void sum_up(PairsReport& report) {
+  report.kinds.clear();
+  report.missing = report.refused = 0;
+  std::map<std::pair<std::string, Compared>, std::vector<const PairRow*>> kinds;
+  std::map<Compared, std::vector<const PairRow*>> all;
+  for (const PairRow& row : report.rows) {
+    if (!row.problem.empty()) {
+      ++(row.missing ? report.missing : report.refused);
+      continue;
+    }
+    kinds[{row.kind, row.compared}].push_back(&row);
+    all[row.compared].push_back(&row);
+  }
+  for (const auto& [key, rows] : kinds) report.kinds.push_back(kind_of_rows(key.first, rows));
+  for (const auto& [key, rows] : all) report.kinds.push_back(kind_of_rows("all", rows));
+}
+
+Json to_json(const PairsReport& report) {
+  Json rows = Json::array(), kinds = Json::array();
+  for (const PairRow& row : report.rows) rows.push_back(row_json(row));
+  for (const PairKind& kind : report.kinds) kinds.push_back(kind_json(kind));
+  return {{"schema", "foretrace.pair_validation/1"},
+          {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
+          {"lists", report.lists},
+          {"pairs", std::move(rows)},
+          {"classes", std::move(kinds)},
+          {"missing", report.missing},
+          {"refused", report.refused},
+          {"notes", notes_json(report.notes)}};
+}
+
+void write_pairs_text(const PairsReport& report, std::ostream& out) {
+  out << summary(report) << "\n\n";
+  write_aligned(row_table(report), out);
+  out << '\n';
+  write_aligned(kind_table(report), out);
+  for (const std::string& problem : problems(report)) out << "\n- " << shown(problem);
+  for (const Note& note : report.notes.all()) out << "\n- " << note_text(note);
+  if (!problems(report).empty() || !report.notes.all().empty()) out << '\n';
+}
+
+void write_pairs_markdown(const PairsReport& report, std::ostream& out) {
+  out << "**" << summary(report) << "**\n\n";
+  write_markdown_table(row_table(report), out);
+  out << '\n';
+  write_markdown_table(kind_table(report), out);
+  if (!problems(report).empty() || !report.notes.all().empty()) out << '\n';
+  for (const std::string& problem : problems(report)) out << "- " << markdown_text(problem) << '\n';
+  for (const Note& note : report.notes.all()) out << "- " << markdown_text(note_text(note)) << '\n';
+}
+
+}  // namespace foretrace

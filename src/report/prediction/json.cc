@@ -1,0 +1,220 @@
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/interval_level.h"
+#include "foretrace/version.h"
+#include "report/prediction/registered.h"
+#include "report/words/json_text.h"
+#include "report/words/step_facts.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+Json nanoseconds(const std::vector<Nanoseconds>& times) {
+  Json all = Json::array();
+  for (const Nanoseconds time : times) all.push_back(time.count());
+  return all;
+}
+
+Json to_json(const Breakdown& breakdown) {
+  return {
+      {"compute", breakdown.compute.count()}, {"communication", breakdown.communication.count()},
+      {"copy", breakdown.copy.count()},       {"input", breakdown.input.count()},
+      {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
+}
+
+Json to_json(const Refusal& refusal) {
+  return {{"op", refusal.op},
+          {"stack", refusal.stack},
+          {"phase", refusal.phase},
+          {"step", refusal.step},
+          {"time_ns", refusal.time.count()},
+          {"requested_bytes", refusal.requested.count},
+          {"allocated_bytes", refusal.allocated.count},
+          {"reserved_bytes", refusal.reserved.count},
+          {"limit_bytes", refusal.limit.count}};
+}
+
+Json to_json(const std::vector<MemoryPeak>& peaks) {
+  Json all = Json::array();
+  for (const MemoryPeak& peak : peaks) {
+    all.push_back(
+        {{"device", peak.device},
+         {"peak_allocated_bytes", peak.peak_allocated.count},
+         {"lower_allocated_bytes", bytes_json(peak.lower_allocated)},
+         {"upper_allocated_bytes", bytes_json(peak.upper_allocated)},
+         {"peak_reserved_bytes", bytes_json(peak.peak_reserved)},
+         {"recorded_reserved_bytes", bytes_json(peak.recorded_reserved)},
+         {"out_of_memory", peak.out_of_memory ? to_json(*peak.out_of_memory) : Json(nullptr)}});
+  }
+  return all;
+}
+
+Json open_json(const OpenStepTime& open) {
+  return {{"unexplained", open.unexplained.count()}, {"other_ranks", open.other_ranks.count()}};
+}
+
+Json rates_json(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step_time) {
+  const auto known = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
+  const double per_second = step_time > 0ns ? 1e9 / static_cast<double>(step_time.count()) : 0;
+  const std::optional<double> utilization = flops_utilization(rates, step_time);
+  return {{"samples_per_second", known(rates.samples * per_second)},
+          {"tokens_per_second", known(rates.tokens * per_second)},
+          {"flops_per_step", known(rates.flops)},
+          {"known_share", rates.known_share},
+          {"peak_flops_per_second", known(rates.peak_flops)},
+          {"mfu", utilization ? Json(*utilization) : Json(nullptr)},
+          {"exposed_communication", exposed_communication(breakdown, step_time)}};
+}
+
+Json baseline_json(const Prediction& prediction) {
+  const auto count = [&](Provenance provenance) {
+    return prediction.dependencies[static_cast<int>(provenance)];
+  };
+  return {{"step_time_ns", prediction.baseline.step_time.count()},
+          {"steps", nanoseconds(prediction.baseline.each)},
+          {"replay_error", prediction.replay_error},
+          {"pinned_tasks", prediction.unexplained.pinned_tasks},
+          {"unexplained_ns", prediction.unexplained.lag.count()},
+          {"peers_ns", prediction.unexplained.peers.count()},
+          {"open_ns", open_json(prediction.baseline_open)},
+          {"tasks", prediction.tasks},
+          {"dependencies",
+           {{"measured", count(Provenance::measured)},
+            {"structural", count(Provenance::structural)},
+            {"inferred", count(Provenance::inferred)},
+            {"assumed", count(Provenance::assumed)}}},
+          {"breakdown_ns", to_json(prediction.baseline_breakdown)},
+          {"rates", rates_json(prediction.baseline_rates, prediction.baseline_breakdown,
+                               prediction.baseline.step_time)},
+          {"memory", to_json(prediction.baseline_memory)}};
+}
+
+Json interval_json(const Prediction& prediction) {
+  Json parts = Json::array();
+  for (const IntervalPart& part : prediction.interval_parts) {
+    parts.push_back({{"source", part.source},
+                     {"lower_ns", part.lower.count()},
+                     {"upper_ns", part.upper.count()},
+                     {"text", part.text}});
+  }
+  return {{"level", kIntervalLevel},
+          {"resamples", prediction.resamples},
+          {"seed", kIntervalSeed},
+          {"parts", std::move(parts)}};
+}
+
+Json predicted_json(const Prediction& prediction) {
+  return {
+      {"step_time_ns", prediction.predicted.step_time.count()},
+      {"steps", nanoseconds(prediction.predicted.each)},
+      {"open_ns", open_json(prediction.predicted_open)},
+      {"lower_ns", prediction.lower.count()},
+      {"upper_ns", prediction.upper.count()},
+      {"interval_source", prediction.interval_source},
+      {"interval", interval_json(prediction)},
+      {"breakdown_ns", to_json(prediction.predicted_breakdown)},
+      {"rates", rates_json(prediction.predicted_rates, prediction.predicted_breakdown,
+                           prediction.predicted.step_time)},
+      {"memory", to_json(prediction.predicted_memory)},
+      {"memory_limit_bytes",
+       prediction.memory_limit == Bytes{} ? Json(nullptr) : Json(prediction.memory_limit.count)},
+      {"assumptions", prediction.assumptions}};
+}
+
+Json steps_json(const Prediction& prediction) {
+  Json all = Json::array();
+  for (const AppliedStep& step : prediction.steps) {
+    all.push_back({{"use", step.use},
+                   {"summary", step.summary},
+                   {"changed_nothing", step.changed_nothing},
+                   {"figures", figures_json(step.figures)}});
+  }
+  return all;
+}
+
+Json explained_json(const Prediction& prediction) {
+  Json all = Json::array();
+  for (const Explained& line : prediction.explained) {
+    all.push_back({{"task", line.task},
+                   {"lane", line.lane},
+                   {"reason", line.reason},
+                   {"start_ns", line.start.count()},
+                   {"duration_ns", line.duration.count()},
+                   {"waited_ns", line.waited.count()}});
+  }
+  return all;
+}
+
+}  // namespace
+
+Json bytes_json(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->count) : Json(nullptr);
+}
+
+Json inputs_json(const std::vector<InputFile>& inputs) {
+  Json all = Json::array();
+  for (const InputFile& input : inputs) {
+    all.push_back({{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
+  }
+  return all;
+}
+
+Json figures_json(const std::vector<Figure>& figures) {
+  Json all = Json::object();
+  for (const Figure& figure : figures) {
+    if (const auto* number = std::get_if<double>(&figure.value)) {
+      all[json_key(figure)] = *number;
+    } else {
+      all[json_key(figure)] = static_cast<std::int64_t>(magnitude(figure));
+    }
+  }
+  return all;
+}
+
+Json notes_json(const Notes& notes) {
+  Json all = Json::array();
+  for (const Note& note : notes.all()) {
+    all.push_back({{"severity", to_string(note.severity)},
+                   {"text", note.text},
+                   {"count", note.count},
+                   {"example", note.example}});
+  }
+  return all;
+}
+
+Json to_json(const Prediction& prediction) {
+  Json object = {
+      {"schema", "foretrace.prediction/1"},
+      {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
+      {"inputs", inputs_json(prediction.inputs)},
+      {"scenario",
+       prediction.scenario_json.empty() ? Json::object() : Json::parse(prediction.scenario_json)},
+      {"measured",
+       {{"step_time_ns", prediction.measured.step_time.count()},
+        {"steps", nanoseconds(prediction.measured.each)},
+        {"has_steps", prediction.has_steps},
+        {"has_times", prediction.has_times},
+        {"window_ns", prediction.window.count()}}},
+      {"baseline", baseline_json(prediction)},
+      {"predicted", predicted_json(prediction)},
+      {"speedup", prediction.speedup},
+      {"steps", steps_json(prediction)},
+      {"trust", to_json(prediction.trust)},
+      {"notes", notes_json(prediction.notes)}};
+  add_step_facts(prediction.measured, object["measured"]);
+  if (!prediction.explained.empty()) object["critical_path"] = explained_json(prediction);
+  return object;
+}
+
+std::string json_text(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+void write_json(const Prediction& prediction, std::ostream& out) {
+  out << json_text(to_json(prediction)) << '\n';
+}
+
+}  // namespace foretrace

@@ -1,0 +1,55 @@
+#include <ostream>
+
+#include "foretrace/shown.h"
+#include "report/prediction/registered.h"
+#include "report/words/tables.h"
+#include "report/words/wording.h"
+
+namespace foretrace {
+namespace {
+
+void write_marked_list(std::ostream& out, std::string_view heading,
+                       const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  out << "\n**" << heading << "**\n\n";
+  for (const std::string& line : lines) out << "- " << markdown_text(line) << '\n';
+}
+
+void write_table(std::ostream& out, const Table& table) {
+  out << '\n';
+  write_markdown_table(table, out);
+}
+
+void write_marked_table(std::ostream& out, std::string_view title, const Table& table) {
+  if (table.rows.empty()) return;
+  out << "\n**" << title << "**\n";
+  write_table(out, table);
+}
+
+}  // namespace
+
+void write_markdown(const Prediction& prediction, std::ostream& out) {
+  const VerdictLines lines = verdict(prediction);
+  out << markdown_trust(lines.trust);
+  out << "### " << markdown_text(lines.what) << "\n\n";
+  out << "**" << markdown_text(lines.how_much) << "**, " << markdown_text(lines.how_sure) << "\n";
+  if (!lines.fits.empty()) out << "\n**Does it fit?** " << markdown_text(lines.fits) << "\n";
+  if (prediction.has_times) write_table(out, time_table(prediction));
+  if (const Table memory = memory_table(prediction); !memory.rows.empty()) write_table(out, memory);
+
+  if (const Table rates = rate_table(prediction); !rates.rows.empty()) write_table(out, rates);
+
+  write_marked_list(out, "Changed", changes(prediction));
+  write_marked_list(out, "Figures", figures(prediction));
+  std::vector<std::string> rests;
+  for (const Ground& ground : grounds(prediction)) {
+    rests.push_back(std::string(ground.heading) + ": " + ground.sentence);
+  }
+  write_marked_list(out, "Rests on", rests);
+  write_marked_list(out, "Assumes", prediction.assumptions);
+  write_marked_table(out, "On the critical path, what waited longest", wait_table(prediction));
+  write_marked_table(out, "On the critical path, what worked longest", work_table(prediction));
+  write_marked_list(out, "Notes", note_texts(prediction.notes));
+}
+
+}  // namespace foretrace

@@ -1,0 +1,237 @@
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/report.h"
+#include "report/memory/allocator_state.h"
+#include "report/trace/census.h"
+#include "report/words/json_text.h"
+#include "report/words/step_facts.h"
+#include "report/words/table.h"
+#include "report/words/wording.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+Json devices_json(const Trace& trace) {
+  Json all = Json::array();
+  for (const Device& device : trace.properties) {
+    all.push_back({{"device", device.ordinal},
+                   {"name", device.name},
+                   {"memory_bytes", device.memory_bytes},
+                   {"multiprocessors", device.multiprocessors},
+                   {"compute_capability",
+                    std::to_string(device.major) + "." + std::to_string(device.minor)}});
+  }
+  return all;
+}
+
+/// The names that take most time on the device.
+struct Heavy {
+  std::int64_t count = 0;
+  std::int64_t total_ns = 0;
+  NameId name{};
+};
+
+std::vector<Heavy> heaviest(const Trace& trace, std::size_t most) {
+  std::vector<Heavy> by_name(trace.names.size());
+  for (const DeviceRecord& record : trace.devices) {
+    if (record.kind == DeviceKind::annotation) continue;
+    Heavy& heavy = by_name[static_cast<std::uint32_t>(record.name)];
+    heavy.name = record.name;
+    heavy.count += 1;
+    heavy.total_ns += record.duration_ns;
+  }
+  std::erase_if(by_name, [](const Heavy& heavy) { return heavy.count == 0; });
+  std::stable_sort(by_name.begin(), by_name.end(),
+                   [](const Heavy& a, const Heavy& b) { return a.total_ns > b.total_ns; });
+  if (by_name.size() > most) by_name.resize(most);
+  return by_name;
+}
+
+constexpr std::size_t kHeaviestShown = 10;
+constexpr std::size_t kNameShown = 80;
+
+std::string shortened(std::string_view name) {
+  if (name.size() <= kNameShown) return std::string(name);
+  std::size_t end = kNameShown - 3;
+  while (end > 0 && (name[end] & 0xc0) == 0x80) --end;
+  return std::string(name.substr(0, end)) + "...";
+}
+
+std::string device_text(const Device& device) {
+  std::string text = device.name.empty() ? "unnamed device" : device.name;
+  if (device.memory_bytes > 0) text += ", " + to_text(Bytes{device.memory_bytes});
+  if (device.multiprocessors > 0)
+    text += ", " + std::to_string(device.multiprocessors) + " multiprocessors";
+  if (device.major > 0)
+    text += ", compute " + std::to_string(device.major) + "." + std::to_string(device.minor);
+  return text;
+}
+
+/// Neighbours of one kind share a row.
+void add_devices(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
+  for (std::size_t i = 0; i < trace.properties.size();) {
+    const std::string text = device_text(trace.properties[i]);
+    std::size_t end = i + 1;
+    while (end < trace.properties.size() && device_text(trace.properties[end]) == text) ++end;
+    std::string which = "device " + std::to_string(trace.properties[i].ordinal);
+    if (end - i > 1) which += "-" + std::to_string(trace.properties[end - 1].ordinal);
+    rows.push_back({std::move(which), text});
+    i = end;
+  }
+}
+
+std::string steps_text(const Trace& trace, const Census& census) {
+  if (census.steps_ns.empty()) return "none marked";
+  std::string text = grouped(static_cast<std::int64_t>(census.steps_ns.size()));
+  if (!trace.has_times) return text;
+  text += ", on the host";
+  for (std::size_t i = 0; i < census.steps_ns.size() && i < 8; ++i) {
+    text += (i == 0 ? " " : ", ") + to_text(Nanoseconds(census.steps_ns[i]));
+  }
+  return census.steps_ns.size() > 8 ? text + ", ..." : text;
+}
+
+std::string recorded_text(const Trace& trace, const Census& census) {
+  if (!trace.has_times) return "the order of events, without times";
+  return to_text(Nanoseconds(census.window_ns)) + ", in ticks of " +
+         to_text(Nanoseconds(trace.tick_ns));
+}
+
+/// Of the collectives that are described.
+Json collectives_json(const Trace& trace) {
+  std::map<std::string, std::int64_t> kinds;
+  std::int64_t in_elements = 0;
+  for (const CollectiveDetails& collective : trace.collectives) {
+    ++kinds[std::string(trace.names[collective.collective])];
+    if (__builtin_add_overflow(in_elements, collective.in_elements, &in_elements)) in_elements = -1;
+  }
+  return {{"count", trace.collectives.size()}, {"in_elements", in_elements}, {"kinds", kinds}};
+}
+
+void add_tensor_row(const Trace& trace, const Census& census,
+                    std::vector<std::vector<std::string>>& rows) {
+  if (trace.tensors.empty()) return;
+  rows.push_back({"tensors", grouped(census.tensors_read) + " read (" +
+                                 to_text(Bytes{census.bytes_read}) + "), " +
+                                 grouped(census.tensors_written) + " written (" +
+                                 to_text(Bytes{census.bytes_written}) + "), in " +
+                                 counted(census.storages, "storage")});
+}
+
+void write_heaviest(const Trace& trace, const Census& census, std::ostream& out) {
+  Table table;
+  table.heading = {"total", "share of busy", "count", "on the device"};
+  table.left = {3};
+  for (const Heavy& heavy : heaviest(trace, kHeaviestShown)) {
+    const double share = census.device_busy_ns == 0
+                             ? 0
+                             : 100.0 * static_cast<double>(heavy.total_ns) /
+                                   static_cast<double>(census.device_busy_ns);
+    table.rows.push_back({to_text(Nanoseconds(heavy.total_ns)), to_fixed(share, 1) + " %",
+                          grouped(heavy.count), shortened(trace.names[heavy.name])});
+  }
+  if (table.rows.empty() || !trace.has_times) return;
+  out << '\n';
+  write_aligned(table, out);
+}
+
+std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
+  std::int64_t bytes = 0;
+  for (const DeviceRecord& record : trace.devices) bytes += record.kind == kind ? record.bytes : 0;
+  return bytes;
+}
+
+}  // namespace
+
+nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps) {
+  const Census census = take_census(trace);
+  Json top = Json::array();
+  for (const Heavy& heavy : heaviest(trace, kHeaviestShown)) {
+    top.push_back(
+        {{"name", trace.names[heavy.name]}, {"count", heavy.count}, {"total_ns", heavy.total_ns}});
+  }
+  Json object = {{"schema", "foretrace.info/1"},
+                 {"format", trace.format},
+                 {"rank", trace.rank},
+                 {"world_size", trace.world_size},
+                 {"has_times", trace.has_times},
+                 {"window_ns", census.window_ns},
+                 {"origin_ns", trace.origin_ns},
+                 {"tick_ns", trace.tick_ns},
+                 {"devices", devices_json(trace)},
+                 {"threads", trace.threads.size()},
+                 {"streams", census.used_streams},
+                 {"records",
+                  {{"ops", census.ops},
+                   {"annotations", census.annotations},
+                   {"python_frames", census.frames},
+                   {"calls", census.calls},
+                   {"kernels", census.kernels},
+                   {"copies", census.copies},
+                   {"fills", census.fills},
+                   {"syncs", trace.syncs.size()},
+                   {"memory_events", trace.memory.size()},
+                   {"forward_backward_links", trace.links.size()}}},
+                 {"steps_on_host_ns", census.steps_ns},
+                 {"device_time_ns", census.device_time_ns},
+                 {"device_busy_ns", census.device_busy_ns},
+                 {"copied_bytes", bytes_of(trace, DeviceKind::copy)},
+                 {"filled_bytes", bytes_of(trace, DeviceKind::fill)},
+                 {"heaviest", top},
+                 {"tensors",
+                  {{"read", census.tensors_read},
+                   {"written", census.tensors_written},
+                   {"read_bytes", census.bytes_read},
+                   {"written_bytes", census.bytes_written},
+                   {"storages", census.storages}}},
+                 {"collectives", collectives_json(trace)},
+                 {"allocators", allocators_json(trace)},
+                 {"allocating_stacks", allocating_stacks_json(trace)},
+                 {"metadata", trace.metadata},
+                 {"notes", notes_json(trace.notes)}};
+  if (steps != nullptr) {
+    object["step_time_ns"] = steps->step_time.count();
+    add_step_facts(*steps, object);
+  }
+  return object;
+}
+
+void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps) {
+  const Census census = take_census(trace);
+  Table table;
+  table.left = {0, 1};
+  auto& rows = table.rows;
+  rows.push_back({"format", trace.format});
+  rows.push_back({"rank", std::to_string(trace.rank) + " of " + std::to_string(trace.world_size)});
+  rows.push_back({"recorded", recorded_text(trace, census)});
+  add_devices(trace, rows);
+  rows.push_back({"host", grouped(census.ops) + " ops, " + grouped(census.calls) + " calls, " +
+                              grouped(census.annotations) + " annotations, " +
+                              grouped(census.frames) + " Python frames on " +
+                              counted(static_cast<std::int64_t>(trace.threads.size()), "thread")});
+  rows.push_back({"device", grouped(census.kernels) + " kernels, " + grouped(census.copies) +
+                                " copies, " + grouped(census.fills) + " fills on " +
+                                counted(census.used_streams, "stream") + ", busy for " +
+                                to_text(Nanoseconds(census.device_busy_ns))});
+  rows.push_back(
+      {"waits", counted(static_cast<std::int64_t>(trace.syncs.size()), "synchronization record") +
+                    ", " + counted(census.waiting_calls, "synchronizing call") + ", " +
+                    counted(census.event_waits, "wait") + " for events"});
+  add_tensor_row(trace, census, rows);
+  add_allocator_rows(trace, rows);
+  rows.push_back({"steps", steps_text(trace, census)});
+  if (steps != nullptr)
+    rows.push_back({"step time", to_text(steps->step_time) + ": " + step_facts(*steps)});
+  write_aligned(table, out);
+  write_heaviest(trace, census, out);
+  write_allocating_stacks(trace, out);
+  if (trace.notes.empty()) return;
+  out << "\nNotes\n";
+  for (const Note& note : trace.notes.all()) out << "  - " << note_text(note) << '\n';
+}
+
+}  // namespace foretrace

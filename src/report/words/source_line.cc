@@ -1,0 +1,65 @@
+#include "report/words/source_line.h"
+
+#include <algorithm>
+
+#include "foretrace/source_frame.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kFrameShown = 100;
+
+/// What is in front of the caller in every stack: the recorder, the allocator, the dispatcher.
+bool is_machinery(std::string_view frame) {
+  constexpr std::string_view kMachinery[] = {
+      "torch::unwind",      "CapturedTraceback", "gather_with_cpp", "CachingAllocator",
+      "c10::impl",          "at::detail::",      "at::_ops::",      "RegisterCUDA",
+      "empty_cuda",         "empty_strided",     "alloc_cpu",       "CUDAAllocator",
+      "wrap_kernel_functor"};
+  return std::any_of(std::begin(kMachinery), std::end(kMachinery), [&](std::string_view word) {
+    return frame.find(word) != std::string_view::npos;
+  });
+}
+
+/// At most kFrameShown bytes, ending with a whole character.
+std::string cut_behind(std::string_view text) {
+  std::size_t end = std::min(text.size(), kFrameShown - 3);
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
+}  // namespace
+
+std::string_view telling_frame(std::string_view stack) {
+  std::string_view python, backward, other;
+  for (std::string_view rest = stack; !rest.empty();) {
+    const std::size_t end = rest.find(';');
+    const std::string_view frame = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    const auto has = [&](std::string_view word) { return frame.find(word) != frame.npos; };
+    if (const auto read = source_frame(frame)) {
+      if (code_origin(read->file) == CodeOrigin::own) return frame;
+      if (python.empty()) python = frame;
+    }
+    if (backward.empty() && has("Backward") && has("::apply")) backward = frame;
+    if (other.empty() && !is_machinery(frame)) other = frame;
+  }
+  for (const std::string_view found : {python, backward, other}) {
+    if (!found.empty()) return found;
+  }
+  return stack.substr(0, stack.find(';'));
+}
+
+std::string shown_frame(std::string_view stack) {
+  std::string_view frame = telling_frame(stack);
+  constexpr std::string_view kNoFile = "??:0 ";  // Functions of C++ without debug information.
+  if (frame.starts_with(kNoFile)) frame.remove_prefix(kNoFile.size());
+  if (frame.size() <= kFrameShown) return std::string(frame);
+  // The signature of a function of C++ is the longer part; of a path, the folders in front.
+  if (frame.find(".py") == std::string_view::npos) return cut_behind(frame);
+  std::size_t from = frame.size() - kFrameShown + 3;
+  while (from < frame.size() && (static_cast<unsigned char>(frame[from]) & 0xc0U) == 0x80) ++from;
+  return "..." + std::string(frame.substr(from));
+}
+
+}  // namespace foretrace

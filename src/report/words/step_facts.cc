@@ -1,0 +1,48 @@
+#include "report/words/step_facts.h"
+
+#include <nlohmann/json.hpp>
+
+#include "report/words/wording.h"
+
+namespace foretrace {
+namespace {
+
+std::string_view found_by(StepSource source) {
+  switch (source) {
+    case StepSource::none:
+      break;
+    case StepSource::markers:
+      return " by markers of the profiler";
+    case StepSource::annotation:
+      return " by named ranges";
+    case StepSource::optimizer:
+      return " by Optimizer.step";
+    case StepSource::period:
+      return " by repetition alone";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string step_facts(const StepTimes& times) {
+  if (times.each.empty()) return "none found; the whole recording counts as one";
+  std::string text = counted(static_cast<std::int64_t>(times.steps()), "step");
+  text += found_by(times.source);
+  if (times.period > 1) text += ", taken by " + std::to_string(times.period) + " as they alternate";
+  if (times.counted.size() < 2) return text;
+  return text + ", mean " + to_text(times.mean) + ", slowest " + to_text(times.slowest) +
+         ", spread " + to_share(times.spread);
+}
+
+void add_step_facts(const StepTimes& times, nlohmann::json& object) {
+  object["counted_steps"] = times.steps();
+  object["mean_ns"] = times.mean.count();
+  object["fastest_ns"] = times.fastest.count();
+  object["slowest_ns"] = times.slowest.count();
+  object["spread"] = times.spread;
+  object["period"] = times.period;
+  object["steps_found_by"] = to_string(times.source);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,23 @@
+#pragma once
+
+// The tables of a prediction, for text and markdown.
+
+#include "foretrace/report.h"
+#include "report/words/table.h"
+
+namespace foretrace {
+
+/// Step time and where it goes; then the peaks of memory. "predicted" only where there is a
+/// what-if.
+Table time_table(const Prediction& prediction);
+/// Empty rows where the trace has no memory events.
+Table memory_table(const Prediction& prediction);
+/// Samples and tokens a second, utilization of the device's arithmetic, exposed communication:
+/// those that are known.
+Table rate_table(const Prediction& prediction);
+/// What tasks on the critical path waited for, longest first.
+Table wait_table(const Prediction& prediction);
+/// What the critical path works on, longest first.
+Table work_table(const Prediction& prediction);
+
+}  // namespace foretrace

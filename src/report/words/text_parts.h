@@ -1,0 +1,29 @@
+#pragma once
+
+// What answers as text are made of: sentences behind their headings, lists, and tables with a
+// title. Each wraps what is too long for a terminal, and writes nothing where there is nothing.
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/words/table.h"
+#include "report/words/wrapped.h"
+
+namespace foretrace {
+
+/// Where sentences behind a heading begin.
+constexpr std::size_t kSentenceColumn = 14;
+
+/// "Bound by      the host: ..."
+void write_headed(std::ostream& out, std::string_view heading, std::string_view sentence,
+                  std::size_t column = kSentenceColumn, std::size_t width = kLineWidth);
+
+/// An empty line, the title, and each line behind a dash.
+void write_list(std::ostream& out, std::string_view title, const std::vector<std::string>& lines);
+
+/// An empty line, the title if there is one, and the table.
+void write_titled(std::ostream& out, std::string_view title, const Table& table);
+
+}  // namespace foretrace

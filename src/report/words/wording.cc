@@ -1,0 +1,307 @@
+#include "report/words/wording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "foretrace/scaling.h"
+#include "foretrace/shown.h"
+#include "report/words/source_line.h"
+#include "report/words/step_facts.h"
+
+namespace foretrace {
+namespace {
+
+std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
+  return to_text(time) + ", " + to_share(ratio(time, prediction.unexplained.window), 2) +
+         " of the recording";
+}
+
+/// What the time is of.
+std::string unit(const Prediction& prediction) {
+  return prediction.has_steps ? " a step" : " for the whole recording";
+}
+
+std::string applied(const Prediction& prediction) {
+  std::string all;
+  for (const AppliedStep& step : prediction.steps) {
+    if (!all.empty()) all += ", then ";
+    all += step.use;
+    if (step.changed_nothing) all += " (changed nothing)";
+  }
+  return all;
+}
+
+std::string span(const Prediction& prediction) {
+  return "between " + to_text(prediction.lower) + " and " + to_text(prediction.upper);
+}
+
+std::string peak_text(const MemoryPeak& peak) {
+  return to_text(peak.peak_allocated) + " allocated" +
+         (peak.peak_reserved ? ", " + to_text(*peak.peak_reserved) + " reserved" : "");
+}
+
+/// Where the trace tells of memory alone.
+std::string how_much_memory(const Prediction& prediction) {
+  const auto fullest = [](const std::vector<MemoryPeak>& peaks) {
+    const MemoryPeak* most = nullptr;
+    for (const MemoryPeak& peak : peaks) {
+      if (!most || peak.peak_allocated > most->peak_allocated) most = &peak;
+    }
+    return most ? peak_text(*most) : std::string("no memory");
+  };
+  const std::string before = fullest(prediction.baseline_memory);
+  if (!is_what_if(prediction)) return before + " at the peak";
+  return before + " -> " + fullest(prediction.predicted_memory) + " at the peak";
+}
+
+std::string how_much(const Prediction& prediction) {
+  if (!prediction.has_times) return how_much_memory(prediction);
+  const std::string after = to_text(prediction.predicted.step_time);
+  if (!is_what_if(prediction)) return after + unit(prediction);
+  const std::string times =
+      to_text(prediction.baseline.step_time) + " -> " + after + unit(prediction);
+  if (prediction.baseline.step_time == prediction.predicted.step_time) return times + ": no change";
+  return times + " (" + change_text(prediction.baseline.step_time, prediction.predicted.step_time) +
+         "), " + to_fixed(prediction.speedup, 3) + " times as fast";
+}
+
+/// What would do, as far as one replay beyond the limit tells.
+std::string needed_text(const MemoryPeak& peak) {
+  return "about " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be needed";
+}
+
+std::string refused_text(const MemoryPeak& peak) {
+  const Refusal& refusal = *peak.out_of_memory;
+  // Only what was there before the recording is ever put in beyond the limit.
+  if (refusal.reserved > refusal.limit) {
+    return "no: what was in use before the recording, " + to_text(refusal.requested) +
+           ", is more than " + to_text(refusal.limit) + "; " + needed_text(peak);
+  }
+  std::string text = "no: ";
+  text += refusal.op.empty() ? "a request" : refusal.op;
+  if (!refusal.stack.empty()) text += " (" + shown_frame(refusal.stack) + ")";
+  text += " for " + to_text(refusal.requested);
+  if (!refusal.phase.empty()) text += " in the " + refusal.phase + " phase";
+  if (refusal.step >= 0) text += " of step " + std::to_string(refusal.step);
+  return text + " is refused at " + to_text(refusal.time) + ", with " + to_text(refusal.reserved) +
+         " of " + to_text(refusal.limit) + " reserved and " + to_text(refusal.allocated) +
+         " allocated; " + needed_text(peak);
+}
+
+/// A replay starts with an empty cache. Where the recorded one held clearly more, nobody knows what
+/// of that the job needs, or needed before the recording.
+std::string more_was_recorded(const Prediction& prediction, std::int32_t device) {
+  constexpr double kClearly = 1.05;
+  for (const MemoryPeak& peak : prediction.baseline_memory) {
+    if (peak.device != device || !peak.recorded_reserved || !peak.peak_reserved) continue;
+    const double replayed = static_cast<double>(peak.peak_reserved->count);
+    if (static_cast<double>(peak.recorded_reserved->count) <= kClearly * replayed) continue;
+    return "; the replay begins with an empty cache, while " + to_text(*peak.recorded_reserved) +
+           " were reserved when recorded, of which the recording explains " +
+           to_text(*peak.peak_reserved);
+  }
+  return {};
+}
+
+std::string fits(const Prediction& prediction) {
+  if (prediction.memory_limit == Bytes{}) return {};
+  const MemoryPeak* fullest = nullptr;
+  for (const MemoryPeak& peak : prediction.predicted_memory) {
+    if (peak.out_of_memory) return refused_text(peak) + more_was_recorded(prediction, peak.device);
+    if (!peak.peak_reserved) continue;
+    if (fullest == nullptr || *peak.peak_reserved > *fullest->peak_reserved) fullest = &peak;
+  }
+  if (fullest == nullptr) return "not known: the trace does not record memory";
+  return "yes: " + to_text(*fullest->peak_reserved) + " of " + to_text(prediction.memory_limit) +
+         " reserved at the peak, " + to_text(fullest->peak_allocated) + " allocated" +
+         more_was_recorded(prediction, fullest->device);
+}
+
+std::string change_of(std::int64_t from, std::int64_t to) {
+  if (from == 0) return "-";
+  const auto before = static_cast<double>(from);
+  return to_percent((static_cast<double>(to) - before) / before);
+}
+
+}  // namespace
+
+std::string grouped(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  const std::size_t front = value < 0 ? 1 : 0;
+  for (std::size_t at = digits.size(); at > front + 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
+std::string change_text(Nanoseconds before, Nanoseconds after) {
+  return change_of(before.count(), after.count());
+}
+
+std::string change_text(Bytes before, Bytes after) { return change_of(before.count, after.count); }
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  const std::string_view ending = count == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
+  return grouped(count) + " " + std::string(noun) + std::string(ending);
+}
+
+std::array<Share, 6> shares(const Prediction& prediction) {
+  const Breakdown& before = prediction.baseline_breakdown;
+  const Breakdown& after = prediction.predicted_breakdown;
+  return {{{"compute", before.compute, after.compute},
+           {"communication", before.communication, after.communication},
+           {"copy", before.copy, after.copy},
+           {"input", before.input, after.input},
+           {"host", before.host, after.host},
+           {"idle", before.idle, after.idle}}};
+}
+
+bool is_what_if(const Prediction& prediction) { return !prediction.steps.empty(); }
+
+bool asks_memory(const Prediction& prediction) {
+  if (is_what_if(prediction) || prediction.memory_limit != Bytes{}) return true;
+  const auto& before = prediction.baseline_memory;
+  const auto& after = prediction.predicted_memory;
+  return std::equal(before.begin(), before.end(), after.begin(), after.end(),
+                    [](const MemoryPeak& a, const MemoryPeak& b) {
+                      return a.peak_reserved == b.peak_reserved;
+                    }) == false;
+}
+
+VerdictLines verdict(const Prediction& prediction) {
+  VerdictLines verdict;
+  verdict.trust = trust_warning(prediction.trust);
+  verdict.fits = fits(prediction);
+  verdict.what = is_what_if(prediction) ? applied(prediction) : "the job as it was recorded";
+  verdict.how_much = how_much(prediction);
+  if (!prediction.has_times) {
+    verdict.how_sure = "a memory snapshot tells no step times; its own times are of its history";
+    return verdict;
+  }
+  verdict.how_sure = span(prediction);
+  if (prediction.trust.reason("edit") != nullptr)
+    verdict.how_sure += ", as far as the edit is what the change does";
+  const std::string error = to_share(prediction.replay_error, 3);
+  verdict.how_sure += prediction.replay_error <= kTrustedReplayError
+                          ? "; the unmodified replay is " + error + " off"
+                          : "; NOT TO BE TRUSTED: the unmodified replay is " + error + " off";
+  verdict.how_sure += mind_warnings(prediction.notes);
+  return verdict;
+}
+
+namespace {
+
+/// Says which peak the utilization is a share of; empty where that is not known.
+std::string utilization_sentence(const Prediction& prediction) {
+  const StepRates& rates = prediction.baseline_rates;
+  if (!flops_utilization(rates, prediction.baseline.step_time)) return {};
+  const auto peak = [](const StepRates& of) {
+    return to_text(Throughput{of.peak_flops}) + " of " + of.peak_of;
+  };
+  std::string text = to_fixed(rates.flops * 1e-12, 2) +
+                     " TFLOP a step in matrix products and convolutions whose shapes were "
+                     "recorded (" +
+                     to_fixed(100 * rates.known_share, 0) +
+                     " % of the time of such kernels), held against the peak in half precision, " +
+                     peak(rates);
+  if (prediction.predicted_rates.peak_of != rates.peak_of)
+    text += ", predicted " + peak(prediction.predicted_rates);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Ground> grounds(const Prediction& prediction) {
+  const auto count = [&](Provenance provenance) {
+    return grouped(
+               static_cast<std::int64_t>(prediction.dependencies[static_cast<int>(provenance)])) +
+           " " + std::string(to_string(provenance));
+  };
+  const std::size_t steps = prediction.measured.steps();
+  std::vector<Ground> all;
+  if (!prediction.has_times) {
+    all.push_back({"history", counted(static_cast<std::int64_t>(prediction.tasks), "event") +
+                                  " of the allocator, in their order"});
+    if (const std::string doubts = trust_sentence(prediction.trust); !doubts.empty())
+      all.push_back({"trust", std::string(to_string(prediction.trust.grade())) + ": " + doubts});
+    return all;
+  }
+  all.push_back(
+      {"replay", to_text(prediction.measured.step_time) + " measured, " +
+                     to_text(prediction.baseline.step_time) + " replayed over " +
+                     (prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
+                                           : "the whole recording (no steps in it)")});
+  if (prediction.has_steps) all.push_back({"steps", step_facts(prediction.measured)});
+  all.push_back({"pinned", grouped(prediction.unexplained.pinned_tasks) + " of " +
+                               counted(static_cast<std::int64_t>(prediction.tasks), "task") +
+                               " held at their recorded start"});
+  all.push_back({"unexplained", share_of_window(prediction, prediction.unexplained.lag) +
+                                    ", kept as delays without a known cause"});
+  if (prediction.unexplained.peers != 0ns) {
+    all.push_back({"other ranks", share_of_window(prediction, prediction.unexplained.peers) +
+                                      " of collectives, which only their traces explain"});
+  }
+  all.push_back(
+      {"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
+                           count(Provenance::inferred) + ", " + count(Provenance::assumed)});
+  if (const std::string sentence = utilization_sentence(prediction); !sentence.empty())
+    all.push_back({"MFU", sentence});
+  if (const std::string doubts = trust_sentence(prediction.trust); !doubts.empty()) {
+    all.push_back({"trust", std::string(to_string(prediction.trust.grade())) + ": " + doubts});
+  }
+  all.push_back(
+      {"interval", "four of five steps are expected inside: " + prediction.interval_source});
+  return all;
+}
+
+std::vector<std::string> changes(const Prediction& prediction) {
+  std::vector<std::string> all;
+  for (const AppliedStep& step : prediction.steps) all.push_back(step.use + ": " + step.summary);
+  return all;
+}
+
+std::vector<std::string> figures(const Prediction& prediction) {
+  std::vector<std::string> all;
+  for (const AppliedStep& step : prediction.steps) {
+    std::string line;
+    for (const Figure& figure : step.figures) {
+      std::string name = figure.name;
+      std::replace(name.begin(), name.end(), '_', ' ');
+      line += (line.empty() ? "" : ", ") + name + " " + to_text(figure);
+    }
+    if (!line.empty()) all.push_back(step.use.substr(0, step.use.find(':')) + ": " + line);
+  }
+  return all;
+}
+
+std::vector<std::string> note_texts(const Notes& notes) {
+  std::vector<std::string> all;
+  for (const Note& note : notes.all()) all.push_back(note_text(note));
+  return all;
+}
+
+std::string note_text(const Note& note) {
+  return std::string(to_string(note.severity)) + ": " + note_text_without_severity(note);
+}
+
+std::string mind_warnings(const Notes& notes) {
+  const std::vector<Note>& all = notes.all();
+  const auto warnings = std::count_if(
+      all.begin(), all.end(), [](const Note& note) { return note.severity == Severity::warning; });
+  if (warnings == 0) return {};
+  return warnings == 1 ? "; mind the warning in the notes"
+                       : "; mind the " + grouped(warnings) + " warnings in the notes";
+}
+
+std::string note_text_without_severity(const Note& note) {
+  std::string text = note.text;
+  if (note.count > 1 || !note.example.empty()) {
+    text += " (";
+    if (note.count > 1) text += counted(note.count, "time");
+    if (note.count > 1 && !note.example.empty()) text += ", ";
+    if (!note.example.empty()) text += (note.count > 1 ? "first: " : "") + note.example;
+    text += ")";
+  }
+  return shown(text);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,72 @@
+#pragma once
+
+// The questions of a scenario with a `sweep`, a `matrix` or both, numbered, so that any of them can
+// be asked alone: by another process, or when the others have been answered before.
+//
+//     "matrix": {"variant": [{"name": "as it is"}, {"name": "amp", "transforms": [...]}]}
+//     "sweep":  {"scale.factor": [0.5, 1], "loader.workers": "0..2"}
+//
+//     number   variant     loader.workers   scale.factor
+//     0        as it is    0                0.5             the last of the settings, which are
+//     1        as it is    0                1               in order of their names, is the
+//     2        as it is    1                0.5             first to change
+//
+// An alternative of a matrix is a part of a scenario, put on top as if it extended the scenario.
+// Every combination of alternatives is asked at every point of the sweep.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "scenario/axis.h"
+
+namespace foretrace {
+
+/// Whether a scenario asks more than one question.
+bool asks_many(const nlohmann::json& scenario);
+
+enum class SweepMethod : std::uint8_t { grid, zip, random, halton };
+
+/// One choice of alternatives.
+struct SweepCombination {
+  std::vector<std::string> names;  ///< Of the alternatives, by axis of the matrix.
+  nlohmann::json scenario;         ///< As write_scenario() gives it.
+  std::vector<SweepAxis> axes;
+  std::uint64_t first = 0, count = 0;  ///< Its questions.
+};
+
+class SweepPlan {
+ public:
+  /// `scenario` as in a file in `folder`, with what it extends. Throws Error with the place.
+  SweepPlan(const nlohmann::json& scenario, const std::string& folder);
+
+  std::uint64_t size() const { return size_; }
+  /// Axes of the matrix, then settings.
+  const std::vector<std::string>& settings() const { return settings_; }
+  const std::vector<SweepCombination>& combinations() const { return combinations_; }
+  std::size_t combination_of(std::uint64_t number) const;
+
+  /// Of the settings of a question, without those of the matrix. Throws Error if a value that was
+  /// drawn cannot be had.
+  std::vector<SweepValue> values(std::uint64_t number) const;
+  /// Its scenario, as write_scenario() gives it.
+  nlohmann::json scenario(std::uint64_t number, const std::vector<SweepValue>& values) const;
+
+ private:
+  void read_settings(const nlohmann::json& sweep);
+  void read_method(const nlohmann::json& sweep);
+  void combine(const nlohmann::json& matrix, const nlohmann::json& base, const std::string& folder);
+  void add_axes(const std::string& folder);
+  std::uint64_t points_of(const SweepCombination& combination) const;
+
+  SweepMethod method_ = SweepMethod::grid;
+  std::uint64_t samples_ = 0, seed_ = 0;
+  bool log_ = false;
+  nlohmann::json swept_ = nlohmann::json::object();  ///< Values, by setting.
+  std::vector<std::string> settings_;
+  std::vector<SweepCombination> combinations_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,72 @@
+#include "transform/edit/block_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "foretrace/error.h"
+#include "transform/edit/edit.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kRounding = 512;  ///< Bytes; of the caching allocator of PyTorch.
+
+Bytes scaled_bytes(Bytes amount, double factor, std::string_view setting) {
+  const double wanted = std::round(static_cast<double>(amount.count) * factor);
+  if (!(wanted <= static_cast<double>(kLargestBlock.count))) {
+    throw Error(std::string(setting) + ": would make a block of " + to_text(amount) +
+                " larger than " + to_text(kLargestBlock) + ", which no device has");
+  }
+  return Bytes{std::max<std::int64_t>(static_cast<std::int64_t>(wanted), 0)};
+}
+
+}  // namespace
+
+Allocation resized(const Allocation& block, double factor, std::string_view setting) {
+  Allocation wanted = block;
+  if (factor == 1) return wanted;
+  wanted.requested = scaled_bytes(block.requested, factor, setting);
+  const bool rounded = block.bytes.count % kRounding == 0;
+  // Only what was asked for grows, not what was added to it.
+  const Bytes base =
+      block.requested > Bytes{} && block.requested <= block.bytes ? block.requested : block.bytes;
+  wanted.bytes = scaled_bytes(base, factor, setting);
+  if (rounded) wanted.bytes.count = (wanted.bytes.count + kRounding - 1) / kRounding * kRounding;
+  return wanted;
+}
+
+void replace_block(Graph& graph, std::uint32_t number, const Allocation& block) {
+  Allocation& now = graph.allocations()[number];
+  const auto device = static_cast<std::size_t>(std::max(now.device, 0));
+  const bool counted_at_first =
+      now.made_by == kNoTask && now.device >= 0 && device < graph.initial_memory().size();
+  if (counted_at_first) {
+    Bytes& level = graph.initial_memory()[device];
+    level = std::max(level + block.bytes - now.bytes, Bytes{});
+  }
+  now = block;
+}
+
+Timeline fifo_timeline(const Graph& graph) {
+  Timeline timeline;
+  timeline.start = earliest_starts(graph);
+  timeline.finish.resize(timeline.start.size());
+  // Those in a circle start at the end of time, but so that times within a task can be added.
+  constexpr Nanoseconds kEnd = Nanoseconds::max() / 4;
+  for (std::size_t i = 0; i < timeline.start.size(); ++i) {
+    const auto task = static_cast<TaskId>(i);
+    timeline.start[i] = std::min(timeline.start[i], kEnd);
+    const Nanoseconds duration = graph.removed(task) ? 0ns : graph.task(task).duration;
+    timeline.finish[i] = timeline.start[i] + std::min(duration, kEnd);
+    timeline.length = std::max(timeline.length, timeline.finish[i]);
+  }
+  return timeline;
+}
+
+Bytes peak_memory(const Graph& graph, const Timeline& timeline) {
+  Bytes peak{};
+  for (const MemoryCurve& curve : memory_curves(graph, timeline)) peak = std::max(peak, curve.peak);
+  return peak;
+}
+
+}  // namespace foretrace

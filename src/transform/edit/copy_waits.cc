@@ -1,0 +1,50 @@
+#include "transform/edit/copy_waits.h"
+
+namespace foretrace {
+namespace {
+
+constexpr int kFarthest = 16;  // Tasks between a call and its wait.
+
+/// Whether `task` is a wait of the host with nothing but host work between it and a call in
+/// `calls`.
+bool follows_one(const Graph& graph, TaskId task, const std::vector<char>& calls) {
+  const Task& wait = graph.task(task);
+  if (!runs_on_host(wait.kind) || wait.kind == TaskKind::launch) return false;
+  if (graph.name(task).find("DeviceSynchronize") != std::string_view::npos) return false;
+  for (int steps = 0; steps < kFarthest && task != kNoTask; ++steps) {
+    if (calls[index(task)] != 0) return true;
+    const TaskKind kind = graph.task(task).kind;
+    if (kind != TaskKind::host && kind != TaskKind::sync) return false;
+    task = graph.previous(task);
+  }
+  return false;
+}
+
+/// Whether `task` is a wait of the host before it stages the copy of a call in `calls`.
+bool precedes_one(const Graph& graph, TaskId task, const std::vector<char>& calls) {
+  if (graph.task(task).kind != TaskKind::sync) return false;
+  TaskId next = graph.next(task);
+  if (next != kNoTask && graph.task(next).kind == TaskKind::host) next = graph.next(next);
+  return next != kNoTask && calls[index(next)] != 0;
+}
+
+}  // namespace
+
+std::size_t drop_waits_for_copies(Graph& graph, const Launches& launches,
+                                  const std::vector<TaskId>& copies) {
+  std::vector<char> copied(graph.task_count(), 0);
+  std::vector<char> call(graph.task_count(), 0);
+  for (const TaskId copy : copies) {
+    copied[index(copy)] = 1;
+    const TaskId launch = launches.launch_of(copy);
+    if (launch != kNoTask) call[index(launch)] = 1;
+  }
+  const NameId copy = graph.names().find("blocking copy");
+  return graph.remove_dependencies([&](const Dependency& wait) {
+    if (graph.removed(wait.after)) return false;
+    if (copied[index(wait.before)] != 0 && follows_one(graph, wait.after, call)) return true;
+    return copy != NameId{} && wait.why == copy && precedes_one(graph, wait.after, call);
+  });
+}
+
+}  // namespace foretrace

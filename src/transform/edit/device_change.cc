@@ -1,0 +1,44 @@
+#include "transform/edit/device_change.h"
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+const KernelClass& KernelClasses::of(NameId name) {
+  const auto i = static_cast<std::size_t>(name);
+  if (i >= known_.size()) {
+    known_.resize(graph_.names().size(), 0);
+    classes_.resize(graph_.names().size());
+  }
+  if (known_[i] == 0) {
+    classes_[i] = classify_kernel(graph_.names()[name]);
+    known_[i] = 1;
+  }
+  return classes_[i];
+}
+
+Throughput peak_of(const DeviceModel& device, const KernelClass& kernel) {
+  if (kernel.half_precision) {
+    return device.fp16.flops_per_second > 0 ? device.fp16 : device.bf16;
+  }
+  if (kernel.tensor_cores && device.tf32.flops_per_second > 0) return device.tf32;
+  return device.fp32;
+}
+
+DeviceModel device_for(const Graph& graph, std::string_view setting, const std::string& name) {
+  if (!name.empty()) return within(setting, [&] { return find_device(name); });
+  for (const std::string& recorded : graph.device_names()) {
+    if (recorded.empty()) continue;
+    if (const DeviceModel* known = device_recorded_as(recorded)) return *known;
+    try {
+      return find_device(recorded);
+    } catch (const Error&) {
+      throw Error(std::string(setting) + ": must be given, as the trace was recorded on \"" +
+                  recorded + "\", which is not a known device");
+    }
+  }
+  throw Error(std::string(setting) +
+              ": must be given, as the trace does not say what device it was recorded on");
+}
+
+}  // namespace foretrace

@@ -1,0 +1,185 @@
+#include "transform/edit/regions.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace foretrace {
+namespace {
+
+constexpr std::uint32_t kNoStretch = 0xffffffff;
+
+enum class Ending { none, wait, copy, other };
+
+/// Tasks that directly follow each other on a thread, none of which ends a region.
+struct Stretch {
+  LaneId lane = kNoLane;
+  std::vector<TaskId> tasks;
+  std::vector<TaskId> launches;
+  std::uint32_t joins = kNoStretch;
+};
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const Launches& launches, const std::vector<char>& captured,
+         bool phases)
+      : graph_(graph),
+        ending_(graph.task_count(), Ending::none),
+        launches_(graph.task_count(), 0),
+        stretch_of_(graph.task_count(), kNoStretch),
+        phases_(phases) {
+    for (std::size_t i = 0; i < graph.task_count(); ++i) {
+      const auto task = static_cast<TaskId>(i);
+      const TaskId call = launches.launch_of(task);
+      if (call == kNoTask || graph.removed(task)) continue;
+      launches_[index(call)] = 1;
+      const TaskKind kind = graph.task(task).kind;
+      if (kind == TaskKind::copy_in || kind == TaskKind::copy_out) {
+        ending_[index(call)] = Ending::copy;
+      } else if (captured[i] == 0 && ending_[index(call)] == Ending::none) {
+        ending_[index(call)] = Ending::other;
+      }
+    }
+    // A host task that waits for the device is a wait, whatever its kind. A launch may wait for a
+    // place in the queue.
+    graph.each_dependency([&](const Dependency& wait) {
+      if (!runs_on_device(graph.task(wait.before).kind)) return;
+      const TaskKind kind = graph.task(wait.after).kind;
+      if (runs_on_host(kind) && kind != TaskKind::launch) ending_[index(wait.after)] = Ending::wait;
+    });
+  }
+
+  std::vector<Region> run(Cuts& cuts) {
+    for (std::size_t i = 0; i < graph_.lane_count(); ++i) {
+      const auto lane = static_cast<LaneId>(i);
+      if (graph_.lane(lane).kind == LaneKind::host_thread || graph_.lane(lane).device < 0) {
+        cut_lane(lane, cuts);
+      }
+    }
+    if (!phases_) join_threads();
+    return regions();
+  }
+
+ private:
+  void cut_lane(LaneId lane, Cuts& cuts) {
+    bool open = false;
+    Phase phase = Phase::none;
+    std::int32_t step = -1;
+    for (TaskId id = graph_.first(lane); id != kNoTask; id = graph_.next(id)) {
+      const Task& task = graph_.task(id);
+      const Ending ending = ending_of(id);
+      const bool other_phase =
+          phases_ && task.phase != Phase::none && phase != Phase::none && task.phase != phase;
+      if (ending != Ending::none) {
+        if (open && !stretches_.back().launches.empty() && task.step == step) count(cuts, ending);
+        open = false;
+        phase = Phase::none;
+        continue;
+      }
+      if (!open || task.step != step || other_phase) {
+        stretches_.emplace_back().lane = lane;
+        open = true;
+        step = task.step;
+        phase = Phase::none;
+      }
+      if (task.phase != Phase::none) phase = task.phase;
+      stretches_.back().tasks.push_back(id);
+      if (launches_[index(id)] != 0) stretches_.back().launches.push_back(id);
+      stretch_of_[index(id)] = static_cast<std::uint32_t>(stretches_.size() - 1);
+    }
+  }
+
+  Ending ending_of(TaskId id) const {
+    const TaskKind kind = graph_.task(id).kind;
+    if (kind == TaskKind::sync || kind == TaskKind::input) return Ending::wait;
+    return ending_[index(id)];
+  }
+
+  static void count(Cuts& cuts, Ending ending) {
+    if (ending == Ending::wait) ++cuts.waits;
+    if (ending == Ending::copy) ++cuts.copies;
+    if (ending == Ending::other) ++cuts.others;
+  }
+
+  void join_threads() {
+    std::set<std::pair<std::uint32_t, std::uint32_t>> links;
+    graph_.each_dependency([&](const Dependency& wait) {
+      const std::uint32_t before = stretch_of_[index(wait.before)];
+      const std::uint32_t after = stretch_of_[index(wait.after)];
+      if (before == kNoStretch || after == kNoStretch || before == after) return;
+      links.emplace(before, after);
+    });
+    for (const auto& [outer, inner] : links) {
+      if (links.count({inner, outer}) == 0) continue;
+      // The one whose first launch comes first leads: it hands over before it waits.
+      if (!hands_over_first(outer, inner) || stretches_[outer].launches.empty()) continue;
+      if (stretches_[outer].joins == kNoStretch) stretches_[inner].joins = outer;
+    }
+  }
+
+  /// Whether `outer` gives work to `inner` before it takes anything from it.
+  bool hands_over_first(std::uint32_t outer, std::uint32_t inner) const {
+    for (const TaskId task : stretches_[outer].tasks) {
+      bool gives = false;
+      bool takes = false;
+      graph_.each_dependent(
+          task, [&](const Dependency& wait) { gives |= stretch_of_[index(wait.after)] == inner; });
+      graph_.each_wait(
+          task, [&](const Dependency& wait) { takes |= stretch_of_[index(wait.before)] == inner; });
+      if (gives != takes) return gives;
+    }
+    return false;
+  }
+
+  std::vector<Region> regions() const {
+    std::vector<Region> found(stretches_.size());
+    for (std::size_t i = 0; i < stretches_.size(); ++i) {
+      const Stretch& stretch = stretches_[i];
+      if (stretch.joins != kNoStretch) {
+        Region& region = found[stretch.joins];
+        append(region.launches, stretch.launches);
+        for (const TaskId task : stretch.tasks) {
+          if (launches_[index(task)] == 0) region.host.push_back(task);
+        }
+      } else if (!stretch.launches.empty()) {
+        add_own(found[i], stretch);
+      }
+    }
+    std::erase_if(found, [](const Region& region) { return region.launches.empty(); });
+    return found;
+  }
+
+  void add_own(Region& region, const Stretch& stretch) const {
+    // The launches of the leading thread come first, whoever was appended before.
+    region.launches.insert(region.launches.begin(), stretch.launches.begin(),
+                           stretch.launches.end());
+    std::size_t seen = 0;
+    for (const TaskId task : stretch.tasks) {
+      if (launches_[index(task)] != 0) {
+        ++seen;
+      } else if (seen > 0 && seen < stretch.launches.size()) {
+        region.host.push_back(task);
+      }
+    }
+  }
+
+  static void append(std::vector<TaskId>& to, const std::vector<TaskId>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+
+  const Graph& graph_;
+  std::vector<Ending> ending_;
+  std::vector<char> launches_;
+  std::vector<std::uint32_t> stretch_of_;
+  std::vector<Stretch> stretches_;
+  bool phases_;
+};
+
+}  // namespace
+
+std::vector<Region> find_regions(const Graph& graph, const Launches& launches,
+                                 const std::vector<char>& captured, bool phases, Cuts& cuts) {
+  return Finder(graph, launches, captured, phases).run(cuts);
+}
+
+}  // namespace foretrace

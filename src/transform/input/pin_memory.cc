@@ -1,0 +1,145 @@
+// Copies from and to pinned memory, without waiting for them. The host stages a copy of pageable
+// memory through a pinned buffer of the driver, piece by piece, and is held that long; so two of
+// them never overlap, whatever the program asks for. The link itself has an engine for each
+// direction, and pinned memory is copied by these alone:
+//
+//     cpu        |LwwwwMwwww|          cpu        |LM....|
+//     copies in  |.iiii.....|    ->    copies in  |.iii..|
+//     copies out |......oooo|          copies out |..ooo.|
+//
+// How fast the link is cannot be seen from staged copies. What can: it is at least as fast as they
+// were. On the way in, the host fills a piece while the engine sends the one before, so the slower
+// of the two is what was recorded. On the way out the host has to wait for a piece before it can
+// empty it, so that its own copy comes on top, and goes:
+//
+//     in   recorded, or bytes / bandwidth where that is given and less
+//     out  recorded - bytes / host_copy, or bytes / bandwidth
+//
+// Ignored: what pinning itself costs (once, where buffers are used again), copies of one direction
+// on several streams that share their engine, and traffic of the other direction on the link.
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/copy_waits.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+class PinMemory final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The copies, of both directions");
+    fields.bytes("least", least_,
+                 "Smaller copies stay as they are: what is that small is read at once, as by "
+                 "loss.item()");
+    fields.bandwidth(
+        "bandwidth", bandwidth_,
+        "Of pinned copies, each way, as measured on the machine; 0: not known, as fast "
+        "as was recorded, less the host's part");
+    fields.bandwidth("host_copy", host_copy_,
+                     "How fast one thread of the host copies what comes out of the driver's buffer "
+                     "(recalled); 0: its part stays");
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> copies = find_copies(graph);
+    const Launches launches(graph);
+    Effect effect;
+    Nanoseconds before{0}, after{0};
+    for (const TaskId id : copies) {
+      Task& task = graph.task(id);
+      before += task.duration;
+      const Nanoseconds pinned = pinned_time(task.kind, task.bytes, task.duration);
+      if (pinned != task.duration) ++effect.changed;
+      task.duration = pinned;
+      after += pinned;
+    }
+    const std::size_t waits = drop_waits_for_copies(graph, launches, copies);
+    effect.changed += waits;
+    effect.summary = counted(copies.size(), "copy", "copies") + " from and to pinned memory, " +
+                     to_text(before) + " -> " + to_text(after) + " in all; " +
+                     counted(waits, "wait") + " of the host dropped";
+    effect.assumptions.push_back(
+        "the program asks for its copies without waiting (non_blocking), "
+        "and waits elsewhere for what it reads");
+    if (bandwidth_.bytes_per_second <= 0) {
+      effect.assumptions.push_back(
+          "the link is no faster than pageable copies were, other than the host's own copy on the "
+          "way out; give bandwidth where it was measured");
+    }
+    return effect;
+  }
+
+  bool only_retimes(std::string_view setting) const override {
+    return setting == "bandwidth" || setting == "host_copy";
+  }
+
+  std::vector<RetimedTask> retimed(const Graph& graph) const override {
+    std::vector<RetimedTask> retimed;
+    for (const TaskId id : find_copies(graph)) {
+      const Task& task = graph.task(id);
+      // A double holds the bytes of any copy there is, up to 2^53, exactly.
+      retimed.push_back(
+          {id, static_cast<std::uint32_t>(task.kind), static_cast<double>(task.bytes.count)});
+    }
+    return retimed;
+  }
+
+  void retime(std::span<const RetimedTask> tasks, std::span<const Nanoseconds> before,
+              std::span<Nanoseconds> after) const override {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Bytes bytes{static_cast<std::int64_t>(tasks[i].amount)};
+      after[i] = pinned_time(static_cast<TaskKind>(tasks[i].kind), bytes, before[i]);
+    }
+  }
+
+ private:
+  static std::string counted(std::size_t count, const char* one, const char* many = nullptr) {
+    if (count != 1 && many != nullptr) return std::to_string(count) + " " + many;
+    return foretrace::counted(count, one);
+  }
+
+  std::vector<TaskId> find_copies(const Graph& graph) const {
+    std::vector<TaskId> copies;
+    for (const TaskId id : where_.select_some(graph)) {
+      const Task& task = graph.task(id);
+      const bool crosses = task.kind == TaskKind::copy_in || task.kind == TaskKind::copy_out;
+      // Those that were pinned already say so.
+      const bool pinned = graph.name(id).find("Pinned") != std::string_view::npos;
+      if (crosses && !pinned && task.bytes >= least_) copies.push_back(id);
+    }
+    if (copies.empty()) {
+      throw Error("where: must select copies between host and pageable memory of at least " +
+                  to_text(least_) + ", there is none");
+    }
+    return copies;
+  }
+
+  Nanoseconds pinned_time(TaskKind kind, Bytes bytes, Nanoseconds recorded) const {
+    if (bandwidth_.bytes_per_second > 0) return std::min(recorded, time_for(bytes, bandwidth_));
+    if (kind == TaskKind::copy_in || host_copy_.bytes_per_second <= 0) return recorded;
+    // No more than half: the device's part is no faster than the host's, which also reads it once.
+    return std::max(recorded - time_for(bytes, host_copy_), recorded / 2);
+  }
+
+  Selector where_;
+  Bytes least_{64 * 1024};
+  Bandwidth bandwidth_{};
+  Bandwidth host_copy_{10e9};
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_pin_memory() { return std::make_unique<PinMemory>(); }
+
+std::string_view assumes_pin_memory() {
+  return "Copies between host and device use pinned memory and non_blocking=True: calls return at "
+         "once, each direction runs on an engine of its own, and streams decide about order. "
+         "Without a measured bandwidth input copies stay as long as they were, which is the slower "
+         "of the host's staging and the link; output copies lose the host's part. What pinning "
+         "costs is not counted. See \"prefetch\" for copies that also run ahead of kernels.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,237 @@
+#include <map>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/copy_waits.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Gives input copies a lane of their own, as a data loader with pinned memory and a second stream
+/// does. A copy then waits for a free buffer instead of for the kernels in front of it:
+///
+///     stream  |iiAAAAjjBBBB|      stream           |..AAAABBBB|
+///                             ->  stream+prefetch  |iijj......|
+///
+/// A copy still waits for the call that issued it; that call no longer waits for the copy, and is
+/// made before the host waits for the step in front:
+///
+///     cpu     |LMw...LMw...|   w waits for the device   ->   cpu |LLMw...Mw...|
+class Prefetch final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The copies to run ahead");
+    fields.integer("buffers", buffers_, "Inputs that fit on the device at once; 1 hides nothing", 1,
+                   1'000'000);
+  }
+
+  Effect apply(Graph& graph) const override {
+    std::map<LaneId, std::vector<Input>> inputs = find_inputs(graph);
+    const Launches launches(graph);
+    Effect effect;
+    std::size_t count = 0;
+    Bytes memory{};
+    pass_on_implicit_waits(graph, copies_of(inputs));
+    for (const auto& [lane, of_lane] : inputs) {
+      count += of_lane.size();
+      memory += add_buffers(graph, lane, of_lane);
+      effect.changed += run_ahead(graph, lane, of_lane);
+    }
+    const std::size_t waits = drop_waits_for_copies(graph, launches, copies_of(inputs));
+    effect.changed += waits;
+    std::size_t calls = 0;
+    for (const auto& [lane, of_lane] : inputs) calls += call_ahead(graph, launches, of_lane);
+    effect.changed += calls;
+    effect.summary = counted(count, "input") + " copied ahead, " + std::to_string(buffers_) +
+                     " at once on the device" +
+                     (memory.count > 0 ? ": " + to_text(memory) + " more memory" : "");
+    effect.assumptions.push_back(
+        "inputs are copied from pinned memory on a stream of their own, beside kernels and at the "
+        "same speed");
+    if (waits > 0) {
+      effect.notes.add(Severity::info, "waits of the host for input copies dropped", {},
+                       static_cast<std::int64_t>(waits));
+    }
+    if (calls > 0) {
+      effect.assumptions.push_back(
+          "the copy of the next input is asked for before the host waits for the step in front, "
+          "once that input is loaded");
+    }
+    return effect;
+  }
+
+ private:
+  /// What one iteration consumes: copies that directly follow each other fill one buffer.
+  struct Input {
+    Group copies;
+    TaskId last_user = kNoTask;  ///< In front of the next input. The last input has none.
+  };
+
+  std::map<LaneId, std::vector<Input>> find_inputs(const Graph& graph) const {
+    std::map<LaneId, std::vector<Input>> inputs;
+    for (Group& copies : grouped(graph, where_.select_some(graph), "run")) {
+      std::vector<Input>& of_lane = inputs[graph.lane_of(copies.front())];
+      if (!of_lane.empty()) of_lane.back().last_user = graph.previous(copies.front());
+      of_lane.push_back({.copies = std::move(copies)});
+    }
+    return inputs;
+  }
+
+  static std::vector<TaskId> copies_of(const std::map<LaneId, std::vector<Input>>& inputs) {
+    std::vector<TaskId> copies;
+    for (const auto& [lane, of_lane] : inputs) {
+      for (const Input& input : of_lane) {
+        copies.insert(copies.end(), input.copies.begin(), input.copies.end());
+      }
+    }
+    return copies;
+  }
+
+  /// A stream made for copies is a non-blocking one. What CUDA itself put in front of a copy, since
+  /// it ran on the default stream or on a blocking one, is now in front of what follows the copy.
+  static void pass_on_implicit_waits(Graph& graph, const std::vector<TaskId>& copies) {
+    const NameId why = graph.names().find("default stream");
+    if (why == NameId{}) return;
+    std::vector<char> leaves(graph.task_count(), 0);
+    for (const TaskId copy : copies) leaves[index(copy)] = 1;
+    std::vector<Dependency> waits;
+    graph.each_dependency([&](const Dependency& wait) {
+      if (wait.why == why && leaves[index(wait.after)] != 0) waits.push_back(wait);
+    });
+    graph.remove_dependencies(
+        [&](const Dependency& wait) { return wait.why == why && leaves[index(wait.after)] != 0; });
+    for (Dependency& wait : waits) {
+      while (wait.after != kNoTask && leaves[index(wait.after)] != 0)
+        wait.after = graph.next(wait.after);
+      if (wait.after != kNoTask) graph.add(wait);
+    }
+  }
+
+  /// All but one of the buffers are new; each is as large as the largest input.
+  Bytes add_buffers(Graph& graph, LaneId lane, const std::vector<Input>& inputs) const {
+    Bytes largest{};
+    for (const Input& input : inputs) {
+      Bytes size{};
+      for (const TaskId copy : input.copies) size += graph.task(copy).bytes;
+      largest = std::max(largest, size);
+    }
+    const Bytes added = times(largest, buffers_ - 1);
+    if (added.count > 0) {
+      graph.allocations().push_back(
+          {.bytes = added, .device = std::max(graph.lane(lane).device, 0), .stream = lane});
+    }
+    return added;
+  }
+
+  std::size_t run_ahead(Graph& graph, LaneId lane, const std::vector<Input>& inputs) const {
+    const auto buffers = static_cast<std::size_t>(buffers_);
+    const NameId ready = graph.names().intern("input copied");
+    const NameId free = graph.names().intern("free buffer");
+    Lane ahead = graph.lane(lane);
+    ahead.name += "+prefetch";
+    const LaneId to = graph.add_lane(std::move(ahead));
+    std::size_t changed = 0;
+    const auto wait = [&](TaskId before, TaskId after, NameId why) {
+      graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
+      ++changed;
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Group& copies = inputs[i].copies;
+      const TaskId first_user = graph.next(copies.back());
+      if (first_user != kNoTask) wait(copies.back(), first_user, ready);
+      if (i >= buffers) wait(inputs[i - buffers].last_user, copies.front(), free);
+      for (const TaskId copy : copies) {
+        graph.task(copy).gap = Nanoseconds(0);
+        graph.move_to_end(copy, to);
+      }
+      changed += copies.size();
+    }
+    return changed;
+  }
+
+  /// Lets the calls of each input follow those of the input that had its buffer last but one, if
+  /// the host waits in between. From the last input on, so that each finds the old place of others.
+  /// Returns how many calls moved.
+  std::size_t call_ahead(Graph& graph, const Launches& launches,
+                         const std::vector<Input>& inputs) const {
+    const auto ahead = static_cast<std::size_t>(buffers_ - 1);
+    std::vector<TaskId> moved;
+    for (std::size_t i = inputs.size(); ahead > 0 && i-- > 1;) {
+      const Group& earlier = inputs[i - std::min(i, ahead)].copies;
+      const std::vector<TaskId> calls = calls_of(launches, inputs[i].copies);
+      const TaskId last = launches.launch_of(earlier.back());
+      if (calls.empty() || last == kNoTask) continue;
+      TaskId place = place_ahead(graph, calls.front(), last);
+      if (place == kNoTask) continue;
+      for (const TaskId call : calls) {
+        if (graph.lane_of(call) != graph.lane_of(place) || waits_for_host(graph, call)) break;
+        graph.task(call).gap = Nanoseconds(0);
+        graph.move_behind(call, place);
+        moved.push_back(place = call);
+      }
+    }
+    forget_device(graph, moved);
+    return moved.size();
+  }
+
+  static std::vector<TaskId> calls_of(const Launches& launches, const Group& copies) {
+    std::vector<TaskId> calls;
+    for (const TaskId copy : copies) {
+      const TaskId call = launches.launch_of(copy);
+      if (call == kNoTask) return {};
+      if (calls.empty() || calls.back() != call) calls.push_back(call);
+    }
+    return calls;
+  }
+
+  /// Behind `earliest`, or behind loading that comes later; kNoTask where the host does not wait
+  /// between there and the call.
+  static TaskId place_ahead(const Graph& graph, TaskId call, TaskId earliest) {
+    bool waits = false;
+    TaskId at = graph.previous(call);
+    for (; at != kNoTask && at != earliest; at = graph.previous(at)) {
+      const Task& task = graph.task(at);
+      if (task.kind == TaskKind::input) break;
+      waits = waits || task.kind == TaskKind::sync;
+    }
+    return waits ? at : kNoTask;
+  }
+
+  /// A call that another thread lets begin may be what that thread's work belongs to.
+  static bool waits_for_host(const Graph& graph, TaskId call) {
+    bool found = false;
+    graph.each_wait(call, [&](const Dependency& wait) {
+      found = found || !runs_on_device(graph.task(wait.before).kind);
+    });
+    return found;
+  }
+
+  /// Calls that are made earlier find the device's queue as it was then.
+  static void forget_device(Graph& graph, const std::vector<TaskId>& calls) {
+    if (calls.empty()) return;
+    std::vector<char> moved(graph.task_count(), 0);
+    for (const TaskId call : calls) moved[index(call)] = 1;
+    graph.remove_dependencies([&](const Dependency& wait) {
+      return moved[index(wait.after)] != 0 && runs_on_device(graph.task(wait.before).kind);
+    });
+  }
+
+  Selector where_{"copy_in"};
+  std::int64_t buffers_ = 2;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_prefetch() { return std::make_unique<Prefetch>(); }
+
+std::string_view assumes_prefetch() {
+  return "Input copies run on a stream of their own from pinned memory, beside kernels and without "
+         "slowing them. Each waits for the call that issued it and for a free buffer; the first "
+         "task behind it waits for it. The call is made before the host waits for the step in "
+         "front, once its input is "
+         "loaded. Loading the data itself is not moved: see \"loader\".";
+}
+
+}  // namespace foretrace

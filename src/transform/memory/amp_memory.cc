@@ -1,0 +1,332 @@
+#include "transform/memory/amp_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "transform/edit/op_name.h"
+
+namespace foretrace {
+namespace {
+
+enum class OpKind : std::uint8_t { other, low, full, full_kept };
+
+OpKind kind_of(std::string_view op) {
+  op = bare_op_name(op);
+  constexpr std::string_view kLow[] = {"addbmm",    "addmm",        "addmv",  "addr",     "baddbmm",
+                                       "bmm",       "chain_matmul", "einsum", "linear",   "matmul",
+                                       "multi_dot", "mm",           "mv",     "LSTMCell", "GRUCell",
+                                       "RNNCell",   "prelu"};
+  constexpr std::string_view kKept[] = {"softmax", "log_softmax", "exp",       "expm1",
+                                        "tan",     "rsqrt",       "reciprocal"};
+  constexpr std::string_view kFull[] = {"acos",
+                                        "asin",
+                                        "cdist",
+                                        "cosh",
+                                        "cosine_similarity",
+                                        "cross_entropy",
+                                        "cumprod",
+                                        "cumsum",
+                                        "dist",
+                                        "erfinv",
+                                        "group_norm",
+                                        "native_group_norm",
+                                        "layer_norm",
+                                        "native_layer_norm",
+                                        "kl_div",
+                                        "log",
+                                        "log10",
+                                        "log1p",
+                                        "log2",
+                                        "norm",
+                                        "normalize",
+                                        "pdist",
+                                        "pow",
+                                        "prod",
+                                        "renorm",
+                                        "rpow",
+                                        "sinh",
+                                        "softmin",
+                                        "softplus",
+                                        "sum"};
+  const auto in = [&](const auto& list) {
+    return std::find(std::begin(list), std::end(list), op) != std::end(list);
+  };
+  if (in(kLow) || op.starts_with("conv") || op.find("convolution") != op.npos ||
+      op.starts_with("scaled_dot_product")) {
+    return OpKind::low;
+  }
+  if (in(kKept)) return OpKind::full_kept;
+  if (in(kFull) || op.ends_with("_loss") || op.starts_with("binary_cross_entropy"))
+    return OpKind::full;
+  return OpKind::other;
+}
+
+bool can_shrink(const Allocation& block) {
+  return block.made_by != kNoTask && block.bytes > Bytes{} &&
+         (block.use == MemoryUse::activation || block.use == MemoryUse::temporary ||
+          block.use == MemoryUse::workspace);
+}
+
+class Halver {
+ public:
+  Halver(Graph& graph, const std::vector<char>& may_change, const std::vector<char>& already_half)
+      : graph_(graph),
+        view_(graph),
+        may_change_(may_change),
+        already_half_(already_half),
+        half_(graph.allocations().size(), 0),
+        low_(graph.task_count(), 0) {
+    for (const Allocation& block : graph.allocations()) asked_.push_back(asked_bytes(block));
+  }
+
+  HalvedMemory run() {
+    const std::vector<std::uint32_t> order = in_order();
+    for (const std::uint32_t block : order) {
+      if (kind(block) != OpKind::low) continue;
+      // Without known uses, who asked for a product stands for who computes it.
+      if (!knows_uses()) low_[index(view_.block(block).made_by)] = 1;
+      for (const Access& access : view_.uses.of_block(block)) {
+        if (access.writes) low_[index(access.task)] = 1;
+      }
+    }
+    for (const std::uint32_t block : order) {
+      decide(block);
+      follows_half_ = half_[block] != 0;
+      if (view_.phase(view_.block(block).made_by) != Phase::forward) continue;
+      Alike& alike = forward_[asked_[block]];
+      ++alike.all, alike.half += half_[block] != 0 ? 1 : 0;
+    }
+    tally_.unknown = unknown_at_first();
+    for (const auto& [step, products] : products_of_steps()) cast_weights(products);
+    return tally_;
+  }
+
+ private:
+  /// Blocks of a size.
+  struct Alike {
+    std::size_t all = 0, half = 0;
+  };
+
+  std::vector<std::uint32_t> in_order() const {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t i = 0; i < graph_.allocations().size(); ++i) {
+      if (can_shrink(graph_.allocations()[i])) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const Allocation &left = view_.block(a), &right = view_.block(b);
+      const Nanoseconds made_a = view_.start(left.made_by) + left.made_after;
+      const Nanoseconds made_b = view_.start(right.made_by) + right.made_after;
+      if (made_a != made_b) return made_a < made_b;
+      return left.made_order != right.made_order ? left.made_order < right.made_order : a < b;
+    });
+    return order;
+  }
+
+  OpKind kind(std::uint32_t block) {
+    const NameId op = view_.block(block).op;
+    const auto [at, added] = kinds_.try_emplace(op, OpKind::other);
+    if (added) at->second = kind_of(graph_.names()[op]);
+    return at->second;
+  }
+
+  bool knows_uses() const { return !graph_.accesses().empty(); }
+
+  void decide(std::uint32_t block) {
+    bool writers = false, allowed = true, was_half = false;
+    for (const Access& access : view_.uses.of_block(block)) {
+      if (!access.writes) continue;
+      writers = true;
+      allowed = allowed && may_change_[index(access.task)] != 0;
+      was_half = was_half || already_half_[index(access.task)] != 0;
+    }
+    if (was_half) {
+      half_[block] = 1;
+      return;
+    }
+    if ((writers && !allowed) || view_.phase(view_.block(block).made_by) == Phase::update) return;
+    switch (kind(block)) {
+      case OpKind::low:
+        return shrink(block);
+      case OpKind::full_kept:
+        return add_cast(block);
+      case OpKind::full:
+        if (first_low_reader(block) != kNoTask) shrink(block);
+        return;
+      case OpKind::other:
+        if (knows_uses() ? reads_half_only(block) : seems_half(block)) shrink(block);
+        return;
+    }
+  }
+
+  /// Where it is not known what an op reads: a gradient has the type of what it is the gradient of,
+  /// and so its size; any other block is made of the one in front of it.
+  bool seems_half(std::uint32_t block) const {
+    if (view_.phase(view_.block(block).made_by) != Phase::backward) return follows_half_;
+    const auto alike = forward_.find(asked_[block]);
+    if (alike == forward_.end()) return follows_half_;
+    const auto& [all, half] = alike->second;
+    return half == all || (half > 0 && follows_half_);
+  }
+
+  /// Whether whatever writes the block reads only what is in half precision, and something.
+  bool reads_half_only(std::uint32_t block) const {
+    bool any = false;
+    for (const Access& access : view_.uses.of_block(block)) {
+      if (!access.writes) continue;
+      for (const Access& read : view_.uses.of_task(access.task)) {
+        if (read.writes || read.allocation == block || !can_shrink(view_.block(read.allocation)))
+          continue;
+        if (half_[read.allocation] == 0) return false;
+        any = true;
+      }
+    }
+    return any;
+  }
+
+  /// The first of the forward pass that multiplies matrices and reads the block, if it is kept.
+  TaskId first_low_reader(std::uint32_t block) const {
+    if (view_.block(block).use != MemoryUse::activation) return kNoTask;
+    for (const Access& access : view_.uses.of_block(block)) {
+      if (view_.is_late(access.task)) break;
+      if (!access.writes && low_[index(access.task)] != 0) return access.task;
+    }
+    return kNoTask;
+  }
+
+  void shrink(std::uint32_t number) {
+    half_[number] = 1;
+    const Allocation block = view_.block(number);
+    const Allocation wanted = resized(block, 0.5, "memory");
+    ++tally_.blocks;
+    tally_.before += block.bytes;
+    tally_.after += wanted.bytes;
+    replace_block(graph_, number, wanted);
+  }
+
+  void add_cast(std::uint32_t number) {
+    const TaskId reader = first_low_reader(number);
+    if (reader == kNoTask) return;
+    Allocation cast = resized(view_.block(number), 0.5, "memory");
+    cast.made_by = allocator_side(graph_, view_.launches, cast, reader);
+    cast.made_after = 0ns;
+    graph_.allocations().push_back(cast);
+    ++tally_.casts;
+  }
+
+  Bytes unknown_at_first() const {
+    std::set<std::int32_t> devices;
+    Bytes known{};
+    for (const Allocation& block : graph_.allocations()) {
+      devices.insert(block.device);
+      if (block.made_by == kNoTask && block.use != MemoryUse::unknown) known += block.bytes;
+    }
+    Bytes all{};
+    for (const std::int32_t device : devices) all += initial_memory(graph_, device);
+    return std::max(all - known, Bytes{});
+  }
+
+  /// The products of one step.
+  struct Products {
+    TaskId first = kNoTask, last = kNoTask;  ///< Of the forward pass.
+    TaskId last_late = kNoTask;              ///< Of the backward pass; kNoTask: none.
+  };
+
+  std::map<std::int32_t, Products> products_of_steps() const {
+    std::map<std::int32_t, Products> steps;
+    const auto is_first = [&](TaskId task, TaskId known) {
+      return known == kNoTask || view_.before(task, known);
+    };
+    const auto is_last = [&](TaskId task, TaskId known) {
+      return known == kNoTask || view_.before(known, task);
+    };
+    for (std::size_t i = 0; i < low_.size(); ++i) {
+      const auto task = static_cast<TaskId>(i);
+      if (low_[i] == 0) continue;
+      Products& products = steps[graph_.task(task).step];
+      if (view_.is_late(task)) {
+        if (is_last(task, products.last_late)) products.last_late = task;
+        continue;
+      }
+      if (is_first(task, products.first)) products.first = task;
+      if (is_last(task, products.last)) products.last = task;
+    }
+    std::erase_if(steps, [](const auto& step) { return step.second.first == kNoTask; });
+    // Tasks outside all steps may lie in front of the first and behind the last.
+    if (steps.size() > 1) steps.erase(-1);
+    return steps;
+  }
+
+  /// A block for each cast: an allocator has other room for many small blocks than for one of their
+  /// sum.
+  void cast_weights(const Products& products) {
+    const Nanoseconds now = view_.start(products.first);
+    const Allocation none;
+    Bytes weights{};
+    const std::size_t count = half_.size();  // Without the casts.
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!is_weight(i, now)) continue;
+      const auto [reader, last] = readers(i, products);
+      const Moment freed = end_of(graph_, allocator_side(graph_, view_.launches, none, last));
+      Allocation cast = resized(view_.block(i), 0.5, "memory");
+      cast.made_by = allocator_side(graph_, view_.launches, none, reader);
+      cast.freed_by = freed.task;
+      cast.made_after = 0ns;
+      cast.freed_after = freed.after;
+      cast.use = MemoryUse::temporary;
+      weights += cast.bytes;
+      graph_.allocations().push_back(cast);
+    }
+    tally_.weight_casts = std::max(tally_.weight_casts, weights);
+  }
+
+  /// Is there at `now`, and read by products where it is known what they read.
+  bool is_weight(std::uint32_t number, Nanoseconds now) const {
+    const Allocation& block = view_.block(number);
+    if (block.use != MemoryUse::parameter || block.bytes <= Bytes{}) return false;
+    if (block.made_by != kNoTask && view_.start(block.made_by) > now) return false;
+    if (block.freed_by != kNoTask && view_.start(block.freed_by) <= now) return false;
+    const auto uses = view_.uses.of_block(number);
+    return uses.empty() || std::any_of(uses.begin(), uses.end(), [&](const Access& access) {
+             return low_[index(access.task)] != 0;
+           });
+  }
+
+  /// The first product of the step that reads the weight, and the last that keeps its cast. Where
+  /// it is not known who reads it, those of the whole step.
+  std::pair<TaskId, TaskId> readers(std::uint32_t number, const Products& products) const {
+    const auto uses = view_.uses.of_block(number);
+    if (uses.empty())
+      return {products.first, products.last_late == kNoTask ? products.last : products.last_late};
+    TaskId first = kNoTask, last = products.last;
+    const std::int32_t step = graph_.task(products.first).step;
+    for (const Access& access : uses) {
+      if (access.writes || graph_.task(access.task).step != step) continue;
+      if (low_[index(access.task)] != 0 && first == kNoTask) first = access.task;
+      if (graph_.task(access.task).phase == Phase::backward) last = access.task;
+    }
+    return {first == kNoTask ? products.first : first, last};
+  }
+
+  Graph& graph_;
+  MemoryView view_;
+  const std::vector<char>& may_change_;
+  const std::vector<char>& already_half_;
+  std::vector<char> half_;  ///< Of each block.
+  std::vector<char> low_;   ///< Of each task: it multiplies in half precision.
+  std::map<NameId, OpKind> kinds_;
+  std::vector<std::int64_t> asked_;        ///< Of each block, as recorded.
+  std::map<std::int64_t, Alike> forward_;  ///< Blocks of the forward pass, by that size.
+  bool follows_half_ = false;  ///< The block made in front of this one is in half precision.
+  HalvedMemory tally_;
+};
+
+}  // namespace
+
+HalvedMemory halve_memory(Graph& graph, const std::vector<char>& may_change,
+                          const std::vector<char>& already_half) {
+  return Halver(graph, may_change, already_half).run();
+}
+
+}  // namespace foretrace

@@ -1,0 +1,251 @@
+// Blocks wait in host memory instead of on the device for as long as nobody touches them:
+//
+//     stream    |A...P......B|     a block that A and B touch, and that is in the way at P
+//     swap out  |.oooo.......|     size / bandwidth
+//     swap in   |.......iiii.|     size / bandwidth
+//
+// Three kinds of plan: by access interval (Capuchin, ASPLOS 2020; AutoSwap, arXiv 1903.06631), and
+// the inputs of all layers, of convolutions, or of as few as fit (vDNN, MICRO 2016). The copies go
+// over the host link, one at a time in each direction.
+//
+// Ignored: how much host memory there is, what copies take from the memory bandwidth of kernels,
+// and pages that are not pinned.
+
+#include <algorithm>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "transform/edit/block_size.h"
+#include "transform/edit/device_change.h"
+#include "transform/edit/registered.h"
+#include "transform/memory/swap.h"
+
+namespace foretrace {
+namespace {
+
+class Offload final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.choice("policy", policy_, {"interval", "all", "conv", "dyn"},
+                  "interval: what nobody touches for long; all, conv: inputs of all layers, or of "
+                  "convolutions, on their way to the backward pass (vDNN); dyn: none, conv or all, "
+                  "the first that fits the target");
+    fields.object("where", where_, "The blocks that may leave");
+    fields.bytes("min_bytes", min_bytes_, "Smaller blocks stay");
+    fields.choice("hide", hide_, {"only", "allow"},
+                  "interval: only copies that nothing waits for, or also, where the peak is still "
+                  "too high, copies that delay work");
+    fields.choice("score", score_, {"swdoa", "wdoa", "aoa", "doa"},
+                  "interval: the rule by which AutoSwap picks the next block");
+    fields.bytes("target", target_,
+                 "Go on until the peak is at most this; 0B: as far as it goes; for dyn, 0B: the "
+                 "memory of the device");
+    fields.bytes("saved_bytes", saved_bytes_,
+                 "interval: go on until this much of the peak is gone; 0B: as far as it goes");
+    fields.number("share", share_,
+                  "interval: go on until this share of the peak is gone; 0: as far as it goes", 0,
+                  1);
+    fields.bandwidth("host_bandwidth", host_bandwidth_,
+                     "From the device to pinned host memory; 0B/s: that of the device recorded");
+    fields.bandwidth("back_bandwidth", back_bandwidth_,
+                     "From pinned host memory to the device; 0B/s: as the other way");
+    fields.flag("shared_link", shared_link_,
+                "Two devices share the link, and each has half of its bandwidth");
+    fields.time("call_time", call_time_,
+                "Host time of each call that issues a copy (recalled: cudaMemcpyAsync takes about "
+                "5us); 0ns: the program's own",
+                Nanoseconds(0));
+  }
+
+  Effect apply(Graph& graph) const override {
+    const SwapLink link = find_link(graph);
+    where_.select_some(graph);
+    if (graph.accesses().empty()) {
+      throw Error(
+          "policy: needs to know which tasks touch which blocks, which this trace does not "
+          "tell");
+    }
+    const Timeline timeline = fifo_timeline(graph);
+    const Launches launches(graph);
+    const Before before{peak_memory(graph, timeline), step_times(graph, timeline).step_time};
+    if (policy_ == "dyn") return choose(graph, timeline, launches, link, before);
+    const SwapPlan plan = make_plan(graph, timeline, launches, link, policy_);
+    return carry_out_plan(graph, timeline, launches, link, plan, before).effect;
+  }
+
+ private:
+  struct Carried {
+    Effect effect;
+    Bytes peak{};
+  };
+  struct Before {
+    Bytes peak{};
+    Nanoseconds step_time{};
+  };
+
+  SwapLink find_link(const Graph& graph) const {
+    SwapLink link{host_bandwidth_, back_bandwidth_};
+    if (link.out.bytes_per_second <= 0) {
+      link.out = device_for(graph, "host_bandwidth", "").host_link;
+      if (link.out.bytes_per_second <= 0)
+        throw Error("host_bandwidth: must be given, as that of the device is unknown");
+    }
+    if (link.in.bytes_per_second <= 0) link.in = link.out;
+    if (shared_link_) link.out.bytes_per_second /= 2, link.in.bytes_per_second /= 2;
+    return link;
+  }
+
+  SwapPlan make_plan(const Graph& graph, const Timeline& timeline, const Launches& launches,
+                     const SwapLink& link, const std::string& policy) const {
+    if (policy == "interval") {
+      return plan_by_interval(graph, timeline, launches, link,
+                              {.where = where_,
+                               .score = score_,
+                               .min_bytes = min_bytes_,
+                               .hidden_only = hide_ == "only",
+                               .saved_bytes = saved_bytes_,
+                               .share = share_,
+                               .target = target_});
+    }
+    SwapPlan plan = plan_by_layer(graph, timeline, policy == "conv", min_bytes_, where_);
+    if (plan.considered == 0) {
+      throw Error("policy: \"" + policy + "\" finds no block of at least " + to_text(min_bytes_) +
+                  " that the forward pass leaves for the backward pass" +
+                  (knows_passes(graph) ? "" : "; the phases of this trace are unknown"));
+    }
+    if (plan.swaps.empty() && policy_ == "conv") {
+      throw Error("policy: \"conv\" finds no convolution that takes one of " +
+                  counted(plan.considered, "block") + "; \"all\" takes the inputs of every layer");
+    }
+    return plan;
+  }
+
+  static bool knows_passes(const Graph& graph) {
+    for (std::size_t i = 0; i < graph.task_count(); ++i) {
+      if (graph.task(static_cast<TaskId>(i)).phase == Phase::backward) return true;
+    }
+    return false;
+  }
+
+  /// The least that fits, tried on copies of the graph.
+  Effect choose(Graph& graph, const Timeline& timeline, const Launches& launches,
+                const SwapLink& link, const Before& before) const {
+    const Bytes limit = fits(graph);
+    std::string chosen = "none";
+    Effect effect;
+    effect.figures = figures(before, before.peak, before.step_time, {});
+    Bytes peak = before.peak;
+    if (peak > limit) {
+      for (const char* policy : {"conv", "all"}) {
+        chosen = policy;
+        const SwapPlan plan = make_plan(graph, timeline, launches, link, policy);
+        Graph trial = graph.clone();
+        Carried carried = carry_out_plan(trial, timeline, launches, link, plan, before);
+        effect = std::move(carried.effect);
+        peak = carried.peak;
+        if (peak > limit && chosen != "all") continue;
+        graph = std::move(trial);
+        break;
+      }
+    }
+    if (peak > limit) {
+      effect.notes.add(Severity::warning,
+                       "no choice of layers fits " + to_text(limit) + "; all leave");
+    }
+    effect.summary = "vDNN chooses " + chosen + " to fit " + to_text(limit) +
+                     (effect.summary.empty() ? "" : ": " + effect.summary);
+    return effect;
+  }
+
+  Bytes fits(const Graph& graph) const {
+    if (target_ > Bytes{}) return target_;
+    const Bytes memory = device_for(graph, "target", "").memory;
+    if (memory <= Bytes{}) throw Error("target: must be given, as the device's memory is unknown");
+    return memory;
+  }
+
+  Carried carry_out_plan(Graph& graph, const Timeline& timeline, const Launches& launches,
+                         const SwapLink& link, const SwapPlan& plan, const Before& before) const {
+    Timeline after;
+    const SwapOutcome outcome = carry_out(graph, timeline, launches, link, plan, call_time_, after);
+    const Bytes peak = peak_memory(graph, after);
+    const Nanoseconds step_time = step_times(graph, after).step_time;
+    Effect effect;
+    effect.changed = plan.swaps.size();
+    effect.summary = counted(plan.swaps.size(), "trip") + " of blocks to the host and back, " +
+                     to_text(outcome.offloaded) + " each way; peak " + to_text(before.peak) +
+                     " -> " + to_text(peak);
+    if (plan.swaps.empty()) {
+      effect.notes.add(Severity::info, why_nothing(before, plan));
+    }
+    effect.figures = figures(before, peak, step_time, outcome);
+    if (policy_ == "interval") {
+      effect.figures.push_back({"waits", static_cast<double>(plan.considered)});
+      effect.figures.push_back({"hideable_waits", static_cast<double>(plan.hideable)});
+    }
+    effect.assumptions.push_back("copies run at " + to_text(link.out) + " out and " +
+                                 to_text(link.in) +
+                                 " in, one at a time each way, and slow no kernel down");
+    effect.assumptions.push_back("the host has " + to_text(outcome.host_memory) +
+                                 " of pinned memory for what is away");
+    if (call_time_ == 0ns && !plan.swaps.empty())
+      effect.assumptions.push_back("the calls that issue the copies take no time (call_time)");
+    if (target_ > Bytes{} && peak > target_) {
+      effect.notes.add(Severity::warning, "offload does not reach its target",
+                       "the peak is " + to_text(peak) + ", wanted are " + to_text(target_));
+    }
+    return {std::move(effect), peak};
+  }
+
+  std::string why_nothing(const Before& before, const SwapPlan& plan) const {
+    if (target_ > Bytes{} && before.peak <= target_) return "the peak is below the target already";
+    if (plan.considered == 0) return "no block is touched twice";
+    return "no block of at least " + to_text(min_bytes_) +
+           " is untouched at the peak for long enough to leave and come back";
+  }
+
+  static std::vector<Figure> figures(const Before& before, Bytes peak, Nanoseconds step_time,
+                                     const SwapOutcome& outcome) {
+    return {{"offloaded_bytes", outcome.offloaded},
+            {"saved_at_peak", before.peak - peak},
+            {"peak_before", before.peak},
+            {"peak_after", peak},
+            {"hidden_copies", static_cast<double>(outcome.copies - outcome.late)},
+            {"late_copies", static_cast<double>(outcome.late)},
+            {"added_time", step_time - before.step_time},
+            {"host_memory", outcome.host_memory}};
+  }
+
+  std::string policy_ = "interval";
+  AllocationSelector where_;
+  Bytes min_bytes_{1'000'000};
+  std::string hide_ = "only";
+  std::string score_ = "swdoa";
+  Bytes target_{};
+  Bytes saved_bytes_{};
+  double share_ = 0;
+  Bandwidth host_bandwidth_{};
+  Bandwidth back_bandwidth_{};
+  bool shared_link_ = false;
+  Nanoseconds call_time_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_offload() { return std::make_unique<Offload>(); }
+
+std::string_view assumes_offload() {
+  return "A block leaves behind the last access in front of a long wait and is back in front of "
+         "the "
+         "next one; in between its room is free. Copies go over the link to pinned host memory, "
+         "one "
+         "at a time in each direction, beside kernels that they do not slow down. What the trace "
+         "itself copies comes first. Where a host thread calls the allocator, room is given back "
+         "in "
+         "the order of its calls, as an allocator that follows streams does it: the first kernel "
+         "that may use the room waits for the copy. By interval, the copy in starts when the last "
+         "task before it must is done. The policies of vDNN let the stream and the copies wait for "
+         "each other at the end of every layer.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,178 @@
+// Activation checkpointing: memory for time. Activations are let go behind their last forward use
+// and computed again in front of their first backward one (Chen et al., Training Deep Nets with
+// Sublinear Memory Cost, 2016):
+//
+//     n layers, one kept at the end of each of sqrt(n) segments:  about 2 sqrt(n) layers of memory
+//     instead of n, for at most one more forward pass
+//
+// Ignored: work whose only effect the trace does not show (random state is put back for free), and
+// that an allocator cuts its memory differently, which the replay of the allocator shows.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "transform/edit/allocation_selector.h"
+#include "transform/edit/registered.h"
+#include "transform/memory/recompute_choice.h"
+#include "transform/memory/recompute_replay.h"
+
+namespace foretrace {
+namespace {
+
+class Recompute final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The activations that may be dropped");
+    fields.choice(
+        "policy", wish_.policy, {"sqrt", "every", "selected", "all", "budget"},
+        "sqrt: one of about sqrt(n) segments of the forward pass at a time (Chen et al. "
+        "2016). every: "
+        "segments of \"layers\" layers. selected: all of \"where\", as far back as "
+        "needed at once. all: the "
+        "same with every activation, so that the whole pass is there again in front of its "
+        "backward pass and the peak falls little. budget: what saves \"save\", \"peak\" or "
+        "\"share\" at the least time");
+    fields.integer("layers", wish_.layers,
+                   "For every: layers of a segment (where layers are unknown: ops that make an "
+                   "activation)",
+                   1, 1'000'000);
+    fields.number("share", wish_.share,
+                  "Of the bytes that the policy would drop, those made first; for budget any of "
+                  "them",
+                  0, 1);
+    fields.bytes("save", wish_.save, "For budget: so much of each forward pass; 0B: by share");
+    fields.bytes("peak", wish_.peak,
+                 "For budget: drop until the peak is no higher than this; 0B: by save or share");
+    fields.flag("exact", wish_.exact,
+                "For budget: search for the least time; otherwise greedily by bytes saved for the "
+                "time (MSPS of "
+                "Capuchin, ASPLOS'20)");
+    fields.flag("host_work", host_work_,
+                "The host also does again what stood in front of each launch, as running the "
+                "forward code again "
+                "does; otherwise only the launches");
+  }
+
+  Effect apply(Graph& graph) const override {
+    if (wish_.policy != "budget" && (wish_.save > Bytes{} || wish_.peak > Bytes{}))
+      throw Error((wish_.save > Bytes{} ? "save" : "peak") +
+                  std::string(": is for policy budget, got policy ") + wish_.policy);
+    if (wish_.save > Bytes{} && wish_.peak > Bytes{})
+      throw Error("peak: cannot be given together with save");
+    const AllocationSelector every("activation");
+    const std::vector<std::uint32_t> blocks =
+        (wish_.policy == "all" ? every : where_).select_some(graph);
+    const MemoryView view(graph);
+    const std::vector<Activation> activations = find_activations(graph, view.uses, blocks);
+    if (activations.empty()) no_activation(graph, blocks);
+    const RecomputeChoice choice = choose_recompute(view, activations, wish_);
+    if (choice.droppable == Bytes{}) nothing_to_drop(choice, activations.size());
+    return carry_out(graph, view, choice);
+  }
+
+ private:
+  [[noreturn]] void nothing_to_drop(const RecomputeChoice& choice, std::size_t activations) const {
+    std::string why = "policy: " + wish_.policy + " leaves nothing to drop of " +
+                      counted(activations, "activation");
+    if (choice.impossible > 0)
+      why += ": what writes them is unknown, or nothing that can be done again";
+    else if (wish_.policy == "every" || wish_.policy == "sqrt")
+      why += ": each is used by another segment or is in the last, which is needed at once";
+    if (wish_.policy == "every" && choice.impossible == 0)
+      why += "; with a greater \"layers\" a segment makes more for itself";
+    throw Error(why);
+  }
+
+  Effect carry_out(Graph& graph, const MemoryView& view, const RecomputeChoice& choice) const {
+    const Bytes peak = peak_memory(graph, view.timeline);
+    const Nanoseconds device_time = device_time_of(graph);
+    const RecomputeTally tally = replay_recompute(graph, view, choice.plan, host_work_);
+    const Bytes new_peak =
+        choice.plan.units.empty() ? peak : peak_memory(graph, fifo_timeline(graph));
+    Effect effect;
+    effect.changed = choice.plan.dropped.size() + tally.kernels;
+    effect.summary = counted(choice.plan.dropped.size(), "activation") + " dropped, " +
+                     to_text(choice.saved) + " in a forward pass, and computed again by " +
+                     counted(tally.kernels, "task") + " in " +
+                     counted(choice.plan.units.size(), "place");
+    const double share = device_time > 0ns ? static_cast<double>(tally.device_time.count()) /
+                                                 static_cast<double>(device_time.count())
+                                           : 0;
+    effect.figures = {{"saved_bytes", choice.saved},
+                      {"droppable_bytes", choice.droppable},
+                      {"peak_before", peak},
+                      {"peak_after", new_peak},
+                      {"added_time", tally.device_time},
+                      {"added_host_time", tally.host_time},
+                      {"added_share", share},
+                      {"recomputed_kernels", static_cast<double>(tally.kernels)}};
+    say_what_holds(choice, effect);
+    if (wish_.policy == "budget" && choice.reached && wish_.peak > Bytes{} &&
+        new_peak > wish_.peak) {
+      effect.notes.add(Severity::warning, "recompute does not stay under its peak",
+                       "the peak is " + to_text(new_peak) + ", wanted are " + to_text(wish_.peak));
+    }
+    return effect;
+  }
+
+  static Nanoseconds device_time_of(const Graph& graph) {
+    Nanoseconds time{0};
+    for (std::size_t i = 0; i < graph.task_count(); ++i) {
+      const auto task = static_cast<TaskId>(i);
+      if (!graph.removed(task) && runs_on_device(graph.task(task).kind))
+        time += graph.task(task).duration;
+    }
+    return time;
+  }
+
+  void say_what_holds(const RecomputeChoice& choice, Effect& effect) const {
+    effect.assumptions.push_back(
+        "work that is done again takes as long as the first time and is done at most once more "
+        "(at most one more forward pass: Chen et al. 2016)");
+    effect.assumptions.push_back(
+        "random state is put back and gradients are recorded again for free");
+    if (!choice.by_layer && choice.length >= 0 &&
+        (wish_.policy == "every" || wish_.policy == "sqrt"))
+      effect.assumptions.push_back(
+          "layers are unknown: each task that completes an activation counts as one");
+    if (choice.impossible > 0) {
+      effect.notes.add(Severity::info,
+                       "activations kept, as what writes them is unknown or cannot be done again",
+                       {}, static_cast<std::int64_t>(choice.impossible));
+    }
+    if (wish_.policy != "budget") return;
+    if (!choice.reached) {
+      effect.notes.add(Severity::warning,
+                       wish_.peak > Bytes{}
+                           ? "no plan stays under \"peak\": that of the lowest peak is taken"
+                           : "all that can be dropped is less than \"save\"",
+                       {}, 1);
+    }
+    if (wish_.exact && wish_.peak == Bytes{} && !choice.least) {
+      effect.notes.add(Severity::info,
+                       "the search for the least time was given up: the best plan found is taken",
+                       {}, 1);
+    }
+  }
+
+  AllocationSelector where_{"activation"};
+  RecomputeWish wish_{.policy = "sqrt"};
+  bool host_work_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_recompute() { return std::make_unique<Recompute>(); }
+
+std::string_view assumes_recompute() {
+  return "Each dropped activation is freed behind its last forward use. In front of the first "
+         "backward use of anything that depends on it, the kernels that made it run again, with "
+         "their launches and the host's work around them on the thread of the backward pass; so "
+         "does what they need and is no longer there. Everything runs again at most once, as long "
+         "as the first time, so that the price is at most one more forward pass (Chen et al. "
+         "2016). With segments, what one gives to another is kept, and so is the last one. "
+         "Ignored: "
+         "random state, recording for autograd, other fragmentation.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,344 @@
+#include "transform/memory/recompute_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "transform/memory/cheapest_drop.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kEffort = 2'000'000;  // Of all searches; about a fifth of a second.
+
+/// An activation that could be dropped.
+struct Droppable {
+  Activation activation;
+  TaskId written_by = kNoTask;  ///< The last forward writer.
+  std::int32_t pass = -1;
+  Bytes bytes{};
+  Bytes net{};  ///< Less what else must be kept for it.
+  std::vector<TaskId> work;
+};
+
+class Chooser {
+ public:
+  Chooser(const MemoryView& view, const std::vector<Activation>& activations,
+          const RecomputeWish& wish)
+      : view_(view), activations_(activations), wish_(wish) {}
+
+  RecomputeChoice choose() {
+    if (wish_.policy == "budget" && wish_.peak > Bytes{}) return under_peak();
+    if (wish_.policy == "every") return by_segments(wish_.layers, wish_.share);
+    if (wish_.policy == "sqrt") return by_segments(0, wish_.share);
+    if (wish_.policy == "budget") return by_budget(wish_.share);
+    const ForwardPlaces places = cut_forward(view_, activations_, 0);
+    return finished(first_share(droppable(activations_, places, nullptr), wish_.share), places,
+                    nullptr);
+  }
+
+ private:
+  TaskId last_writer(std::uint32_t block) const {
+    TaskId last = kNoTask;
+    for (const Access& access : view_.uses.of_block(block)) {
+      if (access.writes && !view_.is_late(access.task)) last = access.task;
+    }
+    return last;
+  }
+
+  /// Those of `activations` that can be computed again, in order of the forward pass.
+  std::vector<Droppable> droppable(const std::vector<Activation>& activations,
+                                   const ForwardPlaces& places, const ForwardPlaces* within_) {
+    std::vector<RecomputeCost> costs = recompute_costs(view_, activations, within_);
+    std::vector<Droppable> found;
+    impossible_ = 0;
+    all_ = {};
+    for (std::size_t i = 0; i < activations.size(); ++i) {
+      if (!costs[i].possible) {
+        ++impossible_;
+        continue;
+      }
+      const std::uint32_t block = activations[i].allocation;
+      Droppable one{.activation = activations[i],
+                    .written_by = last_writer(block),
+                    .bytes = view_.block(block).bytes,
+                    .work = std::move(costs[i].work)};
+      one.net = one.bytes - costs[i].kept;
+      const std::int32_t segment = places.segment[index(one.written_by)];
+      if (segment != kNoSegment) one.pass = places.pass[static_cast<std::size_t>(segment)];
+      all_[one.pass] += one.bytes;
+      found.push_back(std::move(one));
+    }
+    std::sort(found.begin(), found.end(), [&](const Droppable& a, const Droppable& b) {
+      if (a.written_by != b.written_by) return view_.before(a.written_by, b.written_by);
+      return a.activation.allocation < b.activation.allocation;
+    });
+    return found;
+  }
+
+  /// The first of each pass, as they are kept the longest, up to `share` of its bytes.
+  std::vector<Droppable> first_share(std::vector<Droppable> all, double share) {
+    std::map<std::int32_t, Bytes> taken;
+    std::erase_if(all, [&](const Droppable& one) {
+      const auto limit = static_cast<double>(all_[one.pass].count) * share;
+      Bytes& so_far = taken[one.pass];
+      if (static_cast<double>((so_far + one.bytes).count) > limit) return true;
+      so_far += one.bytes;
+      return false;
+    });
+    return all;
+  }
+
+  RecomputeChoice finished(const std::vector<Droppable>& chosen, const ForwardPlaces& places,
+                           const ForwardPlaces* inside) {
+    RecomputeChoice choice;
+    std::vector<Activation> dropped;
+    std::map<std::int32_t, Bytes> saved;
+    for (const Droppable& one : chosen) {
+      dropped.push_back(one.activation);
+      choice.saved = std::max(choice.saved, saved[one.pass] += one.bytes);
+    }
+    for (const auto& [pass, bytes] : all_) choice.droppable = std::max(choice.droppable, bytes);
+    choice.passes = places.passes;
+    choice.impossible = impossible_;
+    choice.by_layer = places.by_layer;
+    choice.plan = plan_recompute(view_, dropped, inside);
+    return choice;
+  }
+
+  /// What a segment makes for itself is dropped; what it gives to others is kept, and so is all of
+  /// the last one, which the backward pass needs at once.
+  RecomputeChoice by_segments(std::int64_t length, double share) {
+    const ForwardPlaces places = cut_forward(view_, activations_, length);
+    std::vector<Activation> inner;
+    for (const Activation& activation : activations_) {
+      if (stays_inside(activation, places)) inner.push_back(activation);
+    }
+    RecomputeChoice choice =
+        finished(first_share(droppable(inner, places, &places), share), places, &places);
+    choice.length = length;
+    return choice;
+  }
+
+  bool stays_inside(const Activation& activation, const ForwardPlaces& places) const {
+    const TaskId writer = last_writer(activation.allocation);
+    if (writer == kNoTask) return false;
+    const std::int32_t own = places.segment[index(writer)];
+    if (own == kNoSegment) return false;
+    const auto i = static_cast<std::size_t>(own);
+    const bool last = i + 1 == places.pass.size() || places.pass[i + 1] != places.pass[i];
+    if (last) return false;
+    for (const Access& access : view_.uses.of_block(activation.allocation)) {
+      if (access.task == activation.first_backward) break;
+      if (!view_.is_late(access.task) && places.segment[index(access.task)] != own) return false;
+    }
+    return true;
+  }
+
+  RecomputeChoice by_budget(double share) {
+    const ForwardPlaces places = cut_forward(view_, activations_, 0);
+    const std::vector<Droppable> all = droppable(activations_, places, nullptr);
+    std::map<std::int32_t, std::vector<const Droppable*>> passes;
+    for (const Droppable& one : all) {
+      if (one.net > Bytes{}) passes[one.pass].push_back(&one);
+    }
+    std::vector<Droppable> chosen;
+    bool least = true, reached = false;  // A recording may cut its last pass off.
+    for (const auto& [pass, of_pass] : passes) {
+      DropProblem problem = problem_of(of_pass);
+      Bytes most{};
+      for (const DropItem& item : problem.items) most += item.bytes;
+      problem.wanted = wish_.save > Bytes{} && share == wish_.share
+                           ? wish_.save
+                           : Bytes{static_cast<std::int64_t>(
+                                 std::floor(static_cast<double>(most.count) * share))};
+      const auto effort = kEffort / static_cast<std::int64_t>(passes.size());
+      const DropChoice best = wish_.exact && share == wish_.share ? drop_cheapest(problem, effort)
+                                                                  : drop_greedily(problem);
+      least = least && best.least;
+      reached = reached || best.bytes >= problem.wanted;
+      for (const std::uint32_t item : best.items) chosen.push_back(*of_pass[item]);
+    }
+    RecomputeChoice choice = finished(chosen, places, nullptr);
+    choice.least = least;
+    choice.reached = reached;
+    return choice;
+  }
+
+  DropProblem problem_of(const std::vector<const Droppable*>& items) const {
+    DropProblem problem;
+    std::map<TaskId, std::uint32_t> known;
+    for (const Droppable* one : items) {
+      DropItem item{.bytes = one->net, .work = {}};
+      for (const TaskId task : one->work) {
+        const auto number = static_cast<std::uint32_t>(problem.times.size());
+        const auto [at, added] = known.try_emplace(task, number);
+        if (added) problem.times.push_back(view_.graph.task(task).duration);
+        item.work.push_back(at->second);
+      }
+      problem.items.push_back(std::move(item));
+    }
+    return problem;
+  }
+
+  /// The cheapest of many plans, cut into segments or greedily to some share, that stays under the
+  /// peak; without one, that of the lowest peak.
+  RecomputeChoice under_peak() {
+    std::optional<RecomputeChoice> best;
+    bool best_fits = false;
+    std::pair<Nanoseconds, Bytes> best_cost;
+    const auto consider = [&](RecomputeChoice choice) {
+      const Bytes peak = peak_of(view_, choice.plan);
+      const bool fits = peak <= wish_.peak;
+      const std::pair cost(fits ? time_of(choice.plan) : 0ns, peak);
+      if (best && (best_fits != fits ? best_fits : best_cost <= cost)) return;
+      best = std::move(choice);
+      best_fits = fits;
+      best_cost = cost;
+    };
+    for (int eighths = 0; eighths <= 8; ++eighths) consider(by_budget(eighths / 8.0));
+    const ForwardPlaces places = cut_forward(view_, activations_, 1);
+    const std::int32_t units = *std::max_element(places.unit.begin(), places.unit.end()) + 1;
+    for (std::int32_t length = 1; length < units; length += std::max(length / 2, 1)) {
+      consider(by_segments(length, 1));
+    }
+    best->reached = best_fits;
+    best->least = false;
+    return std::move(*best);
+  }
+
+  Nanoseconds time_of(const RecomputePlan& plan) const {
+    Nanoseconds time{0};
+    for (const RecomputeUnit& unit : plan.units) time += total_duration(view_.graph, unit.work);
+    return time;
+  }
+
+  const MemoryView& view_;
+  const std::vector<Activation>& activations_;
+  const RecomputeWish& wish_;
+  std::size_t impossible_ = 0;
+  std::map<std::int32_t, Bytes> all_;  ///< Droppable bytes of each pass.
+};
+
+/// Levels as changes in time, by device.
+class Levels {
+ public:
+  explicit Levels(const MemoryView& view) : view_(view) {}
+
+  void live(const Allocation& block, std::optional<Nanoseconds> made,
+            std::optional<Nanoseconds> freed) {
+    changes_.push_back({block.device, made.value_or(Nanoseconds::min()), block.bytes.count});
+    if (freed) changes_.push_back({block.device, *freed, -block.bytes.count});
+  }
+  std::optional<Nanoseconds> moment(TaskId task, Nanoseconds after) const {
+    if (task == kNoTask) return std::nullopt;
+    const Nanoseconds start = view_.start(task);
+    return start + std::clamp(after, 0ns, view_.timeline.finish[index(task)] - start);
+  }
+  Bytes peak() {
+    std::sort(changes_.begin(), changes_.end());
+    std::int64_t level = 0, peak = 0;
+    std::int32_t device = -1;
+    for (const Change& change : changes_) {
+      if (change.device != device) level = extra_at_first(device = change.device);
+      peak = std::max(peak, level += change.bytes);
+    }
+    return Bytes{peak};
+  }
+
+ private:
+  struct Change {
+    std::int32_t device;
+    Nanoseconds time;
+    std::int64_t bytes;  ///< What is freed at the same time as something is made goes first.
+    friend auto operator<=>(const Change&, const Change&) = default;
+  };
+
+  /// Of the level at first, what no known block accounts for.
+  std::int64_t extra_at_first(std::int32_t device) const {
+    std::int64_t known = 0;
+    for (const Allocation& block : view_.graph.allocations()) {
+      if (block.device == device && block.made_by == kNoTask) known += block.bytes.count;
+    }
+    return initial_memory(view_.graph, device).count - known;
+  }
+
+  const MemoryView& view_;
+  std::vector<Change> changes_;
+};
+
+/// The most that short-lived blocks of a unit hold together.
+Bytes most_temporary(const MemoryView& view, const RecomputePlan& plan, const RecomputeUnit& unit) {
+  std::map<std::uint32_t, bool> open;
+  Bytes level{}, most{};
+  for (const TaskId task : unit.work) {
+    std::vector<std::uint32_t> done;
+    for (const Access& access : view.uses.of_task(task)) {
+      const auto life = plan.temporaries.find(access.allocation);
+      if (life == plan.temporaries.end()) continue;
+      if (open.try_emplace(access.allocation, true).second)
+        level += view.block(access.allocation).bytes;
+      if (life->second.last == task) done.push_back(access.allocation);
+    }
+    most = std::max(most, level);
+    std::sort(done.begin(), done.end());
+    done.erase(std::unique(done.begin(), done.end()), done.end());
+    for (const std::uint32_t block : done) level -= view.block(block).bytes;
+  }
+  return most;
+}
+
+}  // namespace
+
+RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activation>& activations,
+                                 const RecomputeWish& wish) {
+  return Chooser(view, activations, wish).choose();
+}
+
+Bytes peak_of(const MemoryView& view, const RecomputePlan& plan) {
+  Levels levels(view);
+  std::map<std::uint32_t, Nanoseconds> back, kept, gone;
+  for (const Activation& dropped : plan.dropped) {
+    const TaskId side = allocator_side(view.graph, view.launches, view.block(dropped.allocation),
+                                       dropped.last_forward);
+    gone[dropped.allocation] = view.timeline.finish[index(side)];
+  }
+  for (const RecomputeUnit& unit : plan.units) {
+    if (unit.restored.empty()) continue;
+    const Allocation& first = view.block(unit.restored.front());
+    const Nanoseconds now =
+        view.start(allocator_side(view.graph, view.launches, first, unit.before));
+    for (const std::uint32_t block : unit.restored) back[block] = now;
+    for (const TaskId task : unit.work) {
+      for (const Access& access : view.uses.of_task(task)) {
+        if (plan.kept.contains(access.allocation)) kept[access.allocation] = now;
+      }
+    }
+    Allocation temporary = first;
+    temporary.bytes = most_temporary(view, plan, unit);
+    levels.live(temporary, now, now + 1ns);
+  }
+  for (std::uint32_t i = 0; i < view.graph.allocations().size(); ++i) {
+    const Allocation& block = view.block(i);
+    if (block.bytes <= Bytes{}) continue;
+    const auto made = levels.moment(block.made_by, block.made_after);
+    auto freed = levels.moment(block.freed_by, block.freed_after);
+    if (const auto at = back.find(i); at != back.end()) {
+      levels.live(block, made, gone.at(i));
+      if (const auto last = plan.let_go.find(i); last != plan.let_go.end()) {
+        const TaskId side = allocator_side(view.graph, view.launches, block, last->second);
+        freed = view.timeline.finish[index(side)];
+      }
+      levels.live(block, at->second, freed);
+      continue;
+    }
+    if (const auto at = kept.find(i); at != kept.end() && freed)
+      freed = std::max(*freed, at->second);
+    levels.live(block, made, freed);
+  }
+  return levels.peak();
+}
+
+}  // namespace foretrace

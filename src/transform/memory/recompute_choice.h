@@ -1,0 +1,42 @@
+#pragma once
+
+// Which activations to drop: the policies of "recompute".
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transform/memory/recompute_plan.h"
+
+namespace foretrace {
+
+struct RecomputeWish {
+  std::string policy;       ///< every, sqrt, selected, all or budget.
+  std::int64_t layers = 1;  ///< Of a segment, for every.
+  double share = 1;         ///< Of the bytes the policy would drop, 0 to 1.
+  Bytes save{};             ///< For budget: of each pass; 0: by share or peak.
+  Bytes peak{};             ///< For budget; 0: by share or save.
+  bool exact = true;
+};
+
+struct RecomputeChoice {
+  RecomputePlan plan;
+  Bytes droppable{};  ///< Of the pass that keeps the most.
+  Bytes saved{};      ///< Of the pass that saves the most.
+  std::int32_t passes = 0;
+  std::size_t impossible = 0;  ///< Activations whose work is unknown or cannot be done again.
+  bool least = false;          ///< Proven to be the least time, for budget.
+  bool reached = true;         ///< For budget: as much is saved as was asked for.
+  bool by_layer = true;        ///< Layers are known.
+  std::int64_t length = 0;     ///< Layers of a segment, where there are segments.
+};
+
+/// Throws Error, naming the setting, if the policy leaves nothing to drop.
+RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activation>& activations,
+                                 const RecomputeWish& wish);
+
+/// The greatest level of any device if the plan took no time: what is dropped is gone behind its
+/// last forward use, and all that a unit makes is there at once in front of its first backward use.
+Bytes peak_of(const MemoryView& view, const RecomputePlan& plan);
+
+}  // namespace foretrace

@@ -1,0 +1,77 @@
+#pragma once
+
+// Which work a program does again to have dropped activations back. A dropped block needs the tasks
+// that wrote it; these need what they read, as far as it is no longer there: other dropped blocks,
+// and what the forward pass had let go. Everything is computed again at most once, in the order of
+// the forward pass, in front of the first backward use of anything that depends on it:
+//
+//     forward    A B C D        a, b, c made by A, B, C; b and c dropped
+//     backward           B C d c b a        c is needed first, and for it b: one unit
+//
+// A plan is made without editing the graph; recompute_replay.h carries it out.
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "transform/memory/memory_view.h"
+
+namespace foretrace {
+
+constexpr std::int32_t kNoSegment = -1;
+
+/// A stretch of a forward pass in the order of time.
+struct ForwardPlaces {
+  std::vector<std::int32_t> segment;  ///< Of each task, counted over the recording, or kNoSegment.
+  std::vector<std::int32_t> unit;     ///< Of each task: number of its layer in its pass; same.
+  std::vector<std::int32_t> pass;     ///< Of each segment: which forward pass.
+  bool by_layer = false;              ///< Layers are known; otherwise each kept block is one.
+  std::int32_t passes = 0;
+};
+
+/// Cuts each forward pass into segments of `length` layers; 0: of about the square root of their
+/// number, rounded up.
+ForwardPlaces cut_forward(const MemoryView& view, const std::vector<Activation>& activations,
+                          std::int64_t length);
+
+/// Work done again in front of one task.
+struct RecomputeUnit {
+  TaskId before = kNoTask;                ///< The first backward use.
+  std::vector<TaskId> work{};             ///< In the order of the forward pass.
+  std::vector<std::uint32_t> restored{};  ///< Dropped blocks that are there again behind it.
+  std::int32_t segment = kNoSegment;      ///< Of ForwardPlaces, if it is of one.
+};
+
+/// The copies of two tasks between which a block must exist (once more).
+struct ExtraLife {
+  TaskId first = kNoTask, last = kNoTask;
+};
+
+struct RecomputePlan {
+  std::vector<RecomputeUnit> units;
+  std::vector<Activation> dropped;
+  std::map<std::uint32_t, ExtraLife> temporaries;  ///< Blocks that live again for a short time.
+  std::map<std::uint32_t, TaskId> kept;    ///< Blocks not freed until the copy of this has run.
+  std::map<std::uint32_t, TaskId> longer;  ///< Restored blocks that later copies read as well.
+  /// Restored blocks that go when this, the last use of any of their segment, has been given to the
+  /// device: a segment has a graph of its own, which its backward pass uses up.
+  std::map<std::uint32_t, TaskId> let_go;
+};
+
+/// `places`: work is only done again inside the segment of what needs it, and what other segments
+/// gave is kept until then. nullptr: as far back as needed.
+RecomputePlan plan_recompute(const MemoryView& view, const std::vector<Activation>& dropped,
+                             const ForwardPlaces* places);
+
+/// What dropping one block alone takes.
+struct RecomputeCost {
+  std::vector<TaskId> work;
+  Bytes kept;             ///< Of other blocks that must be kept longer for it.
+  bool possible = false;  ///< False if what wrote it is unknown, or nothing that can be done again.
+};
+/// One for each of `activations`. `limit` bounds the work in each and in all (then not possible).
+std::vector<RecomputeCost> recompute_costs(const MemoryView& view,
+                                           const std::vector<Activation>& activations,
+                                           const ForwardPlaces* places);
+
+}  // namespace foretrace

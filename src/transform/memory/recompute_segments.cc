@@ -1,0 +1,124 @@
+// Where a forward pass begins and ends, and how it is cut into segments. Layers are those the trace
+// knows; without them each task that completes a block kept for the backward pass ends one.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "transform/memory/recompute_plan.h"
+
+namespace foretrace {
+namespace {
+
+/// How far one device is in its passes.
+struct Progress {
+  std::int32_t pass = -1;
+  std::int32_t unit = -1;
+  std::int32_t layer = -1;
+  bool in_forward = false;
+  bool unit_done = false;
+};
+
+class Cutter {
+ public:
+  Cutter(const MemoryView& view, const std::vector<Activation>& activations)
+      : view_(view), completes_(view.graph.task_count(), 0) {
+    for (const Activation& activation : activations) {
+      TaskId last = kNoTask;
+      for (const Access& access : view.uses.of_block(activation.allocation)) {
+        if (!access.writes || view.is_late(access.task)) continue;
+        completes_[index(access.task)] |= 1;
+        last = access.task;
+      }
+      if (last != kNoTask) completes_[index(last)] |= 2;
+    }
+    places_.segment.assign(view.graph.task_count(), kNoSegment);
+    places_.unit.assign(view.graph.task_count(), kNoSegment);
+  }
+
+  ForwardPlaces cut(std::int64_t length) {
+    const std::vector<TaskId> tasks = users_of_memory();
+    places_.by_layer = std::any_of(tasks.begin(), tasks.end(), [&](TaskId task) {
+      return is_forward(task) && view_.graph.task(task).layer >= 0;
+    });
+    pass_of_.assign(view_.graph.task_count(), kNoSegment);
+    for (const TaskId task : tasks) place(task);
+    number_segments(tasks, length);
+    places_.passes = static_cast<std::int32_t>(units_of_pass_.size());
+    return std::move(places_);
+  }
+
+ private:
+  std::vector<TaskId> users_of_memory() const {
+    std::vector<TaskId> tasks;
+    for (std::size_t i = 0; i < view_.graph.task_count(); ++i) {
+      const auto task = static_cast<TaskId>(i);
+      if (!view_.uses.of_task(task).empty()) tasks.push_back(task);
+    }
+    std::sort(tasks.begin(), tasks.end(), [&](TaskId a, TaskId b) { return view_.before(a, b); });
+    return tasks;
+  }
+
+  bool is_forward(TaskId task) const {
+    const Phase phase = view_.phase(task);
+    return phase == Phase::forward || (phase == Phase::none && completes_[index(task)] != 0);
+  }
+
+  void place(TaskId task) {
+    const Lane& lane = view_.graph.lane(view_.graph.lane_of(task));
+    Progress& progress = progress_[{lane.rank, lane.device}];
+    if (view_.is_late(task)) {
+      progress.in_forward = false;
+      return;
+    }
+    if (!is_forward(task)) return;
+    if (!progress.in_forward) {
+      progress = {.pass = static_cast<std::int32_t>(units_of_pass_.size()), .in_forward = true};
+      units_of_pass_.push_back(0);
+    }
+    const std::int32_t layer = view_.graph.task(task).layer;
+    const bool next = places_.by_layer ? layer >= 0 && layer != progress.layer : progress.unit_done;
+    if (progress.unit < 0 || next) ++progress.unit;
+    if (layer >= 0) progress.layer = layer;
+    progress.unit_done = (completes_[index(task)] & 2) != 0;
+    units_of_pass_[static_cast<std::size_t>(progress.pass)] = progress.unit + 1;
+    places_.unit[index(task)] = progress.unit;
+    pass_of_[index(task)] = progress.pass;
+  }
+
+  void number_segments(const std::vector<TaskId>& tasks, std::int64_t length) {
+    std::vector<std::int32_t> first, lengths;
+    for (std::size_t pass = 0; pass < units_of_pass_.size(); ++pass) {
+      const std::int32_t units = units_of_pass_[pass];
+      const auto root = static_cast<std::int64_t>(std::ceil(std::sqrt(units)));
+      const auto wanted = static_cast<std::int32_t>(
+          std::min<std::int64_t>(length > 0 ? length : root, std::max(units, 1)));
+      first.push_back(static_cast<std::int32_t>(places_.pass.size()));
+      lengths.push_back(wanted);
+      const auto segments = static_cast<std::size_t>((units + wanted - 1) / wanted);
+      places_.pass.insert(places_.pass.end(), segments, static_cast<std::int32_t>(pass));
+    }
+    for (const TaskId task : tasks) {
+      if (pass_of_[index(task)] < 0) continue;
+      const auto pass = static_cast<std::size_t>(pass_of_[index(task)]);
+      places_.segment[index(task)] = first[pass] + places_.unit[index(task)] / lengths[pass];
+    }
+  }
+
+  const MemoryView& view_;
+  std::vector<char> completes_;  ///< 1: writes an activation; 2: nobody writes it behind that.
+  ForwardPlaces places_;
+  std::vector<std::int32_t> pass_of_;
+  std::vector<std::int32_t> units_of_pass_;
+  std::map<std::pair<std::int32_t, std::int32_t>, Progress> progress_;
+};
+
+}  // namespace
+
+ForwardPlaces cut_forward(const MemoryView& view, const std::vector<Activation>& activations,
+                          std::int64_t length) {
+  return Cutter(view, activations).cut(length);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,94 @@
+#pragma once
+
+// Blocks that leave the device for host memory and come back: what a plan says, and the edits that
+// carry it out. Two planners make plans, by access interval and by layer.
+//
+//     stream    |A...P......B|     a block that A and B touch, and that is in the way at P
+//     swap out  |.oooo.......|
+//     swap in   |.......iiii.|     away from the end of o to the start of i
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/notes.h"
+#include "foretrace/timeline.h"
+#include "transform/edit/allocation_selector.h"
+#include "transform/edit/edit.h"
+
+namespace foretrace {
+
+/// The link to host memory, each way.
+struct SwapLink {
+  Bandwidth out{}, in{};
+  Nanoseconds out_time(Bytes size) const;
+  Nanoseconds in_time(Bytes size) const;
+};
+
+/// One trip of a block. Times are those of the unmodified graph.
+struct Swap {
+  std::uint32_t allocation = 0;
+  TaskId out_after = kNoTask;  ///< The copy out waits for this ...
+  Anchor out_anchor = Anchor::finish;
+  TaskId freed_at = kNoTask;  ///< Waits for the copy out; what comes behind may use the room.
+  TaskId trigger = kNoTask;   ///< The copy in waits for this, if there is one ...
+  Anchor trigger_anchor = Anchor::finish;
+  TaskId synced = kNoTask;      ///< Waits for the copy in although it does not need the block.
+  TaskId back = kNoTask;        ///< Touches the block again.
+  TaskId out_behind = kNoTask;  ///< Copies of the trace on the same link that come first, if any.
+  TaskId in_behind = kNoTask;
+  Nanoseconds out_start{}, in_start{};  ///< As planned.
+  bool hidden = true;                   ///< Planned so that nothing waits for it.
+};
+
+struct SwapPlan {
+  std::vector<Swap> swaps;
+  bool in_access_order = false;  ///< Copies go in the order of accesses, not of planned times.
+  std::size_t considered = 0;    ///< Waits between accesses that were looked at.
+  std::size_t hideable = 0;      ///< Of these, how many are long enough to leave and come back.
+};
+
+/// Which accesses touch a block, in order of time.
+struct Touch {
+  TaskId task = kNoTask;
+  Nanoseconds start{}, finish{};
+  bool writes = false;
+};
+std::vector<Touch> touches_of(const Graph& graph, const Timeline& timeline,
+                              const AccessLists& accesses, std::uint32_t allocation);
+
+/// Room is given back in the order of calls where a host thread makes the blocks, as allocators
+/// that follow streams do it; otherwise when the copy is done.
+bool freed_by_calls(const Graph& graph, const Allocation& block);
+
+struct IntervalSettings {
+  AllocationSelector where;
+  std::string score = "swdoa";  ///< doa, aoa, wdoa or swdoa.
+  Bytes min_bytes{1'000'000};
+  bool hidden_only = true;
+  Bytes saved_bytes{};  ///< Enough of the peak of a device; 0: as much as possible.
+  double share = 0;     ///< The same, as a share of it.
+  Bytes target{};       ///< The same, as what is left.
+};
+SwapPlan plan_by_interval(const Graph& graph, const Timeline& timeline, const Launches& launches,
+                          const SwapLink& link, const IntervalSettings& settings);
+
+/// vDNN: the inputs of every layer, or of convolutions only.
+SwapPlan plan_by_layer(const Graph& graph, const Timeline& timeline, bool convolutions_only,
+                       Bytes min_bytes, const AllocationSelector& where);
+
+struct SwapOutcome {
+  Bytes offloaded{};     ///< All copies out together.
+  Bytes host_memory{};   ///< Most that is on the host at once.
+  std::size_t late = 0;  ///< Copies that a task then waits for.
+  std::size_t copies = 0;
+};
+/// `call_time`: of each call that gives a copy to the device. `after` is the FIFO timeline of the
+/// edited graph.
+SwapOutcome carry_out(Graph& graph, const Timeline& timeline, const Launches& launches,
+                      const SwapLink& link, const SwapPlan& plan, Nanoseconds call_time,
+                      Timeline& after);
+
+}  // namespace foretrace

@@ -1,0 +1,204 @@
+// ZeRO: what data-parallel workers hold alike is divided among them (Rajbhandari et al., ZeRO:
+// Memory Optimizations Toward Training Trillion Parameter Models, SC'20). With P, G and O bytes of
+// parameters, gradients and optimizer state, each of N workers holds
+//
+//     stage 1:  P + G + O/N        stage 2:  P + (G+O)/N        stage 3:  (P+G+O)/N + largest layer
+//
+// Mixed precision with Adam takes 2 + 2 + 12 bytes for each parameter. Memory only: the exchange
+// between workers and the smaller update are not modelled.
+
+#include <algorithm>
+#include <map>
+
+#include "foretrace/error.h"
+#include "transform/edit/allocation_selector.h"
+#include "transform/edit/registered.h"
+#include "transform/memory/memory_view.h"
+
+namespace foretrace {
+namespace {
+
+class Zero final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.integer("stage", stage_,
+                   "1: optimizer state is divided; 2: gradients as well; 3: parameters as well", 1,
+                   3);
+    fields.integer("workers", workers_, "Among so many", 1, 1'000'000);
+    fields.bytes("parameter_bytes", parameters_,
+                 "Parameters in use when the recording began; 0B: as the trace says");
+    fields.bytes("gradient_bytes", gradients_, "The same of gradients");
+    fields.bytes("optimizer_bytes", optimizer_, "The same of optimizer state");
+    fields.bytes("layer_bytes", layer_,
+                 "For stage 3: parameters of the largest layer, which is gathered while it runs; "
+                 "0B: as the trace says");
+  }
+
+  Effect apply(Graph& graph) const override {
+    const MemoryView view(graph);
+    const Bytes peak = peak_memory(graph, view.timeline);
+    std::vector<Kind> kinds = {{MemoryUse::optimizer_state, "optimizer_bytes", optimizer_},
+                               {MemoryUse::gradient, "gradient_bytes", gradients_},
+                               {MemoryUse::parameter, "parameter_bytes", parameters_}};
+    for (Kind& kind : kinds) measure(graph, kind);
+    check(kinds);
+    const Bytes gathered = stage_ == 3 ? gathered_bytes(view) : Bytes{};
+    Effect effect;
+    Bytes before{}, after{};
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      before += kinds[i].bytes;
+      if (static_cast<std::int64_t>(i) >= stage_) {
+        after += kinds[i].bytes;
+        continue;
+      }
+      const Bytes left = divide(graph, kinds[i], effect);
+      after += left;
+      effect.figures.push_back({std::string(kinds[i].setting), left});
+    }
+    hold_gathered(graph, gathered);
+    const Bytes new_peak = peak_memory(graph, fifo_timeline(graph));
+    effect.summary = "of " + to_text(before) + " of parameters, gradients and optimizer state " +
+                     to_text(after) + " left on each of " + counted_workers();
+    if (gathered > Bytes{})
+      effect.summary += ", and " + to_text(gathered) + " of one gathered layer";
+    effect.figures.push_back({"state_before", before});
+    effect.figures.push_back({"state_after", after});
+    effect.figures.push_back({"gathered_bytes", gathered});
+    effect.figures.push_back({"saved_bytes", before - after - gathered});
+    effect.figures.push_back({"peak_before", peak});
+    effect.figures.push_back({"peak_after", new_peak});
+    say_what_holds(kinds, gathered, effect);
+    return effect;
+  }
+
+ private:
+  struct Kind {
+    MemoryUse use;
+    std::string_view setting;
+    Bytes given;
+    Bytes bytes{};
+    std::vector<std::uint32_t> blocks{};
+  };
+
+  std::string counted_workers() const {
+    return std::to_string(workers_) + (workers_ == 1 ? " worker" : " workers");
+  }
+
+  /// What the trace knows, unless it is given. Of gradients, which come and go, the most at a time
+  /// is what the blocks of a step hold together.
+  static void measure(const Graph& graph, Kind& kind) {
+    if (kind.given > Bytes{}) {
+      kind.bytes = kind.given;
+      return;
+    }
+    std::map<std::int32_t, Bytes> of_step;
+    Bytes lasting{};
+    for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
+      const Allocation& block = graph.allocations()[i];
+      if (block.use != kind.use || block.bytes <= Bytes{}) continue;
+      kind.blocks.push_back(i);
+      if (block.made_by == kNoTask || block.freed_by == kNoTask)
+        lasting += block.bytes;
+      else
+        of_step[graph.task(block.made_by).step] += block.bytes;
+    }
+    Bytes passing{};
+    for (const auto& [step, bytes] : of_step) passing = std::max(passing, bytes);
+    kind.bytes = std::max(lasting, passing);
+  }
+
+  void check(const std::vector<Kind>& kinds) const {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(stage_); ++i) {
+      if (kinds[i].bytes > Bytes{}) return;
+    }
+    throw Error(std::string(kinds[0].setting) +
+                ": must be given, as this trace does not tell which memory stage " +
+                std::to_string(stage_) + " divides");
+  }
+
+  Bytes share_of(Bytes bytes) const { return {(bytes.count + workers_ - 1) / workers_}; }
+
+  /// Each block, or else the level at which the recording began.
+  Bytes divide(Graph& graph, const Kind& kind, Effect& effect) const {
+    const Bytes left = share_of(kind.bytes);
+    if (workers_ == 1 || kind.bytes == Bytes{}) return kind.bytes;
+    for (const std::uint32_t number : kind.blocks) {
+      replace_block(
+          graph, number,
+          resized(graph.allocations()[number], 1.0 / static_cast<double>(workers_), "workers"));
+      ++effect.changed;
+    }
+    if (!kind.blocks.empty()) return left;
+    auto level = std::max_element(graph.initial_memory().begin(), graph.initial_memory().end());
+    if (level == graph.initial_memory().end() || *level < kind.bytes) {
+      const Bytes most = level == graph.initial_memory().end() ? Bytes{} : *level;
+      throw Error(std::string(kind.setting) + ": must be at most the " + to_text(most) +
+                  " in use when the recording began, got " + to_exact_text(kind.given));
+    }
+    *level -= kind.bytes - left;
+    ++effect.changed;
+    return left;
+  }
+
+  /// Parameters that one layer reads, or the largest block where layers are unknown.
+  Bytes gathered_bytes(const MemoryView& view) const {
+    if (layer_ > Bytes{}) return layer_;
+    std::map<std::int32_t, Bytes> of_layer;
+    Bytes largest{};
+    for (std::uint32_t i = 0; i < view.graph.allocations().size(); ++i) {
+      const Allocation& block = view.block(i);
+      if (block.use != MemoryUse::parameter) continue;
+      largest = std::max(largest, block.bytes);
+      for (const Access& access : view.uses.of_block(i)) {
+        const std::int32_t layer = view.graph.task(access.task).layer;
+        if (layer < 0 || access.writes) continue;
+        of_layer[layer] += block.bytes;
+        break;
+      }
+    }
+    for (const auto& [layer, bytes] : of_layer) largest = std::max(largest, bytes);
+    return workers_ == 1 ? Bytes{} : largest;
+  }
+
+  static void hold_gathered(Graph& graph, Bytes bytes) {
+    if (bytes == Bytes{}) return;
+    Allocation gathered{.device = 0, .use = MemoryUse::parameter};
+    graph.allocations().push_back(gathered);
+    gathered.bytes = bytes;
+    replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), gathered);
+  }
+
+  void say_what_holds(const std::vector<Kind>& kinds, Bytes gathered, Effect& effect) const {
+    effect.assumptions.push_back(
+        "memory only: the exchange between workers and the smaller update of each take no other "
+        "time than recorded");
+    if (stage_ == 3) {
+      effect.assumptions.push_back(
+          gathered > Bytes{}
+              ? "the largest layer is gathered throughout"
+              : "gathered layers take no memory, as none is known (\"layer_bytes\" gives it)");
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(stage_); ++i) {
+      if (kinds[i].bytes > Bytes{}) continue;
+      effect.notes.add(Severity::warning, "nothing is known of memory that this stage divides",
+                       std::string(kinds[i].setting), 1);
+    }
+  }
+
+  std::int64_t stage_ = 1;
+  std::int64_t workers_ = 8;
+  Bytes parameters_{}, gradients_{}, optimizer_{}, layer_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_zero() { return std::make_unique<Zero>(); }
+
+std::string_view assumes_zero() {
+  return "Each of the data-parallel workers keeps its part of the optimizer state, from stage 2 of "
+         "the gradients and in stage 3 of the parameters, of which one layer at a time is gathered "
+         "(Rajbhandari et al., SC'20). Memory only: communication and the smaller update are not "
+         "modelled. What memory is for must be known from the trace or given.";
+}
+
+}  // namespace foretrace

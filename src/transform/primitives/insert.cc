@@ -1,0 +1,128 @@
+#include <algorithm>
+
+#include "foretrace/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Adds work: beside each selected task, or once per step beside the first (before) or last
+/// (behind) one. On the same lane it stands in line; on a lane of its own it is tied to its
+/// neighbour by a dependency:
+///
+///     stream  |AAABBB|   behind A, lane "side"  ->  stream  |AAABBB|
+///                                                   side    |...XX.|
+class Insert final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The neighbours");
+    fields.choice("place", place_, {"before", "behind"}, "On which side of its neighbour");
+    fields.choice("per", per_, {"each", "step"},
+                  "One for each selected task, or one for each step");
+    fields.text("name", name_, "Of the new tasks");
+    fields.choice("kind", kind_, task_kind_names(), "Of the new tasks");
+    fields.time("duration", duration_, "Of each new task", Nanoseconds(0));
+    fields.bytes("bytes", bytes_, "That each new task moves");
+    fields.text("lane", lane_,
+                "Lane to put them on, added if there is none; empty: the neighbour's");
+    fields.optional_time("launch", launch_,
+                         "Also add a launch call of this length on the thread that launched the "
+                         "neighbour",
+                         Nanoseconds(0));
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> neighbours = chosen(graph);
+    const Launches launches(graph);
+    Effect effect;
+    std::size_t launched = 0;
+    for (const TaskId neighbour : neighbours) {
+      const TaskId added = add_beside(graph, neighbour);
+      if (launch_ && add_launch(graph, launches.launch_of(neighbour), added)) ++launched;
+    }
+    effect.changed = neighbours.size();
+    effect.summary = counted(neighbours.size(), "task") + " added, " +
+                     to_text(scaled(duration_, static_cast<double>(neighbours.size()))) + " in all";
+    if (launch_ && launched < neighbours.size()) {
+      effect.notes.add(Severity::warning, "inserted tasks whose neighbour has no launch call",
+                       name_, static_cast<std::int64_t>(neighbours.size() - launched));
+    }
+    return effect;
+  }
+
+ private:
+  bool before() const { return place_ == "before"; }
+
+  /// In order of time, which is the order of the new tasks on a lane of their own.
+  std::vector<TaskId> chosen(const Graph& graph) const {
+    std::vector<TaskId> tasks = where_.select_some(graph);
+    sort_by_start(tasks, earliest_starts(graph));
+    if (per_ == "each") return tasks;
+    if (!before()) std::reverse(tasks.begin(), tasks.end());
+    tasks = first_of_each_step(graph, tasks);
+    if (!before()) std::reverse(tasks.begin(), tasks.end());
+    return tasks;
+  }
+
+  Task made_like(Graph& graph, TaskId neighbour, TaskKind kind, Nanoseconds duration) const {
+    const Task& like = graph.task(neighbour);
+    return {.duration = duration,
+            .name = graph.names().intern(kind == TaskKind::launch ? "launch " + name_ : name_),
+            .module = like.module,
+            .step = like.step,
+            .layer = like.layer,
+            .kind = kind,
+            .phase = like.phase};
+  }
+
+  TaskId add_beside(Graph& graph, TaskId neighbour) const {
+    Task task = made_like(graph, neighbour, *task_kind_named(kind_), duration_);
+    task.bytes = bytes_;
+    const LaneId own = graph.lane_of(neighbour);
+    const LaneId lane = lane_.empty() ? own : lane_named(graph, lane_, own);
+    if (lane == own) {
+      return before() ? graph.insert_before(neighbour, task) : graph.insert_behind(neighbour, task);
+    }
+    const TaskId added = graph.append(lane, task);
+    graph.add({.before = before() ? added : neighbour,
+               .after = before() ? neighbour : added,
+               .provenance = Provenance::assumed,
+               .why = graph.names().intern("insert")});
+    return added;
+  }
+
+  bool add_launch(Graph& graph, TaskId beside, TaskId launched) const {
+    if (beside == kNoTask) return false;
+    const Task call = made_like(graph, beside, TaskKind::launch, *launch_);
+    const TaskId added =
+        before() ? graph.insert_before(beside, call) : graph.insert_behind(beside, call);
+    graph.add({.before = added,
+               .after = launched,
+               .provenance = Provenance::assumed,
+               .why = graph.names().intern("launch")});
+    return true;
+  }
+
+  Selector where_;
+  std::string place_ = "behind";
+  std::string per_ = "each";
+  std::string name_ = "inserted";
+  std::string kind_ = "kernel";
+  Nanoseconds duration_{0};
+  Bytes bytes_{};
+  std::string lane_;
+  std::optional<Nanoseconds> launch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_insert() { return std::make_unique<Insert>(); }
+
+std::string_view assumes_insert() {
+  return "The new work slows nothing but those who wait for it: on a lane of its own it runs "
+         "beside the "
+         "others at full speed. Its duration is what you say it is.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,77 @@
+#include <map>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Puts tasks on another lane, where they run beside the old one. Of the order on the old lane only
+/// what is asked for stays, as dependencies:
+///
+///     stream  |AAAAcccBBBB|   where c, front no  ->  stream  |AAAABBBB|
+///                                                    copies  |ccc.....|
+class Move final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The tasks to move");
+    fields.text("to", to_, "Name of the lane; added on the same device and rank if there is none");
+    fields.flag("front", front_, "They still wait for the task that stood in front of them");
+    fields.flag("behind", behind_, "The task that stood behind them still waits for them");
+  }
+
+  Effect apply(Graph& graph) const override {
+    if (to_.empty()) throw Error("to: must be the name of a lane");
+    std::vector<TaskId> tasks = where_.select_some(graph);
+    const std::vector<Group> runs = grouped(graph, tasks, "run");
+    Effect effect;
+    for (const Group& run : runs) tie(graph, run, effect);
+    sort_by_start(tasks, earliest_starts(graph));
+    std::map<LaneId, LaneId> goal;
+    for (const TaskId task : tasks) {
+      const LaneId from = graph.lane_of(task);
+      const auto [to, added] = goal.try_emplace(from, kNoLane);
+      if (added) to->second = lane_named(graph, to_, from);
+      if (to->second == from) continue;
+      graph.move_to_end(task, to->second);
+      ++effect.changed;
+    }
+    effect.summary = counted(tasks.size(), "task") + " moved to \"" + to_ + "\"";
+    effect.assumptions.push_back("what runs at once on \"" + to_ +
+                                 "\" and on the old lane does not slow each other down");
+    return effect;
+  }
+
+ private:
+  void tie(Graph& graph, const Group& run, Effect& effect) const {
+    const TaskId in_front = graph.previous(run.front());
+    const TaskId behind = graph.next(run.back());
+    const NameId why = graph.names().intern("order before move");
+    const auto add = [&](TaskId before, TaskId after) {
+      graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
+      ++effect.changed;
+    };
+    if (graph.lane(graph.lane_of(run.front())).name == to_) return;
+    if (front_ && in_front != kNoTask) add(in_front, run.front());
+    if (behind_ && behind != kNoTask) add(run.back(), behind);
+  }
+
+  Selector where_;
+  std::string to_;
+  bool front_ = true;
+  bool behind_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_move() { return std::make_unique<Move>(); }
+
+std::string_view assumes_move() {
+  return "The lanes run at full speed side by side. Dependencies of the moved tasks stay; of the "
+         "order on the "
+         "old lane, what \"front\" and \"behind\" keep.";
+}
+
+}  // namespace foretrace

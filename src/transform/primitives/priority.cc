@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <set>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Lets a lane take its most urgent ready task first, setting aside a less urgent one at the end of
+/// a slice:
+///
+///     link  |cccccaab|   by layer (a is the front)  ->  link  |ccaabccc|
+class Priority final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The tasks that get a priority; others on their lanes have 0");
+    fields.choice("by", by_, {"front_layers", "back_layers", "value"},
+                  "Who is urgent: layers at the front of the model, at its back, or all alike");
+    fields.integer("value", value_, "The priority for \"by\": \"value\"; greater runs first",
+                   -1'000'000, 1'000'000);
+    fields.time("slice", slice_,
+                "A running task can be set aside each time this has passed; 0ns: at any time",
+                Nanoseconds(0));
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> tasks = where_.select_some(graph);
+    std::int32_t last_layer = 0;
+    for (const TaskId task : tasks) last_layer = std::max(last_layer, graph.task(task).layer);
+    std::set<LaneId> lanes;
+    for (const TaskId id : tasks) {
+      Task& task = graph.task(id);
+      task.priority = priority_of(task, last_layer);
+      lanes.insert(graph.lane_of(id));
+    }
+    for (const LaneId id : lanes) {
+      Lane& lane = graph.lane(id);
+      if (lane.kind == LaneKind::host_thread || lane.kind == LaneKind::worker) {
+        throw Error(
+            "where: must select work of streams, copy engines, links or disks, got the thread \"" +
+            lane.name + "\", which runs its work in order");
+      }
+      lane.discipline = Discipline::priority;
+      lane.slice = slice_;
+    }
+    Effect effect;
+    effect.changed = tasks.size();
+    effect.summary = counted(tasks.size(), "task") + " on " + counted(lanes.size(), "lane") +
+                     " run in order of urgency";
+    effect.assumptions.push_back(
+        "tasks on those lanes wait for their dependencies and not for the one in front");
+    return effect;
+  }
+
+ private:
+  std::int32_t priority_of(const Task& task, std::int32_t last_layer) const {
+    if (by_ == "value") return static_cast<std::int32_t>(value_);
+    if (task.layer < 0) return 0;
+    return 1 + (by_ == "front_layers" ? last_layer - task.layer : task.layer);
+  }
+
+  Selector where_{"transfer"};
+  std::string by_ = "front_layers";
+  std::int64_t value_ = 1;
+  Nanoseconds slice_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_priority() { return std::make_unique<Priority>(); }
+
+std::string_view assumes_priority() {
+  return "Setting a task aside and taking it up again costs nothing. A lane with priorities has no "
+         "order of its own: what must stay in order needs a dependency. Only a task that waits for "
+         "nothing else still waits for the one in front.";
+}
+
+}  // namespace foretrace

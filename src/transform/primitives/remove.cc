@@ -1,0 +1,47 @@
+#include "foretrace/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Takes tasks out of their line. Waits go through them, as if they took no time:
+///
+///     cpu     |Ll....|                  cpu     |Ll..|
+///     stream  |.AAAB.|   where A   ->   stream  |..B.|
+class Remove final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The tasks to take out");
+    fields.flag("launches", launches_, "Also the calls that launched nothing else");
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> tasks = where_.select_some(graph);
+    const Nanoseconds total = total_duration(graph, tasks);
+    const Launches launches(graph);
+    for (const TaskId task : tasks) graph.remove(task);
+    const std::size_t calls = launches_ ? remove_launches_of(graph, launches, tasks) : 0;
+    Effect effect;
+    effect.changed = tasks.size() + calls;
+    effect.summary = counted(tasks.size(), "task") + " of " + to_text(total) + " removed";
+    if (launches_) effect.summary += ", with " + counted(calls, "launch call");
+    return effect;
+  }
+
+ private:
+  Selector where_;
+  bool launches_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_remove() { return std::make_unique<Remove>(); }
+
+std::string_view assumes_remove() {
+  return "Nothing else changes: what waited for a removed task waits for what that task waited "
+         "for. "
+         "Memory it allocated stays allocated.";
+}
+
+}  // namespace foretrace

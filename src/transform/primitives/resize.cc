@@ -1,0 +1,78 @@
+// Blocks of another size, and nothing else: the memory side of a change whose time side is known or
+// does not matter. Longer sequences have a transform of their own (sequence_length.cc), as have
+// larger batches.
+//
+// Ignored: that an allocator cuts blocks of another size differently, which the replay of the
+// allocator shows; time.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "transform/edit/allocation_selector.h"
+#include "transform/edit/block_size.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+class Resize final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The allocations to change");
+    fields.number("factor", factor_, "Every size is multiplied by this; 0 takes the blocks away", 0,
+                  1e9);
+    fields.bytes("to", to_, "Every block gets this size instead; 0B: by the factor");
+  }
+
+  Effect apply(Graph& graph) const override {
+    if (to_ > Bytes{} && factor_ != 1) throw Error("to: cannot be given together with factor");
+    if (to_ > kLargestBlock)
+      throw Error("to: must be at most " + to_exact_text(kLargestBlock) + ", got " +
+                  to_exact_text(to_));
+    const std::vector<std::uint32_t> chosen = where_.select_some(graph);
+    const Timeline timeline = fifo_timeline(graph);
+    const Bytes peak = peak_memory(graph, timeline);
+    Effect effect;
+    Bytes before{}, after{};
+    for (const std::uint32_t number : chosen) {
+      const Allocation block = graph.allocations()[number];
+      const Allocation wanted = with_new_size(block);
+      before += block.bytes, after += wanted.bytes;
+      if (wanted.bytes == block.bytes) continue;
+      replace_block(graph, number, wanted);
+      ++effect.changed;
+    }
+    const Bytes new_peak = peak_memory(graph, timeline);
+    effect.summary = counted(chosen.size(), "allocation") + " from " + to_text(before) + " to " +
+                     to_text(after) + " in all";
+    effect.assumptions.push_back(
+        "only sizes change: who makes, uses and frees a block, and all times, stay");
+    effect.figures = {{"peak_before", peak}, {"peak_after", new_peak}};
+    return effect;
+  }
+
+ private:
+  Allocation with_new_size(const Allocation& block) const {
+    if (to_ == Bytes{}) return resized(block, factor_, "factor");
+    Allocation wanted = block;
+    wanted.bytes = wanted.requested = to_;
+    return wanted;
+  }
+
+  AllocationSelector where_;
+  double factor_ = 1;
+  Bytes to_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_resize() { return std::make_unique<Resize>(); }
+
+std::string_view assumes_resize() {
+  return "Only sizes change. Each block of a size that is a multiple of 512 bytes, as the caching "
+         "allocator of PyTorch makes them, is rounded up to one again. Time stays: combine it with "
+         "scale where the work changes too.";
+}
+
+}  // namespace foretrace

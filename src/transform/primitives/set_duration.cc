@@ -1,0 +1,48 @@
+#include <algorithm>
+
+#include "foretrace/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+class SetDuration final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The tasks to change");
+    fields.optional_time("duration", duration_, "How long each takes; left out: as recorded",
+                         Nanoseconds(0));
+  }
+
+  Effect apply(Graph& graph) const override {
+    return change_durations(graph, where_.select_some(graph),
+                            [&](Nanoseconds duration) { return duration_.value_or(duration); });
+  }
+
+  bool only_retimes(std::string_view setting) const override { return setting == "duration"; }
+
+  std::vector<RetimedTask> retimed(const Graph& graph) const override {
+    return as_retimed(where_.select_some(graph));
+  }
+
+  void retime(std::span<const RetimedTask>, std::span<const Nanoseconds> before,
+              std::span<Nanoseconds> after) const override {
+    std::transform(before.begin(), before.end(), after.begin(),
+                   [&](Nanoseconds duration) { return duration_.value_or(duration); });
+  }
+
+ private:
+  Selector where_;
+  std::optional<Nanoseconds> duration_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_set_duration() { return std::make_unique<SetDuration>(); }
+
+std::string_view assumes_set_duration() {
+  return "Only the work of the tasks changes: who waits for whom, bytes and memory stay.";
+}
+
+}  // namespace foretrace

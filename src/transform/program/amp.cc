@@ -1,0 +1,351 @@
+// Mixed precision: t' = t / 3 for kernels bound by arithmetic, t / 2 for those bound by memory
+// (Daydream, USENIX ATC'20, on cards with tensor cores and models trained in FP32). With a device,
+// arithmetic is bound by its peaks instead:
+//
+//     t' = max(t * peak(now) / (efficiency * peak(half)), flops / peak(half))
+//
+// Kernels bound by latency, such as messages between devices, take as long as before.
+//
+// Ignored: which kernels the framework would pick instead, and conversions other than those asked
+// for.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "foretrace/scaling.h"
+#include "foretrace/select.h"
+#include "transform/edit/device_change.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/memory/amp_memory.h"
+
+namespace foretrace {
+namespace {
+
+class Amp final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The kernels that run in half precision");
+    fields.number("compute_factor", compute_factor_,
+                  "Time left of kernels bound by arithmetic (1/3 in the Daydream paper)", 0);
+    fields.number("memory_factor", memory_factor_,
+                  "Time left of kernels bound by memory (1/2 in the Daydream paper)", 0);
+    fields.number(
+        "tf32_factor", tf32_factor_,
+        "Time left of kernels that run on tensor cores in TF32 (1/2: the ratio of the peaks)", 0);
+    fields.time("shortest", shortest_,
+                "No kernel gets shorter than this (recalled: an empty kernel takes about 1us)",
+                Nanoseconds(0));
+    fields.flag("optimizer", optimizer_,
+                "Also kernels of the update phase, which usually keep FP32 master weights");
+    fields.flag("memory", memory_,
+                "Blocks that autocast makes in half precision take half of their memory");
+    fields.flag("device_peaks", device_peaks_,
+                "Take the factors from the peaks of the device instead");
+    fields.text("device", device_, "For device_peaks: its name; empty: as recorded");
+    fields.choice("precision", precision_, {"fp16", "bf16"},
+                  "For device_peaks: the half precision");
+    fields.number("efficiency", efficiency_,
+                  "For device_peaks: what kernels that come onto tensor cores reach of their peak, "
+                  "where others "
+                  "reach all of theirs (recalled: about a half)",
+                  0.01, 1);
+    fields.time("cast_time", cast_time_,
+                "Time of the conversions of weights that each forward pass starts with",
+                Nanoseconds(0));
+    fields.time("scaler_time", scaler_time_,
+                "Time of a gradient scaler's kernels at the start of each update; with it the host "
+                "waits for "
+                "their result",
+                Nanoseconds(0));
+  }
+
+  Effect apply(Graph& graph) const override {
+    Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
+    if (device_peaks_) factors = from_peaks(device_for(graph, "device", device_));
+    Tally tally;
+    KernelClasses classes(graph);
+    std::vector<char> chosen(graph.task_count(), 0), half(graph.task_count(), 0);
+    const bool only_memory = memory_ && !graph.allocations().empty() && has_no_kernel(graph);
+    if (only_memory) chosen.assign(chosen.size(), 1);
+    const auto kernels = only_memory ? std::vector<TaskId>() : where_.select_some(graph);
+    for (const TaskId task : kernels) {
+      chosen[index(task)] = 1;
+      half[index(task)] = graph.task(task).kind == TaskKind::kernel &&
+                          classes.of(graph.task(task).name).half_precision;
+      speed_up(graph, task, classes, factors, tally);
+    }
+    if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
+    if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
+    if (!only_memory &&
+        tally.compute + tally.memory + tally.tf32 + tally.half + tally.update + tally.latency ==
+            0) {
+      throw Error("no kernel matches \"where\" (" + where_.to_text() + ")");
+    }
+    Effect effect = effect_of(tally, factors);
+    change_memory(graph, chosen, half, effect);
+    return effect;
+  }
+
+  bool only_retimes(std::string_view setting) const override {
+    // What is added goes in front of the kernel that starts first, which depends on times.
+    const bool adds = cast_time_ > Nanoseconds(0) || scaler_time_ > Nanoseconds(0);
+    const bool is_factor =
+        setting == "compute_factor" || setting == "memory_factor" || setting == "tf32_factor";
+    return !adds && !device_peaks_ && (is_factor || setting == "shortest");
+  }
+
+  std::vector<RetimedTask> retimed(const Graph& graph) const override {
+    KernelClasses classes(graph);
+    std::vector<RetimedTask> retimed;
+    for (const TaskId id : where_.select(graph)) {
+      const Task& task = graph.task(id);
+      if (gains(task, classes) != Gain::faster) continue;
+      retimed.push_back({.task = id, .kind = static_cast<std::uint32_t>(bound_of(task, classes))});
+    }
+    return retimed;
+  }
+
+  void retime(std::span<const RetimedTask> tasks, std::span<const Nanoseconds> before,
+              std::span<Nanoseconds> after) const override {
+    const Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
+    const Scaling by_bound[] = {Scaling(factors.of(Bound::memory)),
+                                Scaling(factors.of(Bound::compute)),
+                                Scaling(factors.of(Bound::tf32))};
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const double factor = factors.of(static_cast<Bound>(tasks[i].kind));
+      after[i] = no_shorter(by_bound[tasks[i].kind](before[i]), before[i], factor);
+    }
+  }
+
+ private:
+  enum class Bound : std::uint8_t { memory, compute, tf32 };
+  enum class Gain : std::uint8_t { faster, none, update, half, latency };
+
+  struct Factors {
+    double compute, memory, tf32;
+    Throughput half;  ///< The peak no kernel exceeds; 0: unknown.
+
+    double of(Bound bound) const {
+      if (bound == Bound::memory) return memory;
+      return bound == Bound::tf32 ? tf32 : compute;
+    }
+  };
+  struct Tally {
+    std::size_t compute = 0, memory = 0, tf32 = 0;
+    std::size_t half = 0, update = 0, latency = 0;  ///< Left alone, and why.
+    std::size_t changed = 0, added = 0;
+  };
+
+  /// As in a snapshot of memory, which holds no times of kernels.
+  static bool has_no_kernel(const Graph& graph) {
+    for (std::size_t i = 0; i < graph.task_count(); ++i) {
+      if (runs_on_device(graph.task(static_cast<TaskId>(i)).kind)) return false;
+    }
+    return true;
+  }
+
+  Factors from_peaks(const DeviceModel& device) const {
+    const Throughput half = precision_ == "fp16" ? device.fp16 : device.bf16;
+    if (half.flops_per_second <= 0) {
+      throw Error("precision: must be one that " + device.name + " can compute in, got " +
+                  precision_);
+    }
+    const auto ratio = [&](Throughput now, double efficiency) {
+      return std::min(1.0, now.flops_per_second / (half.flops_per_second * efficiency));
+    };
+    const Throughput tf32 = device.tf32.flops_per_second > 0 ? device.tf32 : device.fp32;
+    return {ratio(device.fp32, efficiency_), memory_factor_, ratio(tf32, 1), half};
+  }
+
+  Gain gains(const Task& task, KernelClasses& classes) const {
+    if (task.kind != TaskKind::kernel) return Gain::none;
+    if (task.phase == Phase::update && !optimizer_) return Gain::update;
+    const KernelClass& kernel = classes.of(task.name);
+    if (kernel.bound == Boundness::latency) return Gain::latency;
+    return kernel.half_precision ? Gain::half : Gain::faster;
+  }
+
+  static Bound bound_of(const Task& task, KernelClasses& classes) {
+    const KernelClass& kernel = classes.of(task.name);
+    if (kernel.bound != Boundness::compute) return Bound::memory;
+    return kernel.tensor_cores ? Bound::tf32 : Bound::compute;
+  }
+
+  Nanoseconds no_shorter(Nanoseconds wanted, Nanoseconds before, double factor) const {
+    return factor < 1 ? std::min(before, std::max(wanted, shortest_)) : wanted;
+  }
+
+  void speed_up(Graph& graph, TaskId id, KernelClasses& classes, const Factors& factors,
+                Tally& tally) const {
+    Task& task = graph.task(id);
+    const Gain gain = gains(task, classes);
+    if (gain == Gain::update) ++tally.update;
+    if (gain == Gain::half) ++tally.half;
+    if (gain == Gain::latency) ++tally.latency;
+    if (gain != Gain::faster) return;
+    const Bound bound = bound_of(task, classes);
+    ++(bound == Bound::memory ? tally.memory : bound == Bound::tf32 ? tally.tf32 : tally.compute);
+    Nanoseconds least{0};
+    if (task.flops > 0 && factors.half.flops_per_second > 0) {
+      const double seconds = task.flops / factors.half.flops_per_second;
+      least = scaled(Nanoseconds(1'000'000'000), std::min(seconds, 1e6));
+    }
+    const Nanoseconds wanted = no_shorter(std::max(scaled(task.duration, factors.of(bound)), least),
+                                          task.duration, factors.of(bound));
+    if (wanted != task.duration) ++tally.changed;
+    task.duration = wanted;
+  }
+
+  /// The first kernel of the phase in each step, in order of time.
+  static std::vector<TaskId> first_of_phase(const Graph& graph, std::string_view phase) {
+    std::vector<TaskId> kernels = Selector("kernel", phase).select(graph);
+    if (kernels.empty()) {
+      throw Error("no kernel of the " + std::string(phase) +
+                  " phase to put the additional work in front of");
+    }
+    sort_by_start(kernels, earliest_starts(graph));
+    return first_of_each_step(graph, kernels);
+  }
+
+  static Task extra(Graph& graph, TaskId beside, std::string_view name, TaskKind kind,
+                    Nanoseconds duration) {
+    const Task& like = graph.task(beside);
+    return {.duration = duration,
+            .name = graph.names().intern(name),
+            .step = like.step,
+            .kind = kind,
+            .phase = like.phase};
+  }
+
+  static void add_wait(Graph& graph, TaskId before, TaskId after, std::string_view why) {
+    graph.add({.before = before,
+               .after = after,
+               .provenance = Provenance::assumed,
+               .why = graph.names().intern(why)});
+  }
+
+  std::size_t add_casts(Graph& graph) const {
+    const std::vector<TaskId> kernels = first_of_phase(graph, "forward");
+    const Launches launches(graph);
+    for (const TaskId kernel : kernels) {
+      const TaskId cast = graph.insert_before(
+          kernel, extra(graph, kernel, "amp casts", TaskKind::kernel, cast_time_));
+      const TaskId launch = launches.launch_of(kernel);
+      if (launch != kNoTask) add_wait(graph, launch, cast, "launch");
+    }
+    return kernels.size();
+  }
+
+  /// The scaler looks for infinite gradients on the device, and the host must know before it goes
+  /// on.
+  std::size_t add_scaler(Graph& graph) const {
+    const std::vector<TaskId> kernels = first_of_phase(graph, "update");
+    const Launches launches(graph);
+    for (const TaskId kernel : kernels) {
+      const TaskId unscale = graph.insert_before(
+          kernel, extra(graph, kernel, "amp unscale", TaskKind::kernel, scaler_time_));
+      const TaskId launch = launches.launch_of(kernel);
+      if (launch == kNoTask) continue;
+      const TaskId call = graph.insert_before(
+          launch, extra(graph, launch, "launch amp unscale", TaskKind::launch, kLaunch));
+      const TaskId wait = graph.insert_before(
+          launch, extra(graph, launch, "amp found_inf", TaskKind::sync, kLaunch));
+      add_wait(graph, call, unscale, "launch");
+      add_wait(graph, unscale, wait, "gradient scaler");
+    }
+    return kernels.size();
+  }
+
+  Effect effect_of(const Tally& tally, const Factors& factors) const {
+    Effect effect;
+    effect.changed = tally.changed + tally.added;
+    effect.summary = counted(tally.compute, "kernel") + " bound by arithmetic at " +
+                     to_fixed(factors.compute, 3) + ", " + std::to_string(tally.memory) +
+                     " bound by memory at " + to_fixed(factors.memory, 3);
+    if (tally.tf32 > 0) {
+      effect.summary +=
+          ", " + std::to_string(tally.tf32) + " in TF32 at " + to_fixed(factors.tf32, 3);
+    }
+    effect.summary += " of their time";
+    const auto left_alone = [&](std::size_t count, std::string_view why) {
+      if (count == 0) return;
+      effect.notes.add(Severity::info, why, {}, static_cast<std::int64_t>(count));
+    };
+    left_alone(tally.half, "kernels already in half precision, left as they are");
+    left_alone(tally.update, "kernels of the update phase, left in FP32");
+    left_alone(tally.latency, "kernels bound by latency, left as they are");
+    effect.assumptions.push_back(device_peaks_ ? "kernels gain what the peaks of the device allow; "
+                                                 "names of kernels tell what bounds them"
+                                               : "kernels gain as in the Daydream paper (ATC'20); "
+                                                 "names of kernels tell what bounds them");
+    effect.assumptions.push_back("gradients are exchanged and weights updated in FP32");
+    return effect;
+  }
+
+  void change_memory(Graph& graph, const std::vector<char>& chosen, const std::vector<char>& half,
+                     Effect& effect) const {
+    HalvedMemory halved;
+    if (memory_ && !graph.allocations().empty()) halved = halve_memory(graph, chosen, half);
+    if (halved.blocks == 0) {
+      effect.assumptions.push_back("memory use stays as recorded, though activations would shrink");
+      return;
+    }
+    effect.changed += halved.blocks + halved.casts;
+    if (graph.accesses().empty()) {
+      effect.assumptions.push_back(
+          "who uses which block is unknown: ops that autocast does not name are taken to read what "
+          "was made in front of them");
+    }
+    effect.summary += "; " + counted(halved.blocks, "block") + " of memory from " +
+                      to_text(halved.before) + " to " + to_text(halved.after) + " in all";
+    effect.figures.push_back({"halved_before", halved.before});
+    effect.figures.push_back({"halved_after", halved.after});
+    effect.figures.push_back({"weight_casts", halved.weight_casts});
+    effect.assumptions.push_back(
+        "autocast's published lists of ops tell which blocks are made in half precision; casts of "
+        "weights are kept until the backward pass has used them");
+    if (halved.weight_casts > Bytes{} || halved.unknown == Bytes{}) return;
+    effect.figures.push_back({"weight_casts_at_most", Bytes{halved.unknown.count / 2}});
+    effect.notes.add(Severity::info,
+                     "casts of weights are not counted, as nothing tells which of the memory from "
+                     "before the recording are weights; up to half of it would be added",
+                     to_text(halved.unknown));
+  }
+
+  static constexpr Nanoseconds kLaunch = 5us;  // Recalled: the usual length of a launch call.
+
+  Selector where_{"kernel"};
+  double compute_factor_ = 1.0 / 3;
+  double memory_factor_ = 0.5;
+  double tf32_factor_ = 0.5;
+  Nanoseconds shortest_ = 1us;
+  bool optimizer_ = false;
+  bool memory_ = true;
+  bool device_peaks_ = false;
+  std::string device_;
+  std::string precision_ = "fp16";
+  double efficiency_ = 0.5;
+  Nanoseconds cast_time_{0};
+  Nanoseconds scaler_time_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_amp() { return std::make_unique<Amp>(); }
+
+std::string_view assumes_amp() {
+  return "Kernels bound by arithmetic take a third of their time and kernels bound by memory half "
+         "of it, as in the "
+         "Daydream paper (USENIX ATC'20); with device_peaks the device's data sheet decides. What "
+         "bounds a kernel is "
+         "told from its name. Kernels in half precision already, those that latency bounds, the "
+         "update of FP32 weights, copies, collectives and "
+         "host work stay as they are. Where the trace knows memory, what autocast's published "
+         "lists of ops make in half precision takes half of it, and casts of weights are kept "
+         "until the backward pass has used them. Conversions and a gradient scaler are free unless "
+         "their time "
+         "is given.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,92 @@
+// More or fewer samples in a batch. The work of the passes grows with them, down to what a kernel
+// takes however little it does; so do activations, temporaries and inputs:
+//
+//     stream  |iAABBu|   factor 2  ->  stream  |iiAAAABBBBu|
+//
+//     t' = floor + (t - floor) * factor      bytes' = bytes * factor
+//
+// A kernel that does not fill the device takes more work in the same time until it does
+// (batch_work.h). Parameters, gradients, the optimizer's state and work, collectives of gradients,
+// and what the host does to launch all of it stay. Ignored: other kernels that libraries choose for
+// other shapes.
+
+#include <algorithm>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "transform/edit/block_size.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/program/batch_work.h"
+
+namespace foretrace {
+namespace {
+
+class BatchSize final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.number("factor", factor_, "Samples in the new batch for each one recorded", 1e-6, 1e6);
+    fields.optional_integer("from", from_, "Samples in the recorded batch, in place of factor", 1);
+    fields.optional_integer("to", to_, "Samples in the new batch, together with from", 1);
+  }
+
+  Effect apply(Graph& graph) const override {
+    const double factor = growth_factor(factor_, from_, to_);
+    BatchWork work(graph);
+    const Timeline before = fifo_timeline(graph);
+    const Bytes peak = peak_memory(graph, before);
+    Grown grown;
+    grow_work(graph, work, std::vector<double>(graph.task_count(), factor), grown);
+    grow_blocks(graph, work, std::vector<double>(graph.allocations().size(), factor), grown);
+    if (grown.tasks == 0)
+      throw Error(
+          "factor: this trace has no kernels, copies or loading of input that a batch is the work "
+          "of");
+    Effect effect;
+    effect.changed = grown.changed;
+    effect.summary = "batches " + to_text(factor) +
+                     " times as large: " + counted(grown.tasks, "task") + " from " +
+                     to_text(grown.before) + " to " + to_text(grown.after) + " in all, " +
+                     counted(grown.blocks, "allocation") + " with them";
+    effect.assumptions = {
+        "kernels of the passes take their shortest time plus time in proportion to the samples, "
+        "but those that do not fill the device take more samples in the same time until they do",
+        "launching, the update and collectives take as long as before"};
+    if (grown.blocks > 0) {
+      effect.assumptions.push_back(
+          "all that the passes make in memory, but gradients, is in proportion to the samples");
+      effect.figures.push_back({"peak_before", peak});
+      effect.figures.push_back({"peak_after", peak_memory(graph, fifo_timeline(graph))});
+    }
+    effect.figures.push_back({"work_before", grown.before});
+    effect.figures.push_back({"work_after", grown.after});
+    return effect;
+  }
+
+  JobChange job_change() const override {
+    const double factor = growth_factor(factor_, from_, to_);
+    return {.samples = factor, .tokens = factor, .device = {}};
+  }
+
+ private:
+  double factor_ = 1;
+  std::optional<std::int64_t> from_, to_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_batch_size() { return std::make_unique<BatchSize>(); }
+
+std::string_view assumes_batch_size() {
+  return "Each kernel of the passes takes what the shortest kernel of the trace takes, plus time "
+         "in proportion to the samples; of kernels bound by memory, traffic of parameters does "
+         "not grow where it is known what they touch. Copies to and from the host larger than a "
+         "number, and loading, are in proportion too. The update, "
+         "collectives, launching and other host work stay. In memory, what the passes make grows "
+         "but gradients; shapes need not be whole numbers. A kernel whose blocks did not fill the "
+         "device takes more work in the same time until they do, where the trace tells their "
+         "number and the device. That libraries choose other kernels for other shapes is not "
+         "counted.";
+}
+
+}  // namespace foretrace

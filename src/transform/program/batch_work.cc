@@ -1,0 +1,168 @@
+#include "transform/program/batch_work.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "foretrace/error.h"
+#include "transform/edit/block_size.h"
+#include "transform/edit/edit.h"
+
+namespace foretrace {
+namespace {
+
+/// A loss, a count or a flag: as large for any batch.
+constexpr std::int64_t kSingleNumber = 8;
+/// What the caching allocator of PyTorch gives for one.
+constexpr std::int64_t kSmallestBlock = 512;
+
+void lower_to(Nanoseconds& least, Nanoseconds duration) {
+  if (duration > 0ns && (least == 0ns || duration < least)) least = duration;
+}
+
+void add(Nanoseconds& sum, Nanoseconds amount) {
+  sum += std::min(amount, Nanoseconds::max() - sum);
+}
+
+bool is_copy(TaskKind kind) {
+  return kind == TaskKind::copy_in || kind == TaskKind::copy_out ||
+         kind == TaskKind::copy_on_device || kind == TaskKind::fill;
+}
+
+}  // namespace
+
+BatchWork::BatchWork(const Graph& graph, double most)
+    : graph_(graph),
+      most_(most),
+      classes_(graph),
+      growing_(graph.accesses().empty() ? 0 : graph.task_count(), 0),
+      touched_(growing_) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (graph.removed(TaskId{i})) continue;
+    has_phases_ = has_phases_ || task.phase == Phase::forward;
+    if (task.kind == TaskKind::kernel) lower_to(kernel_floor_, task.duration);
+    if (is_copy(task.kind)) lower_to(copy_floor_, task.duration);
+  }
+  find_sizes_of_weights();
+  for (const Access& access : graph.accesses()) {
+    if (access.task == kNoTask) continue;
+    const auto size = static_cast<float>(graph.allocations()[access.allocation].bytes.count);
+    touched_[index(access.task)] += size;
+    if (grows(access.allocation)) growing_[index(access.task)] += size;
+  }
+}
+
+void BatchWork::find_sizes_of_weights() {
+  std::set<std::int64_t> forward;
+  for (const Allocation& block : graph_.allocations()) {
+    if (block.use == MemoryUse::parameter || block.use == MemoryUse::gradient)
+      sizes_of_weights_.insert(asked_bytes(block));
+    else if (block.made_by != kNoTask && graph_.task(block.made_by).phase == Phase::forward)
+      forward.insert(asked_bytes(block));
+  }
+  std::erase_if(sizes_of_weights_, [&](std::int64_t size) { return forward.contains(size); });
+}
+
+bool BatchWork::grows(TaskId task) { return duration(task, most_) != graph_.task(task).duration; }
+
+bool BatchWork::grows(std::uint32_t allocation) const {
+  const Allocation& block = graph_.allocations()[allocation];
+  if (block.bytes.count <= kSmallestBlock || block.made_by == kNoTask) return false;
+  const Phase phase = graph_.task(block.made_by).phase;
+  switch (block.use) {
+    case MemoryUse::parameter:
+    case MemoryUse::gradient:
+    case MemoryUse::optimizer_state:
+      return false;
+    case MemoryUse::activation:
+    case MemoryUse::input:
+      return true;
+    case MemoryUse::temporary:
+    case MemoryUse::workspace:
+      if (phase == Phase::backward && sizes_of_weights_.contains(asked_bytes(block))) return false;
+      return phase != Phase::update;
+    case MemoryUse::unknown:
+      break;
+  }
+  return phase != Phase::update && (phase != Phase::none || !has_phases_);
+}
+
+double BatchWork::growing_share(TaskId task) const {
+  if (touched_.empty() || touched_[index(task)] <= 0) return 1;
+  return static_cast<double>(growing_[index(task)]) / static_cast<double>(touched_[index(task)]);
+}
+
+bool BatchWork::copies_samples(const Task& task) const {
+  const bool to_or_from_host = task.kind == TaskKind::copy_in || task.kind == TaskKind::copy_out;
+  return !to_or_from_host || task.bytes.count == 0 || task.bytes.count > kSingleNumber;
+}
+
+Nanoseconds BatchWork::duration(TaskId id, double factor) {
+  const Task& task = graph_.task(id);
+  if (factor == 1 || task.phase == Phase::update) return task.duration;
+  if (task.kind == TaskKind::input) return scaled(task.duration, factor);
+  if (task.kind != TaskKind::kernel && !(is_copy(task.kind) && copies_samples(task)))
+    return task.duration;
+  const double share = growing_share(id);
+  if (share == 0) return task.duration;  // It works on parameters alone.
+  const bool is_arithmetic =
+      task.kind == TaskKind::kernel && classes_.of(task.name).bound == Boundness::compute;
+  double growth = factor;
+  if (!is_arithmetic) growth = share * factor + (1 - share);
+  if (task.fill > 0 && !(is_arithmetic && factor < 1)) {
+    const double fill = static_cast<double>(task.fill);
+    growth = std::max(1.0, fill * growth) / std::max(1.0, fill);
+  }
+  const Nanoseconds floor =
+      std::min(task.kind == TaskKind::kernel ? kernel_floor_ : copy_floor_, task.duration);
+  const Nanoseconds above = scaled(task.duration - floor, growth);
+  return floor + std::min(above, Nanoseconds::max() - floor);
+}
+
+Bytes BatchWork::bytes(TaskId id, double factor) const {
+  const Task& task = graph_.task(id);
+  if (factor == 1 || task.phase == Phase::update || !is_copy(task.kind) || !copies_samples(task))
+    return task.bytes;
+  if (growing_share(id) == 0) return task.bytes;
+  const double wanted = std::round(static_cast<double>(task.bytes.count) * factor);
+  return Bytes{static_cast<std::int64_t>(std::min(wanted, 1e18))};
+}
+
+double growth_factor(double factor, const std::optional<std::int64_t>& from,
+                     const std::optional<std::int64_t>& to) {
+  if (from.has_value() != to.has_value())
+    throw Error(from ? "to: must be given together with from"
+                     : "from: must be given together with to");
+  if (!from) return factor;
+  if (factor != 1) throw Error("factor: cannot be given together with from and to");
+  return static_cast<double>(*to) / static_cast<double>(*from);
+}
+
+void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors, Grown& grown) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (graph.removed(id) || !work.grows(id)) continue;
+    const Nanoseconds wanted = work.duration(id, factors[i]);
+    const Bytes bytes = work.bytes(id, factors[i]);
+    Task& task = graph.task(id);
+    ++grown.tasks;
+    add(grown.before, task.duration);
+    add(grown.after, wanted);
+    if (wanted != task.duration || bytes != task.bytes) ++grown.changed;
+    task.duration = wanted;
+    task.bytes = bytes;
+  }
+}
+
+void grow_blocks(Graph& graph, const BatchWork& work, const std::vector<double>& factors,
+                 Grown& grown) {
+  for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
+    if (!work.grows(i)) continue;
+    const Allocation wanted = resized(graph.allocations()[i], factors[i], "factor");
+    ++grown.blocks;
+    if (wanted.bytes != graph.allocations()[i].bytes) ++grown.changed;
+    replace_block(graph, i, wanted);
+  }
+}
+
+}  // namespace foretrace

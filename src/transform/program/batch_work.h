@@ -1,0 +1,82 @@
+#pragma once
+
+// What of a run grows with the batch, and by how much: the work and memory of the passes, not those
+// of parameters. Shared by batch_size and gradient_accumulation.
+//
+//     t' = floor + (t - floor) * max(1, fill * f) / max(1, fill)
+//
+//     f     samples in the new batch / samples recorded
+//     fill  how many times over the kernel's blocks take up the device (Task::fill)
+//
+// `floor` is what a kernel takes however little it does: the shortest of the trace, as starting and
+// draining cost the same whatever it computes. As long as a device is not full, more blocks run in
+// the same time, and fewer save none; but libraries cut arithmetic finer for smaller batches, so
+// that it fills the device as before. Where fill is not known, the kernel is taken to fill it. What
+// part of the traffic of a kernel bound by memory is parameters does not grow.
+//
+// Longer sequences are like larger batches, so sequence_length uses it as well.
+
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/machine.h"
+#include "transform/edit/device_change.h"
+
+namespace foretrace {
+
+class BatchWork {
+ public:
+  /// `most`: the greatest factor that will be asked about.
+  explicit BatchWork(const Graph& graph, double most = 1e6);
+
+  /// How long `task` takes with a batch `factor` times as large.
+  Nanoseconds duration(TaskId task, double factor);
+  Bytes bytes(TaskId task, double factor) const;
+
+  /// Whether a task takes longer for some batch.
+  bool grows(TaskId task);
+
+  /// Whether the size of an allocation follows the batch: what the passes make and keep or throw
+  /// away, but no parameter, gradient or state of an optimizer, nothing that the backward pass
+  /// makes in the size of a parameter and the forward pass never makes, and nothing so small that
+  /// it may be a single number.
+  bool grows(std::uint32_t allocation) const;
+
+ private:
+  /// Of the bytes that a task touches, those that follow the batch; 1 where nothing is known.
+  double growing_share(TaskId task) const;
+  bool copies_samples(const Task& task) const;
+
+  void find_sizes_of_weights();
+
+  const Graph& graph_;
+  double most_;
+  KernelClasses classes_;
+  std::set<std::int64_t> sizes_of_weights_;  ///< But of what the forward pass makes.
+  bool has_phases_ = false;
+  Nanoseconds kernel_floor_{};
+  Nanoseconds copy_floor_{};
+  std::vector<float> growing_, touched_;  ///< Bytes that each task touches.
+};
+
+/// The setting "factor", or `to` / `from` in its place. Throws Error if only one of these is given,
+/// or a factor with them.
+double growth_factor(double factor, const std::optional<std::int64_t>& from,
+                     const std::optional<std::int64_t>& to);
+
+/// A tally of what grew, and of how much of that changed.
+struct Grown {
+  std::size_t tasks = 0, blocks = 0, changed = 0;
+  Nanoseconds before{}, after{};  ///< All work of these tasks; saturating.
+};
+
+/// Lets the work of every task grow that follows the batch, by `factors[task]`.
+void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors, Grown& grown);
+
+/// Lets every allocation grow that follows the batch, by `factors[allocation]`.
+void grow_blocks(Graph& graph, const BatchWork& work, const std::vector<double>& factors,
+                 Grown& grown);
+
+}  // namespace foretrace

@@ -1,0 +1,145 @@
+// Tensors stay in the layout that tensor cores want (NHWC), so nobody converts them around each
+// convolution:
+//
+//     stream |nnccccmm nnccccmm|  ->  |nncccccccc|     n to NHWC, c convolution, m back
+//
+// Convolutions without conversions stay as they are, unless a factor is given for those in half
+// precision or TF32 that their names do not call NHWC. Ignored: that pooling and normalization take
+// other kernels in the other layout.
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/device_change.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+class ChannelsLast final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The kernels that may change");
+    fields.text("conversions", conversions_, "Names of kernels that convert layouts");
+    fields.flag("convert_input", convert_input_,
+                "The first conversion of each step stays, as the input arrives in the old layout");
+    fields.number("factor", factor_,
+                  "Time left of convolutions on tensor cores that are not in NHWC yet (recalled: "
+                  "whole models gained 8 % to 35 %, conversions included; 1: unchanged)",
+                  0);
+    fields.text("device", device_, "For factor: its name; empty: as recorded");
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> tasks = where_.select_some(graph);
+    std::vector<TaskId> conversions = conversions_among(graph, tasks);
+    const std::vector<TaskId> convolutions = factor_ == 1 ? Group() : gaining(graph, tasks);
+    if (conversions.empty() && convolutions.empty()) throw Error(nothing_to_change());
+    std::size_t kept = 0;
+    if (convert_input_) kept = keep_first(graph, conversions);
+    const Nanoseconds saved = total_duration(graph, conversions);
+    Effect effect =
+        change_durations(graph, convolutions, [&](Nanoseconds t) { return scaled(t, factor_); });
+    const Launches launches(graph);
+    for (const TaskId task : conversions) graph.remove(task);
+    const std::size_t calls = remove_launches_of(graph, launches, conversions);
+    effect.changed += conversions.size() + calls;
+    effect.summary = counted(conversions.size(), "conversion") + " of layouts (" + to_text(saved) +
+                     ") gone, " + counted(calls, "launch call") + " fewer";
+    if (factor_ != 1) {
+      effect.summary += ", " + counted(convolutions.size(), "convolution") + " at " +
+                        to_fixed(factor_, 3) + " of their time";
+    }
+    effect.figures.push_back({"conversions_gone", static_cast<double>(conversions.size())});
+    effect.figures.push_back({"conversion_time", saved});
+    effect.figures.push_back({"convolutions_faster", static_cast<double>(convolutions.size())});
+    effect.assumptions.push_back("weights and activations stay in NHWC from one layer to the next");
+    if (kept > 0) {
+      effect.assumptions.push_back("the input of each step is still converted, once (" +
+                                   counted(kept, "kernel") + " kept)");
+    }
+    return effect;
+  }
+
+ private:
+  std::vector<TaskId> conversions_among(const Graph& graph,
+                                        const std::vector<TaskId>& tasks) const {
+    if (conversions_.empty()) throw Error("conversions: must be a part of a kernel's name");
+    const NamePattern pattern = within("conversions", [&] { return NamePattern(conversions_); });
+    std::vector<char> known(graph.names().size(), 2);
+    std::vector<TaskId> found;
+    for (const TaskId task : tasks) {
+      char& matches = known[static_cast<std::size_t>(graph.task(task).name)];
+      if (graph.task(task).kind != TaskKind::kernel) continue;
+      if (matches == 2) matches = pattern.matches(graph.name(task)) ? 1 : 0;
+      if (matches == 1) found.push_back(task);
+    }
+    return found;
+  }
+
+  /// Convolutions in half precision or TF32 on a device with tensor cores, not yet in NHWC.
+  std::vector<TaskId> gaining(const Graph& graph, const std::vector<TaskId>& tasks) const {
+    const DeviceModel device = device_for(graph, "device", device_);
+    const bool half_cores = device.fp16.flops_per_second > 2 * device.fp32.flops_per_second;
+    const bool tf32_cores = device.tf32.flops_per_second > 0;
+    KernelClasses classes(graph);
+    std::vector<TaskId> found;
+    for (const TaskId id : tasks) {
+      const Task& task = graph.task(id);
+      const KernelClass& kernel = classes.of(task.name);
+      if (task.kind != TaskKind::kernel || kernel.bound != Boundness::compute) continue;
+      const bool cores = kernel.half_precision ? half_cores : kernel.tensor_cores && tf32_cores;
+      if (cores && is_convolution(graph.name(id))) found.push_back(id);
+    }
+    return found;
+  }
+
+  static bool is_convolution(std::string_view name) {
+    constexpr std::string_view kSigns[] = {"cudnn", "conv", "wgrad", "dgrad", "fprop", "Conv"};
+    constexpr std::string_view kDone[] = {"nhwc", "NHWC"};
+    const auto has = [&](std::string_view sign) { return name.find(sign) != name.npos; };
+    bool sign = false;
+    for (const std::string_view part : kSigns) sign = sign || has(part);
+    for (const std::string_view part : kDone) sign = sign && !has(part);
+    return sign;
+  }
+
+  static std::size_t keep_first(const Graph& graph, std::vector<TaskId>& conversions) {
+    std::vector<TaskId> order = conversions;
+    sort_by_start(order, earliest_starts(graph));
+    std::vector<char> first(graph.task_count(), 0);
+    const std::vector<TaskId> kept = first_of_each_step(graph, order);
+    for (const TaskId task : kept) first[index(task)] = 1;
+    std::erase_if(conversions, [&](TaskId task) { return first[index(task)] != 0; });
+    return kept.size();
+  }
+
+  std::string nothing_to_change() const {
+    const std::string where = "no kernel of \"where\" (" + where_.to_text() + ")";
+    if (factor_ == 1) {
+      return "conversions: " + where + " has a name like \"" + conversions_ +
+             "\"; without conversions nothing is gained but by \"factor\"";
+    }
+    return "factor: " + where + " converts layouts or is a convolution that could gain";
+  }
+
+  Selector where_{"kernel"};
+  std::string conversions_ = "/nchwTo[Nn]hwc|nhwcTo[Nn]chw|NCHWToNHWC|NHWCToNCHW/";
+  bool convert_input_ = true;
+  double factor_ = 1;
+  std::string device_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_channels_last() { return std::make_unique<ChannelsLast>(); }
+
+std::string_view assumes_channels_last() {
+  return "Kernels that convert layouts around convolutions go away with their launches; the first "
+         "of each step stays for the input. Convolutions take as long as before, unless a factor "
+         "is given: then those in half precision or TF32 take it, on devices with tensor cores "
+         "and where their name does not say NHWC. Pooling and normalization are taken to be as "
+         "fast in either layout.";
+}
+
+}  // namespace foretrace

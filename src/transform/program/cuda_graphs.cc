@@ -1,0 +1,162 @@
+// A captured region costs one launch, t = launch_time + kernels * kernel_time, and no host work in
+// between; inside it kernels follow each other at the graph's own gap:
+//
+//     cpu     |LhMhN....|                  cpu     |G.....|
+//     stream  |.A.B.CCC.|   ->             stream  |.ABCCC|
+//
+// Ignored: the time to capture, copies of inputs into the graph's own buffers, and the memory of
+// its private pool.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/regions.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+class CudaGraphs final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The device tasks that may be captured");
+    fields.choice("per", per_, {"step", "phase"},
+                  "One graph for as much of a step as possible, or one for each phase on a thread");
+    fields.time("launch_time", launch_time_, "Host time to launch a graph (recalled: 5us to 10us)",
+                Nanoseconds(0));
+    fields.time("kernel_time", kernel_time_,
+                "In addition for each task of the graph (recalled: 200ns before CUDA 12.6, near "
+                "nothing since)",
+                Nanoseconds(0));
+    fields.time("gap", gap_,
+                "Between tasks that follow each other in a graph, where more was recorded "
+                "(recalled: about 1us)",
+                Nanoseconds(0));
+    fields.integer("least", least_, "Smaller regions are left as they are", 2, 1'000'000'000);
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> tasks = where_.select_some(graph);
+    std::vector<char> captured(graph.task_count(), 0);
+    for (const TaskId task : tasks) captured[index(task)] = 1;
+    const Launches launches(graph);
+    Cuts cuts;
+    std::vector<Region> regions = find_regions(graph, launches, captured, per_ == "phase", cuts);
+    if (regions.empty()) {
+      throw Error("no launch calls belong to the tasks of \"where\" (" + where_.to_text() +
+                  "): without a host side there is nothing to save");
+    }
+    std::erase_if(regions, [&](const Region& region) {
+      return region.launches.size() < static_cast<std::size_t>(least_);
+    });
+    Tally tally;
+    replace(graph, launches, regions, tally);
+    return effect_of(regions.size(), tally, cuts);
+  }
+
+ private:
+  struct Tally {
+    std::size_t calls = 0, kernels = 0;
+    Nanoseconds host{0};
+  };
+
+  void replace(Graph& graph, const Launches& launches, const std::vector<Region>& regions,
+               Tally& tally) const {
+    std::vector<TaskId> graph_launch(graph.task_count(), kNoTask);
+    std::vector<TaskId> gone;
+    const NameId name = graph.names().intern("cudaGraphLaunch");
+    for (const Region& region : regions) {
+      const TaskId first = region.launches.front();
+      std::size_t kernels = 0;
+      for (const TaskId call : region.launches) {
+        graph_launch[index(call)] = first;
+        kernels += launches.count(call);
+        tally.host += graph.task(call).duration;
+        if (call != first) gone.push_back(call);
+      }
+      for (const TaskId task : region.host) {
+        tally.host += graph.task(task).duration;
+        gone.push_back(task);
+      }
+      graph.task(first).name = name;
+      graph.task(first).duration =
+          launch_time_ + scaled(kernel_time_, static_cast<double>(kernels));
+      tally.calls += region.launches.size();
+      tally.kernels += kernels;
+      tally.host -= graph.task(first).duration;
+    }
+    launch_together(graph, launches, graph_launch);
+    remove_calls(graph, gone);
+  }
+
+  /// Every captured task waits for the launch of its graph instead of its own.
+  void launch_together(Graph& graph, const Launches& launches,
+                       const std::vector<TaskId>& graph_launch) const {
+    const NameId why = graph.names().intern("launch");
+    std::vector<Dependency> together;
+    const auto own_launch = [&](const Dependency& wait) {
+      if (launches.launch_of(wait.after) != wait.before) return false;
+      const TaskId launch = graph_launch[index(wait.before)];
+      return launch != kNoTask && launch != wait.before;
+    };
+    for (std::size_t i = 0; i < graph_launch.size(); ++i) {
+      const auto task = static_cast<TaskId>(i);
+      const TaskId call = launches.launch_of(task);
+      if (call == kNoTask || graph_launch[index(call)] == kNoTask) continue;
+      const TaskId launch = graph_launch[index(call)];
+      // The first task of a graph follows one that is not part of it.
+      if (launch != call) graph.task(task).gap = std::min(graph.task(task).gap, gap_);
+      if (launch == call) continue;
+      together.push_back(
+          {.before = launch, .after = task, .provenance = Provenance::assumed, .why = why});
+    }
+    graph.remove_dependencies(own_launch);
+    for (const Dependency& wait : together) graph.add(wait);
+  }
+
+  static Effect effect_of(std::size_t regions, const Tally& tally, const Cuts& cuts) {
+    Effect effect;
+    effect.changed = tally.calls;
+    effect.summary = counted(tally.calls, "launch call") + " became " + std::to_string(regions) +
+                     (regions == 1 ? " graph launch, " : " graph launches, ") +
+                     to_text(tally.host) + " of host work fewer";
+    const auto note = [&](std::size_t count, std::string_view why) {
+      if (count == 0) return;
+      effect.notes.add(Severity::info, why, {}, static_cast<std::int64_t>(count));
+    };
+    note(cuts.waits, "captured regions cut where the host waits for the device");
+    note(cuts.copies, "captured regions cut at copies from or to host memory");
+    note(cuts.others, "captured regions cut at launches outside \"where\"");
+    effect.assumptions.push_back(
+        "what is captured does the same in every step: shapes and control flow do not change");
+    effect.assumptions.push_back(
+        "memory use stays as recorded; a captured graph keeps a pool of its own");
+    return effect;
+  }
+
+  Selector where_{"device"};
+  std::string per_ = "step";
+  Nanoseconds launch_time_ = 8us;
+  Nanoseconds kernel_time_ = 200ns;
+  Nanoseconds gap_ = 1us;
+  std::int64_t least_ = 2;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_cuda_graphs() { return std::make_unique<CudaGraphs>(); }
+
+std::string_view assumes_cuda_graphs() {
+  return "Of each captured region one graph launch remains; its other launch calls and the host "
+         "work between them go "
+         "away, and gaps between its kernels shrink to that of a graph. A region ends where the "
+         "host waits for the "
+         "device, loads input, or copies from or to host memory. Kernels take as long as before, "
+         "so a step that the "
+         "device bounds does not get faster. Capturing, copies into static buffers and the graph's "
+         "memory pool are not counted.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,166 @@
+// One update kernel per step instead of several per parameter (FusedAdam and its kind):
+//
+//     cpu     |LhMhN......|                cpu     |L......|
+//     stream  |.A.B.C.....|   ->           stream  |.AAA...|
+//
+// The fused kernel takes the sum of what it replaces (Daydream, USENIX ATC'20), or what its memory
+// traffic takes: t = parameters * bytes_per_parameter / (efficiency * bandwidth). Ignored: what the
+// fused kernel saves by keeping values in registers.
+
+#include <algorithm>
+#include <set>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/device_change.h"
+#include "transform/edit/fuse.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+class FusedOptimizer final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The optimizer's kernels");
+    fields.choice(
+        "duration", duration_, {"sum", "traffic"},
+        "Of the fused kernel: all it replaces together, or what moving the parameters takes");
+    fields.number("factor", factor_, "That duration is multiplied by this", 0);
+    fields.integer("parameters", parameters_, "For traffic: how many the model has", 0,
+                   1'000'000'000'000'000);
+    fields.number("bytes_per_parameter", bytes_per_parameter_,
+                  "For traffic: read and written (28: Adam reads 4 and writes 3 values of FP32)", 0,
+                  1e6);
+    fields.text("device", device_, "For traffic: its name; empty: as recorded");
+    fields.number("efficiency", efficiency_,
+                  "For traffic: share of the memory's bandwidth reached (recalled: 0.8 is usual)",
+                  0.01, 1);
+    fields.time("host_time", host_time_,
+                "Host work of each step that goes into preparing the fused call", Nanoseconds(0));
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> kernels = where_.select_some(graph);
+    const Launches launches(graph);
+    const std::vector<Group> groups = split_at_waits(graph, grouped(graph, kernels, "step"));
+    std::vector<Fusion> fusions;
+    std::vector<TaskId> host_work;
+    for (const Group& group : groups) {
+      collect_host_work(graph, launches, group, host_work);
+      fusions.push_back({.tasks = group, .duration = duration_of(graph, group)});
+    }
+    const Nanoseconds saved = total_duration(graph, host_work);
+    add_host_time(graph, launches, groups);
+    const FusionCount gone = fuse(graph, fusions, graph.names().intern("fused_optimizer"), true);
+    for (const TaskId task : host_work) graph.remove(task);
+
+    Effect effect;
+    effect.changed = gone.tasks + gone.launches + host_work.size() + groups.size();
+    effect.summary = counted(kernels.size(), "kernel") + " became " +
+                     std::to_string(groups.size()) + ", " + counted(gone.launches, "launch call") +
+                     " and " + to_text(saved) + " of host work between them fewer";
+    effect.assumptions.push_back(duration_ == "sum"
+                                     ? "the fused kernel takes as long as all it replaces"
+                                     : "the fused kernel is bound by memory traffic");
+    effect.assumptions.push_back("host work between the launches of the optimizer is not needed");
+    return effect;
+  }
+
+ private:
+  /// One kernel cannot wait for work of another stream that needs a part of it: what a group waits
+  /// for after its first kernel has begun ends the group.
+  static std::vector<Group> split_at_waits(const Graph& graph, const std::vector<Group>& groups) {
+    const std::vector<Nanoseconds> starts = earliest_starts(graph);
+    std::vector<Group> parts;
+    for (const Group& group : groups) {
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        bool waits = i == 0;
+        graph.each_wait(group[i], [&](const Dependency& wait) {
+          if (waits || !runs_on_device(graph.task(wait.before).kind)) return;
+          waits = graph.lane_of(wait.before) != graph.lane_of(group[i]) &&
+                  starts[index(wait.before)] >= starts[index(parts.back().front())];
+        });
+        if (waits) parts.emplace_back();
+        parts.back().push_back(group[i]);
+      }
+    }
+    return parts;
+  }
+
+  Nanoseconds duration_of(const Graph& graph, const Group& group) const {
+    if (duration_ == "sum") return scaled(total_duration(graph, group), factor_);
+    if (parameters_ == 0) throw Error("parameters: must be given with \"duration\": \"traffic\"");
+    const DeviceModel device = device_for(graph, "device", device_);
+    const double traffic = static_cast<double>(parameters_) * bytes_per_parameter_;
+    const Nanoseconds needed = time_for(Bytes{static_cast<std::int64_t>(std::min(traffic, 9e18))},
+                                        {device.memory_bandwidth.bytes_per_second * efficiency_});
+    return scaled(needed, factor_);
+  }
+
+  /// Between the first and the last launch of the group, on the thread that makes them.
+  static void collect_host_work(const Graph& graph, const Launches& launches, const Group& group,
+                                std::vector<TaskId>& host_work) {
+    std::set<TaskId> calls;
+    for (const TaskId kernel : group) {
+      const TaskId call = launches.launch_of(kernel);
+      if (call != kNoTask) calls.insert(call);
+    }
+    if (calls.size() < 2) return;
+    const TaskId first = launches.launch_of(group.front());
+    if (first == kNoTask) return;
+    std::vector<TaskId> between;
+    std::size_t seen = 0;
+    for (TaskId task = first; task != kNoTask && seen < calls.size(); task = graph.next(task)) {
+      if (calls.count(task) > 0) {
+        ++seen;
+        host_work.insert(host_work.end(), between.begin(), between.end());
+        between.clear();
+      } else if (graph.task(task).kind == TaskKind::host) {
+        between.push_back(task);
+      }
+      // The line goes on into the next step when some call stands on another thread.
+      if (graph.task(task).step != graph.task(first).step) return;
+    }
+  }
+
+  void add_host_time(Graph& graph, const Launches& launches,
+                     const std::vector<Group>& groups) const {
+    if (host_time_ == Nanoseconds(0)) return;
+    for (const Group& group : groups) {
+      const TaskId call = launches.launch_of(group.front());
+      if (call == kNoTask) continue;
+      const Task& like = graph.task(call);
+      graph.insert_before(call, {.duration = host_time_,
+                                 .name = graph.names().intern("prepare fused_optimizer"),
+                                 .step = like.step,
+                                 .kind = TaskKind::host,
+                                 .phase = like.phase});
+    }
+  }
+
+  Selector where_{"kernel", "update"};
+  std::string duration_ = "sum";
+  double factor_ = 1;
+  std::int64_t parameters_ = 0;
+  double bytes_per_parameter_ = 28;
+  std::string device_;
+  double efficiency_ = 0.8;
+  Nanoseconds host_time_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_fused_optimizer() { return std::make_unique<FusedOptimizer>(); }
+
+std::string_view assumes_fused_optimizer() {
+  return "All kernels of the update phase become one, and so do their launches; host work between "
+         "them goes away, "
+         "copies and waits there stay. Where a kernel waits for another stream in between, a "
+         "second "
+         "fused kernel begins. The fused kernel takes the sum of what it replaces "
+         "(Daydream, USENIX ATC'20) "
+         "unless its memory traffic is asked for.";
+}
+
+}  // namespace foretrace

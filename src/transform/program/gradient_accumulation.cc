@@ -1,0 +1,277 @@
+// Several smaller batches for one update: each goes forward and backward on its own, gradients add
+// up, and only the last one communicates and updates. For two micro-batches:
+//
+//     stream  |iiFFFFBBBBccUU|   ->   stream  |iFFBBiFFBBccUU|
+//
+// A micro-batch has 1/n of the samples: kernels take what they take at least plus 1/n of the rest
+// (batch_work.h), and every kernel is launched n times. Activations shrink to 1/n, as those of one
+// micro-batch are gone before the next begins; gradients stay from the first on.
+//
+// Ignored: adding to a gradient instead of writing it, and normalizations over a smaller batch.
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "foretrace/error.h"
+#include "transform/edit/block_size.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/program/batch_work.h"
+
+namespace foretrace {
+namespace {
+
+class GradientAccumulation final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.integer("micro_batches", micro_batches_,
+                   "How many go forward and backward for one update; 1: as recorded", 1, 1024);
+  }
+
+  Effect apply(Graph& graph) const override {
+    const Timeline before = fifo_timeline(graph);
+    const Bytes peak = peak_memory(graph, before);
+    Passes passes = find_passes(graph);
+    if (passes.tasks == 0)
+      throw Error("micro_batches: no task of this trace is of the forward or backward pass");
+    Effect effect;
+    const double share = 1 / static_cast<double>(micro_batches_);
+    if (micro_batches_ > 1) {
+      effect.changed = passes.tasks;
+      shrink(graph, share);
+      Copier copier(graph, before, passes, static_cast<std::size_t>(micro_batches_));
+      copier.copy();
+    }
+    effect.summary =
+        counted(passes.tasks, "task") + " of the passes " +
+        (micro_batches_ == 1
+             ? std::string("as recorded")
+             : "for each of " + std::to_string(micro_batches_) + " micro-batches, with 1/" +
+                   std::to_string(micro_batches_) + " of the samples each");
+    effect.assumptions = {
+        "only the last micro-batch communicates, and the update is as before",
+        "kernels of the passes take their shortest time plus time in proportion to the samples"};
+    if (!graph.allocations().empty()) {
+      effect.figures = {{"peak_before", peak},
+                        {"peak_after", peak_memory(graph, fifo_timeline(graph))}};
+    }
+    return effect;
+  }
+
+ private:
+  /// The tasks of the passes of each step, by lane, in line.
+  struct Passes {
+    std::map<std::int32_t, std::map<LaneId, std::vector<TaskId>>> steps;
+    std::vector<char> in_pass;
+    std::size_t tasks = 0;
+  };
+
+  static bool belongs(const Task& task) {
+    if (task.kind == TaskKind::collective || task.kind == TaskKind::copy_peer) return false;
+    return task.kind == TaskKind::input || task.phase == Phase::input ||
+           task.phase == Phase::forward || task.phase == Phase::backward;
+  }
+
+  /// From the first to the last such task on each lane of a step, what stands between included
+  /// unless it updates or communicates.
+  Passes find_passes(const Graph& graph) const {
+    Passes passes;
+    passes.in_pass.resize(graph.task_count(), 0);
+    bool has_backward = false;
+    for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+      const LaneId lane{static_cast<std::uint32_t>(i)};
+      std::map<std::int32_t, std::vector<TaskId>> waiting;
+      for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
+        const Task& task = graph.task(id);
+        if (task.phase == Phase::update || task.kind == TaskKind::collective ||
+            task.kind == TaskKind::copy_peer) {
+          continue;
+        }
+        std::vector<TaskId>& between = waiting[task.step];
+        if (!belongs(task)) {
+          between.push_back(id);
+          continue;
+        }
+        has_backward = has_backward || task.phase == Phase::backward;
+        std::vector<TaskId>& line = passes.steps[task.step][lane];
+        if (!line.empty()) line.insert(line.end(), between.begin(), between.end());
+        between.clear();
+        line.push_back(id);
+      }
+    }
+    if (!has_backward) return {};
+    for (const auto& [step, lanes] : passes.steps) {
+      for (const auto& [lane, line] : lanes) {
+        passes.tasks += line.size();
+        for (const TaskId id : line) passes.in_pass[index(id)] = 1;
+      }
+    }
+    constexpr std::size_t kMostTasks = 20'000'000;
+    if (graph.task_count() > kMostTasks / static_cast<std::size_t>(micro_batches_))
+      throw Error("micro_batches: would make more than 20 million tasks");
+    return passes;
+  }
+
+  static void shrink(Graph& graph, double share) {
+    BatchWork work(graph);
+    std::vector<std::pair<Nanoseconds, Bytes>> wanted(graph.task_count());
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i)
+      wanted[i] = {work.duration(TaskId{i}, share), work.bytes(TaskId{i}, share)};
+    std::vector<std::uint32_t> blocks;
+    for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
+      if (work.grows(i)) blocks.push_back(i);
+    }
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      graph.task(TaskId{i}).duration = wanted[i].first;
+      graph.task(TaskId{i}).bytes = wanted[i].second;
+    }
+    for (const std::uint32_t number : blocks)
+      replace_block(graph, number, resized(graph.allocations()[number], share, "micro_batches"));
+  }
+
+  /// The recorded tasks become the last micro-batch; the others stand in front of them.
+  class Copier {
+   public:
+    Copier(Graph& graph, const Timeline& before, const Passes& passes, std::size_t count)
+        : graph_(graph), before_(before), passes_(passes) {
+      copies_.resize(count - 1);
+      for (auto& of_batch : copies_) of_batch.resize(graph.task_count(), kNoTask);
+      begins_.resize(graph.task_count(), 0ns);
+    }
+
+    void copy() {
+      std::multimap<Nanoseconds, const std::map<LaneId, std::vector<TaskId>>*> by_begin;
+      for (const auto& [step, lanes] : passes_.steps) {
+        Nanoseconds begin = Nanoseconds::max();
+        for (const auto& [lane, line] : lanes)
+          begin = std::min(begin, before_.start[index(line.front())]);
+        by_begin.emplace(begin, &lanes);
+      }
+      for (const auto& [begin, lanes] : by_begin) {
+        for (const auto& [lane, line] : *lanes) copy_line(line, begin);
+      }
+      copy_dependencies();
+      copy_blocks();
+    }
+
+   private:
+    /// What the copies stand in front of: the first on the lane that starts when the passes have
+    /// begun. One moment on all lanes, as an update that comes amid the passes may wait for any of
+    /// them, and hold up any other.
+    TaskId place_of(TaskId first, Nanoseconds begin) const {
+      for (TaskId id = graph_.previous(first); id != kNoTask; id = graph_.previous(id)) {
+        if (index(id) >= before_.start.size() || before_.start[index(id)] < begin) break;
+        first = id;
+      }
+      return first;
+    }
+
+    void copy_line(const std::vector<TaskId>& line, Nanoseconds begin) {
+      const TaskId first = line.front();
+      const TaskId place = place_of(first, begin);
+      for (const TaskId id : line) begins_[index(id)] = begin;
+      for (auto& of_batch : copies_) {
+        for (const TaskId id : line) {
+          Task task = graph_.task(id);
+          of_batch[index(id)] = graph_.insert_before(place, task);
+        }
+      }
+      // The pause in front of the passes is made once; the others follow what is in front of them.
+      graph_.task(first).gap = 0ns;
+      for (std::size_t k = 1; k < copies_.size(); ++k) {
+        Task& copy = graph_.task(copies_[k][index(first)]);
+        copy.gap = 0ns, copy.tail = {};
+      }
+    }
+
+    /// Those between tasks of the passes hold in each micro-batch. What they waited for from before
+    /// the step, the first one waits for.
+    void copy_dependencies() {
+      std::vector<Dependency> added;
+      graph_.each_dependency([&](const Dependency& wait) {
+        if (index(wait.after) >= passes_.in_pass.size() ||
+            index(wait.before) >= passes_.in_pass.size() || !in_pass(wait.after)) {
+          return;
+        }
+        const bool inside =
+            in_pass(wait.before) && graph_.task(wait.before).step == graph_.task(wait.after).step;
+        if (!inside && before_.start[index(wait.before)] >= begins_[index(wait.after)]) return;
+        for (const auto& of_batch : copies_) {
+          Dependency copy = wait;
+          copy.provenance = Provenance::assumed;
+          if (inside) copy.before = of_batch[index(wait.before)];
+          copy.after = of_batch[index(wait.after)];
+          added.push_back(copy);
+          if (!inside) break;
+        }
+      });
+      for (const Dependency& wait : added) graph_.add(wait);
+    }
+
+    bool in_pass(TaskId id) const { return passes_.in_pass[index(id)] != 0; }
+
+    bool inside(TaskId id) const {
+      return id != kNoTask && index(id) < passes_.in_pass.size() && in_pass(id);
+    }
+
+    /// What a pass makes and frees is made and freed by each; a gradient stays from the first on.
+    void copy_blocks() {
+      const std::size_t count = graph_.allocations().size();
+      std::vector<std::vector<std::uint32_t>> copied(count);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const Allocation block = graph_.allocations()[i];
+        if (!inside(block.made_by)) continue;
+        if (block.use == MemoryUse::gradient) {
+          graph_.allocations()[i].made_by = copies_.front()[index(block.made_by)];
+          continue;
+        }
+        if (!inside(block.freed_by) || !same_step(block.made_by, block.freed_by)) continue;
+        for (const auto& of_batch : copies_) {
+          Allocation copy = block;
+          copy.made_by = of_batch[index(block.made_by)];
+          copy.freed_by = of_batch[index(block.freed_by)];
+          copied[i].push_back(static_cast<std::uint32_t>(graph_.allocations().size()));
+          graph_.allocations().push_back(copy);
+        }
+      }
+      const std::size_t accesses = graph_.accesses().size();
+      for (std::size_t i = 0; i < accesses; ++i) {
+        const Access access = graph_.accesses()[i];
+        if (!inside(access.task)) continue;
+        for (std::size_t k = 0; k < copies_.size(); ++k) {
+          Access copy = access;
+          copy.task = copies_[k][index(access.task)];
+          if (!copied[access.allocation].empty()) copy.allocation = copied[access.allocation][k];
+          graph_.accesses().push_back(copy);
+        }
+      }
+    }
+
+    bool same_step(TaskId a, TaskId b) const { return graph_.task(a).step == graph_.task(b).step; }
+
+    Graph& graph_;
+    const Timeline& before_;
+    const Passes& passes_;
+    std::vector<std::vector<TaskId>> copies_;  ///< Of each micro-batch but the last.
+    std::vector<Nanoseconds> begins_;          ///< Of the passes of each task's step.
+  };
+
+  std::int64_t micro_batches_ = 2;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_gradient_accumulation() {
+  return std::make_unique<GradientAccumulation>();
+}
+
+std::string_view assumes_gradient_accumulation() {
+  return "The batch is cut into micro-batches that load, go forward and go backward one behind the "
+         "other, each with its share of the samples: kernels take the shortest time of any "
+         "plus their share of the rest, and are all launched again. Collectives and the update "
+         "happen once, behind the last. Activations shrink with the samples; gradients stay from "
+         "the first micro-batch on. Adding to gradients in place of writing them is not counted.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,277 @@
+// Kernels take the times that another trace of the same job has for them: one in another precision,
+// of another library, on another device.
+//
+//     own      a  g  r  a          a and r keep their names: times of the other trace
+//     other    a  h  r  q  a       g and h stand in the same place and are of one kind: time of h
+//                                  q has no counterpart: added behind r
+//
+// Steps are aligned as sequences of names, what lies between as sequences of kinds of work, and
+// what still differs takes the time of its counterpart as a whole. Ignored: that the host would
+// launch more or fewer kernels.
+
+#include <map>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/align.h"
+#include "transform/edit/donor_steps.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+struct Matched {
+  std::size_t by_name = 0, by_kind = 0, by_place = 0, pooled = 0, none = 0, added = 0, gone = 0;
+};
+
+/// What one step of the trace makes of the typical step of the donor.
+class Transplant {
+ public:
+  Transplant(Graph& graph, const DonorSteps& donor, bool whole)
+      : graph_(graph), donor_(donor), whole_(whole) {
+    for (const DonorKernel& kernel : donor.typical()) {
+      donor_names_.push_back(numbers_.of(kernel.name));
+      donor_kinds_.push_back(numbers_.of("kind " + kind_of_kernel(kernel.name)));
+    }
+  }
+
+  /// `comparable`: the step may be laid beside the typical step, as both are steps.
+  void apply(const std::vector<TaskId>& kernels, bool comparable) {
+    if (!comparable || donor_names_.empty()) return from_pool(kernels);
+    std::vector<std::uint32_t> names;
+    for (const TaskId task : kernels) names.push_back(name_number(task));
+    const auto [known, added] = alignments_.try_emplace(names);
+    if (added) known->second = align(names, donor_names_);
+    for (const AlignedRun& run : known->second) {
+      if (run.equal) {
+        take_each(kernels, run, matched.by_name);
+      } else {
+        align_kinds(kernels, run);
+      }
+    }
+  }
+
+  Matched matched;
+  std::vector<TaskId> gone;
+
+ private:
+  std::uint32_t name_number(TaskId task) { return number(task, own_names_, false); }
+  std::uint32_t kind_number(TaskId task) { return number(task, own_kinds_, true); }
+
+  std::uint32_t number(TaskId task, std::map<NameId, std::uint32_t>& known, bool kind) {
+    const auto [at, added] = known.try_emplace(graph_.task(task).name, 0);
+    if (added) {
+      at->second = kind ? numbers_.of("kind " + kind_of_kernel(graph_.name(task)))
+                        : numbers_.of(graph_.name(task));
+    }
+    return at->second;
+  }
+
+  void take_each(const std::vector<TaskId>& kernels, const AlignedRun& run, std::size_t& count) {
+    for (std::size_t i = run.begin; i < run.end; ++i) {
+      graph_.task(kernels[i]).duration = donor_.typical()[run.other_begin + i - run.begin].duration;
+    }
+    count += run.end - run.begin;
+  }
+
+  void align_kinds(const std::vector<TaskId>& kernels, const AlignedRun& run) {
+    std::vector<std::uint32_t> kinds;
+    for (std::size_t i = run.begin; i < run.end; ++i) kinds.push_back(kind_number(kernels[i]));
+    const std::span<const std::uint32_t> others(donor_kinds_.data() + run.other_begin,
+                                                run.other_end - run.other_begin);
+    const std::vector<AlignedRun> runs = align(kinds, others);
+    // Nothing of the whole step lines up.
+    const bool tangled = runs.size() == 1 && !runs[0].equal && kinds.size() == kernels.size();
+    if (tangled) return from_pool(kernels);
+    for (const AlignedRun& part : runs) {
+      const AlignedRun placed{part.begin + run.begin, part.end + run.begin,
+                              part.other_begin + run.other_begin, part.other_end + run.other_begin,
+                              part.equal};
+      if (placed.equal) {
+        take_each(kernels, placed, matched.by_kind);
+      } else {
+        take_together(kernels, placed);
+      }
+    }
+  }
+
+  /// Several stand where several others do: their times are stretched to the same sum.
+  void take_together(const std::vector<TaskId>& kernels, const AlignedRun& run) {
+    Nanoseconds wanted(0);
+    for (std::size_t i = run.other_begin; i < run.other_end; ++i) {
+      wanted += donor_.typical()[i].duration;
+    }
+    const std::vector<TaskId> own(kernels.begin() + static_cast<std::ptrdiff_t>(run.begin),
+                                  kernels.begin() + static_cast<std::ptrdiff_t>(run.end));
+    if (own.empty()) return add(kernels, run, wanted);
+    if (run.other_begin == run.other_end) return drop(own);
+    const Nanoseconds sum = total_duration(graph_, own);
+    matched.by_place += own.size();
+    if (sum == Nanoseconds(0)) {
+      graph_.task(own.front()).duration = wanted;
+      return;
+    }
+    const double factor = static_cast<double>(wanted.count()) / static_cast<double>(sum.count());
+    for (const TaskId task : own) {
+      graph_.task(task).duration = scaled(graph_.task(task).duration, factor);
+    }
+  }
+
+  void add(const std::vector<TaskId>& kernels, const AlignedRun& run, Nanoseconds duration) {
+    if (!whole_ || kernels.empty()) return;
+    const TaskId beside = kernels[run.begin == 0 ? 0 : run.begin - 1];
+    const Task& like = graph_.task(beside);
+    const std::size_t count = run.other_end - run.other_begin;
+    const Task extra{.duration = duration,
+                     .name = graph_.names().intern(
+                         count == 1 ? donor_.typical()[run.other_begin].name
+                                    : counted(count, "kernel") + " of the other trace"),
+                     .step = like.step,
+                     .kind = TaskKind::kernel,
+                     .phase = like.phase};
+    if (run.begin == 0) {
+      graph_.insert_before(beside, extra);
+    } else {
+      graph_.insert_behind(beside, extra);
+    }
+    matched.added += count;
+  }
+
+  void drop(const std::vector<TaskId>& own) {
+    if (!whole_) {
+      matched.none += own.size();
+      return;
+    }
+    gone.insert(gone.end(), own.begin(), own.end());
+    matched.gone += own.size();
+  }
+
+  /// Steps that cannot be laid side by side.
+  void from_pool(const std::vector<TaskId>& kernels) {
+    for (const TaskId id : kernels) {
+      Task& task = graph_.task(id);
+      const std::string_view name = graph_.name(id);
+      std::optional<Nanoseconds> time = donor_.by_name(name);
+      ++(time ? matched.by_name : matched.pooled);
+      if (!time) time = donor_.by_kind(kind_of_kernel(name), task.flops);
+      if (time) {
+        task.duration = *time;
+      } else {
+        --matched.pooled;
+        ++matched.none;
+      }
+    }
+  }
+
+  Graph& graph_;
+  const DonorSteps& donor_;
+  bool whole_;
+  NameNumbers numbers_;
+  std::map<NameId, std::uint32_t> own_names_, own_kinds_;
+  std::vector<std::uint32_t> donor_names_, donor_kinds_;
+  std::map<std::vector<std::uint32_t>, std::vector<AlignedRun>> alignments_;
+};
+
+class KernelFrom final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The kernels that take other times");
+    fields.text("trace", trace_, "Path of the trace of the same job that has these times");
+    fields.flag("whole", whole_,
+                "Kernels that only the other trace has are added, and those that it lacks go");
+  }
+
+  std::string donor() const override { return trace_; }
+  void set_donor(std::string path) override { trace_ = std::move(path); }
+  void learn(const Graph& donor) override {
+    donor_ = std::make_shared<const DonorSteps>(donor);
+    if (donor_->typical().empty())
+      throw Error("trace: " + (trace_.empty() ? "the other trace" : trace_) + " has no kernels");
+  }
+
+  Effect apply(Graph& graph) const override {
+    if (!donor_) throw Error("trace: must be the path of another trace of the same job");
+    const std::vector<TaskId> kernels = where_.select_some(graph);
+    for (const TaskId task : kernels) {
+      if (graph.task(task).kind != TaskKind::kernel)
+        throw Error("where: must select kernels only, got " + where_.to_text());
+    }
+    const Nanoseconds before = total_duration(graph, kernels);
+    const Launches launches(graph);
+    const KernelSteps steps = kernel_steps(graph, kernels);
+    const bool has_steps = steps.rbegin()->first >= 0;
+    Transplant transplant(graph, *donor_, whole_);
+    for (const auto& [step, tasks] : steps) {
+      // A step is laid beside a step, and a trace without steps beside one without.
+      const bool comparable = has_steps == donor_->has_steps() && (step >= 0 || !has_steps);
+      transplant.apply(tasks, comparable);
+    }
+    const Matched& matched = transplant.matched;
+    if (matched.by_name + matched.by_kind + matched.pooled == 0) {
+      throw Error("trace: no kernel of " + (trace_.empty() ? "the other trace" : trace_) +
+                  " is like one of \"where\" (" + where_.to_text() + ")");
+    }
+    for (const TaskId task : transplant.gone) graph.remove(task);
+    remove_launches_of(graph, launches, transplant.gone);
+    return effect_of(graph, kernels, matched, before);
+  }
+
+ private:
+  static Effect effect_of(const Graph& graph, const std::vector<TaskId>& kernels,
+                          const Matched& matched, Nanoseconds before) {
+    Nanoseconds after(0);
+    for (const TaskId task : kernels) {
+      if (!graph.removed(task)) after += graph.task(task).duration;
+    }
+    Effect effect;
+    effect.changed = kernels.size() - matched.none + matched.added;
+    effect.summary = counted(kernels.size(), "kernel") + " from " + to_text(before) + " to " +
+                     to_text(after) + " in all: " + std::to_string(matched.by_name) + " by name, " +
+                     std::to_string(matched.by_kind + matched.pooled) + " by kind of work, " +
+                     std::to_string(matched.by_place) + " by place";
+    if (matched.gone > 0) effect.summary += ", " + std::to_string(matched.gone) + " gone";
+    if (matched.added > 0) effect.summary += ", " + std::to_string(matched.added) + " added";
+    const auto figure = [&](const char* name, std::size_t count) {
+      effect.figures.push_back({name, static_cast<double>(count)});
+    };
+    figure("by_name", matched.by_name);
+    figure("by_kind", matched.by_kind + matched.pooled);
+    figure("by_place", matched.by_place);
+    figure("unmatched", matched.none);
+    figure("added", matched.added);
+    figure("gone", matched.gone);
+    effect.figures.push_back({"kernel_time_before", before});
+    effect.figures.push_back({"kernel_time_after", after});
+    if (matched.none > 0) {
+      effect.notes.add(Severity::warning, "kernels without a counterpart, left as they are", {},
+                       static_cast<std::int64_t>(matched.none));
+    }
+    effect.assumptions.push_back("the other trace is of the same job: model, sizes and batch");
+    effect.assumptions.push_back("the host does what it did, also for kernels that were added");
+    if (matched.pooled > 0) {
+      effect.assumptions.push_back(
+          std::to_string(matched.pooled) +
+          " kernels take the middle time of their kind of work, as the steps do not line up");
+    }
+    return effect;
+  }
+
+  Selector where_{"kernel"};
+  std::string trace_;
+  bool whole_ = true;
+  std::shared_ptr<const DonorSteps> donor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_kernel_from() { return std::make_unique<KernelFrom>(); }
+
+std::string_view assumes_kernel_from() {
+  return "Kernels take the times of another trace of the same job: its typical step, each time the "
+         "middle one of all steps alike, is laid beside each step here, kernel by kernel by name, "
+         "in between by kind of work, and what still differs by place. Kernels that only one of "
+         "the two has are added or go away. The host, copies and communication stay.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,234 @@
+// The host no longer waits for the device where it did, and runs ahead:
+//
+//     cpu     |LsssssMsss|                 cpu     |LM......|
+//     stream  |.AAAAA.BBB|   ->            stream  |.AAAAABBB|
+//
+// What the host read may still be needed: at the begin of the next step, if it is only shown or
+// compared. How far it gets ahead is bound by the launch queue: launch n waits for the activity of
+// launch n - queue. Ignored: that shapes or branches may hang on the value.
+
+#include <algorithm>
+#include <map>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+class RemoveSync final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The calls that wait for the device");
+    fields.choice("needed", needed_, {"never", "next_step"},
+                  "When the host does need what it waited for: never, or before its next step");
+    fields.choice("copies", copies_, {"stay", "go"},
+                  "What becomes of copies to the host that only these calls waited for");
+    fields.integer("queue", queue_,
+                   "Launches that the host may be ahead of the device (1022 on the devices seen)",
+                   1, 1'000'000'000);
+  }
+
+  Effect apply(Graph& graph) const override {
+    const std::vector<TaskId> calls = waiting_calls(graph);
+    const std::vector<Dependency> waits = waits_of(graph, calls);
+    const Launches launches(graph);
+    const Nanoseconds ahead_before = furthest_ahead(graph, launches, earliest_starts(graph));
+    if (needed_ == "next_step") wait_later(graph, waits);
+    std::vector<char> calling(graph.task_count(), 0);
+    for (const TaskId call : calls) calling[index(call)] = 1;
+    const std::vector<TaskId> copies =
+        copies_ == "go" ? copies_for(graph, waits, calling) : std::vector<TaskId>();
+    graph.remove_dependencies([&](const Dependency& wait) {
+      return calling[index(wait.after)] != 0 && is_wait(graph, wait);
+    });
+    for (const TaskId call : calls) {
+      if (graph.task(call).kind == TaskKind::sync) graph.remove(call);
+    }
+    for (const TaskId copy : copies) graph.remove(copy);
+    remove_launches_of(graph, launches, copies);
+    const std::size_t held = hold_back(graph, launches);
+
+    Effect effect;
+    effect.changed = calls.size() + copies.size();
+    effect.summary = counted(calls.size(), "call") + " no longer " +
+                     (calls.size() == 1 ? "waits" : "wait") + " for the device";
+    if (!copies.empty()) effect.summary += ", " + counted(copies.size(), "copy task") + " gone";
+    effect.figures.push_back({"waits_gone", static_cast<double>(calls.size())});
+    effect.figures.push_back({"copies_gone", static_cast<double>(copies.size())});
+    effect.figures.push_back({"ahead_before", ahead_before});
+    effect.figures.push_back(
+        {"ahead_after", furthest_ahead(graph, launches, earliest_starts(graph))});
+    effect.assumptions.push_back(needed_ == "never"
+                                     ? "nothing the host does hangs on what it waited for"
+                                     : "the host needs what it waited for at its next step only");
+    if (held > 0) {
+      effect.assumptions.push_back("the host is at most " + std::to_string(queue_) +
+                                   " launches ahead of the device");
+    }
+    return effect;
+  }
+
+ private:
+  std::size_t queue_count() const { return static_cast<std::size_t>(queue_); }
+
+  static bool is_wait(const Graph& graph, const Dependency& wait) {
+    return runs_on_device(graph.task(wait.before).kind) &&
+           runs_on_host(graph.task(wait.after).kind) && graph.names()[wait.why] != "launch queue";
+  }
+
+  std::vector<TaskId> waiting_calls(const Graph& graph) const {
+    std::vector<TaskId> calls;
+    for (const TaskId task : where_.select_some(graph)) {
+      bool waits = false;
+      graph.each_wait(task, [&](const Dependency& wait) { waits = waits || is_wait(graph, wait); });
+      if (waits) calls.push_back(task);
+    }
+    if (calls.empty()) {
+      throw Error("no task of \"where\" (" + where_.to_text() +
+                  ") is a call that waits for the device");
+    }
+    return calls;
+  }
+
+  static std::vector<Dependency> waits_of(const Graph& graph, const std::vector<TaskId>& calls) {
+    std::vector<Dependency> waits;
+    for (const TaskId call : calls) {
+      graph.each_wait(call, [&](const Dependency& wait) {
+        if (is_wait(graph, wait)) waits.push_back(wait);
+      });
+    }
+    return waits;
+  }
+
+  /// The first task of a later step on the thread of the call waits in its place.
+  static void wait_later(Graph& graph, const std::vector<Dependency>& waits) {
+    std::vector<TaskId> later(graph.task_count(), kNoTask);
+    for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+      TaskId first = kNoTask;
+      for (TaskId task = graph.last(static_cast<LaneId>(i)); task != kNoTask;
+           task = graph.previous(task)) {
+        const TaskId next = graph.next(task);
+        if (next != kNoTask && graph.task(next).step > graph.task(task).step) first = next;
+        later[index(task)] = first;
+      }
+    }
+    for (const Dependency& wait : waits) {
+      const TaskId after = later[index(wait.after)];
+      if (after == kNoTask || graph.task(wait.after).step < 0) continue;
+      graph.add({.before = wait.before,
+                 .after = after,
+                 .provenance = Provenance::assumed,
+                 .why = graph.names().intern("value of the last step")});
+    }
+  }
+
+  /// Copies to the host that none but the calls wait for.
+  static std::vector<TaskId> copies_for(const Graph& graph, const std::vector<Dependency>& waits,
+                                        const std::vector<char>& calling) {
+    std::vector<TaskId> copies;
+    for (const Dependency& wait : waits) {
+      if (graph.task(wait.before).kind != TaskKind::copy_out) continue;
+      bool others = false;
+      graph.each_dependent(wait.before, [&](const Dependency& dependent) {
+        others = others || (calling[index(dependent.after)] == 0 && is_wait(graph, dependent));
+      });
+      if (!others) copies.push_back(wait.before);
+    }
+    std::sort(copies.begin(), copies.end());
+    copies.erase(std::unique(copies.begin(), copies.end()), copies.end());
+    return copies;
+  }
+
+  /// Returns how many launches may have to wait for a place in the queue.
+  std::size_t hold_back(Graph& graph, const Launches& launches) const {
+    const std::vector<Nanoseconds> starts = earliest_starts(graph);
+    std::vector<TaskId> last(graph.task_count(), kNoTask);
+    for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+      for (TaskId task = graph.first(static_cast<LaneId>(i)); task != kNoTask;
+           task = graph.next(task)) {
+        const TaskId launch = launches.launch_of(task);
+        if (launch != kNoTask && !graph.removed(launch)) last[index(launch)] = task;
+      }
+    }
+    std::vector<TaskId> calls;
+    for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+      for (TaskId task = graph.first(static_cast<LaneId>(i)); task != kNoTask;
+           task = graph.next(task)) {
+        if (last[index(task)] != kNoTask) calls.push_back(task);
+      }
+    }
+    std::stable_sort(calls.begin(), calls.end(),
+                     [&](TaskId a, TaskId b) { return starts[index(a)] < starts[index(b)]; });
+    std::map<std::int32_t, std::vector<TaskId>> by_rank;
+    std::vector<std::size_t> place(graph.task_count(), 0);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      place[index(calls[i])] = i;
+      by_rank[graph.lane(graph.lane_of(calls[i])).rank].push_back(calls[i]);
+    }
+    const std::vector<std::size_t> behind = latest_call_behind(graph, place);
+    const NameId why = graph.names().intern("launch queue");
+    std::size_t held = 0;
+    for (const auto& [rank, own] : by_rank) {
+      for (std::size_t i = queue_count(); i < own.size(); ++i) {
+        const TaskId work = last[index(own[i - queue_count()])];
+        // Work may wait for what is launched later: on a stream that threads share, for an event,
+        // or for room on the device. It has left the queue all the same.
+        if (behind[index(work)] >= place[index(own[i])]) continue;
+        graph.add({.before = work, .after = own[i], .provenance = Provenance::assumed, .why = why});
+        ++held;
+      }
+    }
+    return held;
+  }
+
+  /// For each task, the greatest place of a call that it waits for, however indirectly, or that it
+  /// is. Waits from a lesser to a greater place close no cycle.
+  static std::vector<std::size_t> latest_call_behind(const Graph& graph,
+                                                     const std::vector<std::size_t>& place) {
+    std::vector<std::size_t> latest = place;
+    for (const TaskId task : in_order_of_waits(graph)) {
+      const auto pass_on = [&](TaskId after) {
+        latest[index(after)] = std::max(latest[index(after)], latest[index(task)]);
+      };
+      const TaskId next = graph.removed(task) ? kNoTask : graph.next(task);
+      if (next != kNoTask) pass_on(next);
+      graph.each_dependent(task, [&](const Dependency& wait) { pass_on(wait.after); });
+    }
+    return latest;
+  }
+
+  /// The longest that an activity starts behind its launch.
+  static Nanoseconds furthest_ahead(const Graph& graph, const Launches& launches,
+                                    const std::vector<Nanoseconds>& starts) {
+    Nanoseconds most(0);
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      const auto task = static_cast<TaskId>(i);
+      const TaskId launch = launches.launch_of(task);
+      if (launch == kNoTask || graph.removed(task) || graph.removed(launch)) continue;
+      if (starts[i] == Nanoseconds::max()) continue;  // In a circle, which the replay reports.
+      most = std::max(most, starts[i] - starts[index(launch)]);
+    }
+    return most;
+  }
+
+  Selector where_{"sync"};
+  std::string needed_ = "never";
+  std::string copies_ = "stay";
+  std::int64_t queue_ = 1022;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_remove_sync() { return std::make_unique<RemoveSync>(); }
+
+std::string_view assumes_remove_sync() {
+  return "The host no longer waits for the device in these calls, and the calls go away; launches "
+         "and waits on the device stay. What the host read is needed never or, if asked for, at "
+         "its next step. The host runs ahead as far as the launch queue lets it. Not modelled: "
+         "shapes and branches that hang on a value the host read, such as those behind nonzero().";
+}
+
+}  // namespace foretrace

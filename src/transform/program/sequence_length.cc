@@ -1,0 +1,149 @@
+// Longer or shorter sequences in a batch of as many. What there is for each position grows with
+// them, as with a larger batch (batch_work.h); attention's scores, which there are for each pair of
+// positions, grow with the square:
+//
+//     bytes' = bytes * factor        scores' = scores * factor^2
+//
+// The kernels that make or read scores, and fused attention, take as much longer as scores are
+// larger; all others as with a larger batch. Parameters, gradients, the optimizer's state and what
+// it needs for its work stay. Ignored: tables with a row for each position that a model may have,
+// and other kernels that libraries choose for other shapes.
+
+#include <algorithm>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "foretrace/select.h"
+#include "transform/edit/allocation_selector.h"
+#include "transform/edit/block_size.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/program/attention_scores.h"
+#include "transform/program/batch_work.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kLongestSequence = 1'000'000'000;
+
+/// The greatest size of a change: what grows with the square is still a number.
+constexpr double kMostFactor = 1e4;
+
+class SequenceLength final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.number("factor", factor_, "Positions in a new sequence for each one recorded",
+                  1 / kMostFactor, kMostFactor);
+    fields.optional_integer("from", from_, "Positions in a recorded sequence, in place of factor",
+                            1);
+    fields.optional_integer("to", to_, "Positions in a new sequence, together with from", 1);
+  }
+
+  Effect apply(Graph& graph) const override {
+    const double factor = find_factor();
+    const std::vector<char> scores = attention_scores(graph, from_);
+    BatchWork work(graph, kMostFactor);
+    const Bytes peak = peak_memory(graph, fifo_timeline(graph));
+    const Scores of_scores = growing_scores(graph, work, scores);
+    Grown grown;
+    grow_work(graph, work, growth(by_pairs(graph, scores), factor), grown);
+    grow_blocks(graph, work, growth(scores, factor), grown);
+    if (grown.tasks == 0 && grown.blocks == 0)
+      throw Error("factor: this trace has no kernels and no memory that a sequence needs");
+    Effect effect;
+    effect.changed = grown.changed;
+    effect.summary = "sequences " + to_text(factor) +
+                     " times as long: " + counted(grown.tasks, "task") + " from " +
+                     to_text(grown.before) + " to " + to_text(grown.after) + " in all, " +
+                     counted(grown.blocks, "allocation") + " with them, " +
+                     counted(of_scores.count, "block") + " of attention's scores by the square";
+    effect.assumptions.push_back(
+        "what the passes make and compute is in proportion to the positions, attention's scores to "
+        "their square; parameters, gradients, the optimizer and launching stay");
+    if (of_scores.count == 0 && grown.blocks > 0)
+      effect.assumptions.push_back(
+          "attention keeps no scores (fused attention), as none were found by ops, source lines "
+          "and sizes");
+    effect.figures = {{"peak_before", peak},
+                      {"peak_after", peak_memory(graph, fifo_timeline(graph))},
+                      {"scores_before", of_scores.bytes}};
+    return effect;
+  }
+
+  JobChange job_change() const override {
+    return {.samples = 1, .tokens = find_factor(), .device = {}};
+  }
+
+ private:
+  double find_factor() const {
+    const double factor = growth_factor(factor_, from_, to_);
+    if (!from_) return factor;
+    if (std::max(*from_, *to_) > kLongestSequence)
+      throw Error("from: must be at most " + std::to_string(kLongestSequence) + ", as must be to");
+    if (factor > kMostFactor || factor < 1 / kMostFactor)
+      throw Error("to: must be within a factor of 10000 of from");
+    return factor;
+  }
+
+  /// How much larger each becomes.
+  static std::vector<double> growth(const std::vector<char>& by_pairs, double factor) {
+    std::vector<double> factors;
+    for (const char squared : by_pairs) factors.push_back(squared != 0 ? factor * factor : factor);
+    return factors;
+  }
+
+  struct Scores {
+    std::size_t count = 0;
+    Bytes bytes{};
+  };
+
+  static Scores growing_scores(const Graph& graph, const BatchWork& work,
+                               const std::vector<char>& scores) {
+    Scores found;
+    for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
+      if (scores[i] == 0 || !work.grows(i)) continue;
+      ++found.count;
+      found.bytes += graph.allocations()[i].bytes;
+    }
+    return found;
+  }
+
+  /// Tasks whose work is in proportion to the scores: those that touch some, and fused attention.
+  static std::vector<char> by_pairs(const Graph& graph, const std::vector<char>& scores) {
+    std::vector<char> tasks(graph.task_count(), 0);
+    for (const Access& access : graph.accesses()) {
+      if (access.task != kNoTask && scores[access.allocation] != 0) tasks[index(access.task)] = 1;
+    }
+    const NamePattern fused("/(?i)flash|fmha|attention/");
+    std::vector<char> known(graph.names().size(), '?');
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const Task& task = graph.task(TaskId{i});
+      if (task.kind != TaskKind::kernel) continue;
+      char& fits = known[static_cast<std::size_t>(task.name)];
+      if (fits == '?') fits = fused.matches(graph.names()[task.name]) ? 'y' : 'n';
+      if (fits == 'y') tasks[i] = 1;
+    }
+    return tasks;
+  }
+
+  double factor_ = 1;
+  std::optional<std::int64_t> from_, to_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_sequence_length() { return std::make_unique<SequenceLength>(); }
+
+std::string_view assumes_sequence_length() {
+  return "As many sequences in a batch, each longer or shorter. What the passes make in memory is "
+         "in proportion to the positions, but gradients; attention's scores to their square. "
+         "Scores "
+         "are found by ops (softmax, masked fill), by source lines or modules that name attention, "
+         "and by their sizes; with \"from\" and \"to\" only sizes that are a multiple of the "
+         "square of the recorded length count. Kernels that touch scores, and fused attention, "
+         "take longer by the square, others as with a larger batch (batch_size). Tables with a row "
+         "for "
+         "each position that a model may have stay.";
+}
+
+}  // namespace foretrace

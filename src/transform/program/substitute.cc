@@ -1,0 +1,179 @@
+// Rules that put other kernels in the place of some, as far as they pay: rewrite.h has the rules
+// and the search. Kernels that no pattern matches, and waits, cut a stream into lines; lines that
+// are the same are searched once. Costs are sums of kernel times, which is what MetaFlow adds up.
+//
+//     "rules": ["conv ; relu => conv_relu : first", "conv_relu ; conv_relu => pair : 0.8 * sum"]
+//
+// Ignored: memory of what is no longer made between.
+
+#include <limits>
+#include <map>
+
+#include "foretrace/error.h"
+#include "transform/edit/chains.h"
+#include "transform/edit/fuse.h"
+#include "transform/edit/registered.h"
+#include "transform/edit/rewrite.h"
+
+namespace foretrace {
+namespace {
+
+class Substitute final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The kernels that rules may touch");
+    fields.texts("rules", rules_,
+                 "Such as \"conv ; relu => conv_relu : 0.9 * sum\": names in this order on a "
+                 "stream, what takes their place, and its time (sum, max, first, last or a time); "
+                 "or \"relu => nothing\"");
+    fields.number("alpha", alpha_,
+                  "Candidates up to this many times the best are followed (1: greedy; 1.05 in "
+                  "MetaFlow and TASO)",
+                  1, 100);
+    fields.integer("most", most_, "Candidates looked at for one line of kernels", 1, 1'000'000);
+    fields.integer("longest", longest_, "Kernels in a line", 1, 1000);
+  }
+
+  Effect apply(Graph& graph) const override {
+    std::vector<RewriteRule> rules;
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      within("rules: [" + std::to_string(i) + "]", [&] { rules.emplace_back(rules_[i]); });
+    }
+    if (rules.empty())
+      throw Error("rules: must be given, such as [\"conv ; relu => conv_relu : max\"]");
+    const std::vector<TaskId> tasks = where_.select_some(graph);
+    const Launches launches(graph);
+    const std::vector<Group> lines = find_lines(graph, launches, tasks, rules);
+    Tally tally;
+    std::vector<Fusion> fusions;
+    std::vector<TaskId> gone;
+    std::map<std::vector<std::pair<NameId, std::int64_t>>, std::vector<RewrittenKernel>> known;
+    for (const Group& line : lines) {
+      std::vector<std::pair<NameId, std::int64_t>> key;
+      for (const TaskId task : line) {
+        key.emplace_back(graph.task(task).name, graph.task(task).duration.count());
+      }
+      const auto [found, added] = known.try_emplace(std::move(key));
+      if (added) found->second = search(graph, line, rules, tally.exhausted);
+      take(graph, line, found->second, fusions, gone, tally);
+    }
+    if (tally.made + tally.gone == 0) {
+      throw Error("rules: none pays, or none matches kernels of \"where\" (" + where_.to_text() +
+                  ") that directly follow each other");
+    }
+    const FusionCount fused = fuse(graph, fusions, NameId{}, true);
+    const Launches left(graph);
+    for (const TaskId task : gone) graph.remove(task);
+    const std::size_t calls = fused.launches + remove_launches_of(graph, left, gone);
+    return effect_of(tally, calls);
+  }
+
+ private:
+  struct Tally {
+    std::size_t from = 0, made = 0, gone = 0, exhausted = 0;
+    Nanoseconds before{0}, after{0};
+  };
+
+  /// Kernels in line that some pattern matches, at most `longest` of them.
+  std::vector<Group> find_lines(const Graph& graph, const Launches& launches,
+                                const std::vector<TaskId>& tasks,
+                                const std::vector<RewriteRule>& rules) const {
+    ChainRule rule;
+    rule.longest = std::numeric_limits<std::int64_t>::max();
+    rule.any = true;
+    std::vector<char> known(graph.names().size(), 2);
+    std::vector<Group> lines;
+    for (const Group& chain : find_chains(graph, launches, tasks, rule)) {
+      bool open = false;
+      for (const TaskId task : chain) {
+        char& fits = known[static_cast<std::size_t>(graph.task(task).name)];
+        if (fits == 2) fits = some_match(rules, graph.name(task)) ? 1 : 0;
+        const bool full = open && lines.back().size() >= static_cast<std::size_t>(longest_);
+        if (fits == 1 && (!open || full)) lines.emplace_back();
+        if (fits == 1) lines.back().push_back(task);
+        open = fits == 1;
+      }
+    }
+    return lines;
+  }
+
+  static bool some_match(const std::vector<RewriteRule>& rules, std::string_view name) {
+    for (const RewriteRule& rule : rules) {
+      for (std::size_t place = 0; place < rule.length(); ++place) {
+        if (rule.matches(place, name)) return true;
+      }
+    }
+    return false;
+  }
+
+  std::vector<RewrittenKernel> search(const Graph& graph, const Group& line,
+                                      const std::vector<RewriteRule>& rules,
+                                      std::size_t& exhausted) const {
+    std::vector<RewrittenKernel> kernels;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      kernels.push_back({.name = std::string(graph.name(line[i])),
+                         .duration = graph.task(line[i]).duration,
+                         .begin = i,
+                         .end = i + 1});
+    }
+    return cheapest(kernels, rules, {alpha_, static_cast<std::size_t>(most_)}, exhausted);
+  }
+
+  static void take(Graph& graph, const Group& line, const std::vector<RewrittenKernel>& result,
+                   std::vector<Fusion>& fusions, std::vector<TaskId>& gone, Tally& tally) {
+    for (const RewrittenKernel& kernel : result) {
+      if (!kernel.changed) continue;
+      const Group from(line.begin() + static_cast<std::ptrdiff_t>(kernel.begin),
+                       line.begin() + static_cast<std::ptrdiff_t>(kernel.end));
+      tally.from += from.size();
+      tally.before += total_duration(graph, from);
+      if (kernel.gone) {
+        gone.insert(gone.end(), from.begin(), from.end());
+        tally.gone += from.size();
+        continue;
+      }
+      ++tally.made;
+      tally.after += kernel.duration;
+      fusions.push_back({.tasks = from, .duration = kernel.duration});
+      graph.task(from.front()).name = graph.names().intern(kernel.name);
+    }
+  }
+
+  static Effect effect_of(const Tally& tally, std::size_t calls) {
+    Effect effect;
+    effect.changed = tally.from;
+    effect.summary = counted(tally.from, "kernel") + " became " + std::to_string(tally.made) +
+                     ", from " + to_text(tally.before) + " to " + to_text(tally.after) +
+                     " in all, " + counted(calls, "launch call") + " fewer";
+    effect.figures.push_back({"kernels_replaced", static_cast<double>(tally.from)});
+    effect.figures.push_back({"kernels_made", static_cast<double>(tally.made)});
+    effect.figures.push_back({"kernels_gone", static_cast<double>(tally.gone)});
+    effect.figures.push_back({"device_time_saved", tally.before - tally.after});
+    if (tally.exhausted > 0) {
+      effect.notes.add(Severity::info, "lines of kernels whose search ended at \"most\"", {},
+                       static_cast<std::int64_t>(tally.exhausted));
+    }
+    effect.assumptions.push_back("what the rules make computes the same, in the time they say");
+    effect.assumptions.push_back("memory use stays as recorded");
+    return effect;
+  }
+
+  Selector where_{"kernel"};
+  std::vector<std::string> rules_;
+  double alpha_ = 1.05;
+  std::int64_t most_ = 200;
+  std::int64_t longest_ = 32;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_substitute() { return std::make_unique<Substitute>(); }
+
+std::string_view assumes_substitute() {
+  return "Rules put one kernel, or none, in the place of those that match in line on a stream, as "
+         "far as the sum of kernel times falls; the search is that of MetaFlow (SysML 2019) and "
+         "TASO (SOSP 2019), within lines that waits, phases and steps cut. Whether a rule is "
+         "right, and the time it gives, is for its author to know.";
+}
+
+}  // namespace foretrace

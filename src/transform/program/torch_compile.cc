@@ -1,0 +1,169 @@
+// A compiled model (torch.compile with TorchInductor): chains of pointwise kernels and reductions
+// become one kernel each (chains.h), and between its launches the host runs a generated wrapper
+// instead of Python and the dispatcher:
+//
+//     cpu     |LhhMhhN......|                cpu     |gLwN.....|     g guards, w wrapper
+//     stream  |.aaa.bbb.cccc|   ->           stream  |..ffffccc|
+//
+// Time of the host in a region: guard_time + launches * (recorded launch + wrapper_time), where
+// that is less than what was recorded. With mode reduce-overhead the regions are then launched as
+// CUDA graphs (cuda_graphs.cc). A region ends where the host waits for the device, loads input or
+// copies from or to host memory, and where another kernel than a compiled one is launched.
+//
+// Ignored: compilation itself, products of matrices chosen anew (max-autotune), another order of
+// kernels, tensors that are computed again in the backward pass.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "transform/edit/chains.h"
+#include "transform/edit/regions.h"
+#include "transform/edit/registered.h"
+
+namespace foretrace {
+namespace {
+
+class TorchCompile final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.object("where", where_, "The kernels of the compiled model");
+    fields.choice("mode", mode_, {"default", "reduce-overhead"},
+                  "reduce-overhead also launches what is compiled as CUDA graphs");
+    fields.flag("optimizer", optimizer_, "Kernels of the update phase are compiled too");
+    fields.time("guard_time", guard_time_,
+                "Host time to check, in front of each compiled region, that it may run (recalled: "
+                "tens of microseconds)",
+                Nanoseconds(0));
+    fields.time("wrapper_time", wrapper_time_,
+                "Host time for each launch, beside the call itself (recalled: about 5us)",
+                Nanoseconds(0));
+    fields.integer("reductions", reductions_,
+                   "Reductions and normalizations in a fused kernel (assumed: 2, as a softmax has)",
+                   1, 1'000'000);
+    cost_.describe(fields);
+  }
+
+  Effect apply(Graph& graph) const override {
+    std::vector<TaskId> kernels = where_.select_some(graph);
+    if (!optimizer_) {
+      std::erase_if(kernels, [&](TaskId id) { return graph.task(id).phase == Phase::update; });
+      if (kernels.empty()) {
+        throw Error("where: all tasks (" + where_.to_text() +
+                    ") are of the update phase; \"optimizer\": true compiles them");
+      }
+    }
+    ChainRule rule;
+    rule.reductions = reductions_;
+    ChainsFused fused;
+    {
+      const Launches launches(graph);
+      fused = fuse_chains(graph, find_chains(graph, launches, kernels, rule), cost_);
+    }
+    Cuts cuts;
+    const HostWork host = replace_host_work(graph, kernels, cuts);
+    if (fused.chains == 0 && host.regions == 0) {
+      throw Error("where: no kernels (" + where_.to_text() +
+                  ") to fuse, and no host work between their launches to save");
+    }
+    Effect effect;
+    effect.summary = fused.to_text() + "; " + counted(host.regions, "compiled region") + " with " +
+                     to_text(host.saved) + " of host work fewer";
+    fused.add_to(effect, cost_);
+    effect.changed += host.changed;
+    effect.figures.push_back({"regions", static_cast<double>(host.regions)});
+    effect.figures.push_back({"host_time_saved", host.saved});
+    note_cuts(effect, cuts);
+    effect.assumptions.push_back(
+        "what is compiled is called again with the same shapes, so nothing is compiled anew");
+    effect.assumptions.push_back("products of matrices and convolutions take as long as before");
+    if (mode_ == "reduce-overhead") add_graphs(graph, effect);
+    return effect;
+  }
+
+ private:
+  struct HostWork {
+    std::size_t regions = 0, changed = 0;
+    Nanoseconds saved{0};
+  };
+
+  HostWork replace_host_work(Graph& graph, const std::vector<TaskId>& kernels, Cuts& cuts) const {
+    std::vector<char> compiled(graph.task_count(), 0);
+    for (const TaskId task : kernels) compiled[index(task)] = 1;
+    const Launches launches(graph);
+    const NameId name = graph.names().intern("compiled wrapper");
+    HostWork work;
+    std::vector<TaskId> gone;
+    for (const Region& region : find_regions(graph, launches, compiled, true, cuts)) {
+      const Nanoseconds recorded = total_duration(graph, region.host);
+      const Nanoseconds needed =
+          guard_time_ + scaled(wrapper_time_, static_cast<double>(region.launches.size()));
+      if (needed >= recorded) continue;
+      ++work.regions;
+      work.changed += region.host.size();
+      work.saved += recorded - needed;
+      gone.insert(gone.end(), region.host.begin(), region.host.end());
+      add_wrapper(graph, region, name);
+    }
+    for (const TaskId task : gone) graph.remove(task);
+    return work;
+  }
+
+  void add_wrapper(Graph& graph, const Region& region, NameId name) const {
+    const auto add = [&](TaskId launch, Nanoseconds duration) {
+      if (duration == Nanoseconds(0)) return;
+      const Task like = graph.task(launch);
+      graph.insert_before(launch, {.duration = duration,
+                                   .name = name,
+                                   .step = like.step,
+                                   .kind = TaskKind::host,
+                                   .phase = like.phase});
+    };
+    add(region.launches.front(), guard_time_);
+    for (const TaskId launch : region.launches) add(launch, wrapper_time_);
+  }
+
+  /// What the fused kernels are launched by becomes graphs, as far as that finds something to do.
+  static void add_graphs(Graph& graph, Effect& effect) {
+    const std::unique_ptr<Transform> graphs = make_cuda_graphs();
+    const Effect more = within("mode", [&] { return graphs->apply(graph); });
+    effect.summary += "; " + more.summary;
+    effect.changed += more.changed;
+    effect.notes.merge(more.notes);
+    effect.assumptions.insert(effect.assumptions.end(), more.assumptions.begin(),
+                              more.assumptions.end());
+  }
+
+  static void note_cuts(Effect& effect, const Cuts& cuts) {
+    const auto note = [&](std::size_t count, std::string_view why) {
+      if (count == 0) return;
+      effect.notes.add(Severity::info, why, {}, static_cast<std::int64_t>(count));
+    };
+    note(cuts.waits, "graph breaks where the host waits for the device");
+    note(cuts.copies, "graph breaks at copies from or to host memory");
+    note(cuts.others, "graph breaks at launches of what is not compiled");
+  }
+
+  Selector where_{"kernel"};
+  std::string mode_ = "default";
+  bool optimizer_ = false;
+  Nanoseconds guard_time_ = 50us;
+  Nanoseconds wrapper_time_ = 5us;
+  std::int64_t reductions_ = 2;
+  ChainCost cost_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transform> make_torch_compile() { return std::make_unique<TorchCompile>(); }
+
+std::string_view assumes_torch_compile() {
+  return "Chains of pointwise kernels with up to two reductions become one kernel each, forward "
+         "and "
+         "backward, as in op_fusion; products of matrices and convolutions stay. Host work "
+         "between launches is replaced by guards for each region and a wrapper for each launch "
+         "(both recalled), where that is less. Waits, copies from or to host memory and "
+         "collectives break a region. Compilation, "
+         "other choices of kernels and recomputation in the backward pass are not modelled.";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,411 @@
+#include "foretrace/advise.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+#include <sstream>
+
+#include "ask/advise/confidence.h"
+#include "ask/advise/joint_advice.h"
+#include "ask/advise/straggler.h"
+#include "ask/job/step_cost.h"
+#include "ask/recorded.h"
+#include "foretrace/error.h"
+#include "support/corpus.h"
+
+namespace foretrace {
+namespace {
+
+/// Steps that load, launch, and wait for the device; of so many milliseconds:
+///
+///     cpu  |iiiL        s|
+///     gpu  |    KKKKKKKK |
+std::string waiting_steps(int load, int kernel, const std::string& name = "gemm") {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int i = 0; i < 6; ++i) {
+    const std::string number = std::to_string(i), comma = i == 0 ? "" : ", ",
+                      step = " {step=" + number + "}";
+    text += "@step ProfilerStep#" + number + "\n";
+    cpu += comma + "load:input " + std::to_string(load) + "000" + step + ", l" + number +
+           "=launch:launch 5000" + step + ", s" + number + "=wait:sync 2000" + step;
+    gpu += comma + "k" + number + "=" + name + " " + std::to_string(kernel) + "000" + step;
+    waits += "l" + number + " -> k" + number + " [measured launch]\n";
+    waits += "k" + number + " -> s" + number + " [measured \"device sync\"]\n";
+  }
+  return text + cpu + "\n" + gpu + "\n" + waits;
+}
+
+const Suggestion* named(const Advice& advice, std::string_view use) {
+  const auto found = std::find_if(advice.suggestions.begin(), advice.suggestions.end(),
+                                  [&](const Suggestion& one) { return one.use.starts_with(use); });
+  return found == advice.suggestions.end() ? nullptr : &*found;
+}
+
+std::string refusal(const AdviceQuestion& question) {
+  try {
+    advise(recorded_as(waiting_steps(100, 50)), question);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "answered";
+}
+
+TEST(Advise, AJobBoundByLoadingIsToldToLoadAhead) {
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), {});
+  EXPECT_EQ(advice.step_time, 157ms);
+  EXPECT_EQ(advice.path.largest(), PathPart::input);
+  ASSERT_FALSE(advice.suggestions.empty());
+  EXPECT_EQ(advice.suggestions[0].use, "loader:workers=2");
+  EXPECT_TRUE(advice.suggestions[0].recommended);
+  EXPECT_EQ(advice.ladder.back().step_time, 50ms);
+}
+
+TEST(Advise, WhatBringsLessThanNoiseIsNotRecommended) {
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), {});
+  for (const Suggestion& one : advice.suggestions) {
+    SCOPED_TRACE(one.use);
+    if (one.goal == "memory") continue;
+    EXPECT_EQ(one.recommended, static_cast<double>(one.gain.count()) >
+                                   advice.noise * static_cast<double>(advice.step_time.count()));
+    EXPECT_EQ(one.recommended, one.why_not.empty());
+  }
+}
+
+// Loading costs 12 and waiting for the device 7 of each step of 69; but who loads ahead or no
+// longer waits is bound by the device, 50, in both cases.
+TEST(Advise, TwoThatTakeAwayTheSameWaitingDoNotAddUp) {
+  AdviceQuestion question;
+  question.only = {"loader", "remove_sync"};
+  const Advice advice = advise(recorded_as(waiting_steps(12, 50)), question);
+  const Suggestion* loader = named(advice, "loader");
+  const Suggestion* sync = named(advice, "remove_sync");
+  ASSERT_NE(loader, nullptr);
+  ASSERT_NE(sync, nullptr);
+  EXPECT_TRUE(loader->recommended && sync->recommended);
+  ASSERT_TRUE(advice.joint.has_value());
+  EXPECT_EQ(advice.joint->members.size(), 1U);  // What the best one leaves is nothing.
+  ASSERT_EQ(advice.joint->left_out.size(), 1U);
+  EXPECT_EQ(advice.joint->left_out[0], "loader: adds nothing once remove_sync is done");
+}
+
+TEST(Advise, WhatGoesTogetherIsDividedAmongThem) {
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), {});
+  ASSERT_TRUE(advice.joint.has_value());
+  const JointAdvice& joint = *advice.joint;
+  EXPECT_EQ(std::accumulate(joint.attributed.begin(), joint.attributed.end(), 0ns), joint.gain);
+  EXPECT_GE(joint.gain, advice.suggestions[joint.members[0]].gain);
+  EXPECT_EQ(std::accumulate(joint.alone.begin(), joint.alone.end(), 0ns), joint.sum);
+  EXPECT_EQ(joint.pairs.size(), joint.members.size() * (joint.members.size() - 1) / 2);
+}
+
+TEST(Advise, WhatDoesNotApplySaysWhy) {
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), {});
+  for (const NotTried& one : advice.not_applicable) EXPECT_FALSE(one.reason.empty());
+  const auto device =
+      std::find_if(advice.not_applicable.begin(), advice.not_applicable.end(),
+                   [](const NotTried& one) { return one.transform == "faster_device"; });
+  ASSERT_NE(device, advice.not_applicable.end());
+  EXPECT_EQ(device->reason, "the trace does not name its device");
+}
+
+TEST(Advise, HalfPrecisionIsNotAdvisedToWhoHasIt) {
+  const Advice single = advise(recorded_as(waiting_steps(1, 50)), {});
+  ASSERT_NE(named(single, "amp"), nullptr);
+  EXPECT_TRUE(named(single, "amp")->recommended);
+  const Advice half = advise(recorded_as(waiting_steps(1, 50, "gemm_bf16")), {});
+  EXPECT_EQ(named(half, "amp"), nullptr);
+  const auto why = std::find_if(half.not_applicable.begin(), half.not_applicable.end(),
+                                [](const NotTried& one) { return one.transform == "amp"; });
+  ASSERT_NE(why, half.not_applicable.end());
+  EXPECT_EQ(why->reason, "100.0 % of the time of its arithmetic is in half precision already");
+}
+
+// Two batches at once are enough beside kernels of 50; beside kernels a third as long, they are
+// not.
+TEST(Advise, SettingsAreChosenAnewBesideOthers) {
+  AdviceQuestion question;
+  question.only = {"loader", "amp"};
+  const Advice advice = advise(recorded_as(waiting_steps(80, 50)), question);
+  ASSERT_FALSE(advice.suggestions.empty());
+  EXPECT_EQ(advice.suggestions[0].use, "loader:workers=2");
+  ASSERT_TRUE(advice.joint.has_value());
+  EXPECT_EQ(advice.joint->uses, (std::vector<std::string>{"loader:workers=4", "amp"}));
+  EXPECT_GT(advice.joint->gain, advice.joint->alone[0]);
+}
+
+TEST(Advise, WhatMayAsWellBringNothingIsOfLowConfidence) {
+  const Inference inference = recorded_as(waiting_steps(100, 50));
+  const AdvisedJob job = advised_job(inference);
+  Suggestion loading;
+  loading.use = "loader:workers=4";
+  loading.gain = job.now() / 2;
+  loading.upper = job.now() / 2;
+  EXPECT_NE(confidence_of(job, loading).word, "low");
+  loading.upper = job.now();
+  EXPECT_EQ(confidence_of(job, loading).word, "low");
+}
+
+// Ten launches of a step, and a pause that is no work of the model.
+TEST(Advise, APauseIsNoLaunching) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int step = 0; step < 6; ++step) {
+    const std::string in = " {step=" + std::to_string(step) + "}";
+    text += "@step ProfilerStep#" + std::to_string(step) + "\n";
+    for (int i = 0; i < 10; ++i) {
+      const std::string number = std::to_string(10 * step + i);
+      const std::string comma = number == "0" ? "" : ", ";
+      cpu += comma + (i == 5 ? "sleep:host 9000" + in : "op:host 20" + in);
+      cpu += ", l" + number + "=go:launch 5" + in;
+      gpu += comma + "k" + number + "=gemm 10" + in;
+      waits += "l" + number + " -> k" + number + " [measured launch]\n";
+    }
+  }
+  AdviceQuestion question;
+  question.only = {"cuda_graphs"};
+  const Advice advice = advise(recorded_as(text + cpu + "\n" + gpu + "\n" + waits), question);
+  const Suggestion* graphs = named(advice, "cuda_graphs");
+  ASSERT_NE(graphs, nullptr);
+  EXPECT_FALSE(graphs->recommended);
+  EXPECT_TRUE(graphs->why_not.starts_with("would bring more than launching in no time at all"))
+      << graphs->why_not;
+  ASSERT_EQ(advice.first.size(), 1U);
+  EXPECT_TRUE(advice.first[0].starts_with("\"sleep\", 9 ms of host work a step in long pieces"))
+      << advice.first[0];
+}
+
+/// Steps of ten launches, in each of which `inserted` happens; see APauseIsNoLaunching.
+Inference launching_steps(const std::string& on_cpu, const std::string& on_gpu,
+                          const std::string& dependencies) {
+  const auto numbered = [](std::string part, int step) {
+    for (std::size_t at; (at = part.find('#')) != part.npos;)
+      part.replace(at, 1, std::to_string(step));
+    return part;
+  };
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int step = 0; step < 6; ++step) {
+    const std::string in = " {step=" + std::to_string(step) + "}";
+    text += "@step ProfilerStep" + std::to_string(step) + "\n";
+    for (int i = 0; i < 10; ++i) {
+      const std::string number = std::to_string(10 * step + i);
+      cpu += (number == "0" ? "" : ", ") + std::string("op:host 200") + in;
+      cpu += ", l" + number + "=go:launch 50" + in;
+      gpu += (number == "0" ? "" : ", ") + std::string("k") + number + "=gemm 10" + in;
+      waits += "l" + number + " -> k" + number + " [measured launch]\n";
+    }
+    if (!on_cpu.empty()) cpu += ", " + numbered(on_cpu, step) + in;
+    if (!on_gpu.empty()) gpu += ", " + numbered(on_gpu, step) + in;
+    waits += numbered(dependencies, step);
+  }
+  return recorded_as(text + cpu + "\n" + gpu + "\n" + waits);
+}
+
+const Suggestion& graphs_for(const Advice& advice) { return *named(advice, "cuda_graphs"); }
+
+AdviceQuestion only(const std::string& transform) {
+  AdviceQuestion question;
+  question.only = {transform};
+  return question;
+}
+
+TEST(Advise, GraphsAreAdvisedWhereStepsAreAlike) {
+  const Advice advice = advise(launching_steps("", "", ""), only("cuda_graphs"));
+  EXPECT_TRUE(graphs_for(advice).recommended) << graphs_for(advice).why_not;
+}
+
+TEST(Advise, NoGraphHoldsSizesThatTheDataDecides) {
+  const Advice advice =
+      advise(launching_steps("\"aten::nonzero\":host 20", "", ""), only("cuda_graphs"));
+  EXPECT_FALSE(graphs_for(advice).recommended);
+  EXPECT_EQ(graphs_for(advice).why_not,
+            "no graph can hold what follows aten::nonzero: its result has another size in each "
+            "step");
+}
+
+TEST(Advise, NoGraphGoesOnBeyondACollectiveThatTheHostWaitsFor) {
+  const Advice advice = advise(launching_steps("s#=wait:sync 1", "c#=reduce:collective 5",
+                                               "c# -> s# [measured \"stream sync\"]\n"),
+                               only("cuda_graphs"));
+  EXPECT_EQ(graphs_for(advice).why_not,
+            "the host waits for collectives, and no graph goes on beyond that");
+}
+
+TEST(Advise, StepsThatLaunchGraphsAreNotCapturedAgain) {
+  const Advice advice =
+      advise(launching_steps("cudaGraphLaunch:launch 5", "", ""), only("cuda_graphs"));
+  EXPECT_EQ(graphs_for(advice).why_not, "the steps capture or launch CUDA graphs already");
+}
+
+TEST(Advise, DriverCallsThatAllocateAreNamedFirst) {
+  const Advice advice = advise(launching_steps("hipMalloc:host 900", "", ""), only("amp"));
+  ASSERT_EQ(advice.first.size(), 1U);
+  EXPECT_TRUE(advice.first[0].starts_with("1 driver call a step such as hipMalloc"))
+      << advice.first[0];
+}
+
+/// Ranks that work for so long in each step and then reduce, where the first come wait for the
+/// last.
+Inference rank_of(int work, int wait) {
+  std::string text, gpu = "gpu: ";
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i), step = " {step=" + number + "}";
+    text += "@step ProfilerStep" + number + "\n";
+    gpu += (i == 0 ? "" : ", ") + std::string("k") + number + "=gemm " + std::to_string(work) +
+           step + ", c" + number + "=reduce:collective " + std::to_string(10 + wait) + step;
+  }
+  Inference inference = recorded_as(text + gpu + "\n");
+  for (std::uint32_t i = 1; wait > 0 && i < inference.graph.task_count(); i += 2)
+    inference.open.push_back(
+        {.task = TaskId{i}, .time = Nanoseconds(1000 * wait), .of_peers = true});
+  return inference;
+}
+
+RankChoice choice_among(int work_of_second, int wait_for_it) {
+  std::vector<Inference> ranks;
+  ranks.push_back(rank_of(100, wait_for_it));
+  ranks.push_back(rank_of(work_of_second, 0));
+  ranks.push_back(rank_of(101, wait_for_it));
+  std::vector<Trace> traces(3);
+  for (std::int32_t i = 0; i < 3; ++i) traces[static_cast<std::size_t>(i)].rank = i;
+  Notes notes;
+  return rank_to_advise(ranks, traces, notes);
+}
+
+TEST(Straggler, IsTheRankThatTheOthersWaitFor) {
+  const RankChoice choice = choice_among(400, 300);
+  EXPECT_EQ(choice.rank, 1U);
+  EXPECT_EQ(choice.straggler,
+            "rank 1 is the straggler: it works 410 us a step; the others work 111 us and wait "
+            "300 us for it");
+}
+
+TEST(Straggler, IsNoneAmongRanksThatAreAlike) {
+  const RankChoice choice = choice_among(100, 0);
+  EXPECT_EQ(choice.rank, 2U);
+  EXPECT_EQ(choice.straggler, "");
+}
+
+// A recording of which nobody knows what the step waits for has no headline.
+TEST(Advise, SaysNothingWhereOtherRanksDecide) {
+  const Advice advice = advise(rank_of(100, 300), {});
+  EXPECT_EQ(advice.trust.grade(), Grade::poor);
+  EXPECT_FALSE(advice.joint.has_value());
+  for (const Suggestion& one : advice.suggestions) EXPECT_FALSE(one.recommended) << one.use;
+  std::ostringstream out;
+  write_advice_text(advice, out);
+  EXPECT_EQ(out.str().rfind("Trust         poor: ", 0), 0U) << out.str();
+}
+
+TEST(Advise, HowFastLoadingHasToBe) {
+  AdviceQuestion question;
+  question.until = "step_time <= 107ms";
+  question.vary = "input.time";
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), question);
+  ASSERT_EQ(advice.speed_ups.size(), 1U);
+  ASSERT_TRUE(advice.speed_ups[0].needed.has_value());
+  EXPECT_NEAR(*advice.speed_ups[0].needed, 2, 0.002);
+  EXPECT_TRUE(advice.suggestions.empty());
+  question.until = "throughput >= 100";
+  question.samples = 10;
+  const Advice rate = advise(recorded_as(waiting_steps(100, 50)), question);
+  ASSERT_TRUE(rate.target.has_value());
+  EXPECT_EQ(rate.target->step_time, 100ms);
+  EXPECT_NEAR(*rate.speed_ups[0].needed, 100.0 / 43, 0.003);
+}
+
+TEST(Advise, ASettingIsVariedByReplaying) {
+  AdviceQuestion question;
+  question.until = "step_time <= 80ms";
+  question.vary = "loader.workers=1..4";
+  const Advice advice = advise(recorded_as(waiting_steps(100, 50)), question);
+  ASSERT_TRUE(advice.curve.has_value());
+  EXPECT_EQ(advice.curve->answer_text, "holds from 2 on");
+}
+
+TEST(Advise, SaysWhatIsWrong) {
+  AdviceQuestion only;
+  only.only = {"ampp"};
+  EXPECT_EQ(refusal(only), "--only: there is no transform \"ampp\" (did you mean \"amp\"?)");
+  const auto asked = [](std::string until, std::string vary, double samples = 0) {
+    AdviceQuestion question;
+    question.until = std::move(until);
+    question.vary = std::move(vary);
+    question.samples = samples;
+    return refusal(question);
+  };
+  EXPECT_EQ(asked("", "input.time"), "--vary: needs --until, which says what is to be reached");
+  EXPECT_EQ(
+      asked("step_time >= 3ms", ""),
+      "--until: step_time: must be at most something: \"step_time <= 100ms\", got \">= 3ms\"");
+  EXPECT_EQ(
+      asked("step_time <= 3", ""),
+      "--until: step_time: must be a time with its unit (ns, us, ms, s, min or h), got \"3\"");
+  EXPECT_EQ(asked("steptime <= 3ms", ""),
+            "--until: must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"steptime <= "
+            "3ms\" (did you mean \"step_time\"?)");
+  EXPECT_EQ(asked("throughput >= 3", ""),
+            "--until: throughput: needs --samples, how many a recorded step has");
+  EXPECT_EQ(asked("throughput >= 3", "", std::numeric_limits<double>::quiet_NaN()),
+            "--until: throughput: needs --samples, how many a recorded step has");
+  EXPECT_EQ(asked("throughput >= x", "", 8),
+            "--until: throughput: must be a number of samples in a second above 0, got \"x\"");
+  EXPECT_EQ(asked("step_time <= 0ms", ""), "--until: step_time: must leave a step some time");
+  EXPECT_EQ(asked("step_time <= 3ms", "loader.workers"),
+            "--vary: say which values to try: loader.workers=1..32");
+  EXPECT_EQ(asked("step_time <= 3ms", "kernels."),
+            "--vary: must say which kernels, such as kernels.gemm");
+  EXPECT_EQ(asked("step_time <= 3ms", "link.bandwidth"),
+            "--vary: the trace has no transfers between devices to make faster");
+}
+
+TEST(Shapley, DividesWhatAllBringTogether) {
+  EXPECT_EQ(shapley({0us, 30us, 30us, 40us}, 2), (std::vector<Nanoseconds>{20us, 20us}));
+  EXPECT_EQ(shapley({0us, 0us, 10us, 24us}, 2), (std::vector<Nanoseconds>{7us, 17us}));
+  EXPECT_EQ(shapley({0us, 6us, 6us, 6us, 6us, 6us, 6us, 6us}, 3),
+            (std::vector<Nanoseconds>{2us, 2us, 2us}));
+}
+
+TEST(Advise, SamplesAreAnsweredTheSameEveryTime) {
+  for (const std::string& path : sample_files()) {
+    SCOPED_TRACE(path);
+    std::ostringstream first, second;
+    write_advice_text(advise(path, {}), first);
+    write_advice_text(advise(path, {}), second);
+    EXPECT_EQ(first.str(), second.str());
+    EXPECT_EQ(first.str().rfind("Bound by", 0), 0U);
+    std::istringstream lines(first.str());
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(line.size(), 100U) << line;
+    EXPECT_LE(count, 24U);
+  }
+}
+
+TEST(Advise, CorpusHoldsItsBounds) {
+  for (const std::string& path : corpus_files({".json.gz", ".sqlite"})) {
+    SCOPED_TRACE(path);
+    if (std::filesystem::file_size(path) > 300'000) continue;  // Seconds, each.
+    Advice advice;
+    try {
+      advice = advise(path, {});
+    } catch (const TraceError&) {
+      continue;
+    }
+    for (const Rung& rung : advice.ladder) {
+      EXPECT_LE(rung.step_time, advice.step_time) << rung.name;
+      EXPECT_GE(rung.step_time, advice.ladder.back().step_time) << rung.name;
+    }
+    EXPECT_GE(advice.path.total(), advice.step_time / 2);
+  }
+}
+
+TEST(Advise, RefusesMemorySnapshots) {
+  for (const std::string& path : corpus_files({".pickle"})) {
+    SCOPED_TRACE(path);
+    EXPECT_THROW(advise(path, {}), TraceError);
+  }
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,183 @@
+// Baselines of several recordings, figures beside the median, and jobs that are others.
+
+#include <gtest/gtest.h>
+
+#include "ask/check/judge.h"
+#include "ask/check/same_job.h"
+#include "foretrace/check.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+using Steps = std::vector<std::int64_t>;
+
+CheckBaseline baseline_of(const std::string& metric, const std::vector<Steps>& runs) {
+  CheckBaseline baseline;
+  baseline.scenario = "{\"version\":1}";
+  const FigureEntry& entry = figure_entry(metric);
+  baseline.summary.figures[metric] = runs.front();
+  for (const Steps& run : runs) {
+    if (runs.size() > 1) baseline.summary.runs.push_back({{metric, run}});
+  }
+  if (!entry.fail.empty()) baseline.fail[metric] = parse_limit(entry.fail, entry);
+  if (!entry.warn.empty()) baseline.warn[metric] = parse_limit(entry.warn, entry);
+  return baseline;
+}
+
+CheckedFigure judged(const std::string& metric, const std::vector<Steps>& runs, const Steps& now) {
+  JobSummary summary;
+  summary.figures[metric] = now;
+  return judged_figures(baseline_of(metric, runs), summary, {}).front();
+}
+
+std::string standing_of(const std::string& metric, const std::vector<Steps>& runs,
+                        const Steps& now) {
+  return std::string(to_string(judged(metric, runs, now).standing));
+}
+
+TEST(CheckRuns, WhatRecordingsDifferByIsNoRegression) {
+  const Steps fast = {1500, 1501, 1502, 1503, 1504}, slow = {1700, 1701, 1702, 1703, 1704};
+  EXPECT_EQ(standing_of("step_time", {fast}, slow), "failed");
+  EXPECT_EQ(standing_of("step_time", {fast, slow}, slow), "passed");
+  EXPECT_EQ(standing_of("step_time", {fast, slow}, fast), "passed");
+}
+
+TEST(CheckRuns, BeyondAllThatIsKnownButWithinWhatMayBeIsUndecided) {
+  const Steps fast = {1500, 1501, 1502, 1503, 1504}, slow = {1600, 1601, 1602, 1603, 1604};
+  const Steps slower = {1750, 1751, 1752, 1753, 1754};
+  EXPECT_EQ(standing_of("step_time", {fast, slow}, slower), "undecided");
+  EXPECT_EQ(judged("step_time", {fast, slow}, slower).why,
+            "the 2 recordings of the baseline differ by so much that another may be as far off");
+  const Steps middle = {1550, 1551, 1552, 1553, 1554};
+  EXPECT_EQ(standing_of("step_time", {fast, slow, middle, fast, slow}, slower), "failed");
+}
+
+TEST(CheckRuns, ThoseThatAgreeFailAsOneDoes) {
+  const Steps one = {1500, 1501, 1502, 1503, 1504}, two = {1501, 1502, 1503, 1504, 1505};
+  EXPECT_EQ(standing_of("step_time", {one, two}, {1600, 1601, 1602, 1603, 1604}), "failed");
+}
+
+TEST(CheckRuns, CountsHaveNoReach) {
+  EXPECT_EQ(standing_of("syncs", {{3, 3}, {5, 5}}, {5, 5}), "passed");
+  EXPECT_EQ(standing_of("syncs", {{3, 3}, {5, 5}}, {6, 6}), "failed");
+}
+
+TEST(CheckRuns, AreInTheFile) {
+  CheckBaseline baseline = baseline_of("step_time", {{100, 101}, {110, 112}});
+  KernelTimes kernel{.name = "gemm", .key = "0123", .count = 4, .each = 10us};
+  kernel.least = 9us, kernel.most = 11us, kernel.runs = {10'000, 10'500};
+  baseline.summary.kernels = {kernel};
+  const std::string text = write_baseline(baseline);
+  EXPECT_NE(text.find(R"("steps":[100,101],"runs":[[100,101],[110,112]])"), std::string::npos);
+  EXPECT_NE(text.find(R"({"name":"gemm","key":"0123","count":4,"each_ns":10000,"least_ns":9000,)"
+                      R"("most_ns":11000,"runs_ns":[10000,10500]})"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(write_baseline(parse_baseline_text(text)), text);
+}
+
+TEST(CheckRuns, OlderFilesAreRead) {
+  CheckBaseline baseline = baseline_of("step_time", {{100, 101}});
+  baseline.summary.figures["host_time"] = {50, 51};
+  baseline.fail["host_time"] = parse_limit("5%", figure_entry("host_time"));
+  std::string text = write_baseline(baseline);
+  text.replace(text.find("baseline/2"), 10, "baseline/1");
+  text.erase(text.find("  \"kernels\": ["), std::string("  \"kernels\": [\n  ],\n").size());
+  const CheckBaseline read = parse_baseline_text(text);
+  EXPECT_EQ(read.outdated, std::vector<std::string>{"host_time"});
+  EXPECT_FALSE(read.summary.figures.contains("host_time"));
+  EXPECT_FALSE(read.fail.contains("host_time"));
+  EXPECT_EQ(read.summary.figures.at("step_time"), (Steps{100, 101}));
+}
+
+// A pause in one step of five leaves the median as it is.
+TEST(CheckFigures, APauseInOneStepIsSeenInTheSlowestAndInTheMean) {
+  const Steps before = {1000, 1010, 1020, 1005, 1015}, after = {1000, 1010, 1420, 1005, 1015};
+  EXPECT_EQ(standing_of("step_time", {before}, after), "passed");
+  EXPECT_EQ(standing_of("slowest_step", {before}, after), "warned");
+  EXPECT_EQ(judged("slowest_step", {before}, after).after, 1420);
+  EXPECT_EQ(judged("mean_step", {before}, after).after, 1090);
+  EXPECT_EQ(standing_of("mean_step", {before}, after), "passed");
+  EXPECT_EQ(judged("mean_step", {before}, after).why.substr(0, 20), "steps vary: between ");
+  Steps many_before, many_after;
+  for (int i = 0; i < 100; ++i) {
+    many_before.push_back(1000 + i % 7);
+    many_after.push_back(1000 + i % 7 + (i % 5 == 0 ? 400 : 0));
+  }
+  EXPECT_EQ(standing_of("mean_step", {many_before}, many_after), "warned");
+}
+
+TEST(CheckFigures, ASlowStepOfABaselineThatHasSomeIsNoChange) {
+  const Steps before = {1000, 1300, 1000, 1010, 1005};
+  EXPECT_EQ(standing_of("slowest_step", {before}, {1000, 1010, 1000, 1450, 1005}), "passed");
+}
+
+// A warning needs no proof, but it says what speaks against it.
+TEST(CheckFigures, AWarningSaysHowMuchStepsVary) {
+  const Steps before = {1000, 1010, 1020, 1030}, after = {1050, 1200, 1500, 1700};
+  const CheckedFigure figure = judged("collective_time", {before}, after);
+  EXPECT_EQ(figure.standing, Standing::warned);
+  EXPECT_EQ(figure.why, "steps vary: between 30 ns and 690 ns more");
+}
+
+JobGroup kernels(const std::string& op, const std::string& name) {
+  JobGroup group{.kind = "kernel", .op = op, .name = name, .count = 4};
+  group.work = 1ms;
+  return group;
+}
+
+using Refusal = void (*)(const JobSummary&, const JobSummary&);
+
+std::string refused_by(Refusal refuse, const JobSummary& before, const JobSummary& now) {
+  try {
+    refuse(before, now);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CheckJob, AnotherJobIsRefused) {
+  JobSummary before, other;
+  before.groups = {kernels("aten::conv2d", "cudnn"), kernels("aten::relu", "relu")};
+  other.groups = {kernels("aten::linear", "gemm"), kernels("aten::gelu", "gelu"),
+                  kernels("aten::relu", "relu")};
+  EXPECT_EQ(refused_by(refuse_other_job, before, other),
+            "must be of the job that the baseline is of, not of another one; the two have "
+            "33 % of the time of kernels and 33 % of the ops in common; give each job a "
+            "baseline of its own (--bless)");
+}
+
+TEST(CheckJob, AChangedJobIsTheSame) {
+  JobSummary before, faster = before;
+  before.groups = {kernels("aten::conv2d", "cudnn"), kernels("aten::relu", "relu")};
+  faster.groups = {kernels("aten::conv2d", "cudnn_half"), kernels("aten::relu", "relu_half")};
+  EXPECT_EQ(likeness(before, faster), 1);  // Another precision: the ops are the same.
+  JobSummary compiled;
+  compiled.groups = {kernels("CompiledFunction", "triton_fused")};
+  EXPECT_EQ(likeness(before, compiled), 0);
+  JobGroup batch{.kind = "copy_in", .name = "Memcpy HtoD", .count = 1};
+  batch.bytes = Bytes{19'000'000};
+  before.groups.push_back(batch), compiled.groups.push_back(batch);
+  EXPECT_EQ(likeness(before, compiled), 1);  // It loads the same batches.
+}
+
+// A larger model of the same kind would be noise of 3,000 %, behind which nothing fails.
+TEST(CheckJob, RecordingsOfOneBaselineAreOfAnUnchangedJob) {
+  JobSummary before, repeat, larger;
+  before.groups = {kernels("aten::linear", "gemm_64"), kernels("aten::relu", "relu")};
+  repeat.groups = {kernels("aten::linear", "gemm_64"), kernels("aten::relu", "relu"),
+                   kernels("aten::linear", "splitk")};
+  repeat.groups.back().work = 300us;  // A library may choose another kernel now and then.
+  larger.groups = {kernels("aten::linear", "gemm_256"), kernels("aten::relu", "relu")};
+  EXPECT_EQ(refused_by(refuse_changed_job, before, repeat), "");
+  EXPECT_EQ(refused_by(refuse_other_job, before, larger), "");
+  EXPECT_EQ(refused_by(refuse_changed_job, before, larger),
+            "must be a recording of the unchanged job; the two have 50 % of the time of "
+            "kernels and 100 % of the ops in common, and all that recordings of one baseline "
+            "differ by counts as noise");
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,345 @@
+#include "ask/interval/interval.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ask/interval/resample.h"
+#include "ask/predict/baseline.h"
+#include "ask/recorded.h"
+#include "foretrace/error.h"
+#include "foretrace/predict.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+Scenario asking(const std::vector<std::string>& steps) {
+  Scenario scenario;
+  for (const std::string& step : steps) {
+    scenario.transforms.push_back(read_transform_text(step));
+    scenario.uses.push_back(step);
+  }
+  return scenario;
+}
+
+Nanoseconds width(const Interval& interval) { return interval.upper - interval.lower; }
+Nanoseconds width(const Prediction& prediction) { return prediction.upper - prediction.lower; }
+
+const IntervalPart* part(const Prediction& prediction, std::string_view source) {
+  for (const IntervalPart& one : prediction.interval_parts) {
+    if (one.source == source) return &one;
+  }
+  return nullptr;
+}
+
+// Steps of 100 and 140 us in turn on a device that is never idle.
+std::string six_steps(int slow) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int i = 0; i < 6; ++i) {
+    const std::string number = std::to_string(i);
+    text += "@step ProfilerStep#" + number + "\n";
+    const std::string comma = i == 0 ? "" : ", ";
+    cpu += comma + "l" + number + "=launch:launch 1 {step=" + number + "}";
+    gpu += comma + "k" + number + "=gemm " + std::to_string(i % 2 == 0 ? 100 : slow) +
+           " {step=" + number + "}";
+    waits += "l" + number + " -> k" + number + " [measured launch]\n";
+  }
+  return text + cpu + "\n" + gpu + "\n" + waits;
+}
+
+TEST(Resample, StepsTakeOverTheWorkOfOthers) {
+  const Inference inference = recorded_as(six_steps(140));
+  const StepVariation variation(inference);
+  EXPECT_EQ(std::vector<std::size_t>(variation.donors().begin(), variation.donors().end()),
+            (std::vector<std::size_t>{1, 2, 3, 4, 5}));
+  const Resampled found = resample(variation, inference.graph, inference.graph, {});
+  EXPECT_EQ(found.resamples, 200U);
+  ASSERT_EQ(found.times.size(), 5 * 200U);
+  const auto slow = std::count(found.times.begin(), found.times.end(), 140us);
+  EXPECT_EQ(slow + std::count(found.times.begin(), found.times.end(), 100us), 5 * 200);
+  EXPECT_NEAR(static_cast<double>(slow), 1000 * 3 / 5.0, 75);
+}
+
+TEST(Resample, EachStepIsDrawnByItself) {
+  const Inference inference = recorded_as(six_steps(140));
+  const Resampled found = resample(StepVariation(inference), inference.graph, inference.graph, {});
+  const auto steps = static_cast<std::ptrdiff_t>(found.steps);
+  ASSERT_GE(steps, 4);
+  std::size_t mixed = 0;
+  for (auto draw = found.times.begin(); draw != found.times.end(); draw += steps)
+    mixed += std::count(draw, draw + steps, 140us) % steps == 0 ? 0 : 1;
+  // Four steps are of one kind with a probability of 0.4^4 + 0.6^4, more steps with a lower one.
+  EXPECT_GT(mixed, 140U);
+}
+
+TEST(Resample, AStepThatIsLeftOutGivesNothing) {
+  const Inference inference = recorded_as(six_steps(140));
+  const StepVariation variation(inference);
+  ResampleSettings settings;
+  settings.leave_out = 1;
+  const Resampled found = resample(variation, inference.graph, inference.graph, settings);
+  EXPECT_EQ(found.donors, 4U);
+  EXPECT_EQ(found.times.size(), 4 * 200U);
+}
+
+// What is halved varies by half as much, and what is set to a time in proportion to it.
+TEST(Resample, VariationFollowsTheWhatIf) {
+  const Inference inference = recorded_as(six_steps(140));
+  const StepVariation variation(inference);
+  const auto times_after = [&](const char* step) {
+    Graph changed = inference.graph.clone();
+    read_transform_text(step)->apply(changed);
+    std::vector<Nanoseconds> times = resample(variation, inference.graph, changed, {}).times;
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+    return times;
+  };
+  EXPECT_EQ(times_after("scale:where.kind=kernel,factor=0.5"),
+            (std::vector<Nanoseconds>{50us, 70us}));
+  EXPECT_EQ(times_after("scale:where.kind=kernel,factor=2"),
+            (std::vector<Nanoseconds>{200us, 280us}));
+}
+
+// A thread that was held up for 900 us is held up as long when its own work is ten times as much.
+TEST(Resample, AStallIsAddedToWhatGrew) {
+  const Inference inference = recorded_as(six_steps(1000));
+  const StepVariation variation(inference);
+  Graph changed = inference.graph.clone();
+  read_transform_text("scale:where.kind=kernel,factor=10")->apply(changed);
+  const Resampled found = resample(variation, inference.graph, changed, {});
+  // 100 us became 1 ms; with the work of a slow step 2 ms, and 800 us of the stall.
+  EXPECT_NE(std::find(found.times.begin(), found.times.end(), 2800us), found.times.end());
+}
+
+// Two steps in turn of which the second waits for 50 us more, whoever brings the work: that is what
+// it is, and not how much it varies.
+TEST(Resample, WhatAStepOwesToItsPlaceIsNoVariation) {
+  const Resampled found{
+      .times = {100us, 150us, 110us, 160us, 90us, 140us}, .steps = 2, .resamples = 3, .donors = 3};
+  EXPECT_EQ(around(found, 120us),
+            (std::vector<Nanoseconds>{120us, 120us, 130us, 130us, 110us, 110us}));
+}
+
+TEST(Resample, StepsThatDifferAreNotDrawnFrom) {
+  const Inference inference = recorded_as(R"(
+    @step ProfilerStep#1
+    @step ProfilerStep#2
+    @step ProfilerStep#3
+    gpu: a 5 {step=0}, b 5 {step=1}, c 5 {step=2}
+  )");
+  const StepVariation variation(inference);
+  EXPECT_TRUE(variation.donors().empty());
+  EXPECT_TRUE(resample(variation, inference.graph, inference.graph, {}).times.empty());
+}
+
+TEST(Interval, HoldsThePoint) {
+  for (const int slow : {100, 101, 140, 400}) {
+    const Inference inference = recorded_as(six_steps(slow));
+    for (const char* step : {"scale:factor=1", "scale:factor=0.5", "amp", "cuda_graphs"}) {
+      SCOPED_TRACE(std::string(step) + " " + std::to_string(slow));
+      const Prediction prediction = predict(inference, asking({step}));
+      EXPECT_LE(prediction.lower, prediction.predicted.step_time);
+      EXPECT_GE(prediction.upper, prediction.predicted.step_time);
+      for (const IntervalPart& one : prediction.interval_parts) {
+        EXPECT_LE(one.lower, prediction.predicted.step_time);
+        EXPECT_GE(one.upper, prediction.predicted.step_time);
+      }
+    }
+  }
+}
+
+TEST(Interval, IsWiderWhereStepsVaryMore) {
+  Nanoseconds before{-1};
+  for (const int slow : {100, 110, 140, 200}) {
+    const Prediction prediction = predict(recorded_as(six_steps(slow)), {});
+    EXPECT_GT(width(prediction), before) << slow;
+    before = width(prediction);
+  }
+}
+
+TEST(Interval, IsTheSameEveryTime) {
+  const Inference inference = recorded_as(six_steps(140));
+  const Prediction a = predict(inference, asking({"amp"}));
+  const Prediction b = predict(inference, asking({"amp"}));
+  EXPECT_EQ(a.lower, b.lower);
+  EXPECT_EQ(a.upper, b.upper);
+}
+
+TEST(Interval, OfAChangeOfNothingIsThatOfTheRecording) {
+  const Inference inference = recorded_as(six_steps(140));
+  const Prediction recorded = predict(inference, {});
+  const Prediction same = predict(inference, asking({"scale:factor=1"}));
+  EXPECT_EQ(same.lower, recorded.lower);
+  EXPECT_EQ(same.upper, recorded.upper);
+  ASSERT_EQ(recorded.interval_parts.size(), 1U);
+  EXPECT_EQ(recorded.interval_parts[0].source, "steps");
+  EXPECT_EQ(recorded.resamples, 200);
+}
+
+TEST(Interval, FewStepsMeanAnAssumedOne) {
+  const Prediction prediction = predict(recorded_as("gpu: a 10, b 10"), {});
+  EXPECT_FALSE(prediction.has_steps);
+  EXPECT_EQ(prediction.predicted.step_time, 20us);
+  EXPECT_NEAR(static_cast<double>(prediction.lower.count()), 19'000, 60);
+  EXPECT_NEAR(static_cast<double>(prediction.upper.count()), 21'000, 60);
+  EXPECT_EQ(prediction.resamples, 0);
+  EXPECT_EQ(prediction.interval_source,
+            "too few steps in the trace to know how much they vary: 5.0 % either way are assumed");
+}
+
+TEST(Interval, LanesThatShareAreNotReplayed) {
+  const Inference inference =
+      recorded_as(six_steps(140) + "disk [link shared=1GB/s]: r:transfer 0 {bytes=1KB}\n");
+  const Prediction prediction = predict(inference, {});
+  EXPECT_EQ(prediction.resamples, 0);
+  EXPECT_NE(prediction.interval_source.find("not replayed"), std::string::npos)
+      << prediction.interval_source;
+  EXPECT_LT(prediction.lower, prediction.upper);
+}
+
+TEST(Interval, UnexplainedTimeIsOpenTowardsMoreOfTheChange) {
+  Inference sure = recorded_as(kFourSteps);
+  Inference unsure = recorded_as(kFourSteps);
+  unsure.graph.unexplained().lag = unsure.graph.unexplained().window / 4;
+  const Scenario half = asking({"scale:where.kind=kernel,factor=0.5"});
+  const Prediction a = predict(sure, half);
+  const Prediction b = predict(unsure, half);
+  EXPECT_EQ(a.predicted.step_time, b.predicted.step_time);
+  EXPECT_EQ(part(a, "unexplained"), nullptr);
+  ASSERT_NE(part(b, "unexplained"), nullptr);
+  EXPECT_LT(part(b, "unexplained")->lower, b.predicted.step_time);
+  EXPECT_EQ(part(b, "unexplained")->upper, b.predicted.step_time);
+}
+
+// The second stream waits for the first only because times suggest so. With kernels of the first
+// at a tenth, the second starts earlier if the wait is there and no earlier than before if not.
+TEST(Interval, InferredWaitsAreReplayedWithout) {
+  const auto asked = [](const char* provenance) {
+    const Inference inference = recorded_as(std::string(R"(
+    @step ProfilerStep#1
+    gpu: a=copy 50 {step=0}
+    other: b=gemm 20 {step=0}
+    a -> b [)") + provenance + " \"other stream\"]\n");
+    return predict(inference, asking({"scale:where.name=copy,factor=0.1"}));
+  };
+  EXPECT_EQ(part(asked("measured"), "inferred"), nullptr);
+  const Prediction open = asked("inferred");
+  EXPECT_EQ(open.predicted.step_time, 25us);
+  ASSERT_NE(part(open, "inferred"), nullptr);
+  EXPECT_GT(part(open, "inferred")->upper, 25us);
+}
+
+TEST(Interval, WhatIfsAreAsUnsureAsTheyWereFound) {
+  const Inference inference = recorded_as(kFourSteps);
+  const Prediction exact = predict(inference, asking({"scale:where.kind=kernel,factor=0.5"}));
+  const Prediction modelled = predict(inference, asking({"amp"}));
+  EXPECT_EQ(part(exact, "model"), nullptr);
+  ASSERT_NE(part(modelled, "model"), nullptr);
+  EXPECT_EQ(part(modelled, "model")->text.substr(0, 30), "amp was typically off by 8.0 %");
+  EXPECT_LT(part(modelled, "model")->lower, modelled.predicted.step_time);
+}
+
+TEST(Interval, WhatWasNeverComparedIsSaidAndAsWideAsAllKinds) {
+  const ErrorScale never = error_scale("cuda_graphs:where.phase=forward", {});
+  EXPECT_EQ(never.text.substr(0, 50), "cuda_graphs was never compared with an outcome: it");
+  EXPECT_DOUBLE_EQ(never.scale, pooled_error());
+  EXPECT_EQ(never.outcomes, 2);
+  EXPECT_EQ(error_scale("scale:factor=2", {}).scale, 0);
+  const IntervalInputs inputs = {
+      .point = 100us, .times = {100us, 100us}, .seen = 2, .models = {never}, .touched = 50us};
+  // The 90 % quantile of Student's distribution for two outcomes is 1.886.
+  EXPECT_NEAR(static_cast<double>(interval_of(inputs).upper.count()),
+              100'000 * (1 + 1.886 * pooled_error()), 2'000);
+}
+
+TEST(Interval, TheErrorOfTheReplayMayBeEitherWay) {
+  const Interval interval =
+      interval_of({.point = 100us, .times = {100us, 100us}, .seen = 2, .replay_error = 0.1});
+  // Evenly from 90 to 110 us, of which four fifths are within 8 us.
+  EXPECT_NEAR(static_cast<double>(interval.lower.count()), 92'000, 500);
+  EXPECT_NEAR(static_cast<double>(interval.upper.count()), 108'000, 500);
+}
+
+// Alternately 95 and 105 us. The widths are those of Student's distribution: from three steps the
+// spread is hardly known (1.886 deviations for four fifths), from thirty as good as (1.311).
+TEST(Interval, FewStepsOfTheSameSpreadSayLess) {
+  const auto seen = [](std::size_t steps) {
+    std::vector<Nanoseconds> times;
+    for (std::size_t i = 0; i < 4000; ++i) times.push_back(i % 2 == 0 ? 95us : 105us);
+    return width(interval_of({.point = 100us, .times = std::move(times), .seen = steps}));
+  };
+  EXPECT_GT(seen(3), seen(30) * 13 / 10);
+  EXPECT_GT(seen(30), 9us);
+  EXPECT_GT(seen(2), seen(3));
+}
+
+TEST(Interval, AWhatIfIsNoFurtherOffThanWhatItTouched) {
+  const IntervalInputs inputs = {.point = 100us,
+                                 .times = {100us, 100us},
+                                 .seen = 2,
+                                 .models = {error_scale("cuda_graphs", {})},
+                                 .touched = 1us};
+  const Interval interval = interval_of(inputs);
+  EXPECT_EQ(interval.lower, 99us);
+  EXPECT_EQ(interval.upper, 101us);
+}
+
+TEST(Interval, OwnOutcomesWeighMore) {
+  const auto inputs_with = [](const std::vector<KnownOutcome>& own) {
+    return IntervalInputs{.point = 100us,
+                          .times = {100us, 100us},
+                          .seen = 2,
+                          .models = {error_scale("amp", own)},
+                          .touched = 100us};
+  };
+  const std::vector<KnownOutcome> right(3, {.transforms = {"amp"}, .error = 0.01});
+  const std::vector<KnownOutcome> wrong(3, {.transforms = {"amp:dtype=bf16"}, .error = -0.4});
+  EXPECT_LT(width(interval_of(inputs_with(right))), width(interval_of(inputs_with({}))));
+  EXPECT_GT(width(interval_of(inputs_with(wrong))), 2 * width(interval_of(inputs_with({}))));
+  EXPECT_NE(error_scale("amp", right).text.find("1.0 % in 3 outcomes of the ledger given"),
+            std::string::npos);
+}
+
+// Without a variation what steps vary by is scaled from the recording; with it steps are replayed.
+TEST(Interval, OfManyWhatIfsIsReplayedOnlyIfAsked) {
+  const Inference inference = recorded_as(six_steps(140));
+  Baseline baseline = baseline_of(inference);
+  const Scenario half = asking({"scale:where.kind=kernel,factor=0.5"});
+  EXPECT_EQ(predict_on(baseline, inference, half).resamples, 0);
+  EXPECT_LT(predict_on(baseline, inference, half).lower, 60us);
+  baseline.variation.emplace(inference);
+  const Prediction replayed = predict_on(baseline, inference, half);
+  EXPECT_EQ(replayed.resamples, 200);
+  EXPECT_EQ(replayed.lower, predict(inference, half).lower);
+}
+
+// As if each outcome stood in the list by itself.
+TEST(Ledger, AnErrorWeighsAsManyOutcomesAsItIsOf) {
+  std::vector<double> squares;
+  for (const LedgerEntry& entry : ledger())
+    squares.insert(squares.end(), static_cast<std::size_t>(entry.outcomes),
+                   entry.error * entry.error);
+  const double sum = std::accumulate(squares.begin(), squares.end(), 0.0);
+  EXPECT_NEAR(pooled_error(), std::sqrt(sum / static_cast<double>(squares.size())), 1e-12);
+}
+
+// The ledger names transforms there are, each once and sorted.
+TEST(Ledger, IsAboutTransforms) {
+  for (std::size_t i = 0; i < ledger().size(); ++i) {
+    SCOPED_TRACE(ledger()[i].transform);
+    EXPECT_TRUE(std::any_of(
+        transforms().begin(), transforms().end(),
+        [&](const TransformEntry& entry) { return entry.name == ledger()[i].transform; }));
+    EXPECT_EQ(ledger()[i].error > 0, !ledger()[i].source.empty());
+    EXPECT_EQ(ledger()[i].error > 0, ledger()[i].outcomes > 0);
+    if (i > 0) {
+      EXPECT_LT(ledger()[i - 1].transform, ledger()[i].transform);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,179 @@
+// Grades: what of a step is open, what that means for an answer, and who refuses it.
+
+#include "ask/predict/trust.h"
+
+#include <gtest/gtest.h>
+
+#include "ask/check/undecided.h"
+#include "ask/recorded.h"
+#include "foretrace/error.h"
+#include "foretrace/predict.h"
+#include "support/corpus.h"
+
+namespace foretrace {
+namespace {
+
+/// Steps of a kernel of 50 and a collective of `transfer` + `wait`, one behind the other.
+Inference waiting_for_ranks(int transfer, int wait) {
+  std::string text, gpu = "gpu: ";
+  for (int i = 0; i < 5; ++i) {
+    const std::string number = std::to_string(i), step = " {step=" + number + "}";
+    text += "@step ProfilerStep#" + number + "\n";
+    gpu += (i == 0 ? "" : ", ") + std::string("k") + number + "=gemm 50" + step + ", c" + number +
+           "=reduce:collective " + std::to_string(transfer + wait) + step;
+  }
+  Inference inference = recorded_as(text + gpu + "\n");
+  for (std::uint32_t i = 1; i < inference.graph.task_count(); i += 2)
+    inference.open.push_back(
+        {.task = TaskId{i}, .time = Nanoseconds(wait * 1000), .of_peers = true});
+  return inference;
+}
+
+Scenario what_if(const std::string& step) {
+  Scenario scenario;
+  scenario.transforms.push_back(read_transform_text(step));
+  scenario.uses.push_back(step);
+  return scenario;
+}
+
+Grade grade_of(const Prediction& prediction, std::string_view name) {
+  const TrustReason* const reason = prediction.trust.reason(name);
+  return reason == nullptr ? Grade::good : reason->grade;
+}
+
+constexpr auto kFasterKernels = "scale:where.kind=kernel,factor=0.5";
+
+TEST(Trust, IsPoorWhereOtherRanksDecideTheStep) {
+  const Prediction answer = predict(waiting_for_ranks(10, 40), what_if(kFasterKernels));
+  EXPECT_EQ(answer.baseline_open.other_ranks, 40us);
+  EXPECT_EQ(answer.trust.grade(), Grade::poor);
+  EXPECT_EQ(trust_warning(answer.trust),
+            "poor: 53.3 % of the predicted step is time that only other ranks explain");
+}
+
+TEST(Trust, ShortWaitsForOtherRanksAreWorthKnowing) {
+  EXPECT_EQ(grade_of(predict(waiting_for_ranks(10, 3), what_if(kFasterKernels)), "other_ranks"),
+            Grade::fair);
+  EXPECT_EQ(grade_of(predict(waiting_for_ranks(10, 0), what_if(kFasterKernels)), "other_ranks"),
+            Grade::good);
+}
+
+// The same wait on a stream of its own, beside a longer kernel, is part of no step time.
+TEST(Trust, AHiddenWaitDoesNotCount) {
+  Inference inference = recorded_as(R"(
+    @step ProfilerStep#0
+    @step ProfilerStep#1
+    gpu: k0=gemm 50 {step=0}, k1=gemm 50 {step=1}
+    nccl: c0=reduce:collective 40 {step=0}, c1=reduce:collective 40 {step=1}
+    k0 -> c1 [inferred "collective input"]
+  )");
+  inference.open.push_back({.task = TaskId{2}, .time = 30us, .of_peers = true});
+  EXPECT_EQ(open_step_time(inference, inference.graph, 50us).other_ranks, 0ns);
+}
+
+TEST(Trust, WhatWasMeasuredDoesNotHangOnOtherRanks) {
+  const Prediction answer = predict(waiting_for_ranks(10, 40), Scenario{});
+  EXPECT_EQ(grade_of(answer, "other_ranks"), Grade::fair);
+}
+
+/// Steps of a kernel of 50 and one of 10, behind a delay of 40 that nothing explains.
+Inference with_gaps() {
+  std::string text, gpu = "gpu: ";
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i), step = " {step=" + number;
+    text += "@step ProfilerStep#" + number + "\n";
+    gpu += (i == 0 ? "" : ", ") + std::string("k") + number + "=gemm 50" + step + "}, l" + number +
+           "=late 10" + step + " gap=40}";
+  }
+  Inference inference = recorded_as(text + gpu + "\n");
+  for (std::uint32_t i = 1; i < inference.graph.task_count(); i += 2)
+    inference.open.push_back({.task = TaskId{i}, .time = 40us});
+  return inference;
+}
+
+TEST(Trust, AChangeBesideUnexplainedTimeIsFairOneThatAltersItPoor) {
+  const Prediction beside = predict(with_gaps(), what_if(kFasterKernels));
+  EXPECT_EQ(beside.baseline_open.unexplained, 40us);
+  EXPECT_EQ(grade_of(beside, "unexplained"), Grade::fair);
+  EXPECT_EQ(grade_of(predict(with_gaps(), what_if("remove:where.name=late")), "unexplained"),
+            Grade::poor);
+}
+
+TEST(Trust, AnEditHasNoModelAndSaysSo) {
+  const Prediction edit = predict(recorded_as(kFourSteps), what_if(kFasterKernels));
+  ASSERT_NE(edit.trust.reason("edit"), nullptr);
+  EXPECT_EQ(edit.trust.reason("edit")->text,
+            "scale is an edit: the interval is that of its replay, not of the change it stands "
+            "for");
+  const Prediction model = predict(recorded_as(kFourSteps), what_if("loader:workers=2"));
+  EXPECT_EQ(model.trust.reason("edit"), nullptr);
+  EXPECT_EQ(grade_of(model, "compared"), Grade::good);
+}
+
+TEST(Trust, FewAndUnlikeStepsAreFair) {
+  const Prediction answer = predict(recorded_as(kFourSteps), Scenario{});
+  EXPECT_EQ(grade_of(answer, "steps"), Grade::good);
+  EXPECT_EQ(answer.trust.reason("spread")->text, "the steps differ by 31.9 %");
+  EXPECT_EQ(grade_of(answer, "spread"), Grade::fair);
+  const Prediction whole = predict(recorded_as("gpu: k 5"), Scenario{});
+  EXPECT_EQ(whole.trust.reason("steps")->text,
+            "no steps were found: the whole recording stands for one");
+  EXPECT_EQ(grade_of(whole, "steps"), Grade::fair);
+}
+
+TEST(Trust, AssertionsAboutTimeAreUndecidedWhereItIsPoor) {
+  Scenario scenario = what_if(kFasterKernels);
+  scenario.asserts = {"step_time <= 1s", "replay_error <= 0.1"};
+  const Prediction poor = predict(waiting_for_ranks(10, 40), scenario);
+  const auto checked = check_asserts(scenario, poor);
+  ASSERT_EQ(checked.size(), 1U);
+  EXPECT_EQ(checked[0].text, "step_time <= 1s");
+  EXPECT_EQ(checked[0].verdict, Verdict::undecided);
+  EXPECT_TRUE(check_asserts(scenario, predict(waiting_for_ranks(10, 0), scenario)).empty());
+}
+
+TEST(Trust, StrictRefusesPoorAnswers) {
+  const Inference inference = waiting_for_ranks(10, 40);
+  EXPECT_NO_THROW(predict(inference, what_if(kFasterKernels)));
+  EXPECT_THROW(predict(inference, what_if(kFasterKernels), {.strict = true}), TraceError);
+}
+
+TEST(Trust, KnowsARecordingThatBreaksOff) {
+  Notes notes;
+  notes.add(Severity::warning, "events that are no JSON, left out");
+  EXPECT_EQ(cut_off_note(notes), nullptr);
+  notes.add(Severity::warning, "the trace is cut off in the list of events");
+  ASSERT_NE(cut_off_note(notes), nullptr);
+  EXPECT_EQ(cut_off_note(notes)->text, "the trace is cut off in the list of events");
+}
+
+TEST(Trust, ChecksDoNotJudgeARecordingThatBreaksOff) {
+  const Inference inference = recorded_as(kFourSteps);
+  Notes notes;
+  CheckReport report;
+  report.figures.resize(2);
+  report.figures[0].standing = Standing::failed;
+  report.figures[1].standing = Standing::left_out;
+  report.trust = trust_in_job(inference, notes, false);
+  leave_undecided({}, report);
+  EXPECT_EQ(report.figures[0].standing, Standing::failed);
+  notes.add(Severity::warning, "the trace is cut off in the list of events");
+  report.trust = trust_in_job(inference, notes, false);
+  leave_undecided({}, report);
+  EXPECT_EQ(report.figures[0].standing, Standing::undecided);
+  EXPECT_EQ(report.figures[0].why, "the trace is cut off in the list of events");
+  EXPECT_EQ(report.figures[1].standing, Standing::left_out);
+}
+
+// Four ranks, of which one sleeps for a second in each step: without the sleep a step takes 151 ms,
+// and the ranks that wait keep their 1.1 s. No answer of theirs is to be relied on.
+TEST(Trust, CorpusRanksThatWaitForAStragglerArePoor) {
+  const auto files = corpus_files({"straggler_rank0.json.gz"});
+  if (files.empty()) GTEST_SKIP() << kNoCorpus;
+  const Prediction answer = predict(files.front(), what_if("amp"));
+  EXPECT_EQ(answer.trust.grade(), Grade::poor);
+  EXPECT_EQ(grade_of(answer, "other_ranks"), Grade::poor);
+}
+
+}  // namespace
+}  // namespace foretrace
