@@ -172,6 +172,9 @@ void align_clocks(Draft& draft);
 void measure_typical_delays(Draft& draft);
 /// steps.cc: from markers, else by finding the period.
 void find_steps(Draft& draft);
+/// What happens less often than this is no sign of steps.
+inline constexpr std::size_t kLeastRepeats = 3;
+
 /// step_period.cc: by what repeats itself, where nothing marks steps.
 void find_period(Draft& draft);
 /// steps.cc: which steps count towards the step time, and whether they tell enough.

@@ -3,12 +3,11 @@
 #include <random>
 
 #include "allocator/allocator_oracle.h"
+#include "allocator/mebibyte.h"
 #include "foretrace/allocator.h"
 
 namespace foretrace {
 namespace {
-
-constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
 struct RandomSettings {
   AllocatorSettings settings;

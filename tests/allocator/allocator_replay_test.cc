@@ -1,12 +1,11 @@
 #include <gtest/gtest.h>
 
+#include "allocator/mebibyte.h"
 #include "foretrace/allocator.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
-
-constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
 std::vector<AllocatorRun> runs_of(std::string_view text, const AllocatorSettings& settings = {}) {
   const Graph graph = parse_graph(text);

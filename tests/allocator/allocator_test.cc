@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "allocator/mebibyte.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
-
-constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
 std::vector<std::int64_t> block_sizes(const CachingAllocator& allocator) {
   std::vector<std::int64_t> sizes;

@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-void expect_same_after_export(const std::vector<std::string>& paths) {
+void expect_same_through_perfetto(const std::vector<std::string>& paths) {
   const Folder folder;
   for (const std::string& path : paths) {
     std::vector<Trace> traces;
@@ -34,12 +34,12 @@ void expect_same_after_export(const std::vector<std::string>& paths) {
   }
 }
 
-TEST(Perfetto, ExportOfTheSamplesReadsBackTheSame) { expect_same_after_export(sample_files()); }
+TEST(Perfetto, ExportOfTheSamplesReadsBackTheSame) { expect_same_through_perfetto(sample_files()); }
 
 TEST(Perfetto, ExportOfTheCorpusReadsBackTheSame) {
   const std::vector<std::string> paths = corpus_files({".json", ".json.gz", ".sqlite"});
   if (paths.empty()) GTEST_SKIP() << kNoCorpus;
-  expect_same_after_export(paths);
+  expect_same_through_perfetto(paths);
 }
 
 TEST(Perfetto, SlicesThatOverlapGoToAnotherRow) {
@@ -59,7 +59,7 @@ TEST(Perfetto, SlicesThatOverlapGoToAnotherRow) {
   EXPECT_EQ(row_of(3), 1U);
 }
 
-Trace small() {
+Trace graph_launches() {
   Trace trace;
   trace.threads.push_back({.process = 1, .id = 2, .name = "main"});
   trace.streams.push_back({.device = 0, .id = 7});
@@ -81,7 +81,7 @@ TEST(Perfetto, ProtocDecodesWhatIsWritten) {
   if (std::system("protoc --version >/dev/null 2>&1") != 0)
     GTEST_SKIP() << "there is no protoc (scripts/setup.sh all)";
   const Folder folder;
-  export_trace(small(), folder / "x.pftrace");
+  export_trace(graph_launches(), folder / "x.pftrace");
   const std::string command =
       "protoc --decode_raw < '" + (folder / "x.pftrace") + "' > '" + (folder / "x.txt") + "'";
   ASSERT_EQ(std::system(command.c_str()), 0);
@@ -103,7 +103,7 @@ TEST(Perfetto, ProtocDecodesWhatIsWritten) {
 
 TEST(Perfetto, ATraceCutAnywhereIsReadOrRefusedClearly) {
   const Folder folder;
-  export_trace(small(), folder / "x.pftrace");
+  export_trace(graph_launches(), folder / "x.pftrace");
   const std::string whole = contents_of(folder / "x.pftrace");
   int read = 0;
   for (std::size_t size = 0; size < whole.size(); size += 3) {

@@ -15,7 +15,7 @@ using namespace pickled;
 
 constexpr std::int64_t kMiB = 1 << 20;
 
-Trace read(const std::string& bytes, const std::string& name = "x.pickle") {
+Trace read_snapshot(const std::string& bytes, const std::string& name = "x.pickle") {
   const Folder folder;
   return import_trace(folder.write(name, bytes));
 }
@@ -40,7 +40,7 @@ std::string levels(const Trace& trace) {
 TEST(TorchMemory, CountsWholeBlocksAndNotWhatWasAskedFor) {
   // 20 MiB less 512 KiB leaves no rest that is worth a block, so the block is the whole segment.
   const std::int64_t asked = 20 * kMiB - kMiB / 2;
-  const Trace trace = read(snapshot(
+  const Trace trace = read_snapshot(snapshot(
       {segment(0x1000000, 20 * kMiB, "large", {{0x1000000, 20 * kMiB, asked, "active_allocated"}}),
        segment(0x200000, 2 * kMiB, "small", {{0x200000, 2 * kMiB, 0, "inactive"}})},
       {events({{"segment_alloc", 0x1000000, 20 * kMiB, 10},
@@ -66,18 +66,18 @@ TEST(TorchMemory, CountsWholeBlocksAndNotWhatWasAskedFor) {
 /// The blocks that a device gives out for these requests, one fresh segment each time it must.
 TEST(TorchMemory, ReusesSplitsAndMergesAsTheAllocatorDoes) {
   // 16 MiB comes back and 6 MiB takes its front; what is left is free.
-  const Trace trace =
-      read(snapshot({segment(0x1000000, 16 * kMiB, "large",
-                             {{0x1000000, 6 * kMiB, 6 * kMiB, "active_allocated"},
-                              {0x1000000 + 6 * kMiB, 10 * kMiB, 0, "inactive"}})},
-                    {events({{"segment_alloc", 0x1000000, 16 * kMiB, 1},
-                             {"alloc", 0x1000000, 16 * kMiB, 2},
-                             {"free_completed", 0x1000000, 16 * kMiB, 3},
-                             {"alloc", 0x1000000, 6 * kMiB, 4},
-                             {"alloc", 0x1000000 + 6 * kMiB, 3 * kMiB, 5},
-                             {"free_completed", 0x1000000 + 6 * kMiB, 3 * kMiB, 6},
-                             {"alloc", 0x1000000 + 6 * kMiB, 10 * kMiB - 100, 7},
-                             {"free_completed", 0x1000000 + 6 * kMiB, 10 * kMiB - 100, 8}})}));
+  const Trace trace = read_snapshot(
+      snapshot({segment(0x1000000, 16 * kMiB, "large",
+                        {{0x1000000, 6 * kMiB, 6 * kMiB, "active_allocated"},
+                         {0x1000000 + 6 * kMiB, 10 * kMiB, 0, "inactive"}})},
+               {events({{"segment_alloc", 0x1000000, 16 * kMiB, 1},
+                        {"alloc", 0x1000000, 16 * kMiB, 2},
+                        {"free_completed", 0x1000000, 16 * kMiB, 3},
+                        {"alloc", 0x1000000, 6 * kMiB, 4},
+                        {"alloc", 0x1000000 + 6 * kMiB, 3 * kMiB, 5},
+                        {"free_completed", 0x1000000 + 6 * kMiB, 3 * kMiB, 6},
+                        {"alloc", 0x1000000 + 6 * kMiB, 10 * kMiB - 100, 7},
+                        {"free_completed", 0x1000000 + 6 * kMiB, 10 * kMiB - 100, 8}})}));
   std::vector<std::int64_t> allocated;
   for (const MemoryRecord& record : trace.memory)
     allocated.push_back(record.total_allocated / kMiB);
@@ -86,13 +86,14 @@ TEST(TorchMemory, ReusesSplitsAndMergesAsTheAllocatorDoes) {
 }
 
 TEST(TorchMemory, InfersWhatWasThereInFrontOfTheFirstEvent) {
-  const Trace trace = read(snapshot({segment(0x200000, 2 * kMiB, "small",
-                                             {{0x200000, 1024, 1000, "active_allocated"},
-                                              {0x200400, 2 * kMiB - 1024, 0, "inactive"}})},
-                                    {events({{"free_completed", 0x200400, 500, 5},
-                                             {"alloc", 0x200400, 600, 6},
-                                             {"free_requested", 0x200400, 600, 7},
-                                             {"free_completed", 0x200400, 600, 7}})}));
+  const Trace trace =
+      read_snapshot(snapshot({segment(0x200000, 2 * kMiB, "small",
+                                      {{0x200000, 1024, 1000, "active_allocated"},
+                                       {0x200400, 2 * kMiB - 1024, 0, "inactive"}})},
+                             {events({{"free_completed", 0x200400, 500, 5},
+                                      {"alloc", 0x200400, 600, 6},
+                                      {"free_requested", 0x200400, 600, 7},
+                                      {"free_completed", 0x200400, 600, 7}})}));
   EXPECT_EQ(levels(trace),
             "block -500 -> 1024/2097152\nblock 600 -> 2048/2097152\n"
             "free_requested -600 -> 2048/2097152\nblock -600 -> 1024/2097152\n");
@@ -101,7 +102,7 @@ TEST(TorchMemory, InfersWhatWasThereInFrontOfTheFirstEvent) {
 }
 
 TEST(TorchMemory, SaysThatEntriesAreMissing) {
-  const Trace trace = read(
+  const Trace trace = read_snapshot(
       snapshot({segment(0x200000, 2 * kMiB, "small", {{0x200000, 2 * kMiB, 0, "inactive"}})},
                {events({{"segment_alloc", 0x200000, 2 * kMiB, 1}, {"alloc", 0x200000, 512, 2}})}));
   EXPECT_EQ(trace.notes.count(
@@ -111,17 +112,17 @@ TEST(TorchMemory, SaysThatEntriesAreMissing) {
 }
 
 TEST(TorchMemory, FollowsExpandableSegments) {
-  const Trace trace = read(snapshot({dict({{"address", number(0x200000)},
-                                           {"total_size", number(2 * kMiB)},
-                                           {"stream", number(3)},
-                                           {"segment_type", text("small")},
-                                           {"is_expandable", "\x88"},
-                                           {"device", number(0)},
-                                           {"blocks", "]"}})},
-                                    {events({{"segment_map", 0x200000, 4 * kMiB, 1},
-                                             {"alloc", 0x200000, 3 * kMiB + 5, 2},
-                                             {"free_completed", 0x200000, 3 * kMiB + 5, 3},
-                                             {"segment_unmap", 0x400000, 2 * kMiB, 4}})}));
+  const Trace trace = read_snapshot(snapshot({dict({{"address", number(0x200000)},
+                                                    {"total_size", number(2 * kMiB)},
+                                                    {"stream", number(3)},
+                                                    {"segment_type", text("small")},
+                                                    {"is_expandable", "\x88"},
+                                                    {"device", number(0)},
+                                                    {"blocks", "]"}})},
+                                             {events({{"segment_map", 0x200000, 4 * kMiB, 1},
+                                                      {"alloc", 0x200000, 3 * kMiB + 5, 2},
+                                                      {"free_completed", 0x200000, 3 * kMiB + 5, 3},
+                                                      {"segment_unmap", 0x400000, 2 * kMiB, 4}})}));
   EXPECT_EQ(levels(trace),
             "segment_map 4194304 -> 0/4194304\nblock 3145733 -> 3146240/4194304\n"
             "block -3145733 -> 0/4194304\nsegment_unmap -2097152 -> 0/2097152\n");
@@ -133,9 +134,9 @@ TEST(TorchMemory, RoundsAsTheSettingsSay) {
   for (std::int64_t size = 1; size <= 32768; size *= 2)
     divisions += text(std::to_string(size)) + number(4);
   divisions += "u";
-  const Trace trace =
-      read(snapshot({}, {events({{"alloc", 0x200000, 5 * kMiB + 1, 1}})},
-                    {{"allocator_settings", dict({{"roundup_power2_divisions", divisions}})}}));
+  const Trace trace = read_snapshot(
+      snapshot({}, {events({{"alloc", 0x200000, 5 * kMiB + 1, 1}})},
+               {{"allocator_settings", dict({{"roundup_power2_divisions", divisions}})}}));
   EXPECT_EQ(trace.memory[0].total_allocated, 6 * kMiB);
   EXPECT_TRUE(trace.metadata.contains("allocator_settings"));
 }
@@ -154,7 +155,7 @@ TEST(TorchMemory, KeepsStacksStreamsOutOfMemoryAndAnnotations) {
                                 {"device_free", number(1234)},
                                 {"time_us", number(30)},
                                 {"frames", "]"}});
-  const Trace trace = read(
+  const Trace trace = read_snapshot(
       snapshot({}, {"]", list({event({"alloc", 512, 512, 10}, frames), oom})},
                {{"external_annotations",
                  list({annotation("START", 5), annotation("END", 40), annotation("END", 50)})}}));
@@ -186,13 +187,13 @@ TEST(TorchMemory, ReadsOldSnapshots) {
                                     {"addr", number(0x200000)},
                                     {"size", number(900)},
                                     {"stream", number(0)}});
-  const Trace trace = read(snapshot({old}, {list({untimed})}));
+  const Trace trace = read_snapshot(snapshot({old}, {list({untimed})}));
   EXPECT_FALSE(trace.has_times);
   EXPECT_EQ(trace.blocks[0].address, 0x200000U);
   EXPECT_EQ(trace.blocks[1].address, 0x200400U);
   EXPECT_EQ(trace.blocks[0].requested_bytes, 900);
   EXPECT_EQ(trace.names[trace.blocks[0].stack], "m.py:1 f");
-  EXPECT_EQ(read(file(list({old}))).segments.size(), 1U);
+  EXPECT_EQ(read_snapshot(file(list({old}))).segments.size(), 1U);
 }
 
 TEST(TorchMemory, ReadsSnapshotsKeptAsJson) {
@@ -201,20 +202,20 @@ TEST(TorchMemory, ReadsSnapshotsKeptAsJson) {
     "requested_size": 2097000, "state": "active_allocated", "frames": []}]}],
     "device_traces": [[{"action": "alloc", "addr": 2097152, "size": 2097000, "stream": 0,
     "time_us": 5, "frames": [{"filename": "a.py", "line": 1, "name": "f"}]}]]})";
-  const Trace trace = read(json, "x.json");
+  const Trace trace = read_snapshot(json, "x.json");
   EXPECT_EQ(trace.format, "torch_memory");
   EXPECT_EQ(trace.segments.size(), 1U);
   EXPECT_EQ(trace.memory.size(), 1U);
 }
 
 TEST(TorchMemory, KnowsTheStatesOfBlocksByAllTheirNames) {
-  const Trace trace = read(snapshot({segment(0x200000, 2560, "small",
-                                             {{0x200000, 512, 512, "active_allocated"},
-                                              {0x200200, 512, 512, "allocated"},
-                                              {0x200400, 512, 512, "active_pending_free"},
-                                              {0x200600, 512, 512, "active_awaiting_free"},
-                                              {0x200800, 512, 512, "inactive"}})},
-                                    {}));
+  const Trace trace = read_snapshot(snapshot({segment(0x200000, 2560, "small",
+                                                      {{0x200000, 512, 512, "active_allocated"},
+                                                       {0x200200, 512, 512, "allocated"},
+                                                       {0x200400, 512, 512, "active_pending_free"},
+                                                       {0x200600, 512, 512, "active_awaiting_free"},
+                                                       {0x200800, 512, 512, "inactive"}})},
+                                             {}));
   std::vector<BlockState> states;
   for (const MemoryBlock& block : trace.blocks) states.push_back(block.state);
   EXPECT_EQ(states,
@@ -223,11 +224,11 @@ TEST(TorchMemory, KnowsTheStatesOfBlocksByAllTheirNames) {
 }
 
 TEST(TorchMemory, LeavesOutOddElementsAndSaysSo) {
-  const Trace trace =
-      read(snapshot({segment(0x200000, 2 * kMiB, "small", {{0x200000, 512, 1, "dreaming"}}),
-                     number(3), segment(0x800000, -5, "small", {})},
-                    {list({event({"alloc", 512, -1, 1}), event({"explode", 512, 1, 1}), "N",
-                           event({"alloc", 512, 512, INT64_MAX})})}));
+  const Trace trace = read_snapshot(
+      snapshot({segment(0x200000, 2 * kMiB, "small", {{0x200000, 512, 1, "dreaming"}}), number(3),
+                segment(0x800000, -5, "small", {})},
+               {list({event({"alloc", 512, -1, 1}), event({"explode", 512, 1, 1}), "N",
+                      event({"alloc", 512, 512, INT64_MAX})})}));
   EXPECT_EQ(trace.memory.size(), 1U);
   EXPECT_EQ(trace.segments.size(), 1U);
   for (const char* note :
@@ -247,7 +248,7 @@ TEST(TorchMemory, ReadsASharedListOnce) {
                       {"blocks", i == 0 ? blocks + "q\x01" : "h\x01"}});
   }
   segments += "e";
-  const Trace trace = read(file(dict({{"segments", segments}, {"device_traces", "]"}})));
+  const Trace trace = read_snapshot(file(dict({{"segments", segments}, {"device_traces", "]"}})));
   EXPECT_EQ(trace.blocks.size(), 1U);
   EXPECT_EQ(trace.notes.count("lists that occur twice, read once"), 999);
 
@@ -260,7 +261,7 @@ TEST(TorchMemory, ReadsASharedListOnce) {
               list({dict({{"filename", text("f")}, {"line", number(i)}, {"name", name}})}));
   }
   const Trace shared =
-      read(file(dict({{"segments", "]"}, {"device_traces", list({histories + "e"})}})));
+      read_snapshot(file(dict({{"segments", "]"}, {"device_traces", list({histories + "e"})}})));
   EXPECT_EQ(shared.memory.size(), 500U);
   EXPECT_GE(shared.notes.all().size(), 1U);
 }

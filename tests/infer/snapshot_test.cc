@@ -61,7 +61,7 @@ class Snapshot {
 };
 
 /// "600 of 1024: use, first line" for each block.
-std::string blocks(const Graph& graph) {
+std::string snapshot_blocks(const Graph& graph) {
   std::ostringstream out;
   out << "\n";
   for (const Allocation& block : graph.allocations()) {
@@ -85,7 +85,7 @@ TEST(SnapshotGraph, TellsUsesByStacksAndLifetimes) {
   train_step(run);
   train_step(run);
   const Graph graph = infer(run.trace()).graph;
-  const std::string all = blocks(graph);
+  const std::string all = snapshot_blocks(graph);
   EXPECT_EQ(all.substr(0, all.find("600 of 1024", 200)), R"(
 1000 of 1024: parameter, /m/net.py:3 __init__
 1000 of 1024: optimizer_state, /t/torch/optim/sgd.py:8 __init__
@@ -132,7 +132,7 @@ TEST(SnapshotGraph, BlocksThatNoEventMentionsAreThereAllTheTime) {
   run.held(0x100, 2048, kInit).held(0x200, 4096, kUpdate).held(0x300, 512, "");
   run.make(0x1, 600, kForward).free(0x1);
   const Inference inference = infer(run.trace());
-  EXPECT_EQ(blocks(inference.graph), R"(
+  EXPECT_EQ(snapshot_blocks(inference.graph), R"(
 600 of 1024: temporary, /m/net.py:9 forward
 2047 of 2048: parameter, /m/net.py:3 __init__
 4095 of 4096: optimizer_state, /t/torch/optim/sgd.py:8 step
@@ -149,7 +149,7 @@ TEST(SnapshotGraph, WhatForwardPassesFindAreParameters) {
   Snapshot run;
   run.held(0x1, 4096, kNowhere).held(0x2, 8192, kNowhere);
   run.make(0x10, 600, kForward).free(0x10);
-  EXPECT_EQ(blocks(infer(run.trace()).graph), R"(
+  EXPECT_EQ(snapshot_blocks(infer(run.trace()).graph), R"(
 600 of 1024: temporary, /m/net.py:9 forward
 4095 of 4096: parameter
 8191 of 8192: parameter
@@ -166,7 +166,7 @@ TEST(SnapshotGraph, WhatTrainingFindsAreAsManyParametersAsGradients) {
     run.make(0x60, 3000, kUpdate).free(0x60).free(0x40);
   };
   step(), step(), step();
-  const std::string all = blocks(infer(run.trace()).graph);
+  const std::string all = snapshot_blocks(infer(run.trace()).graph);
   EXPECT_EQ(all.substr(all.find("1023 of 1024: parameter")), R"(1023 of 1024: parameter
 1023 of 1024: unknown
 1023 of 1024: unknown
@@ -180,7 +180,7 @@ TEST(SnapshotGraph, GradientsMayOutliveTheHistory) {
   Snapshot run;
   run.held(0x1, 1024, kNowhere).held(0x2, 2048, kNowhere);
   run.make(0x10, 600, kForward).make(0x40, 1023, "").free(0x10);
-  const std::string all = blocks(infer(run.trace()).graph);
+  const std::string all = snapshot_blocks(infer(run.trace()).graph);
   EXPECT_EQ(all.substr(all.find("1023 of 1024: parameter")), R"(1023 of 1024: parameter
 2047 of 2048: unknown
 )");

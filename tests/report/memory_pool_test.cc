@@ -9,13 +9,13 @@
 namespace foretrace {
 namespace {
 
-MemoryReport described(std::string_view text, const MemoryQuestion& question = {}) {
+MemoryReport pooled(std::string_view text, const MemoryQuestion& question = {}) {
   const Graph graph = parse_graph(text);
   return describe_memory(graph, simulate(graph), question);
 }
 
 // As they come, a and b stand at 0 and 2, and c of 4 finds only the 2 that a leaves: 9 in all.
-constexpr std::string_view kStep = R"(
+constexpr std::string_view kPoolStep = R"(
 @step ProfilerStep#7
 cpu: A 1 {step=0}, B 1 {step=0}, C 1 {step=0}, D 1 {step=0}
 @alloc 2B use=activation: A .. C
@@ -24,7 +24,7 @@ cpu: A 1 {step=0}, B 1 {step=0}, C 1 {step=0}, D 1 {step=0}
 )";
 
 TEST(MemoryPool, PlacesPlannedAheadTakeNoMoreThanTheLoad) {
-  const MemoryReport report = described(kStep);
+  const MemoryReport report = pooled(kPoolStep);
   EXPECT_EQ(report.pool.step, "ProfilerStep#7");
   EXPECT_EQ(report.pool.blocks, 3);
   EXPECT_EQ(report.pool.by_load, 0);
@@ -35,7 +35,7 @@ TEST(MemoryPool, PlacesPlannedAheadTakeNoMoreThanTheLoad) {
 }
 
 TEST(MemoryPool, IsOfTheStepWithThePeak) {
-  const MemoryReport report = described(R"(
+  const MemoryReport report = pooled(R"(
 @step ProfilerStep#1
 @step ProfilerStep#2
 cpu: A 1 {step=0}, B 1 {step=0}, C 1 {step=1}, D 1 {step=1}
@@ -51,7 +51,7 @@ cpu: A 1 {step=0}, B 1 {step=0}, C 1 {step=1}, D 1 {step=1}
 }
 
 TEST(MemoryPool, WhatIsMadeAndFreedInOneInstantHasItsPlace) {
-  const MemoryReport report = described(R"(
+  const MemoryReport report = pooled(R"(
 cpu: A 0, B 0, C 0
 @alloc 8B: A .. B
 @alloc 8B: B .. C
@@ -62,7 +62,7 @@ cpu: A 0, B 0, C 0
 
 TEST(MemoryPool, IsSaidInOneLine) {
   std::ostringstream text;
-  write_memory_text(described(kStep), text);
+  write_memory_text(described(kPoolStep), text);
   EXPECT_NE(text.str().find("1.0000 times their peak load"), std::string::npos) << text.str();
 }
 

@@ -6,7 +6,7 @@ namespace foretrace {
 namespace {
 
 // Two kernels bound by memory: the shortest of the trace is what they take at least.
-constexpr auto kStep = R"(
+constexpr auto kBatchStep = R"(
     stream: i:copy_in 2 {bytes=2kB}, A 4 {phase=forward}, a 1 {phase=forward}, B 6 {phase=backward}, c:collective 2 {phase=backward}, U 5 {phase=update}
     @alloc 4kB use=parameter: .. U
     @alloc 8kB use=activation: A .. U writes A reads B
@@ -14,7 +14,7 @@ constexpr auto kStep = R"(
 )";
 
 TEST(BatchSize, Baseline) {
-  EXPECT_EQ(simulated(kStep, R"({"use": "batch_size"})"), R"(
+  EXPECT_EQ(simulated(kBatchStep, R"({"use": "batch_size"})"), R"(
 stream |iiAAAAaBBBBBBccUUUUU|
 )");
 }
@@ -88,7 +88,7 @@ stream |xAlllXXXXXXX|
 }
 
 TEST(BatchSize, ActivationsGrowAndGradientsDoNot) {
-  Graph graph = parse_graph(kStep);
+  Graph graph = parse_graph(kBatchStep);
   const Effect effect = read_transform_text("batch_size:factor=0.5")->apply(graph);
   EXPECT_EQ(graph.allocations()[0].bytes, Bytes{4000});
   EXPECT_EQ(graph.allocations()[1].bytes, Bytes{4000});
@@ -101,7 +101,7 @@ TEST(BatchSize, TimeAndMemoryNeverShrinkWithTheBatch) {
   Nanoseconds length{};
   Bytes peak{};
   for (const char* factor : {"0.25", "0.5", "1", "1.5", "2", "7", "100"}) {
-    Graph graph = parse_graph(kStep);
+    Graph graph = parse_graph(kBatchStep);
     read_transform_text("batch_size:factor=" + std::string(factor))->apply(graph);
     const Timeline timeline = simulate(graph);
     EXPECT_GE(timeline.length, length);
@@ -118,7 +118,7 @@ TEST(BatchSize, SaysWhatIsWrong) {
        "factor: cannot be given together with from and to"},
       {R"({"use": "batch_size", "factor": 0})", "factor: must be at least 0.000001, got 0"},
   };
-  for (const auto& [step, message] : cases) EXPECT_EQ(simulated(kStep, step), message);
+  for (const auto& [step, message] : cases) EXPECT_EQ(simulated(kBatchStep, step), message);
   EXPECT_EQ(simulated("cpu: A:host 1", R"({"use": "batch_size", "factor": 2})"),
             "factor: this trace has no kernels, copies or loading of input that a batch is the "
             "work of");

@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-constexpr auto kStep = R"(
+constexpr auto kAccumulatedStep = R"(
     stream: i:copy_in 2 {bytes=8kB phase=input step=0}, F 5 {phase=forward step=0}, B 5 {phase=backward step=0}, c:collective 3 {phase=backward step=0}, U 2 {phase=update step=0}, u 1 {phase=update step=0}
     @step one
     @alloc 8kB use=activation: F .. B writes F reads B
@@ -13,7 +13,8 @@ constexpr auto kStep = R"(
 )";
 
 TEST(GradientAccumulation, Baseline) {
-  EXPECT_EQ(simulated(kStep, R"({"use": "gradient_accumulation", "micro_batches": 1})"), R"(
+  EXPECT_EQ(simulated(kAccumulatedStep, R"({"use": "gradient_accumulation", "micro_batches": 1})"),
+            R"(
 stream |iiFFFFFBBBBBcccUUu|
 )");
 }
@@ -21,7 +22,8 @@ stream |iiFFFFFBBBBBcccUUu|
 TEST(GradientAccumulation, EachMicroBatchGoesForwardAndBackwardAndOneUpdateFollows) {
   // F takes 1 and half of the 4 above; of what B touches a third is a gradient, which stays as
   // large. The copy is the shortest of its kind.
-  EXPECT_EQ(simulated(kStep, R"({"use": "gradient_accumulation", "micro_batches": 2})"), R"(
+  EXPECT_EQ(simulated(kAccumulatedStep, R"({"use": "gradient_accumulation", "micro_batches": 2})"),
+            R"(
 stream |iiFFFBBBBiiFFFBBBcccUUu|
 )");
 }
@@ -74,7 +76,7 @@ stream |..FFF..BBBUUFFF..BBB|
 }
 
 TEST(GradientAccumulation, ActivationsShrinkAndGradientsStay) {
-  Graph graph = parse_graph(kStep);
+  Graph graph = parse_graph(kAccumulatedStep);
   const Effect effect = read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph);
   const Timeline timeline = simulate(graph);
   // From the first backward pass on there is the gradient, and 2 kB of each micro-batch.
@@ -95,7 +97,7 @@ stream |FBbFBccbU|
 }
 
 TEST(GradientAccumulation, GradientsAreMadeByTheFirstMicroBatch) {
-  Graph graph = parse_graph(kStep);
+  Graph graph = parse_graph(kAccumulatedStep);
   read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph);
   const Timeline timeline = simulate(graph);
   for (const Allocation& block : graph.allocations()) {
@@ -114,7 +116,7 @@ TEST(GradientAccumulation, SaysWhatIsWrong) {
       {R"({"use": "gradient_accumulation", "micro_batches": 2000})",
        "micro_batches: must be at most 1024, got 2000"},
   };
-  for (const auto& [step, message] : cases) EXPECT_EQ(simulated(kStep, step), message);
+  for (const auto& [step, message] : cases) EXPECT_EQ(simulated(kAccumulatedStep, step), message);
   EXPECT_EQ(simulated("x: A 1", R"({"use": "gradient_accumulation"})"),
             "micro_batches: no task of this trace is of the forward or backward pass");
 }

@@ -6,7 +6,6 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kContext = 1;
 constexpr std::int64_t kRegular = 1;  ///< ENUM_CUDA_KERNEL_LAUNCH_TYPE
 
 /// Of ENUM_CUDA_MEMCPY_OPER, by direction.

@@ -18,6 +18,9 @@
 
 namespace foretrace {
 
+/// Of every row: the tables know contexts, a trace does not.
+inline constexpr std::int64_t kContext = 1;
+
 /// The table StringIds while it fills.
 class NsysTexts {
  public:

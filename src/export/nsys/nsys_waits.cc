@@ -8,7 +8,6 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kContext = 1;
 constexpr std::int64_t kInvalid = 0xffffffff;
 
 /// Of ENUM_CUPTI_SYNC_TYPE.

@@ -13,10 +13,6 @@ constexpr std::size_t kMostLanes = 0xffff;
 /// Times further from 0 cannot be subtracted from each other in 64 bits.
 constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
 
-bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
 }  // namespace
 
 HostKind kind_of_domain(std::string_view domain) {

@@ -16,6 +16,10 @@
 
 namespace foretrace {
 
+inline bool has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
 /// From start to end, on the profiler's clock.
 struct AmdTimes {
   std::int64_t start = 0, end = 0;

@@ -20,10 +20,6 @@ struct Copy {
   bool pinned = false;
 };
 
-bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
 /// Of hipMemcpyKind, or as the type of the operation says.
 CopyDirection direction_of(std::int64_t kind, std::string_view type) {
   switch (kind) {

@@ -12,6 +12,7 @@
 #include "foretrace/error.h"
 #include "import/common/times.h"
 #include "import/execution_traces/chakra.h"
+#include "import/execution_traces/execution_order.h"
 #include "import/kineto/kineto_lanes.h"
 #include "import/kineto/kineto_records.h"
 
@@ -19,7 +20,6 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kUserScope = 7;
 /// The sum of all durations must fit into a time.
 constexpr std::int64_t kLongest = std::int64_t{1} << 60;
 

@@ -9,6 +9,9 @@
 
 namespace foretrace {
 
+/// at::RecordScope::USER_SCOPE: what a program named, not an op.
+inline constexpr std::int64_t kUserScope = 7;
+
 /// Of an op. Ids count upwards as ops begin, over all threads; a parent is the op that called it,
 /// or an id that no op has.
 struct NodeIds {

@@ -4,6 +4,7 @@
 
 #include "foretrace/error.h"
 #include "import/common/rank_name.h"
+#include "import/execution_traces/execution_order.h"
 #include "import/files/registered.h"
 
 namespace foretrace {
@@ -12,8 +13,6 @@ namespace {
 
 constexpr std::size_t kLongestMetadata = 64 * 1024;
 constexpr std::size_t kMostKeys = 256;
-/// at::RecordScope::USER_SCOPE: what a program named, not an op.
-constexpr std::int64_t kUserScope = 7;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;

@@ -18,7 +18,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kChunk = 1 << 16;
+constexpr std::size_t kGzipChunk = 1 << 16;
 constexpr const char* kCut = "the gzip data ends in the middle";
 constexpr const char* kDamaged = "the gzip data is damaged";
 
@@ -110,7 +110,7 @@ Inflater::Result Inflater::run(const std::uint8_t*& in, std::size_t& in_size, ch
 class Gzip : public Source {
  public:
   explicit Gzip(std::unique_ptr<Source> compressed)
-      : compressed_(std::move(compressed)), chunk_(kChunk) {}
+      : compressed_(std::move(compressed)), chunk_(kGzipChunk) {}
 
   std::size_t read(char* to, std::size_t room) override {
     char* out = to;

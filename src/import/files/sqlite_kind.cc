@@ -9,10 +9,6 @@ namespace foretrace {
 
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 bool has_column(const SqliteFile& file, std::string_view table, std::string_view column) {
   const std::vector<std::string> columns = file.columns(table);
   return std::find(columns.begin(), columns.end(), column) != columns.end();
@@ -20,7 +16,7 @@ bool has_column(const SqliteFile& file, std::string_view table, std::string_view
 
 SqliteKind kind_of(const SqliteFile& file) {
   for (const std::string& table : file.tables()) {
-    if (starts_with(table, "rocpd_")) return SqliteKind::rocpd;
+    if (table.starts_with("rocpd_")) return SqliteKind::rocpd;
   }
   if (file.has("StringTable") || file.has("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"))
     return SqliteKind::nvprof;

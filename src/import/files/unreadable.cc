@@ -9,34 +9,28 @@ namespace {
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
-bool starts_with(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 std::string what_json_it_is(std::string_view head) {
   if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
   if (contains(head, "\"communicators\"")) return "a list of communicators";
   if (contains(head, "\"dataDeps\"") || contains(head, "\"durationMicros\""))
     return "a Chakra execution trace as JSON; give the .et that it was made from";
-  if (starts_with(head, "[[") && !starts_with(head, "[[[[") && !contains(head, "{"))
+  if (head.starts_with("[[") && !head.starts_with("[[[[") && !contains(head, "{"))
     return "a PyTorch memory timeline, which has no tasks";
   return {};
 }
 
 std::string what_binary_it_is(std::string_view head) {
-  if (starts_with(head, "PK\x03\x04")) return "a zip archive; unpack it first, or call it .zip";
+  if (head.starts_with("PK\x03\x04")) return "a zip archive; unpack it first, or call it .zip";
   if (head.size() > 512 && head.substr(257, 5) == "ustar")
     return "an archive inside of another; unpack it first";
-  if (starts_with(head, "BZh")) return "bzip2 data; unpack it first";
-  if (starts_with(head,
-                  "\xfd"
+  if (head.starts_with("BZh")) return "bzip2 data; unpack it first";
+  if (head.starts_with("\xfd"
                   "7zXZ"))
     return "xz data; unpack it first";
-  if (starts_with(head,
-                  "\x7f"
+  if (head.starts_with("\x7f"
                   "ELF"))
     return "a program";
-  if (starts_with(head, "NVTX") || starts_with(head, "NSYS"))
+  if (head.starts_with("NVTX") || head.starts_with("NSYS"))
     return "an Nsight Systems report; export it to SQLite";
   return {};
 }
@@ -66,7 +60,7 @@ std::string what_else_it_is(const Sniffed& file) {
   if (start == std::string_view::npos) return file.head.empty() ? "empty" : "blank";
   const std::string_view head = file.head.substr(start);
   if (head[0] == '{' || head[0] == '[') return what_json_it_is(head);
-  if (starts_with(head, "<!DOCTYPE") || starts_with(head, "<html") || starts_with(head, "<?xml")) {
+  if (head.starts_with("<!DOCTYPE") || head.starts_with("<html") || head.starts_with("<?xml")) {
     return "a web page or XML";
   }
   if (const std::string database = what_database_it_is(file); !database.empty()) return database;

@@ -14,10 +14,10 @@ namespace foretrace::infer_detail {
 namespace {
 
 constexpr std::int64_t kLeastDepth = 100;
-constexpr std::size_t kEnough = 5;
+constexpr std::size_t kEnoughLaunches = 5;
 
-struct Counter {
-  explicit Counter(const Draft& draft) {
+struct Finishes {
+  explicit Finishes(const Draft& draft) {
     finishes.reserve(draft.events.size());
     for (std::size_t i = 0; i < draft.events.size(); ++i) {
       finishes.emplace_back(draft.events[i].finish, static_cast<std::uint32_t>(i));
@@ -50,13 +50,13 @@ std::vector<Launch> launches_in_order(Draft& draft) {
 }
 
 /// The number of activities outstanding at the return of most of the slow launches, or 0.
-std::int64_t find_depth(const std::vector<Launch>& launches, const Counter& counter) {
+std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& counter) {
   std::vector<std::int64_t> durations;
   durations.reserve(launches.size());
   for (const Launch& launch : launches) {
     durations.push_back(launch.call->finish - launch.call->start);
   }
-  if (durations.size() < kEnough) return 0;
+  if (durations.size() < kEnoughLaunches) return 0;
   const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 4);
   std::nth_element(durations.begin(), middle, durations.end());
   const std::int64_t slow = std::max<std::int64_t>(50'000, 8 * *middle);
@@ -70,7 +70,7 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const Counter& coun
     ++slow_ones;
     ++outstanding[depth];
   }
-  if (slow_ones < kEnough) return 0;
+  if (slow_ones < kEnoughLaunches) return 0;
   std::int64_t best = 0;
   std::size_t most = 0;
   for (const auto& [depth, count] : outstanding) {
@@ -87,7 +87,7 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const Counter& coun
 
 void resolve_launch_queue(Draft& draft) {
   std::vector<Launch> launches = launches_in_order(draft);
-  const Counter counter(draft);
+  const Finishes counter(draft);
   const std::int64_t depth = find_depth(launches, counter);
   if (depth == 0) return;
   std::int64_t bound = 0;

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +26,9 @@
 #include "infer/draft.h"
 
 namespace foretrace::infer_detail {
+
+/// Later than any event.
+inline constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
 
 /// What was around an allocator event. A thread without records around it has none of it.
 struct MemorySite {

@@ -17,7 +17,6 @@
 // op and source line that were told. The rest stays unknown.
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <tuple>
 
@@ -25,8 +24,6 @@
 
 namespace foretrace::infer_detail {
 namespace {
-
-constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t end_of(const MemorySite& freed) { return freed.exists() ? freed.time : kEver; }
 

@@ -13,7 +13,6 @@
 // takes.
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -25,8 +24,6 @@
 
 namespace foretrace::infer_detail {
 namespace {
-
-constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
 
 class SnapshotGraph {
  public:

@@ -12,7 +12,6 @@
 namespace foretrace::infer_detail {
 namespace {
 
-constexpr std::size_t kLeastRepeats = 3;
 /// Fewer activities than this repeat themselves by chance.
 constexpr std::size_t kLeastActivities = 18;
 /// Share of activities that equal the one a period later.

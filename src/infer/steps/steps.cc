@@ -13,7 +13,6 @@
 namespace foretrace::infer_detail {
 namespace {
 
-constexpr std::size_t kLeastRepeats = 3;
 /// Share of the launched work that ranges must hold to be steps.
 constexpr double kLeastHeld = 0.9;
 
