@@ -92,21 +92,22 @@ def check_source_tree(layers, root):
 def check_public_headers(layers, root):
     public = root / "include" / "foretrace"
     for path in sources(public):
-        module = layers.owner.get(path.name)
+        module = layers.owner.get(path.relative_to(public).as_posix())
         if module is None:
             yield f"{path.relative_to(root)}: is not listed in src/LAYERS"
             continue
         yield from check_file(layers, root, path, module)
     for header, module in layers.owner.items():
-        if not ((root / "src" if "/" in header else public) / header).is_file():
+        if not any((place / header).is_file() for place in (public, root / "src")):
             yield f"src/LAYERS: {header} of {module} does not exist"
 
 
 def check_places(root):
     """Nothing but public headers may be reachable through include/."""
+    places = [root / "include" / "foretrace" / place for place in (".", "answer", "ask")]
     for path in sorted((root / "include").rglob("*")):
-        if path.is_file() and path.parent != root / "include" / "foretrace":
-            yield f"{path.relative_to(root)}: public headers live in include/foretrace"
+        if path.is_file() and path.parent not in places:
+            yield f"{path.relative_to(root)}: public headers live in include/foretrace, answer/ and ask/"
 
 
 def folders_below(root, module):
@@ -142,7 +143,7 @@ def check_folders(layers, root):
             cycle = cycle_from(folder, included)
             if cycle and folder == min(cycle):
                 yield f"src/{folder}: includes itself through " + ", ".join(cycle[1:])
-    for folder in sorted({path.parent for place in ("src",) for path in sources(root / place)}):
+    for folder in sorted({path.parent for place in ("src", "include") for path in sources(root / place)}):
         count = sum(path.suffix in (".cc", ".h") for path in folder.iterdir())
         if count > MOST_FILES:
             yield f"{folder.relative_to(root)}: {count} files, where {MOST_FILES} are allowed"

@@ -1,159 +1,31 @@
 #pragma once
 
-// Answers, and the forms they are given in. One file per report in src/report; the list is
-// reports.def.
+// The forms that answers are given in: text, JSON, Markdown, CSV, pages. What an answer says is its
+// own (answer/); one file per form in src/report writes it.
 
-#include <cstdint>
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "foretrace/figure.h"
+#include "foretrace/answer/advice.h"
+#include "foretrace/answer/check.h"
+#include "foretrace/answer/curve.h"
+#include "foretrace/answer/diff.h"
+#include "foretrace/answer/input.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/answer/pairs.h"
+#include "foretrace/answer/prediction.h"
+#include "foretrace/answer/prediction_page.h"
+#include "foretrace/answer/sweep.h"
+#include "foretrace/answer/trust.h"
+#include "foretrace/answer/verification.h"
 #include "foretrace/graph.h"
-#include "foretrace/notes.h"
 #include "foretrace/timeline.h"
 #include "foretrace/trace.h"
-#include "foretrace/trust.h"
 
 namespace foretrace {
-
-struct InputFile {
-  std::string path, format, sha256;
-};
-
-/// A request for memory that was not served.
-struct Refusal {
-  std::string op, stack;  ///< Who asked; may be empty.
-  std::string phase;      ///< "backward"; empty where unknown.
-  std::int32_t step = -1;
-  Nanoseconds time{0};
-  Bytes requested{}, allocated{}, reserved{}, limit{};
-};
-
-struct MemoryPeak {
-  std::int32_t device = 0;
-  Bytes peak_allocated{};
-  /// What the caching allocator takes from the device when it starts empty and is asked for the
-  /// blocks of the timeline; nothing for host memory.
-  std::optional<Bytes> peak_reserved{};
-  /// Four of five such changes are expected to need this much at the peak; of a prediction alone,
-  /// and only where a kind of what-if is known to be off.
-  std::optional<Bytes> lower_allocated{}, upper_allocated{};
-  std::optional<Bytes> recorded_reserved{};  ///< Of the baseline, where the trace tells.
-  std::optional<Refusal> out_of_memory{};    ///< The first, under the limit that was asked about.
-};
-
-struct AppliedStep {
-  std::string use;  ///< With its settings, as could be given to --with.
-  std::string summary;
-  bool changed_nothing = false;
-  std::vector<Figure> figures{};
-};
-
-/// One line of --explain: a task on the critical path and what it waited for.
-struct Explained {
-  std::string task, lane, reason;
-  Nanoseconds start{0}, duration{0}, waited{0};
-};
-
-/// One source of doubt, and how far it alone moves the predicted step time.
-struct IntervalPart {
-  std::string source;  ///< "steps", "inferred", "model", "replay".
-  Nanoseconds lower{0}, upper{0};
-  std::string text;  ///< In words.
-};
-
-/// How much shorter a step would be without time that the recording does not explain: delays
-/// without a cause, and waits of collectives for other ranks.
-struct OpenStepTime {
-  Nanoseconds unexplained{0}, other_ranks{0};
-};
-
-/// The amount of work that a rank does in a step, as far as it is known.
-struct StepRates {
-  /// Counts matrix products and convolutions whose shapes were recorded; 0: not known.
-  double flops = 0;
-  /// Share of the time of kernels bound by arithmetic that `flops` accounts for.
-  double known_share = 0;
-  double peak_flops = 0;           ///< A second, in the fastest of fp16 and bf16; 0: not known.
-  std::string peak_of;             ///< "A100-SXM4-40GB"
-  double samples = 0, tokens = 0;  ///< As the user says; 0: not known.
-};
-
-/// Achieved share of the peak; nothing where either is not known.
-std::optional<double> flops_utilization(const StepRates& rates, Nanoseconds step_time);
-/// Share of a step in which only communication runs.
-double exposed_communication(const Breakdown& breakdown, Nanoseconds step_time);
-
-/// The answer of `predict`.
-struct Prediction {
-  std::vector<InputFile> inputs;
-  std::string scenario_json;  ///< Effective settings, as JSON text.
-
-  StepTimes measured;
-  Nanoseconds window{0};
-  bool has_steps = false;  ///< Otherwise step times are those of the whole window.
-  bool has_times = true;   ///< False of a memory snapshot: its times are those of its history.
-
-  StepTimes baseline;
-  double replay_error = 0;
-  Unexplained unexplained;
-  OpenStepTime baseline_open;
-  std::size_t tasks = 0;
-  std::size_t dependencies[4] = {};  ///< Indexed by Provenance.
-  Breakdown baseline_breakdown;
-  std::vector<MemoryPeak> baseline_memory;
-
-  StepTimes predicted;
-  OpenStepTime predicted_open;
-  Nanoseconds lower{0}, upper{0};
-  std::string interval_source;  ///< Where the interval comes from, in words.
-  std::vector<IntervalPart> interval_parts;
-  std::int64_t resamples = 0;  ///< Replays that the interval comes from; 0: none.
-  Breakdown predicted_breakdown;
-  std::vector<MemoryPeak> predicted_memory;
-  Bytes memory_limit{};  ///< That was asked about, or of the machine that was; 0: none.
-  std::vector<std::string> assumptions;
-  double speedup = 1;  ///< baseline step time / predicted step time.
-  StepRates baseline_rates, predicted_rates;
-
-  std::vector<AppliedStep> steps;
-  std::vector<Explained> explained;  ///< Only with --explain.
-  Trust trust;
-  Notes notes;
-};
-
-/// What becomes of a job while one setting of a what-if varies.
-struct CurvePoint {
-  std::string value;
-  Nanoseconds step_time{0};
-  std::optional<Bytes> peak_allocated, peak_reserved;  ///< Of the fullest device.
-  bool fits = true;                                    ///< No request was refused.
-  bool satisfies = true;                               ///< What was asked with --until.
-  bool on_front = false;        ///< No other point is both faster and smaller.
-  std::vector<Figure> figures;  ///< Of the step that varies.
-  Trust trust;
-  std::string refused;  ///< Why there is no answer for this value; empty if there is one.
-};
-
-struct Curve {
-  std::vector<InputFile> inputs;
-  std::string setting;            ///< "recompute.share"
-  std::vector<std::string> uses;  ///< The what-if with its other settings.
-  std::string until;              ///< "peak_reserved <= 16GB", or empty.
-  Nanoseconds baseline_step_time{0};
-  bool has_steps = true;  ///< Otherwise times are those of the whole recording.
-  bool has_times = true;  ///< False of a memory snapshot.
-  std::optional<Bytes> baseline_allocated, baseline_reserved;
-  std::vector<CurvePoint> points;     ///< In order of the values.
-  std::optional<std::size_t> answer;  ///< The value furthest along that satisfies `until`.
-  std::string answer_text;            ///< In words.
-  Trust trust;                        ///< Of the least reliable point.
-  Notes notes;
-};
 
 /// The object with schema "foretrace.curve/1".
 nlohmann::json to_json(const Curve& curve);
@@ -189,5 +61,77 @@ struct Finding {
 nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr);
 void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr);
 std::vector<Finding> examine(const Trace& trace);
+
+/// {"grade": "fair", "reasons": [{"name", "grade", "text", "value", "limit"}]}
+nlohmann::json to_json(const Trust& trust);
+
+/// The object with schema "foretrace.advice/1".
+nlohmann::json to_json(const Advice& advice);
+/// Writes one screen of 24 lines and 100 columns: the answers, the best suggestions, ceilings.
+void write_advice_text(const Advice& advice, std::ostream& out);
+/// Everything.
+void write_whole_advice_text(const Advice& advice, std::ostream& out);
+/// The same as a page of its own, for a browser without a network.
+void write_advice_page(const Advice& advice, std::ostream& out);
+void write_advice_markdown(const Advice& advice, std::ostream& out);
+void write_advice_csv(const Advice& advice, std::ostream& out);
+
+/// One per form: text, json, markdown, junit, github, bencher, benchmark.
+struct CheckForm {
+  std::string_view name, summary;
+  void (*write)(const CheckReport& report, std::ostream& out);
+};
+const std::vector<CheckForm>& check_forms();
+/// "foretrace.check/1".
+nlohmann::json to_json(const CheckReport& report);
+void write_check_text(const CheckReport& report, std::ostream& out);
+void write_check_markdown(const CheckReport& report, std::ostream& out);
+/// One test a figure. Viewers that show the body of a failure only have the numbers there.
+void write_check_junit(const CheckReport& report, std::ostream& out);
+/// Workflow commands: at most ten annotations of a kind, as GitHub shows no more of a step.
+void write_check_github(const CheckReport& report, std::ostream& out);
+/// Bencher Metric Format (bencher.dev).
+void write_check_bencher(const CheckReport& report, std::ostream& out);
+/// customSmallerIsBetter of github-action-benchmark.
+void write_check_benchmark(const CheckReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.diff/1".
+nlohmann::json to_json(const DiffReport& report);
+nlohmann::json diff_json(const Diff& diff);
+void write_diff_text(const DiffReport& report, std::ostream& out);
+void write_diff_markdown(const DiffReport& report, std::ostream& out);
+/// One line for each cause of each rank.
+void write_diff_csv(const DiffReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.verification/1".
+nlohmann::json to_json(const Verification& verification);
+void write_verification_text(const Verification& verification, std::ostream& out);
+void write_verification_markdown(const Verification& verification, std::ostream& out);
+
+/// "foretrace.input/1". Durations are of a step.
+nlohmann::json to_json(const InputReport& report);
+void write_input(const InputReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.memory/1".
+nlohmann::json to_json(const MemoryReport& report);
+void write_memory_text(const MemoryReport& report, std::ostream& out);
+/// One row per block.
+void write_memory_csv(const MemoryReport& report, const Graph& graph, std::ostream& out);
+/// One page that needs nothing else: level, blocks over time, and all tables.
+void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostream& out);
+
+/// The object with schema "foretrace.pair_validation/1".
+nlohmann::json to_json(const PairsReport& report);
+void write_pairs_text(const PairsReport& report, std::ostream& out);
+void write_pairs_markdown(const PairsReport& report, std::ostream& out);
+
+void write_sweep_text(const SweepReport& report, std::ostream& out);
+void write_sweep_markdown(const SweepReport& report, std::ostream& out);
+/// The object with schema "foretrace.sweep_summary/1".
+nlohmann::json to_json(const SweepReport& report);
+void write_sweep_page(const SweepReport& report, std::ostream& out);
+
+/// Below 6 MB, however many tasks there are.
+void write_prediction_page(const PredictionPage& page, std::ostream& out);
 
 }  // namespace foretrace

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "foretrace/answer/figure.h"
 #include "foretrace/fields.h"
-#include "foretrace/figure.h"
 #include "foretrace/graph.h"
 #include "foretrace/notes.h"
 

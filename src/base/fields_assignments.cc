@@ -1,8 +1,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/assignments.h"
 #include "base/settings.h"
-#include "foretrace/assignments.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

@@ -1,4 +1,4 @@
-#include "foretrace/free_memory.h"
+#include "base/free_memory.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

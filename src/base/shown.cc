@@ -1,4 +1,4 @@
-#include "foretrace/shown.h"
+#include "base/shown.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,9 @@
 #include <iostream>
 #include <string_view>
 
+#include "base/files/temporary_file.h"
 #include "cli/options/command.h"
 #include "cli/options/memory_limit.h"
-#include "foretrace/temporary_file.h"
 
 int main(int argc, char** argv) {
   foretrace::delete_temporaries_on_signals();

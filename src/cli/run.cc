@@ -5,11 +5,11 @@
 #include <new>
 #include <optional>
 
+#include "base/shown.h"
 #include "cli/options/command.h"
 #include "foretrace/error.h"
-#include "foretrace/shown.h"
-#include "foretrace/synonyms.h"
 #include "foretrace/version.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {

@@ -1,5 +1,5 @@
 
-#include "foretrace/holds_trace.h"
+#include "import/holds_trace.h"
 
 #include "foretrace/error.h"
 #include "import/files/archive.h"

@@ -1,7 +1,7 @@
 #include "foretrace/infer.h"
 
+#include "base/free_memory.h"
 #include "foretrace/error.h"
-#include "foretrace/free_memory.h"
 #include "infer/draft.h"
 
 namespace foretrace {

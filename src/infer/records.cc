@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "foretrace/launch_call.h"
 #include "infer/draft.h"
+#include "trace/launch_call.h"
 
 namespace foretrace::infer_detail {
 namespace {

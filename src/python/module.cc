@@ -12,19 +12,19 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/advise.h"
-#include "foretrace/check.h"
-#include "foretrace/diff.h"
+#include "base/files/new_file.h"
+#include "foretrace/ask/advise.h"
+#include "foretrace/ask/check.h"
+#include "foretrace/ask/diff.h"
+#include "foretrace/ask/examine.h"
+#include "foretrace/ask/predict.h"
+#include "foretrace/ask/sweep.h"
+#include "foretrace/ask/verify.h"
 #include "foretrace/error.h"
-#include "foretrace/examine.h"
 #include "foretrace/import.h"
-#include "foretrace/new_file.h"
-#include "foretrace/predict.h"
-#include "foretrace/sweep.h"
-#include "foretrace/synonyms.h"
-#include "foretrace/verify.h"
 #include "foretrace/version.h"
 #include "python/interruptible.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
-#include "foretrace/peak.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {

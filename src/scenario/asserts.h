@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/scenario.h"
 
 namespace foretrace {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "foretrace/error.h"
-#include "foretrace/synonyms.h"
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
 #include "scenario/plan.h"
 #include "scenario/scenario_file.h"
 #include "scenario/use_text.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {

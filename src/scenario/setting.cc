@@ -7,8 +7,8 @@
 
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
-#include "foretrace/synonyms.h"
 #include "foretrace/transform.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {

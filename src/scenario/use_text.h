@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "foretrace/step_marks.h"
 #include "foretrace/timeline.h"
+#include "timeline/step_marks.h"
 
 namespace foretrace {
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
 #include "foretrace/trace.h"
+#include "trace/ftrace_bytes.h"
 #include "trace/ftrace_index.h"
 #include "trace/ftrace_section.h"
 #include "trace/ftrace_tables.h"

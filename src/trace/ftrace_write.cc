@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "base/files/new_file.h"
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
-#include "foretrace/new_file.h"
 #include "foretrace/trace.h"
+#include "trace/ftrace_bytes.h"
 #include "trace/ftrace_layout.h"
 #include "trace/ftrace_section.h"
 #include "trace/ftrace_tables.h"

@@ -1,4 +1,4 @@
-#include "foretrace/kineto_file.h"
+#include "trace/kineto_file.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "foretrace/launch_call.h"
+#include "trace/launch_call.h"
 
 namespace foretrace {
 

@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include "foretrace/error.h"
-#include "foretrace/step_name.h"
 #include "foretrace/trace_part.h"
 #include "trace/each_name.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "foretrace/source_frame.h"
+#include "trace/source_frame.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "foretrace/stream_flags.h"
+#include "trace/stream_flags.h"
 
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "foretrace/checked.h"
+#include "transform/checked.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "foretrace/synonyms.h"
+#include "transform/synonyms.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "foretrace/assignments.h"
+#include "base/assignments.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "foretrace/transform.h"

@@ -2,10 +2,10 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
-#include "foretrace/synonyms.h"
 #include "transform/edit/allocation_selector.h"
 #include "transform/edit/quiet_fields.h"
 #include "transform/edit/registered.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {

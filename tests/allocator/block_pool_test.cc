@@ -1,4 +1,4 @@
-#include "foretrace/block_pool.h"
+#include "allocator/block_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "foretrace/advise.h"
+#include "foretrace/ask/advise.h"
 
 #include <gtest/gtest.h>
 

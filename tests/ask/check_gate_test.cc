@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 #include "support/folder.h"
 
 namespace foretrace {

@@ -4,7 +4,7 @@
 
 #include "ask/check/judge.h"
 #include "ask/check/same_job.h"
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "foretrace/predict.h"
+#include "foretrace/ask/predict.h"
 
 namespace foretrace {
 namespace {

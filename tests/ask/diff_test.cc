@@ -1,4 +1,4 @@
-#include "foretrace/diff.h"
+#include "foretrace/ask/diff.h"
 
 #include <gtest/gtest.h>
 

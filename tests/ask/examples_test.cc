@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "foretrace/ask/predict.h"
+#include "foretrace/ask/sweep.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
-#include "foretrace/sweep.h"
 #include "scenario/plan.h"
 
 namespace foretrace {

@@ -9,8 +9,8 @@
 #include "ask/interval/resample.h"
 #include "ask/predict/baseline.h"
 #include "ask/recorded.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

@@ -1,11 +1,10 @@
-#include "foretrace/ledger_file.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "support/folder.h"
 

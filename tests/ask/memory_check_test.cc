@@ -1,4 +1,4 @@
-#include "foretrace/memory_check.h"
+#include "foretrace/ask/memory_check.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "foretrace/pairs.h"
+#include "foretrace/ask/pairs.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include "ask/recorded.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "foretrace/report.h"
 #include "support/corpus.h"
 #include "support/folder.h"
 

@@ -1,4 +1,4 @@
-#include "foretrace/predict.h"
+#include "foretrace/ask/predict.h"
 
 #include <gtest/gtest.h>
 

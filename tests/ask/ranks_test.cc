@@ -5,10 +5,10 @@
 #include <sstream>
 
 #include "ask/job/of_ranks.h"
-#include "foretrace/advise.h"
-#include "foretrace/check.h"
+#include "foretrace/ask/advise.h"
+#include "foretrace/ask/check.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 #include "import/files.h"
 
 namespace foretrace {

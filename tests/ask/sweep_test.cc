@@ -1,4 +1,4 @@
-#include "foretrace/sweep.h"
+#include "foretrace/ask/sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <random>
 
 #include "ask/recorded.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
 #include "scenario/plan.h"
 #include "support/corpus.h"

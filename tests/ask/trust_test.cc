@@ -6,8 +6,8 @@
 
 #include "ask/check/undecided.h"
 #include "ask/recorded.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 #include "support/corpus.h"
 
 namespace foretrace {

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ask/recorded.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 
 namespace foretrace {
 namespace {

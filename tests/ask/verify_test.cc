@@ -1,4 +1,4 @@
-#include "foretrace/verify.h"
+#include "foretrace/ask/verify.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "foretrace/ask/ledger.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/ledger_file.h"
-#include "foretrace/predict.h"
 #include "support/folder.h"
 
 namespace foretrace {

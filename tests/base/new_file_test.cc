@@ -1,4 +1,4 @@
-#include "foretrace/new_file.h"
+#include "base/files/new_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "base/files/packed_file.h"
+#include "base/files/temporary_file.h"
 #include "foretrace/error.h"
-#include "foretrace/packed_file.h"
-#include "foretrace/temporary_file.h"
 #include "support/folder.h"
 
 namespace foretrace {

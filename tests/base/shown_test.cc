@@ -1,4 +1,4 @@
-#include "foretrace/shown.h"
+#include "base/shown.h"
 
 #include <gtest/gtest.h>
 

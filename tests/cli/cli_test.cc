@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-constexpr auto kSample = "traces/resnet18-v100-loader0.pt.trace.json.gz";
+constexpr auto kLoaderSample = "traces/resnet18-v100-loader0.pt.trace.json.gz";
 
 /// What went wrong: exactly one line on stderr that begins with the name of the program, and
 /// nothing on stdout.
@@ -87,7 +87,8 @@ TEST(CommandLine, WrongStepsAreOneLineAndExitCode2) {
   for (const char* step :
        {"anp", "scale:factr=2", "scale:factor=x", "scale:factor=-1", "prefetch:buffers=0",
         "set_duration:duration=5", "scale:where.name=nothing_has_this_name,factor=2"}) {
-    const Outcome outcome = foretrace_run(std::string("predict ") + kSample + " --with " + step);
+    const Outcome outcome =
+        foretrace_run(std::string("predict ") + kLoaderSample + " --with " + step);
     EXPECT_EQ(outcome.exit_code, 2) << step;
     complaint(outcome);
   }
@@ -107,7 +108,8 @@ TEST(CommandLine, NumbersThatCannotBeAreRefused) {
        "smaller factor or time"},
   };
   for (const auto& [step, message] : cases) {
-    const Outcome outcome = foretrace_run(std::string("predict ") + kSample + " --with " + step);
+    const Outcome outcome =
+        foretrace_run(std::string("predict ") + kLoaderSample + " --with " + step);
     EXPECT_EQ(outcome.exit_code, 2) << step;
     EXPECT_EQ(complaint(outcome), message);
   }
@@ -115,8 +117,9 @@ TEST(CommandLine, NumbersThatCannotBeAreRefused) {
 
 TEST(CommandLine, NamesMayHoldAnyBytes) {
   const Folder folder;
-  const std::string path = folder.write(
-      "caf\xe9.pt.trace.json.gz", contents_of(FORETRACE_SOURCE_DIR + ("/" + std::string(kSample))));
+  const std::string path =
+      folder.write("caf\xe9.pt.trace.json.gz",
+                   contents_of(FORETRACE_SOURCE_DIR + ("/" + std::string(kLoaderSample))));
   for (const char* format : {"text", "json", "csv", "markdown"}) {
     const Outcome outcome = foretrace_run(
         "predict '" + path + "' --with 'insert:name=\xff,duration=1ms' " + "--format " + format);
@@ -127,7 +130,7 @@ TEST(CommandLine, NamesMayHoldAnyBytes) {
 TEST(CommandLine, ADiskThatIsFullIsOneLine) {
   for (const char* option : {"--output", "--perfetto", "--html", "--format json --output"}) {
     const Outcome outcome =
-        foretrace_run(std::string("predict ") + kSample + " " + option + " /dev/full");
+        foretrace_run(std::string("predict ") + kLoaderSample + " " + option + " /dev/full");
     EXPECT_EQ(outcome.exit_code, 2) << option;
     EXPECT_EQ(complaint(outcome), "foretrace: cannot write '/dev/full': No space left on device");
   }
@@ -140,13 +143,13 @@ TEST(CommandLine, AssertionsDecideTheExitCode) {
         folder.write("scenario.json",
                      std::string(R"({"version": 1, "transforms": [], "assert": [{"step_time": ")") +
                          demand + "\"}]}");
-    return foretrace_run(std::string("predict ") + kSample + " --scenario '" + path + "'")
+    return foretrace_run(std::string("predict ") + kLoaderSample + " --scenario '" + path + "'")
         .exit_code;
   };
   EXPECT_EQ(exit_code("< 1s"), 0);
   EXPECT_EQ(exit_code("< 1ms"), 1);
   const nlohmann::json answer = nlohmann::json::parse(
-      foretrace_run(std::string("predict ") + kSample + " --format json").out);
+      foretrace_run(std::string("predict ") + kLoaderSample + " --format json").out);
   EXPECT_EQ(
       exit_code(
           ("< " + std::to_string(answer["predicted"]["step_time_ns"].get<std::int64_t>()) + "ns")
@@ -157,7 +160,7 @@ TEST(CommandLine, AssertionsDecideTheExitCode) {
 TEST(CommandLine, TheGateDecidesTheExitCode) {
   const Folder folder;
   const std::string path = folder / "baseline.json";
-  const std::string check = std::string("check ") + kSample + " --baseline '" + path + "'";
+  const std::string check = std::string("check ") + kLoaderSample + " --baseline '" + path + "'";
   ASSERT_EQ(foretrace_run(check + " --bless").exit_code, 0);
   const nlohmann::json blessed = nlohmann::json::parse(contents_of(path));
   const auto code_after = [&](const char* metric, const nlohmann::json& value) {
@@ -177,9 +180,9 @@ TEST(CommandLine, TheGateDecidesTheExitCode) {
 TEST(CommandLine, APredictionThatDidNotComeTrueEndsWithOne) {
   const Folder folder;
   const std::string path = folder / "prediction.json";
-  const std::string question = std::string("predict ") + kSample + " --format json -o '";
+  const std::string question = std::string("predict ") + kLoaderSample + " --format json -o '";
   ASSERT_EQ(foretrace_run(question + path + "'").exit_code, 0);
-  const std::string verify = "verify '" + path + "' " + kSample;
+  const std::string verify = "verify '" + path + "' " + kLoaderSample;
   EXPECT_EQ(foretrace_run(verify).exit_code, 0);
   nlohmann::json prediction = nlohmann::json::parse(contents_of(path));
   prediction["predicted"]["lower_ns"] = 1;
@@ -189,7 +192,7 @@ TEST(CommandLine, APredictionThatDidNotComeTrueEndsWithOne) {
 }
 
 TEST(CommandLine, ATargetOutOfReachEndsWithOne) {
-  const std::string until = std::string("advise ") + kSample + " --until 'step_time <= ";
+  const std::string until = std::string("advise ") + kLoaderSample + " --until 'step_time <= ";
   EXPECT_EQ(foretrace_run(until + "80ms'").exit_code, 0);
   EXPECT_EQ(foretrace_run(until + "1us'").exit_code, 1);
 }
@@ -197,20 +200,21 @@ TEST(CommandLine, ATargetOutOfReachEndsWithOne) {
 TEST(CommandLine, ResultsCanGoToAFile) {
   const Folder folder;
   const std::string path = folder / "answer.json";
-  const Outcome outcome =
-      foretrace_run(std::string("predict ") + kSample + " --format json --output '" + path + "'");
+  const Outcome outcome = foretrace_run(std::string("predict ") + kLoaderSample +
+                                        " --format json --output '" + path + "'");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(nlohmann::json::parse(contents_of(path))["schema"], "foretrace.prediction/1");
-  EXPECT_EQ(
-      foretrace_run(std::string("predict ") + kSample + " --output /nowhere/at/all").exit_code, 2);
+  EXPECT_EQ(foretrace_run(std::string("predict ") + kLoaderSample + " --output /nowhere/at/all")
+                .exit_code,
+            2);
 }
 
 TEST(CommandLine, APredictedTimelineIsATraceAgain) {
   const Folder folder;
   for (const char* name : {"predicted.json.gz", "predicted.pftrace"}) {
     const std::string path = folder / name;
-    const Outcome first = foretrace_run(std::string("predict ") + kSample +
+    const Outcome first = foretrace_run(std::string("predict ") + kLoaderSample +
                                         " --with loader --format json --perfetto '" + path + "'");
     ASSERT_EQ(first.exit_code, 0) << first.err;
     const Outcome second = foretrace_run("predict '" + path + "' --format json");
@@ -224,7 +228,7 @@ TEST(CommandLine, APredictedTimelineIsATraceAgain) {
 
 TEST(CommandLine, APageIsTheSameEachTime) {
   const Folder folder;
-  const std::string question = std::string("predict ") + kSample + " --with loader --html '";
+  const std::string question = std::string("predict ") + kLoaderSample + " --with loader --html '";
   for (const char* name : {"a.html", "b.html"}) {
     const Outcome outcome = foretrace_run(question + (folder / name) + "'");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -238,7 +242,8 @@ TEST(CommandLine, APageIsTheSameEachTime) {
 TEST(CommandLine, ConvertedRecordsGiveTheSameAnswer) {
   const Folder folder;
   const std::string path = folder / "sample.ftrace";
-  ASSERT_EQ(foretrace_run(std::string("convert ") + kSample + " '" + path + "'").exit_code, 0);
+  ASSERT_EQ(foretrace_run(std::string("convert ") + kLoaderSample + " '" + path + "'").exit_code,
+            0);
   const auto answer = [](const std::string& trace) {
     nlohmann::json json =
         nlohmann::json::parse(foretrace_run("predict '" + trace + "' --format json").out);
@@ -246,12 +251,12 @@ TEST(CommandLine, ConvertedRecordsGiveTheSameAnswer) {
     json["scenario"].erase("trace");
     return json;
   };
-  EXPECT_EQ(answer(path), answer(kSample));
+  EXPECT_EQ(answer(path), answer(kLoaderSample));
 }
 
 TEST(CommandLine, SameInputSameBytes) {
   const std::string question =
-      std::string("predict ") + kSample + " --with amp --with loader --explain --format json";
+      std::string("predict ") + kLoaderSample + " --with amp --with loader --explain --format json";
   const Outcome first = foretrace_run(question);
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_EQ(foretrace_run(question).out, first.out);
@@ -260,12 +265,12 @@ TEST(CommandLine, SameInputSameBytes) {
 
 TEST(CommandLine, TheCacheChangesNoAnswer) {
   const Folder folder;
-  const std::string question =
-      std::string("predict ") + kSample + " --format json --cache-dir '" + (folder / "kept") + "'";
+  const std::string question = std::string("predict ") + kLoaderSample +
+                               " --format json --cache-dir '" + (folder / "kept") + "'";
   const Outcome cold = foretrace_run(question);
   const Outcome warm = foretrace_run(question);
   const Outcome none =
-      foretrace_run(std::string("predict ") + kSample + " --format json --no-cache");
+      foretrace_run(std::string("predict ") + kLoaderSample + " --format json --no-cache");
   EXPECT_EQ(cold.exit_code, 0) << cold.err;
   EXPECT_EQ(warm.out, cold.out);
   EXPECT_EQ(none.out, cold.out);

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr const char* kSample = "traces/gpt-a100-launch-bound.pt.trace.json.gz";
+constexpr const char* kConvertedSample = "traces/gpt-a100-launch-bound.pt.trace.json.gz";
 
 nlohmann::json numbers(const std::string& trace) {
   const Outcome outcome = foretrace_run("predict '" + trace + "' --with amp --format json");
@@ -24,9 +24,10 @@ TEST(Convert, EveryFormThatHoldsAllRecordsGivesTheSameAnswer) {
   const Folder folder;
   for (const char* ending : {".json", ".json.gz", ".ftrace", ".pftrace", ".pftrace.gz"}) {
     const std::string path = folder / ("sample" + std::string(ending));
-    const Outcome outcome = foretrace_run(std::string("convert ") + kSample + " '" + path + "'");
+    const Outcome outcome =
+        foretrace_run(std::string("convert ") + kConvertedSample + " '" + path + "'");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_EQ(numbers(path), numbers(kSample)) << ending;
+    EXPECT_EQ(numbers(path), numbers(kConvertedSample)) << ending;
   }
 }
 
@@ -43,7 +44,7 @@ TEST(Convert, AnUnknownEndingIsAnErrorThatNamesThoseThereAre) {
 TEST(Convert, AFolderOfRanksBecomesAFolderOfRanks) {
   const Folder folder;
   for (const char* rank : {"0", "1"}) {
-    const Outcome outcome = foretrace_run(std::string("convert ") + kSample + " '" +
+    const Outcome outcome = foretrace_run(std::string("convert ") + kConvertedSample + " '" +
                                           (folder / "in/rank") + rank + ".ftrace'");
     EXPECT_NE(outcome.exit_code, 0);  // There is no such folder, and a file makes none.
   }
@@ -69,12 +70,13 @@ TEST(Convert, AFolderOfRanksBecomesAFolderOfRanks) {
 TEST(Convert, StepsAndWindowsCutAPart) {
   const Folder folder;
   const std::string out = "'" + (folder / "part.json") + "'";
-  const std::string convert = std::string("convert ") + kSample + " " + out;
+  const std::string convert = std::string("convert ") + kConvertedSample + " " + out;
   ASSERT_EQ(foretrace_run(convert + " --steps 4-6").exit_code, 0);
   const nlohmann::json json = numbers(folder / "part.json");
   // Three of six steps are left. The last one counts where there are few.
   EXPECT_EQ(json["measured"]["steps"].size(), 3U);
-  EXPECT_EQ(json["measured"]["steps"].size() + 2, numbers(kSample)["measured"]["steps"].size());
+  EXPECT_EQ(json["measured"]["steps"].size() + 2,
+            numbers(kConvertedSample)["measured"]["steps"].size());
   EXPECT_EQ(foretrace_run(convert + " --window 1ms-9ms").exit_code, 0);
   for (const char* wrong : {"--steps 99", "--steps x", "--steps 5-4", "--window 5", "--window 1-2",
                             "--window 9s-10s", "--window 2ms-1ms", "--steps 3 --window 1ms-2ms"}) {
@@ -85,7 +87,8 @@ TEST(Convert, StepsAndWindowsCutAPart) {
 TEST(Convert, DoesNotOverwriteWhatItReads) {
   const Folder folder;
   ASSERT_EQ(
-      foretrace_run(std::string("convert ") + kSample + " '" + (folder / "x.json") + "'").exit_code,
+      foretrace_run(std::string("convert ") + kConvertedSample + " '" + (folder / "x.json") + "'")
+          .exit_code,
       0);
   const std::string twice = "'" + (folder / "x.json") + "'";
   EXPECT_EQ(foretrace_run("convert " + twice + " " + twice).exit_code, 2);
@@ -94,13 +97,13 @@ TEST(Convert, DoesNotOverwriteWhatItReads) {
 
 TEST(Anonymize, SaysWhatItKept) {
   const Folder folder;
-  const Outcome outcome = foretrace_run(std::string("anonymize ") + kSample + " '" +
+  const Outcome outcome = foretrace_run(std::string("anonymize ") + kConvertedSample + " '" +
                                         (folder / "x.json.gz") + "' --list-kept");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_TRUE(outcome.err.starts_with("replaced ")) << outcome.err;
   EXPECT_NE(outcome.out.find("cudaLaunchKernel\n"), outcome.out.npos);
   EXPECT_EQ(numbers(folder / "x.json.gz")["predicted"]["step_time_ns"],
-            numbers(kSample)["predicted"]["step_time_ns"]);
+            numbers(kConvertedSample)["predicted"]["step_time_ns"]);
 }
 
 }  // namespace

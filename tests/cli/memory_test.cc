@@ -7,10 +7,10 @@
 namespace foretrace {
 namespace {
 
-constexpr const char* kSample = "traces/gpt-a100-gpu-bound.pt.trace.json.gz";
+constexpr const char* kMemorySample = "traces/gpt-a100-gpu-bound.pt.trace.json.gz";
 
 std::string memory(const std::string& arguments) {
-  return std::string("memory ") + kSample + " " + arguments;
+  return std::string("memory ") + kMemorySample + " " + arguments;
 }
 
 TEST(MemoryCommand, ATraceWithoutMemoryEventsSaysHowToRecordThem) {
@@ -42,8 +42,8 @@ TEST(MemoryCommand, WrongUseOfAProgramIsToldByItsOwnName) {
             "foretrace: memory replay: FILE is required; see `foretrace help memory replay`\n");
   EXPECT_EQ(foretrace_run("memory replay a b").err,
             "foretrace: memory replay: 'b' is one too many; see `foretrace help memory replay`\n");
-  EXPECT_EQ(foretrace_run(std::string("memory replay ") + kSample).err,
-            std::string("foretrace: '") + kSample +
+  EXPECT_EQ(foretrace_run(std::string("memory replay ") + kMemorySample).err,
+            std::string("foretrace: '") + kMemorySample +
                 "' is no text; `foretrace help memory replay` shows what it may say\n");
   EXPECT_EQ(foretrace_run("memory replay /dev/null").err,
             "foretrace: /dev/null: has no steps; `foretrace help memory replay` shows them\n");

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "collect/standin/records.h"
-#include "foretrace/spool.h"
 #include "import/spool/spool_rows.h"
+#include "trace/spool.h"
 
 namespace foretrace {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/spool.h"
 #include "foretrace/trace.h"
+#include "trace/spool.h"
 
 namespace foretrace {
 

@@ -12,10 +12,10 @@
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/import.h"
-#include "foretrace/stream_flags.h"
 #include "import/files.h"
 #include "import/recorded.h"
 #include "support/corpus.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 #include "foretrace/error.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
+#include "trace/ftrace_bytes.h"
 #include "trace/ftrace_layout.h"
 #include "trace/xxh64.h"
 

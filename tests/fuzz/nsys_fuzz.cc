@@ -7,8 +7,8 @@
 #include <string>
 
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
 #include "foretrace/import.h"
+#include "trace/ftrace_bytes.h"
 
 namespace {
 

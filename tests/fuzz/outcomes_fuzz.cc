@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "foretrace/ask/ledger.h"
+#include "foretrace/ask/pairs.h"
+#include "foretrace/ask/verify.h"
 #include "foretrace/error.h"
-#include "foretrace/ledger_file.h"
-#include "foretrace/pairs.h"
-#include "foretrace/verify.h"
 
 namespace {
 

@@ -17,8 +17,8 @@
 
 #include "ask/job/apply.h"
 #include "foretrace/allocator.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
 #include "fuzz/drawn_transform.h"
 #include "fuzz/recordings.h"

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
-#include "foretrace/synonyms.h"
 #include "scenario/json_file.h"
+#include "transform/synonyms.h"
 
 namespace {
 

@@ -10,11 +10,11 @@
 #include <fstream>
 #include <string>
 
-#include "foretrace/crc32c.h"
+#include "base/crc32c.h"
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
-#include "foretrace/spool.h"
 #include "import/files/registered.h"
+#include "trace/ftrace_bytes.h"
+#include "trace/spool.h"
 
 namespace {
 

@@ -9,8 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
-#include "foretrace/sweep_report.h"
+#include "foretrace/report.h"
 
 namespace {
 

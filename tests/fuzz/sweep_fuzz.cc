@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "foretrace/ask/sweep.h"
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
 #include "foretrace/simulate.h"
-#include "foretrace/sweep.h"
 #include "scenario/json_file.h"
 
 namespace {

@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "foretrace/allocator.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/memory_report.h"
-#include "foretrace/predict.h"
+#include "foretrace/report.h"
 #include "foretrace/simulate.h"
 #include "foretrace/stalls.h"
 #include "fuzz/drawn_transform.h"

@@ -1,4 +1,4 @@
-#include "foretrace/holds_trace.h"
+#include "import/holds_trace.h"
 
 #include <gtest/gtest.h>
 

@@ -5,10 +5,10 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "foretrace/stream_flags.h"
 #include "import/database.h"
 #include "import/files.h"
 #include "import/recorded.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace {
 namespace {

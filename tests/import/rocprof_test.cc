@@ -60,13 +60,13 @@ constexpr auto kRecords = R"("buffer_records": {
        "allocation_size": 0, "start_timestamp": 1100, "end_timestamp": 1101}],
     "scratch_memory": [{"start_timestamp": 1}]})";
 
-std::string document(const std::string& members) {
+std::string recording(const std::string& members) {
   return R"({"rocprofiler-sdk-tool": [{"metadata": {"pid": 42, "init_time": 1}, )" + members +
          "}]}";
 }
 
 std::string whole() {
-  return document(std::string(kAgents) + "," + kStrings + "," + kSymbols + "," + kRecords);
+  return recording(std::string(kAgents) + "," + kStrings + "," + kSymbols + "," + kRecords);
 }
 
 Trace read(const std::string& json, std::size_t window = TextWindow::kSize) {
@@ -105,7 +105,7 @@ TEST(Rocprof, ReadsTheSameInWindowsOfAnySize) {
 
 TEST(Rocprof, LooksUpNamesHoweverTheListsAreOrdered) {
   expect_whole(
-      read(document(std::string(kAgents) + "," + kRecords + "," + kSymbols + "," + kStrings)));
+      read(recording(std::string(kAgents) + "," + kRecords + "," + kSymbols + "," + kStrings)));
 }
 
 TEST(Rocprof, ReadsWhatIsInFrontOfACut) {
@@ -122,7 +122,7 @@ TEST(Rocprof, ReadsWhatIsInFrontOfACut) {
 }
 
 TEST(Rocprof, RefusesAFileWithoutRecords) {
-  EXPECT_EQ(failure([] { read(document(kAgents)); }),
+  EXPECT_EQ(failure([] { read(recording(kAgents)); }),
             "must hold kernels, copies or calls, but holds none");
 }
 

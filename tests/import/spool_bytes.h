@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "foretrace/crc32c.h"
-#include "foretrace/spool.h"
+#include "base/crc32c.h"
+#include "trace/spool.h"
 
 namespace foretrace {
 

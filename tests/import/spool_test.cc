@@ -2,9 +2,9 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "foretrace/stream_flags.h"
 #include "import/files.h"
 #include "import/spool_bytes.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "foretrace/stream_flags.h"
 #include "infer/recording.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "foretrace/stream_flags.h"
 #include "infer/recording.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace {
 namespace {

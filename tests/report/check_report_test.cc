@@ -1,9 +1,10 @@
-#include "foretrace/check_report.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "foretrace/answer/check.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {

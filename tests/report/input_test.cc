@@ -1,9 +1,11 @@
+#include "foretrace/answer/input.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "foretrace/input_report.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {

@@ -5,7 +5,8 @@
 #include <regex>
 #include <sstream>
 
-#include "foretrace/memory_report.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/report.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

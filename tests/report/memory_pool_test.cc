@@ -3,7 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "foretrace/memory_report.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/report.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
@@ -62,7 +63,7 @@ cpu: A 0, B 0, C 0
 
 TEST(MemoryPool, IsSaidInOneLine) {
   std::ostringstream text;
-  write_memory_text(described(kPoolStep), text);
+  write_memory_text(pooled(kPoolStep), text);
   EXPECT_NE(text.str().find("1.0000 times their peak load"), std::string::npos) << text.str();
 }
 

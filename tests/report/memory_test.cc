@@ -1,3 +1,5 @@
+#include "foretrace/answer/memory.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -5,7 +7,7 @@
 #include <sstream>
 
 #include "foretrace/error.h"
-#include "foretrace/memory_report.h"
+#include "foretrace/report.h"
 #include "foretrace/simulate.h"
 #include "report/memory/layout.h"
 #include "report/memory/picture.h"

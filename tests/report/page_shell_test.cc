@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "foretrace/sha256.h"
+#include "base/sha256.h"
 #include "report/page/packed_numbers.h"
 #include "report/page/page_charts.h"
 

@@ -1,7 +1,7 @@
 // The page of a prediction, as far as that can be told without a browser; page_browser_test.py has
 // the rest.
 
-#include "foretrace/prediction_page.h"
+#include "foretrace/answer/prediction_page.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <regex>
 #include <sstream>
 
+#include "foretrace/report.h"
 #include "foretrace/simulate.h"
 #include "report/prediction/drawn_run.h"
 #include "report/sample.h"

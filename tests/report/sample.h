@@ -2,7 +2,7 @@
 
 // A small answer with round figures, for reports.
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
 #include "support/folder.h"

@@ -89,7 +89,31 @@ class CheckLayers(unittest.TestCase):
 
     def test_nothing_hides_elsewhere_in_include(self):
         self.assertEqual(violations({"include/other.h": ""}),
-                         ["include/other.h: public headers live in include/foretrace"])
+                         ["include/other.h: public headers live in include/foretrace, answer/ and ask/"])
+
+    def test_questions_and_answers_have_folders(self):
+        more = {"src/LAYERS": LAYERS.replace("report.h         <-", "report.h answer/memory.h <-"),
+                "include/foretrace/answer/memory.h": '#include "foretrace/graph.h"\n'}
+        self.assertEqual(violations(more), [])
+        self.assertEqual(violations({**more, "src/graph/bad.cc": '#include "foretrace/answer/memory.h"\n'}),
+                         ["src/graph/bad.cc: graph may not see foretrace/answer/memory.h, which belongs to report"])
+
+    def test_a_listed_header_of_a_module_may_be_shared(self):
+        shared = {"src/LAYERS": LAYERS.replace("graph.h          <-", "graph.h graph/storage.h <-")}
+        self.assertEqual(violations({**shared, "src/simulate/x.cc": '#include "graph/storage.h"\n'}), [])
+        self.assertEqual(violations({**shared, "src/base/x.cc": '#include "graph/storage.h"\n'}),
+                         ["src/base/x.cc: base may not see graph/storage.h, which belongs to graph"])
+
+    def test_folders_do_not_include_each_other_in_a_cycle(self):
+        self.assertEqual(
+            violations({"src/graph/edit/x.h": '#include "graph/storage.h"\n',
+                        "src/graph/y.cc": '#include "graph/edit/x.h"\n'}),
+            ["src/graph: includes itself through graph/edit"])
+
+    def test_a_folder_holds_thirty_files(self):
+        self.assertEqual(violations({f"src/graph/many/{i}.cc": "" for i in range(30)}), [])
+        self.assertEqual(violations({f"src/graph/many/{i}.cc": "" for i in range(31)}),
+                         ["src/graph/many: 31 files, where 30 are allowed"])
 
     def test_there_is_no_circle(self):
         self.assertEqual(violations({"src/LAYERS": LAYERS.replace("units.h          <-", "units.h <- graph")}),

@@ -25,7 +25,7 @@ MAIN = """#include <iostream>
 
 #include "foretrace/export.h"
 #include "foretrace/import.h"
-#include "foretrace/predict.h"
+#include "foretrace/ask/predict.h"
 
 int main(int, char** arguments) {
   foretrace::Scenario scenario;

@@ -1,4 +1,4 @@
-#include "foretrace/step_probes.h"
+#include "timeline/step_probes.h"
 
 #include <gtest/gtest.h>
 

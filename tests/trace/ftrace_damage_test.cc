@@ -5,7 +5,7 @@
 #include <random>
 
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
+#include "trace/ftrace_bytes.h"
 #include "trace/random_trace.h"
 
 namespace foretrace {

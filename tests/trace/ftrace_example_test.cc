@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
+#include "trace/ftrace_bytes.h"
 
 namespace foretrace {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
 #include "support/folder.h"
+#include "trace/ftrace_bytes.h"
 #include "trace/ftrace_tables.h"
 #include "trace/random_trace.h"
 #include "trace/xxh64.h"

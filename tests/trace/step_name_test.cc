@@ -1,4 +1,4 @@
-#include "foretrace/step_name.h"
+#include "trace/step_name.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <map>
 
-#include "foretrace/checked.h"
 #include "support/simulated.h"
+#include "transform/checked.h"
 
 namespace foretrace {
 namespace {

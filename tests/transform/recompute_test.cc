@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "foretrace/figure.h"
+#include "foretrace/answer/figure.h"
 #include "support/simulated.h"
 
 namespace foretrace {

@@ -1,4 +1,4 @@
-#include "foretrace/synonyms.h"
+#include "transform/synonyms.h"
 
 #include <gtest/gtest.h>
 

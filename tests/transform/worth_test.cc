@@ -1,4 +1,4 @@
-#include "foretrace/worth.h"
+#include "transform/worth.h"
 
 #include <gtest/gtest.h>
 

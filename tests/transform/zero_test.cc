@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "foretrace/answer/figure.h"
 #include "foretrace/error.h"
-#include "foretrace/figure.h"
 #include "foretrace/timeline.h"
 #include "foretrace/transform.h"
 #include "support/simulated.h"

@@ -1,7 +1,7 @@
 // Advice: a baseline, what bounds it, what would help alone and together, and how fast its parts
 // would have to be.
 
-#include "foretrace/advise.h"
+#include "foretrace/ask/advise.h"
 
 #include <algorithm>
 
@@ -15,10 +15,10 @@
 #include "ask/job/inputs.h"
 #include "ask/job/step_cost.h"
 #include "ask/predict/lever.h"
+#include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/machine.h"
-#include "foretrace/peak.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

@@ -8,7 +8,7 @@
 
 #include "ask/job/apply.h"
 #include "ask/predict/baseline.h"
-#include "foretrace/advice_report.h"
+#include "foretrace/answer/advice.h"
 #include "foretrace/infer.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ask/predict/lever.h"
-#include "foretrace/advice_report.h"
+#include "foretrace/answer/advice.h"
 
 namespace foretrace {
 

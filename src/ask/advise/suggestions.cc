@@ -9,9 +9,9 @@
 #include "ask/advise/confidence.h"
 #include "ask/job/step_cost.h"
 #include "base/on_all_cores.h"
+#include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
-#include "foretrace/peak.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {

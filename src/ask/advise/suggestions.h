@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ask/advise/advised_job.h"
-#include "foretrace/worth.h"
+#include "transform/worth.h"
 
 namespace foretrace {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "ask/check/job/hash.h"
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 #include "foretrace/error.h"
 #include "foretrace/version.h"
 #include "scenario/json_file.h"

@@ -1,4 +1,4 @@
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 
 #include <algorithm>
 #include <map>

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 
 namespace foretrace {
 

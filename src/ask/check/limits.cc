@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ask/check/judge.h"
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

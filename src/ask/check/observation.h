@@ -9,9 +9,9 @@
 
 #include "ask/check/job/job_summary.h"
 #include "ask/check/job/kernels.h"
-#include "foretrace/check.h"
+#include "foretrace/answer/memory_peak.h"
+#include "foretrace/ask/check.h"
 #include "foretrace/infer.h"
-#include "foretrace/peak.h"
 
 namespace foretrace {
 

@@ -4,7 +4,7 @@
 // its host code changes, its ops when it is compiled or runs in another precision, the bytes it
 // loads. Another job has next to nothing of any of them.
 
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 
 namespace foretrace {
 

@@ -3,7 +3,7 @@
 // Jobs that are not judged: what is missing of a recording that breaks off cannot be told from what
 // the job no longer does, and a poor prediction proves nothing.
 
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 #include "foretrace/infer.h"
 
 namespace foretrace {

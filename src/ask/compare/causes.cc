@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "foretrace/source_frame.h"
+#include "trace/source_frame.h"
 
 namespace foretrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ask/compare/union.h"
-#include "foretrace/diff_report.h"
+#include "foretrace/answer/diff.h"
 
 namespace foretrace {
 

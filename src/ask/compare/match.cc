@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "ask/job/align.h"
-#include "foretrace/step_name.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/diff.h"
-#include "foretrace/diff_report.h"
-#include "foretrace/step_marks.h"
+#include "foretrace/answer/diff.h"
+#include "foretrace/ask/diff.h"
+#include "timeline/step_marks.h"
 
 namespace foretrace {
 

@@ -1,4 +1,4 @@
-#include "foretrace/verify.h"
+#include "foretrace/ask/verify.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +9,12 @@
 #include "ask/job/apply.h"
 #include "ask/job/inputs.h"
 #include "ask/predict/trust.h"
-#include "foretrace/diff.h"
+#include "foretrace/ask/diff.h"
+#include "foretrace/ask/ledger.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
-#include "foretrace/ledger_file.h"
-#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
 #include "scenario/json_file.h"
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <optional>
 
+#include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
-#include "foretrace/examine.h"
 #include "foretrace/infer.h"
 #include "foretrace/select.h"
 #include "foretrace/simulate.h"

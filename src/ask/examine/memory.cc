@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "foretrace/ask/examine.h"
+#include "foretrace/ask/memory_check.h"
 #include "foretrace/error.h"
-#include "foretrace/examine.h"
 #include "foretrace/infer.h"
-#include "foretrace/memory_check.h"
 
 namespace foretrace {
 namespace {

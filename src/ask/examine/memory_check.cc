@@ -6,7 +6,7 @@
 // fell), as torch.cuda.empty_cache() does. That and when reserved memory grows are for the rules to
 // find.
 
-#include "foretrace/memory_check.h"
+#include "foretrace/ask/memory_check.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
-#include "foretrace/examine.h"
 
 namespace foretrace {
 

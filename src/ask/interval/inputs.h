@@ -6,8 +6,8 @@
 
 #include "ask/interval/interval.h"
 #include "ask/interval/step_variation.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/infer.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "ask/interval/ledger.h"
-#include "foretrace/interval_level.h"
-#include "foretrace/report.h"
+#include "foretrace/answer/interval_level.h"
+#include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/ledger_file.h"
+#include "foretrace/ask/ledger.h"
 
 namespace foretrace {
 

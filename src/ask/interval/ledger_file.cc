@@ -1,13 +1,12 @@
-#include "foretrace/ledger_file.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/files/new_file.h"
+#include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
-#include "foretrace/new_file.h"
 #include "foretrace/transform.h"
 #include "scenario/json_file.h"
 #include "scenario/use_text.h"

@@ -5,7 +5,7 @@
 
 #include "ask/interval/interval.h"
 #include "ask/interval/resample.h"
-#include "foretrace/pairs.h"
+#include "foretrace/ask/pairs.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

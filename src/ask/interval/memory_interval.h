@@ -13,7 +13,7 @@
 
 #include <string_view>
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 

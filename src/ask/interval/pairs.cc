@@ -1,11 +1,11 @@
-#include "foretrace/pairs.h"
+#include "foretrace/ask/pairs.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 
 namespace foretrace {
 namespace {

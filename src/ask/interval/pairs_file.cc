@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "foretrace/ask/pairs.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
-#include "foretrace/pairs.h"
 #include "foretrace/transform.h"
 #include "scenario/json_file.h"
 #include "scenario/use_text.h"

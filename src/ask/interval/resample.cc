@@ -6,7 +6,7 @@
 #include "base/draws.h"
 #include "base/on_all_cores.h"
 #include "foretrace/simulate.h"
-#include "foretrace/step_probes.h"
+#include "timeline/step_probes.h"
 
 namespace foretrace {
 namespace {

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "foretrace/checked.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/machine.h"
+#include "transform/checked.h"
 
 namespace foretrace {
 namespace {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/answer/prediction.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/graph.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/notes.h"
-#include "foretrace/predict.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "foretrace/infer.h"
-#include "foretrace/source_frame.h"
-#include "foretrace/step_name.h"
+#include "trace/source_frame.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/answer/prediction.h"
 #include "foretrace/infer.h"
-#include "foretrace/report.h"
 #include "foretrace/trace.h"
 
 namespace foretrace {

@@ -1,6 +1,6 @@
 #include "ask/job/lane_work.h"
 
-#include "foretrace/step_marks.h"
+#include "timeline/step_marks.h"
 
 namespace foretrace {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <tuple>
 
-#include "foretrace/peak.h"
+#include "foretrace/answer/memory_peak.h"
 
 namespace foretrace {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "foretrace/allocator.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/graph.h"
-#include "foretrace/report.h"
 #include "foretrace/timeline.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "foretrace/predict.h"
+#include "foretrace/ask/predict.h"
 
 namespace foretrace {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "foretrace/simulate.h"
-#include "foretrace/step_probes.h"
+#include "timeline/step_probes.h"
 
 namespace foretrace {
 

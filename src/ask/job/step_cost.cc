@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "foretrace/step_marks.h"
+#include "timeline/step_marks.h"
 
 namespace foretrace {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "foretrace/advice_report.h"
+#include "foretrace/answer/advice.h"
 #include "foretrace/graph.h"
 #include "foretrace/timeline.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "foretrace/step_name.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 namespace {

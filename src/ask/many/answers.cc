@@ -6,8 +6,8 @@
 #include "ask/job/memory_peaks.h"
 #include "ask/job/of_ranks.h"
 #include "ask/predict/trust.h"
+#include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
-#include "foretrace/peak.h"
 #include "scenario/asserts.h"
 #include "scenario/use_text.h"
 

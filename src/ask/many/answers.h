@@ -15,7 +15,7 @@
 #include "ask/job/apply.h"
 #include "ask/many/questions.h"
 #include "ask/many/structure.h"
-#include "foretrace/predict.h"
+#include "foretrace/ask/predict.h"
 
 namespace foretrace {
 

@@ -7,10 +7,10 @@
 #include "ask/job/inputs.h"
 #include "ask/many/structure.h"
 #include "ask/predict/trust.h"
+#include "foretrace/answer/memory_peak.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "foretrace/peak.h"
-#include "foretrace/predict.h"
 #include "scenario/scenario_file.h"
 
 namespace foretrace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ask/predict/baseline.h"
-#include "foretrace/sweep.h"
+#include "foretrace/ask/sweep.h"
 #include "scenario/plan.h"
 
 namespace foretrace {

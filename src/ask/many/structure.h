@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/answer/prediction.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/infer.h"
-#include "foretrace/predict.h"
-#include "foretrace/report.h"
 #include "foretrace/simulate.h"
-#include "foretrace/step_probes.h"
 #include "foretrace/transform.h"
+#include "timeline/step_probes.h"
 
 namespace foretrace {
 

@@ -1,4 +1,4 @@
-#include "foretrace/sweep.h"
+#include "foretrace/ask/sweep.h"
 
 #include <algorithm>
 #include <chrono>

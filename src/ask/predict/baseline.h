@@ -7,8 +7,8 @@
 
 #include "ask/interval/step_variation.h"
 #include "ask/job/apply.h"
-#include "foretrace/ledger_file.h"
-#include "foretrace/predict.h"
+#include "foretrace/ask/ledger.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "foretrace/step_name.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "foretrace/predict.h"
+#include "foretrace/ask/predict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,14 +22,14 @@
 #include "ask/predict/prediction_html.h"
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
+#include "base/files/temporary_file.h"
 #include "base/on_all_cores.h"
+#include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/import.h"
-#include "foretrace/ledger_file.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
-#include "foretrace/temporary_file.h"
 
 namespace foretrace {
 namespace {

@@ -5,8 +5,9 @@
 
 #include "ask/predict/explain.h"
 #include "ask/predict/reactions.h"
-#include "foretrace/new_file.h"
-#include "foretrace/prediction_page.h"
+#include "base/files/new_file.h"
+#include "foretrace/answer/prediction_page.h"
+#include "foretrace/report.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

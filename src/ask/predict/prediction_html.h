@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "foretrace/answer/prediction_page.h"
 #include "foretrace/graph.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 

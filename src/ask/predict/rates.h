@@ -1,7 +1,7 @@
 #pragma once
 
-#include "foretrace/predict.h"
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
+#include "foretrace/ask/predict.h"
 
 namespace foretrace {
 

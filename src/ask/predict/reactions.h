@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "foretrace/answer/prediction_page.h"
 #include "foretrace/graph.h"
-#include "foretrace/prediction_page.h"
 
 namespace foretrace {
 

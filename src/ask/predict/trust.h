@@ -7,10 +7,10 @@
 #include <span>
 #include <string_view>
 
+#include "foretrace/answer/prediction.h"
+#include "foretrace/ask/ledger.h"
 #include "foretrace/graph.h"
 #include "foretrace/infer.h"
-#include "foretrace/ledger_file.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 

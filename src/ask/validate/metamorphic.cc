@@ -7,10 +7,10 @@
 #include <random>
 #include <vector>
 
+#include "base/files/temporary_file.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/simulate.h"
-#include "foretrace/temporary_file.h"
 
 namespace foretrace {
 namespace {

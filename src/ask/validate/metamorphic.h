@@ -2,8 +2,8 @@
 
 // What must hold for any graph, whatever it was made from.
 
+#include "foretrace/ask/predict.h"
 #include "foretrace/infer.h"
-#include "foretrace/predict.h"
 
 namespace foretrace {
 

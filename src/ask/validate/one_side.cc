@@ -4,7 +4,7 @@
 #include <array>
 
 #include "foretrace/simulate.h"
-#include "foretrace/step_marks.h"
+#include "timeline/step_marks.h"
 
 namespace foretrace {
 namespace {

@@ -12,8 +12,8 @@
 //
 // Ignored: gaps and lags, which stay. On a busy device most are hidden and only count without it.
 
+#include "foretrace/ask/predict.h"
 #include "foretrace/infer.h"
-#include "foretrace/predict.h"
 
 namespace foretrace {
 

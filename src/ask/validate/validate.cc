@@ -5,8 +5,8 @@
 #include "ask/validate/cross_step.h"
 #include "ask/validate/metamorphic.h"
 #include "ask/validate/one_side.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

@@ -1,4 +1,4 @@
-#include "foretrace/advise.h"
+#include "foretrace/ask/advise.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

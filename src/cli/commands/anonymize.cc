@@ -2,6 +2,7 @@
 #include <iostream>
 #include <random>
 
+#include "base/shown.h"
 #include "cli/options/options.h"
 #include "cli/options/outputs.h"
 #include "cli/options/part.h"
@@ -9,7 +10,6 @@
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
-#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {

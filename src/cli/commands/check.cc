@@ -1,4 +1,4 @@
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,11 +13,11 @@
 #include <optional>
 #include <sstream>
 
+#include "base/files/new_file.h"
+#include "base/shown.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/error.h"
-#include "foretrace/new_file.h"
-#include "foretrace/shown.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {

@@ -11,11 +11,11 @@
 #include <memory>
 #include <set>
 
+#include "base/shown.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
-#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {

@@ -1,3 +1,4 @@
+#include "base/files/new_file.h"
 #include "cli/options/options.h"
 #include "cli/options/outputs.h"
 #include "cli/options/part.h"
@@ -5,7 +6,6 @@
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/infer.h"
-#include "foretrace/new_file.h"
 
 namespace foretrace {
 namespace {

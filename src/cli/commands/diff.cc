@@ -1,4 +1,4 @@
-#include "foretrace/diff.h"
+#include "foretrace/ask/diff.h"
 
 #include <nlohmann/json.hpp>
 

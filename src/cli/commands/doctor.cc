@@ -2,11 +2,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/shown.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
-#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {

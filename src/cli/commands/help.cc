@@ -5,8 +5,8 @@
 #include "cli/options/options.h"
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
-#include "foretrace/synonyms.h"
 #include "foretrace/transform.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
-#include "foretrace/examine.h"
+#include "foretrace/ask/examine.h"
 
 namespace foretrace {
 namespace {

@@ -6,8 +6,8 @@
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
 #include "foretrace/report.h"
-#include "foretrace/synonyms.h"
 #include "foretrace/transform.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {

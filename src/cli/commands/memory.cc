@@ -5,8 +5,8 @@
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/allocator.h"
+#include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
-#include "foretrace/examine.h"
 
 namespace foretrace {
 namespace {

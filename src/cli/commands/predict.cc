@@ -1,14 +1,14 @@
-#include "foretrace/predict.h"
+#include "foretrace/ask/predict.h"
 
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/shown.h"
 #include "cli/options/allocator_option.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/error.h"
-#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "cli/manual/prediction_schema.h"
 #include "cli/options/options.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/predict.h"
 
 namespace foretrace {
 namespace {

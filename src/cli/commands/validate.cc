@@ -1,13 +1,13 @@
 #include <nlohmann/json.hpp>
 
+#include "base/shown.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "cli/options/shipped_pairs.h"
+#include "foretrace/ask/examine.h"
+#include "foretrace/ask/pairs.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/examine.h"
-#include "foretrace/pairs.h"
-#include "foretrace/predict.h"
-#include "foretrace/shown.h"
 
 namespace foretrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "foretrace/verify.h"
+#include "foretrace/ask/verify.h"
 
 #include <nlohmann/json.hpp>
 

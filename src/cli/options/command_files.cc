@@ -12,9 +12,9 @@
 #include <set>
 #include <string_view>
 
+#include "base/files/new_file.h"
 #include "foretrace/error.h"
-#include "foretrace/holds_trace.h"
-#include "foretrace/new_file.h"
+#include "import/holds_trace.h"
 
 namespace foretrace {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "foretrace/free_memory.h"
+#include "base/free_memory.h"
 
 namespace foretrace {
 

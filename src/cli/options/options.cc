@@ -4,9 +4,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/files/new_file.h"
+#include "base/shown.h"
 #include "foretrace/error.h"
-#include "foretrace/new_file.h"
-#include "foretrace/shown.h"
 #include "foretrace/units.h"
 
 namespace foretrace {

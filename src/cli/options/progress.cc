@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "foretrace/shown.h"
+#include "base/shown.h"
 
 namespace foretrace {
 

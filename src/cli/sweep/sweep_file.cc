@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/files/new_file.h"
 #include "foretrace/error.h"
-#include "foretrace/new_file.h"
 
 namespace foretrace {
 namespace {

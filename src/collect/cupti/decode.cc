@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "foretrace/spool.h"
+#include "trace/spool.h"
 
 namespace foretrace::collect {
 

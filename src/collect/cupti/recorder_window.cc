@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "collect/cupti/recorder.h"
-#include "foretrace/step_name.h"
+#include "trace/step_name.h"
 
 namespace foretrace::collect {
 

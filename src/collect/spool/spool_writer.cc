@@ -10,7 +10,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "foretrace/crc32c.h"
+#include "base/crc32c.h"
 
 namespace foretrace::collect {
 

@@ -16,7 +16,7 @@
 #include "collect/own/file_thread.h"
 #include "collect/own/own_file.h"
 #include "collect/spool/texts.h"
-#include "foretrace/spool.h"
+#include "trace/spool.h"
 
 namespace foretrace::collect {
 

@@ -19,7 +19,7 @@
 #include "export/kineto/kineto_header.h"
 #include "export/kineto/kineto_tracks.h"
 #include "foretrace/error.h"
-#include "foretrace/kineto_arguments.h"
+#include "trace/kineto_arguments.h"
 
 namespace foretrace {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "export/nsys/nsys_report.h"
 #include "export/nsys/nsys_words.h"
-#include "foretrace/stream_flags.h"
 #include "foretrace/version.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// A SQLite database, written in one transaction into a new file (foretrace/new_file.h). For a pipe
+// A SQLite database, written in one transaction into a new file (base/files/new_file.h). For a pipe
 // or device it is made in memory first.
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "foretrace/new_file.h"
+#include "base/files/new_file.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

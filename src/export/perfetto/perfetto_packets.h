@@ -8,8 +8,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/files/packed_file.h"
 #include "export/perfetto/protobuf_writer.h"
-#include "foretrace/packed_file.h"
 
 namespace foretrace {
 

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "foretrace/new_file.h"
+#include "base/files/new_file.h"
 
 namespace foretrace {
 

@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/files/new_file.h"
+#include "base/sha256.h"
 #include "foretrace/error.h"
-#include "foretrace/ftrace_bytes.h"
 #include "foretrace/import.h"
-#include "foretrace/new_file.h"
-#include "foretrace/sha256.h"
 #include "import/cache/cache_folder.h"
 #include "import/files/archive.h"
+#include "trace/ftrace_bytes.h"
 
 namespace foretrace {
 

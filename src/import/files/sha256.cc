@@ -1,4 +1,4 @@
-#include "foretrace/sha256.h"
+#include "base/sha256.h"
 
 #include <vector>
 

@@ -25,10 +25,10 @@ std::string what_binary_it_is(std::string_view head) {
     return "an archive inside of another; unpack it first";
   if (head.starts_with("BZh")) return "bzip2 data; unpack it first";
   if (head.starts_with("\xfd"
-                  "7zXZ"))
+                       "7zXZ"))
     return "xz data; unpack it first";
   if (head.starts_with("\x7f"
-                  "ELF"))
+                       "ELF"))
     return "a program";
   if (head.starts_with("NVTX") || head.starts_with("NSYS"))
     return "an Nsight Systems report; export it to SQLite";

@@ -1,7 +1,7 @@
 #include "import/kineto/kineto_records.h"
 
-#include "foretrace/step_name.h"
 #include "import/common/word_table.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "foretrace/stream_flags.h"
 #include "import/nsys/nsys_file.h"
 #include "import/nsys/nsys_words.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace {
 

@@ -14,12 +14,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "foretrace/spool.h"
-#include "foretrace/stream_flags.h"
 #include "foretrace/trace.h"
 #include "import/common/intern_cache.h"
 #include "import/kineto/kineto_lanes.h"
 #include "import/spool/spool_file.h"
+#include "trace/spool.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "foretrace/crc32c.h"
+#include "base/crc32c.h"
 #include "foretrace/error.h"
 #include "import/files/source.h"
 

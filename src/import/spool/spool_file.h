@@ -1,6 +1,6 @@
 #pragma once
 
-// The chunks of a spool (foretrace/spool.h), each checked before it is believed. A damaged chunk is
+// The chunks of a spool (trace/spool.h), each checked before it is believed. A damaged chunk is
 // left out and the next one searched for, so that a torn or flipped file gives up what is whole.
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "foretrace/spool.h"
 #include "import/files/trace_file.h"
+#include "trace/spool.h"
 
 namespace foretrace {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "foretrace/step_name.h"
 #include "import/spool/spool.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 

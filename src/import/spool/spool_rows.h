@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "foretrace/spool.h"
+#include "trace/spool.h"
 
 namespace foretrace {
 

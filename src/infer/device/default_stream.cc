@@ -19,8 +19,8 @@
 #include <array>
 #include <map>
 
-#include "foretrace/stream_flags.h"
 #include "infer/draft.h"
+#include "trace/stream_flags.h"
 
 namespace foretrace::infer_detail {
 namespace {

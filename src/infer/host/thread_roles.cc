@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <array>
 
-#include "foretrace/launch_call.h"
-#include "foretrace/step_name.h"
 #include "infer/draft.h"
+#include "trace/launch_call.h"
+#include "trace/step_name.h"
 
 namespace foretrace::infer_detail {
 namespace {

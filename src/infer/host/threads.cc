@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "foretrace/step_name.h"
 #include "infer/draft.h"
+#include "trace/step_name.h"
 
 namespace foretrace::infer_detail {
 namespace {

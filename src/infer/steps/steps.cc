@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <map>
 
-#include "foretrace/step_name.h"
 #include "infer/draft.h"
 #include "infer/host/enclosing.h"
+#include "trace/step_name.h"
 
 namespace foretrace::infer_detail {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "foretrace/advice_report.h"
+#include "foretrace/answer/advice.h"
 
 namespace foretrace {
 

@@ -3,7 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/advice_report.h"
+#include "foretrace/answer/advice.h"
+#include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/advice/words.h"
 #include "report/words/csv_text.h"

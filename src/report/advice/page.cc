@@ -2,7 +2,8 @@
 
 #include <ostream>
 
-#include "foretrace/advice_report.h"
+#include "foretrace/answer/advice.h"
+#include "foretrace/report.h"
 #include "report/advice/words.h"
 #include "report/page/page_shell.h"
 #include "report/words/wording.h"

@@ -2,7 +2,8 @@
 
 #include <ostream>
 
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/report.h"
 #include "report/advice/words.h"
 #include "report/words/text_parts.h"
 #include "report/words/wording.h"

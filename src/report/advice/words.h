@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/advice_report.h"
+#include "foretrace/answer/advice.h"
 #include "report/words/table.h"
 
 namespace foretrace {

@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/check_report.h"
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/answer/check.h"
+#include "foretrace/report.h"
 #include "report/words/json_text.h"
 
 namespace foretrace {

@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/check_report.h"
+#include "foretrace/answer/check.h"
+#include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/json_text.h"
 #include "report/words/step_facts.h"

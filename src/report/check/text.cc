@@ -1,7 +1,8 @@
 #include <ostream>
 
-#include "foretrace/check_report.h"
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/answer/check.h"
+#include "foretrace/report.h"
 #include "report/words/step_facts.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"

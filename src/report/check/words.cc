@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "foretrace/check_report.h"
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/answer/check.h"
 #include "report/words/wording.h"
 
 namespace foretrace {

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "foretrace/diff_report.h"
+#include "foretrace/answer/diff.h"
+#include "foretrace/report.h"
 #include "report/diff/words.h"
 #include "report/words/json_text.h"
 #include "report/words/step_facts.h"

@@ -1,7 +1,8 @@
 #include <ostream>
 
-#include "foretrace/diff_report.h"
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/answer/diff.h"
+#include "foretrace/report.h"
 #include "report/diff/words.h"
 #include "report/words/csv_text.h"
 #include "report/words/step_facts.h"

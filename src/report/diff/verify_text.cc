@@ -2,8 +2,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/shown.h"
-#include "foretrace/verify_report.h"
+#include "base/shown.h"
+#include "foretrace/answer/verification.h"
+#include "foretrace/report.h"
 #include "report/diff/words.h"
 #include "report/words/json_text.h"
 #include "report/words/wording.h"

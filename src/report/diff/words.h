@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "foretrace/diff_report.h"
+#include "foretrace/answer/diff.h"
 #include "report/words/table.h"
 
 namespace foretrace {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "foretrace/answer/memory.h"
 #include "foretrace/graph.h"
-#include "foretrace/memory_report.h"
 #include "foretrace/timeline.h"
 
 namespace foretrace {

@@ -1,6 +1,7 @@
 #include <ostream>
 
-#include "foretrace/memory_report.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/report.h"
 #include "report/memory/blocks.h"
 #include "report/words/csv_text.h"
 

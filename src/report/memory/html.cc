@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/memory_report.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/report.h"
 #include "report/memory/blocks.h"
 #include "report/memory/layout.h"
 #include "report/memory/picture.h"

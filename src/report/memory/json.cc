@@ -1,7 +1,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "foretrace/memory_report.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/json_text.h"
 

@@ -12,8 +12,8 @@
 
 #include <vector>
 
+#include "foretrace/answer/memory.h"
 #include "foretrace/graph.h"
-#include "foretrace/memory_report.h"
 
 namespace foretrace {
 

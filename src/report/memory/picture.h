@@ -15,7 +15,7 @@
 
 #include <string>
 
-#include "foretrace/memory_report.h"
+#include "foretrace/answer/memory.h"
 
 namespace foretrace {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "foretrace/block_pool.h"
+#include "allocator/block_pool.h"
 #include "report/memory/blocks.h"
 
 namespace foretrace {

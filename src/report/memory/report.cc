@@ -1,11 +1,13 @@
+#include "foretrace/report.h"
+
 #include <algorithm>
 #include <string>
 
+#include "foretrace/answer/memory.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
-#include "foretrace/memory_report.h"
-#include "foretrace/step_name.h"
 #include "report/memory/blocks.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 namespace {

@@ -1,7 +1,8 @@
 #include <ostream>
 
-#include "foretrace/memory_report.h"
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/report.h"
 #include "report/memory/picture.h"
 #include "report/memory/words.h"
 #include "report/words/wording.h"

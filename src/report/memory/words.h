@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/memory_report.h"
+#include "foretrace/answer/memory.h"
 #include "report/words/table.h"
 
 namespace foretrace {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/sha256.h"
-#include "foretrace/shown.h"
+#include "base/sha256.h"
+#include "base/shown.h"
 #include "foretrace/version.h"
 #include "report/page/embedded.h"
 #include "report/page/packed_numbers.h"

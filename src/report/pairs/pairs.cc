@@ -1,13 +1,15 @@
 // Predictions beside what came, in words and as JSON.
 
+#include "foretrace/answer/pairs.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/pairs_report.h"
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/report.h"
 #include "foretrace/units.h"
 #include "foretrace/version.h"
 #include "report/words/json_text.h"

@@ -2,8 +2,9 @@
 #include <optional>
 #include <ostream>
 
-#include "foretrace/peak.h"
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/answer/memory_peak.h"
+#include "foretrace/report.h"
 #include "report/prediction/registered.h"
 #include "report/words/csv_text.h"
 #include "report/words/wording.h"

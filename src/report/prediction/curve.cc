@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/csv_text.h"
 #include "report/words/json_text.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/prediction_page.h"
+#include "foretrace/answer/prediction_page.h"
 
 namespace foretrace {
 

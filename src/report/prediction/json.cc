@@ -1,7 +1,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/interval_level.h"
+#include "foretrace/answer/interval_level.h"
+#include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/prediction/registered.h"
 #include "report/words/json_text.h"

@@ -7,12 +7,12 @@
 #include <map>
 #include <optional>
 
-#include "foretrace/kineto_arguments.h"
-#include "foretrace/kineto_file.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/prediction/kineto_host.h"
 #include "report/prediction/kineto_layout.h"
+#include "trace/kineto_arguments.h"
+#include "trace/kineto_file.h"
 
 namespace foretrace {
 namespace {

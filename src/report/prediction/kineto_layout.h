@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "foretrace/graph.h"
-#include "foretrace/kineto_file.h"
+#include "trace/kineto_file.h"
 
 namespace foretrace {
 

@@ -1,6 +1,7 @@
 #include <ostream>
 
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/report.h"
 #include "report/prediction/registered.h"
 #include "report/words/tables.h"
 #include "report/words/wording.h"

@@ -2,7 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/prediction_page.h"
+#include "foretrace/answer/prediction_page.h"
+#include "foretrace/report.h"
 #include "report/memory/layout.h"
 #include "report/prediction/sections.h"
 #include "report/prediction/timeline_json.h"

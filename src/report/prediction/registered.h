@@ -3,7 +3,7 @@
 // Declares write_<name>() for every line of reports.def. -Wmissing-declarations then rejects a
 // report without a line, and the linker a line without a report.
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 

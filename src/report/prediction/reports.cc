@@ -1,3 +1,4 @@
+#include "foretrace/report.h"
 #include "report/prediction/registered.h"
 
 namespace foretrace {

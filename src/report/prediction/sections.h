@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "foretrace/prediction_page.h"
+#include "foretrace/answer/prediction_page.h"
 #include "report/page/page_shell.h"
 #include "report/prediction/drawn_run.h"
 #include "report/prediction/timeline_json.h"

@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "foretrace/report.h"
 #include "report/prediction/registered.h"
 #include "report/words/tables.h"
 #include "report/words/text_parts.h"

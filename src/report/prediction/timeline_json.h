@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/prediction_page.h"
+#include "foretrace/answer/prediction_page.h"
 #include "report/prediction/drawn_run.h"
 
 namespace foretrace {

@@ -1,9 +1,10 @@
-#include "foretrace/trust.h"
+#include "foretrace/answer/trust.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "foretrace/shown.h"
+#include "base/shown.h"
+#include "foretrace/report.h"
 #include "report/words/wording.h"
 
 namespace foretrace {

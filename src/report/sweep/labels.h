@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/sweep_report.h"
+#include "foretrace/answer/sweep.h"
 
 namespace foretrace {
 

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/shown.h"
+#include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
-#include "foretrace/shown.h"
-#include "foretrace/sweep_report.h"
+#include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/csv_text.h"
 

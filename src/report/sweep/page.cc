@@ -8,7 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "foretrace/sweep_report.h"
+#include "foretrace/answer/sweep.h"
+#include "foretrace/report.h"
 #include "report/page/page_shell.h"
 #include "report/sweep/labels.h"
 #include "report/words/wording.h"

@@ -10,7 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "foretrace/sweep_report.h"
+#include "foretrace/answer/sweep.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {

@@ -4,9 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/shown.h"
+#include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
-#include "foretrace/shown.h"
-#include "foretrace/sweep_report.h"
+#include "foretrace/report.h"
 #include "report/sweep/labels.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "foretrace/launch_call.h"
-#include "foretrace/step_name.h"
+#include "trace/launch_call.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 namespace {

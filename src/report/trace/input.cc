@@ -1,8 +1,10 @@
+#include "foretrace/answer/input.h"
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/input_report.h"
+#include "foretrace/report.h"
 #include "foretrace/scaling.h"
 #include "report/words/json_text.h"
 #include "report/words/table.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/figure.h"
+#include "foretrace/answer/figure.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/notes.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "foretrace/source_frame.h"
+#include "trace/source_frame.h"
 
 namespace foretrace {
 namespace {

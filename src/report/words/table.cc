@@ -4,7 +4,7 @@
 #include <numeric>
 #include <ostream>
 
-#include "foretrace/shown.h"
+#include "base/shown.h"
 #include "report/words/wrapped.h"
 
 namespace foretrace {

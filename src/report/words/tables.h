@@ -2,7 +2,7 @@
 
 // The tables of a prediction, for text and markdown.
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 #include "report/words/table.h"
 
 namespace foretrace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/shown.h"
 #include "foretrace/scaling.h"
-#include "foretrace/shown.h"
 #include "report/words/source_line.h"
 #include "report/words/step_facts.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "foretrace/shown.h"
+#include "base/shown.h"
 
 namespace foretrace {
 namespace {

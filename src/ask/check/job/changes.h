@@ -8,7 +8,7 @@
 
 #include "ask/check/job/job_summary.h"
 #include "ask/check/job/kernels.h"
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 
 namespace foretrace {
 

@@ -2,7 +2,7 @@
 #include <cctype>
 
 #include "ask/check/job/job_summary.h"
-#include "foretrace/step_marks.h"
+#include "timeline/step_marks.h"
 
 namespace foretrace {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ask/job/call_site.h"
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 #include "foretrace/graph.h"
 #include "foretrace/timeline.h"
 #include "foretrace/trace.h"

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "ask/check/job/job_summary.h"
-#include "foretrace/check.h"
+#include "foretrace/ask/check.h"
 
 namespace foretrace {
 

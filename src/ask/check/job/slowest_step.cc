@@ -4,7 +4,7 @@
 #include <map>
 
 #include "ask/check/job/changes.h"
-#include "foretrace/step_marks.h"
+#include "timeline/step_marks.h"
 
 namespace foretrace {
 namespace {

@@ -10,15 +10,13 @@
 // some of the measured steps do. outside: none does.
 
 #include <cstdint>
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "foretrace/diff_report.h"
+#include "foretrace/answer/diff.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/notes.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 
@@ -55,10 +53,5 @@ std::string_view to_string(Agreement agreement);
 /// "The measured 48.92 ms lie inside the predicted 42.75 ms to 55.81 ms; the prediction was 0.0 %
 /// too low".
 std::string verify_verdict(const Verification& verification);
-
-/// The object with schema "foretrace.verification/1".
-nlohmann::json to_json(const Verification& verification);
-void write_verification_text(const Verification& verification, std::ostream& out);
-void write_verification_markdown(const Verification& verification, std::ostream& out);
 
 }  // namespace foretrace

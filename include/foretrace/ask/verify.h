@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "foretrace/answer/verification.h"
 #include "foretrace/import.h"
-#include "foretrace/verify_report.h"
 
 namespace foretrace {
 

@@ -12,15 +12,13 @@
 // The same answer goes to people, to GitHub and GitLab, and to programs that plot it over time.
 
 #include <cstdint>
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "foretrace/answer/prediction.h"
 #include "foretrace/notes.h"
-#include "foretrace/report.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -82,25 +80,5 @@ std::string figure_sentence(const CheckedFigure& figure);
 std::string cause_sentence(const CheckCause& cause);
 /// The verdict in one line, begun by one word.
 std::string check_headline(const CheckReport& report);
-
-/// One per form: text, json, markdown, junit, github, bencher, benchmark.
-struct CheckForm {
-  std::string_view name, summary;
-  void (*write)(const CheckReport& report, std::ostream& out);
-};
-const std::vector<CheckForm>& check_forms();
-
-/// "foretrace.check/1".
-nlohmann::json to_json(const CheckReport& report);
-void write_check_text(const CheckReport& report, std::ostream& out);
-void write_check_markdown(const CheckReport& report, std::ostream& out);
-/// One test a figure. Viewers that show the body of a failure only have the numbers there.
-void write_check_junit(const CheckReport& report, std::ostream& out);
-/// Workflow commands: at most ten annotations of a kind, as GitHub shows no more of a step.
-void write_check_github(const CheckReport& report, std::ostream& out);
-/// Bencher Metric Format (bencher.dev).
-void write_check_bencher(const CheckReport& report, std::ostream& out);
-/// customSmallerIsBetter of github-action-benchmark.
-void write_check_benchmark(const CheckReport& report, std::ostream& out);
 
 }  // namespace foretrace

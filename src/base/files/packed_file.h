@@ -1,6 +1,6 @@
 #pragma once
 
-// A new file (foretrace/new_file.h), plain or gzip by its ending, that is written in small pieces.
+// A new file (base/files/new_file.h), plain or gzip by its ending, that is written in small pieces.
 // A file that is not closed leaves the old one as it was.
 
 #include <memory>

@@ -13,15 +13,13 @@
 // time. Work that nothing waits for has a local difference and no effect.
 
 #include <cstdint>
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "foretrace/answer/prediction.h"
 #include "foretrace/notes.h"
-#include "foretrace/report.h"
 #include "foretrace/timeline.h"
 
 namespace foretrace {
@@ -121,13 +119,5 @@ const Diff& slowest_of(const DiffReport& report);
 /// "B takes 38.2 ms longer a step (+12.1 %): 31 ms of it are 12 new cudaStreamSynchronize from
 /// train.py:88".
 std::string diff_verdict(const Diff& diff);
-
-/// The object with schema "foretrace.diff/1".
-nlohmann::json to_json(const DiffReport& report);
-nlohmann::json diff_json(const Diff& diff);
-void write_diff_text(const DiffReport& report, std::ostream& out);
-void write_diff_markdown(const DiffReport& report, std::ostream& out);
-/// One line for each cause of each rank.
-void write_diff_csv(const DiffReport& report, std::ostream& out);
 
 }  // namespace foretrace

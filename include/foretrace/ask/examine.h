@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "foretrace/allocator.h"
+#include "foretrace/answer/input.h"
+#include "foretrace/answer/memory.h"
+#include "foretrace/ask/pairs.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/graph.h"
 #include "foretrace/import.h"
-#include "foretrace/input_report.h"
-#include "foretrace/memory_report.h"
-#include "foretrace/pairs.h"
-#include "foretrace/predict.h"
 
 namespace foretrace {
 

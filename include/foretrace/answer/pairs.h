@@ -5,8 +5,6 @@
 // truth.
 
 #include <cstdint>
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,10 +51,5 @@ struct PairsReport {
 
 /// Fills `kinds`, `missing` and `refused` from the rows.
 void sum_up(PairsReport& report);
-
-/// The object with schema "foretrace.pair_validation/1".
-nlohmann::json to_json(const PairsReport& report);
-void write_pairs_text(const PairsReport& report, std::ostream& out);
-void write_pairs_markdown(const PairsReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -1,4 +1,4 @@
-#include "foretrace/peak.h"
+#include "foretrace/answer/memory_peak.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "foretrace/figure.h"
+#include "foretrace/answer/figure.h"
 
 #include <cmath>
 

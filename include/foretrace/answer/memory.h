@@ -17,8 +17,6 @@
 
 #include <array>
 #include <cstdint>
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -272,13 +270,5 @@ MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32
 /// Whether no request was refused under the limit, or, where the allocator was not replayed, the
 /// peak is no higher than it.
 bool fits(const MemoryReport& report);
-
-/// The object with schema "foretrace.memory/1".
-nlohmann::json to_json(const MemoryReport& report);
-void write_memory_text(const MemoryReport& report, std::ostream& out);
-/// One row per block.
-void write_memory_csv(const MemoryReport& report, const Graph& graph, std::ostream& out);
-/// One page that needs nothing else: level, blocks over time, and all tables.
-void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostream& out);
 
 }  // namespace foretrace

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "foretrace/check_report.h"
-#include "foretrace/predict.h"
+#include "foretrace/answer/check.h"
+#include "foretrace/ask/predict.h"
 
 namespace foretrace {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/advice_report.h"
+#include "foretrace/answer/advice.h"
+#include "foretrace/ask/predict.h"
 #include "foretrace/infer.h"
-#include "foretrace/predict.h"
 
 namespace foretrace {
 

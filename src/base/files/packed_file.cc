@@ -1,4 +1,4 @@
-#include "foretrace/packed_file.h"
+#include "base/files/packed_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "foretrace/new_file.h"
+#include "base/files/new_file.h"
 
 namespace foretrace {
 

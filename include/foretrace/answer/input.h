@@ -14,8 +14,6 @@
 // was reached: lower bounds where t3 = t2 or t2 = t1. Reading overlaps with the rest, so F is taken
 // from all of t3; the authors' script takes samples / (t3 - t2), which is shown beside it.
 
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "foretrace/notes.h"
@@ -42,9 +40,5 @@ struct InputReport {
   bool knows_cache = false;
   Notes notes;
 };
-
-/// "foretrace.input/1". Durations are of a step.
-nlohmann::json to_json(const InputReport& report);
-void write_input(const InputReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -1,4 +1,4 @@
-#include "foretrace/new_file.h"
+#include "base/files/new_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,8 +13,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/files/temporary_file.h"
 #include "foretrace/error.h"
-#include "foretrace/temporary_file.h"
 
 namespace foretrace {
 namespace {

@@ -13,15 +13,14 @@
 
 #include <array>
 #include <cstdint>
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "foretrace/answer/curve.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/notes.h"
-#include "foretrace/report.h"
 #include "foretrace/timeline.h"
 
 namespace foretrace {
@@ -166,16 +165,5 @@ struct Advice {
   Trust trust;
   Notes notes;
 };
-
-/// The object with schema "foretrace.advice/1".
-nlohmann::json to_json(const Advice& advice);
-/// Writes one screen of 24 lines and 100 columns: the answers, the best suggestions, ceilings.
-void write_advice_text(const Advice& advice, std::ostream& out);
-/// Everything.
-void write_whole_advice_text(const Advice& advice, std::ostream& out);
-/// The same as a page of its own, for a browser without a network.
-void write_advice_page(const Advice& advice, std::ostream& out);
-void write_advice_markdown(const Advice& advice, std::ostream& out);
-void write_advice_csv(const Advice& advice, std::ostream& out);
 
 }  // namespace foretrace

@@ -11,15 +11,13 @@
 // answers to the same questions about the same trace by the same program.
 
 #include <cstdint>
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 
@@ -117,11 +115,5 @@ struct SweepSummary {
   std::vector<SweepRefusal> refusals;
 };
 SweepSummary summarize(const SweepReport& report);
-
-void write_sweep_text(const SweepReport& report, std::ostream& out);
-void write_sweep_markdown(const SweepReport& report, std::ostream& out);
-/// The object with schema "foretrace.sweep_summary/1".
-nlohmann::json to_json(const SweepReport& report);
-void write_sweep_page(const SweepReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 

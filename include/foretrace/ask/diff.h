@@ -12,7 +12,7 @@
 
 #include <string>
 
-#include "foretrace/diff_report.h"
+#include "foretrace/answer/diff.h"
 #include "foretrace/graph.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "foretrace/packed_file.h"
+#include "base/files/packed_file.h"
 #include "foretrace/units.h"
 
 namespace foretrace {

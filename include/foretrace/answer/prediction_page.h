@@ -7,13 +7,12 @@
 // The timelines are drawn by the page itself from what fits into it: of each lane how busy it is,
 // and the tasks of a representative step with the longest of all others. What was left out is told.
 
-#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "foretrace/answer/prediction.h"
 #include "foretrace/graph.h"
-#include "foretrace/report.h"
 #include "foretrace/timeline.h"
 
 namespace foretrace {
@@ -40,8 +39,5 @@ struct PredictionPage {
   std::optional<DrawnRun> predicted;  ///< Nothing without a what-if.
   std::vector<Reaction> reactions;    ///< Of the job as predicted.
 };
-
-/// Below 6 MB, however many tasks there are.
-void write_prediction_page(const PredictionPage& page, std::ostream& out);
 
 }  // namespace foretrace

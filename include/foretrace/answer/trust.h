@@ -11,7 +11,6 @@
 // The grade is that of the worst fact.
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,8 +48,5 @@ std::string trust_sentence(const Trust& trust);
 
 /// "poor: ..." for the first line of an answer; empty unless the grade is poor.
 std::string trust_warning(const Trust& trust);
-
-/// {"grade": "fair", "reasons": [{"name", "grade", "text", "value", "limit"}]}
-nlohmann::json to_json(const Trust& trust);
 
 }  // namespace foretrace

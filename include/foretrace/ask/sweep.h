@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/answer/sweep.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
-#include "foretrace/sweep_report.h"
 
 namespace foretrace {
 

@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/answer/pairs.h"
+#include "foretrace/ask/ledger.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
-#include "foretrace/ledger_file.h"
-#include "foretrace/pairs_report.h"
 
 namespace foretrace {
 

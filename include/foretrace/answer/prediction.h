@@ -1,0 +1,125 @@
+#pragma once
+
+// The answer to "what if?": the job as it was measured, as its graph replays it, and as it would
+// be.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/answer/figure.h"
+#include "foretrace/answer/trust.h"
+#include "foretrace/graph.h"
+#include "foretrace/notes.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+struct InputFile {
+  std::string path, format, sha256;
+};
+
+/// A request for memory that was not served.
+struct Refusal {
+  std::string op, stack;  ///< Who asked; may be empty.
+  std::string phase;      ///< "backward"; empty where unknown.
+  std::int32_t step = -1;
+  Nanoseconds time{0};
+  Bytes requested{}, allocated{}, reserved{}, limit{};
+};
+
+struct MemoryPeak {
+  std::int32_t device = 0;
+  Bytes peak_allocated{};
+  /// What the caching allocator takes from the device when it starts empty and is asked for the
+  /// blocks of the timeline; nothing for host memory.
+  std::optional<Bytes> peak_reserved{};
+  /// Four of five such changes are expected to need this much at the peak; of a prediction alone,
+  /// and only where a kind of what-if is known to be off.
+  std::optional<Bytes> lower_allocated{}, upper_allocated{};
+  std::optional<Bytes> recorded_reserved{};  ///< Of the baseline, where the trace tells.
+  std::optional<Refusal> out_of_memory{};    ///< The first, under the limit that was asked about.
+};
+
+struct AppliedStep {
+  std::string use;  ///< With its settings, as could be given to --with.
+  std::string summary;
+  bool changed_nothing = false;
+  std::vector<Figure> figures{};
+};
+
+/// One line of --explain: a task on the critical path and what it waited for.
+struct Explained {
+  std::string task, lane, reason;
+  Nanoseconds start{0}, duration{0}, waited{0};
+};
+
+/// One source of doubt, and how far it alone moves the predicted step time.
+struct IntervalPart {
+  std::string source;  ///< "steps", "inferred", "model", "replay".
+  Nanoseconds lower{0}, upper{0};
+  std::string text;  ///< In words.
+};
+
+/// How much shorter a step would be without time that the recording does not explain: delays
+/// without a cause, and waits of collectives for other ranks.
+struct OpenStepTime {
+  Nanoseconds unexplained{0}, other_ranks{0};
+};
+
+/// The amount of work that a rank does in a step, as far as it is known.
+struct StepRates {
+  /// Counts matrix products and convolutions whose shapes were recorded; 0: not known.
+  double flops = 0;
+  /// Share of the time of kernels bound by arithmetic that `flops` accounts for.
+  double known_share = 0;
+  double peak_flops = 0;           ///< A second, in the fastest of fp16 and bf16; 0: not known.
+  std::string peak_of;             ///< "A100-SXM4-40GB"
+  double samples = 0, tokens = 0;  ///< As the user says; 0: not known.
+};
+
+/// Achieved share of the peak; nothing where either is not known.
+std::optional<double> flops_utilization(const StepRates& rates, Nanoseconds step_time);
+/// Share of a step in which only communication runs.
+double exposed_communication(const Breakdown& breakdown, Nanoseconds step_time);
+
+/// The answer of `predict`.
+struct Prediction {
+  std::vector<InputFile> inputs;
+  std::string scenario_json;  ///< Effective settings, as JSON text.
+
+  StepTimes measured;
+  Nanoseconds window{0};
+  bool has_steps = false;  ///< Otherwise step times are those of the whole window.
+  bool has_times = true;   ///< False of a memory snapshot: its times are those of its history.
+
+  StepTimes baseline;
+  double replay_error = 0;
+  Unexplained unexplained;
+  OpenStepTime baseline_open;
+  std::size_t tasks = 0;
+  std::size_t dependencies[4] = {};  ///< Indexed by Provenance.
+  Breakdown baseline_breakdown;
+  std::vector<MemoryPeak> baseline_memory;
+
+  StepTimes predicted;
+  OpenStepTime predicted_open;
+  Nanoseconds lower{0}, upper{0};
+  std::string interval_source;  ///< Where the interval comes from, in words.
+  std::vector<IntervalPart> interval_parts;
+  std::int64_t resamples = 0;  ///< Replays that the interval comes from; 0: none.
+  Breakdown predicted_breakdown;
+  std::vector<MemoryPeak> predicted_memory;
+  Bytes memory_limit{};  ///< That was asked about, or of the machine that was; 0: none.
+  std::vector<std::string> assumptions;
+  double speedup = 1;  ///< baseline step time / predicted step time.
+  StepRates baseline_rates, predicted_rates;
+
+  std::vector<AppliedStep> steps;
+  std::vector<Explained> explained;  ///< Only with --explain.
+  Trust trust;
+  Notes notes;
+};
+
+}  // namespace foretrace
