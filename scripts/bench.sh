@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build/bench}
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFORETRACE_BENCHMARKS=ON -DFORETRACE_TESTS=ON >/dev/null
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFORETRACE_BENCHMARKS=ON -DFORETRACE_TESTS=ON -DFORETRACE_UNITY=ON >/dev/null
 benches=$(ls tests/bench/*_bench.cc | xargs -n1 basename | sed 's/\.cc$//')
 # shellcheck disable=SC2086
 cmake --build "$build" --parallel 2 --target foretrace $benches >/dev/null

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh tests
-scripts/configure.sh -DFORETRACE_TESTS=ON -DFORETRACE_PYTHON=ON
+scripts/configure.sh -DFORETRACE_TESTS=ON -DFORETRACE_PYTHON=ON -DFORETRACE_BENCHMARKS=ON
 cmake --build build
 results=$PWD/build/tests.xml
 rm -f "$results"

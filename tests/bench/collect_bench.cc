@@ -180,8 +180,8 @@ int main(int arguments, char** words) {
   std::string folder = (fs::temp_directory_path() / "foretrace-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) std::abort();
   setenv("FORETRACE_SPOOL", folder.c_str(), 1);
-  measure_records(COLLECT_LIBRARY, STANDIN_LIBRARY, 1'000'000);
-  measure_ranges(COLLECT_LIBRARY, 2'000'000);
+  measure_records(COLLECT_LIBRARY, STANDIN_LIBRARY, std::min<std::uint64_t>(count, 1'000'000));
+  measure_ranges(COLLECT_LIBRARY, std::min<std::uint64_t>(count, 2'000'000));
   measure_files(count);
   std::error_code ignored;
   fs::remove_all(folder, ignored);
