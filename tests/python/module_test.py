@@ -93,6 +93,20 @@ class Module(unittest.TestCase):
         with self.assertRaisesRegex(foretrace.Error, 'must be a baseline'):
             foretrace.check(LOADER, baseline={}, cache=False)
 
+    def test_a_baseline_stands_for_several_recordings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            again = pathlib.Path(folder) / "again.pt.trace.json.gz"
+            again.write_bytes(LOADER.read_bytes())
+            both = foretrace.bless([LOADER, again], cache=False)
+            added = foretrace.bless(again, add_to=foretrace.bless(LOADER, cache=False), cache=False)
+            self.assertEqual(foretrace.check(LOADER, baseline=both, cache=False)["standing"], "passed")
+        self.assertEqual(len(both["metrics"]["step_time"]["runs"]), 2)
+        self.assertEqual(len(added["metrics"]["step_time"]["runs"]), 2)
+        with self.assertRaisesRegex(foretrace.Error, "a list of at least one"):
+            foretrace.bless([])
+        with self.assertRaisesRegex(foretrace.Error, "trace: must be a path"):
+            foretrace.bless([1])
+
     def test_errors_are_of_the_scenario_or_of_the_trace(self):
         with self.assertRaisesRegex(foretrace.Error, 'there is no transform "ampp"'):
             foretrace.predict(LOADER, "ampp")

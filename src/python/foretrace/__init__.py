@@ -204,9 +204,18 @@ def verify(prediction, measured, trace=None, ledger=None, cache=True, max_unpack
         return _json.loads(_foretrace.verify(path, _path(measured, "measured"), how, trace))
 
 
-def bless(trace, *steps, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
-    """A baseline for check(), as a dictionary; `foretrace check --bless` writes one to a file, with limits of your own."""
-    return _json.loads(_foretrace.bless(_asked(trace, steps, scenario, machine, memory), _how(cache=cache, max_unpacked=max_unpacked)))
+def bless(trace, *steps, add_to=None, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
+    """A baseline for check(), as a dictionary; `foretrace check --bless` writes one to a file, with limits of your own.
+
+    trace    a recording, or a list of recordings of the unchanged job: they differ by noise, and check() allows for it
+    add_to   a baseline (a dictionary, or the path of its JSON file) whose recordings and limits are kept
+    """
+    traces = [_path(one, "trace") for one in trace] if isinstance(trace, (list, tuple)) else []
+    if isinstance(trace, (list, tuple)) and not traces:
+        raise Error("trace: must be a recording, or a list of at least one")
+    asked = _asked(traces[0] if traces else trace, steps, scenario, machine, memory)
+    with _contextlib.nullcontext("") if add_to is None else _as_file(add_to, "baseline.json") as path:
+        return _json.loads(_foretrace.bless(asked, _how(cache=cache, max_unpacked=max_unpacked), traces, path))
 
 
 def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
