@@ -270,20 +270,20 @@ PYBIND11_MODULE(_foretrace, module) {
       return check_text(asked, how, baseline, limits, structure_only);
     });
   });
-  module.def("bless", [](Asked asked, How how, std::vector<std::string> traces,
-                         std::string baseline) {
-    return interruptible([asked, how, traces, baseline] {
-      const Scenario scenario = scenario_of(asked);
-      CheckOptions options;
-      options.reading = how.reading();
-      options.adds_runs = !baseline.empty();
-      std::optional<CheckBaseline> old;
-      if (options.adds_runs) old = read_baseline(baseline);
-      const std::vector<std::string> blessed =
-          traces.empty() ? std::vector{scenario.trace} : traces;
-      return write_baseline(bless(blessed, scenario, options, old ? &*old : nullptr));
-    });
-  });
+  module.def("bless",
+             [](Asked asked, How how, std::vector<std::string> traces, std::string baseline) {
+               return interruptible([asked, how, traces, baseline] {
+                 const Scenario scenario = scenario_of(asked);
+                 CheckOptions options;
+                 options.reading = how.reading();
+                 options.adds_runs = !baseline.empty();
+                 std::optional<CheckBaseline> old;
+                 if (options.adds_runs) old = read_baseline(baseline);
+                 const std::vector<std::string> blessed =
+                     traces.empty() ? std::vector{scenario.trace} : traces;
+                 return write_baseline(bless(blessed, scenario, options, old ? &*old : nullptr));
+               });
+             });
   module.def("memory", [](Asked asked, How how, std::optional<std::int32_t> device,
                           std::optional<std::int64_t> step, std::size_t top, std::string out,
                           std::string in) {

@@ -147,6 +147,7 @@ struct Advice {
   double noise = 0;        ///< Share of a step: smaller gains are no advice.
   double spread = 0;       ///< Share of a step by which the recorded ones differ from the median.
   Breakdown breakdown;
+  StepRates rates;
   PathShares path;
   std::optional<Bytes> allocated, reserved;
   Bytes memory{};  ///< Of the device, where it is known.

@@ -95,6 +95,7 @@ void describe(const AdvisedJob& job, Advice& advice) {
   advice.noise = job.noise;
   advice.spread = job.spread;
   advice.breakdown = now.baseline_breakdown;
+  advice.rates = now.baseline_rates;
   advice.path = job.path;
   advice.trust = job.trust;
   advice.allocated = greatest_allocated(now.baseline_memory);

@@ -132,6 +132,7 @@ Json now_json(const Advice& advice) {
             {"input", parts.input.count()},
             {"host", parts.host.count()},
             {"idle", parts.idle.count()}}},
+          {"rates", rates_json(advice.rates, advice.breakdown, advice.step_time)},
           {"critical_path", path_json(advice.path)},
           {"bound_by", key_of(advice.path.largest())},
           {"peak_allocated_bytes", bytes_json(advice.allocated)},

@@ -5,6 +5,7 @@
 #include "base/shown.h"
 #include "foretrace/report.h"
 #include "report/advice/words.h"
+#include "report/words/tables.h"
 #include "report/words/text_parts.h"
 #include "report/words/wording.h"
 #include "report/words/wrapped.h"
@@ -39,6 +40,9 @@ std::string now_sentence(const Advice& advice) {
     text += ", predicted for " + advice.machine;
   else
     text += ", " + to_percent(advice.replay_error, 2) + " off what was measured";
+  if (const std::string rates = rates_text(advice.rates, advice.breakdown, advice.step_time);
+      !rates.empty())
+    text += "; " + rates;
   if (advice.allocated) {
     text += "; " + to_text(*advice.allocated) + " allocated at the peak";
     if (advice.memory > Bytes{}) text += " of " + to_text(advice.memory);

@@ -57,19 +57,6 @@ Json open_json(const OpenStepTime& open) {
   return {{"unexplained", open.unexplained.count()}, {"other_ranks", open.other_ranks.count()}};
 }
 
-Json rates_json(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step_time) {
-  const auto known = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
-  const double per_second = step_time > 0ns ? 1e9 / static_cast<double>(step_time.count()) : 0;
-  const std::optional<double> utilization = flops_utilization(rates, step_time);
-  return {{"samples_per_second", known(rates.samples * per_second)},
-          {"tokens_per_second", known(rates.tokens * per_second)},
-          {"flops_per_step", known(rates.flops)},
-          {"known_share", rates.known_share},
-          {"peak_flops_per_second", known(rates.peak_flops)},
-          {"mfu", utilization ? Json(*utilization) : Json(nullptr)},
-          {"exposed_communication", exposed_communication(breakdown, step_time)}};
-}
-
 Json baseline_json(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
     return prediction.dependencies[static_cast<int>(provenance)];
@@ -153,6 +140,19 @@ Json explained_json(const Prediction& prediction) {
 
 Json bytes_json(const std::optional<Bytes>& bytes) {
   return bytes ? Json(bytes->count) : Json(nullptr);
+}
+
+Json rates_json(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step_time) {
+  const auto known = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
+  const double per_second = step_time > 0ns ? 1e9 / static_cast<double>(step_time.count()) : 0;
+  const std::optional<double> utilization = flops_utilization(rates, step_time);
+  return {{"samples_per_second", known(rates.samples * per_second)},
+          {"tokens_per_second", known(rates.tokens * per_second)},
+          {"flops_per_step", known(rates.flops)},
+          {"known_share", rates.known_share},
+          {"peak_flops_per_second", known(rates.peak_flops)},
+          {"mfu", utilization ? Json(*utilization) : Json(nullptr)},
+          {"exposed_communication", exposed_communication(breakdown, step_time)}};
 }
 
 Json inputs_json(const std::vector<InputFile>& inputs) {

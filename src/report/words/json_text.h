@@ -22,6 +22,10 @@ nlohmann::json bytes_json(const std::optional<Bytes>& bytes);
 
 nlohmann::json inputs_json(const std::vector<InputFile>& inputs);
 
+/// Null for a rate that is not known.
+nlohmann::json rates_json(const StepRates& rates, const Breakdown& breakdown,
+                          Nanoseconds step_time);
+
 /// An object with a number for each.
 nlohmann::json figures_json(const std::vector<Figure>& figures);
 

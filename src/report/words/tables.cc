@@ -78,6 +78,15 @@ Table time_table(const Prediction& prediction) {
   return table;
 }
 
+std::string rates_text(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (flops_utilization(rates, step)) add("MFU " + utilization_text(rates, step));
+  if (const double exposed = exposed_communication(breakdown, step); exposed > 0)
+    add("exposed communication " + share_text(exposed));
+  return text;
+}
+
 Table rate_table(const Prediction& prediction) {
   Table table;
   if (!prediction.has_times) return table;
