@@ -1,7 +1,7 @@
 # What is installed beside the program: the library for find_package(foretrace), manuals, completion, samples; and the packages.
 
 # The library. Programs link foretrace::foretrace, which is all modules up to the one that answers questions.
-set(library_modules base trace machine graph timeline answer allocator import export infer transform simulate report scenario ask)
+set(library_modules base trace machine graph timeline answer allocator render import export infer transform simulate report scenario ask)
 set(library_targets ${library_modules})
 list(TRANSFORM library_targets PREPEND foretrace_)
 add_library(foretrace_library INTERFACE)
@@ -59,7 +59,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
   "Foretrace reads one recorded trace of a training job and says how long a step\n would take, and what memory it would need, if the job were changed.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libforetrace-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "nlohmann-json3-dev, zlib1g-dev, libzstd-dev, libsqlite3-dev, libisal-dev, libarchive-dev, libre2-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "nlohmann-json3-dev, zlib1g-dev, libzstd-dev, libsqlite3-dev, libisal-dev, libarchive-dev, libre2-dev, libssl-dev, libxxhash-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The library of Foretrace: headers, static libraries and configuration for CMake.")
 if(FORETRACE_PYTHON)
   list(APPEND CPACK_COMPONENTS_ALL python)

@@ -43,14 +43,6 @@ struct ReportEntry {
 };
 const std::vector<ReportEntry>& reports();
 
-/// The timeline as Kineto/Chrome JSON that opens in Perfetto and that import_trace() reads back:
-/// same categories, correlation ids and sync records; no two overlapping events on one track. gzip
-/// if the path ends in .gz. `recorded` is the trace that the graph was inferred from: it tells ops
-/// from annotations and frames, which are all written as ops without it. Throws Error if it cannot
-/// be written.
-void write_kineto(const Graph& graph, const Timeline& timeline, const std::string& path,
-                  const Trace* recorded = nullptr);
-
 /// What a trace holds, for `info`; and what is missing, what that costs a prediction and which
 /// profiler setting would fix it, for `doctor`.
 struct Finding {

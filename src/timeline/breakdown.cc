@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/wide.h"
 #include "timeline/marks.h"
 
 namespace foretrace {
@@ -74,10 +75,8 @@ Parts in_proportion(const Parts& parts, Nanoseconds total) {
   Parts result{};
   Nanoseconds left = total;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const long double share =
-        static_cast<long double>(parts[i].count()) / static_cast<long double>(sum.count());
-    result[i] =
-        Nanoseconds(static_cast<std::int64_t>(share * static_cast<long double>(total.count())));
+    result[i] = Nanoseconds(
+        static_cast<std::int64_t>(Wide{parts[i].count()} * total.count() / sum.count()));
     left -= result[i];
   }
   result[static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin())] +=

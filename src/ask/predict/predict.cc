@@ -22,12 +22,12 @@
 #include "ask/predict/prediction_html.h"
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
-#include "base/files/temporary_file.h"
 #include "base/on_all_cores.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/import.h"
+#include "foretrace/render.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 
@@ -292,12 +292,9 @@ void refuse_warnings(const Notes& notes) {
 
 /// In the format that the ending of the path names; PyTorch's profiler's for any other.
 void write_timeline(const Answer& answer, const std::string& path) {
-  const ExporterEntry* const exporter = exporter_for(path);
-  if (exporter == nullptr || exporter->name == "kineto")
-    return write_kineto(answer.graph, answer.timeline, path, answer.trace);
-  const TemporaryFile file(std::filesystem::temp_directory_path().string(), "foretrace", 0600);
-  write_kineto(answer.graph, answer.timeline, file.path(), answer.trace);
-  exporter->write(import_trace(file.path()), path);
+  const ExporterEntry* exporter = exporter_for(path);
+  if (exporter == nullptr) exporter = exporter_for(".json");
+  exporter->write(render(answer.graph, answer.timeline, answer.trace), path);
 }
 
 void refuse_poor(const Trust& trust) {

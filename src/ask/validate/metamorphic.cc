@@ -9,7 +9,9 @@
 
 #include "base/files/temporary_file.h"
 #include "foretrace/error.h"
+#include "foretrace/export.h"
 #include "foretrace/import.h"
+#include "foretrace/render.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
@@ -88,7 +90,7 @@ bool shrinking_holds(const Graph& graph, const Timeline& replayed) {
 
 StepTimes exported_step_times(const Graph& graph, const Timeline& replayed) {
   const TemporaryFile file(std::filesystem::temp_directory_path().string(), "foretrace", 0600);
-  write_kineto(graph, replayed, file.path());
+  exporter_for(".json")->write(render(graph, replayed), file.path());
   const Inference again = infer(import_trace(file.path()));
   return step_times(again.graph, simulate(again.graph, {.memory = false}));
 }

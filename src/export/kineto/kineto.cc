@@ -1,7 +1,7 @@
 // A trace as PyTorch's profiler writes it (libkineto, output_json.cpp), record for record:
 //
 //     hosts         "X" events on pid = process, tid = thread
-//     devices       "X" events on pid = device, tid = stream
+//     devices       "X" events on pid = device, tid = stream, unless that is taken by another
 //     syncs         "X" events of category cuda_sync on tracks of their own beside the streams
 //     memory        "[memory]" instants; only blocks have a place
 //     links         arrows "fwdbwd"
@@ -16,10 +16,10 @@
 #include "export/common/copy_name.h"
 #include "export/common/profiler_words.h"
 #include "export/common/registered.h"
+#include "export/kineto/kineto_arguments.h"
 #include "export/kineto/kineto_header.h"
 #include "export/kineto/kineto_tracks.h"
 #include "foretrace/error.h"
-#include "trace/kineto_arguments.h"
 
 namespace foretrace {
 namespace {
@@ -74,13 +74,19 @@ class Launches {
 class KinetoExport {
  public:
   KinetoExport(const Trace& trace, std::int64_t shift_ns, KinetoFile& file)
-      : trace_(trace), shift_ns_(shift_ns), file_(file), launches_(trace), names_(trace.names) {}
+      : trace_(trace),
+        shift_ns_(shift_ns),
+        file_(file),
+        tracks_(trace),
+        launches_(trace),
+        names_(trace.names) {}
 
   void write() {
-    write_kineto_tracks(trace_, file_);
+    write_track_names(trace_, tracks_, file_);
     for (const HostRecord& record : trace_.hosts) write(record);
-    for (const DeviceRecord& record : trace_.devices) write(record);
-    for (const SyncRecord& record : trace_.syncs) write(record);
+    for (std::size_t i = 0; i < trace_.devices.size(); ++i)
+      write(trace_.devices[i], tracks_.device(i));
+    for (std::size_t i = 0; i < trace_.syncs.size(); ++i) write(trace_.syncs[i], tracks_.sync(i));
     for (const MemoryRecord& record : trace_.memory) write(record);
     for (const LinkRecord& record : trace_.links) {
       file_.arrow(record.is_end, record.id, track_of(record.thread), time(record.time_ns),
@@ -104,9 +110,8 @@ class KinetoExport {
       file_.arrow(false, record.correlation, track, time(record.start_ns));
   }
 
-  void write(const DeviceRecord& record) {
+  void write(const DeviceRecord& record, Track track) {
     const Stream& stream = trace_.streams[record.stream];
-    const Track track = track_of(stream);
     arguments_.clear();
     arguments_.add_number("device", stream.device);
     arguments_.add_number("stream", stream.id);
@@ -157,9 +162,7 @@ class KinetoExport {
     arguments_.add_unless(std::int64_t{-1}, "Seq", details.sequence);
   }
 
-  void write(const SyncRecord& record) {
-    const std::uint32_t known = record.stream != kNone ? record.stream : record.wait_on_stream;
-    const std::int32_t device = known == kNone ? 0 : trace_.streams[known].device;
+  void write(const SyncRecord& record, Track track) {
     const auto id = [&](std::uint32_t stream) {
       return stream == kNone ? std::int64_t{-1} : trace_.streams[stream].id;
     };
@@ -167,7 +170,7 @@ class KinetoExport {
     arguments_.add("cuda_sync_kind", name_of(record.kind));
     arguments_.add_number("stream", id(record.stream));
     arguments_.add_unless(0U, "correlation", record.correlation);
-    arguments_.add_number("device", device);
+    arguments_.add_number("device", device_of(trace_, record));
     const bool of_event = record.wait_on_stream != kNone || record.event != 0 ||
                           record.wait_on_correlation != 0 ||
                           record.kind == SyncKind::stream_wait_event;
@@ -179,7 +182,7 @@ class KinetoExport {
                                 : std::int64_t{record.wait_on_correlation});
       arguments_.add_number("wait_on_cuda_event_id", record.event);
     }
-    complete("cuda_sync", name_of(record.kind), sync_track(device, id(record.stream)), record);
+    complete("cuda_sync", name_of(record.kind), track, record);
   }
 
   void write(const MemoryRecord& record) {
@@ -211,11 +214,11 @@ class KinetoExport {
   Track track_of(std::uint16_t thread) const {
     return {trace_.threads[thread].process, trace_.threads[thread].id};
   }
-  static Track track_of(const Stream& stream) { return {stream.device, stream.id}; }
 
   const Trace& trace_;
   std::int64_t shift_ns_;
   KinetoFile& file_;
+  KinetoTracks tracks_;
   Launches launches_;
   KinetoNames names_;
   KinetoArguments arguments_;

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "export/kineto/kineto_file.h"
 #include "foretrace/trace.h"
-#include "trace/kineto_file.h"
 
 namespace foretrace {
 

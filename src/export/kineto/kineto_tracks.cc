@@ -2,16 +2,55 @@
 
 #include <algorithm>
 #include <set>
+#include <type_traits>
 
 namespace foretrace {
 namespace {
 
 constexpr std::int64_t kSyncTracks = 1'000'000'000;
+constexpr std::int64_t kFurtherRow = 1'000'000;
+constexpr std::uint8_t kMostRows = 16;            ///< The last takes whatever has no room before.
 constexpr std::int64_t kDevicesLast = 5'000'000;  ///< As PyTorch's profiler sorts them.
 
-class Tracks {
+/// The first row of its stream on which each record has room, in order of start.
+template <class Record>
+std::vector<std::uint8_t> rows_of(const std::vector<Record>& records, std::size_t streams) {
+  const auto has_place = [](const Record& record) {
+    if constexpr (std::is_same_v<Record, DeviceRecord>)
+      return record.kind != DeviceKind::annotation;  // Which are around the others.
+    else
+      return true;
+  };
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < records.size(); ++i) {
+    if (has_place(records[i])) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return records[a].start_ns < records[b].start_ns;
+  });
+  std::vector<std::vector<std::int64_t>> taken(streams + 1);  // Until when, by row.
+  std::vector<std::uint8_t> rows(records.size(), 0);
+  for (const std::uint32_t i : order) {
+    const Record& record = records[i];
+    auto& until = taken[std::min<std::size_t>(record.stream, streams)];
+    const auto free = std::find_if(until.begin(), until.end(),
+                                   [&](std::int64_t end) { return end <= record.start_ns; });
+    rows[i] =
+        static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(free - until.begin(), kMostRows - 1));
+    if (rows[i] == until.size()) until.push_back(0);
+    until[rows[i]] = std::max(until[rows[i]], record.start_ns + record.duration_ns);
+  }
+  return rows;
+}
+
+Track row_of(Track track, std::uint8_t row) {
+  return {track.process, track.thread + kFurtherRow * row};
+}
+
+class TrackNames {
  public:
-  Tracks(const Trace& trace, KinetoFile& file) : trace_(trace), file_(file) {
+  TrackNames(const Trace& trace, const KinetoTracks& tracks, KinetoFile& file)
+      : trace_(trace), tracks_(tracks), file_(file) {
     for (const Thread& thread : trace.threads) {
       threads_.insert({thread.process, thread.id});
       processes_.insert(thread.process);
@@ -35,11 +74,12 @@ class Tracks {
       write_process(device, label_of(device), "GPU " + std::to_string(device),
                     kDevicesLast + device);
     }
-    for (const Stream& stream : trace_.streams) {
-      const std::string label = "stream " + std::to_string(stream.id);
-      name({stream.device, stream.id}, label, stream.id);
-    }
-    write_sync_names();
+    for (const Stream& stream : trace_.streams)
+      name({stream.device, stream.id}, "stream " + std::to_string(stream.id), stream.id);
+    for (std::size_t i = 0; i < trace_.devices.size(); ++i)
+      name_row(tracks_.device(i), trace_.devices[i].stream, " (overlapping)");
+    for (std::size_t i = 0; i < trace_.syncs.size(); ++i)
+      name_row(tracks_.sync(i), trace_.syncs[i].stream, " (sync)");
   }
 
  private:
@@ -56,15 +96,12 @@ class Tracks {
     if (threads_.count(track) == 0) file_.name_thread(track, label, position);
   }
 
-  void write_sync_names() {
-    std::set<Track> named;
-    for (const SyncRecord& record : trace_.syncs) {
-      if (record.stream == kNone) continue;
-      const Stream& stream = trace_.streams[record.stream];
-      const Track track = sync_track(stream.device, stream.id);
-      if (named.insert(track).second)
-        name(track, "stream " + std::to_string(stream.id) + " (sync)", stream.id);
-    }
+  /// A track beside that of the stream.
+  void name_row(Track track, std::uint32_t stream, std::string_view what) {
+    if (stream == kNone) return;
+    const std::int64_t id = trace_.streams[stream].id;
+    if (track.thread != id && named_.insert(track).second)
+      name(track, "stream " + std::to_string(id) + std::string(what), id);
   }
 
   std::string label_of(std::int64_t device) const {
@@ -75,17 +112,37 @@ class Tracks {
   }
 
   const Trace& trace_;
+  const KinetoTracks& tracks_;
   KinetoFile& file_;
-  std::set<Track> threads_;
+  std::set<Track> threads_, named_;
   std::set<std::int64_t> processes_, nameless_;
 };
 
 }  // namespace
 
-Track sync_track(std::int32_t device, std::int64_t stream) {
-  return {device, kSyncTracks + stream};
+KinetoTracks::KinetoTracks(const Trace& trace)
+    : trace_(trace),
+      device_rows_(rows_of(trace.devices, trace.streams.size())),
+      sync_rows_(rows_of(trace.syncs, trace.streams.size())) {}
+
+Track KinetoTracks::device(std::size_t record) const {
+  const Stream& stream = trace_.streams[trace_.devices[record].stream];
+  return row_of({stream.device, stream.id}, device_rows_[record]);
 }
 
-void write_kineto_tracks(const Trace& trace, KinetoFile& file) { Tracks(trace, file).write(); }
+Track KinetoTracks::sync(std::size_t record) const {
+  const std::uint32_t stream = trace_.syncs[record].stream;
+  const std::int64_t id = stream == kNone ? -1 : trace_.streams[stream].id;
+  return row_of({device_of(trace_, trace_.syncs[record]), kSyncTracks + id}, sync_rows_[record]);
+}
+
+std::int32_t device_of(const Trace& trace, const SyncRecord& record) {
+  const std::uint32_t known = record.stream != kNone ? record.stream : record.wait_on_stream;
+  return known == kNone ? 0 : trace.streams[known].device;
+}
+
+void write_track_names(const Trace& trace, const KinetoTracks& tracks, KinetoFile& file) {
+  TrackNames(trace, tracks, file).write();
+}
 
 }  // namespace foretrace

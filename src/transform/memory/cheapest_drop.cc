@@ -4,10 +4,10 @@
 #include <numeric>
 #include <set>
 
+#include "base/wide.h"
+
 namespace foretrace {
 namespace {
-
-__extension__ using Wide = __int128;  // For products of bytes and times, which lose no digit.
 
 /// Chosen items and what they cost together.
 class Union {

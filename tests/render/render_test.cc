@@ -1,14 +1,17 @@
+#include "foretrace/render.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
+#include "foretrace/export.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
-#include "foretrace/report.h"
 #include "foretrace/simulate.h"
 #include "support/folder.h"
 
@@ -17,17 +20,29 @@ namespace {
 
 using nlohmann::json;
 
-class Kineto : public testing::Test {
+class Render : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return folder_ / name; }
 
-  json events_of(const Graph& graph) const {
-    write_kineto(graph, simulate(graph), path("a.json"));
-    return json::parse(std::ifstream(path("a.json"))).at("traceEvents");
+  void write(const Graph& graph, const std::string& name, const Trace* recorded = nullptr) const {
+    export_trace(render(graph, simulate(graph), recorded), path(name));
+  }
+
+  /// The events of the timeline as Kineto JSON, with times since its begin.
+  json events_of(const Graph& graph, const Trace* recorded = nullptr) const {
+    write(graph, "a.json", recorded);
+    json document = json::parse(std::ifstream(path("a.json")));
+    const std::int64_t base = document.at("baseTimeNanoseconds");
+    for (json& event : document.at("traceEvents")) {
+      if (!event.contains("ts")) continue;
+      const auto time = std::llround(event.at("ts").get<double>() * 1000) + base;
+      event["ts"] = static_cast<double>(time) / 1000;
+    }
+    return document.at("traceEvents");
   }
 
   StepTimes read_back(const Graph& graph) const {
-    write_kineto(graph, simulate(graph), path("b.json.gz"));
+    write(graph, "b.json.gz");
     const Inference again = infer(import_trace(path("b.json.gz")));
     return step_times(again.graph, simulate(again.graph));
   }
@@ -70,14 +85,14 @@ constexpr auto kLoop = R"(
 
 Graph loop() { return parse_graph(kLoop); }
 
-TEST_F(Kineto, ACallThatWaitsIsAsLongAsItsWait) {
+TEST_F(Render, ACallThatWaitsIsAsLongAsItsWait) {
   const json sync = event_named(events_of(loop()), "cudaStreamSynchronize");
   EXPECT_EQ(sync.at("cat"), "cuda_runtime");
   EXPECT_EQ(sync.at("ts"), 15);
   EXPECT_EQ(sync.at("dur"), 52);
 }
 
-TEST_F(Kineto, KernelsNameTheCallThatLaunchedThem) {
+TEST_F(Render, KernelsNameTheCallThatLaunchedThem) {
   const json events = events_of(loop());
   const json launch = event_named(events, "cudaLaunchKernel");
   const json kernel = event_named(events, "A");
@@ -87,7 +102,7 @@ TEST_F(Kineto, KernelsNameTheCallThatLaunchedThem) {
   EXPECT_EQ(kernel.at("args").at("correlation"), launch.at("args").at("correlation"));
 }
 
-TEST_F(Kineto, AWaitOfTheHostHasASynchronizationRecord) {
+TEST_F(Render, AWaitOfTheHostHasASynchronizationRecord) {
   const json events = events_of(loop());
   const json sync = event_named(events, "cudaStreamSynchronize");
   const json record = event_named(events, "Stream Sync");
@@ -97,7 +112,7 @@ TEST_F(Kineto, AWaitOfTheHostHasASynchronizationRecord) {
   EXPECT_EQ(record.at("args").at("correlation"), sync.at("args").at("correlation"));
 }
 
-TEST_F(Kineto, StepsAreMarkedFromTheirStartToTheNext) {
+TEST_F(Render, StepsAreMarkedFromTheirStartToTheNext) {
   const json events = events_of(loop());
   const json third = event_named(events, "ProfilerStep#3");
   const json fourth = event_named(events, "ProfilerStep#4");
@@ -106,12 +121,12 @@ TEST_F(Kineto, StepsAreMarkedFromTheirStartToTheNext) {
             fourth.at("ts").get<double>());
 }
 
-TEST_F(Kineto, WhatIsReadBackTakesTheSameTime) {
+TEST_F(Render, WhatIsReadBackTakesTheSameTime) {
   const Graph graph = loop();
   EXPECT_EQ(read_back(graph).each, step_times(graph, simulate(graph)).each);
 }
 
-TEST_F(Kineto, OverlappingKernelsOfOneStreamGoToTracksOfTheirOwn) {
+TEST_F(Render, OverlappingKernelsOfOneStreamGoToTracksOfTheirOwn) {
   const json events = events_of(parse_graph(R"(
     "stream 7": A 10, B 10 {tail=40%}
   )"));
@@ -143,12 +158,12 @@ void expect_nested(const json& events) {
   }
 }
 
-TEST_F(Kineto, EventsOfATrackNest) { expect_nested(events_of(loop())); }
+TEST_F(Render, EventsOfATrackNest) { expect_nested(events_of(loop())); }
 
 //     linear |--------------------|
 //     addmm     |-------------|
 //     launch       |-----|
-TEST_F(Kineto, AnOpIsOneEventAroundWhatRunsInsideIt) {
+TEST_F(Render, AnOpIsOneEventAroundWhatRunsInsideIt) {
   const json events = events_of(parse_graph(R"(
     cpu: l=linear:host 2 {record=0}, a=addmm:host 3 {record=1}, cudaLaunchKernel:launch 5 {record=2}, a2=addmm:host 1 {record=1}, l2=linear:host 1 {record=0}, rest=linear:host 4 {record=3}
   )"));
@@ -158,7 +173,7 @@ TEST_F(Kineto, AnOpIsOneEventAroundWhatRunsInsideIt) {
 }
 
 // A what-if may have moved a part of one op into another.
-TEST_F(Kineto, OpsThatCrossAreCut) {
+TEST_F(Render, OpsThatCrossAreCut) {
   const json events = events_of(parse_graph(R"(
     cpu: a=A:host 2 {record=0}, b=B:host 3 {record=1}, a2=A:host 1 {record=0}, b2=B:host 1 {record=1}
   )"));
@@ -167,7 +182,7 @@ TEST_F(Kineto, OpsThatCrossAreCut) {
   expect_nested(events);
 }
 
-TEST_F(Kineto, AStepIsMarkedOnce) {
+TEST_F(Render, AStepIsMarkedOnce) {
   const json events = events_of(parse_graph(R"(
     @step ProfilerStep#3
     @step ProfilerStep#4
@@ -177,7 +192,7 @@ TEST_F(Kineto, AStepIsMarkedOnce) {
   EXPECT_EQ(times_of(events, "ProfilerStep#4"), (Times{{6, 5}}));
 }
 
-TEST_F(Kineto, RecordsSayWhatIsAnAnnotationAndWhatAFrame) {
+TEST_F(Render, RecordsSayWhatIsAnAnnotationAndWhatAFrame) {
   const Graph graph = parse_graph(R"(
     cpu: a=mine:host 2 {record=0}, f=frame:host 3 {record=1}, o=op:host 1 {record=2}
   )");
@@ -186,21 +201,20 @@ TEST_F(Kineto, RecordsSayWhatIsAnAnnotationAndWhatAFrame) {
   trace.hosts[0].kind = HostKind::annotation;
   trace.hosts[1].kind = HostKind::python;
   trace.hosts[2].kind = HostKind::op;
-  write_kineto(graph, simulate(graph), path("a.json"), &trace);
-  const json events = json::parse(std::ifstream(path("a.json"))).at("traceEvents");
+  const json events = events_of(graph, &trace);
   EXPECT_EQ(event_named(events, "mine").at("cat"), "user_annotation");
   EXPECT_EQ(event_named(events, "frame").at("cat"), "python_function");
   EXPECT_EQ(event_named(events, "op").at("cat"), "cpu_op");
 }
 
-TEST_F(Kineto, TheFileSaysNothingOfWhereItWasWritten) {
+TEST_F(Render, TheFileSaysNothingOfWhereItWasWritten) {
   const Graph graph = loop();
-  write_kineto(graph, simulate(graph), path("a.json"));
+  write(graph, "a.json");
   EXPECT_EQ(contents_of(path("a.json")).find("a.json"), std::string::npos);
 }
 
 // A thread that only watched was there first, and is left out.
-TEST_F(Kineto, TheTimeBeforeTheFirstEventIsKept) {
+TEST_F(Render, TheTimeBeforeTheFirstEventIsKept) {
   Graph graph = parse_graph(R"(
     start [origin]: s:marker 0
     cpu: a=op:host 5, b=op:host 5
@@ -214,7 +228,7 @@ TEST_F(Kineto, TheTimeBeforeTheFirstEventIsKept) {
 }
 
 // The bytes in use at first include the blocks that nothing in the recording makes.
-TEST_F(Kineto, LevelsOfMemoryAreThoseOfTheTimeline) {
+TEST_F(Render, LevelsOfMemoryAreThoseOfTheTimeline) {
   const Graph graph = parse_graph(R"(
     @memory 10MB device=0
     cpu: a:host 5, b:host 5, c:host 5
@@ -228,27 +242,38 @@ TEST_F(Kineto, LevelsOfMemoryAreThoseOfTheTimeline) {
   EXPECT_EQ(levels, (std::vector<std::int64_t>{12'000'000, 8'000'000, 6'000'000}));
 }
 
-TEST_F(Kineto, NanosecondsSurvive) {
+TEST_F(Render, NanosecondsSurvive) {
   Graph graph = parse_graph(R"("stream 7": A 1)");
   graph.task(TaskId{0}).duration = 1234567ns;
-  write_kineto(graph, simulate(graph), path("a.json"));
+  write(graph, "a.json");
   const Trace trace = import_trace(path("a.json"));
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].duration_ns, 1234567);
 }
 
-TEST_F(Kineto, CopiesKeepDirectionAndBytes) {
+TEST_F(Render, CopiesKeepDirectionAndBytes) {
   const Graph graph = parse_graph(R"("stream 7": input:copy_in 5 {bytes=4096B})");
-  write_kineto(graph, simulate(graph), path("a.json"));
+  write(graph, "a.json");
   const Trace trace = import_trace(path("a.json"));
   ASSERT_EQ(trace.devices.size(), 1U);
   EXPECT_EQ(trace.devices[0].direction, CopyDirection::in);
   EXPECT_EQ(trace.devices[0].bytes, 4096);
 }
 
-TEST_F(Kineto, AFolderThatIsNotThereIsAnError) {
+// Formats differ in what they have a place for; what a timeline says, they all do.
+TEST_F(Render, EveryFormatReadsBackTheSameSteps) {
   const Graph graph = loop();
-  EXPECT_THROW(write_kineto(graph, simulate(graph), "/nowhere/at/all.json"), Error);
+  const StepTimes before = step_times(graph, simulate(graph));
+  for (const std::string name : {"c.json", "c.ftrace", "c.pftrace", "c.sqlite"}) {
+    write(graph, name);
+    const Inference again = infer(import_trace(path(name)));
+    EXPECT_EQ(step_times(again.graph, simulate(again.graph)).each, before.each) << name;
+  }
+}
+
+TEST_F(Render, AFolderThatIsNotThereIsAnError) {
+  const Graph graph = loop();
+  EXPECT_THROW(export_trace(render(graph, simulate(graph)), "/nowhere/at/all.json"), Error);
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
-#include "report/prediction/kineto_host.h"
+#include "render/host_slices.h"
 
 #include <algorithm>
 #include <unordered_map>
-
-#include "report/prediction/kineto_layout.h"
 
 namespace foretrace {
 namespace {
@@ -69,7 +67,8 @@ class HostLane {
           return a.phase == b.phase;
         });
         const std::string_view name = annotation_of(around_[i].phase);
-        if (!name.empty()) all.push_back(cover(i, phase_end, "user_annotation", std::string(name)));
+        if (!name.empty())
+          all.push_back(cover(i, phase_end, HostKind::annotation, std::string(name)));
       }
       if (i == module_end) {
         module_end = end_of_run(i, phase_end, [](const Surroundings& a, const Surroundings& b) {
@@ -78,7 +77,7 @@ class HostLane {
         const std::string_view module = graph_.names()[around_[i].module];
         if (!module.empty())
           all.push_back(
-              cover(i, module_end, "python_function", "nn.Module: " + std::string(module)));
+              cover(i, module_end, HostKind::python, "nn.Module: " + std::string(module)));
       }
       take_slice(i, recorded_ == nullptr ? module_end : step_end, all);
     }
@@ -97,7 +96,7 @@ class HostLane {
     if (task.kind == TaskKind::launch) slice.launch = id;
     if (continues_call(task)) return extend(slice);
     const std::string_view name = graph_.names()[task.name];
-    slice.category = is_call(task.kind) || names_call(name) ? "cuda_runtime" : "cpu_op";
+    slice.kind = is_call(task.kind) || names_call(name) ? HostKind::runtime : HostKind::op;
     if (slice.correlated()) {
       slice.name = call_name(task, slice.waits);
       // The time before it is spent in the call.
@@ -129,7 +128,7 @@ class HostLane {
 
   /// What an op, an annotation or a frame does between the calls and ops inside it.
   bool is_part_of_op(std::size_t i) const {
-    return !is_hidden(i) && slices_[i].category != "cuda_runtime" && record_of(i) != kNone;
+    return !is_hidden(i) && slices_[i].kind != HostKind::runtime && record_of(i) != kNone;
   }
 
   /// An op begins with its first part and ends with its last, or where what surrounds it does.
@@ -141,7 +140,7 @@ class HostLane {
     if (!open_ops_.empty() && open_ops_.back().record == record) return;
     if (!open_ops_.empty()) limit = std::min(limit, open_ops_.back().end);
     const std::size_t end = std::min(limit, last_of_op_.at(record) + 1);
-    HostSlice op = cover(i, end, slices_[i].category, {});
+    HostSlice op = cover(i, end, slices_[i].kind, {});
     op.task = slices_[i].task;
     if (recorded_ != nullptr && record < recorded_->hosts.size())
       describe(recorded_->hosts[record], op);
@@ -150,8 +149,8 @@ class HostLane {
   }
 
   static void describe(const HostRecord& record, HostSlice& op) {
-    if (record.kind == HostKind::annotation) op.category = "user_annotation";
-    if (record.kind == HostKind::python) op.category = "python_function";
+    if (record.kind == HostKind::annotation) op.kind = HostKind::annotation;
+    if (record.kind == HostKind::python) op.kind = HostKind::python;
     op.details = record.details;
   }
 
@@ -159,7 +158,7 @@ class HostLane {
   bool continues_call(const Task& task) const {
     if (slices_.empty() || task.record == 0xffffffff) return false;
     const Task& before = graph_.task(slices_.back().task);
-    return before.record == task.record && slices_.back().category == "cuda_runtime";
+    return before.record == task.record && slices_.back().kind == HostKind::runtime;
   }
 
   void extend(const HostSlice& rest) {
@@ -188,12 +187,11 @@ class HostLane {
     return end;
   }
 
-  HostSlice cover(std::size_t begin, std::size_t end, std::string_view category,
-                  std::string name) const {
+  HostSlice cover(std::size_t begin, std::size_t end, HostKind kind, std::string name) const {
     HostSlice slice;
     slice.start = slices_[begin].start;
     slice.finish = slices_[end - 1].finish;
-    slice.category = category;
+    slice.kind = kind;
     slice.name = std::move(name);
     return slice;
   }
@@ -203,7 +201,7 @@ class HostLane {
     const auto step = static_cast<std::size_t>(around_[begin].step);
     std::string name = step < graph_.steps().size() ? graph_.steps()[step].name : std::string();
     if (!name.starts_with(kMarker)) name = std::string(kMarker) + std::to_string(step);
-    HostSlice slice = cover(begin, end, "user_annotation", std::move(name));
+    HostSlice slice = cover(begin, end, HostKind::annotation, std::move(name));
     if (end < slices_.size()) slice.finish = slices_[end].start;
     return slice;
   }
@@ -276,7 +274,7 @@ void show_begin(const Graph& graph, const Timeline& timeline, HostSlices& all) {
     if (slices.empty() || slices.front().start != first || first <= 0ns) continue;
     HostSlice before;
     before.finish = first;
-    before.category = "user_annotation";
+    before.kind = HostKind::annotation;
     before.name = "(before the first record)";
     slices.insert(slices.begin(), std::move(before));
     return;
@@ -284,6 +282,11 @@ void show_begin(const Graph& graph, const Timeline& timeline, HostSlices& all) {
 }
 
 }  // namespace
+
+bool is_host_lane(const Lane& lane) {
+  return lane.kind == LaneKind::host_thread || lane.kind == LaneKind::worker ||
+         lane.kind == LaneKind::origin || lane.kind == LaneKind::storage;
+}
 
 HostSlices host_slices(const Graph& graph, const Timeline& timeline, const Trace* recorded) {
   HostSlices all(graph.lane_count());

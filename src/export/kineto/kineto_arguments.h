@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "export/kineto/kineto_file.h"
 #include "foretrace/names.h"
 #include "foretrace/trace.h"
-#include "trace/kineto_file.h"
 
 namespace foretrace {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Host lanes as events on threads. Tasks become calls and ops in line; around them the annotations
+// Host lanes as records of threads. Tasks become calls and ops in line; around them the annotations
 // that say which step and phase they belong to, and of which module they are. A call that hands
 // over work and then waits is two tasks but one call:
 //
@@ -22,7 +22,7 @@ namespace foretrace {
 
 struct HostSlice {
   Nanoseconds start{0}, finish{0};
-  std::string_view category;
+  HostKind kind = HostKind::op;
   std::string name;               ///< Of an annotation or a call; otherwise that of `task`.
   std::uint32_t details = kNone;  ///< Into Trace::op_details.
   TaskId task = kNoTask;          ///< kNoTask for an annotation.
@@ -30,6 +30,9 @@ struct HostSlice {
   bool waits = false;             ///< For device tasks; `task` is the one that does.
   bool correlated() const { return launch != kNoTask || waits; }
 };
+
+/// Whether tasks of the lane run on a thread, rather than on a device.
+bool is_host_lane(const Lane& lane);
 
 /// By lane, outer slices in front of those inside them; empty for lanes of devices. Tasks of one
 /// host record become one slice around what runs between them; `recorded` says what the records

@@ -1,4 +1,4 @@
-#include "trace/kineto_file.h"
+#include "export/kineto/kineto_file.h"
 
 #include <algorithm>
 #include <array>

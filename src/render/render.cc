@@ -1,0 +1,334 @@
+#include "foretrace/render.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "foretrace/version.h"
+#include "render/host_slices.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kPlacesPerRank = 10'000;  ///< Processes and devices of one rank.
+constexpr std::int64_t kHostProcess = 9'000;     ///< Devices have their ordinals.
+constexpr std::int64_t kNewStream = 1'000;       ///< Lanes that are no recorded stream.
+constexpr std::uint16_t kNoPlace = 0xffff;
+
+/// 7 of "stream 7" and of "rank 0 stream 7".
+std::optional<std::int64_t> number_at_end(std::string_view name) {
+  std::size_t begin = name.size();
+  while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
+  if (begin == name.size() || name.size() - begin > 5) return {};
+  std::int64_t number = 0;
+  std::from_chars(name.data() + begin, name.data() + name.size(), number);
+  return number;
+}
+
+/// The ranks that lanes are of; of an empty graph, rank 0.
+struct Ranks {
+  explicit Ranks(const Graph& graph) {
+    for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+      const std::int32_t rank = graph.lane(static_cast<LaneId>(i)).rank;
+      first = i == 0 ? rank : std::min(first, rank);
+      last = std::max(last, rank);
+    }
+  }
+  std::int32_t first = 0, last = 0;
+};
+
+/// The threads and streams of the trace, one for each lane that something runs on.
+class Places {
+ public:
+  Places(const Graph& graph, Trace& trace)
+      : graph_(graph),
+        trace_(trace),
+        first_rank_(Ranks(graph).first),
+        threads_(graph.lane_count(), kNoPlace),
+        streams_(graph.lane_count(), kNoPlace),
+        numbers_(graph.lane_count()) {
+    std::set<std::pair<std::int32_t, std::int64_t>> taken;
+    for (std::size_t i = 0; i < graph.lane_count(); ++i) {
+      const Lane& lane = graph.lane(static_cast<LaneId>(i));
+      if (is_host_lane(lane)) continue;
+      numbers_[i] = number_at_end(lane.name).value_or(kNewStream + static_cast<std::int64_t>(i));
+      if (!taken.insert({device(lane), numbers_[i]}).second) {
+        numbers_[i] = kNewStream + static_cast<std::int64_t>(i);
+        taken.insert({device(lane), numbers_[i]});
+      }
+    }
+  }
+
+  std::uint16_t thread(LaneId id) {
+    std::uint16_t& place = threads_[index(id)];
+    if (place != kNoPlace) return place;
+    const Lane& lane = graph_.lane(id);
+    trace_.threads.push_back(
+        {kHostProcess + ranks_before(lane), std::int64_t{kNewStream} + index(id), lane.name});
+    return place = static_cast<std::uint16_t>(trace_.threads.size() - 1);
+  }
+
+  std::uint16_t stream(LaneId id) {
+    std::uint16_t& place = streams_[index(id)];
+    if (place != kNoPlace) return place;
+    trace_.streams.push_back({device(graph_.lane(id)), numbers_[index(id)]});
+    return place = static_cast<std::uint16_t>(trace_.streams.size() - 1);
+  }
+
+ private:
+  std::int64_t ranks_before(const Lane& lane) const {
+    return kPlacesPerRank * (lane.rank - first_rank_);
+  }
+  std::int32_t device(const Lane& lane) const {
+    return static_cast<std::int32_t>(ranks_before(lane)) + std::max(lane.device, 0);
+  }
+
+  const Graph& graph_;
+  Trace& trace_;
+  std::int32_t first_rank_;
+  std::vector<std::uint16_t> threads_, streams_;  ///< By lane, into the tables of the trace.
+  std::vector<std::int64_t> numbers_;             ///< By lane, of its stream.
+};
+
+/// Readers tell the direction of a copy by its name.
+std::string_view sign_of(CopyDirection direction) {
+  switch (direction) {
+    case CopyDirection::in:
+      return "HtoD";
+    case CopyDirection::out:
+      return "DtoH";
+    case CopyDirection::on_device:
+      return "DtoD";
+    case CopyDirection::peer:
+      return "PtoP";
+    default:
+      return "";
+  }
+}
+
+CopyDirection direction_of(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::copy_in:
+      return CopyDirection::in;
+    case TaskKind::copy_out:
+      return CopyDirection::out;
+    case TaskKind::copy_on_device:
+      return CopyDirection::on_device;
+    case TaskKind::copy_peer:
+      return CopyDirection::peer;
+    default:
+      return CopyDirection::none;
+  }
+}
+
+DeviceKind kind_of(TaskKind kind) {
+  if (kind == TaskKind::fill) return DeviceKind::fill;
+  if (kind == TaskKind::transfer || direction_of(kind) != CopyDirection::none)
+    return DeviceKind::copy;
+  return DeviceKind::kernel;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+class Rendering {
+ public:
+  Rendering(const Graph& graph, const Timeline& timeline, const Trace* recorded)
+      : graph_(graph),
+        timeline_(timeline),
+        recorded_(recorded),
+        places_(graph, trace_),
+        names_(graph.names().size()),
+        correlation_(graph.task_count(), 0) {}
+
+  Trace run() {
+    describe_machine();
+    if (recorded_ != nullptr) {
+      trace_.names = recorded_->names.clone();
+      trace_.op_details = recorded_->op_details;
+    }
+    const HostSlices slices = host_slices(graph_, timeline_, recorded_);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      for (const HostSlice& slice : slices[i]) add_host(static_cast<LaneId>(i), slice);
+    }
+    for (std::size_t i = 0; i < graph_.lane_count(); ++i) {
+      const auto lane = static_cast<LaneId>(i);
+      if (!is_host_lane(graph_.lane(lane))) add_lane(lane);
+    }
+    add_memory();
+    set_tick();
+    return std::move(trace_);
+  }
+
+ private:
+  void describe_machine() {
+    const Ranks ranks(graph_);
+    trace_.format = "prediction";
+    trace_.rank = recorded_ != nullptr ? recorded_->rank : ranks.first;
+    trace_.world_size = recorded_ != nullptr ? recorded_->world_size : ranks.last + 1;
+    if (recorded_ != nullptr) trace_.origin_ns = recorded_->origin_ns;
+    trace_.metadata["producer"] = "\"foretrace " + std::string(kVersion) + "\"";
+    trace_.metadata["distributedInfo"] = "{\"rank\": " + std::to_string(trace_.rank) +
+                                         ", \"world_size\": " + std::to_string(trace_.world_size) +
+                                         "}";
+    for (std::size_t i = 0; i < graph_.device_names().size(); ++i) {
+      trace_.properties.push_back(
+          device_named(graph_.device_names()[i], static_cast<std::int32_t>(i)));
+    }
+  }
+
+  /// As recorded, unless it was replaced by a device of another name.
+  Device device_named(const std::string& name, std::int32_t ordinal) const {
+    Device device{.ordinal = ordinal, .name = name};
+    if (recorded_ == nullptr) return device;
+    for (const Device& known : recorded_->properties) {
+      if (known.ordinal == ordinal && known.name == name) return known;
+    }
+    return device;
+  }
+
+  /// A name of the graph in the trace.
+  NameId name_of(NameId name) {
+    NameId& known = names_[static_cast<std::size_t>(name)];
+    if (known == NameId{}) known = trace_.names.intern(graph_.names()[name]);
+    return known;
+  }
+
+  void add_host(LaneId lane, const HostSlice& slice) {
+    HostRecord record{.start_ns = slice.start.count(),
+                      .duration_ns = (slice.finish - slice.start).count(),
+                      .details = slice.details,
+                      .thread = places_.thread(lane),
+                      .kind = slice.kind};
+    const bool named = slice.task == kNoTask || slice.correlated();
+    record.name = named ? trace_.names.intern(slice.name) : name_of(graph_.task(slice.task).name);
+    if (slice.correlated()) record.correlation = ++last_correlation_;
+    if (slice.launch != kNoTask) correlation_[index(slice.launch)] = last_correlation_;
+    trace_.hosts.push_back(record);
+    if (slice.waits) add_wait(slice);
+  }
+
+  /// A host call waits for one stream, or for the device.
+  void add_wait(const HostSlice& slice) {
+    const std::vector<LaneId> lanes = awaited_lanes(graph_, slice.task);
+    if (lanes.empty()) return;
+    const bool one = lanes.size() == 1;
+    trace_.syncs.push_back({.start_ns = slice.start.count(),
+                            .duration_ns = (slice.finish - slice.start).count(),
+                            .correlation = last_correlation_,
+                            .stream = one ? places_.stream(lanes.front()) : kNone,
+                            .kind = one ? SyncKind::stream : SyncKind::context});
+  }
+
+  void add_lane(LaneId lane) {
+    std::vector<TaskId> tasks;
+    for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
+      if (graph_.task(task).kind != TaskKind::marker) tasks.push_back(task);
+    }
+    // The order on shared and priority lanes is not always that of starts.
+    std::stable_sort(tasks.begin(), tasks.end(), [&](TaskId a, TaskId b) {
+      return timeline_.start[index(a)] < timeline_.start[index(b)];
+    });
+    for (const TaskId task : tasks) add_device(lane, task);
+  }
+
+  void add_device(LaneId lane, TaskId id) {
+    const Task& task = graph_.task(id);
+    const Nanoseconds start = timeline_.start[index(id)];
+    DeviceRecord record{.start_ns = start.count(),
+                        .duration_ns = (timeline_.finish[index(id)] - start).count(),
+                        .bytes = task.bytes.count,
+                        .name = device_name(task),
+                        .correlation = launch_of(id),
+                        .stream = places_.stream(lane),
+                        .kind = kind_of(task.kind),
+                        .direction = direction_of(task.kind)};
+    if (record.kind == DeviceKind::kernel) record.bytes = 0;
+    record.pinned_host =
+        record.kind == DeviceKind::copy && contains(trace_.names[record.name], "Pinned");
+    trace_.devices.push_back(record);
+  }
+
+  NameId device_name(const Task& task) {
+    const std::string_view plain = graph_.names()[task.name];
+    if (task.kind == TaskKind::collective && !contains(plain, "ccl"))
+      return trace_.names.intern("nccl " + std::string(plain));
+    const std::string_view sign = sign_of(direction_of(task.kind));
+    if (contains(plain, sign)) return name_of(task.name);
+    return trace_.names.intern("Memcpy " + std::string(sign) + " (" + std::string(plain) + ")");
+  }
+
+  /// The correlation id of the call that launched it; 0 if none did.
+  std::uint32_t launch_of(TaskId task) const {
+    std::uint32_t correlation = 0;
+    bool sure = false;
+    graph_.each_wait(task, [&](const Dependency& wait) {
+      const std::uint32_t of_call = correlation_[index(wait.before)];
+      if (of_call == 0 || sure) return;
+      sure = wait.provenance == Provenance::measured && graph_.names()[wait.why] == "launch";
+      if (sure || correlation == 0) correlation = of_call;
+    });
+    return correlation;
+  }
+
+  void add_memory() {
+    std::map<std::int32_t, std::int64_t> levels;
+    for (const MemoryEvent& event : memory_events(graph_, timeline_)) {
+      const Allocation& block = graph_.allocations()[event.allocation];
+      const auto [level, is_first] = levels.try_emplace(block.device);
+      if (is_first) level->second = initial_memory(graph_, block.device).count;
+      const std::int64_t change = event.frees ? -block.bytes.count : block.bytes.count;
+      level->second += change;
+      const LaneId lane = graph_.lane_of(event.frees ? block.freed_by : block.made_by);
+      trace_.memory.push_back({.time_ns = event.time.count(),
+                               .address = 512 * (std::uint64_t{event.allocation} + 1),
+                               .bytes = change,
+                               .total_allocated = level->second,
+                               .thread = places_.thread(host_lane_for(lane)),
+                               .device = static_cast<std::int16_t>(block.device)});
+    }
+  }
+
+  LaneId host_lane_for(LaneId lane) const {
+    if (is_host_lane(graph_.lane(lane))) return lane;
+    for (std::size_t i = 0; i < graph_.lane_count(); ++i) {
+      if (is_host_lane(graph_.lane(static_cast<LaneId>(i)))) return static_cast<LaneId>(i);
+    }
+    return lane;
+  }
+
+  /// A recording in whole microseconds that nothing was changed in still has only those.
+  void set_tick() {
+    bool whole = true;
+    const auto look = [&](std::int64_t time) { whole = whole && time % 1000 == 0; };
+    const auto look_at_all = [&](const auto& records) {
+      for (const auto& record : records) look(record.start_ns), look(record.duration_ns);
+    };
+    look_at_all(trace_.hosts);
+    look_at_all(trace_.devices);
+    look_at_all(trace_.syncs);
+    for (const MemoryRecord& record : trace_.memory) look(record.time_ns);
+    trace_.tick_ns = whole ? 1000 : 1;
+  }
+
+  const Graph& graph_;
+  const Timeline& timeline_;
+  const Trace* recorded_;
+  Trace trace_;
+  Places places_;
+  std::vector<NameId> names_;               ///< By name of the graph.
+  std::vector<std::uint32_t> correlation_;  ///< Of launches, by task.
+  std::uint32_t last_correlation_ = 0;
+};
+
+}  // namespace
+
+Trace render(const Graph& graph, const Timeline& timeline, const Trace* recorded) {
+  return Rendering(graph, timeline, recorded).run();
+}
+
+}  // namespace foretrace
