@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/statistics.h"
+
 namespace foretrace {
 namespace {
 
@@ -56,21 +58,15 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, const std::
     general.now.insert(general.now.end(), change.now.begin(), change.now.end());
   }
   if (ratios.size() < 5) return general;
-  std::sort(ratios.begin(), ratios.end());
-  Nanoseconds sum{0};
-  double median = 1;
-  for (const auto& [ratio, work] : ratios) {
-    median = ratio;
-    if ((sum += work) * 2 >= all) break;
-  }
-  if (median < 1 + kLeastSlowdown) return general;
+  const double typical = weighted_median(ratios);
+  if (typical < 1 + kLeastSlowdown) return general;
   // Work of hosts is less even: memory, locks and calls do not suffer alike.
   const bool is_even = kind == "kernel";
   Nanoseconds alike{0};
   for (const auto& [ratio, work] : ratios) {
-    if (std::abs(ratio - median) <= (is_even ? 0.4 : 0.6) * (median - 1)) alike += work;
+    if (std::abs(ratio - typical) <= (is_even ? 0.4 : 0.6) * (typical - 1)) alike += work;
   }
-  if (alike * 10 >= all * (is_even ? 7 : 6)) general.factor = median;
+  if (alike * 10 >= all * (is_even ? 7 : 6)) general.factor = typical;
   return general;
 }
 

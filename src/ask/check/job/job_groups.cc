@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ask/check/job/job_summary.h"
+#include "base/statistics.h"
 
 namespace foretrace {
 namespace {

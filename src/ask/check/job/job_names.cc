@@ -123,13 +123,6 @@ bool is_synchronizing(const ObservedJob& job, TaskId task) {
          name.find("Async") == std::string_view::npos;
 }
 
-std::int64_t lower_median(std::vector<std::int64_t> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 SteadySteps::SteadySteps(const Graph& graph) {
   const std::vector<std::int32_t> steps = counted_steps(graph);
   if (steps.empty()) return;
