@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "ask/check/job/words.h"
 #include "base/statistics.h"
 
 namespace foretrace {
@@ -36,10 +37,6 @@ double group_ratio(Nanoseconds now, Nanoseconds then) {
   return then <= 0ns ? 1 : static_cast<double>(now.count()) / static_cast<double>(then.count());
 }
 
-bool is_host_kind(const std::string& kind) {
-  return kind == "host" || kind == "launch" || kind == "sync";
-}
-
 /// Steps of one recording vary by this much without a cause.
 constexpr double kLeastSlowdown = 0.02;
 
@@ -50,7 +47,7 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, const std::
   Nanoseconds all{0};
   GeneralChange general{.kind = kind, .factor = 1, .before = {}, .now = {}};
   for (const WorkChange& change : changes) {
-    if ((kind == "host" ? !is_host_kind(change.kind) : change.kind != kind)) continue;
+    if ((kind == "host" ? !is_named(change.kind, is_host_work) : change.kind != kind)) continue;
     if (change.before.work <= 0ns || change.more() != 0 || !change.replaced.empty()) continue;
     ratios.emplace_back(group_ratio(change.after.work, change.before.work), change.before.work);
     all += change.before.work;
@@ -162,7 +159,8 @@ WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& 
     GeneralChange general = general_change(all, kind);
     if (general.factor <= 1) return false;
     for (WorkChange& change : all) {
-      if (kind == std::string_view("host") ? is_host_kind(change.kind) : change.kind == kind)
+      if (kind == std::string_view("host") ? is_named(change.kind, is_host_work)
+                                           : change.kind == kind)
         change.expected = general.factor;
     }
     found.general.push_back(std::move(general));

@@ -18,18 +18,8 @@ namespace foretrace {
 namespace {
 
 std::string_view category_of(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::copy_in:
-    case TaskKind::copy_out:
-    case TaskKind::copy_on_device:
-    case TaskKind::copy_peer:
-    case TaskKind::transfer:
-      return "gpu_memcpy";
-    case TaskKind::fill:
-      return "gpu_memset";
-    default:
-      return "kernel";
-  }
+  if (kind == TaskKind::fill) return "gpu_memset";
+  return moves_bytes(kind) && kind != TaskKind::collective ? "gpu_memcpy" : "kernel";
 }
 
 /// Readers tell the direction of a copy by its name.

@@ -95,11 +95,6 @@ std::string without_instances(std::string_view module) {
   return kept;
 }
 
-bool moves_bytes(TaskKind kind) {
-  return kind == TaskKind::copy_in || kind == TaskKind::copy_out || kind == TaskKind::copy_peer ||
-         kind == TaskKind::collective;
-}
-
 bool is_pageable(std::string_view name) { return name.find("Pageable") != std::string_view::npos; }
 
 std::uint32_t host_record(const ObservedJob& job, TaskId task) {

@@ -65,8 +65,6 @@ class Concealment {
   std::vector<Busy> devices_;
 };
 
-/// Whether it moves bytes, and so can be hidden behind kernels.
-bool moves_bytes(TaskKind kind);
 bool is_pageable(std::string_view name);
 /// A call that waits for a device, whether or not it had to.
 bool is_synchronizing(const ObservedJob& job, TaskId task);
