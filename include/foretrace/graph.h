@@ -53,6 +53,21 @@ enum class TaskKind : std::uint8_t {
   transfer,
   marker
 };
+/// What a task does, for whoever adds tasks up. none: a marker.
+enum class TaskClass : std::uint8_t {
+  compute,
+  communication,
+  copy,
+  input,
+  host,
+  launch,
+  sync,
+  none
+};
+/// Where the bytes of a task move. host_link: between a host and a device. peers: between devices.
+/// storage: on a link or disk of the host.
+enum class BytePath : std::uint8_t { none, on_device, host_link, peers, storage };
+
 enum class Phase : std::uint8_t { none, input, forward, backward, update };
 
 /// measured: a record says so (correlation id, sync record). structural: it follows from how lanes
@@ -312,7 +327,24 @@ class AccessLists {
   std::vector<Access> accesses_;
 };
 
+/// From the table of kinds in src/graph/kinds.cc. A marker and a transfer run on neither side.
 bool runs_on_device(TaskKind kind);
+bool runs_on_host(TaskKind kind);
+TaskClass class_of(TaskKind kind);
+BytePath byte_path(TaskKind kind);
+
+inline bool communicates(TaskKind kind) { return class_of(kind) == TaskClass::communication; }
+/// Includes fills: they keep a device busy in the same way.
+inline bool is_copy(TaskKind kind) { return class_of(kind) == TaskClass::copy; }
+/// Work of a thread other than loading data.
+inline bool is_host_work(TaskKind kind) { return runs_on_host(kind) && kind != TaskKind::input; }
+inline bool moves_bytes(TaskKind kind) { return byte_path(kind) != BytePath::none; }
+inline bool crosses_host_link(TaskKind kind) { return byte_path(kind) == BytePath::host_link; }
+inline bool is_between_peers(TaskKind kind) { return byte_path(kind) == BytePath::peers; }
+/// It needs a link of its device, but not what kernels compute with, and so can hide behind them.
+inline bool leaves_device(TaskKind kind) {
+  return crosses_host_link(kind) || is_between_peers(kind);
+}
 
 /// How long `task` may run beside the end of the one in front on its lane.
 Nanoseconds tail_in_front(const Graph& graph, TaskId task);

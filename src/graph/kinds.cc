@@ -1,6 +1,7 @@
-// The texts of the small enumerations.
+// The table of task kinds, and the texts of the other small enumerations.
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "foretrace/graph.h"
@@ -17,37 +18,65 @@ std::optional<Value> named(std::span<const std::string_view> texts, std::string_
   return static_cast<Value>(found - texts.begin());
 }
 
+enum class Side : std::uint8_t { none, host, device, link };
+
+struct KindEntry {
+  TaskKind kind;
+  std::string_view name;
+  Side side;
+  TaskClass task_class;
+  BytePath bytes;
+};
+
+/// Everything that a new kind must say about itself. In the order of the enumeration.
+constexpr KindEntry kTaskKinds[] = {
+    {TaskKind::host, "host", Side::host, TaskClass::host, BytePath::none},
+    {TaskKind::input, "input", Side::host, TaskClass::input, BytePath::none},
+    {TaskKind::launch, "launch", Side::host, TaskClass::launch, BytePath::none},
+    {TaskKind::sync, "sync", Side::host, TaskClass::sync, BytePath::none},
+    {TaskKind::kernel, "kernel", Side::device, TaskClass::compute, BytePath::none},
+    {TaskKind::collective, "collective", Side::device, TaskClass::communication, BytePath::peers},
+    {TaskKind::copy_in, "copy_in", Side::device, TaskClass::copy, BytePath::host_link},
+    {TaskKind::copy_out, "copy_out", Side::device, TaskClass::copy, BytePath::host_link},
+    {TaskKind::copy_on_device, "copy_on_device", Side::device, TaskClass::copy,
+     BytePath::on_device},
+    {TaskKind::copy_peer, "copy_peer", Side::device, TaskClass::communication, BytePath::peers},
+    {TaskKind::fill, "fill", Side::device, TaskClass::copy, BytePath::none},
+    {TaskKind::transfer, "transfer", Side::link, TaskClass::communication, BytePath::storage},
+    {TaskKind::marker, "marker", Side::none, TaskClass::none, BytePath::none},
+};
+static_assert(
+    [] {
+      std::size_t place = 0;
+      return std::all_of(std::begin(kTaskKinds), std::end(kTaskKinds), [&](const KindEntry& kind) {
+        return static_cast<std::size_t>(kind.kind) == place++;
+      });
+    }(),
+    "a kind is not at its place in the table");
+static_assert(std::size(kTaskKinds) == static_cast<std::size_t>(TaskKind::marker) + 1,
+              "a kind is missing in the table");
+
+constexpr const KindEntry& entry(TaskKind kind) {
+  return kTaskKinds[static_cast<std::size_t>(kind)];
+}
+
 constexpr std::string_view kLaneKinds[] = {"host_thread", "stream",  "copy_engine", "worker",
                                            "link",        "storage", "origin"};
 constexpr std::string_view kProvenances[] = {"measured", "structural", "inferred", "assumed"};
 
 }  // namespace
 
-bool runs_on_device(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kernel:
-    case TaskKind::collective:
-    case TaskKind::copy_in:
-    case TaskKind::copy_out:
-    case TaskKind::copy_on_device:
-    case TaskKind::copy_peer:
-    case TaskKind::fill:
-      return true;
-    case TaskKind::host:
-    case TaskKind::input:
-    case TaskKind::launch:
-    case TaskKind::sync:
-    case TaskKind::transfer:
-    case TaskKind::marker:
-      return false;
-  }
-  return false;
-}
+bool runs_on_device(TaskKind kind) { return entry(kind).side == Side::device; }
+bool runs_on_host(TaskKind kind) { return entry(kind).side == Side::host; }
+TaskClass class_of(TaskKind kind) { return entry(kind).task_class; }
+BytePath byte_path(TaskKind kind) { return entry(kind).bytes; }
 
 const std::vector<std::string_view>& task_kind_names() {
-  static const std::vector<std::string_view> names = {
-      "host",     "input",          "launch",    "sync", "kernel",   "collective", "copy_in",
-      "copy_out", "copy_on_device", "copy_peer", "fill", "transfer", "marker"};
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const KindEntry& kind : kTaskKinds) all.push_back(kind.name);
+    return all;
+  }();
   return names;
 }
 

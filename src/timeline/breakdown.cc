@@ -14,25 +14,22 @@ enum Part : std::size_t { compute, communication, copy, input, host, idle };
 using Parts = std::array<Nanoseconds, 6>;
 
 Part part_of(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kernel:
+  // Between devices of one host it uses a copy engine, and is exposed as other copies are.
+  if (kind == TaskKind::copy_peer) return copy;
+  switch (class_of(kind)) {
+    case TaskClass::compute:
       return compute;
-    case TaskKind::collective:
-    case TaskKind::transfer:
+    case TaskClass::communication:
       return communication;
-    case TaskKind::copy_in:
-    case TaskKind::copy_out:
-    case TaskKind::copy_on_device:
-    case TaskKind::copy_peer:
-    case TaskKind::fill:
+    case TaskClass::copy:
       return copy;
-    case TaskKind::input:
+    case TaskClass::input:
       return input;
-    case TaskKind::host:
-    case TaskKind::launch:
-    case TaskKind::sync:
+    case TaskClass::host:
+    case TaskClass::launch:
+    case TaskClass::sync:
       return host;
-    case TaskKind::marker:
+    case TaskClass::none:
       return idle;
   }
   return idle;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/statistics.h"
 #include "timeline/marks.h"
 
 namespace foretrace {
@@ -119,13 +120,6 @@ Nanoseconds length_of_step(const StepEnd& end, Nanoseconds mark, bool is_only) {
     whole.add(thread.first, thread.last);
   }
   return is_only ? whole.last - whole.first : length;
-}
-
-Nanoseconds median(std::vector<Nanoseconds> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  if (values.size() % 2 == 1) return values[middle];
-  return values[middle - 1] + (values[middle] - values[middle - 1]) / 2;
 }
 
 std::vector<Mark> marks_on(const Graph& graph, const Timeline& timeline, LaneId only) {

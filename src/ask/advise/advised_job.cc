@@ -7,6 +7,7 @@
 #include "ask/advise/capture.h"
 #include "ask/job/step_cost.h"
 #include "ask/predict/trust.h"
+#include "base/statistics.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 
@@ -45,8 +46,7 @@ double spread_of_steps(const StepTimes& measured) {
   std::vector<Nanoseconds> off;
   for (const Nanoseconds step : steps)
     off.emplace_back(std::abs((step - measured.step_time).count()));
-  std::sort(off.begin(), off.end());
-  return ratio(off[off.size() / 2], measured.step_time);
+  return ratio(median(std::move(off)), measured.step_time);
 }
 
 AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own) {

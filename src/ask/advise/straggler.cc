@@ -4,6 +4,7 @@
 
 #include "ask/job/step_cost.h"
 #include "ask/predict/trust.h"
+#include "base/statistics.h"
 
 namespace foretrace {
 namespace {
@@ -23,11 +24,6 @@ RankTimes times_of(const Inference& inference, std::int32_t rank) {
   const Nanoseconds step = step_times(inference.graph, inference.recorded).step_time;
   const OpenStepTime open = open_step_time(inference, inference.graph, step);
   return {rank, step, step - open.other_ranks};
-}
-
-Nanoseconds median_of(std::vector<Nanoseconds> times) {
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
 }
 
 /// The longest host work of one piece; empty if it is no large part of a step.
@@ -52,7 +48,7 @@ std::string straggler_text(const std::vector<RankTimes>& all, std::size_t slow,
     own.push_back(all[i].own);
     waits.push_back(all[i].step - all[i].own);
   }
-  const Nanoseconds other = median_of(own), wait = median_of(waits);
+  const Nanoseconds other = median(own), wait = median(waits);
   if (all[slow].own < scaled(other, kClearlyLonger) ||
       wait < scaled(all[slow].step, kClearlyWaiting))
     return {};

@@ -37,10 +37,6 @@ ClusterKey cluster_key(const WorkChange& change) {
           has_place ? "" : change.kind + " " + change.after.name};
 }
 
-bool is_host_work(const std::string& kind) {
-  return kind == "host" || kind == "launch" || kind == "sync" || kind == "input";
-}
-
 bool is_more(const WorkChange& change) { return change.more() > 0; }
 bool is_slower(const WorkChange& change) { return change.added() > 0ns; }
 bool has_more_bytes(const WorkChange& change) { return change.after.bytes > change.before.bytes; }
@@ -75,7 +71,7 @@ constexpr Weight kWeights[] = {
     {"bytes_copied", [](Change c) { return is_copy(c) && has_more_bytes(c); }},
     {"pageable_copies",
      [](Change c) { return is_copy(c) && c.after.pageable > c.before.pageable; }},
-    {"host_time", [](Change c) { return is_host_work(c.kind) && is_slower(c); }},
+    {"host_time", [](Change c) { return is_named(c.kind, runs_on_host) && is_slower(c); }},
     {"input_stall", [](Change c) { return c.kind == "input" && is_slower(c); }},
     {"overlap", loses_overlap},
     {"overlap_possible", loses_overlap},

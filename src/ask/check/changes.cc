@@ -6,6 +6,9 @@
 #include <set>
 #include <tuple>
 
+#include "ask/check/job/words.h"
+#include "base/statistics.h"
+
 namespace foretrace {
 namespace {
 
@@ -34,10 +37,6 @@ double group_ratio(Nanoseconds now, Nanoseconds then) {
   return then <= 0ns ? 1 : static_cast<double>(now.count()) / static_cast<double>(then.count());
 }
 
-bool is_host_kind(const std::string& kind) {
-  return kind == "host" || kind == "launch" || kind == "sync";
-}
-
 /// Steps of one recording vary by this much without a cause.
 constexpr double kLeastSlowdown = 0.02;
 
@@ -48,7 +47,7 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, const std::
   Nanoseconds all{0};
   GeneralChange general{.kind = kind, .factor = 1, .before = {}, .now = {}};
   for (const WorkChange& change : changes) {
-    if ((kind == "host" ? !is_host_kind(change.kind) : change.kind != kind)) continue;
+    if ((kind == "host" ? !is_named(change.kind, is_host_work) : change.kind != kind)) continue;
     if (change.before.work <= 0ns || change.more() != 0 || !change.replaced.empty()) continue;
     ratios.emplace_back(group_ratio(change.after.work, change.before.work), change.before.work);
     all += change.before.work;
@@ -56,21 +55,15 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, const std::
     general.now.insert(general.now.end(), change.now.begin(), change.now.end());
   }
   if (ratios.size() < 5) return general;
-  std::sort(ratios.begin(), ratios.end());
-  Nanoseconds sum{0};
-  double median = 1;
-  for (const auto& [ratio, work] : ratios) {
-    median = ratio;
-    if ((sum += work) * 2 >= all) break;
-  }
-  if (median < 1 + kLeastSlowdown) return general;
+  const double typical = weighted_median(ratios);
+  if (typical < 1 + kLeastSlowdown) return general;
   // Work of hosts is less even: memory, locks and calls do not suffer alike.
   const bool is_even = kind == "kernel";
   Nanoseconds alike{0};
   for (const auto& [ratio, work] : ratios) {
-    if (std::abs(ratio - median) <= (is_even ? 0.4 : 0.6) * (median - 1)) alike += work;
+    if (std::abs(ratio - typical) <= (is_even ? 0.4 : 0.6) * (typical - 1)) alike += work;
   }
-  if (alike * 10 >= all * (is_even ? 7 : 6)) general.factor = median;
+  if (alike * 10 >= all * (is_even ? 7 : 6)) general.factor = typical;
   return general;
 }
 
@@ -166,7 +159,8 @@ WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& 
     GeneralChange general = general_change(all, kind);
     if (general.factor <= 1) return false;
     for (WorkChange& change : all) {
-      if (kind == std::string_view("host") ? is_host_kind(change.kind) : change.kind == kind)
+      if (kind == std::string_view("host") ? is_named(change.kind, is_host_work)
+                                           : change.kind == kind)
         change.expected = general.factor;
     }
     found.general.push_back(std::move(general));

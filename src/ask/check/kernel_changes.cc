@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ask/check/job/kernels.h"
+#include "base/statistics.h"
 
 namespace foretrace {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::size_t kLeastCompared = 5;
 /// No kernel decides alone what most became slower by.
 constexpr double kMostWeight = 0.1;
+/// Standard deviations of a normal distribution in its median absolute deviation: 1 / 0.6745.
+constexpr double kDeviationsOfMedian = 1.4826;
 /// Assumed of a kernel of which only one step is known.
 constexpr double kAssumedKernelNoise = 0.03;
 
@@ -45,22 +48,18 @@ double total_work(const std::vector<KernelPair>& pairs) {
   return all;
 }
 
-/// `values` with the work of each.
-double weighted_median(std::vector<std::pair<double, double>> values, double all) {
-  std::sort(values.begin(), values.end());
-  double weights = 0, sum = 0;
-  for (auto& [value, weight] : values) weights += weight = std::min(weight, kMostWeight * all);
-  for (const auto& [value, weight] : values) {
-    if ((sum += weight) * 2 >= weights) return value;
-  }
-  return 1;
+/// The weighted median of `ratios`, each with its work, of which no kernel counts more than a part
+/// of `all`.
+double typical_ratio(std::vector<std::pair<double, double>> ratios, double all) {
+  for (auto& [ratio, work] : ratios) work = std::min(work, kMostWeight * all);
+  return weighted_median(std::move(ratios));
 }
 
 double pace_of(const std::vector<KernelPair>& pairs) {
   if (pairs.size() < kLeastCompared) return 1;
   std::vector<std::pair<double, double>> ratios;
   for (const KernelPair& pair : pairs) ratios.emplace_back(pair.ratio, pair.work);
-  return weighted_median(std::move(ratios), total_work(pairs));
+  return typical_ratio(std::move(ratios), total_work(pairs));
 }
 
 /// Median of the distances from the pace, as the sigma of a normal distribution that has it.
@@ -68,9 +67,7 @@ double scatter(const std::vector<KernelPair>& pairs, double pace) {
   if (pairs.size() < kLeastCompared) return 0;
   std::vector<double> off;
   for (const KernelPair& pair : pairs) off.push_back(std::abs(pair.ratio / pace - 1));
-  const auto middle = off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2);
-  std::nth_element(off.begin(), middle, off.end());
-  return 1.4826 * *middle;
+  return kDeviationsOfMedian * median(std::move(off));
 }
 
 /// Half the range of the steps of a recording.
@@ -163,7 +160,7 @@ std::vector<std::int64_t> kernel_pace(const std::vector<KernelTimes>& before,
       if (each > 0) ratios.emplace_back(each / as_number(before[pair.before].each), pair.work);
     }
     if (ratios.size() >= kLeastCompared)
-      paces.push_back(std::llround(1e6 * weighted_median(std::move(ratios), total_work(pairs))));
+      paces.push_back(std::llround(1e6 * typical_ratio(std::move(ratios), total_work(pairs))));
   }
   return paces;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ask/check/judge.h"
+#include "base/statistics.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/error.h"
 
@@ -148,9 +149,8 @@ std::int64_t mean_doubt(const std::vector<std::int64_t>& before,
 }
 
 /// How far the slowest step of the baseline itself lies from the median.
-std::int64_t greatest_doubt(std::vector<std::int64_t> before) {
-  std::sort(before.begin(), before.end());
-  return before.back() - before[before.size() / 2];
+std::int64_t greatest_doubt(const std::vector<std::int64_t>& before) {
+  return *std::max_element(before.begin(), before.end()) - median(before);
 }
 
 double limit_amount(const Limit& limit, std::int64_t before) {
@@ -225,11 +225,8 @@ std::int64_t figure_value(const FigureEntry& figure, std::vector<std::int64_t> v
   if (values.empty()) return 0;
   if (figure.value == FigureValue::greatest) return *std::max_element(values.begin(), values.end());
   if (figure.value == FigureValue::mean) return std::llround(sample_of(values).mean);
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  if (values.size() % 2 == 1) return values[middle];
-  if (figure.unit == FigureUnit::count) return values[middle - 1];
-  return values[middle - 1] + (values[middle] - values[middle - 1]) / 2;
+  const bool counts = figure.unit == FigureUnit::count;
+  return counts ? lower_median(std::move(values)) : median(std::move(values));
 }
 
 StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> before,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ask/check/job/job_summary.h"
+#include "ask/check/job/words.h"
 #include "foretrace/error.h"
 #include "foretrace/units.h"
 
@@ -34,10 +35,6 @@ double shared_part(const Amounts& before, const Amounts& now) {
   return shared;
 }
 
-bool is_device_kind(const std::string& kind) {
-  return kind == "kernel" || kind == "collective" || kind.starts_with("copy_") || kind == "fill";
-}
-
 struct Traits {
   Amounts kernels;  ///< Work by name.
   Amounts ops;      ///< Calls by the innermost op.
@@ -52,7 +49,7 @@ Traits traits_of(const JobSummary& job) {
       traits.kernels[group.name] += static_cast<double>(group.work.count());
     if (group.kind == "copy_in") traits.loaded += static_cast<double>(group.bytes.count);
     if (!group.module.empty()) traits.modules[without_instances(group.module)] = 1;
-    if (group.op.empty() || !is_device_kind(group.kind)) continue;
+    if (group.op.empty() || !is_named(group.kind, runs_on_device)) continue;
     const std::string op = group.op.substr(group.op.rfind('/') + 1);
     traits.ops[op] += static_cast<double>(group.count);
     traits.op_names[op] = 1;

@@ -16,29 +16,13 @@ bool is_device_call(std::string_view name) {
 }
 
 DiffKind kind_of_task(const Task& task, std::string_view name) {
-  switch (task.kind) {
-    case TaskKind::kernel:
-    case TaskKind::fill:
-      return DiffKind::kernels;
-    case TaskKind::collective:
-      return DiffKind::collectives;
-    case TaskKind::copy_in:
-    case TaskKind::copy_out:
-    case TaskKind::copy_on_device:
-    case TaskKind::copy_peer:
-    case TaskKind::transfer:
-      return DiffKind::copies;
-    case TaskKind::launch:
-      return DiffKind::launches;
-    case TaskKind::input:
-      return DiffKind::input;
-    case TaskKind::sync:
-      return name.starts_with('(') ? DiffKind::waits : DiffKind::syncs;
-    case TaskKind::marker:
-      return DiffKind::waits;
-    case TaskKind::host:
-      break;
-  }
+  if (task.kind == TaskKind::collective) return DiffKind::collectives;
+  if (moves_bytes(task.kind)) return DiffKind::copies;
+  if (runs_on_device(task.kind)) return DiffKind::kernels;
+  if (task.kind == TaskKind::launch) return DiffKind::launches;
+  if (task.kind == TaskKind::input) return DiffKind::input;
+  if (task.kind == TaskKind::marker) return DiffKind::waits;
+  if (task.kind == TaskKind::sync) return name.starts_with('(') ? DiffKind::waits : DiffKind::syncs;
   const bool waits = is_device_call(name) && name.find("Synchronize") != std::string_view::npos;
   return waits ? DiffKind::syncs : DiffKind::host;
 }

@@ -23,37 +23,22 @@ double unlike(std::size_t before, std::size_t after) {
 }
 
 void count_task(const Task& task, StepContent& content) {
-  switch (task.kind) {
-    case TaskKind::kernel:
-      ++content.kernels;
-      break;
-    case TaskKind::collective:
-      ++content.collectives;
-      content.communicated += task.bytes;
-      break;
-    case TaskKind::copy_in:
-    case TaskKind::copy_out:
-    case TaskKind::copy_on_device:
-    case TaskKind::copy_peer:
-    case TaskKind::transfer:
-      ++content.copies;
-      content.copied += task.bytes;
-      break;
-    case TaskKind::fill:
-      ++content.fills;
-      break;
-    case TaskKind::launch:
-      ++content.launches;
-      break;
-    case TaskKind::sync:
-      ++content.syncs;
-      break;
-    case TaskKind::host:
-    case TaskKind::input:
-      ++content.host_tasks;
-      break;
-    case TaskKind::marker:
-      break;
+  if (task.kind == TaskKind::collective) {
+    ++content.collectives;
+    content.communicated += task.bytes;
+  } else if (moves_bytes(task.kind)) {
+    ++content.copies;
+    content.copied += task.bytes;
+  } else if (task.kind == TaskKind::fill) {
+    ++content.fills;
+  } else if (runs_on_device(task.kind)) {
+    ++content.kernels;
+  } else if (task.kind == TaskKind::launch) {
+    ++content.launches;
+  } else if (task.kind == TaskKind::sync) {
+    ++content.syncs;
+  } else if (runs_on_host(task.kind)) {
+    ++content.host_tasks;
   }
 }
 

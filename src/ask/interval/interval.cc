@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/draws.h"
+#include "base/statistics.h"
 
 namespace foretrace {
 namespace {
@@ -29,19 +30,6 @@ struct Source {
 double widened(Draws& draws, double value, std::size_t outcomes) {
   return draws.studentized(value,
                            static_cast<int>(std::clamp<std::size_t>(outcomes, 1, kManyOutcomes)));
-}
-
-/// Between the tenth and the ninetieth of a hundred.
-std::pair<double, double> middle(std::vector<double> moves) {
-  std::sort(moves.begin(), moves.end());
-  const auto at = [&](double share) {
-    const double place = share * static_cast<double>(moves.size() - 1);
-    const auto low = static_cast<std::size_t>(place);
-    const std::size_t high = std::min(low + 1, moves.size() - 1);
-    const double part = place - static_cast<double>(low);
-    return moves[low] * (1 - part) + moves[high] * part;
-  };
-  return {at((1 - kIntervalLevel) / 2), at((1 + kIntervalLevel) / 2)};
 }
 
 Nanoseconds rounded(double value) {
@@ -74,7 +62,9 @@ class IntervalDraws {
 
  private:
   std::pair<Nanoseconds, Nanoseconds> ends(std::vector<double> moves) const {
-    const auto [low, high] = middle(std::move(moves));
+    std::sort(moves.begin(), moves.end());
+    const double low = interpolated_quantile(moves, (1 - kIntervalLevel) / 2);
+    const double high = interpolated_quantile(moves, (1 + kIntervalLevel) / 2);
     return {std::min(inputs_.point, rounded(point_ + low)),
             std::max(inputs_.point, rounded(point_ + high))};
   }

@@ -5,18 +5,12 @@
 
 #include "ask/interval/interval.h"
 #include "ask/interval/resample.h"
+#include "base/statistics.h"
 #include "foretrace/ask/pairs.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
-
-Nanoseconds typical(std::vector<Nanoseconds> times) {
-  std::sort(times.begin(), times.end());
-  const std::size_t middle = times.size() / 2;
-  if (times.size() % 2 == 1) return times[middle];
-  return times[middle - 1] + (times[middle] - times[middle - 1]) / 2;
-}
 
 /// The steady steps but one.
 std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out) {
@@ -40,7 +34,7 @@ LeftOutSteps left_out_steps(const Inference& inference) {
     if (step >= measured.each.size() || rest.size() < 2) continue;
     const Resampled drawn =
         resample(variation, inference.graph, inference.graph, {.seed = 1, .leave_out = step});
-    const Nanoseconds point = typical(rest);
+    const Nanoseconds point = median(rest);
     const Interval interval = interval_of({.point = point,
                                            .times = around(drawn, point),
                                            .seen = drawn.donors,

@@ -5,6 +5,7 @@
 
 #include "base/draws.h"
 #include "base/on_all_cores.h"
+#include "base/statistics.h"
 #include "foretrace/simulate.h"
 #include "timeline/step_probes.h"
 
@@ -22,15 +23,6 @@ constexpr std::size_t kMostAtOnce = 8'000'000;
 constexpr float kStall = 2;
 
 using DrawnSets = std::array<std::vector<Nanoseconds>, kSetsInPass>;
-
-/// Of the middle half: a few stalls do not move it, and of two values it is between them.
-Nanoseconds mean_of_middle(std::vector<Nanoseconds> times) {
-  std::sort(times.begin(), times.end());
-  const std::size_t begin = times.size() / 4, end = times.size() - begin;
-  Nanoseconds sum{0};
-  for (std::size_t i = begin; i < end; ++i) sum += times[i] - times[begin];
-  return times[begin] + sum / static_cast<std::int64_t>(end - begin);
-}
 
 class Resampler {
  public:
@@ -181,7 +173,7 @@ std::vector<Nanoseconds> around(const Resampled& found, Nanoseconds point) {
   for (std::size_t step = 0; step < found.steps; ++step) {
     std::vector<Nanoseconds> of_step;
     for (std::size_t i = step; i < moved.size(); i += found.steps) of_step.push_back(moved[i]);
-    const Nanoseconds typical = mean_of_middle(std::move(of_step));
+    const Nanoseconds typical = interquartile_mean(std::move(of_step));
     for (std::size_t i = step; i < moved.size(); i += found.steps) moved[i] += point - typical;
   }
   return moved;

@@ -8,26 +8,21 @@ namespace foretrace {
 namespace {
 
 PathPart part_of_path(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kernel:
+  switch (class_of(kind)) {
+    case TaskClass::compute:
       return PathPart::kernels;
-    case TaskKind::collective:
-    case TaskKind::copy_peer:
-    case TaskKind::transfer:
+    case TaskClass::communication:
       return PathPart::communication;
-    case TaskKind::copy_in:
-    case TaskKind::copy_out:
-    case TaskKind::copy_on_device:
-    case TaskKind::fill:
+    case TaskClass::copy:
       return PathPart::copies;
-    case TaskKind::input:
+    case TaskClass::input:
       return PathPart::input;
-    case TaskKind::launch:
+    case TaskClass::launch:
       return PathPart::launches;
-    case TaskKind::host:
-    case TaskKind::sync:
+    case TaskClass::host:
+    case TaskClass::sync:
       return PathPart::host;
-    case TaskKind::marker:
+    case TaskClass::none:
       return PathPart::delays;
   }
   return PathPart::delays;

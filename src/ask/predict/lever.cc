@@ -14,23 +14,6 @@ namespace {
 
 constexpr std::size_t kMostKernelNames = 3;
 
-bool is_copy(TaskKind kind) {
-  return kind == TaskKind::copy_in || kind == TaskKind::copy_out ||
-         kind == TaskKind::copy_on_device || kind == TaskKind::fill;
-}
-
-bool crosses_host_link(TaskKind kind) {
-  return kind == TaskKind::copy_in || kind == TaskKind::copy_out;
-}
-
-bool communicates(TaskKind kind) {
-  return kind == TaskKind::collective || kind == TaskKind::transfer || kind == TaskKind::copy_peer;
-}
-
-bool is_host_work(TaskKind kind) {
-  return kind == TaskKind::host || kind == TaskKind::launch || kind == TaskKind::sync;
-}
-
 bool on_host(const Graph& graph, TaskId task) { return !runs_on_device(graph.task(task).kind); }
 
 /// Whoever waits on the host for something on a device.

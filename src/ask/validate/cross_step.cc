@@ -5,6 +5,7 @@
 
 #include "ask/interval/transplant.h"
 #include "ask/job/step_work.h"
+#include "base/statistics.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 
@@ -13,12 +14,6 @@ namespace {
 
 /// Steps looked at in each recording; spread over all of them if there are more.
 constexpr std::size_t kMostSteps = 12;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 /// Replays one graph again and again with some durations changed.
 class Bench {

@@ -5,6 +5,7 @@
 #include "ask/validate/cross_step.h"
 #include "ask/validate/metamorphic.h"
 #include "ask/validate/one_side.h"
+#include "base/statistics.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -26,12 +27,8 @@ void add_errors(const CrossStep& cross, Validation& validation) {
   validation.alike_steps = cross.alike_steps;
   validation.same_as_first_error = cross.same_as_first;
   if (cross.errors.empty()) return;
-  std::vector<double> errors = cross.errors;
-  std::sort(errors.begin(), errors.end());
-  const std::size_t middle = errors.size() / 2;
-  validation.cross_step_error =
-      errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
-  validation.worst_cross_step_error = errors.back();
+  validation.cross_step_error = median(cross.errors);
+  validation.worst_cross_step_error = *std::max_element(cross.errors.begin(), cross.errors.end());
 }
 
 Timeline describe(const Inference& inference, Validation& validation) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/statistics.h"
 #include "infer/draft.h"
 
 namespace foretrace::infer_detail {
@@ -57,9 +58,7 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& cou
     durations.push_back(launch.call->finish - launch.call->start);
   }
   if (durations.size() < kEnoughLaunches) return 0;
-  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 4);
-  std::nth_element(durations.begin(), middle, durations.end());
-  const std::int64_t slow = std::max<std::int64_t>(50'000, 8 * *middle);
+  const std::int64_t slow = std::max<std::int64_t>(50'000, 8 * lower_quartile(durations));
   std::map<std::int64_t, std::size_t> outstanding;
   std::size_t slow_ones = 0;
   for (const Launch& launch : launches) {

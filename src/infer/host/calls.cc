@@ -189,7 +189,7 @@ class Resolver {
 
   /// Whether the host takes part in a copy, or in handing it over.
   bool is_staged(const Call& call, const DeviceEvent& event) const {
-    const bool across = event.kind == TaskKind::copy_in || event.kind == TaskKind::copy_out;
+    const bool across = crosses_host_link(event.kind);
     const bool asynchronous =
         draft_.name(draft_.trace.hosts[call.record]).find("Async") != std::string_view::npos;
     if (asynchronous) return across && !draft_.trace.devices[event.record].pinned_host;

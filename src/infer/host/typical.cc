@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/statistics.h"
 #include "infer/draft.h"
 
 namespace foretrace::infer_detail {
@@ -18,8 +19,7 @@ struct Spread {
 };
 
 Spread spread_of(std::vector<std::int64_t>& samples) {
-  std::sort(samples.begin(), samples.end());
-  const auto at = [&](std::size_t percent) { return samples[samples.size() * percent / 100]; };
+  const auto at = [&](std::size_t percent) { return upper_quantile(samples, percent); };
   return {at(50), std::max(at(75) + (at(75) - at(25)) * 3 / 2, at(95))};
 }
 

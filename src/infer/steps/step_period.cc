@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/statistics.h"
 #include "infer/draft.h"
 #include "infer/host/enclosing.h"
 
@@ -100,10 +101,9 @@ Votes regular_distances(const Places& places) {
     if (at.size() < kLeastRepeats) continue;
     std::vector<std::size_t> gaps;
     for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps.push_back(at[i + 1] - at[i]);
-    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-    std::nth_element(gaps.begin(), middle, gaps.end());
-    const auto alike = std::count(gaps.begin(), gaps.end(), *middle);
-    if (static_cast<std::size_t>(alike) * 4 >= gaps.size() * 3) ++votes[*middle];
+    const std::size_t typical = lower_median(gaps);
+    const auto alike = std::count(gaps.begin(), gaps.end(), typical);
+    if (static_cast<std::size_t>(alike) * 4 >= gaps.size() * 3) ++votes[typical];
   }
   return votes;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/statistics.h"
 #include "report/words/source_line.h"
 
 namespace foretrace {
@@ -124,11 +125,9 @@ MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32
   return moment;
 }
 
-Quantiles quantiles(const std::vector<Nanoseconds>& sorted) {
-  if (sorted.empty()) return {};
-  // The value at or below which the given share lies; of two in the middle the lower.
-  const auto at = [&](std::size_t percent) { return sorted[(sorted.size() - 1) * percent / 100]; };
-  return {sorted.front(), at(10), at(50), at(90), sorted.back()};
+Quantiles quantiles(std::vector<Nanoseconds> times) {
+  const auto at = [&](std::size_t percent) { return lower_quantile(times, percent); };
+  return {at(0), at(10), at(50), at(90), at(100)};
 }
 
 Decades::Decades() {

@@ -47,7 +47,7 @@ std::string maker_of(const Graph& graph, const Allocation& block);
 std::string line_of(const Graph& graph, const Allocation& block);
 
 /// Of sorted times; zeros for none.
-Quantiles quantiles(const std::vector<Nanoseconds>& sorted);
+Quantiles quantiles(std::vector<Nanoseconds> times);
 
 /// Decades from below 1 us to 10 s and more, without the empty ones at both ends.
 class Decades {

@@ -38,8 +38,7 @@ class Untouched {
     for (const TimedBlock& block : memory_.blocks) visit(block, lists.of(block.allocation));
     section_.known = section_.accesses > 0;
     if (!section_.known) return;
-    std::sort(times_.begin(), times_.end());
-    section_.times = quantiles(times_);
+    section_.times = quantiles(std::move(times_));
     section_.bins = decades_.used();
     section_.candidates = std::ssize(hideable_);
     section_.best = best();

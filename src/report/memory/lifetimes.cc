@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/statistics.h"
 #include "report/memory/blocks.h"
 
 namespace foretrace {
@@ -31,8 +32,7 @@ std::optional<Bytes> median_growth(const std::vector<GrowthSection::Start>& star
   std::vector<std::int64_t> changes;
   for (std::size_t i = 2; i < starts.size(); ++i)
     changes.push_back(starts[i].allocated.count - starts[i - 1].allocated.count);
-  std::sort(changes.begin(), changes.end());
-  return Bytes{changes[(changes.size() - 1) / 2]};
+  return Bytes{lower_median(std::move(changes))};
 }
 
 struct Pile {
@@ -112,8 +112,7 @@ void describe_lifetimes(const DeviceMemory& memory, const MemoryQuestion&, Memor
     TimeBin& bin = decades.at(lifetime);
     ++bin.count, bin.bytes += block.bytes;
   }
-  std::sort(times.begin(), times.end());
-  section.times = quantiles(times);
+  section.times = quantiles(std::move(times));
   section.bins = decades.used();
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "base/statistics.h"
 #include "report/memory/blocks.h"
 
 namespace foretrace {
@@ -177,8 +178,7 @@ class Holders {
   std::vector<HolderRow> rows(std::size_t top) {
     std::vector<HolderRow> all;
     for (auto& [name, holder] : by_name_) {
-      std::sort(holder.lifetimes.begin(), holder.lifetimes.end());
-      all.push_back({name, holder.bytes, holder.blocks, quantiles(holder.lifetimes).median});
+      all.push_back({name, holder.bytes, holder.blocks, lower_median(holder.lifetimes)});
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const HolderRow& a, const HolderRow& b) { return a.bytes > b.bytes; });

@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "base/shown.h"
+#include "base/statistics.h"
 #include "foretrace/report.h"
 #include "foretrace/units.h"
 #include "foretrace/version.h"
@@ -143,12 +144,9 @@ PairKind kind_of_rows(const std::string& name, const std::vector<const PairRow*>
     kind.intervals += row->inside.has_value() ? 1 : 0;
     kind.inside += row->inside.value_or(false) ? 1 : 0;
   }
-  std::sort(errors.begin(), errors.end());
-  const std::size_t middle = errors.size() / 2;
   kind.count = rows.size();
-  kind.median_error =
-      errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
-  kind.worst_error = errors.back();
+  kind.worst_error = *std::max_element(errors.begin(), errors.end());
+  kind.median_error = median(std::move(errors));
   return kind;
 }
 

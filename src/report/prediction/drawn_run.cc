@@ -128,30 +128,9 @@ Nanoseconds waited_in(const DrawnRun& run, TaskId task) {
   return std::max(0ns, run.timeline.start[index(task)] - free);
 }
 
-TaskClass task_class(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kernel:
-      return TaskClass::compute;
-    case TaskKind::collective:
-    case TaskKind::transfer:
-    case TaskKind::copy_peer:
-      return TaskClass::communication;
-    case TaskKind::copy_in:
-    case TaskKind::copy_out:
-    case TaskKind::copy_on_device:
-    case TaskKind::fill:
-      return TaskClass::copy;
-    case TaskKind::input:
-      return TaskClass::input;
-    case TaskKind::launch:
-      return TaskClass::launch;
-    case TaskKind::sync:
-      return TaskClass::sync;
-    case TaskKind::host:
-    case TaskKind::marker:
-      return TaskClass::host;
-  }
-  return TaskClass::host;
+TaskClass drawn_class(TaskKind kind) {
+  const TaskClass of_kind = class_of(kind);
+  return of_kind == TaskClass::none ? TaskClass::host : of_kind;
 }
 
 std::string_view to_string(TaskClass task_class) {

@@ -45,10 +45,9 @@ Drawing drawing_of(const DrawnRun& run, std::size_t most);
 /// What one waited for beyond its place in line, as far as the replay tells.
 Nanoseconds waited_in(const DrawnRun& run, TaskId task);
 
-/// Kinds of tasks that share a colour.
-enum class TaskClass : std::uint8_t { compute, communication, copy, input, host, launch, sync };
-constexpr std::size_t kTaskClasses = 7;
-TaskClass task_class(TaskKind kind);
+/// The classes that have a color, all but `none`.
+constexpr std::size_t kTaskClasses = static_cast<std::size_t>(TaskClass::none);
+TaskClass drawn_class(TaskKind kind);
 std::string_view to_string(TaskClass task_class);
 
 }  // namespace foretrace

@@ -66,7 +66,7 @@ class PageLanes {
 std::string occupancy(const DrawnRun& run, const DrawnLane& lane, Nanoseconds bin) {
   std::vector<std::array<std::int64_t, kTaskClasses>> busy(kBins);
   for (const TaskId id : lane.all) {
-    const auto kind = static_cast<std::size_t>(task_class(run.graph.task(id).kind));
+    const auto kind = static_cast<std::size_t>(drawn_class(run.graph.task(id).kind));
     Nanoseconds from = std::max(run.timeline.start[index(id)], 0ns);
     const Nanoseconds to = run.timeline.finish[index(id)];
     while (from < to) {
@@ -276,7 +276,7 @@ nlohmann::json timeline_json(const std::vector<TitledRun>& runs) {
   for (std::size_t i = 0; i < kTaskClasses; ++i)
     classes.push_back(to_string(static_cast<TaskClass>(i)));
   for (const std::string_view kind : task_kind_names())
-    of_kinds.push_back(static_cast<int>(task_class(*task_kind_named(kind))));
+    of_kinds.push_back(static_cast<int>(drawn_class(*task_kind_named(kind))));
   return {{"bins", kBins},
           {"bin_ns", bin.count()},
           {"names", names.names()},

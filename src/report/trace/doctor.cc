@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/statistics.h"
 #include "foretrace/report.h"
 #include "report/trace/census.h"
 #include "report/words/wording.h"
@@ -127,11 +128,11 @@ Found uneven_steps(const Patient& patient) {
   std::vector<std::int64_t> steps = patient.census.steps_ns;
   if (steps.size() < 3) return {};
   steps.erase(steps.begin());
-  std::sort(steps.begin(), steps.end());
-  const std::int64_t median = steps[steps.size() / 2];
-  if (median == 0 || steps.back() < median + median / 4) return {};
-  return remark("steps on the host vary: median " + to_text(Nanoseconds(median)) + ", longest " +
-                    to_text(Nanoseconds(steps.back())),
+  const std::int64_t typical = median(steps);
+  const std::int64_t longest = *std::max_element(steps.begin(), steps.end());
+  if (typical == 0 || longest < typical + typical / 4) return {};
+  return remark("steps on the host vary: median " + to_text(Nanoseconds(typical)) + ", longest " +
+                    to_text(Nanoseconds(longest)),
                 "the interval of every prediction widens with it",
                 fix_for(patient, {"more steps: schedule(..., active=10)",
                                   "more steps: --steps over ten or more",

@@ -1,22 +1,14 @@
 #include "transform/edit/donor_steps.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/statistics.h"
 #include "foretrace/machine.h"
 #include "foretrace/select.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {
-namespace {
-
-Nanoseconds middle(std::vector<Nanoseconds>& values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
-}  // namespace
-
 std::uint32_t NameNumbers::of(std::string_view name) {
   const auto found = numbers_.find(name);
   if (found != numbers_.end()) return found->second;
@@ -48,7 +40,7 @@ DonorSteps::DonorSteps(const Graph& donor) {
     for (const TaskId id : kernels) {
       const Task& task = donor.task(id);
       const std::string name(donor.name(id));
-      for (Middle* to : {&names_[name], &kinds_[kind_of_kernel(name)]}) {
+      for (Known* to : {&names_[name], &kinds_[kind_of_kernel(name)]}) {
         to->durations.push_back(task.duration);
         if (task.flops <= 0) continue;
         to->flops += task.flops;
@@ -57,9 +49,7 @@ DonorSteps::DonorSteps(const Graph& donor) {
     }
   }
   for (auto* all : {&names_, &kinds_}) {
-    for (auto& [name, known] : *all) {
-      middle(known.durations);  // Leaves the middle one in the middle.
-    }
+    for (auto& [name, known] : *all) known.typical = median(std::exchange(known.durations, {}));
   }
   take_typical(donor, steps);
 }
@@ -84,22 +74,22 @@ void DonorSteps::take_typical(const Graph& donor, const KernelSteps& steps) {
     }
   }
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    typical_.push_back({std::string(donor.name(chosen[i])), middle(times[i])});
+    typical_.push_back({std::string(donor.name(chosen[i])), median(times[i])});
   }
 }
 
 std::optional<Nanoseconds> DonorSteps::by_name(std::string_view name) const {
   const auto found = names_.find(name);
   if (found == names_.end()) return std::nullopt;
-  return found->second.durations[found->second.durations.size() / 2];
+  return found->second.typical;
 }
 
 std::optional<Nanoseconds> DonorSteps::by_kind(const std::string& kind, double flops) const {
   const auto found = kinds_.find(kind);
   if (found == kinds_.end()) return std::nullopt;
-  const Middle& known = found->second;
+  const Known& known = found->second;
   if (flops > 0 && known.flops > 0) return scaled(known.with_flops, flops / known.flops);
-  return known.durations[known.durations.size() / 2];
+  return known.typical;
 }
 
 }  // namespace foretrace

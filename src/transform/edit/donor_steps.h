@@ -49,14 +49,15 @@ class DonorSteps {
  private:
   void take_typical(const Graph& donor, const KernelSteps& steps);
 
-  struct Middle {
-    std::vector<Nanoseconds> durations;
+  struct Known {
+    std::vector<Nanoseconds> durations;  ///< Until `typical` is known, their median.
+    Nanoseconds typical{0};
     double flops = 0;
     Nanoseconds with_flops{0};  ///< Of those kernels whose arithmetic is known, together.
   };
   bool has_steps_ = false;
   std::vector<DonorKernel> typical_;
-  std::map<std::string, Middle, std::less<>> names_, kinds_;
+  std::map<std::string, Known, std::less<>> names_, kinds_;
 };
 
 }  // namespace foretrace

@@ -217,11 +217,6 @@ std::vector<RetimedTask> as_retimed(const std::vector<TaskId>& tasks) {
   return retimed;
 }
 
-bool runs_on_host(TaskKind kind) {
-  return kind == TaskKind::host || kind == TaskKind::input || kind == TaskKind::launch ||
-         kind == TaskKind::sync;
-}
-
 Bytes times(Bytes amount, std::int64_t count) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (amount.count <= 0 || count <= 0) return {};

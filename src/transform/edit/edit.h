@@ -77,9 +77,6 @@ Effect change_durations(Graph& graph, const std::vector<TaskId>& tasks,
 /// For transforms that treat all of them alike.
 std::vector<RetimedTask> as_retimed(const std::vector<TaskId>& tasks);
 
-/// Runs on a thread of the host, as opposed to a device, link or disk.
-bool runs_on_host(TaskKind kind);
-
 /// `amount` so many times, at most what 64 bits hold.
 Bytes times(Bytes amount, std::int64_t count);
 

@@ -34,7 +34,7 @@ class Finder {
       if (call == kNoTask || graph.removed(task)) continue;
       launches_[index(call)] = 1;
       const TaskKind kind = graph.task(task).kind;
-      if (kind == TaskKind::copy_in || kind == TaskKind::copy_out) {
+      if (crosses_host_link(kind)) {
         ending_[index(call)] = Ending::copy;
       } else if (captured[i] == 0 && ending_[index(call)] == Ending::none) {
         ending_[index(call)] = Ending::other;

@@ -105,10 +105,9 @@ class PinMemory final : public Transform {
     std::vector<TaskId> copies;
     for (const TaskId id : where_.select_some(graph)) {
       const Task& task = graph.task(id);
-      const bool crosses = task.kind == TaskKind::copy_in || task.kind == TaskKind::copy_out;
       // Those that were pinned already say so.
       const bool pinned = graph.name(id).find("Pinned") != std::string_view::npos;
-      if (crosses && !pinned && task.bytes >= least_) copies.push_back(id);
+      if (crosses_host_link(task.kind) && !pinned && task.bytes >= least_) copies.push_back(id);
     }
     if (copies.empty()) {
       throw Error("where: must select copies between host and pageable memory of at least " +

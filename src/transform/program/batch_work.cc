@@ -23,11 +23,6 @@ void add(Nanoseconds& sum, Nanoseconds amount) {
   sum += std::min(amount, Nanoseconds::max() - sum);
 }
 
-bool is_copy(TaskKind kind) {
-  return kind == TaskKind::copy_in || kind == TaskKind::copy_out ||
-         kind == TaskKind::copy_on_device || kind == TaskKind::fill;
-}
-
 }  // namespace
 
 BatchWork::BatchWork(const Graph& graph, double most)
@@ -93,8 +88,7 @@ double BatchWork::growing_share(TaskId task) const {
 }
 
 bool BatchWork::copies_samples(const Task& task) const {
-  const bool to_or_from_host = task.kind == TaskKind::copy_in || task.kind == TaskKind::copy_out;
-  return !to_or_from_host || task.bytes.count == 0 || task.bytes.count > kSingleNumber;
+  return !crosses_host_link(task.kind) || task.bytes.count == 0 || task.bytes.count > kSingleNumber;
 }
 
 Nanoseconds BatchWork::duration(TaskId id, double factor) {

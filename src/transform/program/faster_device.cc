@@ -65,26 +65,18 @@ class FasterDevice final : public Transform {
 
   Nanoseconds on_device(const Task& task, const DeviceModel& from, const DeviceModel& to,
                         KernelClasses& classes, Tally& tally) const {
-    switch (task.kind) {
-      case TaskKind::kernel:
-        return kernel_on_device(task, from, to, classes, tally);
-      case TaskKind::copy_in:
-      case TaskKind::copy_out:
-        ++tally.copies;
-        return by_ratio(task, from.host_link.bytes_per_second, to.host_link.bytes_per_second,
-                        tally);
-      case TaskKind::copy_on_device:
-      case TaskKind::fill:
-        ++tally.copies;
-        return by_ratio(task, from.memory_bandwidth.bytes_per_second,
-                        to.memory_bandwidth.bytes_per_second, tally);
-      case TaskKind::collective:
-      case TaskKind::copy_peer:
-        ++tally.peers;
-        return task.duration;
-      default:
-        return task.duration;
+    if (task.kind == TaskKind::kernel) return kernel_on_device(task, from, to, classes, tally);
+    if (crosses_host_link(task.kind)) {
+      ++tally.copies;
+      return by_ratio(task, from.host_link.bytes_per_second, to.host_link.bytes_per_second, tally);
     }
+    if (is_copy(task.kind)) {
+      ++tally.copies;
+      return by_ratio(task, from.memory_bandwidth.bytes_per_second,
+                      to.memory_bandwidth.bytes_per_second, tally);
+    }
+    if (is_between_peers(task.kind)) ++tally.peers;
+    return task.duration;
   }
 
   Nanoseconds kernel_on_device(const Task& task, const DeviceModel& from, const DeviceModel& to,

@@ -68,7 +68,7 @@ class GradientAccumulation final : public Transform {
   };
 
   static bool belongs(const Task& task) {
-    if (task.kind == TaskKind::collective || task.kind == TaskKind::copy_peer) return false;
+    if (is_between_peers(task.kind)) return false;
     return task.kind == TaskKind::input || task.phase == Phase::input ||
            task.phase == Phase::forward || task.phase == Phase::backward;
   }
@@ -84,10 +84,7 @@ class GradientAccumulation final : public Transform {
       std::map<std::int32_t, std::vector<TaskId>> waiting;
       for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
         const Task& task = graph.task(id);
-        if (task.phase == Phase::update || task.kind == TaskKind::collective ||
-            task.kind == TaskKind::copy_peer) {
-          continue;
-        }
+        if (task.phase == Phase::update || is_between_peers(task.kind)) continue;
         std::vector<TaskId>& between = waiting[task.step];
         if (!belongs(task)) {
           between.push_back(id);

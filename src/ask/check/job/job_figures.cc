@@ -101,7 +101,7 @@ class FigureSums {
   }
 
   void take_device(TaskId id, const Task& task) {
-    if (moves_bytes(task.kind)) {
+    if (leaves_device(task.kind)) {
       moved_[column_] += task.duration.count();
       hidden_[column_] += concealment_.hidden(id).count();
     }
@@ -171,7 +171,7 @@ std::vector<std::int64_t> possible_overlap(const ObservedJob& job, const SteadyS
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const Task& task = graph.task(TaskId{i});
     const std::optional<std::size_t> column = steps.column(task.step);
-    if (graph.removed(TaskId{i}) || !moves_bytes(task.kind) || !column) continue;
+    if (graph.removed(TaskId{i}) || !leaves_device(task.kind) || !column) continue;
     moved[*column] += task.duration.count();
     hidden[*column] += concealment.hidden(TaskId{i}).count();
   }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ask/check/job/job_summary.h"
+#include "base/statistics.h"
 
 namespace foretrace {
 namespace {
@@ -124,7 +125,7 @@ class Grouper {
     sum.longest = std::max(sum.longest, task.duration.count());
     if (!runs_on_device(task.kind)) return;
     sum.bytes += task.bytes.count;
-    if (moves_bytes(task.kind)) {
+    if (leaves_device(task.kind)) {
       sum.hidden += concealment_.hidden(id).count();
       sum.pageable += is_pageable(job_.graph.name(id)) ? 1 : 0;
     }

@@ -7,6 +7,7 @@
 
 #include "ask/check/job/hash.h"
 #include "ask/check/job/kernels.h"
+#include "base/statistics.h"
 
 namespace foretrace {
 namespace {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "ask/check/job/job_summary.h"
+#include "base/statistics.h"
 
 namespace foretrace {
 namespace {

@@ -95,11 +95,6 @@ std::string without_instances(std::string_view module) {
   return kept;
 }
 
-bool moves_bytes(TaskKind kind) {
-  return kind == TaskKind::copy_in || kind == TaskKind::copy_out || kind == TaskKind::copy_peer ||
-         kind == TaskKind::collective;
-}
-
 bool is_pageable(std::string_view name) { return name.find("Pageable") != std::string_view::npos; }
 
 std::uint32_t host_record(const ObservedJob& job, TaskId task) {
@@ -121,13 +116,6 @@ bool is_synchronizing(const ObservedJob& job, TaskId task) {
   if (name == "cudaFree" || name == "hipFree") return true;
   return kind == TaskKind::sync && name.find("Memcpy") != std::string_view::npos &&
          name.find("Async") == std::string_view::npos;
-}
-
-std::int64_t lower_median(std::vector<std::int64_t> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 SteadySteps::SteadySteps(const Graph& graph) {

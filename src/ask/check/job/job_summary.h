@@ -65,15 +65,11 @@ class Concealment {
   std::vector<Busy> devices_;
 };
 
-/// Whether it moves bytes, and so can be hidden behind kernels.
-bool moves_bytes(TaskKind kind);
 bool is_pageable(std::string_view name);
 /// A call that waits for a device, whether or not it had to.
 bool is_synchronizing(const ObservedJob& job, TaskId task);
 /// The record of a task on a host thread, kNone for others.
 std::uint32_t host_record(const ObservedJob& job, TaskId task);
-/// The lower of the two in the middle where there are as many below as above.
-std::int64_t lower_median(std::vector<std::int64_t> values);
 
 /// A name without what differs between builds, sizes and runs: arguments of templates, numbers,
 /// addresses, folders.

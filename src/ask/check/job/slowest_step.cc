@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ask/check/job/changes.h"
+#include "base/statistics.h"
 #include "timeline/step_marks.h"
 
 namespace foretrace {

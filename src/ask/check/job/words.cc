@@ -94,8 +94,13 @@ std::string copy_words(const WorkChange& change) {
 
 }  // namespace
 
+bool is_named(const std::string& kind, bool (*holds)(TaskKind)) {
+  const std::optional<TaskKind> known = task_kind_named(kind);
+  return known && holds(*known);
+}
+
 bool is_copy_kind(const std::string& kind) {
-  return kind.starts_with("copy_") || kind == "collective";
+  return is_named(kind, runs_on_device) && is_named(kind, moves_bytes);
 }
 
 bool is_event_wait(const WorkChange& change) {

@@ -5,12 +5,16 @@
 #include <string>
 
 #include "ask/check/job/changes.h"
+#include "foretrace/graph.h"
 
 namespace foretrace {
 
 /// How much a change tells: of several at one place the greatest is the headline. 0: nothing.
 int telling_rank(const WorkChange& change);
 bool is_event_wait(const WorkChange& change);
+/// Whether `kind` names a kind of task of which `holds` is true.
+bool is_named(const std::string& kind, bool (*holds)(TaskKind));
+/// A copy or a collective.
 bool is_copy_kind(const std::string& kind);
 
 /// "12 new cudaStreamSynchronize", "volta_sgemm slower: 1.2 ms -> 1.9 ms x 12".
