@@ -14,6 +14,7 @@
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "import/cache/cache_folder.h"
+#include "import/cache/reading_version.h"
 #include "import/files/archive.h"
 #include "trace/ftrace_bytes.h"
 
@@ -23,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Goes up whenever an importer reads the same file differently.
-constexpr int kImporterVersion = 4;
 constexpr std::int64_t kWorthIt = 100 * 1000;
 /// The contents are sampled at both ends and evenly between them: 256 kB, a millisecond's work.
 constexpr std::int64_t kSamples = 64;
@@ -83,7 +82,7 @@ std::string CachedCopy::place() const {
   const fs::path whole = fs::canonical(parts.archive, error);
   if (contents.empty() || error) return {};
   const std::string key = whole.string() + '\0' + parts.member + '\0' +
-                          std::to_string(kImporterVersion) + '\0' + contents;
+                          std::string(reading_version()) + '\0' + contents;
   return (fs::path(folder_) / (hex_of(sha256_of(key)).substr(0, 32) + ".ftrace")).string();
 }
 
