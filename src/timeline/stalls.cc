@@ -1,10 +1,9 @@
-#include "foretrace/stalls.h"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <utility>
 
+#include "foretrace/timeline.h"
 #include "timeline/marks.h"
 
 namespace foretrace {

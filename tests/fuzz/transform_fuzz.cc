@@ -16,7 +16,7 @@
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 #include "foretrace/simulate.h"
-#include "foretrace/stalls.h"
+#include "foretrace/timeline.h"
 #include "fuzz/drawn_transform.h"
 #include "fuzz/supply.h"
 

@@ -1,8 +1,7 @@
-#include "foretrace/stalls.h"
-
 #include <gtest/gtest.h>
 
 #include "foretrace/simulate.h"
+#include "foretrace/timeline.h"
 
 namespace foretrace {
 namespace {

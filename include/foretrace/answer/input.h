@@ -17,8 +17,8 @@
 #include <optional>
 
 #include "foretrace/notes.h"
-#include "foretrace/stalls.h"
 #include "foretrace/storage.h"
+#include "foretrace/timeline.h"
 
 namespace foretrace {
 

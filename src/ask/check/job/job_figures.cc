@@ -6,7 +6,7 @@
 
 #include "ask/check/job/job_summary.h"
 #include "foretrace/simulate.h"
-#include "foretrace/stalls.h"
+#include "foretrace/timeline.h"
 
 namespace foretrace {
 namespace {
