@@ -1,9 +1,7 @@
 #include "simulate/rows.h"
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
-#include <span>
 
 #include "foretrace/error.h"
 #include "simulate/circle.h"
@@ -40,18 +38,18 @@ class RowMaker {
   /// they would take too much room.
   void collect() {
     if (count_ > kMostCollected) return;
-    // Each place in line and each dependency is at most two waits.
-    collected_ = std::make_unique_for_overwrite<Wait[]>(
-        2 * (std::size_t{count_} + graph_.dependency_count()));
-    Wait* end = collected_.get();
-    foretrace::each_wait(graph_, [&](const Wait& wait) { *end++ = wait; });
-    collected_count_ = static_cast<std::size_t>(end - collected_.get());
+    // A task in line has one wait, a dependency another.
+    collected_.reserve(std::size_t{count_} + graph_.dependency_count());
+    foretrace::each_wait(graph_, [&](const Wait& wait) {
+      // By its parts, so that it is made in its place: copying it takes a third of all time here.
+      collected_.emplace_back(wait.before, wait.after, wait.lag, wait.tail, wait.from_start);
+    });
   }
 
   template <class Visit>
   void each_wait(const Visit& visit) const {
     if (count_ > kMostCollected) return foretrace::each_wait(graph_, visit);
-    for (const Wait& wait : std::span(collected_.get(), collected_count_)) visit(wait);
+    for (const Wait& wait : collected_) visit(wait);
   }
 
   /// Counts the waits of each task, and finds out whether tasks stand in order as they are.
@@ -123,8 +121,7 @@ class RowMaker {
   const Graph& graph_;
   std::uint32_t count_;
   Rows rows_;
-  std::unique_ptr<Wait[]> collected_;
-  std::size_t collected_count_ = 0;
+  std::vector<Wait> collected_;
   std::vector<std::uint32_t> waits_;
   std::size_t wait_count_ = 0;
   bool is_ordered_ = true;
