@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/draws.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/simulate.h"
 #include "timeline/step_probes.h"
 

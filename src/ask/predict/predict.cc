@@ -23,7 +23,7 @@
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
 #include "base/files/temporary_file.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
