@@ -2,72 +2,78 @@
 
 #include <pybind11/pybind11.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
+#include <thread>
 #include <vector>
+
+#include "base/threads.h"
 
 namespace foretrace {
 namespace {
 
-struct Abandoned {
-  std::thread thread;
+/// A thread at work, and when it is done.
+struct AtWork {
+  std::jthread thread;
   std::future<void> done;
 };
 
 std::mutex mutex;
-std::vector<Abandoned> abandoned;
+std::vector<AtWork> abandoned;
 
 namespace py = pybind11;
 
-void abandon(std::thread thread) {
-  std::packaged_task<void()> wait([thread = std::move(thread)]() mutable { thread.join(); });
-  Abandoned one;
-  one.done = wait.get_future();
-  one.thread = std::thread(std::move(wait));
-  const std::lock_guard lock(mutex);
-  abandoned.push_back(std::move(one));
+bool is_done_soon(const AtWork& one) {
+  const py::gil_scoped_release release;
+  return one.done.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+}
+
+std::optional<AtWork> begin(const std::function<void()>& work) {
+  const auto done = std::make_shared<std::promise<void>>();
+  auto thread = new_thread([work, done] {
+    work();
+    done->set_value();
+  });
+  if (!thread) return {};
+  return AtWork{std::move(*thread), done->get_future()};
 }
 
 }  // namespace
 
-void join_interruptibly(std::thread thread, const std::function<bool()>& is_done,
-                        const std::function<void()>& stop) {
-  const auto looked = [&] {
+void run_interruptibly(std::function<void()> work, const std::function<void()>& stop) {
+  std::optional<AtWork> one = begin(work);
+  if (!one) {
     const py::gil_scoped_release release;
-    return is_done();
-  };
-  while (!looked()) {
+    return work();
+  }
+  while (!is_done_soon(*one)) {
     if (PyErr_CheckSignals() == 0) continue;
     const py::error_already_set interrupt;
-    if (!stop) {
-      abandon(std::move(thread));
-      throw interrupt;
+    if (stop) {
+      stop();
+      while (!is_done_soon(*one)) {
+      }
+    } else {
+      const std::lock_guard lock(mutex);
+      abandoned.push_back(std::move(*one));
     }
-    stop();
-    while (!looked()) {
-    }
-    thread.join();
     throw interrupt;
   }
-  thread.join();
 }
 
 void finish_abandoned() {
   constexpr int kInterrupted = 130;  // As a shell says it of SIGINT.
-  std::vector<Abandoned> all;
+  std::vector<AtWork> all;
   {
     const std::lock_guard lock(mutex);
     all.swap(abandoned);
   }
-  for (Abandoned& one : all) {
-    const auto is_done = [&] {
-      const py::gil_scoped_release release;
-      return one.done.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
-    };
-    while (!is_done()) {
+  for (const AtWork& one : all) {
+    while (!is_done_soon(one)) {
       if (PyErr_CheckSignals() != 0) std::_Exit(kInterrupted);
     }
-    one.thread.join();
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "ask/advise/suggestions.h"
 #include "ask/predict/lever.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

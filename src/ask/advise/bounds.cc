@@ -6,7 +6,7 @@
 
 #include "ask/interval/resample.h"
 #include "ask/job/step_cost.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 

@@ -5,7 +5,7 @@
 
 #include "ask/advise/suggestions.h"
 #include "ask/job/step_cost.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/error.h"
 #include "scenario/use_text.h"
 

@@ -8,7 +8,7 @@
 #include "ask/advise/barred.h"
 #include "ask/advise/confidence.h"
 #include "ask/job/step_cost.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"

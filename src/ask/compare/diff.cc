@@ -1,7 +1,6 @@
 #include "foretrace/ask/diff.h"
 
 #include <algorithm>
-#include <future>
 #include <map>
 #include <memory>
 
@@ -9,6 +8,7 @@
 #include "ask/compare/sides.h"
 #include "ask/job/inputs.h"
 #include "ask/predict/trust.h"
+#include "base/threads.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 
@@ -356,9 +356,10 @@ Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& opti
 
 DiffReport diff(const std::string& before_path, const std::string& after_path,
                 const ImportOptions& how) {
-  auto other_side = std::async(std::launch::async, [&] { return import_all(after_path, how); });
-  const std::vector<Trace> before = import_all(before_path, how);
-  const std::vector<Trace> after = other_side.get();
+  std::vector<Trace> before, after;
+  on_all_cores(2, [&](std::size_t side) {
+    (side == 0 ? before : after) = import_all(side == 0 ? before_path : after_path, how);
+  });
   check_comparable(before_path, before, after_path, after);
   DiffReport report;
   report.before = input_files(before_path, before);
@@ -373,10 +374,11 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
       ++alone;
       continue;
     }
-    auto inferred = std::async(std::launch::async,
-                               [&] { return within(after_path, [&] { return infer(*other); }); });
-    const Inference left = within(before_path, [&] { return infer(trace); });
-    const Inference right = inferred.get();
+    Inference left, right;
+    on_all_cores(2, [&](std::size_t side) {
+      (side == 0 ? left : right) = within(side == 0 ? before_path : after_path,
+                                          [&] { return infer(side == 0 ? trace : *other); });
+    });
     Diff one = diff({left.graph, left.recorded, &trace}, {right.graph, right.recorded, &*other});
     one.rank = trace.rank;
     if (one.has_times)

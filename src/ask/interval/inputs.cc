@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ask/interval/resample.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/draws.h"
-#include "base/on_all_cores.h"
 #include "base/statistics.h"
+#include "base/threads.h"
 #include "foretrace/simulate.h"
 #include "timeline/step_probes.h"
 

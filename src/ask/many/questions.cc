@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
 
 #include "ask/job/inputs.h"
 #include "ask/many/structure.h"
 #include "ask/predict/trust.h"
+#include "base/threads.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
@@ -46,7 +46,7 @@ void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
 
 SweepQuestions::SweepQuestions(Json scenario, const std::string& folder, const SweepOptions& with)
     : plan(scenario, folder), options(with) {
-  jobs = options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  jobs = options.jobs > 0 ? options.jobs : core_count();
   Json written = write_scenario(parse_scenario_in(
       [&] {
         Json one = scenario;

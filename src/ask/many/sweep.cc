@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
 #include "ask/many/answers.h"
 #include "ask/many/questions.h"
+#include "base/threads.h"
 #include "foretrace/error.h"
 #include "scenario/scenario_file.h"
 
@@ -19,28 +18,6 @@ namespace foretrace {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Calls action(thread, i) for all i, on several threads. What one of them throws is thrown here.
-template <class Action>
-void on_threads(std::size_t threads, std::size_t count, const Action& action) {
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&](std::size_t thread) {
-    try {
-      for (std::size_t i = next++; i < count; i = next++) action(thread, i);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-      next = count;
-    }
-  };
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(work, i);
-  work(0);
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
-}
 
 /// One run over some of the questions: takes them in blocks, each of about the time between two
 /// flushes, so that those with the same structure come together and yet little is lost when the

@@ -13,7 +13,7 @@
 #include "ask/job/inputs.h"
 #include "ask/job/memory_peaks.h"
 #include "ask/predict/baseline.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"

@@ -22,7 +22,7 @@
 #include "ask/predict/prediction_html.h"
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "ask/predict/lever.h"
-#include "base/on_all_cores.h"
+#include "base/threads.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

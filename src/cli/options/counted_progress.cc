@@ -6,21 +6,23 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/threads.h"
+
 namespace foretrace {
 
 CountedProgress::CountedProgress(std::string things, std::uint64_t all, bool quiet)
     : things_(std::move(things)), all_(all) {
-  if (!quiet && isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { show(); });
+  if (!quiet && isatty(STDERR_FILENO) == 1) thread_ = new_thread([this] { show(); });
 }
 
 CountedProgress::~CountedProgress() {
-  if (!thread_.joinable()) return;
+  if (!thread_) return;
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
   }
   over_changed_.notify_one();
-  thread_.join();
+  thread_->join();
 }
 
 void CountedProgress::show() {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -29,7 +30,7 @@ class CountedProgress {
   std::mutex mutex_;
   std::condition_variable over_changed_;
   bool over_ = false;
-  std::thread thread_;
+  std::optional<std::jthread> thread_;  ///< Nothing is shown without it.
 };
 
 }  // namespace foretrace

@@ -6,21 +6,22 @@
 #include <cstdio>
 
 #include "base/shown.h"
+#include "base/threads.h"
 
 namespace foretrace {
 
 Progress::Progress(std::string what, bool quiet) : what_(shown(what)) {
-  if (!quiet && isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { show(); });
+  if (!quiet && isatty(STDERR_FILENO) == 1) thread_ = new_thread([this] { show(); });
 }
 
 Progress::~Progress() {
-  if (!thread_.joinable()) return;
+  if (!thread_) return;
   {
     const std::lock_guard lock(mutex_);
     done_ = true;
   }
   done_changed_.notify_one();
-  thread_.join();
+  thread_->join();
 }
 
 void Progress::show() {

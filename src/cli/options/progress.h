@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -23,7 +24,7 @@ class Progress {
   std::mutex mutex_;
   std::condition_variable done_changed_;
   bool done_ = false;
-  std::thread thread_;
+  std::optional<std::jthread> thread_;  ///< Nothing is shown without it.
 };
 
 }  // namespace foretrace
