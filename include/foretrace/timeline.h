@@ -164,6 +164,8 @@ Loading loading_named(std::string_view name);
 
 /// The chain of tasks that ends last, in order of time. Needs `reasons`.
 std::vector<TaskId> critical_path(const Graph& graph, const Timeline& timeline);
+/// The one that ends with `last`.
+std::vector<TaskId> path_to(const Timeline& timeline, TaskId last);
 
 /// One line per lane that has tasks, one character per `tick` (each task drawn with the first
 /// letter of its name):
