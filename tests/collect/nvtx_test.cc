@@ -86,6 +86,16 @@ TEST(Nvtx, MisuseIsForgiven) {
   EXPECT_EQ(notes.at("ranges without an end, ended with the recording"), 1);
 }
 
+// By then the log of the thread was written and is gone.
+TEST(Nvtx, ARangeOfALateDestructorIsKept) {
+  Recording recording({.program = {"late_range"}, .environment = {{"FORETRACE_FLUSH_MS", "20"}}});
+  EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
+  const auto ranges = host_names_of(recording.trace(), HostKind::annotation);
+  EXPECT_EQ(ranges,
+            (std::map<std::string, int>{
+                {"in the program", 1}, {"in the thread", 1}, {"behind the end of the thread", 1}}));
+}
+
 TEST(Nvtx, StepsAndKernelsShareAClock) {
   Recording recording({.program = {"steps", "3"}});
   const Trace& trace = recording.trace();

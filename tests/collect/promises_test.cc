@@ -95,8 +95,8 @@ TEST(Promises, SignalsBelongToTheProgram) {
   EXPECT_GE(told(out, "handled"), 40);
   EXPECT_EQ(told(out, "elsewhere"), 0) << "a handler ran on a thread of ours";
   EXPECT_EQ(told(out, "childless"), 1);
-  EXPECT_EQ(told(out, "ours"), 2);
-  EXPECT_EQ(told(out, "deaf"), 2);
+  EXPECT_EQ(told(out, "ours"), 3) << "the flusher, the thread of files, the one that fetches";
+  EXPECT_EQ(told(out, "deaf"), 3);
   expect_all_there(recording);
 }
 
@@ -175,6 +175,23 @@ TEST(Promises, ADiskThatHangsHoldsNobodyUp) {
     EXPECT_LT(told(ended.out, "ms"), 5'000) << "ranges waited for the disk";
     EXPECT_LT(seconds, 15);
   }
+}
+
+TEST(Promises, ACuptiThatHangsHoldsNobodyUp) {
+  const Environment environment = {{"FORETRACE_STANDIN", "flush=hang"},
+                                   {"FORETRACE_EXIT_MS", "500"}};
+  const double seconds = seconds_of([&] {
+    Recording recording({.program = {"exit", "7"}, .environment = environment});
+    EXPECT_EQ(recording.ended.status, 7);
+    EXPECT_NE(recording.ended.err.find("CUPTI did not hand over its last records in time"),
+              std::string::npos)
+        << recording.ended.err;
+  });
+  EXPECT_LT(seconds, 12);
+  // What CUPTI has no part in is there all the same.
+  Recording recording({.program = {"threads", "2", "1"}, .environment = environment});
+  EXPECT_EQ(host_names_of(recording.trace(), HostKind::annotation)["work of a thread"], 2);
+  EXPECT_EQ(recording.spooled().header.state, spool::State::finished);
 }
 
 TEST(Promises, ASlowDiskDelaysTheEndByNoMoreThanWasAskedFor) {

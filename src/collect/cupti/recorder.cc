@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <new>
 
 #include "collect/own/locked.h"
@@ -19,13 +18,6 @@ namespace foretrace::collect {
 
 namespace {
 
-std::uint64_t read_clock(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 /// The preloaded library was there when the program started; this one came later.
 const FileIdentity& standard_error_at_start() {
   const void* found = dlsym(RTLD_DEFAULT, kMeeting);
@@ -35,7 +27,7 @@ const FileIdentity& standard_error_at_start() {
 
 }  // namespace
 
-std::uint64_t Recorder::now() { return read_clock(CLOCK_MONOTONIC); }
+std::uint64_t Recorder::now() { return monotonic_now(); }
 
 Recorder& Recorder::instance() {
   // Never destroyed: threads of the program may still be here when it ends.
@@ -116,14 +108,9 @@ void Recorder::run_flusher() {
       std::uint64_t left = next - time;
       if (settings_.start_after_ns != 0 || settings_.duration_ns != 0)
         left = left < 1'000'000 ? left : 1'000'000;
-      timespec until{};
-      clock_gettime(CLOCK_REALTIME, &until);
-      until.tv_nsec += static_cast<long>(left % 1'000'000'000);
-      until.tv_sec += static_cast<time_t>(left / 1'000'000'000) + until.tv_nsec / 1'000'000'000;
-      until.tv_nsec %= 1'000'000'000;
       {
         const Locked lock(wake_mutex_);
-        if (!stopping_) pthread_cond_timedwait(&wake_, &wake_mutex_, &until);
+        if (!stopping_) wake_.wait_until(time + left, wake_mutex_);
       }
       check_window();
     }
@@ -132,21 +119,31 @@ void Recorder::run_flusher() {
   end_recording();
   const Locked lock(wake_mutex_);
   has_ended_ = true;
-  pthread_cond_broadcast(&ended_);
+  ended_.wake_all();
 }
 
 void Recorder::flush(bool force) {
   if (!is_alive()) return;
-  if (holds_cupti_) {
-    const cupti::Result result = cupti_.flush_all(force ? cupti::kForceFlush : 0);
-    if (force && result != cupti::kSuccess)
-      writer_.write_fact("problem", "CUPTI ended before the program: what came last is missing");
-  }
+  // What is logged must not wait for CUPTI, which may take all the time there is.
+  if (force) ThreadLog::drain_all();
+  if (holds_cupti_) fetch(force);
   if (!force) come_first_at_exit();
   ThreadLog::drain_all();
   thread_names_.write_new(writer_);
   write_clocks();
   writer_.write_header();
+}
+
+/// Has CUPTI hand over its records, as long as it does not take too long.
+void Recorder::fetch(bool force) {
+  // Between two flushes there is other work to do; what comes later than that is taken as well.
+  constexpr std::uint64_t kPatience = 2'000'000'000;
+  const std::uint64_t until = force ? fetch_until_.load() : now() + kPatience;
+  const auto result = cupti_flush_.run(cupti_, force ? cupti::kForceFlush : 0, until);
+  if (!force || result == cupti::kSuccess) return;
+  writer_.write_fact("problem", result ? "CUPTI ended before the program: what came last is missing"
+                                       : "CUPTI did not hand over its last records in time: what "
+                                         "came last is missing");
 }
 
 /// Handlers run in the order opposite to that in which they were set, and CUDA sets its own after
@@ -169,15 +166,16 @@ void Recorder::finish() {
   if (!is_alive() || getpid() != process_ || stopping_.exchange(true)) return;
   // The counters, and what else is left after the rows, are worth waiting for as well.
   constexpr std::uint64_t kRestSeconds = 5;
+  // CUPTI has still to hand over the rows that are then counted as lost.
+  constexpr std::uint64_t kFetchSeconds = 3;
   const std::uint64_t rows_until = now() + std::uint64_t{settings_.exit_ms} * 1'000'000;
-  writer_.hurry(rows_until, rows_until + kRestSeconds * 1'000'000'000);
+  fetch_until_ = rows_until + kFetchSeconds * 1'000'000'000;
+  const std::uint64_t until = rows_until + kRestSeconds * 1'000'000'000;
+  writer_.hurry(rows_until, until);
   if (!has_flusher_) return end_recording();
-  timespec until{};
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += static_cast<time_t>(settings_.exit_ms / 1000 + kRestSeconds + 1);
   const Locked lock(wake_mutex_);
-  pthread_cond_broadcast(&wake_);
-  while (!has_ended_ && pthread_cond_timedwait(&ended_, &wake_mutex_, &until) == 0) {
+  wake_.wake_all();
+  while (!has_ended_ && ended_.wait_until(until + 1'000'000'000, wake_mutex_)) {
   }
   alive_ = false;
 }
@@ -211,7 +209,7 @@ void Recorder::on_fork() {
 void Recorder::write_clocks() {
   spool::Clocks row;
   const std::uint64_t before = now();
-  row.realtime = read_clock(CLOCK_REALTIME);
+  row.realtime = nanoseconds_of(CLOCK_REALTIME);
   const std::uint64_t after = now();
   row.monotonic = before + (after - before) / 2;
   row.uncertainty = static_cast<std::uint32_t>(after - before);

@@ -5,11 +5,12 @@
 //
 //     threads of the program   take buffers, and log ranges, blocks and graph nodes
 //     CUPTI's own thread       gives filled buffers back: they are decoded and written at once
-//     the flusher              once a second: fetches what is ready, drains logs, writes counters;
-//                              at the end of the program all that is left
+//     the flusher              once a second: has what is ready fetched, drains logs, writes
+//                              counters; at the end of the program all that is left
+//     the thread that fetches  is in CUPTI's call that hands buffers over, which may hang
 //     the thread of files      opens, writes and closes files, out of the program's reach
 //
-// Both threads of ours block every signal, so that the program's handlers never run on them.
+// The threads of ours block every signal, so that the program's handlers never run on them.
 //
 // After a fork the child records nothing, because CUPTI does not work there and the spool is the
 // parent's.
@@ -20,8 +21,10 @@
 #include <cstdint>
 
 #include "collect/cupti/buffers.h"
+#include "collect/cupti/cupti_flush.h"
 #include "collect/cupti/cupti_library.h"
 #include "collect/cupti/raw_dump.h"
+#include "collect/own/monotonic.h"
 #include "collect/own/settings.h"
 #include "collect/spool/spool_writer.h"
 #include "collect/spool/thread_log.h"
@@ -67,6 +70,7 @@ class Recorder {
   void close_window();
   void check_window();
   void flush(bool force);
+  void fetch(bool force);
   void end_recording();
   void say_if_gone();
   void write_clocks();
@@ -91,6 +95,7 @@ class Recorder {
 
   Settings settings_;
   CuptiLibrary cupti_;
+  CuptiFlush cupti_flush_;
   cupti::Subscriber subscriber_ = nullptr;
   std::uint32_t version_ = 0;
   SpoolWriter writer_;
@@ -108,12 +113,12 @@ class Recorder {
   std::atomic<std::uint32_t> exit_handlers_{0};
   std::atomic<bool> told_unreadable_{false};
   std::uint64_t started_ = 0;
+  std::atomic<std::uint64_t> fetch_until_{0};  ///< CUPTI's last records.
   std::atomic<std::uint64_t> opened_{0};
   pthread_mutex_t start_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t window_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t wake_mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
-  pthread_cond_t ended_ = PTHREAD_COND_INITIALIZER;
+  Condition wake_, ended_;
   std::atomic<std::uint64_t> named_calls_[2][64] = {};  ///< A bit for each number below 4096.
   RawDump raw_dump_;
   pid_t process_ = 0;

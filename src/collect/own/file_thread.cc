@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 
 #include "collect/own/locked.h"
 
@@ -39,19 +38,7 @@ bool leave_shared_descriptors() {
 
 }  // namespace
 
-std::uint64_t FileThread::now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 int FileThread::start() {
-  pthread_condattr_t clock;
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-  pthread_cond_init(&changed_, &clock);
-  pthread_condattr_destroy(&clock);
   process_ = getpid();
   sigset_t all;
   sigset_t before;
@@ -64,7 +51,7 @@ int FileThread::start() {
   if (error != 0) return error;
   // It must have its table before anything else may happen: see leave_shared_descriptors().
   const Locked lock(mutex_);
-  while (!has_started_) pthread_cond_wait(&changed_, &mutex_);
+  while (!has_started_) changed_.wait(mutex_);
   return 0;
 }
 
@@ -78,16 +65,16 @@ void FileThread::serve() {
   is_private_ = leave_shared_descriptors();
   const Locked lock(mutex_);
   has_started_ = true;
-  pthread_cond_broadcast(&changed_);
+  changed_.wake_all();
   for (;;) {
-    while (turn_ != Turn::given) pthread_cond_wait(&changed_, &mutex_);
+    while (turn_ != Turn::given) changed_.wait(mutex_);
     pthread_mutex_unlock(&mutex_);
     task_(subject_);
     pthread_mutex_lock(&mutex_);
     turn_ = is_left_behind_ ? Turn::free : Turn::done;
     is_left_behind_ = false;
     seems_to_hang_ = false;
-    pthread_cond_broadcast(&changed_);
+    changed_.wake_all();
   }
 }
 
@@ -112,7 +99,7 @@ void FileThread::give(Task task, void* subject, bool is_left_behind) {
   subject_ = subject;
   is_left_behind_ = is_left_behind;
   turn_ = Turn::given;
-  pthread_cond_broadcast(&changed_);
+  changed_.wake_all();
 }
 
 bool FileThread::hand_over(Task task, void* subject, std::uint64_t until) {
@@ -125,26 +112,20 @@ bool FileThread::hand_over(Task task, void* subject, std::uint64_t until) {
     return false;
   }
   turn_ = Turn::free;
-  pthread_cond_broadcast(&changed_);
+  changed_.wake_all();
   return true;
 }
 
 /// False when the time is up.
 bool FileThread::wait_for_change(std::uint64_t until) {
-  until = std::min(until, until_);
-  if (now() >= until) return false;
-  timespec time{};
-  time.tv_sec = static_cast<time_t>(until / 1'000'000'000);
-  time.tv_nsec = static_cast<long>(until % 1'000'000'000);
-  pthread_cond_timedwait(&changed_, &mutex_, &time);
-  return true;
+  return changed_.wait_until(std::min(until, until_), mutex_);
 }
 
 void FileThread::hurry(std::uint64_t until) {
   if (process_ != getpid()) return;
   const Locked lock(mutex_);
   until_ = until;
-  pthread_cond_broadcast(&changed_);
+  changed_.wake_all();
 }
 
 }  // namespace foretrace::collect

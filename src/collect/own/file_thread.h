@@ -17,6 +17,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collect/own/monotonic.h"
+
 namespace foretrace::collect {
 
 class FileThread {
@@ -36,7 +38,7 @@ class FileThread {
   /// threads do not wait at all.
   template <class Prepare>
   bool run(const Prepare& prepare, Task task, void* subject, Patience patience) {
-    const std::uint64_t until = now() + static_cast<std::uint64_t>(patience);
+    const std::uint64_t until = monotonic_now() + static_cast<std::uint64_t>(patience);
     if (!take_turn(until, patience)) return false;
     prepare();
     return hand_over(task, subject, until);
@@ -44,7 +46,7 @@ class FileThread {
   /// The same without waiting for the task, only for the one before it. True if it is under way.
   template <class Prepare>
   bool post(const Prepare& prepare, Task task, void* subject, Patience patience) {
-    if (!take_turn(now() + static_cast<std::uint64_t>(patience), patience)) return false;
+    if (!take_turn(monotonic_now() + static_cast<std::uint64_t>(patience), patience)) return false;
     prepare();
     give(task, subject, true);
     return true;
@@ -56,7 +58,6 @@ class FileThread {
  private:
   enum class Turn : std::uint8_t { free, taken, given, done };
 
-  static std::uint64_t now();
   static void* thread_main(void* self);
   void serve();
   bool take_turn(std::uint64_t until, Patience patience);
@@ -65,7 +66,7 @@ class FileThread {
   bool wait_for_change(std::uint64_t until);
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  pthread_cond_t changed_{};  ///< Waits by the monotonic clock.
+  Condition changed_;
   Turn turn_ = Turn::free;
   bool is_left_behind_ = false;  ///< Nobody waits for the end of the task, or not any longer.
   bool seems_to_hang_ = false;   ///< A thread of the program has waited for it in vain.

@@ -4,7 +4,8 @@
 
 namespace foretrace::collect {
 
-/// Holds a pthread mutex, of which unlike std::mutex a condition may be waited for with a limit.
+/// Holds a pthread mutex. Conditions of one can be waited for by the monotonic clock (monotonic.h)
+/// with any version of the C library.
 class Locked {
  public:
   explicit Locked(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }

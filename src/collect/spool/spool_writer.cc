@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 #include "base/crc32c.h"
 
@@ -17,13 +16,6 @@ namespace foretrace::collect {
 namespace {
 
 constexpr auto kNothingToPrepare = [] {};
-
-std::uint64_t monotonic_now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 /// A smaller piece may still find room.
 bool wants_room(int error) { return error == ENOSPC || error == EFBIG || error == EDQUOT; }

@@ -8,6 +8,12 @@
 
 namespace foretrace::collect {
 
+namespace {
+
+thread_local ThreadLog* own_log = nullptr;
+
+}  // namespace
+
 /// All logs there are.
 class ThreadLogs {
  public:
@@ -61,7 +67,10 @@ class ThreadLogs {
     }
   }
 
+  /// Destructors of the program that run later may call us again, and then get another log: this
+  /// one may be deleted as soon as it has ended.
   static void end_of_thread(void* log) {
+    own_log = nullptr;
     auto* ending = static_cast<ThreadLog*>(log);
     const std::lock_guard lock(ending->mutex_);
     ending->has_ended_ = true;
@@ -78,7 +87,6 @@ class ThreadLogs {
 namespace {
 
 ThreadLogs logs;
-thread_local ThreadLog* own_log = nullptr;
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -163,6 +164,24 @@ int play_nvtx(const Arguments& arguments) {
     nvtxRangePop();
   }).join();
   nvtxRangePushA("never popped");
+  return 0;
+}
+
+int play_late_range(const Arguments&) {
+  push_range("in the program");
+  pop_range();
+  // Keys are destroyed in the order in which they were made, and the recorder has its own by now.
+  static pthread_key_t key{};
+  pthread_key_create(&key, [](void*) {
+    usleep(300'000);
+    push_range("behind the end of the thread");
+    pop_range();
+  });
+  std::thread([] {
+    push_range("in the thread");
+    pop_range();
+    pthread_setspecific(key, &key);
+  }).join();
   return 0;
 }
 

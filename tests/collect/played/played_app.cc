@@ -267,6 +267,7 @@ int play(const std::string& script, const Arguments& arguments) {
       {"exit", play_exit},
       {"long", play_long},
       {"nvtx", play_nvtx},
+      {"late_range", play_late_range},
       {"fork", play_fork},
       {"full", play_full},
       {"torch", play_torch},

@@ -16,6 +16,8 @@ unsigned long number(const Arguments& arguments, std::size_t at, unsigned long o
 int play(const std::string& script, const Arguments& arguments);
 // nvtx.cc: everything that NVTX's headers offer and programs use.
 int play_nvtx(const Arguments& arguments);
+/// A range in a destructor of a thread that runs long after the recorder's own.
+int play_late_range(const Arguments& arguments);
 /// One range, to be in a place.
 void push_range(const char* name);
 void pop_range();

@@ -42,6 +42,8 @@ void set(Faults& faults, const std::string& key, const std::string& value) {
     faults.strict = number != 0;
   } else if (key == "exit" && value == "first") {
     faults.ends_first = true;
+  } else if (key == "flush" && value == "hang") {
+    faults.flush_hangs = true;
   } else if (key == "null" && (value == "crash" || value == "count")) {
     faults.crashes_without_buffer = value == "crash";
   } else if (key == "replay") {

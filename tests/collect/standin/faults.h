@@ -21,6 +21,7 @@ struct Faults {
   bool deliver_on_caller = false;
   bool strict = false;
   bool ends_first = false;
+  bool flush_hangs = false;
   bool crashes_without_buffer = false;
   std::string replay;
 };

@@ -19,6 +19,7 @@
 //     deliver=caller   buffers are handed over on the thread that flushes
 //     strict=1         one lock of CUPTI's is held while it calls back, and taken by its functions
 //     exit=first       CUPTI ends itself before the program's exit handlers run
+//     flush=hang       cuptiActivityFlushAll never returns
 //     null=crash|count what happens when there is no buffer, other than the version tells
 //     replay=FILE      hands out the buffers of a dump (FORETRACE_RAW) when the program starts
 

@@ -1,0 +1,51 @@
+#pragma once
+
+// Time that nobody sets. The wall clock may be set at any time, and a wait by it would then end
+// early or not at all, so everything here waits by the monotonic one.
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <ctime>
+
+namespace foretrace::collect {
+
+inline std::uint64_t nanoseconds_of(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+inline std::uint64_t monotonic_now() { return nanoseconds_of(CLOCK_MONOTONIC); }
+
+/// A condition of a pthread mutex, which must be locked wherever one is asked for.
+class Condition {
+ public:
+  Condition() {
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&condition_, &clock);
+    pthread_condattr_destroy(&clock);
+  }
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+  // Never destroyed: threads may still wait when the program ends.
+
+  void wait(pthread_mutex_t& mutex) { pthread_cond_wait(&condition_, &mutex); }
+  /// False when the time is up, without a wait.
+  bool wait_until(std::uint64_t until, pthread_mutex_t& mutex) {
+    if (monotonic_now() >= until) return false;
+    timespec time{};
+    time.tv_sec = static_cast<time_t>(until / 1'000'000'000);
+    time.tv_nsec = static_cast<long>(until % 1'000'000'000);
+    pthread_cond_timedwait(&condition_, &mutex, &time);
+    return true;
+  }
+  void wake_all() { pthread_cond_broadcast(&condition_); }
+
+ private:
+  pthread_cond_t condition_{};
+};
+
+}  // namespace foretrace::collect
