@@ -192,6 +192,11 @@ struct Device {
   std::int32_t major = 0, minor = 0;  ///< Compute capability, 0.0 if not recorded.
 };
 
+/// A file on disk that a trace was read from; an archive stands for its members.
+struct SourceFile {
+  std::string path, format;
+};
+
 struct Trace {
   Names names;
   std::vector<HostRecord> hosts;
@@ -219,8 +224,9 @@ struct Trace {
   bool has_times = true;
   std::string format;  ///< "kineto", "ftrace" ...
   std::map<std::string, std::string>
-      metadata;  ///< What else the file says of itself, as JSON text.
-  Notes notes;   ///< What the importer found odd.
+      metadata;                   ///< What else the file says of itself, as JSON text.
+  Notes notes;                    ///< What the importer found odd.
+  std::vector<SourceFile> files;  ///< Set by import, and stored nowhere.
 
   std::size_t record_count() const {
     return hosts.size() + devices.size() + syncs.size() + memory.size() + links.size();

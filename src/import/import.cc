@@ -91,7 +91,9 @@ Trace read_one_trace(const TraceFile& file, const ImportOptions& options) {
 
 Trace import_one(const TraceFile& file, const ImportOptions& options) {
   try {
-    return read_one_trace(file, options);
+    Trace trace = read_one_trace(file, options);
+    trace.files = {{file.on_disk(), trace.format}};
+    return trace;
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {  // More than any memory could hold.
   }

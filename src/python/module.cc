@@ -160,14 +160,6 @@ std::string validate_text(const std::string& path, const std::string& against, c
   return text_of(all);
 }
 
-std::vector<Inference> ranks_of(const std::string& path, const How& how) {
-  if (path.empty()) throw Error("which trace? Give it, or name it in the scenario");
-  std::vector<Inference> ranks;
-  for (const Trace& trace : import_all(path, how.reading()))
-    ranks.push_back(within(path, [&] { return infer(trace); }));
-  return ranks;
-}
-
 /// A file may ask about several traces; what is given as a dictionary asks about one.
 Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
   options.reading = how.reading();
@@ -177,7 +169,8 @@ Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
   }
   const Json scenario = Json::parse(asked.scenario_json.empty() ? "{}" : asked.scenario_json);
   const std::string trace = asked.trace.empty() ? parse_scenario(scenario).trace : asked.trace;
-  return Sweep(scenario, ranks_of(trace, how), options);
+  if (trace.empty()) throw Error("which trace? Give it, or name it in the scenario");
+  return Sweep(scenario, trace, options);
 }
 
 /// The rows of a file of answers, without its first line.

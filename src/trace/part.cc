@@ -56,6 +56,7 @@ class Cutter {
     to_.format = from_.format;
     to_.metadata = from_.metadata;
     to_.notes = from_.notes;
+    to_.files = from_.files;
   }
 
   /// Finds the correlation ids of calls and of device work in the window.

@@ -267,10 +267,10 @@ RankChoice choice_among(int work_of_second, int wait_for_it) {
   ranks.push_back(rank_of(100, wait_for_it));
   ranks.push_back(rank_of(work_of_second, 0));
   ranks.push_back(rank_of(101, wait_for_it));
-  std::vector<Trace> traces(3);
-  for (std::int32_t i = 0; i < 3; ++i) traces[static_cast<std::size_t>(i)].rank = i;
+  Job job = job_of(std::move(ranks));
+  for (std::int32_t i = 0; i < 3; ++i) job.ranks[static_cast<std::size_t>(i)].number = i;
   Notes notes;
-  return rank_to_advise(ranks, traces, notes);
+  return rank_to_advise(job, notes);
 }
 
 TEST(Straggler, IsTheRankThatTheOthersWaitFor) {

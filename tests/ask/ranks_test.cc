@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "ask/job/of_ranks.h"
+#include "ask/predict/baseline.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/ask/predict.h"
@@ -16,14 +16,14 @@ namespace {
 
 /// Each step launches a kernel, waits for it, and holds a block of memory meanwhile; then the host
 /// works. Times are in us.
-struct Rank {
+struct RecordedRank {
   int duration = 100;  ///< Of the kernel.
   int host = 0;
   std::int64_t bytes = 1'000'000;
   int first_duration = 0;  ///< Of the first step, if it is another.
 };
 
-std::string recording_of(int number, const Rank& rank) {
+std::string recording_of(int number, const RecordedRank& rank) {
   std::ostringstream out;
   out << R"({"schemaVersion": 1, "distributedInfo": {"rank": )" << number
       << R"(, "world_size": 2}, "traceEvents": [{"ph": "M", "name": "process_name", "pid": 1})";
@@ -56,9 +56,9 @@ std::string recording_of(int number, const Rank& rank) {
   return out.str();
 }
 
-class Job {
+class RecordedJob {
  public:
-  explicit Job(const std::vector<Rank>& ranks) {
+  explicit RecordedJob(const std::vector<RecordedRank>& ranks) {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       folder_.write("rank" + std::to_string(i) + ".json",
                     recording_of(static_cast<int>(i), ranks[i]));
@@ -78,11 +78,11 @@ Scenario half_the_gemms() {
   return scenario;
 }
 
-const Rank kByDevice{.duration = 100, .bytes = 3'000'000};
-const Rank kByHost{.duration = 10, .host = 70, .bytes = 1'000'000};
+const RecordedRank kByDevice{.duration = 100, .bytes = 3'000'000};
+const RecordedRank kByHost{.duration = 10, .host = 70, .bytes = 1'000'000};
 
 TEST(Ranks, TheJobIsAsSlowAsItsSlowestRankBeforeAndAfter) {
-  const Job job({kByDevice, kByHost});
+  const RecordedJob job({kByDevice, kByHost});
   const Prediction prediction = predict(job.path(), half_the_gemms());
   EXPECT_EQ(prediction.measured.step_time, 110us);
   EXPECT_EQ(prediction.baseline.step_time, 110us);
@@ -98,7 +98,7 @@ TEST(Ranks, WhatIsSaidOfTheRecordingIsOfOneRank) {
   slowest_now.baseline.step_time = 90us;
   slowest_now.baseline_open = {.unexplained = 1us, .other_ranks = 50us};
   slowest_now.predicted.step_time = 55us;
-  take_recorded(slowest_then, slowest_now);
+  compare_with(slowest_then, slowest_now);
   EXPECT_EQ(slowest_now.baseline.step_time, 110us);
   EXPECT_EQ(slowest_now.baseline_open.unexplained, 3us);
   EXPECT_EQ(slowest_now.baseline_open.other_ranks, 20us);
@@ -113,7 +113,7 @@ Scenario scenario_with(const std::string& use) {
 }
 
 TEST(Ranks, ATransformMayNameARankOfAFolder) {
-  const Job job({kByDevice, kByHost});
+  const RecordedJob job({kByDevice, kByHost});
   const auto half_of = [](int rank) {
     return scenario_with("scale:where.name=gemm,where.rank=" + std::to_string(rank) +
                          ",factor=0.5");
@@ -135,7 +135,7 @@ TEST(Ranks, ATransformMayNameARankOfAFolder) {
 }
 
 TEST(Ranks, AVaryMayNameARankOfAFolder) {
-  const Job job({kByDevice, kByHost});
+  const RecordedJob job({kByDevice, kByHost});
   const Curve curve = vary(job.path(), scenario_with("scale:where.name=gemm,where.rank=0"),
                            {.setting = "scale.factor", .values = "0.5,1,2", .until = ""});
   ASSERT_EQ(curve.points.size(), 3U);
@@ -145,16 +145,16 @@ TEST(Ranks, AVaryMayNameARankOfAFolder) {
 }
 
 TEST(Ranks, TheJobNeedsRoomForItsFullestRank) {
-  const Job job({kByDevice, kByHost});
+  const RecordedJob job({kByDevice, kByHost});
   const Prediction prediction = predict(job.path(), half_the_gemms());
   ASSERT_EQ(prediction.predicted_memory.size(), 1U);
   EXPECT_EQ(prediction.predicted_memory[0].peak_allocated, Bytes{3'000'000});
 }
 
 TEST(Ranks, AdviceIsForTheSlowest) {
-  for (const std::vector<Rank>& ranks :
+  for (const std::vector<RecordedRank>& ranks :
        {std::vector{kByDevice, kByHost}, std::vector{kByHost, kByDevice}}) {
-    const Job job(ranks);
+    const RecordedJob job(ranks);
     EXPECT_EQ(advise(job.path(), AdviceQuestion{}, {}).step_time, 110us);
   }
 }
@@ -169,11 +169,11 @@ const CheckedFigure& figure_of(const CheckReport& report, std::string_view name)
 }
 
 TEST(Ranks, ACheckSeesThatAnotherRankBecameTheSlowest) {
-  const Job before({kByDevice, kByHost});
+  const RecordedJob before({kByDevice, kByHost});
   // The first step warms up, and is no part of what is compared.
-  Rank slower = kByHost;
+  RecordedRank slower = kByHost;
   slower.duration = 130, slower.first_duration = 5000;
-  const Job after({kByDevice, slower});
+  const RecordedJob after({kByDevice, slower});
   const CheckBaseline baseline = bless(before.path(), {}, {});
   EXPECT_EQ(check(before.path(), {}, baseline, {}).standing, Standing::passed);
   const CheckReport report = check(after.path(), {}, baseline, {});
@@ -184,10 +184,10 @@ TEST(Ranks, ACheckSeesThatAnotherRankBecameTheSlowest) {
 }
 
 TEST(Ranks, ACheckSeesThatAnotherRankNeedsMoreMemory) {
-  const Job before({kByDevice, kByHost});
-  Rank fuller = kByHost;
+  const RecordedJob before({kByDevice, kByHost});
+  RecordedRank fuller = kByHost;
   fuller.bytes = 10'000'000;
-  const Job after({kByDevice, fuller});
+  const RecordedJob after({kByDevice, fuller});
   const CheckReport report = check(after.path(), {}, bless(before.path(), {}, {}), {});
   EXPECT_EQ(figure_of(report, "peak_allocated").after, 10'000'000);
   EXPECT_EQ(figure_of(report, "step_time").standing, Standing::passed);

@@ -117,6 +117,12 @@ TEST_F(LinkExecutionTrace, PairsTheRanksOfAFolder) {
   ASSERT_EQ(traces.size(), 2U);
   EXPECT_EQ(traces[0].tensors.size(), 0U);
   EXPECT_EQ(traces[1].tensors.size(), 10U);
+  ASSERT_EQ(traces[0].files.size(), 1U);
+  EXPECT_EQ(traces[0].files[0].path, folder_ / "run/kineto_0.json");
+  ASSERT_EQ(traces[1].files.size(), 2U);
+  EXPECT_EQ(traces[1].files[0].path, folder_ / "run/kineto_1.json");
+  EXPECT_EQ(traces[1].files[1].path, folder_ / "run/et_1.json");
+  EXPECT_EQ(traces[1].files[1].format, "pytorch_et");
 }
 
 TEST_F(LinkExecutionTrace, PicksTheOneThatFitsAmongSeveral) {

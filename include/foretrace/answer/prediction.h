@@ -84,11 +84,8 @@ std::optional<double> flops_utilization(const StepRates& rates, Nanoseconds step
 /// Share of a step in which only communication runs.
 double exposed_communication(const Breakdown& breakdown, Nanoseconds step_time);
 
-/// The answer of `predict`.
-struct Prediction {
-  std::vector<InputFile> inputs;
-  std::string scenario_json;  ///< Effective settings, as JSON text.
-
+/// A rank as it was recorded, and as its graph replays it.
+struct RecordedRun {
   StepTimes measured;
   Nanoseconds window{0};
   bool has_steps = false;  ///< Otherwise step times are those of the whole window.
@@ -101,6 +98,15 @@ struct Prediction {
   std::size_t tasks = 0;
   std::size_t dependencies[4] = {};  ///< Indexed by Provenance.
   Breakdown baseline_breakdown;
+  StepRates baseline_rates;
+};
+
+/// The answer of `predict`. Of the rank that was the slowest when recorded, and of the one that is
+/// predicted to be; what is said of memory is of the fullest.
+struct Prediction : RecordedRun {
+  std::vector<InputFile> inputs;
+  std::string scenario_json;  ///< Effective settings, as JSON text.
+
   std::vector<MemoryPeak> baseline_memory;
 
   StepTimes predicted;
@@ -114,7 +120,7 @@ struct Prediction {
   Bytes memory_limit{};  ///< That was asked about, or of the machine that was; 0: none.
   std::vector<std::string> assumptions;
   double speedup = 1;  ///< baseline step time / predicted step time.
-  StepRates baseline_rates, predicted_rates;
+  StepRates predicted_rates;
 
   std::vector<AppliedStep> steps;
   std::vector<Explained> explained;  ///< Only with --explain.

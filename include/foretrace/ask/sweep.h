@@ -35,6 +35,9 @@ class Sweep {
   /// Of a trace that was read already; its ranks.
   Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
         const SweepOptions& options = {});
+  /// Of all ranks of one trace, whatever the scenario names.
+  Sweep(const nlohmann::json& scenario, const std::string& trace_path,
+        const SweepOptions& options = {});
   Sweep(Sweep&&) noexcept;
   ~Sweep();
 

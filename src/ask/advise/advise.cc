@@ -12,12 +12,12 @@
 #include "ask/advise/suggestions.h"
 #include "ask/advise/target.h"
 #include "ask/interval/ledger.h"
-#include "ask/job/inputs.h"
+#include "ask/job/job.h"
 #include "ask/job/step_cost.h"
+#include "ask/many/vary.h"
 #include "ask/predict/lever.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
-#include "foretrace/import.h"
 #include "foretrace/machine.h"
 #include "foretrace/simulate.h"
 
@@ -67,11 +67,7 @@ void check_question(const AdviceQuestion& question) {
 
 /// The job as it would run on another device: what is recorded then is the replay.
 Inference moved(const Inference& inference, const std::string& machine, Notes& notes) {
-  Inference other{.graph = inference.graph.clone(),
-                  .recorded = {},
-                  .notes = inference.notes,
-                  .assumptions = inference.assumptions,
-                  .open = inference.open};
+  Inference other = clone(inference);
   Scenario scenario;
   scenario.machine = machine;
   const Applied applied = apply(scenario, other.graph);
@@ -169,10 +165,9 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
   for (auto& [gain, text] : causes) advice.first.push_back(std::move(text));
 }
 
-void answer_setting(const AdviceQuestion& question, const std::vector<Inference>& ranks,
-                    Advice& advice) {
+void answer_setting(const AdviceQuestion& question, const Job& job, Advice& advice) {
   const SettingQuestion asked = setting_question(question, *advice.target);
-  advice.curve = vary(ranks, asked.scenario, asked.vary, {});
+  advice.curve = vary(job, asked.scenario, asked.vary, {});
 }
 
 std::vector<Lever> asked_levers(const Graph& graph, const std::string& name) {
@@ -225,14 +220,15 @@ Advice advise_machine(Inference inference, const AdviceQuestion& question,
   if (!is_setting(question.vary)) return answer;
   std::vector<Inference> ranks;
   ranks.push_back(std::move(inference));
-  answer_setting(question, ranks, answer);
+  answer_setting(question, job_of(std::move(ranks)), answer);
   return answer;
 }
 
-void refuse_snapshots(const std::vector<Trace>& traces, const std::string& path) {
-  if (std::any_of(traces.begin(), traces.end(), [](const Trace& one) { return !is_snapshot(one); }))
-    return;
-  throw TraceError(path +
+/// Nothing can be advised about memory snapshots.
+void leave_out_snapshots(Job& job) {
+  std::erase_if(job.ranks, [](const Rank& rank) { return rank.is_snapshot; });
+  if (!job.ranks.empty()) return;
+  throw TraceError(job.path +
                    ": holds memory events and no times, so nothing can be said of step time; "
                    "record a trace with the profiler, or see `foretrace memory`");
 }
@@ -242,27 +238,21 @@ void refuse_snapshots(const std::vector<Trace>& traces, const std::string& path)
 Advice advise(const Inference& inference, const AdviceQuestion& question,
               const PredictOptions& options) {
   check_question(question);
-  return advise_machine({.graph = inference.graph.clone(),
-                         .recorded = inference.recorded,
-                         .notes = inference.notes,
-                         .assumptions = inference.assumptions,
-                         .open = inference.open},
-                        question, options);
+  return advise_machine(clone(inference), question, options);
 }
 
 Advice advise(const std::string& trace_path, const AdviceQuestion& question,
               const PredictOptions& options) {
   check_question(question);
-  std::vector<Trace> traces = import_all(trace_path, options.reading);
-  refuse_snapshots(traces, trace_path);
-  const std::vector<InputFile> inputs = input_files(trace_path, traces);
-  std::erase_if(traces, is_snapshot);
-  std::vector<Inference> ranks = infer_all(traces, trace_path);
+  Job job = read_job(trace_path, {.reading = options.reading});
+  const std::vector<InputFile> inputs = job.inputs();
+  leave_out_snapshots(job);
   Notes notes;
-  const RankChoice choice = rank_to_advise(ranks, traces, notes);
-  Notes all = traces[choice.rank].notes;
+  const RankChoice choice = rank_to_advise(job, notes);
+  Rank& rank = job.ranks[choice.rank];
+  Notes all = std::move(rank.import_notes);
   all.merge(notes);
-  Advice advice = advise_machine(std::move(ranks[choice.rank]), question, options);
+  Advice advice = advise_machine(std::move(rank.inference), question, options);
   if (!choice.straggler.empty()) advice.first.insert(advice.first.begin(), choice.straggler);
   all.merge(advice.notes);
   advice.notes = std::move(all);

@@ -7,19 +7,17 @@
 //     rank 1   work ....................... work  |T|    the straggler: its own time is its step
 
 #include <string>
-#include <vector>
 
-#include "foretrace/infer.h"
+#include "ask/job/job.h"
 
 namespace foretrace {
 
 struct RankChoice {
-  std::size_t rank = 0;   ///< Into the ranks given.
+  std::size_t rank = 0;   ///< Into the ranks of the job.
   std::string straggler;  ///< What it keeps the others waiting for; empty if there is none.
 };
 
 /// Without a straggler the rank with the longest step. Adds a note of all step times.
-RankChoice rank_to_advise(const std::vector<Inference>& ranks, const std::vector<Trace>& traces,
-                          Notes& notes);
+RankChoice rank_to_advise(const Job& job, Notes& notes);
 
 }  // namespace foretrace

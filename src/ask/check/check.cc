@@ -11,9 +11,8 @@
 #include "ask/check/same_job.h"
 #include "ask/check/undecided.h"
 #include "ask/job/apply.h"
-#include "ask/job/inputs.h"
+#include "ask/job/job.h"
 #include "foretrace/error.h"
-#include "foretrace/import.h"
 #include "foretrace/version.h"
 
 namespace foretrace {
@@ -162,14 +161,14 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
 /// One recording, with the rank and the detail of the `first`.
 CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
                               const CheckOptions& options, const CheckBaseline* first) {
-  const std::vector<Trace> traces = import_all(path, options.reading);
-  check_ranks(scenario, traces);
+  const Job job = read_job(path, {.reading = options.reading, .keep_traces = true});
+  check_ranks(scenario, job);
   Donors(options.reading).teach(scenario);
-  const JudgedJob job = judged_job(
-      traces, path, scenario, first == nullptr ? std::nullopt : std::optional(first->summary.rank));
-  const CallSites sites(*job.rank.trace, job.rank.inference.graph);
+  const JudgedJob judged = judged_job(
+      job, scenario, first == nullptr ? std::nullopt : std::optional(first->summary.rank));
+  const CallSites sites(judged.rank.trace(), judged.rank.inference().graph);
   return baseline_from(
-      observation_of(job, sites,
+      observation_of(judged, sites,
                      first == nullptr ? std::nullopt : std::optional(first->summary.detail)),
       scenario);
 }
@@ -260,26 +259,26 @@ CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario&
 CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options) {
   refuse_other_scenario(baseline, scenario);
-  const std::vector<Trace> traces = import_all(trace_path, options.reading);
-  check_ranks(scenario, traces);
+  const Job job = read_job(trace_path, {.reading = options.reading, .keep_traces = true});
+  check_ranks(scenario, job);
   Donors(options.reading).teach(scenario);
-  JudgedJob job = judged_job(traces, trace_path, scenario, baseline.summary.rank);
-  const CallSites sites(*job.rank.trace, job.rank.inference.graph);
-  const Observation seen = observation_of(job, sites, baseline.summary.detail);
+  JudgedJob judged = judged_job(job, scenario, baseline.summary.rank);
+  const JudgedRank& rank = judged.rank;
+  const CallSites sites(rank.trace(), rank.inference().graph);
+  const Observation seen = observation_of(judged, sites, baseline.summary.detail);
   CheckBaseline now = baseline_from(seen, scenario);
   within(trace_path, [&] { refuse_other_job(baseline.summary, now.summary); });
   if (now.summary.figures.contains("slower_places")) compare_kernels(baseline.summary, now.summary);
   refuse_unknown(options, now.summary);
   CheckReport report;
-  report.inputs = input_files(trace_path, traces);
+  report.inputs = job.inputs();
   report.scenario = scenario_words(scenario);
   report.structure_only = options.structure_only;
-  if (!is_snapshot(*job.rank.trace))
-    report.steps = step_times(job.rank.graph(), job.rank.timeline());
+  if (!rank.source->is_snapshot) report.steps = step_times(rank.graph(), rank.timeline());
   report.same_structure = now.fingerprint == baseline.fingerprint;
   report.figures = judged_figures(baseline, now.summary, options);
-  if (!is_snapshot(*job.rank.trace))
-    report.trust = trust_in_job(job.rank.inference, job.rank.trace->notes, job.rank.is_edited);
+  if (!rank.source->is_snapshot)
+    report.trust = trust_in_job(rank.inference(), rank.source->import_notes, rank.is_edited);
   leave_undecided(options, report);
   for (const CheckedFigure& figure : report.figures)
     report.standing = std::max(report.standing, figure.standing);
@@ -293,7 +292,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
     cause.file = file_in_sources(cause.file, options.source_root);
     if (options.structure_only) cause.local = 0ns, cause.effect.reset();
   }
-  report.notes = std::move(job.notes);
+  report.notes = std::move(judged.notes);
   note_differences(baseline, now.summary, options.structure_only, report.notes);
   return report;
 }

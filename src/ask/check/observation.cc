@@ -5,27 +5,25 @@
 
 #include "ask/check/job/changes.h"
 #include "ask/job/apply.h"
-#include "ask/job/inputs.h"
+#include "ask/job/chosen_rank.h"
 #include "ask/job/memory_peaks.h"
 #include "foretrace/error.h"
-#include "foretrace/import.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
 
-JudgedRank judged_rank(const Trace& trace, const Scenario& scenario) {
+JudgedRank judged_rank(const Rank& source, const Scenario& scenario) {
   JudgedRank rank;
-  rank.trace = &trace;
-  rank.inference = infer(trace);
+  rank.source = &source;
   rank.is_edited = edits(scenario);
   if (rank.is_edited) {
-    rank.edited = rank.inference.graph.clone();
+    rank.edited = source.inference.graph.clone();
     apply(scenario, rank.edited);
   }
   rank.replayed = simulate(rank.graph(), {.reasons = true});
   rank.peaks = memory_peaks(rank.graph(), rank.replayed, allocator_of(scenario));
-  if (rank.step_time() <= 0ns && !is_snapshot(trace))
+  if (rank.step_time() <= 0ns && !source.is_snapshot)
     throw TraceError("nothing to check: no step of the trace takes any time");
   return rank;
 }
@@ -40,39 +38,30 @@ std::vector<std::int64_t> recorded_steps(const JudgedRank& rank) {
 
 }  // namespace
 
-JudgedJob judged_job(const std::vector<Trace>& traces, const std::string& path,
-                     const Scenario& scenario, std::optional<std::int32_t> wanted) {
-  JudgedJob job;
-  Nanoseconds slowest{-1}, shown_step{-1};
-  bool has_wanted = false;
-  std::int32_t slowest_rank = 0;
-  for (const Trace& trace : traces) {
-    const std::string place =
-        traces.size() == 1 ? path : path + ": rank " + std::to_string(trace.rank);
-    JudgedRank rank = within(place, [&] { return judged_rank(trace, scenario); });
-    if (is_fuller(rank.peaks, job.fullest)) job.fullest = rank.peaks;
-    const bool is_wanted = wanted == trace.rank;
+JudgedJob judged_job(const Job& job, const Scenario& scenario, std::optional<std::int32_t> wanted) {
+  JudgedJob judged;
+  Slowest slowest;
+  Fullest fullest;
+  // Several runs of one rank may lie in a folder; then it is the slowest of them.
+  RankWithMost<std::pair<bool, Nanoseconds>> shown;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    const Rank& source = job.ranks[i];
+    JudgedRank rank = within(job.place(source), [&] { return judged_rank(source, scenario); });
     const Nanoseconds step = rank.step_time();
-    if (step > slowest) {
-      slowest = step, slowest_rank = trace.rank;
-      job.slowest_steps = recorded_steps(rank);
-    }
-    // Several runs of one rank may lie in a folder; then it is the slowest again.
-    if ((is_wanted && !has_wanted) || (is_wanted == has_wanted && step > shown_step)) {
-      shown_step = step;
-      job.rank = std::move(rank);
-    }
-    has_wanted = has_wanted || is_wanted;
+    if (fullest.consider(i, need_of(rank.peaks))) judged.fullest = rank.peaks;
+    if (slowest.consider(i, step)) judged.slowest_steps = recorded_steps(rank);
+    if (shown.consider(i, {wanted == source.number, step})) judged.rank = std::move(rank);
   }
-  const std::int32_t shown = job.rank.trace->rank;
-  if (slowest_rank == shown) job.slowest_steps.reset();
-  job.notes.merge(job.rank.trace->notes);
-  job.notes.merge(job.rank.inference.notes);
-  if (traces.size() > 1)
-    job.notes.add(Severity::info, "the step time is that of the slowest rank, " +
-                                      std::to_string(slowest_rank) + "; all else is that of rank " +
-                                      std::to_string(shown));
-  return job;
+  const std::int32_t slowest_rank = job.ranks[slowest.rank()].number;
+  const std::int32_t shown_rank = job.ranks[shown.rank()].number;
+  if (slowest_rank == shown_rank) judged.slowest_steps.reset();
+  judged.notes.merge(judged.rank.source->import_notes);
+  judged.notes.merge(judged.rank.inference().notes);
+  if (job.ranks.size() > 1)
+    judged.notes.add(Severity::info,
+                     "the step time is that of the slowest rank, " + std::to_string(slowest_rank) +
+                         "; all else is that of rank " + std::to_string(shown_rank));
+  return judged;
 }
 
 namespace {
@@ -110,12 +99,12 @@ void compare_kernels(const JobSummary& before, JobSummary& now) {
 Observation observation_of(const JudgedJob& job, const CallSites& sites,
                            std::optional<int> detail) {
   const JudgedRank& rank = job.rank;
-  Observation seen{.job = {.trace = *rank.trace,
+  Observation seen{.job = {.trace = rank.trace(),
                            .graph = rank.graph(),
                            .timeline = rank.timeline(),
                            .replayed = rank.replayed,
                            .sites = sites,
-                           .recorded_tasks = rank.inference.graph.task_count(),
+                           .recorded_tasks = rank.inference().graph.task_count(),
                            .is_edited = rank.is_edited},
                    .grouping = {},
                    .kernels = {},
@@ -123,11 +112,11 @@ Observation observation_of(const JudgedJob& job, const CallSites& sites,
   seen.grouping = group_work(seen.job, detail);
   JobSummary& summary = seen.summary;
   summary.detail = seen.grouping.detail;
-  summary.rank = rank.trace->rank;
+  summary.rank = rank.source->number;
   summary.groups = seen.grouping.groups;
   if (!rank.graph().device_names().empty())
     summary.device = lower_case(rank.graph().device_names().front());
-  if (!is_snapshot(*rank.trace)) {
+  if (!rank.source->is_snapshot) {
     summary.figures = figures_of(seen.job);
     seen.kernels = kernels_of(seen.job);
     summary.kernels = seen.kernels.kernels;

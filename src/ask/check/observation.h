@@ -9,6 +9,7 @@
 
 #include "ask/check/job/job_summary.h"
 #include "ask/check/job/kernels.h"
+#include "ask/job/job.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/infer.h"
@@ -17,15 +18,16 @@ namespace foretrace {
 
 /// One rank, as recorded or after a what-if.
 struct JudgedRank {
-  const Trace* trace = nullptr;
-  Inference inference;
+  const Rank* source = nullptr;
   Graph edited;
   bool is_edited = false;
   Timeline replayed;
   std::vector<MemoryPeak> peaks;
 
-  const Graph& graph() const { return is_edited ? edited : inference.graph; }
-  const Timeline& timeline() const { return is_edited ? replayed : inference.recorded; }
+  const Inference& inference() const { return source->inference; }
+  const Trace& trace() const { return *source->trace; }
+  const Graph& graph() const { return is_edited ? edited : inference().graph; }
+  const Timeline& timeline() const { return is_edited ? replayed : inference().recorded; }
   Nanoseconds step_time() const { return step_times(graph(), timeline()).step_time; }
 };
 
@@ -36,9 +38,9 @@ struct JudgedJob {
   std::vector<MemoryPeak> fullest;
   Notes notes;
 };
-/// `wanted`: the rank of the baseline; the slowest if there is none.
-JudgedJob judged_job(const std::vector<Trace>& traces, const std::string& path,
-                     const Scenario& scenario, std::optional<std::int32_t> wanted);
+/// `wanted`: the rank of the baseline; the slowest if there is none. `job` keeps its traces, and
+/// must outlive the result.
+JudgedJob judged_job(const Job& job, const Scenario& scenario, std::optional<std::int32_t> wanted);
 
 struct Observation {
   ObservedJob job;

@@ -6,11 +6,10 @@
 
 #include "ask/compare/causes.h"
 #include "ask/compare/sides.h"
-#include "ask/job/inputs.h"
+#include "ask/job/job.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
 #include "foretrace/error.h"
-#include "foretrace/import.h"
 
 namespace foretrace {
 namespace {
@@ -339,13 +338,33 @@ Trust trust_of_both(const Trust& before, const Trust& after, double aligned) {
 }
 
 /// Memory alone and times have nothing in common.
-void check_comparable(const std::string& before_path, const std::vector<Trace>& before,
-                      const std::string& after_path, const std::vector<Trace>& after) {
-  const bool memory_before = std::any_of(before.begin(), before.end(), is_snapshot);
-  const bool memory_after = std::any_of(after.begin(), after.end(), is_snapshot);
-  if (memory_before == memory_after) return;
-  throw TraceError((memory_before ? before_path : after_path) +
+void check_comparable(const Job& before, const Job& after) {
+  const bool memory_before = before.has_snapshots();
+  if (memory_before == after.has_snapshots()) return;
+  throw TraceError((memory_before ? before.path : after.path) +
                    ": is a memory snapshot, and can be compared with another one only");
+}
+
+/// The rank of the other recording that is compared with this one, or nullptr.
+const Rank* counterpart(const Rank& rank, const Job& before, const Job& after) {
+  if (before.ranks.size() == 1 && after.ranks.size() == 1) return &after.ranks.front();
+  const auto other = std::find_if(after.ranks.begin(), after.ranks.end(),
+                                  [&](const Rank& one) { return one.number == rank.number; });
+  return other == after.ranks.end() ? nullptr : &*other;
+}
+
+Diff compared_ranks(const Rank& before, const Rank& after) {
+  Diff one = diff(side_of(before), side_of(after));
+  one.rank = before.number;
+  const auto trust = [](const Rank& rank) {
+    return trust_in_recording(rank.inference, rank.import_notes, AnswerAbout::recorded);
+  };
+  if (one.has_times) one.trust = trust_of_both(trust(before), trust(after), one.aligned);
+  add_warnings_of(before.import_notes, "A", one.notes);
+  add_warnings_of(before.inference.notes, "A", one.notes);
+  add_warnings_of(after.import_notes, "B", one.notes);
+  add_warnings_of(after.inference.notes, "B", one.notes);
+  return one;
 }
 
 }  // namespace
@@ -356,44 +375,26 @@ Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& opti
 
 DiffReport diff(const std::string& before_path, const std::string& after_path,
                 const ImportOptions& how) {
-  std::vector<Trace> before, after;
+  Job before, after;
   on_all_cores(2, [&](std::size_t side) {
-    (side == 0 ? before : after) = import_all(side == 0 ? before_path : after_path, how);
+    (side == 0 ? before : after) =
+        read_job(side == 0 ? before_path : after_path, {.reading = how, .keep_traces = true});
   });
-  check_comparable(before_path, before, after_path, after);
+  check_comparable(before, after);
   DiffReport report;
-  report.before = input_files(before_path, before);
-  report.after = input_files(after_path, after);
+  report.before = before.inputs();
+  report.after = after.inputs();
   std::size_t alone = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const Trace& trace = before[i];
-    auto other = std::find_if(after.begin(), after.end(),
-                              [&](const Trace& one) { return one.rank == trace.rank; });
-    if (before.size() == 1 && after.size() == 1) other = after.begin();
-    if (other == after.end()) {
+  for (const Rank& rank : before.ranks) {
+    if (const Rank* other = counterpart(rank, before, after)) {
+      report.ranks.push_back(compared_ranks(rank, *other));
+    } else {
       ++alone;
-      continue;
     }
-    Inference left, right;
-    on_all_cores(2, [&](std::size_t side) {
-      (side == 0 ? left : right) = within(side == 0 ? before_path : after_path,
-                                          [&] { return infer(side == 0 ? trace : *other); });
-    });
-    Diff one = diff({left.graph, left.recorded, &trace}, {right.graph, right.recorded, &*other});
-    one.rank = trace.rank;
-    if (one.has_times)
-      one.trust = trust_of_both(trust_in_recording(left, trace.notes, AnswerAbout::recorded),
-                                trust_in_recording(right, other->notes, AnswerAbout::recorded),
-                                one.aligned);
-    add_warnings_of(trace.notes, "A", one.notes);
-    add_warnings_of(left.notes, "A", one.notes);
-    add_warnings_of(other->notes, "B", one.notes);
-    add_warnings_of(right.notes, "B", one.notes);
-    report.ranks.push_back(std::move(one));
   }
   if (report.ranks.empty())
     throw Error("must have a rank in common: " + before_path + " and " + after_path + " have none");
-  alone += after.size() - report.ranks.size();
+  alone += after.ranks.size() - report.ranks.size();
   if (alone > 0)
     report.notes.add(Severity::warning, "ranks that only one of the two recordings has", {},
                      static_cast<std::int64_t>(alone));

@@ -113,6 +113,10 @@ ByOp in_use_at_peak(const DiffSide& side, std::int32_t device) {
 
 }  // namespace
 
+DiffSide side_of(const Rank& rank) {
+  return {rank.inference.graph, rank.inference.recorded, &*rank.trace};
+}
+
 SideSteps side_steps(const DiffSide& side) {
   SideSteps steps{step_marks(side.graph, side.timeline), step_times(side.graph, side.timeline), {}};
   std::vector<std::size_t> tasks(side.graph.steps().size(), 0);

@@ -8,11 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "ask/job/job.h"
 #include "foretrace/answer/diff.h"
 #include "foretrace/ask/diff.h"
 #include "timeline/step_marks.h"
 
 namespace foretrace {
+
+/// A rank as it was recorded. REQUIRES: it keeps its trace.
+DiffSide side_of(const Rank& rank);
 
 /// Where the steps of one side begin.
 struct SideSteps {

@@ -7,13 +7,13 @@
 
 #include "ask/compare/sides.h"
 #include "ask/job/apply.h"
-#include "ask/job/inputs.h"
+#include "ask/job/chosen_rank.h"
+#include "ask/job/job.h"
 #include "ask/predict/trust.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/simulate.h"
 #include "scenario/json_file.h"
@@ -143,33 +143,26 @@ bool same_contents(const std::vector<InputFile>& a, const std::vector<InputFile>
 
 /// A rank as measured.
 struct MeasuredRank {
-  const Trace* trace = nullptr;
-  Inference inference;
+  const Rank& rank;
   StepTimes times;
 };
 
-MeasuredRank measured_rank(const Trace& trace, const std::string& path) {
-  MeasuredRank rank{&trace, within(path, [&] { return infer(trace); }), {}};
-  rank.times = step_times(rank.inference.graph, rank.inference.recorded);
-  return rank;
+MeasuredRank measured_rank(const Rank& rank) {
+  return {rank, step_times(rank.inference.graph, rank.inference.recorded)};
 }
 
-MeasuredRank slowest_measured(const std::vector<Trace>& traces, const std::string& path) {
-  MeasuredRank slowest;
-  for (const Trace& trace : traces) {
-    if (is_snapshot(trace))
-      throw TraceError(path + ": must have times, but is a snapshot of memory alone");
-    MeasuredRank next = measured_rank(trace, path);
-    if (slowest.trace == nullptr || next.times.step_time > slowest.times.step_time)
-      slowest = std::move(next);
-  }
-  if (slowest.times.step_time <= 0ns)
-    throw TraceError(path + ": no step of the trace takes any time");
-  return slowest;
+MeasuredRank slowest_measured(const Job& job) {
+  if (job.has_snapshots())
+    throw TraceError(job.path + ": must have times, but is a snapshot of memory alone");
+  Slowest slowest;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i)
+    slowest.consider(i, measured_rank(job.ranks[i]).times.step_time);
+  if (slowest.most() <= 0ns) throw TraceError(job.path + ": no step of the trace takes any time");
+  return measured_rank(job.ranks[slowest.rank()]);
 }
 
 void describe_measured(const MeasuredRank& rank, Verification& result) {
-  const DiffSide side{rank.inference.graph, rank.inference.recorded, rank.trace};
+  const DiffSide side = side_of(rank.rank);
   const SideSteps steps = side_steps(side);
   const DiffSideReport report = side_report(side, steps, {});
   result.measured = {report.step_time, report.breakdown, report.peak_allocated};
@@ -189,28 +182,37 @@ void judge_interval(Verification& result) {
 
 /// The prediction made again, on the rank that is the slowest then.
 struct Repeated {
-  const Trace* trace = nullptr;
+  const Rank* rank = nullptr;
   Graph graph;
   Timeline timeline;
   Nanoseconds step_time{0};
 };
 
-Repeated repeat(const Scenario& scenario, const std::vector<Trace>& traces,
-                const std::string& path) {
-  Repeated slowest;
-  for (const Trace& trace : traces) {
-    Repeated next{&trace, within(path, [&] { return infer(trace).graph; }), {}, 0ns};
+Repeated repeat(const Scenario& scenario, const Job& job) {
+  Repeated shown;
+  Slowest slowest;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    Repeated next{&job.ranks[i], job.ranks[i].inference.graph.clone(), {}, 0ns};
     apply(scenario, next.graph);
     next.timeline = simulate(next.graph);
     next.step_time = step_times(next.graph, next.timeline).step_time;
-    if (slowest.trace == nullptr || next.step_time > slowest.step_time) slowest = std::move(next);
+    if (slowest.consider(i, next.step_time)) shown = std::move(next);
   }
-  return slowest;
+  return shown;
+}
+
+/// The rank of the measurement that the prediction is compared with: the slowest where the one that
+/// was predicted is not there.
+const Rank& rank_measured_for(const Rank& predicted, const Job& measured, const Rank& slowest) {
+  const auto found =
+      std::find_if(measured.ranks.begin(), measured.ranks.end(),
+                   [&](const Rank& rank) { return rank.number == predicted.number; });
+  return found == measured.ranks.end() ? slowest : *found;
 }
 
 /// The measurement: all ranks, and the slowest of them.
 struct Measured {
-  const std::vector<Trace>& traces;
+  const Job& job;
   MeasuredRank slowest;
 };
 
@@ -221,15 +223,15 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
       within(prediction_path + ": scenario", [&] { return parse_scenario(written.scenario); });
   const std::string path = input_path(scenario, prediction_path, options);
   if (path.empty()) throw Error("it does not name the trace it started from; give --trace");
-  const std::vector<Trace> traces = import_all(path, options.reading);
-  if (!same_contents(input_files(path, traces), written.inputs))
+  const Job job = read_job(path, {.reading = options.reading, .keep_traces = true});
+  if (!same_contents(job.inputs(), written.inputs))
     result.notes.add(Severity::warning,
                      "the input of the prediction is not the file it was made from (its SHA-256 "
                      "differs); causes may be those of another job",
                      path);
-  check_ranks(scenario, traces);
+  check_ranks(scenario, job);
   Donors(options.reading).teach(scenario);
-  const Repeated repeated = repeat(scenario, traces, path);
+  const Repeated repeated = repeat(scenario, job);
   result.repeated = repeated.step_time;
   if (repeated.step_time != result.predicted.step_time)
     result.notes.add(Severity::warning,
@@ -237,15 +239,10 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
                      "new one",
                      to_text(result.predicted.step_time) + " as written, " +
                          to_text(repeated.step_time) + " now");
-  const auto same_rank = [&](const Trace& trace) { return trace.rank == repeated.trace->rank; };
-  const auto found = std::find_if(measured.traces.begin(), measured.traces.end(), same_rank);
-  const bool is_slowest = found == measured.traces.end() || &*found == measured.slowest.trace;
-  const MeasuredRank other =
-      is_slowest ? MeasuredRank{} : measured_rank(*found, "rank " + std::to_string(found->rank));
-  const MeasuredRank& rank = is_slowest ? measured.slowest : other;
-  result.residual = diff({repeated.graph, repeated.timeline, repeated.trace},
-                         {rank.inference.graph, rank.inference.recorded, rank.trace});
-  result.residual->rank = rank.trace->rank;
+  const Rank& rank = rank_measured_for(*repeated.rank, measured.job, measured.slowest.rank);
+  result.residual =
+      diff({repeated.graph, repeated.timeline, &*repeated.rank->trace}, side_of(rank));
+  result.residual->rank = rank.number;
 }
 
 void add_to_ledger(const std::string& measured_path, const VerifyOptions& options,
@@ -280,15 +277,15 @@ Verification verify(const std::string& prediction_path, const std::string& measu
   result.before = written.before;
   result.predicted = written.predicted;
   result.lower = written.lower, result.upper = written.upper;
-  const std::vector<Trace> traces = import_all(measured_path, options.reading);
-  const Measured measured{traces, slowest_measured(traces, measured_path)};
-  result.inputs = input_files(measured_path, traces);
+  const Job job = read_job(measured_path, {.reading = options.reading, .keep_traces = true});
+  const Measured measured{job, slowest_measured(job)};
+  const Rank& slowest = measured.slowest.rank;
+  result.inputs = job.inputs();
   describe_measured(measured.slowest, result);
-  add_warnings_of(measured.slowest.trace->notes, "measured", result.notes);
-  add_warnings_of(measured.slowest.inference.notes, "measured", result.notes);
+  add_warnings_of(slowest.import_notes, "measured", result.notes);
+  add_warnings_of(slowest.inference.notes, "measured", result.notes);
   judge_interval(result);
-  result.trust = trust_in_recording(measured.slowest.inference, measured.slowest.trace->notes,
-                                    AnswerAbout::recorded);
+  result.trust = trust_in_recording(slowest.inference, slowest.import_notes, AnswerAbout::recorded);
   try {
     explain_error(written, prediction_path, measured, options, result);
   } catch (const Error& error) {

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <optional>
 
+#include "ask/job/chosen_rank.h"
+#include "ask/job/job.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
@@ -16,19 +18,15 @@ constexpr std::int64_t kMany = 1024;  ///< Workers.
 
 /// The rank of a job with the longest step: the others wait for it.
 Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
-  std::optional<Inference> slowest;
-  Nanoseconds longest{-1};
-  for (const Trace& trace : import_all(path, reading)) {
-    if (is_snapshot(trace))
-      throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
-    Inference inference = within(path, [&] { return infer(trace); });
-    const Nanoseconds step = step_times(inference.graph, inference.recorded).step_time;
-    if (step <= longest) continue;
-    longest = step;
-    slowest = std::move(inference);
+  Job job = read_job(path, {.reading = reading});
+  if (job.has_snapshots())
+    throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
+  Slowest slowest;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    const Inference& inference = job.ranks[i].inference;
+    slowest.consider(i, step_times(inference.graph, inference.recorded).step_time);
   }
-  if (!slowest) throw TraceError(path + ": must hold a trace with steps");
-  return std::move(*slowest);
+  return std::move(job.ranks[slowest.rank()].inference);
 }
 
 /// Loading on the training threads. What waits for workers is no work of theirs.

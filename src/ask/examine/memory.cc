@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "ask/job/chosen_rank.h"
+#include "ask/job/job.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/ask/memory_check.h"
 #include "foretrace/error.h"
@@ -9,22 +11,18 @@
 namespace foretrace {
 namespace {
 
-/// One trace, what its memory does, and what an allocator would do with it.
-struct Rank {
-  const Trace* trace = nullptr;
-  Inference inference;
+/// A rank, what an allocator would do with its memory, and its fullest device.
+struct ExaminedRank {
+  const Rank& rank;
   std::vector<AllocatorRun> runs;
   MemorySummary fullest;
 };
 
-Bytes level(const MemorySummary& summary) {
-  return std::max(summary.peak, summary.reserved.value_or(Bytes{}));
-}
-
-/// Orders two ranks by which a user has to look at first.
-bool is_worse(const MemorySummary& a, const MemorySummary& b) {
-  if (a.fits != b.fits) return b.fits;
-  return level(a) > level(b);
+/// What the driver was asked for comes to the same as what was allocated where it is not known.
+MemoryNeed need_of(const MemorySummary& summary) {
+  return {.is_refused = !summary.fits,
+          .reserved = std::max(summary.peak, summary.reserved.value_or(Bytes{})),
+          .allocated = {}};
 }
 
 const AllocatorRun* run_of(const std::vector<AllocatorRun>& runs, std::int32_t device) {
@@ -34,21 +32,18 @@ const AllocatorRun* run_of(const std::vector<AllocatorRun>& runs, std::int32_t d
 }
 
 /// Nothing where the trace does not tell.
-std::optional<Bytes> recorded_reserved(const Trace& trace, std::int32_t device) {
-  std::int64_t most = -1;
-  for (const MemoryRecord& record : trace.memory) {
-    if (record.device == device) most = std::max(most, record.total_reserved);
-  }
-  return most < 0 ? std::nullopt : std::optional(Bytes{most});
+std::optional<Bytes> recorded_reserved(const Rank& rank, std::int32_t device) {
+  const auto found = rank.recorded_reserved.find(device);
+  return found == rank.recorded_reserved.end() ? std::nullopt : std::optional(found->second);
 }
 
 /// Adds what the allocator does on each device, or did.
-void add_runs(const Trace& trace, const std::vector<AllocatorRun>& runs,
+void add_runs(const Rank& rank, const std::vector<AllocatorRun>& runs,
               std::vector<MemorySummary>& devices) {
   for (MemorySummary& device : devices) {
     const AllocatorRun* run = run_of(runs, device.device);
     if (!run) continue;
-    device.reserved = recorded_reserved(trace, device.device).value_or(Bytes{run->peaks.reserved});
+    device.reserved = recorded_reserved(rank, device.device).value_or(Bytes{run->peaks.reserved});
     device.fits = !run->out_of_memory;
   }
 }
@@ -110,13 +105,14 @@ void add_checks(const Trace& trace, MemoryReport& report) {
 }
 
 /// The greatest levels that the recording itself tells, and the size of the device.
-void add_recorded(const Trace& trace, MemoryReport& report) {
+void add_recorded(const Rank& rank, MemoryReport& report) {
+  const Trace& trace = *rank.trace;
   for (const Device& device : trace.properties) {
     if (device.ordinal == report.device && device.memory_bytes > 0)
       report.capacity = Bytes{device.memory_bytes};
   }
   if (!report.allocator) return;
-  report.allocator->recorded_reserved = recorded_reserved(trace, report.device);
+  report.allocator->recorded_reserved = recorded_reserved(rank, report.device);
   for (const MemoryRecord& record : trace.memory) {
     if (record.device != report.device || record.total_allocated < 0) continue;
     std::optional<Bytes>& most = report.allocator->recorded_allocated;
@@ -125,56 +121,61 @@ void add_recorded(const Trace& trace, MemoryReport& report) {
   add_checks(trace, report);
 }
 
-MemorySummary fullest(const Rank& rank) {
+MemorySummary fullest_device(const Rank& rank, const std::vector<AllocatorRun>& runs) {
   std::vector<MemorySummary> devices;
   const Graph& graph = rank.inference.graph;
   for (const MemoryCurve& curve : memory_curves(graph, rank.inference.recorded)) {
     const auto number = static_cast<std::size_t>(curve.device);
     const bool has_name = curve.device >= 0 && number < graph.device_names().size();
-    devices.push_back({.rank = rank.trace->rank,
+    devices.push_back({.rank = rank.number,
                        .device = curve.device,
                        .name = has_name ? graph.device_names()[number] : "",
                        .peak = curve.peak,
                        .reserved = {}});
   }
-  add_runs(*rank.trace, rank.runs, devices);
-  return *std::min_element(devices.begin(), devices.end(), is_worse);
+  add_runs(rank, runs, devices);
+  return *std::max_element(
+      devices.begin(), devices.end(),
+      [](const MemorySummary& a, const MemorySummary& b) { return need_of(a) < need_of(b); });
 }
 
-/// No trace in the result if it has no memory events; that is said of one rank among others.
-Rank examine_rank(const Trace& one, const std::string& path, bool is_rank,
-                  const AllocatorSettings& settings, Notes& notes) {
-  Rank rank;
-  const std::string name = "rank " + std::to_string(one.rank);
-  try {
-    if (one.memory.empty()) throw TraceError(std::string(kNoMemoryEvents));
-    rank.inference = infer(one);
-    if (rank.inference.graph.allocations().empty()) throw TraceError(std::string(kNoMemoryEvents));
-  } catch (const TraceError& error) {
-    if (!is_rank) throw TraceError(path + ": " + error.what());
-    notes.add(Severity::warning, "ranks whose memory is not known", name + ": " + error.what());
-    return rank;
+/// Why nothing is known of the memory of a rank; empty if something is.
+std::string unknown_memory(const Rank& rank) {
+  if (rank.trace->memory.empty()) return std::string(kNoMemoryEvents);
+  if (!rank.refused.empty()) return rank.refused;
+  return rank.inference.graph.allocations().empty() ? std::string(kNoMemoryEvents) : "";
+}
+
+/// Nothing if it has no memory events; that is noted of one rank among others.
+std::optional<ExaminedRank> examine_rank(const Job& job, const Rank& rank,
+                                         const AllocatorSettings& settings, Notes& notes) {
+  if (const std::string why = unknown_memory(rank); !why.empty()) {
+    if (job.ranks.size() == 1) throw TraceError(job.path + ": " + why);
+    notes.add(Severity::warning, "ranks whose memory is not known",
+              "rank " + std::to_string(rank.number) + ": " + why);
+    return {};
   }
-  rank.trace = &one;
-  rank.runs = replay_allocator(rank.inference.graph, rank.inference.recorded, settings);
-  rank.fullest = fullest(rank);
-  for (const Note& note : one.notes.all()) {
+  std::vector<AllocatorRun> runs =
+      replay_allocator(rank.inference.graph, rank.inference.recorded, settings);
+  MemorySummary fullest = fullest_device(rank, runs);
+  for (const Note& note : rank.import_notes.all()) {
     if (note.severity == Severity::warning)
       notes.add(note.severity, note.text, note.example, note.count);
   }
-  return rank;
+  return ExaminedRank{rank, std::move(runs), std::move(fullest)};
 }
 
 /// Everything about one rank but how it compares with others.
-MemoryReport describe(const Rank& rank, const MemoryQuestion& question, Bytes limit) {
+MemoryReport describe(const ExaminedRank& examined, const MemoryQuestion& question, Bytes limit) {
+  const Rank& rank = examined.rank;
   MemoryReport report = describe_memory(rank.inference.graph, rank.inference.recorded, question);
-  report.rank = rank.trace->rank;
+  report.rank = rank.number;
   report.limit = limit;
   report.has_times = rank.trace->has_times;
-  if (const AllocatorRun* run = run_of(rank.runs, report.device))
+  if (const AllocatorRun* run = run_of(examined.runs, report.device))
     report.allocator = replayed(rank.inference, *run);
-  add_runs(*rank.trace, rank.runs, report.devices);
-  add_recorded(*rank.trace, report);
+  add_runs(rank, examined.runs, report.devices);
+  add_recorded(rank, report);
   return report;
 }
 
@@ -182,23 +183,24 @@ MemoryReport describe(const Rank& rank, const MemoryQuestion& question, Bytes li
 
 ExaminedMemory examine_memory(const std::string& path, const MemoryQuestion& question,
                               const AllocatorSettings& allocator, const ImportOptions& reading) {
-  const std::vector<Trace> traces = import_all(path, reading);
+  Job job = read_job(path, {.reading = reading, .keep_traces = true, .keep_refused = true});
   std::vector<MemorySummary> ranks;
   Notes notes;
-  Rank shown;
-  for (const Trace& one : traces) {
-    Rank rank = examine_rank(one, path, traces.size() > 1, allocator, notes);
-    if (!rank.trace) continue;
-    ranks.push_back(rank.fullest);
-    if (!shown.trace || is_worse(rank.fullest, shown.fullest)) shown = std::move(rank);
+  Fullest fullest;
+  std::optional<ExaminedRank> shown;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    std::optional<ExaminedRank> rank = examine_rank(job, job.ranks[i], allocator, notes);
+    if (!rank) continue;
+    ranks.push_back(rank->fullest);
+    if (fullest.consider(i, need_of(rank->fullest))) shown.emplace(std::move(*rank));
   }
-  if (!shown.trace) throw TraceError(path + ": " + std::string(kNoMemoryEvents));
-  MemoryReport report = describe(shown, question, allocator.limit);
+  if (!shown) throw TraceError(path + ": " + std::string(kNoMemoryEvents));
+  MemoryReport report = describe(*shown, question, allocator.limit);
   report.trace = path;
   if (ranks.size() > 1) report.ranks = std::move(ranks);
   notes.merge(report.notes);
   report.notes = std::move(notes);
-  return {std::move(report), std::move(shown.inference.graph)};
+  return {std::move(report), std::move(job.ranks[fullest.rank()].inference.graph)};
 }
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ask/job/job.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
 
@@ -29,15 +30,15 @@ std::vector<ValidatedRank> validate_trace(const std::string& path, const std::st
     other = within(against, [&] { return infer(trace); });
   }
   std::vector<ValidatedRank> rows;
-  const std::vector<Trace> ranks = import_all(path, reading);
-  for (const Trace& trace : ranks) {
+  const Job job = read_job(path, {.reading = reading});
+  for (const Rank& rank : job.ranks) {
+    const Inference& inference = rank.inference;
     const std::string name =
-        ranks.size() == 1 ? path : path + ", rank " + std::to_string(trace.rank);
-    within(name, [&] {
-      const Inference inference = infer(trace);
+        job.ranks.size() == 1 ? path : path + ", rank " + std::to_string(rank.number);
+    within(job.place(rank), [&] {
       rows.push_back(
           {name,
-           other ? validate_against(inference, *other) : validate(inference, !is_snapshot(trace)),
+           other ? validate_against(inference, *other) : validate(inference, !rank.is_snapshot),
            other ? LeftOutSteps{} : left_out_steps(inference), against});
     });
   }

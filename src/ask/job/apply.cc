@@ -82,16 +82,14 @@ bool is_for(Transform& transform, const Graph& graph) {
   return named.empty() || all_in(named, ranks_of(graph));
 }
 
-void check_ranks(const Scenario& scenario, const std::vector<Trace>& traces) {
-  std::set<std::int32_t> ranks;
-  for (const Trace& trace : traces) ranks.insert(trace.rank);
-  check_ranks(scenario, ranks);
+void check_ranks(const Scenario& scenario, const Job& job) {
+  std::set<std::int32_t> known;
+  for (const Rank& rank : job.ranks) known.merge(ranks_of(rank.inference.graph));
+  check_ranks(scenario, known);
 }
 
-void check_ranks(const Scenario& scenario, std::span<const Inference> ranks) {
-  std::set<std::int32_t> known;
-  for (const Inference& rank : ranks) known.merge(ranks_of(rank.graph));
-  check_ranks(scenario, known);
+void check_ranks(const Scenario& scenario, const Graph& graph) {
+  check_ranks(scenario, ranks_of(graph));
 }
 
 void Donors::teach(const Scenario& scenario) {

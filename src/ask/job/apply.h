@@ -3,10 +3,10 @@
 // The one place where transforms are applied.
 
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "ask/job/job.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/graph.h"
@@ -42,9 +42,9 @@ bool edits(const Scenario& scenario);
 /// Whether its selectors name no rank, or only ranks of the graph.
 bool is_for(Transform& transform, const Graph& graph);
 
-/// Throws Error if a transform names a rank that none of the job's recordings is of.
-void check_ranks(const Scenario& scenario, const std::vector<Trace>& traces);
-void check_ranks(const Scenario& scenario, std::span<const Inference> ranks);
+/// Throws Error if a transform names a rank that the job does not have, or no task is of.
+void check_ranks(const Scenario& scenario, const Job& job);
+void check_ranks(const Scenario& scenario, const Graph& graph);
 
 /// Moves the graph to the scenario's machine, then applies its transforms in order; those that name
 /// another rank change nothing here.

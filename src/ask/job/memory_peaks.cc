@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
-
-#include "foretrace/answer/memory_peak.h"
 
 namespace foretrace {
 namespace {
@@ -47,17 +44,6 @@ std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timelin
     }
   }
   return peaks;
-}
-
-bool is_fuller(const std::vector<MemoryPeak>& one, const std::vector<MemoryPeak>& other) {
-  const auto need = [](const std::vector<MemoryPeak>& peaks) {
-    const bool refused = std::any_of(peaks.begin(), peaks.end(), [](const MemoryPeak& peak) {
-      return peak.device >= 0 && peak.out_of_memory;
-    });
-    return std::tuple(refused, greatest_reserved(peaks).value_or(Bytes{}),
-                      greatest_allocated(peaks).value_or(Bytes{}));
-  };
-  return need(one) > need(other);
 }
 
 }  // namespace foretrace

@@ -16,8 +16,4 @@ namespace foretrace {
 std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timeline,
                                      const AllocatorSettings& settings);
 
-/// Of two ranks of a job, whether the first is the one to look at when asking whether it fits: what
-/// the slowest needs says nothing of the others.
-bool is_fuller(const std::vector<MemoryPeak>& one, const std::vector<MemoryPeak>& other);
-
 }  // namespace foretrace

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "ask/job/apply.h"
-#include "ask/job/memory_peaks.h"
-#include "ask/job/of_ranks.h"
+#include "ask/predict/baseline.h"
 #include "ask/predict/trust.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
@@ -88,7 +87,9 @@ SweepPoint SweepAnswers::alone(const Asked& asked) const {
       const std::lock_guard lock(donors_mutex_);
       donors_.teach(scenario);
     }
-    Prediction prediction = slowest(questions_.job_of(json), scenario);
+    const SweptJob& job = questions_.job_of(json);
+    Prediction prediction = predict_slowest(job.baselines, job.job, scenario);
+    compare(job.recorded(), prediction);
     if (!questions_.options.intervals)
       prediction.lower = prediction.upper = prediction.predicted.step_time;
     describe(scenario, prediction, point);
@@ -99,22 +100,8 @@ SweepPoint SweepAnswers::alone(const Asked& asked) const {
   return point;
 }
 
-Prediction SweepAnswers::slowest(const SweptJob& job, const Scenario& scenario) {
-  check_ranks(scenario, job.ranks);
-  Prediction worst;
-  std::vector<MemoryPeak> peaks;
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    Prediction next = predict_on(job.baselines[i], job.ranks[i], scenario);
-    if (i == 0 || is_fuller(next.predicted_memory, peaks)) peaks = next.predicted_memory;
-    if (i == 0 || next.predicted.step_time > worst.predicted.step_time) worst = std::move(next);
-  }
-  worst.predicted_memory = std::move(peaks);
-  compare(job.recorded(), worst);
-  return worst;
-}
-
 void SweepAnswers::compare(const Prediction& recorded, Prediction& prediction) {
-  take_recorded(recorded, prediction);
+  compare_with(recorded, prediction);
   prediction.trust = trust_of(prediction, {});
 }
 
@@ -149,15 +136,15 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
   try {
     shared.parsed = parse_scenario(shared.scenario);
     if (retiming_tail(shared.parsed) > shared.shape->tail) return;
-    check_ranks(shared.parsed, shared.job->ranks);
-    for (const Inference& rank : shared.job->ranks) {
+    check_ranks(shared.parsed, shared.job->job);
+    for (const Rank& rank : shared.job->job.ranks) {
       Scenario scenario = parse_scenario(shared.scenario);
       {
         const std::lock_guard lock(donors_mutex_);
         donors_.teach(scenario);
       }
-      shared.ranks.push_back(std::make_unique<SweepStructure>(rank, scenario, shared.shape->tail,
-                                                              questions_.options.memory));
+      shared.ranks.push_back(std::make_unique<SweepStructure>(
+          rank.inference, scenario, shared.shape->tail, questions_.options.memory));
     }
     shared.usable = true;
   } catch (const Error&) {
@@ -209,15 +196,15 @@ void SweepAnswers::together(const SharedStructure& shared, std::span<Asked* cons
 SweepPoint SweepAnswers::joined(const SharedStructure& shared, const Asked& asked,
                                 const std::vector<std::vector<std::optional<Nanoseconds>>>& times,
                                 std::size_t place) const {
-  std::size_t worst = 0;
+  Slowest slowest;
   for (std::size_t rank = 0; rank < times.size(); ++rank) {
     if (!times[rank][place]) return alone(asked);
-    if (*times[rank][place] > *times[worst][place]) worst = rank;
+    slowest.consider(rank, *times[rank][place]);
   }
   Prediction prediction;
-  prediction.predicted.step_time = *times[worst][place];
+  prediction.predicted.step_time = slowest.most();
   prediction.lower = prediction.upper = prediction.predicted.step_time;
-  prediction.steps = shared.ranks[worst]->steps();
+  prediction.steps = shared.ranks[slowest.rank()]->steps();
   compare(shared.job->recorded(), prediction);
   SweepPoint point = blank(asked);
   try {

@@ -58,8 +58,6 @@ class SweepAnswers {
   SweepPoint blank(const Asked& asked) const;
   /// By itself, as predict() would answer it. Never throws Error.
   SweepPoint alone(const Asked& asked) const;
-  /// The slowest rank, with the memory of the fullest, compared with the slowest as recorded.
-  static Prediction slowest(const SweptJob& job, const Scenario& scenario);
   /// With the job as recorded, by whose facts and by the kinds of what-if it is graded: a replay
   /// of each without what is open would cost more than the answer.
   static void compare(const Prediction& recorded, Prediction& prediction);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "ask/job/inputs.h"
 #include "ask/many/structure.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
@@ -18,20 +17,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-SweptJob make_job(std::vector<Inference> ranks, bool has_times, bool intervals) {
-  SweptJob job;
-  job.ranks = std::move(ranks);
-  job.has_times = has_times;
-  for (const Inference& rank : job.ranks) {
-    job.baselines.push_back(baseline_of(rank));
-    job.baselines.back().weighs_changes = false;
-    if (intervals && has_times) job.baselines.back().variation = variation_of(rank);
+SweptJob swept_job(Job job, bool intervals) {
+  SweptJob swept;
+  swept.job = std::move(job);
+  for (const Rank& rank : swept.job.ranks) {
+    Baseline& baseline = swept.baselines.emplace_back(baseline_of(rank.inference));
+    baseline.weighs_changes = false;
+    if (intervals && !swept.job.has_snapshots()) baseline.variation = variation_of(rank.inference);
+    swept.slowest.consider(swept.baselines.size() - 1, baseline.prediction.baseline.step_time);
   }
-  for (std::size_t i = 1; i < job.ranks.size(); ++i) {
-    if (job.baselines[i].prediction.baseline.step_time > job.recorded().baseline.step_time)
-      job.slowest = i;
-  }
-  return job;
+  return swept;
 }
 
 void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
@@ -123,13 +118,9 @@ std::set<std::string> SweepQuestions::trace_paths() const {
 void SweepQuestions::read_traces() {
   for (const std::string& path : trace_paths()) {
     if (path.empty()) throw Error("sweep: which TRACE? Give it with --trace, or in the scenario");
-    const std::vector<Trace> traces = import_all(path, options.reading);
-    std::vector<Inference> ranks = infer_all(traces, path);
-    const bool has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
-    SweptJob job =
-        within(path, [&] { return make_job(std::move(ranks), has_times, options.intervals); });
-    for (InputFile& input : input_files(path, traces)) header.inputs.push_back(std::move(input));
-    known.emplace(path, std::move(job));
+    Job job = read_job(path, {.reading = options.reading});
+    for (InputFile& input : job.inputs()) header.inputs.push_back(std::move(input));
+    known.emplace(path, within(path, [&] { return swept_job(std::move(job), options.intervals); }));
   }
   read_other_files();
   describe_recorded();
@@ -155,7 +146,7 @@ void SweepQuestions::describe_recorded() {
   const SweptJob& job = known.begin()->second;
   header.baseline_step_time = job.recorded().baseline.step_time;
   header.has_steps = job.recorded().has_steps;
-  header.has_times = job.has_times;
+  header.has_times = !job.job.has_snapshots();
   header.trust = trust_of_recording(job.recorded(), AnswerAbout::changes);
   if (!options.memory) return;
   for (const Baseline& baseline : job.baselines) {
@@ -172,9 +163,8 @@ const SweptJob& SweepQuestions::job_of(const Json& scenario) const {
   return known.at(scenario.value("trace", ""));
 }
 
-void SweepQuestions::take(std::vector<Inference> ranks) {
-  CHECK(!ranks.empty());
-  known.emplace("", make_job(std::move(ranks), true, options.intervals));
+void SweepQuestions::take(Job job) {
+  known.emplace("", swept_job(std::move(job), options.intervals));
   describe_recorded();
 }
 

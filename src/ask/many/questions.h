@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "ask/job/chosen_rank.h"
+#include "ask/job/job.h"
 #include "ask/predict/baseline.h"
 #include "foretrace/ask/sweep.h"
 #include "scenario/plan.h"
@@ -17,12 +19,11 @@ namespace foretrace {
 
 /// A trace that is asked about.
 struct SweptJob {
-  std::vector<Inference> ranks;
-  std::vector<Baseline> baselines;
-  std::size_t slowest = 0;  ///< Rank, as recorded.
-  bool has_times = true;
+  Job job;
+  std::vector<Baseline> baselines;  ///< By rank.
+  Slowest slowest;                  ///< As recorded.
 
-  const Prediction& recorded() const { return baselines[slowest].prediction; }
+  const Prediction& recorded() const { return baselines[slowest.rank()].prediction; }
 };
 
 /// Which settings of a combination of alternatives only retime.
@@ -39,7 +40,7 @@ class SweepQuestions {
   /// All that are asked about. Throws Error.
   void read_traces();
   /// In place of reading one.
-  void take(std::vector<Inference> ranks);
+  void take(Job job);
 
   const SweptJob& job_of(const nlohmann::json& scenario) const;
 

@@ -33,7 +33,7 @@ class SweepRun {
         scratch_(questions.jobs) {
     std::size_t tasks = 1;
     for (const auto& [path, job] : questions.known) {
-      for (const Inference& rank : job.ranks) tasks += rank.graph.task_count();
+      for (const Rank& rank : job.job.ranks) tasks += rank.inference.graph.task_count();
     }
     most_kept_ = std::clamp<std::size_t>(kMostTasksKept / tasks, 4, 256);
   }
@@ -171,7 +171,12 @@ Sweep::Sweep(const std::string& scenario_path, const SweepOptions& options) {
 
 Sweep::Sweep(const Json& scenario, std::vector<Inference> ranks, const SweepOptions& options)
     : impl_(std::make_unique<Impl>(scenario, "", options)) {
-  impl_->questions.take(std::move(ranks));
+  impl_->questions.take(job_of(std::move(ranks)));
+}
+
+Sweep::Sweep(const Json& scenario, const std::string& trace_path, const SweepOptions& options)
+    : impl_(std::make_unique<Impl>(scenario, "", options)) {
+  impl_->questions.take(read_job(trace_path, {.reading = options.reading}));
 }
 
 Sweep::Sweep(Sweep&&) noexcept = default;

@@ -4,20 +4,20 @@
 // until, and a range, the two neighbours between which it begins or ceases to hold are narrowed
 // down until a thousandth of the range, or two neighbouring whole numbers, are left.
 
+#include "ask/many/vary.h"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ask/interval/ledger.h"
 #include "ask/job/apply.h"
-#include "ask/job/inputs.h"
-#include "ask/job/memory_peaks.h"
+#include "ask/job/job.h"
 #include "ask/predict/baseline.h"
 #include "base/threads.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/import.h"
 #include "scenario/asserts.h"
 #include "scenario/setting.h"
 #include "scenario/values.h"
@@ -31,9 +31,9 @@ constexpr int kMostHalvings = 10;
 
 class Varied {
  public:
-  Varied(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+  Varied(const Job& job, const Scenario& scenario, const Vary& question,
          const PredictOptions& options)
-      : ranks_(ranks),
+      : job_(job),
         json_(write_scenario(scenario)),
         setting_(within("--vary", [&] { return SettingPath(question.setting, json_); })),
         until_(question.until),
@@ -45,12 +45,12 @@ class Varied {
     });
     if (!until_.empty()) within("--until", [&] { check_assert(until_); });
     const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
-    for (const Inference& rank : ranks_) {
-      baselines_.push_back(baseline_of(rank));
+    for (const Rank& rank : job_.ranks) {
+      baselines_.push_back(baseline_of(rank.inference));
       baselines_.back().own = own;
       // Of an interval only those that are asked about need to be worked out.
       if (until_.starts_with("lower") || until_.starts_with("upper"))
-        baselines_.back().variation = variation_of(rank);
+        baselines_.back().variation = variation_of(rank.inference);
     }
     for (const Baseline& baseline : baselines_) note_baseline(baseline.prediction);
   }
@@ -87,7 +87,7 @@ class Varied {
     CurvePoint point;
     point.value = value;
     try {
-      const Prediction prediction = slowest(scenario);
+      const Prediction prediction = predict_slowest(baselines_, job_, scenario);
       point.step_time = prediction.predicted.step_time;
       point.trust = prediction.trust;
       point.peak_allocated = greatest_allocated(prediction.predicted_memory);
@@ -103,20 +103,6 @@ class Varied {
       point.satisfies = false;
     }
     return point;
-  }
-
-  /// With the memory of the fullest rank.
-  Prediction slowest(const Scenario& scenario) const {
-    check_ranks(scenario, ranks_);
-    Prediction worst;
-    std::vector<MemoryPeak> fullest;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      Prediction next = predict_on(baselines_[i], ranks_[i], scenario);
-      if (i == 0 || is_fuller(next.predicted_memory, fullest)) fullest = next.predicted_memory;
-      if (i == 0 || next.predicted.step_time > worst.predicted.step_time) worst = std::move(next);
-    }
-    worst.predicted_memory = std::move(fullest);
-    return worst;
   }
 
   void note_baseline(const Prediction& prediction) {
@@ -236,7 +222,7 @@ class Varied {
     }
   }
 
-  const std::vector<Inference>& ranks_;
+  const Job& job_;
   Json json_;
   SettingPath setting_;
   std::string until_;
@@ -248,23 +234,28 @@ class Varied {
 
 }  // namespace
 
-Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  CHECK(!ranks.empty());
-  Curve curve = Varied(ranks, scenario, question, options).run();
+  Curve curve = Varied(job, scenario, question, options).run();
   curve.setting = question.setting;
   curve.uses = scenario.uses;
   curve.until = question.until;
   return curve;
 }
 
+Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+           const PredictOptions& options) {
+  std::vector<Inference> copies;
+  for (const Inference& rank : ranks) copies.push_back(clone(rank));
+  return vary(job_of(std::move(copies)), scenario, question, options);
+}
+
 Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  const std::vector<Trace> traces = import_all(trace_path, options.reading);
-  const std::vector<Inference> ranks = infer_all(traces, trace_path);
-  Curve curve = vary(ranks, scenario, question, options);
-  curve.has_times = std::none_of(traces.begin(), traces.end(), is_snapshot);
-  curve.inputs = input_files(trace_path, traces);
+  const Job job = read_job(trace_path, {.reading = options.reading});
+  Curve curve = vary(job, scenario, question, options);
+  curve.has_times = !job.has_snapshots();
+  curve.inputs = job.inputs();
   return curve;
 }
 

@@ -53,5 +53,13 @@ Prediction predict_edited(const Baseline& baseline, const Inference& inference,
 /// donors already. May be called from several threads.
 Prediction predict_on(const Baseline& baseline, const Inference& inference,
                       const Scenario& scenario);
+/// The same of the slowest rank, with the memory of the fullest. `baselines` has one for each rank.
+/// Throws Error if the scenario names a rank that the job does not have.
+Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
+                           const Scenario& scenario);
+
+/// The slowest rank of a what-if may not be the one that was the slowest when recorded: then the
+/// what-if is compared with that one.
+void compare_with(const RecordedRun& recorded, Prediction& prediction);
 
 }  // namespace foretrace

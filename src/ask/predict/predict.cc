@@ -13,10 +13,10 @@
 #include "ask/interval/ledger.h"
 #include "ask/interval/memory_interval.h"
 #include "ask/job/apply.h"
-#include "ask/job/inputs.h"
+#include "ask/job/chosen_rank.h"
+#include "ask/job/job.h"
 #include "ask/job/lane_work.h"
 #include "ask/job/memory_peaks.h"
-#include "ask/job/of_ranks.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
 #include "ask/predict/prediction_html.h"
@@ -39,8 +39,8 @@ struct Answer {
   Prediction prediction;
   Graph graph;  ///< Empty for the job as recorded, unless it is to be written.
   Timeline timeline;
-  Graph recorded;                ///< Empty unless a page of the answer is to be written.
-  const Trace* trace = nullptr;  ///< Of the rank that the answer is about, if there is one.
+  const Graph* recorded = nullptr;  ///< Of the rank that the answer is about.
+  const Trace* trace = nullptr;     ///< Of the same, if it is known.
 };
 
 /// The order of tasks on a lane counts as one structural dependency for each that stands behind
@@ -212,71 +212,106 @@ Answer answer(const Inference& inference, const Scenario& scenario, const Predic
   return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
 }
 
+void add_recorded_reserved(const Rank& rank, std::vector<MemoryPeak>& peaks) {
+  for (MemoryPeak& peak : peaks) {
+    const auto found = rank.recorded_reserved.find(peak.device);
+    if (found != rank.recorded_reserved.end() && found->second > Bytes{})
+      peak.recorded_reserved = found->second;
+  }
+}
+
 /// Errors of the trace say which; those of the scenario are about all ranks.
-Answer answer(const Trace& trace, const std::string& place, Inference& inference,
-              const Scenario& scenario, const PredictOptions& options) try {
-  inference = infer(trace);
-  Answer result = answer(inference, scenario, options, !is_snapshot(trace));
+Answer answer(const Job& job, const Rank& rank, const Scenario& scenario,
+              const PredictOptions& options) try {
+  Answer result = answer(rank.inference, scenario, options, !rank.is_snapshot);
+  result.recorded = &rank.inference.graph;
+  if (rank.trace) result.trace = &*rank.trace;
   Notes notes;
-  notes.merge(trace.notes);
+  notes.merge(rank.import_notes);
   notes.merge(result.prediction.notes);
   result.prediction.notes = std::move(notes);
-  add_recorded_reserved(trace, result.prediction.baseline_memory);
+  add_recorded_reserved(rank, result.prediction.baseline_memory);
   return result;
 } catch (const TraceError& error) {
-  throw TraceError(place + ": " + error.what());
+  throw TraceError(job.place(rank) + ": " + error.what());
+}
+
+/// The peaks of the rank that decides whether the job fits.
+struct FullestPeaks {
+  Fullest chosen;
+  std::vector<MemoryPeak> now, predicted;
+
+  void consider(std::size_t rank, const Prediction& prediction) {
+    if (!chosen.consider(rank, need_of(prediction.predicted_memory))) return;
+    now = prediction.baseline_memory;
+    predicted = prediction.predicted_memory;
+  }
+};
+
+void take_peaks(FullestPeaks fullest, const Job& job, Prediction& prediction) {
+  if (fullest.chosen.most() <= need_of(prediction.predicted_memory)) return;
+  prediction.baseline_memory = std::move(fullest.now);
+  prediction.predicted_memory = std::move(fullest.predicted);
+  prediction.notes.add(Severity::info, "peaks of memory are those of the fullest, rank " +
+                                           std::to_string(job.ranks[fullest.chosen.rank()].number));
+}
+
+/// A reason to trust the answer less.
+TrustReason ranks_alone(std::size_t count) {
+  return {.name = "ranks",
+          .grade = Grade::fair,
+          .text = "each of " + std::to_string(count) +
+                  " ranks was predicted alone: none waits for another's change",
+          .value = static_cast<double>(count),
+          .limit = 1};
+}
+
+/// Adds what was odd about the recordings of ranks other than the one that is shown.
+void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    if (i == shown) continue;
+    for (const Note& note : job.ranks[i].import_notes.all()) {
+      if (note.severity != Severity::warning) continue;
+      notes.add(note.severity, note.text, note.example, note.count);
+    }
+  }
 }
 
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
-Answer slowest(const std::vector<Trace>& traces, const std::string& path, const Scenario& scenario,
-               const PredictOptions& options) {
+Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& options) {
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Answer worst;
-  Inference of_worst;
-  std::size_t worst_index = 0;
-  std::size_t worst_now = 0;
-  Fullest fullest;
-  Prediction now;
+  RecordedRun recorded;
+  Slowest predicted_slowest, recorded_slowest;
+  FullestPeaks fullest;
   std::string all;
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    const std::string rank = "rank " + std::to_string(traces[i].rank);
-    Inference inference;
-    Answer next = answer(traces[i], traces.size() == 1 ? path : path + ": " + rank, inference,
-                         scenario, options);
-    all += (all.empty() ? "" : ", ") + rank + ": ";
-    if (edits(scenario)) all += to_text(next.prediction.baseline.step_time) + " -> ";
-    all += to_text(next.prediction.predicted.step_time);
-    if (i == 0 || next.prediction.baseline.step_time > now.baseline.step_time) {
-      now = next.prediction;
-      worst_now = i;
-    }
-    fullest.consider(traces[i].rank, next.prediction);
-    if (i == 0 || next.prediction.predicted.step_time > worst.prediction.predicted.step_time) {
-      worst = std::move(next);
-      of_worst = std::move(inference);
-      worst_index = i;
-    }
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    Answer next = answer(job, job.ranks[i], scenario, options);
+    const Prediction& prediction = next.prediction;
+    all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.ranks[i].number) + ": ";
+    if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
+    all += to_text(prediction.predicted.step_time);
+    if (recorded_slowest.consider(i, prediction.baseline.step_time)) recorded = prediction;
+    fullest.consider(i, prediction);
+    if (predicted_slowest.consider(i, prediction.predicted.step_time)) worst = std::move(next);
   }
-  worst.trace = &traces[worst_index];
-  set_interval(of_worst, own, worst);
-  if (!options.html_path.empty()) worst.recorded = std::move(of_worst.graph);
-  if (worst_now != worst_index) take_recorded(now, worst.prediction);
-  fullest.take(worst.prediction);
+  const std::size_t shown = predicted_slowest.rank();
+  const bool is_another = recorded_slowest.rank() != shown;
+  set_interval(job.ranks[shown].inference, own, worst);
+  if (is_another) compare_with(recorded, worst.prediction);
+  take_peaks(std::move(fullest), job, worst.prediction);
   set_memory_interval(worst.prediction);
-  if (traces.size() > 1) {
-    if (edits(scenario)) worst.prediction.trust.reasons.push_back(ranks_alone(traces.size()));
-    add_warnings(traces, worst_index, worst.prediction.notes);
-    worst.prediction.notes.add(
-        Severity::info,
-        "each rank was predicted alone; the answer is the slowest, rank " +
-            std::to_string(traces[worst_index].rank) +
-            (worst_now == worst_index
-                 ? ""
-                 : "; as recorded it is rank " + std::to_string(traces[worst_now].rank) + " with " +
-                       to_text(now.baseline.step_time)),
-        all);
-  }
+  if (job.ranks.size() == 1) return worst;
+  if (edits(scenario)) worst.prediction.trust.reasons.push_back(ranks_alone(job.ranks.size()));
+  add_warnings(job, shown, worst.prediction.notes);
+  std::string text = "each rank was predicted alone; the answer is the slowest, rank " +
+                     std::to_string(job.ranks[shown].number);
+  if (is_another)
+    text += "; as recorded it is rank " +
+            std::to_string(job.ranks[recorded_slowest.rank()].number) + " with " +
+            to_text(recorded.baseline.step_time);
+  worst.prediction.notes.add(Severity::info, text, all);
   return worst;
 }
 
@@ -310,7 +345,7 @@ void finish(const Answer& answer, const PredictOptions& options) {
   if (!options.perfetto_path.empty()) write_timeline(answer, options.perfetto_path);
   if (!options.html_path.empty()) {
     const bool is_what_if = !answer.prediction.steps.empty();
-    write_prediction_html(answer.recorded, is_what_if ? &answer.graph : nullptr, answer.prediction,
+    write_prediction_html(*answer.recorded, is_what_if ? &answer.graph : nullptr, answer.prediction,
                           options.html_path);
   }
 }
@@ -319,23 +354,24 @@ void finish(const Answer& answer, const PredictOptions& options) {
 
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {
-  const std::vector<Trace> traces = import_all(trace_path, options.reading);
-  check_ranks(scenario, traces);
+  const Job job = read_job(
+      trace_path, {.reading = options.reading, .keep_traces = !options.perfetto_path.empty()});
+  check_ranks(scenario, job);
   Donors(options.reading).teach(scenario);
-  Answer answer = slowest(traces, trace_path, scenario, options);
-  answer.prediction.inputs = input_files(trace_path, traces);
+  Answer answer = slowest(job, scenario, options);
+  answer.prediction.inputs = job.inputs();
   finish(answer, options);
   return std::move(answer.prediction);
 }
 
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options) {
-  check_ranks(scenario, std::span(&inference, 1));
+  check_ranks(scenario, inference.graph);
   Donors(options.reading).teach(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Answer result = answer(inference, scenario, options);
+  result.recorded = &inference.graph;
   set_interval(inference, own, result);
-  if (!options.html_path.empty()) result.recorded = inference.graph.clone();
   finish(result, options);
   return std::move(result.prediction);
 }
@@ -381,6 +417,27 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
   set_interval(inference, inference.graph, variation, baseline.own, prediction);
   if (baseline.weighs_changes) judge(inference, inference.graph, baseline.own, prediction);
   return prediction;
+}
+
+Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
+                           const Scenario& scenario) {
+  check_ranks(scenario, job);
+  Prediction worst;
+  std::vector<MemoryPeak> peaks;
+  Slowest slowest;
+  Fullest fullest;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    Prediction next = predict_on(baselines[i], job.ranks[i].inference, scenario);
+    if (fullest.consider(i, need_of(next.predicted_memory))) peaks = next.predicted_memory;
+    if (slowest.consider(i, next.predicted.step_time)) worst = std::move(next);
+  }
+  worst.predicted_memory = std::move(peaks);
+  return worst;
+}
+
+void compare_with(const RecordedRun& recorded, Prediction& prediction) {
+  static_cast<RecordedRun&>(prediction) = recorded;
+  prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
 }
 
 }  // namespace foretrace

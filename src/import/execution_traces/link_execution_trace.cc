@@ -99,6 +99,7 @@ bool link_execution_trace(Trace& profiled, const Trace& execution, const OpMatch
     tensor.shape = profiled.names.intern(execution.names[tensor.shape]);
     profiled.tensors.push_back(tensor);
   }
+  profiled.files.insert(profiled.files.end(), execution.files.begin(), execution.files.end());
   note_match(profiled, execution, match);
   return true;
 }

@@ -59,6 +59,8 @@ TraceFile TraceFile::with_part(const std::string& part) const {
   return file;
 }
 
+std::string TraceFile::on_disk() const { return split_archive_path(opened_->path).archive; }
+
 const std::string& TraceFile::head() const {
   if (opened_->head) return *opened_->head;
   within(opened_->path, [&] {

@@ -27,6 +27,8 @@ class TraceFile {
   const std::string& path() const { return path_; }
   const std::string& part() const { return part_; }  ///< "1234", or empty.
   TraceFile with_part(const std::string& part) const;
+  /// The file on disk that it is, or is in.
+  std::string on_disk() const;
 
   /// The first bytes, decompressed. Throws TraceError if the file cannot be opened.
   const std::string& head() const;

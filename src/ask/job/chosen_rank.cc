@@ -1,0 +1,50 @@
+#include "ask/job/chosen_rank.h"
+
+#include <algorithm>
+
+#include "foretrace/answer/memory_peak.h"
+#include "foretrace/scaling.h"
+
+namespace foretrace {
+namespace {
+
+/// A straggler works so many times as long as ranks do in the median, and the others wait for at
+/// least this share of their step.
+constexpr double kClearlyLonger = 1.1;
+constexpr double kClearlyWaiting = 0.1;
+
+Nanoseconds median_of(std::vector<Nanoseconds> times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+}  // namespace
+
+MemoryNeed need_of(const std::vector<MemoryPeak>& peaks) {
+  const bool refused = std::any_of(peaks.begin(), peaks.end(), [](const MemoryPeak& peak) {
+    return peak.device >= 0 && peak.out_of_memory;
+  });
+  return {.is_refused = refused,
+          .reserved = greatest_reserved(peaks).value_or(Bytes{}),
+          .allocated = greatest_allocated(peaks).value_or(Bytes{})};
+}
+
+std::optional<Straggler> straggler_among(const std::vector<RankTimes>& ranks) {
+  if (ranks.size() < 2) return {};
+  RankWithMost<Nanoseconds> busiest;
+  for (std::size_t i = 0; i < ranks.size(); ++i) busiest.consider(i, ranks[i].own);
+  std::vector<Nanoseconds> own, waits;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (i == busiest.rank()) continue;
+    own.push_back(ranks[i].own);
+    waits.push_back(ranks[i].step - ranks[i].own);
+  }
+  const Straggler found{busiest.rank(), median_of(own), median_of(waits)};
+  const RankTimes& rank = ranks[found.rank];
+  if (rank.own < scaled(found.others_own, kClearlyLonger) ||
+      found.others_wait < scaled(rank.step, kClearlyWaiting))
+    return {};
+  return found;
+}
+
+}  // namespace foretrace

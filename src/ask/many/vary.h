@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ask/job/job.h"
+#include "foretrace/ask/predict.h"
+
+namespace foretrace {
+
+/// As vary(), of a job that was read already.
+Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
+           const PredictOptions& options);
+
+}  // namespace foretrace
