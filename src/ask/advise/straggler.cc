@@ -85,7 +85,7 @@ RankChoice rank_to_advise(const std::vector<Inference>& ranks, const std::vector
   notes.add(Severity::info,
             std::string("the advice is for the ") +
                 (choice.straggler.empty() ? "slowest rank, " : "straggler, rank ") +
-                std::to_string(all[choice.rank].rank) + ", alone; others may come to bound the job",
+                std::to_string(all[choice.rank].rank) + ", alone; others may then bound the job",
             listed);
   return choice;
 }

@@ -70,8 +70,8 @@ JudgedJob judged_job(const std::vector<Trace>& traces, const std::string& path,
   job.notes.merge(job.rank.inference.notes);
   if (traces.size() > 1)
     job.notes.add(Severity::info, "the step time is that of the slowest rank, " +
-                                      std::to_string(slowest_rank) + "; all else is that of rank " +
-                                      std::to_string(shown));
+                                      std::to_string(slowest_rank) +
+                                      "; everything else is that of rank " + std::to_string(shown));
   return job;
 }
 

@@ -51,8 +51,8 @@ class Waterfall {
     for (std::size_t i = 0; i < groups_; ++i) twice[i] += back[i];
     if (circles_ > 0) {
       notes.add(Severity::info,
-                "groups of differences that cannot be switched over one by one; their effects "
-                "count with the next",
+                "groups of differences that cannot be switched one by one; their effects count "
+                "with the next group",
                 {}, circles_);
     }
     // Halves are given to the next, so that the sum stays what it is.
@@ -172,12 +172,12 @@ void sort_causes(std::vector<DiffCause>& causes) {
 void note_oddities(Diff& diff) {
   if (diff.before.has_steps != diff.after.has_steps)
     diff.notes.add(Severity::warning,
-                   "steps are marked in one of the two only: the length of the whole recording is "
+                   "only one of the two has marked steps: the length of the whole recording is "
                    "compared with a step");
   if (diff.aligned < kHardlyTheSameJob)
     diff.notes.add(Severity::warning,
-                   "hardly the same job: few of the tasks of the two correspond, so that most of "
-                   "the difference is work that was added and removed",
+                   "hardly the same job: few tasks of the two correspond, so most of the "
+                   "difference is work that was added and removed",
                    to_fixed(100 * diff.aligned, 1) + " % correspond");
   if (!diff.before.device.empty() && !diff.after.device.empty() &&
       diff.before.device != diff.after.device)
@@ -345,7 +345,7 @@ void check_comparable(const std::string& before_path, const std::vector<Trace>& 
   const bool memory_after = std::any_of(after.begin(), after.end(), is_snapshot);
   if (memory_before == memory_after) return;
   throw TraceError((memory_before ? before_path : after_path) +
-                   ": is a memory snapshot, and can be compared with another one only");
+                   ": is a memory snapshot, and can only be compared with another one");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
     longest = step;
     slowest = std::move(inference);
   }
-  if (!slowest) throw TraceError(path + ": must hold a trace with steps");
+  if (!slowest) throw TraceError(path + ": must be a trace with steps");
   return std::move(*slowest);
 }
 

@@ -22,10 +22,10 @@ class AddDependency final : public Transform {
                   "Which one each waits for: the last to start before it, the last of its step, or "
                   "the last of "
                   "its layer in its step");
-    fields.integer("steps", steps_,
-                   "With \"match\" step or layer: the one of so many steps earlier", 0, 1'000'000);
+    fields.integer("steps", steps_, "With \"match\" step or layer: the one this many steps earlier",
+                   0, 1'000'000);
     fields.choice("anchor", anchor_, {"finish", "start"}, "Wait for the finish or for the start");
-    fields.time("lag", lag_, "And this much longer", Nanoseconds(0));
+    fields.time("lag", lag_, "Additional delay", Nanoseconds(0));
     fields.text("why", why_, "Name of the new dependencies in reports");
   }
 
@@ -102,9 +102,8 @@ class AddDependency final : public Transform {
 std::unique_ptr<Transform> make_add_dependency() { return std::make_unique<AddDependency>(); }
 
 std::string_view assumes_add_dependency() {
-  return "\"Before\" is meant in the order in which the unmodified graph would run its tasks on "
-         "lanes that take "
-         "them in line. A circle that comes about is reported by the replay.";
+  return "\"Before\" means in the order in which the unmodified graph would run its tasks on lanes "
+         "that run them in order. The replay reports a cycle if one results.";
 }
 
 }  // namespace foretrace
