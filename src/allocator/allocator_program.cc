@@ -71,18 +71,18 @@ class ProgramParser {
   void expect(const Words& words, std::size_t least, std::size_t most, std::string_view form) {
     if (words.size() >= least && words.size() <= most) return;
     throw Error("must be " + quoted(form) + ", got " + std::to_string(words.size() - 1) +
-                (words.size() == 2 ? " word" : " words") + " behind " + quoted(words[0]));
+                (words.size() == 2 ? " word" : " words") + " after " + quoted(words[0]));
   }
 
   static void check_name(std::string_view name) {
     const auto is_shown = [](char c) { return static_cast<unsigned char>(c) > ' ' && c != 0x7f; };
     if (std::all_of(name.begin(), name.end(), is_shown)) return;
-    throw Error("a name must be of characters that can be shown");
+    throw Error("a name must consist of printable characters");
   }
 
   void expect_top(std::string_view what) const {
     if (program_.steps.empty()) return;
-    throw Error(quoted(what) + " must stand in front of the first step, which is in line " +
+    throw Error(quoted(what) + " must come before the first step, which is in line " +
                 std::to_string(program_.steps.front().line));
   }
 

@@ -138,25 +138,25 @@ Bytes block_size(Bytes requested, const AllocatorSettings& settings) {
 }
 
 void AllocatorSettings::describe(Fields& fields) {
-  fields.bytes("limit", limit, "Device memory that the allocator can get in all; 0: any amount");
+  fields.bytes("limit", limit, "Memory that the allocator can get from the device; 0: unlimited");
   fields.number("memory_fraction", memory_fraction,
-                "Share of the limit that the process allows itself, as "
-                "torch.cuda.set_per_process_memory_fraction() does",
+                "Share of the limit that the process may use, as set by "
+                "torch.cuda.set_per_process_memory_fraction()",
                 0, 1);
   fields.bytes("max_split_size", max_split_size,
                "Blocks of at least this size are not split, and serve only requests of such sizes; "
-               "0: all are split. PyTorch takes more than 20 MiB only");
+               "0: all are split. PyTorch accepts only more than 20 MiB");
   fields.text("roundup_power2_divisions", roundup_power2_divisions,
-              "Sizes are rounded up to so many divisions between powers of two: \"4\", or by MiB "
-              "\"[256:1,512:2,>:4]\"; empty: to 512 bytes");
+              "Number of divisions between powers of two that sizes are rounded up to: \"4\", or "
+              "by MiB \"[256:1,512:2,>:4]\"; empty: to 512 bytes");
   fields.bytes("max_non_split_rounding", max_non_split_rounding,
-               "A block that is not split may be larger than the request by less than this");
+               "A block that is not split may exceed the request by less than this");
   fields.number("garbage_collection_threshold", garbage_collection_threshold,
-                "Share of the allowed memory above which unused segments are given back before new "
-                "ones are asked for; 0: never. Needs a limit",
+                "Share of the allowed memory above which unused segments are freed before new ones "
+                "are requested; 0: never. Needs a limit",
                 0, 1);
   fields.flag("expandable_segments", expandable_segments,
-              "Segments that grow page by page in place of ones of a fixed size");
+              "Use segments that grow page by page instead of segments of fixed size");
 }
 
 }  // namespace foretrace

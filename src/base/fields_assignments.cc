@@ -61,7 +61,7 @@ Assignment take_assignment(std::string_view& rest) {
   rest.remove_prefix(end);
   if (!rest.empty()) {
     rest.remove_prefix(1);
-    if (rest.empty()) throw Error("must be setting=value behind the last comma, got nothing");
+    if (rest.empty()) throw Error("must be setting=value after the last comma, got nothing");
   }
   return found;
 }

@@ -47,9 +47,9 @@ void check_command(int argc, const char* const* argv) {
   const std::string word = argv[1];
   std::error_code none;
   if (std::filesystem::exists(word, none))
-    throw Error("which command? `foretrace advise " + word +
-                "` says what bounds the job and what would help; `foretrace list commands` shows "
-                "all");
+    throw Error(
+        "which command? `foretrace advise " + word +
+        "` shows what limits the job and what would help; `foretrace list commands` shows all");
   throw Error("there is no command '" + word + "'" + meant_command(word, names) +
               "; `foretrace list commands` shows all");
 }
@@ -59,7 +59,7 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
   const std::string word = extra.substr(std::min(extra.find_first_not_of('-'), extra.size()));
   const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
   if (changes && !transform_called(word).empty())
-    return "; what is to change is given as --with " + transform_called(word);
+    return "; give changes as --with " + transform_called(word);
   if (word.size() < 3) return did_you_mean(extra, known);
   for (const std::string_view option : known) {
     const std::string parts = std::string(option.substr(1)) + "-";
@@ -88,8 +88,8 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
   const std::string extra = extras.empty() ? "" : extras.front();
   const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
   const std::string step = changes ? transform_called(extra) : "";
-  throw Error(name + ": '" + extra + "' is one too many" +
-              (step.empty() ? "" : "; what is to change is given as --with " + extra) + see);
+  throw Error(name + ": '" + extra + "' is an unexpected argument" +
+              (step.empty() ? "" : "; give changes as --with " + extra) + see);
 }
 
 /// Other complaints of the library about the command line.
@@ -154,8 +154,7 @@ const std::vector<CommandEntry>& commands() {
 
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   CLI::App app(
-      "Foretrace predicts how long a training job would take if it were changed, from one trace of "
-      "it.",
+      "Foretrace predicts from one trace how long a training job would take after a change.",
       "foretrace");
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
@@ -178,11 +177,11 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     err << "foretrace: " << shown(error.what()) << '\n';
     return kWrongUse;
   } catch (const std::bad_alloc&) {
-    err << "foretrace: the trace needs more memory than there is; --steps or --window takes a part "
-           "of it\n";
+    err << "foretrace: the trace needs more memory than is available; --steps or --window reads "
+           "only a part of it\n";
     return kUnusableTrace;
   } catch (const std::exception& error) {
-    err << "foretrace: a bug, please report it: " << shown(error.what()) << '\n';
+    err << "foretrace: this is a bug, please report it: " << shown(error.what()) << '\n';
     return kBug;
   }
 }

@@ -142,7 +142,7 @@ class Parser {
       task.kind = to_choice(words.take_name("a kind of task"), task_kind_named, task_kind_names());
     }
     task.duration = words.take_ticks();
-    if (task.duration < 0ns) throw Error("a task cannot take less than no time");
+    if (task.duration < 0ns) throw Error("a task cannot take less than 0");
     if (words.skip("{")) parse_task_attributes(words, task);
     const TaskId id = graph_.append(lane, task);
     const auto [known, is_new] = tasks_.try_emplace(label, id);
@@ -216,7 +216,7 @@ class Parser {
   static Tail take_tail(Words& words) {
     const auto share = to_number<double>(words.take_word("a share of a task", "%"));
     words.take("%");
-    if (!(share >= 0 && share <= 100)) throw Error("a tail is 0% to 100% of the task in front");
+    if (!(share >= 0 && share <= 100)) throw Error("a tail is 0% to 100% of the task before it");
     return Tail::of_share(share / 100);
   }
 

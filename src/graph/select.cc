@@ -83,17 +83,16 @@ bool none_has(const Graph& graph, const Has& has) {
 }  // namespace
 
 void Selector::describe(Fields& fields) {
-  fields.choice(
-      "kind", kind_, kind_options(),
-      "Only tasks of this kind; device: all that run on one; any: all, but with a name the "
-      "device work of that name where there is some");
+  fields.choice("kind", kind_, kind_options(),
+                "Only tasks of this kind; device: all that run on one; any: all, except that a "
+                "name which device work has selects only that");
   fields.text("name", name_, "Only tasks with this text, or /expression/, in their name");
   fields.text("layer", layer_, "Only this layer of the model, or a range such as 2-5");
   fields.text("module", module_, "Only tasks with this text, or /expression/, in their module");
   fields.choice("phase", phase_, phase_options(), "Only tasks of this phase");
   fields.text("stream", stream_, "Only on lanes with this text, or /expression/, in their name");
   fields.optional_integer("rank", rank_, "Only tasks of this rank", 0);
-  fields.optional_integer("step", step_, "Only tasks of this step, the first being 0", 0);
+  fields.optional_integer("step", step_, "Only tasks of this step, counted from 0", 0);
 }
 
 void Selector::check() const {

@@ -27,7 +27,7 @@ std::string reason_of(const RE2& broken) {
       if (found.starts_with("[:")) return "an unknown [: :] class";
       return "a range such as [z-a] that is empty";
     case RE2::ErrorTrailingBackslash:
-      return "a \\ with nothing behind it";
+      return "a \\ with nothing after it";
     case RE2::ErrorBadEscape:
       if (found.size() > 1 && found[1] >= '1' && found[1] <= '9')
         return "back-references are not supported";

@@ -29,12 +29,12 @@ std::string only_trace_in(const TraceFile& archive, ArchiveRest& rest) {
   const std::string& path = archive.path();
   if (members.empty()) {
     const std::string& instead = rest.first_other.empty() ? rest.damage : rest.first_other;
-    throw TraceError(path + ": must hold a trace, but " +
+    throw TraceError(path + ": must contain a trace, but " +
                      (instead.empty() ? "has no files" : instead));
   }
   if (members.size() > 1) {
-    throw TraceError(path + ": must hold one trace, but holds " + std::to_string(members.size()) +
-                     ", such as \"" + members[0] + "\"");
+    throw TraceError(path + ": must contain one trace, but contains " +
+                     std::to_string(members.size()) + ", such as \"" + members[0] + "\"");
   }
   return members[0];
 }
@@ -48,7 +48,7 @@ void check_holds_one(const TraceFile& file, const ImporterEntry& importer) {
   for (std::size_t i = 0; i < members.size() && i < kMostNamed; ++i)
     all += (i == 0 ? "\"" : ", \"") + file.path() + ":" + members[i] + "\"";
   if (members.size() > kMostNamed) all += ", ...";
-  throw TraceError(file.path() + ": must hold one trace, but holds " +
+  throw TraceError(file.path() + ": must contain one trace, but contains " +
                    std::to_string(members.size()) + ": " + all);
 }
 
@@ -78,7 +78,7 @@ Trace read_one_trace(const TraceFile& file, const ImportOptions& options) {
   if (file.part().empty()) {
     check_holds_one(file, *importer);
   } else if (importer->members == nullptr) {
-    throw TraceError(path + ": must be the path of a file that holds one trace");
+    throw TraceError(path + ": must be the path of a file that contains one trace");
   }
   Trace trace = importer->read(file);
   leave_out_huge_sizes(trace);

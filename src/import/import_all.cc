@@ -31,7 +31,7 @@ struct Found {
     if (looks_like_one) {
       notes.add(Severity::warning, "traces that could not be read", why);
     } else {
-      notes.add(Severity::info, "files beside the traces that are no traces", why);
+      notes.add(Severity::info, "files next to the traces that are not traces", why);
     }
   }
 };
@@ -123,7 +123,7 @@ void leave_out_snapshots(std::vector<Trace>& traces, Notes& notes) {
   const auto left_out = std::erase_if(traces, is_snapshot);
   if (left_out > 0) {
     notes.add(Severity::info,
-              "memory snapshots beside traces of what ran, left out; give one by itself", {},
+              "memory snapshots next to traces of what ran, left out; give one by itself", {},
               static_cast<std::int64_t>(left_out));
   }
 }
@@ -159,7 +159,7 @@ std::vector<Trace> import_whole(const std::string& path, const ImportOptions& op
   if (found.traces.empty()) {
     const std::string looked =
         std::to_string(found.others) + (found.others == 1 ? " file" : " files");
-    throw TraceError(path + ": must hold a trace, but none of its " + looked + " is one" +
+    throw TraceError(path + ": must contain a trace, but none of its " + looked + " is one" +
                      (found.first_other.empty() ? "" : " (" + found.first_other + ")"));
   }
   leave_out_snapshots(found.traces, found.notes);

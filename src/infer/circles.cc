@@ -65,8 +65,7 @@ void break_circles(Draft& draft) {
         }));
   }
   if (dropped == 0) return;
-  draft.notes.add(Severity::info, "waits dropped because they went round in a circle", example,
-                  dropped);
+  draft.notes.add(Severity::info, "waits dropped because they formed a cycle", example, dropped);
 }
 
 }  // namespace foretrace::infer_detail

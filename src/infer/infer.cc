@@ -34,7 +34,7 @@ void check_memory(const Trace& trace) {
   if (!left || needed <= *left) return;
   throw TraceError("its " + std::to_string(records) + " records need about " + to_text(needed) +
                    " of memory, and " + to_text(*left) +
-                   " are free; --steps 3-5 or --window 0s-2s takes a part of them");
+                   " are free; --steps 3-5 or --window 0s-2s reads only a part of them");
 }
 
 Inference finish(infer_detail::Draft& draft) {
@@ -48,7 +48,7 @@ Inference infer(const Trace& trace) {
   using namespace infer_detail;
   if (!trace.has_times) {
     throw TraceError(
-        "must have times, but is an execution trace, which tells only the order; give a profiler "
+        "must have times, but is an execution trace, which has only the order; give a profiler "
         "trace of the same run");
   }
   Draft draft(trace);

@@ -194,8 +194,8 @@ void note_lost_kernels(Draft& draft) {
   draft.notes.add(Severity::warning,
                   draft.events.empty()
                       ? "launches, but no device activity: times are those of the host alone"
-                      : "launches without a kernel: device records were dropped, so that steps "
-                        "may look shorter than they were",
+                      : "launches without a kernel: device records were dropped, so steps may look "
+                        "shorter than they were",
                   {}, lost);
 }
 

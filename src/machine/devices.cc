@@ -117,10 +117,10 @@ DeviceModel read_device(const std::string& path) {
   std::string text(kLargest + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.empty()) throw Error("must be a file of settings that can be read");
+  if (text.empty()) throw Error("must be a readable file of settings");
   if (text.size() > kLargest) throw Error("must be a file of settings, at most 1 MiB long");
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw Error("must be JSON, and is not");
+  if (json.is_discarded()) throw Error("must be JSON, but is not");
   DeviceModel model;
   read_json(json, model);
   if (model.name.empty()) throw Error("name: must not be empty");

@@ -157,7 +157,7 @@ void SweepPlan::read_settings(const Json& sweep) {
   for (const auto& [key, value] : sweep.items()) {
     if (std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys)) continue;
     throw Error("there is no \"" + key +
-                "\" beside method, samples, scale, seed and settings; settings to try go into "
+                "\" next to method, samples, scale, seed and settings; settings to try go into "
                 "\"settings\"" +
                 did_you_mean(key, kKeys));
   }
@@ -182,7 +182,7 @@ void SweepPlan::read_method(const Json& sweep) {
       throw Error(std::string(key) + ": is for the methods random and halton");
   }
   if (draws && !sweep.contains("samples"))
-    throw Error("samples: must be given, as ranges have no end of values");
+    throw Error("samples: must be given, because ranges have no last value");
   samples_ = read_count(sweep, "samples", 1, 0);
   seed_ = read_count(sweep, "seed", 0, 0);
   const Json scale = sweep.value("scale", Json("linear"));

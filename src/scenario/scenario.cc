@@ -150,7 +150,7 @@ Json read_extended(const std::string& path, std::vector<std::string> readers) {
 Scenario parse_scenario(const Json& json) {
   check_keys(json);
   if (json.contains("extends")) {
-    throw Error("extends: is for scenario files, which are relative to each other");
+    throw Error("extends: only works in scenario files, which are relative to each other");
   }
   Scenario scenario;
   scenario.trace = read_text(json, "trace");
@@ -188,7 +188,7 @@ Scenario read_scenario(const std::string& path) {
     Scenario scenario = parse_scenario_in(json, std::filesystem::path(path).parent_path().string());
     if (asks_many(json)) {
       throw Error(std::string(json.contains("sweep") ? "sweep" : "matrix") +
-                  ": asks many questions, which `foretrace sweep` answers");
+                  ": asks many questions; use `foretrace sweep`");
     }
     return scenario;
   });

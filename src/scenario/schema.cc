@@ -49,7 +49,7 @@ Json assert_schema() {
 Json memory_schema() {
   AllocatorSettings settings;
   Json schema = json_schema(settings);
-  schema["description"] = "How much memory the device has, and what PyTorch's allocator is told";
+  schema["description"] = "Memory of the device, and settings of PyTorch's allocator";
   schema["properties"]["$comment"] = Json::object();
   return schema;
 }
@@ -89,25 +89,26 @@ Json sweep_schema() {
   const Json whole = {{"type", "integer"}, {"minimum", 0}};
   const Json samples = {{"type", "integer"},
                         {"minimum", 1},
-                        {"description", "For random and halton: how many points"}};
-  Json chosen = {{"type", "object"},
-                 {"title", "With a method"},
-                 {"properties",
-                  {{"$comment", Json::object()},
-                   {"method",
-                    {{"enum", {"grid", "zip", "random", "halton"}},
-                     {"description",
-                      "grid: every combination; zip: the first values together, then the "
-                      "second; random, halton: drawn"}}},
-                   {"samples", samples},
-                   {"seed", whole},
-                   {"scale", {{"enum", {"linear", "log"}}, {"description", "Of ranges"}}},
-                   {"settings", settings}}},
-                 {"required", {"settings"}},
-                 {"additionalProperties", false}};
+                        {"description", "For random and halton: number of points"}};
+  Json chosen = {
+      {"type", "object"},
+      {"title", "A sweep with a method"},
+      {"properties",
+       {{"$comment", Json::object()},
+        {"method",
+         {{"enum", {"grid", "zip", "random", "halton"}},
+          {"description",
+           "grid: every combination; zip: the first values together, then the "
+           "second; random, halton: drawn"}}},
+        {"samples", samples},
+        {"seed", whole},
+        {"scale", {{"enum", {"linear", "log"}}, {"description", "How ranges are spaced"}}},
+        {"settings", settings}}},
+      {"required", {"settings"}},
+      {"additionalProperties", false}};
   return {{"description",
-           "Settings to try, by `foretrace sweep`, such as "
-           "{\"transforms[0].buffers\": [1, 2, 4], \"loader.workers\": \"0..16\"}"},
+           "Settings to try, by `foretrace sweep`, such as {\"transforms[0].buffers\": [1, 2, 4], "
+           "\"loader.workers\": \"0..16\"}"},
           {"anyOf", {by_path, chosen}}};
 }
 
@@ -132,8 +133,8 @@ Json matrix_schema() {
   };
   return {{"type", "object"},
           {"description",
-           "Alternatives to try, each put on top of the scenario as if it extended "
-           "it; every combination is asked, by `foretrace sweep`"},
+           "Alternatives to try, each applied on top of the scenario as if it extended it; "
+           "`foretrace sweep` asks every combination"},
           {"properties",
            {{"$comment", Json::object()}, {"machine", list_of(named)}, {"trace", list_of(named)}}},
           {"additionalProperties", list_of(part)}};
@@ -150,19 +151,19 @@ Json scenario_schema() {
   const Json properties = {
       {"$schema", {{"type", "string"}}},
       {"$comment", Json::object()},
-      {"version", {{"const", 1}, {"description", "Of this format"}}},
-      {"extends", text("Path of a scenario, relative to this file, whose keys hold where this one "
-                       "has none; its "
-                       "transforms and assertions come before those of this file")},
+      {"version", {{"const", 1}, {"description", "Version of this format"}}},
+      {"extends",
+       text("Path of a scenario, relative to this file; its keys apply where this one has none, "
+            "and its transforms and assertions come before those of this file")},
       {"trace", text("Path of the trace, relative to this file")},
-      {"machine", text("Device to predict for: its name or the path of a machine file; left out: "
+      {"machine", text("Device to predict for: its name or the path of a machine file; by default "
                        "the one of the trace")},
       {"memory", memory_schema()},
       {"samples_per_step", count("Samples in a recorded step, for rates")},
       {"tokens_per_step", count("Tokens in a recorded step, for rates")},
       {"transforms",
        {{"type", "array"},
-        {"description", "What is different, in order of application"},
+        {"description", "Changes, in order of application"},
         {"items", {{"type", "object"}, {"required", {"use"}}, {"oneOf", steps}}}}},
       {"reports",
        {{"type", "array"},
@@ -174,7 +175,7 @@ Json scenario_schema() {
   };
   return {{"$schema", "http://json-schema.org/draft-07/schema#"},
           {"title", "Foretrace scenario"},
-          {"description", "A question to a trace: what if ...?"},
+          {"description", "A question about a trace: what if ...?"},
           {"type", "object"},
           {"properties", properties},
           {"additionalProperties", false}};

@@ -61,8 +61,8 @@ class ProbeFinder {
     for (std::uint32_t i = 0; i < lanes; ++i) {
       if (graph_.first(LaneId{i}) != kNoTask &&
           graph_.lane(LaneId{i}).discipline != Discipline::fifo)
-        throw Error("all lanes must run their tasks in line, but \"" + graph_.lane(LaneId{i}).name +
-                    "\" does not");
+        throw Error("all lanes must run their tasks in order, but \"" +
+                    graph_.lane(LaneId{i}).name + "\" does not");
       std::uint32_t place = 0;
       for (TaskId task = graph_.first(LaneId{i}); task != kNoTask; task = graph_.next(task)) {
         line_[index(task)] = i;

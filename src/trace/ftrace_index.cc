@@ -25,7 +25,7 @@ class IndexReader {
   std::vector<Table> read() {
     std::vector<Table> tables(count());
     for (Table& table : tables) read_table(table);
-    if (at_ != end_) throw TraceError("bytes behind the end of the index");
+    if (at_ != end_) throw TraceError("bytes after the end of the index");
     return tables;
   }
 
@@ -35,7 +35,7 @@ class IndexReader {
     table.rows = number();
     rows_ += table.rows;
     if (table.rows > file_size_ * kMostRowsPerByte || rows_ > file_size_ * kMostRowsPerByte) {
-      throw TraceError("more rows than a file of this size holds");
+      throw TraceError("more rows than fit into a file of this size");
     }
     table.columns.resize(count());
     for (Column& column : table.columns) read_column(column);
@@ -57,11 +57,11 @@ class IndexReader {
     column.hash = fixed(take(8));
     const bool inside =
         column.offset <= file_size_ && column.stored_size <= file_size_ - column.offset;
-    if (!inside) throw TraceError("a section outside of the file");
+    if (!inside) throw TraceError("a section outside the file");
     const std::uint64_t most = file_size_ * kMostUnpackedPerByte;
     unpacked_ += column.raw_size;
     if (column.raw_size > most || unpacked_ > most)
-      throw TraceError("more data than a file of this size holds");
+      throw TraceError("more data than fits into a file of this size");
   }
 
   std::uint64_t number() {

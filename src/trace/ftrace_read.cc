@@ -67,7 +67,7 @@ class Reader {
       (rows[i].*member).assign(at, sizes[i]);
       at += sizes[i];
     }
-    if (at != end) throw TraceError("bytes behind the last text");
+    if (at != end) throw TraceError("bytes after the last text");
   }
 
   template <class Row, class Value>
@@ -88,7 +88,7 @@ class Reader {
       value = delta ? wrapped_sum(value, unfold(folded)) : unfold(folded);
       set(row.*member, value);
     }
-    if (at != end) throw TraceError("bytes behind the last number");
+    if (at != end) throw TraceError("bytes after the last number");
   }
 
   template <class Value>

@@ -169,7 +169,7 @@ class Cutter {
     each_time([&](std::int64_t time) { first = std::min(first, time); });
     if (first == kNever) {
       throw Error("the window from " + to_text(Nanoseconds(window_.begin_ns)) + " to " +
-                  to_text(Nanoseconds(window_.end_ns)) + " holds no record");
+                  to_text(Nanoseconds(window_.end_ns)) + " contains no record");
     }
     each_time([&](std::int64_t& time) { time -= first; });
     to_.origin_ns += first;
@@ -204,7 +204,7 @@ std::int64_t step_number(std::string_view text, const std::string& whole) {
 }  // namespace
 
 Trace cut(const Trace& trace, Window window) {
-  if (window.end_ns <= window.begin_ns) throw Error("the window must end behind its begin");
+  if (window.end_ns <= window.begin_ns) throw Error("the window must end after its start");
   return Cutter(trace, window).cut();
 }
 
@@ -213,19 +213,18 @@ StepRange parse_steps(const std::string& text) {
   const std::string_view whole = text;
   const StepRange steps{step_number(whole.substr(0, dash), text),
                         step_number(dash == text.npos ? whole : whole.substr(dash + 1), text)};
-  if (steps.last < steps.first) throw Error("must not end before it begins, got '" + text + "'");
+  if (steps.last < steps.first) throw Error("must not end before it starts, got '" + text + "'");
   return steps;
 }
 
 Window parse_window(const std::string& text) {
   const std::size_t dash = text.find('-');
   if (dash == 0 || dash == text.npos || dash + 1 == text.size())
-    throw Error("must be two times since the begin of the trace, such as 100ms-250ms, got '" +
+    throw Error("must be two times since the start of the trace, such as 100ms-250ms, got '" +
                 text + "'");
   const Window window{parse_time(text.substr(0, dash)).count(),
                       parse_time(text.substr(dash + 1)).count()};
-  if (window.end_ns <= window.begin_ns)
-    throw Error("must end behind its begin, got '" + text + "'");
+  if (window.end_ns <= window.begin_ns) throw Error("must end after its start, got '" + text + "'");
   return window;
 }
 
@@ -260,8 +259,8 @@ void keep_part(Trace& trace, const Part& part) {
     const auto marked = window_of_steps(trace, *part.steps);
     if (!marked) {
       throw Error(
-          "must be steps that the trace marks, but it marks none; take a part of it by its time "
-          "with --window, or find its steps with convert --steps");
+          "must be steps that the trace marks, but it marks none; use --window to take a part by "
+          "time, or convert --steps to find its steps");
     }
     return *marked;
   });

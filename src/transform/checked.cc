@@ -38,8 +38,8 @@ class LeftOut final : public QuietFields {
     const std::size_t others = selector->left_out(graph_);
     if (others == 0) return;
     notes_.add(Severity::info,
-               "a name matches device work and host work; only the device work is meant "
-               "(kind \"all\" takes both)",
+               "a name matches both device work and host work; only the device work is selected "
+               "(kind \"all\" selects both)",
                std::string(name) + ": " + tasks_by_kind(graph_, selector->select(graph_)) +
                    ", without " + counted(others, "host task"));
   }

@@ -180,7 +180,7 @@ class Steps {
 
  private:
   void add(std::string_view text) {
-    if (text.empty() && entry_) throw Error("must be a setting or a step behind the last comma");
+    if (text.empty() && entry_) throw Error("must be a setting or a step after the last comma");
     const Part part(text);
     if (part.has_value && is_dotted(part.name) && !is_own(part.name)) {
       const std::size_t dot = part.name.find('.');
@@ -345,7 +345,7 @@ std::string no_such_transform(std::string_view name) {
     return what + " (did you mean \"" + step + "\"?)" + std::string(kAll);
   }
   if (const std::string devices = devices_like(name); !devices.empty())
-    return what + "; for that device ask for " + devices;
+    return what + "; to predict for that device, use " + devices;
   if (const std::string list = as_list(name); !list.empty())
     return what + " (did you mean \"" + list + "\"?)" + std::string(kAll);
   std::vector<std::string_view> names;

@@ -131,10 +131,10 @@ TEST(AllocatorProgram, SaysWhatIsWrongAndWhere) {
       {"malloc a 1MiB strem=1",
        "line 1: must be stream=NUMBER, from 0 to 1000000, got \"strem=1\""},
       {"malloc a",
-       "line 1: must be \"malloc NAME BYTES [stream=NUMBER]\", got 1 word behind "
+       "line 1: must be \"malloc NAME BYTES [stream=NUMBER]\", got 1 word after "
        "\"malloc\""},
       {"malloc a 1MiB\nlimit 1GB",
-       "line 2: \"limit\" must stand in front of the first step, which is in line 1"},
+       "line 2: \"limit\" must come before the first step, which is in line 1"},
       {"set max_splt_size=1GB",
        "line 1: there is no setting \"max_splt_size\"; the settings are expandable_segments, "
        "garbage_collection_threshold, limit, max_non_split_rounding, max_split_size, "

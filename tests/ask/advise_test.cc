@@ -169,7 +169,7 @@ TEST(Advise, APauseIsNoLaunching) {
   const Suggestion* graphs = named(advice, "cuda_graphs");
   ASSERT_NE(graphs, nullptr);
   EXPECT_FALSE(graphs->recommended);
-  EXPECT_TRUE(graphs->why_not.starts_with("would bring more than launching in no time at all"))
+  EXPECT_TRUE(graphs->why_not.starts_with("would gain more than launching in no time at all"))
       << graphs->why_not;
   ASSERT_EQ(advice.first.size(), 1U);
   EXPECT_TRUE(advice.first[0].starts_with("\"sleep\", 9 ms of host work a step in long pieces"))
@@ -219,23 +219,22 @@ TEST(Advise, NoGraphHoldsSizesThatTheDataDecides) {
   const Advice advice =
       advise(launching_steps("\"aten::nonzero\":host 20", "", ""), only("cuda_graphs"));
   EXPECT_FALSE(graphs_for(advice).recommended);
-  EXPECT_EQ(graphs_for(advice).why_not,
-            "no graph can hold what follows aten::nonzero: its result has another size in each "
-            "step");
+  EXPECT_EQ(
+      graphs_for(advice).why_not,
+      "no graph can hold what follows aten::nonzero: the size of its result differs in each step");
 }
 
 TEST(Advise, NoGraphGoesOnBeyondACollectiveThatTheHostWaitsFor) {
   const Advice advice = advise(launching_steps("s#=wait:sync 1", "c#=reduce:collective 5",
                                                "c# -> s# [measured \"stream sync\"]\n"),
                                only("cuda_graphs"));
-  EXPECT_EQ(graphs_for(advice).why_not,
-            "the host waits for collectives, and no graph goes on beyond that");
+  EXPECT_EQ(graphs_for(advice).why_not, "the host waits for collectives, and a graph ends there");
 }
 
 TEST(Advise, StepsThatLaunchGraphsAreNotCapturedAgain) {
   const Advice advice =
       advise(launching_steps("cudaGraphLaunch:launch 5", "", ""), only("cuda_graphs"));
-  EXPECT_EQ(graphs_for(advice).why_not, "the steps capture or launch CUDA graphs already");
+  EXPECT_EQ(graphs_for(advice).why_not, "the steps already capture or launch CUDA graphs");
 }
 
 TEST(Advise, DriverCallsThatAllocateAreNamedFirst) {
@@ -335,7 +334,7 @@ TEST(Advise, SaysWhatIsWrong) {
     question.samples = samples;
     return refusal(question);
   };
-  EXPECT_EQ(asked("", "input.time"), "--vary: needs --until, which says what is to be reached");
+  EXPECT_EQ(asked("", "input.time"), "--vary: needs --until, which gives the target");
   EXPECT_EQ(
       asked("step_time >= 3ms", ""),
       "--until: step_time: must be at most something: \"step_time <= 100ms\", got \">= 3ms\"");
@@ -346,14 +345,14 @@ TEST(Advise, SaysWhatIsWrong) {
             "--until: must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"steptime <= "
             "3ms\" (did you mean \"step_time\"?)");
   EXPECT_EQ(asked("throughput >= 3", ""),
-            "--until: throughput: needs --samples, how many a recorded step has");
+            "--until: throughput: needs --samples, the number of samples in a recorded step");
   EXPECT_EQ(asked("throughput >= 3", "", std::numeric_limits<double>::quiet_NaN()),
-            "--until: throughput: needs --samples, how many a recorded step has");
+            "--until: throughput: needs --samples, the number of samples in a recorded step");
   EXPECT_EQ(asked("throughput >= x", "", 8),
-            "--until: throughput: must be a number of samples in a second above 0, got \"x\"");
+            "--until: throughput: must be a number of samples per second above 0, got \"x\"");
   EXPECT_EQ(asked("step_time <= 0ms", ""), "--until: step_time: must leave a step some time");
   EXPECT_EQ(asked("step_time <= 3ms", "loader.workers"),
-            "--vary: say which values to try: loader.workers=1..32");
+            "--vary: name the values to try: loader.workers=1..32");
   EXPECT_EQ(asked("step_time <= 3ms", "kernels."),
             "--vary: must say which kernels, such as kernels.gemm");
   EXPECT_EQ(asked("step_time <= 3ms", "link.bandwidth"),

@@ -42,8 +42,7 @@ TEST(CheckGate, AnExportedJobIsTheSameJob) {
 TEST(CheckGate, AFigureThatTheTraceNoLongerTellsIsUndecided) {
   const CheckReport report = check(kSample, as_recorded(), with_memory(), {});
   EXPECT_EQ(report.standing, Standing::undecided);
-  const std::string expected =
-      "UNDECIDED: peak_reserved 1 GB, limit 5%; the trace does not tell; 1";
+  const std::string expected = "UNDECIDED: peak_reserved 1 GB, limit 5%; not in the trace; 1";
   EXPECT_EQ(check_headline(report).substr(0, expected.size()), expected);
 }
 

@@ -47,8 +47,9 @@ TEST(CheckRuns, BeyondAllThatIsKnownButWithinWhatMayBeIsUndecided) {
   const Steps fast = {1500, 1501, 1502, 1503, 1504}, slow = {1600, 1601, 1602, 1603, 1604};
   const Steps slower = {1750, 1751, 1752, 1753, 1754};
   EXPECT_EQ(standing_of("step_time", {fast, slow}, slower), "undecided");
-  EXPECT_EQ(judged("step_time", {fast, slow}, slower).why,
-            "the 2 recordings of the baseline differ by so much that another may be as far off");
+  EXPECT_EQ(
+      judged("step_time", {fast, slow}, slower).why,
+      "the 2 recordings of the baseline differ so much that a further one may differ as much");
   const Steps middle = {1550, 1551, 1552, 1553, 1554};
   EXPECT_EQ(standing_of("step_time", {fast, slow, middle, fast, slow}, slower), "failed");
 }
@@ -144,9 +145,8 @@ TEST(CheckJob, AnotherJobIsRefused) {
   other.groups = {kernels("aten::linear", "gemm"), kernels("aten::gelu", "gelu"),
                   kernels("aten::relu", "relu")};
   EXPECT_EQ(refused_by(refuse_other_job, before, other),
-            "must be of the job that the baseline is of, not of another one; the two have "
-            "33 % of the time of kernels and 33 % of the ops in common; give each job a "
-            "baseline of its own (--bless)");
+            "must be of the same job as the baseline; the two have 33 % of the time of kernels and "
+            "33 % of the ops in common; give each job its own baseline (--bless)");
 }
 
 TEST(CheckJob, AChangedJobIsTheSame) {
@@ -174,9 +174,9 @@ TEST(CheckJob, RecordingsOfOneBaselineAreOfAnUnchangedJob) {
   EXPECT_EQ(refused_by(refuse_changed_job, before, repeat), "");
   EXPECT_EQ(refused_by(refuse_other_job, before, larger), "");
   EXPECT_EQ(refused_by(refuse_changed_job, before, larger),
-            "must be a recording of the unchanged job; the two have 50 % of the time of "
-            "kernels and 100 % of the ops in common, and all that recordings of one baseline "
-            "differ by counts as noise");
+            "must be a recording of the unchanged job; the two have 50 % of the time of kernels "
+            "and 100 % of the ops in common, and all differences between the recordings of one "
+            "baseline count as noise");
 }
 
 }  // namespace

@@ -48,13 +48,13 @@ TEST(CheckLimit, SaysWhatIsWrong) {
   EXPECT_EQ(error_of([] { parse_named_limit("step_tim:5%"); }).substr(0, 60),
             "there is no metric 'step_tim' (did you mean \"step_time\"?); t");
   EXPECT_EQ(error_of([] { parse_named_limit("step_time"); }),
-            "must be METRIC:LIMIT, as step_time:5%, got 'step_time'");
+            "must be METRIC:LIMIT, such as step_time:5%, got 'step_time'");
   EXPECT_EQ(error_of([] { parse_named_limit("step_time:-5%"); }),
-            "a limit says how much worse it may become, so step_time takes +5%, got '-5%'");
+            "a limit is how much worse the metric may become, so step_time takes +5%, got '-5%'");
   EXPECT_EQ(error_of([] { parse_named_limit("overlap:+5%"); }),
-            "a limit says how much worse it may become, so overlap takes -5%, got '+5%'");
+            "a limit is how much worse the metric may become, so overlap takes -5%, got '+5%'");
   EXPECT_EQ(error_of([] { parse_named_limit("syncs:many"); }),
-            "must be as 5%, +10, 200MB, 2ms or 5%+2ms, or off: must be a number, got 'many'");
+            "must be such as 5%, +10, 200MB, 2ms or 5%+2ms, or off: must be a number, got 'many'");
   EXPECT_NE(error_of([] { parse_named_limit("step_time:"); }), "no error");
   EXPECT_NE(error_of([] { parse_named_limit("step_time:5"); }), "no error");
   EXPECT_NE(error_of([] { parse_named_limit("syncs:nan%"); }), "no error");
@@ -230,7 +230,7 @@ TEST(CheckChanges, LaunchesThatAllTakeLongerAreOneChange) {
   const WorkChanges found = work_changes(before, after);
   ASSERT_EQ(found.general.size(), 1u);
   EXPECT_EQ(general_words(found.general[0]),
-            "launch calls take 2.00 times as long throughout, at no one place: the driver, or a "
+            "launch calls take 2.00 times as long everywhere, not in one place: the driver, or a "
             "tool that follows its calls");
   EXPECT_TRUE(found.changes.empty());
 }
@@ -320,8 +320,8 @@ TEST(CheckBaselineFile, SaysWhatIsWrong) {
     return error_of([&] { parse_baseline_text(text); });
   };
   EXPECT_EQ(with("\"model\": 1", "\"model\": 7"),
-            "must be made by model 1, got model 7 of foretrace 0.1.0; what these find cannot be "
-            "compared: make it anew with --bless");
+            "must be made by model 1, got model 7 of foretrace 0.1.0, which cannot be compared; "
+            "create it anew with --bless");
   EXPECT_EQ(
       with("foretrace.baseline/2", "other"),
       "must be a baseline (\"schema\": \"foretrace.baseline/2\"), as check --bless writes it");
@@ -332,7 +332,7 @@ TEST(CheckBaselineFile, SaysWhatIsWrong) {
   EXPECT_EQ(with("\"work_ns\":400000", "\"work_ns\":9000000000000000000"),
             "work[0]: must be from 0 to 10^18, got 9000000000000000000");
   EXPECT_EQ(with("\"work_ns\":400000", "\"work_ns\":900000000000000000"),
-            "its work and memory must come to at most 10^17 in all");
+            "its work and memory must add up to at most 10^17");
   EXPECT_EQ(with("[100,101]", "[100,-101]"),
             "metrics: step_time: must be from 0 to 10^18, got -101");
   EXPECT_EQ(with("[100,101]", "[100,1e300]"),

@@ -83,7 +83,7 @@ TEST_F(LedgerFile, SaysWhatIsWrong) {
        "\"entries\"?)"},
       {entry(R"({"transforms": ["amp"]})"),
        "entries[0]: predicted_ns and measured_ns: both must be above 0 where no error is given"},
-      {entry(R"({"transforms": []})"), "entries[0]: transforms: must name one at least"},
+      {entry(R"({"transforms": []})"), "entries[0]: transforms: must name at least one"},
       {entry(R"({"transforms": ["apm"], "error": 0})"),
        "entries[0]: transforms: there is no transform \"apm\" (did you mean \"amp\"?)"},
       {entry(R"({"transforms": ["amp"], "error": -1})"),

@@ -83,11 +83,9 @@ TEST(Predict, SaysWhenTheStepTimeStays) {
                                         with({"scale:where.kind=kernel,factor=0.5"}));
   EXPECT_FALSE(prediction.steps[0].changed_nothing);
   EXPECT_EQ(prediction.speedup, 1);
-  EXPECT_EQ(
-      prediction.notes.count(
-          "the step time does not change: what the scenario speeds up or slows down is not what "
-          "steps wait for"),
-      1);
+  EXPECT_EQ(prediction.notes.count("the step time does not change: steps do not wait for what the "
+                                   "scenario speeds up or slows down"),
+            1);
 }
 
 TEST(Predict, SaysWhichStepIsWrong) {
@@ -151,7 +149,7 @@ TEST(Predict, WhatDoesNotFitIsSaid) {
     )"),
                                           scenario);
     return prediction.notes.count(
-        "out of memory on device 0; times are those of a device with room enough");
+        "out of memory on device 0; times are those of a device with enough memory");
   };
   EXPECT_EQ(said({16LL << 30}), 1);
   EXPECT_EQ(said({32LL << 30}), 0);

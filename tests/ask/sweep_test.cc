@@ -182,7 +182,7 @@ TEST(Sweep, NamesThePlaceOfAMistake) {
        "\"grid\"?)"},
       {R"({"transforms": [{"use": "scale"}],
            "sweep": {"method": "random", "settings": {"scale.factor": [1]}}})",
-       "sweep: samples: must be given, as ranges have no end of values"},
+       "sweep: samples: must be given, because ranges have no last value"},
       {R"({"transforms": [{"use": "scale"}],
            "sweep": {"samples": 3, "settings": {"scale.factor": [1]}}})",
        "sweep: samples: is for the methods random and halton"},

@@ -103,8 +103,8 @@ TEST(Trust, AnEditHasNoModelAndSaysSo) {
   const Prediction edit = predict(recorded_as(kFourSteps), what_if(kFasterKernels));
   ASSERT_NE(edit.trust.reason("edit"), nullptr);
   EXPECT_EQ(edit.trust.reason("edit")->text,
-            "scale is an edit: the interval is that of its replay, not of the change it stands "
-            "for");
+            "scale is an edit: the interval covers its replay, not how well the edit describes the "
+            "change");
   const Prediction model = predict(recorded_as(kFourSteps), what_if("loader:workers=2"));
   EXPECT_EQ(model.trust.reason("edit"), nullptr);
   EXPECT_EQ(grade_of(model, "compared"), Grade::good);
@@ -140,7 +140,7 @@ TEST(Trust, StrictRefusesPoorAnswers) {
 
 TEST(Trust, KnowsARecordingThatBreaksOff) {
   Notes notes;
-  notes.add(Severity::warning, "events that are no JSON, left out");
+  notes.add(Severity::warning, "events that are not JSON, left out");
   EXPECT_EQ(cut_off_note(notes), nullptr);
   notes.add(Severity::warning, "the trace is cut off in the list of events");
   ASSERT_NE(cut_off_note(notes), nullptr);

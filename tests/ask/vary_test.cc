@@ -76,10 +76,9 @@ TEST(Vary, ABatchHasWholeSamples) {
   Scenario scenario = with({"batch_size"});
   const Vary question{"batch_size.factor", "1..8", "peak_memory <= 300MiB"};
   const Curve unknown = curve(kPass, scenario, question);
-  EXPECT_EQ(
-      unknown.notes.count("--samples-per-step, or from and to in place of factor, tells how many "
-                          "samples that is"),
-      1);
+  EXPECT_EQ(unknown.notes.count("give --samples-per-step, or from and to instead of factor, to see "
+                                "how many samples that is"),
+            1);
   scenario.samples_per_step = 8;
   const Curve found = curve(kPass, scenario, question);
   EXPECT_TRUE(found.answer_text.starts_with("holds up to 2.85")) << found.answer_text;

@@ -128,7 +128,7 @@ TEST_F(Verify, AnOutcomeThatNoLedgerCanHoldIsNotAdded) {
 TEST_F(Verify, WhatIsNoPredictionIsRefusedWithItsPlace) {
   json_["schema"] = "foretrace.curve/1";
   EXPECT_EQ(error_of(),
-            "prediction.json: must be what predict --format json wrote, with the schema "
+            "prediction.json: must be the output of predict --format json, with the schema "
             "\"foretrace.prediction/1\", got \"foretrace.curve/1\"");
   json_["schema"] = "foretrace.prediction/1";
   json_["predicted"].erase("lower_ns");
@@ -139,7 +139,7 @@ TEST_F(Verify, WhatIsNoPredictionIsRefusedWithItsPlace) {
   json_["steps"][0]["changed_nothing"] = "yes";
   EXPECT_EQ(error_of(), "prediction.json: steps: changed_nothing: must be true or false");
   json_ = nlohmann::json::array();
-  EXPECT_EQ(error_of().substr(0, 43), "prediction.json: must be what predict --for");
+  EXPECT_EQ(error_of().substr(0, 43), "prediction.json: must be the output of pred");
 }
 
 }  // namespace

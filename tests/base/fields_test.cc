@@ -217,7 +217,7 @@ TEST(Assignments, SayWhatIsWrong) {
       {"buffers", "must be setting=value, got \"buffers\""},
       {"buffers,factor=2", "must be setting=value, got \"buffers\""},
       {"=3", "must be setting=value, got \"=3\""},
-      {"buffers=3,", "must be setting=value behind the last comma, got nothing"},
+      {"buffers=3,", "must be setting=value after the last comma, got nothing"},
       {"buffers=3,buffers=4", "buffers: is given twice"},
       {"buffers=x", "buffers: must be a whole number"},
       {"buffers=0", "buffers: must be at least 1, got 0"},

@@ -72,7 +72,7 @@ TEST_F(BadInput, BinaryNoise) {
 
 TEST_F(BadInput, AFolderWithoutTraces) {
   folder_.write("README.txt", "nothing here");
-  expect_refused("predict '" + (folder_ / "") + "'", 3, "must hold a trace");
+  expect_refused("predict '" + (folder_ / "") + "'", 3, "must contain a trace");
 }
 
 TEST_F(BadInput, ACompressedFileThatIsCutOff) {

@@ -37,7 +37,7 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "commands` shows all"},
       {"help bff16", "foretrace: there is no command or transform 'bff16'"},
       {"README.md",
-       "foretrace: which command? `foretrace advise README.md` says what bounds the job and what "
+       "foretrace: which command? `foretrace advise README.md` shows what limits the job and what "
        "would help; `foretrace list commands` shows all"},
       {"compare a b",
        "foretrace: there is no command 'compare' (did you mean \"diff\"?); `foretrace list "
@@ -46,8 +46,8 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "foretrace: memory: there is no option '--limit' (did you mean \"--memory-limit\"?); see "
        "`foretrace help memory`"},
       {"predict x --num-workers 4",
-       "foretrace: predict: there is no option '--num-workers'; what is to change is given as "
-       "--with loader; see `foretrace help predict`"},
+       "foretrace: predict: there is no option '--num-workers'; give changes as --with loader; see "
+       "`foretrace help predict`"},
       {"help transform anp",
        "foretrace: there is no transform \"anp\" (did you mean \"amp\"?); `foretrace list "
        "transforms` shows all"},
@@ -60,11 +60,12 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "foretrace: --format: must be one of csv, json, markdown, text, got 'jsn' (did you mean "
        "\"json\"?)"},
       {"predict",
-       "foretrace: predict: which TRACE? Give it on the command line, or in the scenario"},
+       "foretrace: predict: which TRACE? Give it on the command line or in the scenario"},
       {"predict x --wiht amp",
        "foretrace: predict: there is no option '--wiht' (did you mean \"--with\"?); see `foretrace "
        "help predict`"},
-      {"predict a b", "foretrace: predict: 'b' is one too many; see `foretrace help predict`"},
+      {"predict a b",
+       "foretrace: predict: 'b' is an unexpected argument; see `foretrace help predict`"},
       {"", "foretrace: which command? `foretrace --help` shows all"},
       {"schema", "foretrace: schema: WHAT is required; see `foretrace help schema`"},
       {"schema predictions",

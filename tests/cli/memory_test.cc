@@ -41,13 +41,14 @@ TEST(MemoryCommand, WrongUseOfAProgramIsToldByItsOwnName) {
   EXPECT_EQ(foretrace_run("memory replay").err,
             "foretrace: memory replay: FILE is required; see `foretrace help memory replay`\n");
   EXPECT_EQ(foretrace_run("memory replay a b").err,
-            "foretrace: memory replay: 'b' is one too many; see `foretrace help memory replay`\n");
+            "foretrace: memory replay: 'b' is an unexpected argument; see `foretrace help memory "
+            "replay`\n");
   EXPECT_EQ(foretrace_run(std::string("memory replay ") + kMemorySample).err,
             std::string("foretrace: '") + kMemorySample +
-                "' is no text; `foretrace help memory replay` shows what it may say\n");
+                "' is not text; see `foretrace help memory replay` for the steps it may contain\n");
   EXPECT_EQ(foretrace_run("memory replay /dev/null").err,
-            "foretrace: /dev/null: has no steps; `foretrace help memory replay` shows them\n");
-  EXPECT_TRUE(foretrace_run("help memory replay").out.starts_with("Run a few lines"));
+            "foretrace: /dev/null: has no steps; see `foretrace help memory replay`\n");
+  EXPECT_TRUE(foretrace_run("help memory replay").out.starts_with("Simulate a few lines"));
 }
 
 TEST(MemoryCommand, ALimitBelowWhatWasThereIsSaidSo) {

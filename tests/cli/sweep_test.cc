@@ -54,7 +54,7 @@ TEST(Shard, OfAnImpossibleNumberIsRefused) {
     EXPECT_EQ(shard_text(text, {}),
               "--shard: must be I/N such as 1/8 or 8/8, or auto, got '" + std::string(text) + "'");
   }
-  EXPECT_EQ(shard_text("auto", {}).substr(0, 26), "--shard auto: finds none o");
+  EXPECT_EQ(shard_text("auto", {}).substr(0, 26), "--shard auto: found none o");
   EXPECT_EQ(shard_text("auto", {{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}).substr(0, 42),
             "--shard auto: PMI_RANK is 4 and PMI_SIZE i");
   EXPECT_EQ(shard_text("auto", {{"PMI_RANK", "x"}, {"PMI_SIZE", "4"}}),
@@ -158,18 +158,17 @@ TEST(SweepFile, OfAnotherSweepIsRefused) {
   };
   const std::string advice = "; give another --output, or --fresh to start over";
   EXPECT_EQ(why([](SweepHeader& header) { header.scenario_json = "{}"; }),
-            ": holds answers of another sweep: its scenario is another one" + advice);
+            ": contains the answers of another sweep: it is about another scenario" + advice);
   EXPECT_EQ(why([](SweepHeader& header) { header.inputs[0].sha256 = "9"; }),
-            ": holds answers of another sweep: its trace is another one" + advice);
+            ": contains the answers of another sweep: it is about another trace" + advice);
   EXPECT_EQ(why([](SweepHeader& header) { header.intervals = true; }),
-            ": holds answers of another sweep: it was asked without intervals" + advice);
+            ": contains the answers of another sweep: it was asked without intervals" + advice);
   EXPECT_EQ(why([](SweepHeader& header) { header.shards = 2; }),
-            ": holds shard 1 of 1, not 1 of 2");
+            ": contains shard 1 of 1, not 1 of 2");
   EXPECT_EQ(why([](SweepHeader& header) { header.inputs[0].path = "moved.json"; }), "none");
   for (const char* text : {"something else\n", "{}\n", "{\"schema\": 1}\n", "[1"}) {
     folder.write("results", text);
-    EXPECT_TRUE(why([](SweepHeader&) {}).starts_with(": is not a file of answers of a sweep"))
-        << text;
+    EXPECT_TRUE(why([](SweepHeader&) {}).starts_with(": is not a file of sweep answers")) << text;
     EXPECT_THROW(SweepFile(path, header_of_five(), SweepForm::jsonl, true), Error) << text;
     EXPECT_EQ(contents_of(path), text);
   }
@@ -225,12 +224,12 @@ TEST(Shards, MissingDoubleForeignOrUnfinishedAreNamed) {
   EXPECT_EQ(merged({a, c}, out), "sweep merge: of 3 shards these are missing: 2");
   EXPECT_EQ(merged({a, b, c, b}, out), b + ": is shard 2, as '" + b + "' is");
   write_shard(c, 3, 3, 5, R"({"version":1,"machine":"V100"})");
-  EXPECT_EQ(merged({a, b, c}, out), c + ": is of another sweep than '" + b + "'");
+  EXPECT_EQ(merged({a, b, c}, out), c + ": is from another sweep than '" + b + "'");
   write_shard(c, 2, 2);
   EXPECT_EQ(merged({a, b, c}, out), c + ": is one of 2 shards, but '" + b + "' is one of 3");
   write_shard(c, 3, 3, 4);
   EXPECT_EQ(merged({a, b, c}, out),
-            c + ": ends in front of point 4 of 4; run its shard again to go on");
+            c + ": ends before point 4 of 4; run its shard again to complete it");
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
@@ -242,9 +241,9 @@ TEST(Shards, OfMoreThanThereCanBeAreRefused) {
   };
   const std::string out = folder / "out";
   const std::string huge = of(R"({"number":1,"of":9223372036854775808})", "10");
-  EXPECT_EQ(merged({huge}, out), huge + ": says it is no possible shard");
+  EXPECT_EQ(merged({huge}, out), huge + ": its header names an impossible shard");
   const std::string many = of(R"({"number":1,"of":1})", "18446744073709551615");
-  EXPECT_EQ(merged({many}, out), many + ": says it has more points than there are");
+  EXPECT_EQ(merged({many}, out), many + ": its header names more points than there are");
   const std::string first = of(R"({"number":1,"of":100})", "100");
   EXPECT_EQ(merged({first}, out).substr(0, 60),
             "sweep merge: of 100 shards these are missing: 2, 3, 4, 5, 6,");
@@ -288,7 +287,7 @@ TEST(SweepLine, OfAHeaderWithOtherTypesIsAnotherSweep) {
         R"({"schema":"foretrace.sweep/1","sweep":5,"inputs":)" + std::string(inputs) + "}";
     EXPECT_FALSE(difference_of_sweeps(header_of_five(), line).empty()) << line;
   }
-  EXPECT_EQ(difference_of_sweeps(header_of_five(), "[]"), "its first line is no JSON");
+  EXPECT_EQ(difference_of_sweeps(header_of_five(), "[]"), "its first line is not JSON");
 }
 
 TEST(SweepCommand, AnswersResumesAndMerges) {
@@ -335,12 +334,12 @@ TEST(SweepCommand, SaysWhatIsWrong) {
   const std::pair<std::string, std::string> mistakes[] = {
       {"sweep", "sweep: which SCENARIO?"},
       {"sweep " + sweep, "sweep: which TRACE? Give it with --trace, or in the scenario"},
-      {"sweep " + one + trace, one + ": asks one question;"},
+      {"sweep " + one + trace, one + ": asks one question, which"},
       {"sweep " + sweep + trace + " --shard 1/2", "--shard: needs --output"},
       {"sweep " + sweep + trace + " --shard 1/21 -o x.jsonl", "--shard: must be one of at most 20"},
       {"sweep " + sweep + trace + " --format jsnol", "--format: must be one of jsonl, csv, got"},
       {"sweep " + sweep + trace + " --summary txt", "--summary: must be one of text, json"},
-      {"sweep merge " + sweep + " -o x.jsonl", sweep + ": is not a file of answers of a sweep"},
+      {"sweep merge " + sweep + " -o x.jsonl", sweep + ": is not a file of sweep answers"},
   };
   for (const auto& [arguments, message] : mistakes) {
     const Outcome outcome = foretrace_run(arguments);

@@ -41,7 +41,8 @@ TEST(Output, RanksOfALargerJobBeforeAreNotTakenForThisOnes) {
       FORETRACE_BINARY, "collect", "-o", larger.path("out.ftrace"), "--", PLAYED_APP, "ranks", "2"};
   const Ended ended = run_program(again, {{"LD_LIBRARY_PATH", STANDIN_13}});
   EXPECT_EQ(ended.status, 0) << ended.err;
-  EXPECT_NE(ended.err.find("out also holds rank2.ftrace, not of this recording"), std::string::npos)
+  EXPECT_NE(ended.err.find("out also contains rank2.ftrace, not of this recording"),
+            std::string::npos)
       << ended.err;
 }
 
@@ -85,7 +86,7 @@ TEST(Output, SaysWhyAPartOfTheProgramHadNothing) {
       {{"--steps", "20-30"}, "no range of the program marked a step of --steps 20-30"},
       {{"--start-after", "1h"}, "the program ended before --start-after 1h"},
       {{"--profiler-api"}, "the program never called cudaProfilerStart"},
-      {{"--record", "memory"}, "the program used CUDA, but did nothing of what was to be recorded"},
+      {{"--record", "memory"}, "the program used CUDA, but did nothing that was to be recorded"},
   };
   for (const auto& [options, reason] : cases) {
     SCOPED_TRACE(reason);

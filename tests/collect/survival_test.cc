@@ -36,7 +36,7 @@ void expect_survival(const char* how, int status) {
   EXPECT_EQ(spooled.header.state, spool::State::recording) << how;
   const auto notes = notes_of(recording.trace());
   EXPECT_EQ(
-      notes.count("the program ended without ending the recording: up to a second is missing"), 1U);
+      notes.count("the program did not end the recording properly: up to a second is missing"), 1U);
 }
 
 TEST(Survival, ProgramsThatAreKilledKeepWhatWasHandedOver) {

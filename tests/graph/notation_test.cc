@@ -131,7 +131,7 @@ TEST(Notation, SaysWhatIsWrong) {
       {"x: A", "line 1: expected a number of ticks, found the end of the line"},
       {"x: A 1 B 2", "line 1: expected the end of the line, found \"B 2\""},
       {"x: A 1,", "line 1: expected a task, found the end of the line"},
-      {"x: A -1", "line 1: a task cannot take less than no time"},
+      {"x: A -1", "line 1: a task cannot take less than 0"},
       {"x: A 1.2345", "line 1: a tick has at most three decimals"},
       {"x: A 99999999999999999999", "line 1: a time must be less than 104 days"},
       {"x: A:kernal 1", "line 1: \"kernal\" is unknown (did you mean \"kernel\"?)"},

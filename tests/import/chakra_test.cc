@@ -141,8 +141,8 @@ TEST_F(Chakra, StartsNodesAsEarlyAsTheirDependenciesAllow) {
   EXPECT_EQ(trace.syncs[0].kind, SyncKind::stream);
   EXPECT_EQ(trace.syncs[0].stream, trace.devices[0].stream);
   EXPECT_EQ(trace.syncs[0].correlation, trace.hosts[5].correlation);
-  EXPECT_EQ(trace.notes.count("the file tells how long its nodes took but not when they started: "
-                              "they start as early as their dependencies allow"),
+  EXPECT_EQ(trace.notes.count("the file has durations but no start times: nodes start as early as "
+                              "their dependencies allow"),
             1);
 }
 
@@ -238,8 +238,8 @@ TEST_F(Chakra, StartsCirclesAnyway) {
       node({.id = 2, .name = "b", .rest = took(1) + is_cpu(true), .data = {1, 2, 99}}),
   }));
   EXPECT_EQ(times_of(trace), "a 0-1, b 1-2 |");
-  EXPECT_EQ(trace.notes.count("nodes that depend on themselves in a circle, started anyway"), 1);
-  EXPECT_EQ(trace.notes.count("dependencies on nodes that the file does not have"), 1);
+  EXPECT_EQ(trace.notes.count("nodes that depend on themselves in a cycle, started anyway"), 1);
+  EXPECT_EQ(trace.notes.count("dependencies on nodes that the file does not contain"), 1);
 }
 
 TEST_F(Chakra, MovesDeviceNodesThatOverlapOnTheirStream) {
@@ -249,9 +249,10 @@ TEST_F(Chakra, MovesDeviceNodesThatOverlapOnTheirStream) {
       node({.id = 3, .name = "c", .rest = at(15, 10) + is_cpu(false) + int64("stream", 8)}),
   }));
   EXPECT_EQ(times_of(trace), " |, a 0-10, b 10-20, c 5-15");
-  EXPECT_EQ(trace.notes.count("device nodes that start while another runs on their stream, started "
-                              "behind it"),
-            1);
+  EXPECT_EQ(
+      trace.notes.count(
+          "device nodes that start while another runs on their stream, delayed until it ends"),
+      1);
 }
 
 TEST_F(Chakra, ReadsTheMetadataOfTheOldestFiles) {
@@ -304,9 +305,9 @@ TEST_F(Chakra, SurvivesEveryFlippedByte) {
 TEST_F(Chakra, SaysWhyAFileCannotBeUsed) {
   EXPECT_EQ(refusal(file({})).substr(0, 24), "job.0.et: must be a trac");
   EXPECT_EQ(refusal(file({std::string("\x08\x01\x12\x50", 4)})),
-            "job.0.et: must hold nodes, but has none");
+            "job.0.et: must contain nodes, but has none");
   EXPECT_EQ(refusal(file({}) + proto_varint(1000) + "\x08\x01"),
-            "job.0.et: must hold nodes, but ends or is damaged in front of the first one");
+            "job.0.et: must contain nodes, but ends or is damaged before the first one");
 }
 
 TEST_F(Chakra, RanksComeFromTheNames) {

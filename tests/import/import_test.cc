@@ -48,16 +48,16 @@ TEST(Import, AFileThatEndsEarlyIsReadUpToThere) {
   ASSERT_EQ(trace.notes.all().size(), 1U);
   EXPECT_EQ(trace.notes.all()[0].text,
             "the trace is cut off in the middle of an event: the gzip data ends in the middle; "
-            "what is in front of it "
-            "was read");
+            "everything before that was read");
 }
 
 TEST(Import, AnArchiveOfSeveralTracesIsNotOneTrace) {
   const Folder folder;
   const std::string archive =
       folder.write("x.tar.gz", gzip(tar({{"a.json", kineto("a")}, {"b.json", kineto("b")}})));
-  EXPECT_EQ(failure([&] { import_trace(archive); }),
-            archive + ": must hold one trace, but holds 2, such as \"" + archive + ":a.json\"");
+  EXPECT_EQ(
+      failure([&] { import_trace(archive); }),
+      archive + ": must contain one trace, but contains 2, such as \"" + archive + ":a.json\"");
   EXPECT_EQ(first_name(import_trace(archive + ":b.json")), "b");
   EXPECT_EQ(import_all(archive).size(), 2U);
 }
@@ -74,7 +74,7 @@ TEST(Import, AFolderIsReadInTheOrderOfRanks) {
   EXPECT_EQ(traces[0].rank, 2);
   EXPECT_EQ(traces[1].rank, 10);
   EXPECT_EQ(traces[1].world_size, 12);
-  EXPECT_EQ(traces[0].notes.count("files beside the traces that are no traces"), 1);
+  EXPECT_EQ(traces[0].notes.count("files next to the traces that are not traces"), 1);
   EXPECT_EQ(traces[0].notes.count("traces that could not be read"), 1);
 }
 
@@ -127,23 +127,24 @@ TEST(Import, SaysWhatIsWrong) {
       {folder.write("empty.json", ""), "must be a trace, but is empty"},
       {folder.write("blank.json", "\n\n"), "must be a trace, but is blank"},
       {folder.write("noise.bin", "\xde\xad\xbe\xef"),
-       "must be a trace, but is of no known format (it starts with the bytes de ad be ef)"},
+       "must be a trace, but is of an unknown format (it starts with the bytes de ad be ef)"},
       {folder.write("x.sqlite", sqlite),
        "must be a trace, but is a SQLite database that cannot be read: the table sqlite_schema "
        "cannot be read: file is not a database"},
       {folder.write("x.pickle", "\x80\x04\x95"),
        "the pickle is cut off: it needs 8 more bytes and has 0, at byte 2"},
       {folder.write("et.json", R"({"schema": "1.0.1", "pid": 1, "nodes": []})"),
-       "must hold nodes, but its list of nodes is empty"},
+       "must contain nodes, but its list of nodes is empty"},
       {folder.write("chakra.json", R"({"version": "0.0.4"}{"id": "1", "durationMicros": "5"})"),
-       "must be a trace, but is a Chakra execution trace as JSON; give the .et that it was made "
-       "from"},
+       "must be a trace, but is a Chakra execution trace as JSON; give the .et file that it was "
+       "made from"},
       {folder.write("comm.json", R"({"communicators": []})"),
        "must be a trace, but is a list of communicators"},
       {folder.write("half.json.gz", half),
-       "must hold events, but ends in front of the first one: the gzip data ends in the middle"},
+       "must contain events, but ends before the first one: the gzip data ends in the middle"},
       {folder.write("none.tar", tar({{"a.txt", "hello"}})),
-       "must hold a trace, but a.txt is of no known format (it starts with the bytes 68 65 6c 6c)"},
+       "must contain a trace, but a.txt is of an unknown format (it starts with the bytes 68 65 6c "
+       "6c)"},
       {folder.write("lfs.json.gz", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
        "must be a trace, but is a Git LFS pointer to one; \"git lfs pull\" fetches the file "
        "itself"},
@@ -156,12 +157,12 @@ TEST(Import, SaysWhatIsWrong) {
     EXPECT_EQ(failure([&path = path] { import_trace(path); }), path + ": " + message);
   }
   EXPECT_EQ(failure([&] { import_all(folder / "empty"); }),
-            (folder / "empty") + ": must hold a trace, but none of its 0 files is one");
+            (folder / "empty") + ": must contain a trace, but none of its 0 files is one");
   EXPECT_EQ(
       failure([&] { import_all(folder / "text"); }),
-      (folder / "text") + ": must hold a trace, but none of its 1 file is one (" +
+      (folder / "text") + ": must contain a trace, but none of its 1 file is one (" +
           (folder / "text/a.txt") +
-          ": must be a trace, but is of no known format (it starts with the bytes 68 65 6c 6c))");
+          ": must be a trace, but is of an unknown format (it starts with the bytes 68 65 6c 6c))");
 }
 
 TEST(Import, EveryImporterHasASummary) {

@@ -53,7 +53,7 @@ TEST(KinetoDefects, CommasInFrontOfBrackets) {
     "args": {"stream": 7,},},],})"),
       R"(
 kernel "k" 0/7 0+1000
-! commas in front of a closing bracket: 2 (in the event at byte 17)
+! commas before a closing bracket: 2 (in the event at byte 17)
 )");
 }
 
@@ -68,8 +68,8 @@ TEST(KinetoDefects, NumbersThatAreNone) {
             R"(
 copy "Memcpy HtoD" 0/7 0+0 in bytes=3
 kernel "m" 0/7 1000+0
-! events whose time is no number, left out: 2 (at byte 172)
-! events whose duration is no number, read as 0: 2 (at byte 6)
+! events whose time is not a number, left out: 2 (at byte 172)
+! events whose duration is not a number, read as 0: 2 (at byte 6)
 ! numbers that are NaN or Infinity: 4 (in the event at byte 6)
 )");
 }
@@ -113,7 +113,7 @@ TEST(KinetoDefects, KeysThatOccurTwice) {
           R"([{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 1, "dur": 2}])"),
       R"(
 kernel "k" 0/7 0+2000
-! keys that occur twice in an event, the last one used: 1 (in the event at byte 1)
+! keys that occur twice in an event; the last one was used: 1 (in the event at byte 1)
 )");
 }
 
@@ -123,7 +123,7 @@ TEST(KinetoDefects, AnEventThatIsNoJson) {
             R"(
 op "a" 1/2 0+1000
 op "b" 1/2 1000+1000
-! events that are no JSON, left out: 1 (at byte 83)
+! events that are not JSON, left out: 1 (at byte 83)
 )");
 }
 
@@ -133,7 +133,7 @@ TEST(KinetoDefects, AnEventWithABracketTooFew) {
             R"(
 op "a" 1/2 0+1000
 op "b" 1/2 1000+1000
-! events that are no JSON, left out: 1 (at byte 83)
+! events that are not JSON, left out: 1 (at byte 83)
 )");
 }
 
@@ -160,7 +160,7 @@ TEST(KinetoDefects, TextThatEndsInTheMiddleOfAnEvent) {
   const std::string whole = R"({"traceEvents": [)" + op("a", 1) + ", " + op("b", 2);
   EXPECT_EQ(recorded(whole.substr(0, whole.size() - 5)), R"(
 op "a" 1/2 0+1000
-! the trace is cut off in the middle of an event; what is in front of it was read: 1 (at byte 99)
+! the trace is cut off in the middle of an event; everything before that was read: 1 (at byte 99)
 )");
 }
 
@@ -181,14 +181,14 @@ TEST(KinetoDefects, EveryTruncationIsReadOrRefused) {
 TEST(KinetoDefects, CompressedDataThatEndsEarlyIsTheReason) {
   EXPECT_EQ(recorded("[" + op("a", 1) + ", {\"ph\"", "the gzip data ends in the middle"), R"(
 op "a" 1/2 0+1000
-! the trace is cut off in the middle of an event: the gzip data ends in the middle; what is in front of it was read: 1 (at byte 83)
+! the trace is cut off in the middle of an event: the gzip data ends in the middle; everything before that was read: 1 (at byte 83)
 )");
 }
 
 TEST(KinetoDefects, WhatFollowsTheTraceIsNotRead) {
   EXPECT_EQ(recorded("[" + op("a", 1) + "] x"), R"(
 op "a" 1/2 0+1000
-! text behind the end of the trace, not read: 1 (at byte 83)
+! text after the end of the trace, not read: 1 (at byte 83)
 )");
 }
 
@@ -200,7 +200,7 @@ TEST(KinetoDefects, EventsThatATraceHasNoPlaceFor) {
 op "a" 1/2 0+1000
 ! events of kinds that a trace has no place for: 2 (at byte 153)
 ! events of an unknown category, left out: 1 (at byte 83)
-! elements of the event list that are no events: 3 (at byte 179)
+! elements of the event list that are not events: 3 (at byte 179)
 )");
 }
 
@@ -222,8 +222,9 @@ TEST(KinetoDefects, MoreThreadsThanATraceCanNumber) {
   const Trace trace = read_text(text + "]");
   EXPECT_EQ(trace.hosts.size(), 70000U);
   EXPECT_EQ(trace.threads.size(), 65535U);
-  EXPECT_EQ(trace.notes.count("records of more than 65535 threads or streams, counted to the last"),
-            4465);
+  EXPECT_EQ(
+      trace.notes.count("records of more than 65535 threads or streams, all put on the last one"),
+      4465);
 }
 
 TEST(KinetoDefects, SaysWhatIsWrong) {
@@ -234,11 +235,11 @@ TEST(KinetoDefects, SaysWhatIsWrong) {
       {"{}", "must have \"traceEvents\" or be a list of events, but is an object without keys"},
       {R"({"schema": "1.0.1", "nodes": [{"id": 1}]})",
        "must have \"traceEvents\" or be a list of events, but is an object with schema, nodes"},
-      {"{", "must hold events, but ends in front of the first one"},
-      {"[]", "must hold events, but its list of events is empty"},
-      {R"({"traceEvents": [)", "must hold events, but ends in front of the first one"},
+      {"{", "must contain events, but ends before the first one"},
+      {"[]", "must contain events, but its list of events is empty"},
+      {R"({"traceEvents": [)", "must contain events, but ends before the first one"},
       {R"({"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "x"}}, 3]})",
-       "must hold events of operators, calls or kernels, but none of its 2 elements is one"},
+       "must contain events of operators, calls or kernels, but none of its 2 elements is one"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(recorded(text), message) << text;
 }

@@ -71,7 +71,7 @@ constexpr const char* kByIds =
     "ops found in the execution trace of the same run, by the ids of their record functions";
 constexpr const char* kByNames =
     "ops found in the execution trace of the same run, by the order of their names on each thread";
-constexpr const char* kMissing = "ops of the execution trace that are not in this one";
+constexpr const char* kMissing = "ops of the execution trace that are missing in this one";
 
 TEST_F(LinkExecutionTrace, MatchesByRecordFunction) {
   const Trace trace = linked(kineto({"x", "a", "b", "a"}, 9), execution({"a", "b", "a"}, 10));
@@ -132,8 +132,8 @@ TEST_F(LinkExecutionTrace, PicksTheOneThatFitsAmongSeveral) {
   const std::vector<Trace> traces = import_all(folder_ / "run");
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(tensors_of(traces[0]).substr(0, 7), "a:1 b:2");
-  EXPECT_EQ(traces[0].notes.count("execution traces that were not linked with a trace beside them"),
-            1);
+  EXPECT_EQ(
+      traces[0].notes.count("execution traces that were not linked with a trace next to them"), 1);
 }
 
 TEST_F(LinkExecutionTrace, AFolderOfExecutionTracesIsThoseTraces) {

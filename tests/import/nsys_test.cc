@@ -165,10 +165,9 @@ TEST_F(Nsys, BelievesTheCallBeforeTheTypeOfAWait) {
   const std::string text = read(call(0, 1, 100, 20, 10) + kernel(0, 1, 100, 1) +
                                 wait(20, "4294967295", "4294967295", "NULL", 0) +
                                 wait(21, "7", "4294967295", "NULL", 2));
-  EXPECT_NE(text.find("sync context 500+100 stream=- correlation=20\n"
-                      "sync stream 500+100 stream=7 correlation=21\n"
-                      "! waits whose type is another than that of the call; the call is believed: "
-                      "2 (type 0 for a wait of kind context)\n"),
+  EXPECT_NE(text.find("sync context 500+100 stream=- correlation=20\nsync stream 500+100 stream=7 "
+                      "correlation=21\n! waits whose type differs from that of the call; the type "
+                      "of the call is used: 2 (type 0 for a wait of kind context)\n"),
             std::string::npos)
       << text;
 }
@@ -228,26 +227,25 @@ TEST_F(Nsys, JoinsCallsWithinTheirProcessOnly) {
       write(std::string(kNsysTables) + kTexts + call(1000, 1010, 100, 5) +
             call(1500, 1510, 200, 5) + call(1600, 1610, 300, 5) + kernel(2000, 2100, 200, 5, 1) +
             kernel(3000, 3300, 100, 5, 0) + kernel(3400, 3500, 100, 5, 0));
-  EXPECT_EQ(failure([&] { import_trace(path); }), path + ": must hold one trace, but holds 2: \"" +
-                                                      path + ":100\", \"" + path + ":200\"");
+  EXPECT_EQ(failure([&] { import_trace(path); }),
+            path + ": must contain one trace, but contains 2: \"" + path + ":100\", \"" + path +
+                ":200\"");
   const std::vector<Trace> traces = import_all(path);
   ASSERT_EQ(traces.size(), 2U);
   EXPECT_EQ(traces[0].rank, 0);
   EXPECT_EQ(traces[0].world_size, 2);
   EXPECT_EQ(traces[1].rank, 1);
   EXPECT_EQ(describe(traces[0]),
-            "runtime \"cudaLaunchKernel\" 100/11 0+10 correlation=5\n"
-            "kernel \"gemm<float>(int)\" 0/7 2000+300 correlation=5 grid=8 block=128\n"
-            "kernel \"gemm<float>(int)\" 0/7 2400+100 correlation=5 grid=8 block=128\n"
-            "! processes without device work beside ones with, left out: 1 (process 300)\n"
-            "! the ranks are the order of the devices and processes in the report: 1 (process 100 "
-            "is rank 0)\n");
+            "runtime \"cudaLaunchKernel\" 100/11 0+10 correlation=5\nkernel \"gemm<float>(int)\" "
+            "0/7 2000+300 correlation=5 grid=8 block=128\nkernel \"gemm<float>(int)\" 0/7 2400+100 "
+            "correlation=5 grid=8 block=128\n! processes without device work next to others with "
+            "it, left out: 1 (process 300)\n! ranks are numbered in the order of devices and "
+            "processes in the report: 1 (process 100 is rank 0)\n");
   EXPECT_EQ(describe(import_trace(path + ":200")),
-            "runtime \"cudaLaunchKernel\" 200/11 0+10 correlation=5\n"
-            "kernel \"gemm<float>(int)\" 1/7 500+100 correlation=5 grid=8 block=128\n"
-            "! processes without device work beside ones with, left out: 1 (process 300)\n"
-            "! the ranks are the order of the devices and processes in the report: 1 (process 200 "
-            "is rank 1)\n");
+            "runtime \"cudaLaunchKernel\" 200/11 0+10 correlation=5\nkernel \"gemm<float>(int)\" "
+            "1/7 500+100 correlation=5 grid=8 block=128\n! processes without device work next to "
+            "others with it, left out: 1 (process 300)\n! ranks are numbered in the order of "
+            "devices and processes in the report: 1 (process 200 is rank 1)\n");
   EXPECT_EQ(failure([&] { import_trace(path + ":300"); }),
             path + ":300: the report has no such process; those with device work are 100, 200");
   // So does a folder with the report, and an archive.
@@ -325,12 +323,10 @@ TEST_F(Nsys, SaysSoWhereOldReportsDoNotTellTheProcess) {
       "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 20, " +
       id_of(100, 11) + ", 5), (10, 20, " + id_of(200, 11) + ", 5);");
   EXPECT_EQ(describe(import_trace(path)),
-            "runtime \"(unnamed call)\" 100/11 0+10 correlation=5\n"
-            "runtime \"(unnamed call)\" 200/11 0+10 correlation=5\n"
-            "kernel \"(unnamed kernel)\" 0/7 90+100 correlation=5\n"
-            "! the device's records do not say which of several processes they are of; calls and "
-            "device work may be joined wrongly: 1\n"
-            "! rows without a name: 3 (call 1)\n");
+            "runtime \"(unnamed call)\" 100/11 0+10 correlation=5\nruntime \"(unnamed call)\" "
+            "200/11 0+10 correlation=5\nkernel \"(unnamed kernel)\" 0/7 90+100 correlation=5\n! "
+            "the device records do not name their process, and there are several; calls and device "
+            "work may be matched wrongly: 1\n! rows without a name: 3 (call 1)\n");
 }
 
 TEST_F(Nsys, KeepsTheClockAndTheProfilersWords) {
@@ -351,11 +347,10 @@ TEST_F(Nsys, KeepsTheClockAndTheProfilersWords) {
   EXPECT_EQ(trace.origin_ns, 1699999999999999950);
   EXPECT_EQ(trace.metadata.at("nsys_version"), "\"2027.1\"");
   EXPECT_EQ(describe(trace),
-            "kernel \"gemm<float>(int)\" 0/7 0+100 correlation=1 grid=8 block=128\n"
-            "! the layout of the tables is newer than those known; what was renamed is missing in "
-            "the trace: 1 (version 4)\n"
-            "! Nsight Systems: Not all CUDA events might have been collected.: 1\n"
-            "! tables of events that a trace has no place for: 1 (OSRT_API)\n");
+            "kernel \"gemm<float>(int)\" 0/7 0+100 correlation=1 grid=8 block=128\n! the tables "
+            "are newer than the known versions; anything that was renamed is missing from the "
+            "trace: 1 (version 4)\n! Nsight Systems: Not all CUDA events might have been "
+            "collected.: 1\n! tables of events that a trace has no place for: 1 (OSRT_API)\n");
 }
 
 TEST_F(Nsys, CountsOddRows) {
@@ -399,10 +394,10 @@ TEST_F(Nsys, ReadsCompressedReports) {
 TEST_F(Nsys, TellsOtherDatabasesApart) {
   const std::pair<std::string, std::string> cases[] = {
       {"CREATE TABLE StringTable (_id_ INTEGER, value TEXT)",
-       "a SQLite database of nvprof, which came before Nsight Systems; record with nsys profile "
+       "a SQLite database of nvprof, the predecessor of Nsight Systems; record with nsys profile "
        "and export with nsys export --type sqlite"},
       {"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (_id_ INTEGER, start INTEGER)",
-       "a SQLite database of nvprof, which came before Nsight Systems; record with nsys profile "
+       "a SQLite database of nvprof, the predecessor of Nsight Systems; record with nsys profile "
        "and export with nsys export --type sqlite"},
       {"CREATE TABLE bookmarks (url TEXT)", "a SQLite database without the tables of a profiler"},
       {"CREATE TABLE t (url TEXT); CREATE VIEW NVTX_EVENTS AS SELECT 1 AS start FROM t",
@@ -417,7 +412,7 @@ TEST_F(Nsys, TellsOtherDatabasesApart) {
   const std::string empty = write("CREATE TABLE StringIds (id INTEGER, value TEXT)");
   EXPECT_EQ(failure([&] { import_trace(empty); }),
             empty +
-                ": must have CUDA or NVTX records, but has none; its tables besides those of "
+                ": must have CUDA or NVTX records, but has none; its tables other than those of "
                 "names are StringIds");
 }
 
@@ -427,7 +422,7 @@ TEST_F(Nsys, RefusesWhatIsCut) {
   const std::string cut = folder_.write("cut.sqlite", bytes.substr(0, bytes.size() - 4096));
   const std::string message = failure([&] { import_trace(cut); });
   EXPECT_EQ(message.find(cut + ": must be a trace, but is a SQLite database that cannot be read: "
-                               "the database is cut: it must have "),
+                               "the database is cut off: it must have "),
             0U)
       << message;
 }

@@ -156,7 +156,7 @@ TEST_F(PytorchEt, CountsNodesThatAreNone) {
   const Trace trace = read(document(R"json(3, {"id": 1}, {"name": "x"}, {"id" 2}, [], )json" +
                                     node(3, 0, "a") + "," + node(3, 0, "b")));
   EXPECT_EQ(order_of(trace), "a 0-1, b 2-3");
-  EXPECT_EQ(trace.notes.count("nodes that are no JSON or have no id or name, left out"), 5);
+  EXPECT_EQ(trace.notes.count("nodes that are not JSON or have no id or name, left out"), 5);
   EXPECT_EQ(trace.notes.count("nodes with the id of another node"), 1);
 }
 
@@ -176,11 +176,11 @@ TEST_F(PytorchEt, KeepsWhatIsInFrontOfACut) {
 
 TEST_F(PytorchEt, SaysWhyAFileCannotBeUsed) {
   EXPECT_EQ(refusal(R"json({"schema": "1.1.0", "nodes": []})json"),
-            "et.json: must hold nodes, but its list of nodes is empty");
+            "et.json: must contain nodes, but its list of nodes is empty");
   EXPECT_EQ(refusal(R"json({"schema": "1.1.0", "nodes": 5})json"),
             "et.json: must have \"nodes\", a list");
   EXPECT_EQ(refusal(R"json({"schema": "1.1.0", "nodes": [{"id": 1}]})json"),
-            "et.json: must hold ops, but none of its 1 nodes is one");
+            "et.json: must contain ops, but none of its 1 nodes is one");
   EXPECT_EQ(refusal(R"json({"schema": "1.1.0", "nodes": [)json" + std::string(1000, '[')),
             "et.json: values nest deeper than 256 levels, at byte 30");
 }

@@ -196,7 +196,8 @@ TEST(Rocpd, ReadsOneOfSeveralMergedRecordingsAndSaysSo) {
   const Folder folder;
   const Trace trace = read(folder, sdk("_a", false) + sdk("_b", true));
   EXPECT_EQ(trace.devices.size(), 2U);
-  EXPECT_EQ(trace.notes.count("recordings of several runs in one file, the first read"), 2);
+  EXPECT_EQ(trace.notes.count("recordings of several runs in one file; only the first was read"),
+            2);
 }
 
 TEST(Rocpd, RefusesADatabaseWithoutRecords) {
@@ -204,7 +205,7 @@ TEST(Rocpd, RefusesADatabaseWithoutRecords) {
   const std::string message =
       failure([&] { read(folder, "CREATE TABLE rocpd_string (id, string);"); });
   EXPECT_EQ(message,
-            folder / "results.db" + ": must hold kernels, copies or calls, but holds none");
+            folder / "results.db" + ": must contain kernels, copies or calls, but contains none");
 }
 
 /// What is read, or why nothing is.

@@ -75,20 +75,16 @@ Trace read(const std::string& json, std::size_t window = TextWindow::kSize) {
 }
 
 void expect_whole(const Trace& trace) {
-  EXPECT_EQ(describe(trace),
-            "runtime \"hipLaunchKernel\" 42/5 100+200 correlation=1\n"
-            "driver \"hsa_init\" 42/6 100+1 correlation=8\n"
-            "annotation \"step \"1\"\" 42/5 0+3100\n"
-            "kernel \"kernel<float>\" 1/4 1100+500 correlation=1 external=9 grid=4 block=128\n"
-            "kernel \"plain.kd\" 0/3 1700+100 correlation=2\n"
-            "kernel \"kernel 99\" 0/0 2100+1\n"
-            "copy \"Memcpy HtoD\" 0/0 600+400 in bytes=4096 correlation=3\n"
-            "copy \"Memcpy PtoP\" 1/0 600+400 peer bytes=8\n"
-            "memory device=0 100 bytes=512 address=77\n"
-            "memory device=0 200 bytes=-512 address=77\n"
-            "! records with impossible times, left out: 1\n"
-            "! kernels whose symbol is not in the file: 1\n"
-            "! records of domains without a place in a trace, left out: 1 (scratch_memory)\n");
+  EXPECT_EQ(
+      describe(trace),
+      "runtime \"hipLaunchKernel\" 42/5 100+200 correlation=1\ndriver \"hsa_init\" 42/6 100+1 "
+      "correlation=8\nannotation \"step \"1\"\" 42/5 0+3100\nkernel \"kernel<float>\" 1/4 1100+500 "
+      "correlation=1 external=9 grid=4 block=128\nkernel \"plain.kd\" 0/3 1700+100 "
+      "correlation=2\nkernel \"kernel 99\" 0/0 2100+1\ncopy \"Memcpy HtoD\" 0/0 600+400 in "
+      "bytes=4096 correlation=3\ncopy \"Memcpy PtoP\" 1/0 600+400 peer bytes=8\nmemory device=0 "
+      "100 bytes=512 address=77\nmemory device=0 200 bytes=-512 address=77\n! records with "
+      "impossible times, left out: 1\n! kernels whose symbol is not in the file: 1\n! records of "
+      "domains that a trace has no place for, left out: 1 (scratch_memory)\n");
   EXPECT_EQ(trace.origin_ns, 900);
   ASSERT_EQ(trace.properties.size(), 2U);
   EXPECT_EQ(trace.properties[0].name, "MI300X");
@@ -112,7 +108,8 @@ TEST(Rocprof, ReadsWhatIsInFrontOfACut) {
   const std::string text = whole();
   const Trace trace = read(text.substr(0, text.find("\"memory_copy\"")));
   EXPECT_EQ(trace.devices.size(), 3U);
-  EXPECT_EQ(trace.notes.count("the file is cut off or damaged; what is in front was read"), 1);
+  EXPECT_EQ(trace.notes.count("the file is cut off or damaged; everything before that was read"),
+            1);
   for (std::size_t size = 0; size < text.size(); size += 7) {
     try {
       read(text.substr(0, size));
@@ -123,7 +120,7 @@ TEST(Rocprof, ReadsWhatIsInFrontOfACut) {
 
 TEST(Rocprof, RefusesAFileWithoutRecords) {
   EXPECT_EQ(failure([] { read(recording(kAgents)); }),
-            "must hold kernels, copies or calls, but holds none");
+            "must contain kernels, copies or calls, but contains none");
 }
 
 TEST(Rocprof, AgreesWithTheTotalsOfARealRecording) {

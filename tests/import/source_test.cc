@@ -128,7 +128,7 @@ TEST(Source, APipeIsRefusedInsteadOfWaitedFor) {
   const Folder folder;
   const std::string pipe = folder / "pipe.json";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const char* what = ": must be a file, but is a pipe or device; save what comes out of it first";
+  const char* what = ": must be a file, but is a pipe or device; save its output to a file first";
   EXPECT_EQ(failure([&] { open_source(pipe); }), pipe + what);
   EXPECT_EQ(failure([&] { import_trace(pipe); }), pipe + what);
   EXPECT_EQ(failure([] { open_source("/dev/null"); }), std::string("/dev/null") + what);
@@ -192,7 +192,7 @@ TEST(Archive, AMissingMemberIsSaidOfTheTracesThatAreThere) {
   const std::string events =
       R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"device": 0, "stream": 7, "correlation": 1}}]})";
   const std::string whole = gzip(tar({{"rank0.json", events}, {"rank1.json", events}}));
-  constexpr auto kNote = "the archive is cut off or damaged; what came behind that is missing";
+  constexpr auto kNote = "the archive is cut off or damaged; everything after that is missing";
   const auto notes = [&](const std::string& bytes) {
     return import_all(folder.write("job.tar.gz", bytes)).front().notes.count(kNote);
   };

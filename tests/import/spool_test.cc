@@ -339,7 +339,7 @@ TEST(Spool, WhatWasLostIsSaid) {
   EXPECT_EQ(notes.count("problems of the recording"), 1);
   EXPECT_EQ(notes.count("kinds of records that CUPTI refused"), 1);
   EXPECT_EQ(
-      notes.count("the program ended without ending the recording: up to a second is missing"), 1);
+      notes.count("the program did not end the recording properly: up to a second is missing"), 1);
 }
 
 std::string five_kernels() {

@@ -98,7 +98,8 @@ TEST(TorchMemory, InfersWhatWasThereInFrontOfTheFirstEvent) {
             "block -500 -> 1024/2097152\nblock 600 -> 2048/2097152\n"
             "free_requested -600 -> 2048/2097152\nblock -600 -> 1024/2097152\n");
   ASSERT_EQ(trace.notes.all().size(), 1U);
-  EXPECT_TRUE(trace.notes.all()[0].text.starts_with("the history begins when memory was in use"));
+  EXPECT_TRUE(
+      trace.notes.all()[0].text.starts_with("the history begins when memory was already in use"));
 }
 
 TEST(TorchMemory, SaysThatEntriesAreMissing) {
@@ -106,7 +107,7 @@ TEST(TorchMemory, SaysThatEntriesAreMissing) {
       snapshot({segment(0x200000, 2 * kMiB, "small", {{0x200000, 2 * kMiB, 0, "inactive"}})},
                {events({{"segment_alloc", 0x200000, 2 * kMiB, 1}, {"alloc", 0x200000, 512, 2}})}));
   EXPECT_EQ(trace.notes.count(
-                "entries are missing: the history does not lead to what the snapshot holds"),
+                "entries are missing: the history does not lead to the state of the snapshot"),
             1);
   EXPECT_EQ(trace.memory.back().total_allocated, 512);
 }
@@ -232,7 +233,7 @@ TEST(TorchMemory, LeavesOutOddElementsAndSaysSo) {
   EXPECT_EQ(trace.memory.size(), 1U);
   EXPECT_EQ(trace.segments.size(), 1U);
   for (const char* note :
-       {"elements that are no dict, left out", "elements without a possible size, left out",
+       {"elements that are not dicts, left out", "elements without a possible size, left out",
         "events of an unknown action, left out", "blocks in an unknown state, left out",
         "elements with an impossible time", "segments whose blocks do not add up to their size"})
     EXPECT_GE(trace.notes.count(note), 1) << note;
@@ -269,17 +270,17 @@ TEST(TorchMemory, ReadsASharedListOnce) {
 TEST(TorchMemory, RefusesWhatIsNoSnapshot) {
   const std::string other =
       "must be a memory snapshot of PyTorch, a dict with \"segments\" and \"device_traces\", but "
-      "holds something else";
+      "is something else";
   EXPECT_EQ(failed(file(dict({{"a", number(1)}}))), other);
   EXPECT_EQ(failed(file(list({number(1)}))), other);
   EXPECT_EQ(failed(file(number(1))), other);
   EXPECT_EQ(failed(snapshot({}, {"]"})),
-            "must hold segments or events of an allocator, but is an empty snapshot");
+            "must contain segments or events of an allocator, but is an empty snapshot");
   EXPECT_EQ(failed("\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R."),
             "must be a pickle of plain data, but it wants to call os.system, which is never done, "
             "at byte 14");
   EXPECT_EQ(failed(std::string("PK\x03\x04torch.save", 14)),
-            "must be a trace, but is a zip archive; unpack it first, or call it .zip");
+            "must be a trace, but is a zip archive; unpack it first, or rename it to end in .zip");
   EXPECT_EQ(failed("\x80\x04"),
             "the pickle is cut off: it needs 1 more bytes and has 0, at byte 2");
 }
@@ -359,7 +360,7 @@ TEST(TorchMemory, ASnapshotIsNoRankOfTheTraceBesideIt) {
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].format, "kineto");
   EXPECT_EQ(traces[0].notes.count(
-                "memory snapshots beside traces of what ran, left out; give one by itself"),
+                "memory snapshots next to traces of what ran, left out; give one by itself"),
             1);
   EXPECT_EQ(traces[0].notes.count(kRepeatedRank), 0);
 }

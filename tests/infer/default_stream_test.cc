@@ -47,8 +47,8 @@ TEST(DefaultStream, WaitsForBlockingStreamsAndTheyForIt) {
   EXPECT_EQ(inference.graph.unexplained().lag, 0us);
   ASSERT_EQ(inference.assumptions.size(), 1U);
   EXPECT_EQ(inference.assumptions[0],
-            "The default stream of device 0 waits for its blocking streams, and they for it, in "
-            "order of launch (stream 0); how the streams were created is recorded.");
+            "The default stream of device 0 and its blocking streams wait for each other, in order "
+            "of launch (stream 0); the recording shows how the streams were created.");
 }
 
 // The waits did not bind when recorded, and do when the host is ten times as fast.
@@ -79,8 +79,8 @@ TEST(DefaultStream, WhatTheRecordingContradictsIsLeftOutAndCounted) {
   run.call(0, "launch_c", 60, 2, 3).kernel(0, "C", 65, 5, 3);
   keep_stream_flags(run.trace(), {StreamFlag::blocking, StreamFlag::null});
   const Inference inference = infer(run.trace());
-  EXPECT_EQ(inference.notes.count("starts that did not wait for the default stream, or it not for "
-                                  "them, though the flags of their streams say so"),
+  EXPECT_EQ(inference.notes.count("starts that did not wait for the default stream, or that it did "
+                                  "not wait for, although the stream flags require it"),
             1);
   EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
 }
@@ -122,10 +122,10 @@ TEST(DefaultStream, WithoutFlagsStartsThatNothingElseExplainsShowIt) {
   // B for A, C for B, and from the second round on A for the B in front of C.
   EXPECT_EQ(waits_for_default_stream(inference.graph, Provenance::inferred), 18U);
   EXPECT_EQ(inference.assumptions.back(),
-            "The default stream of device 0 is taken to wait for blocking streams, and they for it "
-            "(stream 3): their work never overlapped, and nothing else explains 18 starts. How the "
-            "streams were created is not recorded; if they are non-blocking, what-ifs overlap too "
-            "little.");
+            "The default stream of device 0 and blocking streams are assumed to wait for each "
+            "other (stream 3): their work never overlapped, and nothing else explains 18 starts. "
+            "The recording does not show how the streams were created; if they are non-blocking, "
+            "what-ifs overlap too little.");
 }
 
 TEST(DefaultStream, WithoutFlagsACallThatOrdersStreamsIsTheBetterReason) {

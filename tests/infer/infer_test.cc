@@ -272,8 +272,8 @@ TEST(Infer, LaunchesWhoseKernelsWereDroppedAreAWarning) {
   run.call(0, "cudaLaunchKernel", 0, 2, 1).call(0, "cudaLaunchKernel", 2, 2, 2);
   run.kernel(0, "A", 5, 5, 1);
   constexpr auto kDropped =
-      "launches without a kernel: device records were dropped, so that steps may look shorter than "
-      "they were";
+      "launches without a kernel: device records were dropped, so steps may look shorter than they "
+      "were";
   EXPECT_EQ(infer(run.trace()).notes.count(kDropped), 1);
   run.kernel(0, "B", 10, 4, 2);
   EXPECT_EQ(infer(run.trace()).notes.count(kDropped), 0);
@@ -405,7 +405,7 @@ TEST(Infer, RangesThatTheProgramNumberedAreSteps) {
   }
   const Inference inference = infer(run.trace());
   EXPECT_EQ(step_times(inference.graph, inference.recorded).each.size(), 4U);
-  EXPECT_EQ(inference.assumptions.at(0), "Steps are told by ranges such as \"train_step 0\".");
+  EXPECT_EQ(inference.assumptions.at(0), "Steps are found by ranges such as \"train_step 0\".");
 }
 
 TEST(Infer, StepsWithoutMarkersAreFoundByRepetition) {
@@ -441,9 +441,9 @@ TEST(Infer, AlikeLayersAreNoSteps) {
     launch("loss");
   }
   const Inference inference = infer(run.trace());
-  EXPECT_EQ(inference.assumptions.at(0),
-            "Steps are told by the repetition of 213 device activities; the trace has no step "
-            "markers.");
+  EXPECT_EQ(
+      inference.assumptions.at(0),
+      "Steps are found by the repetition of 213 device activities; the trace has no step markers.");
 }
 
 // The same with one activity more in the third step, and one less in the fourth.

@@ -218,7 +218,7 @@ TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
   const Inference inference = infer(run.trace());
   const auto& notes = inference.notes.all();
   const auto note = std::find_if(notes.begin(), notes.end(), [](const Note& one) {
-    return one.text == "waits dropped because they went round in a circle";
+    return one.text == "waits dropped because they formed a cycle";
   });
   ASSERT_NE(note, notes.end());
   EXPECT_EQ(note->count, 1);

@@ -129,8 +129,8 @@ TEST(Devices, AreReadFromFiles) {
 
 TEST(Devices, FilesSayWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "must be a file of settings that can be read"},
-      {"{\"name\": ", "must be JSON, and is not"},
+      {"", "must be a readable file of settings"},
+      {"{\"name\": ", "must be JSON, but is not"},
       {"{}", "name: must not be empty"},
       {R"({"name": "x", "fp32": 10})",
        "fp32: must be a text with its unit, such as \"312TFLOP/s\", got 10"},
@@ -143,9 +143,8 @@ TEST(Devices, FilesSayWhatIsWrong) {
     const std::string path = folder.write("mine.json", text);
     EXPECT_EQ(error_of(path), path + ": " + message);
   }
-  EXPECT_EQ(error_of("/nowhere/x.json"),
-            "/nowhere/x.json: must be a file of settings that can be read");
-  EXPECT_EQ(error_of("/"), "/: must be a file of settings that can be read");
+  EXPECT_EQ(error_of("/nowhere/x.json"), "/nowhere/x.json: must be a readable file of settings");
+  EXPECT_EQ(error_of("/"), "/: must be a readable file of settings");
 }
 
 TEST(Devices, RoundTripAsSettings) {

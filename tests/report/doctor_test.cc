@@ -126,16 +126,15 @@ TEST_F(Doctor, CountsLaunchesWithoutTheirKernel) {
 TEST_F(Doctor, TellsClocksThatDisagree) {
   trace_.devices[0].start_ns = 100;
   EXPECT_TRUE(
-      findings().starts_with("info: starts in front of the call that launches: 1, by up to 50 ns"));
+      findings().starts_with("info: starts before the call that launches: 1, by up to 50 ns"));
 }
 
 TEST_F(Doctor, TellsWholeMicroseconds) {
   trace_.tick_ns = 1000;
   trace_.devices[0].duration_ns = 0;
   EXPECT_EQ(findings(),
-            "info: times are whole microseconds; to 1 kernel they give none at all -> a PyTorch "
-            "from 2024 or later "
-            "records nanoseconds\n");
+            "info: times are whole microseconds; to 1 kernel they are missing entirely -> a "
+            "PyTorch from 2024 or later records nanoseconds\n");
 }
 
 TEST_F(Doctor, AsksForTheOtherRanks) {
@@ -156,7 +155,7 @@ TEST_F(Doctor, PassesOnWhatTheImporterFoundOdd) {
   trace_.notes.add(Severity::warning, "the file is cut off", "after 12 events");
   EXPECT_EQ(findings(),
             "warning: the file is cut off (after 12 events) -> record the trace again, and copy it "
-            "whole\n");
+            "completely\n");
 }
 
 TEST_F(Doctor, SeesThatTheHostIsMissing) {

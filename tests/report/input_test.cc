@@ -62,10 +62,9 @@ TEST(InputReport, SaysWhenThereIsNothing) {
   report.replayed = report.without_loading = report.without_copies = 10ms;
   std::ostringstream out;
   write_input(report, out);
-  EXPECT_EQ(
-      out.str(),
-      "10 ms a step; input costs less than 2 % of it\n\nNothing in this trace loads or copies "
-      "input.\n");
+  EXPECT_EQ(out.str(),
+            "10 ms a step; input costs less than 2 % of it\n\nThis trace neither loads nor copies "
+            "input.\n");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::string unwrapped(std::string text) {
 TEST(Reports, TextSaysWhatHowMuchAndHowSureFirst) {
   EXPECT_EQ(written("text", sample_prediction()), R"(What if       amp
 How much      100 ms -> 50 ms a step (-50.0 %), 2.000 times as fast
-How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off; mind the warning in the notes
+How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off; see the warning in the notes
 
               now    share  predicted    share   change
 step       100 ms  100.0 %      50 ms  100.0 %  -50.0 %
@@ -51,7 +51,7 @@ Changed
 Figures
   - amp: saved bytes 1 GB
 
-Rests on
+Based on
   replay        100 ms measured, 100 ms replayed over 2 steps
   steps         2 steps, mean 100 ms, slowest 100 ms, spread 0.0 %
   pinned        1 of 53,021 tasks held at their recorded start
@@ -74,10 +74,9 @@ TEST(Reports, TextWithoutWhatIfShowsOneColumn) {
   prediction.predicted_memory = prediction.baseline_memory;
   const std::string text = written("text", prediction);
   EXPECT_EQ(text.substr(0, text.find("\n\n")),
-            "What          the job as it was recorded\n"
-            "How much      100 ms a step\n"
-            "How sure      between 45 ms and 55 ms; the unmodified replay is 0.010 % off; mind the "
-            "warning in the notes");
+            "What          the job as it was recorded\nHow much      100 ms a step\nHow sure      "
+            "between 45 ms and 55 ms; the unmodified replay is 0.010 % off; see the warning in the "
+            "notes");
   EXPECT_EQ(text.find("predicted"), std::string::npos);
 }
 
@@ -98,7 +97,7 @@ TEST(Reports, ALimitIsAnsweredByWhoWasRefused) {
   const std::string text = unwrapped(written("text", prediction));
   EXPECT_NE(text.find("Does it fit   no: aten::convolution (train.py:88 step) for 200 MB in the "
                       "backward phase of step 2 is refused at 31 ms, with 900 MB of 1 GB reserved "
-                      "and 700 MB allocated; about 1.2 GB would be needed\n"),
+                      "and 700 MB allocated; about 1.2 GB would be enough\n"),
             std::string::npos)
       << text;
   prediction.predicted_memory[0].out_of_memory.reset();
@@ -116,8 +115,8 @@ TEST(Reports, WhatWasThereBeforeMayBeMoreThanTheLimitByItself) {
   refusal.limit = prediction.memory_limit;
   prediction.predicted_memory[0].out_of_memory = refusal;
   EXPECT_NE(written("text", prediction)
-                .find("Does it fit   no: what was in use before the recording, 900 MB, is more "
-                      "than 100 MB; about 1.2 GB would be needed\n"),
+                .find("Does it fit   no: memory in use before the recording, 900 MB, is more than "
+                      "100 MB; about 1.2 GB would be enough\n"),
             std::string::npos);
 }
 
@@ -129,7 +128,7 @@ TEST(Reports, MoreReservedWhenRecordedThanReplayedIsSaidBesideTheAnswer) {
     prediction.baseline_memory[0].recorded_reserved = Bytes{recorded};
     return unwrapped(written("text", prediction))
                .find(
-                   "1 GB allocated; the replay begins with an empty cache, while 3 GB were "
+                   "1 GB allocated; the replay starts with an empty cache, while 3 GB were "
                    "reserved when recorded, of which the recording explains 1 GB\n") !=
            std::string::npos;
   };
@@ -141,7 +140,7 @@ TEST(Reports, OfASnapshotOnlyMemoryIsTold) {
   Prediction prediction = sample_prediction();
   prediction.has_times = false;
   const std::string text = written("text", prediction);
-  EXPECT_NE(text.find("How sure      a memory snapshot tells no step times"), std::string::npos);
+  EXPECT_NE(text.find("How sure      a memory snapshot has no step times"), std::string::npos);
   EXPECT_EQ(text.find(" ms"), std::string::npos) << text;
 }
 
@@ -176,11 +175,11 @@ TEST(Reports, ExplanationsShowWaitsAndWork) {
                            "waits for launch on cpu (launch, measured, 4 us later)", 1ms, 30ms,
                            7ms}};
   const std::string text = written("text", prediction);
-  EXPECT_NE(text.find(R"(On the critical path, what waited longest
+  EXPECT_NE(text.find(R"(Longest waits on the critical path
   waited  first at  task  lane      because
     7 ms      1 ms  gemm  stream 7  waits for launch on cpu (launch, measured, 4 us later)
 
-On the critical path, what worked longest
+Longest work on the critical path
   worked  first at  task  lane
    30 ms      1 ms  gemm  stream 7
 )"),
@@ -299,7 +298,7 @@ TEST(Reports, AUtilizationOfWhichLittleIsKnownIsNotTold) {
 
 TEST(Reports, MarkdownEscapesNamesOfKernels) {
   Prediction prediction = sample_prediction();
-  prediction.explained = {{"void f<float*>(a|b)", "stream 7", "next in line", 0ms, 1ms, 0ms}};
+  prediction.explained = {{"void f<float*>(a|b)", "stream 7", "next on its lane", 0ms, 1ms, 0ms}};
   EXPECT_NE(written("markdown", prediction).find(R"(| void f&lt;float\*>(a\|b) | stream 7 |)"),
             std::string::npos)
       << written("markdown", prediction);

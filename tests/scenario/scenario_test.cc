@@ -130,7 +130,7 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"assert": [{"step_time": 120}]})",
        "assert[0]: step_time: must be a text such as \"<= 120ms\""},
       {R"({"extends": "base.json"})",
-       "extends: is for scenario files, which are relative to each other"},
+       "extends: only works in scenario files, which are relative to each other"},
       {R"({"sweep": {"transforms[0].buffers": [1, 2]}})",
        "sweep: there is no transforms[0]; the scenario has 0"},
       {R"({"transforms": [{"use": "prefetch"}], "sweep": {"transforms[0].buffers": [1, 0]}})",
@@ -166,7 +166,7 @@ TEST_F(ScenarioFiles, NameThePlaceOfAnError) {
   EXPECT_EQ(message(folder_.path()), folder_.path() + ": cannot be read");
   EXPECT_EQ(message(write("sweep.json", R"({"transforms": [{"use": "prefetch"}],
                                             "sweep": {"transforms[0].buffers": [1, 2]}})")),
-            "sweep.json: sweep: asks many questions, which `foretrace sweep` answers");
+            "sweep.json: sweep: asks many questions; use `foretrace sweep`");
 }
 
 TEST_F(ScenarioFiles, ExtendOneAnother) {

@@ -316,7 +316,7 @@ class Planted(unittest.TestCase):
         self.bless(sample("small"))
         trace = self.folder / "before.json.gz"
         for more, words in ((["--with", "amp"], "must be of the same scenario"),
-                            (["--max", "peak_allocated:5%"], "the trace does not tell peak_allocated"),
+                            (["--max", "peak_allocated:5%"], "the trace does not contain peak_allocated"),
                             (["--max", "sync:+0"], 'did you mean "syncs"'),
                             (["--undecided", "maybe"], "must be pass or fail")):
             done = self.run_check(trace, *more)

@@ -120,8 +120,7 @@ TEST(BatchSize, SaysWhatIsWrong) {
   };
   for (const auto& [step, message] : cases) EXPECT_EQ(simulated(kBatchStep, step), message);
   EXPECT_EQ(simulated("cpu: A:host 1", R"({"use": "batch_size", "factor": 2})"),
-            "factor: this trace has no kernels, copies or loading of input that a batch is the "
-            "work of");
+            "factor: this trace has no kernels, copies or loading of input that depend on a batch");
 }
 
 }  // namespace

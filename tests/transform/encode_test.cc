@@ -84,7 +84,7 @@ TEST(Encode, SaysWhatIsWrong) {
   EXPECT_EQ(simulated(kReluAndConvolution, R"({"use": "encode"})"),
             "device: must be given, as the trace does not say what device it was recorded on");
   EXPECT_EQ(simulated("s: A 1\n@alloc 1MB use=activation: A ..\n", R"({"use": "encode"})"),
-            "this trace does not tell which tasks use the 1 allocation of \"where\"");
+            "this trace does not show which tasks use the 1 allocation of \"where\"");
 }
 
 }  // namespace

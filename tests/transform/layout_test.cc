@@ -98,8 +98,8 @@ stream |.nnccdd|
 TEST(ChannelsLast, SaysWhatIsWrong) {
   EXPECT_EQ(simulated(kNorm, R"({"use": "channels_last"})"),
             "conversions: no kernel of \"where\" (kind kernel) has a name like "
-            "\"/nchwTo[Nn]hwc|nhwcTo[Nn]chw|NCHWToNHWC|NHWCToNCHW/\"; without conversions nothing "
-            "is gained but by \"factor\"");
+            "\"/nchwTo[Nn]hwc|nhwcTo[Nn]chw|NCHWToNHWC|NHWCToNCHW/\"; without conversions only "
+            "\"factor\" gains anything");
 }
 
 }  // namespace

@@ -312,8 +312,8 @@ TEST(Loader, AsksForTheWorkOfRecordedWorkers) {
     train: "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__":input 1, A:host 3
 )";
   EXPECT_EQ(simulated(kWithWorkers, R"({"use": "loader"})"),
-            "batch_time: must be given, as the recorded job had workers already and their work is "
-            "not in its trace");
+            "batch_time: must be given, because the recorded job already had workers and their "
+            "work is not in its trace");
   EXPECT_EQ(simulated(kWithWorkers, R"({"use": "loader", "workers": 0})"),
             simulated(kWithWorkers, R"({"use": "loader"})"));
   EXPECT_EQ(simulated(kWithWorkers, R"({"use": "loader", "workers": 0, "batch_time": "5us"})"), R"(

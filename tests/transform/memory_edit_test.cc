@@ -116,9 +116,9 @@ TEST(MemoryEdit, SaysWhyThereIsNoActivation) {
     }
   };
   EXPECT_EQ(why("s: A 1, B 1\n@alloc 1MB: A .. B\n"),
-            "this trace does not tell which tasks use the 1 allocation of \"where\"");
+            "this trace does not show which tasks use the 1 allocation of \"where\"");
   EXPECT_EQ(why("s: A 1, B 1\n@alloc 1MB: A .. B reads B\n"),
-            "no task of a backward pass that uses memory is known in this trace");
+            "this trace shows no task of a backward pass that uses memory");
   EXPECT_EQ(why("s: A 1, B 1 {phase=backward}\n@alloc 1MB: A .. B reads B\n"),
             "none of the 1 allocation of \"where\" is made, used forward and then used in the "
             "backward pass");

@@ -158,9 +158,9 @@ TEST(Offload, WhatDoesNotFitStays) {
   const Effect effect = read_transform_text(offload())->apply(graph);
   EXPECT_EQ(effect.changed, 0U);
   EXPECT_EQ(to_text(graph), to_text(parse_graph(kShort)));
-  EXPECT_EQ(effect.notes.all().at(0).text,
-            "no block of at least 1 B is untouched at the peak for long enough to leave and come "
-            "back");
+  EXPECT_EQ(
+      effect.notes.all().at(0).text,
+      "no block of at least 1 B is unused at the peak for long enough to leave and come back");
 }
 
 TEST(Offload, MayDelayWhereThatIsAllowed) {
@@ -265,7 +265,7 @@ TEST(Offload, SaysWhatIsWrong) {
   };
   for (const auto& [step, message] : cases) EXPECT_EQ(pictured(kWait, step), message);
   EXPECT_EQ(pictured("x: A 1\n@alloc 7B: A ..", offload()),
-            "policy: needs to know which tasks touch which blocks, which this trace does not tell");
+            "policy: needs to know which tasks use which blocks, which this trace does not show");
 }
 
 // vDNN's mini-case: layers of 10 whose inputs take 15, 5 and 8.

@@ -74,7 +74,7 @@ TEST(SequenceLength, SaysWhatIsWrong) {
   for (const auto& [transform, message] : cases)
     EXPECT_EQ(simulated(kModel, transform), message) << transform;
   EXPECT_EQ(simulated("cpu: a:host 1", R"({"use": "sequence_length"})"),
-            "factor: this trace has no kernels and no memory that a sequence needs");
+            "factor: this trace has no kernels and no memory that depend on a sequence");
 }
 
 }  // namespace

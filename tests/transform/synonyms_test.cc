@@ -68,15 +68,15 @@ TEST(Synonyms, ACommaBeginsAStepWhereItCannotBeASetting) {
       {"scale:where.name=/a,amp/,factor=0.5,amp", "scale:where.name=/a,amp/,factor=0.5 + amp"},
       {"scale:where.name=[a,b],factor=2", "scale:where.name=[a,b],factor=2"},
       {"prefetch:buffers=2,amp:shortest=2us", "prefetch:buffers=2 + amp:shortest=2us"},
-      {"amp,", "must be a setting or a step behind the last comma"},
+      {"amp,", "must be a setting or a step after the last comma"},
   };
   for (const auto& [text, steps] : cases) EXPECT_EQ(steps_of(text), steps) << text;
 }
 
 TEST(Synonyms, WhatIsNotThereLeadsToWhatIs) {
   const std::pair<const char*, const char*> cases[] = {
-      {"batch=64", "there is no transform \"batch\": a trace does not tell how large"},
-      {"batch_size=64", "batch_size: a trace does not tell how large its batches are; give both"},
+      {"batch=64", "there is no transform \"batch\": a trace does not contain its batch"},
+      {"batch_size=64", "batch_size: a trace does not contain its batch size; give both"},
       {"seq_len=512", "sequence_length:from=512,to=1024"},
       {"ddp", "more GPUs than were recorded is not predicted yet"},
       {"fsdp", "zero:stage=3,workers=8"},

@@ -86,7 +86,7 @@ TEST(Zero, OneWorkerKeepsAll) { EXPECT_EQ(peak_behind("zero:workers=1"), Bytes{2
 
 TEST(Zero, SaysWhatIsWrong) {
   EXPECT_EQ(simulated("@memory 1GB device=0\ns: A 1\n", R"({"use": "zero"})"),
-            "optimizer_bytes: must be given, as this trace does not tell which memory stage 1 "
+            "optimizer_bytes: must be given, because this trace does not show which memory stage 1 "
             "divides");
   EXPECT_EQ(
       simulated("@memory 1GB device=0\ns: A 1\n", R"({"use": "zero", "optimizer_bytes": "2GB"})"),

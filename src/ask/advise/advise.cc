@@ -38,7 +38,7 @@ void refuse_bare_setting(std::string_view name) {
   const bool known = std::any_of(transforms().begin(), transforms().end(),
                                  [&](const TransformEntry& one) { return one.name == first; });
   if (known && first.size() < name.size())
-    throw Error("say which values to try: " + std::string(name) + "=1..32");
+    throw Error("name the values to try: " + std::string(name) + "=1..32");
 }
 
 SettingQuestion setting_question(const AdviceQuestion& asked, const AdviceTarget& target) {
@@ -54,7 +54,7 @@ SettingQuestion setting_question(const AdviceQuestion& asked, const AdviceTarget
 
 void check_question(const AdviceQuestion& question) {
   if (!question.vary.empty() && question.until.empty())
-    throw Error("--vary: needs --until, which says what is to be reached");
+    throw Error("--vary: needs --until, which gives the target");
   if (!question.until.empty())
     within("--until", [&] { return read_target(question.until, question.samples); });
   if (!question.vary.empty() && !is_setting(question.vary))
@@ -158,7 +158,7 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
       causes.emplace_back(gain, "\"" + lever.title + "\", " +
                                     to_text(work_of(job.inference.graph, lever)) +
                                     " of host work a step in long pieces" + without(gain) +
-                                    ": no launching, so look at what it does");
+                                    ": not launching, so look at what it does");
   }
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -229,8 +229,8 @@ void leave_out_snapshots(Job& job) {
   std::erase_if(job.ranks, [](const Rank& rank) { return rank.is_snapshot; });
   if (!job.ranks.empty()) return;
   throw TraceError(job.path +
-                   ": holds memory events and no times, so nothing can be said of step time; "
-                   "record a trace with the profiler, or see `foretrace memory`");
+                   ": has memory events and no times, so it has no step time; record a trace with "
+                   "the profiler, or see `foretrace memory`");
 }
 
 }  // namespace

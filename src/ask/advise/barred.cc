@@ -61,7 +61,7 @@ std::string why_refuted(const AdvisedJob& job, const Ceilings& ceilings, const S
   if (made.goal != "time" || levers.empty()) return {};
   const Ceiling& ceiling = ceilings.at(levers);
   if (made.step_time + scaled(job.now(), job.noise) >= ceiling.step_time) return {};
-  return "would bring more than " + ceiling.titles + " in no time at all, which is " +
+  return "would gain more than " + ceiling.titles + " in no time at all, which is " +
          to_text(ceiling.step_time) + " a step";
 }
 
@@ -87,7 +87,7 @@ std::string why_barred(const AdvisedJob& job, const Ceilings& ceilings, const Su
   if (std::string why = why_not_captured(job, made); !why.empty()) return why;
   if (!job.matters(made.gain)) return {};
   for (const Trust* trust : {&made.trust, &job.trust}) {
-    if (trust->grade() == Grade::poor) return "not to be relied on: " + worst_text(*trust);
+    if (trust->grade() == Grade::poor) return "not reliable: " + worst_text(*trust);
   }
   return why_refuted(job, ceilings, made);
 }

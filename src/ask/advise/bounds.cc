@@ -87,12 +87,12 @@ Rung replayed_rung(const Graph& graph, const Lever& lever, Nanoseconds now) {
 
 Rung overlap_rung(const Graph& graph, const Timeline& timeline, Nanoseconds now) {
   const Busiest busiest = busiest_lane(graph, timeline, graph, now);
-  return {
-      .name = "overlap",
-      .title = "waiting of any kind",
-      .assumes = "each thread and stream does its work without a pause: the busiest one is left",
-      .step_time = std::min(now, busiest.work),
-      .bound = busiest.part};
+  return {.name = "overlap",
+          .title = "waiting of any kind",
+          .assumes =
+              "each thread and stream does its work without a pause: only the busiest one counts",
+          .step_time = std::min(now, busiest.work),
+          .bound = busiest.part};
 }
 
 Rung last_rung(const Graph& graph, const Timeline& timeline, const std::vector<Lever>& levers,
@@ -102,8 +102,7 @@ Rung last_rung(const Graph& graph, const Timeline& timeline, const std::vector<L
   return {.name = "all",
           .title = "all of these",
           .assumes =
-              "only kernels are left, as they are, those of the busiest stream one behind "
-              "the other",
+              "only kernels are left, unchanged: those of the busiest stream one after the other",
           .step_time = std::min(now, busiest_lane(graph, timeline, edited, now).work),
           .bound = PathPart::kernels};
 }

@@ -57,16 +57,15 @@ Seen look_at(const Graph& graph, const MeasuredSteps& steps) {
 std::string hinders_capture(const Graph& graph) {
   const MeasuredSteps steps = measured_steps(graph);
   const Seen seen = look_at(graph, steps);
-  if (seen.captured) return "the steps capture or launch CUDA graphs already";
+  if (seen.captured) return "the steps already capture or launch CUDA graphs";
   if (!seen.sized.empty())
     return "no graph can hold what follows " +
            seen.sized.substr(0, seen.sized.find_first_of("<(")) +
-           ": its result has another size in each step";
+           ": the size of its result differs in each step";
   // One read a step tells the loss; sizes take more.
   if (seen.all_to_all && seen.reads > steps.count)
-    return "no graph can hold exchanges of all to all whose sizes the host reads from the device";
-  if (seen.collective_waits > 0)
-    return "the host waits for collectives, and no graph goes on beyond that";
+    return "no graph can contain all-to-all exchanges whose sizes the host reads from the device";
+  if (seen.collective_waits > 0) return "the host waits for collectives, and a graph ends there";
   return {};
 }
 

@@ -33,12 +33,12 @@ Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
   if (error.outcomes <= kAssumedOutcomes) return {"low", "never compared with an outcome"};
   const std::string& known = error.text;
   if (known_outcomes(found.use, job.baseline.own) < kFewestOutcomes)
-    return {"low", known + "; that is of one job, and of another kind than this may be"};
+    return {"low", known + "; that is from one job, which may not be like this one"};
   const Nanoseconds after = scaled(found.upper, 1 / found.samples);
   const Nanoseconds least = job.now() - after;
-  if (least <= 0ns) return {"low", known + "; it may as well bring nothing"};
+  if (least <= 0ns) return {"low", known + "; it may also gain nothing"};
   if (!job.baseline.prediction.has_steps)
-    return {"medium", known + "; the recording has no steps, so that start and end count, too"};
+    return {"medium", known + "; the recording has no steps, so its start and end count, too"};
   if (2 * least < found.gain || error.outcomes < kAssumedOutcomes + kConvincingOutcomes)
     return {"medium", known};
   if (job.baseline.prediction.measured.steps() < kFewestSteps)
@@ -60,7 +60,7 @@ std::string doubt_of(const AdvisedJob& job, const Graph& edited, Nanoseconds gai
   }
   if (longest == kNoTask || 2 * most <= gain) return {};
   return "most of it is one piece of host work, \"" + std::string(graph.name(longest)) + "\" of " +
-         to_text(most) + ", which may well stay";
+         to_text(most) + ", which may remain";
 }
 
 }  // namespace foretrace

@@ -79,7 +79,7 @@ class Members {
       left_.clear();
     }
     for (const Addition& one : others)
-      left_.push_back({one, std::to_string(kMostTogether) + " are put together at most"});
+      left_.push_back({one, std::to_string(kMostTogether) + " are combined at most"});
     tell_left();
   }
 
@@ -122,7 +122,7 @@ class Members {
     for (const std::string& use : joint_.uses) {
       const std::string_view hold = common_hold(use, suggestions_[one.suggestion].use);
       if (!hold.empty())
-        return std::string(kind_of(use)) + " takes hold of " + std::string(hold) + ", too";
+        return std::string(kind_of(use)) + " applies to " + std::string(hold) + ", too";
     }
     return {};
   }
@@ -237,8 +237,8 @@ std::string why_together(const AdvisedJob& job, const Suggestion& a, const Sugge
       static_cast<double>((pair.gain - pair.sum).count()) / static_cast<double>(job.now().count());
   if (std::abs(off) < kSameGain) return "they add up";
   const PathPart first = relieved(job, a), second = relieved(job, b);
-  if (off > 0) return "one uncovers what the other takes away";
-  if (first == second) return "both take away " + std::string(to_string(first));
+  if (off > 0) return "one exposes what the other removes";
+  if (first == second) return "both remove " + std::string(to_string(first));
   return "once one is done, a step waits for " + std::string(to_string(a.path.largest())) +
          (a.path.largest() == b.path.largest() ? ""
                                                : " or " + std::string(to_string(b.path.largest())));

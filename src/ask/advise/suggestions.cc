@@ -35,7 +35,7 @@ const DeviceModel& recorded_device(const Graph& graph) {
     unknown = name;
   }
   if (unknown.empty()) throw Error("the trace does not name its device");
-  throw Error("the device " + unknown + " is no built-in one: see faster_device:from=FILE");
+  throw Error("the device " + unknown + " is not a built-in one: see faster_device:from=FILE");
 }
 
 /// The maker, who is named first where the figures are from ("recalled: NVIDIA A100 data sheet").
@@ -63,7 +63,7 @@ std::vector<std::string> devices_above(const Graph& graph) {
       continue;
     above.push_back(std::move(device));
   }
-  if (above.empty()) throw Error("no built-in device of its maker is clearly above " + now.name);
+  if (above.empty()) throw Error("no built-in device of its maker is clearly faster " + now.name);
   std::stable_sort(above.begin(), above.end(), [](const auto& a, const auto& b) {
     return a.memory_bandwidth < b.memory_bandwidth;
   });
@@ -94,13 +94,13 @@ std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
   const auto share =
       static_cast<double>(made.gain.count()) / static_cast<double>(job.now().count());
   if (made.goal == "throughput") {
-    if (share <= 0) return "brings nothing for each sample";
-    return "brings " + to_share(share) + " for each sample: within noise";
+    if (share <= 0) return "gains nothing per sample";
+    return "gains " + to_share(share) + " per sample: within noise";
   }
-  if (made.gain < 0ns && !job.matters(-made.gain)) return "brings nothing";
+  if (made.gain < 0ns && !job.matters(-made.gain)) return "gains nothing";
   if (made.gain < 0ns) return "makes steps longer by " + to_share(-share);
-  if (made.gain == 0ns) return "brings nothing";
-  return "brings " + to_share(share) + ": within noise";
+  if (made.gain == 0ns) return "gains nothing";
+  return "gains " + to_share(share) + ": within noise";
 }
 
 /// Memory is the goal of those that cost time: they are good if the peak falls.
@@ -115,7 +115,7 @@ void judge(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
     if (!made.recommended) {
       made.why_not = !made.fits       ? "does not fit into the device's memory"
                      : made.allocated ? "the peak does not fall"
-                                      : "the trace tells nothing of memory";
+                                      : "the trace does not record memory";
     }
     return;
   }

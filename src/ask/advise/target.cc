@@ -22,7 +22,7 @@ double rate_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
       value <= 0) {
-    throw Error("must be a number of samples in a second above 0, got \"" + std::string(text) +
+    throw Error("must be a number of samples per second above 0, got \"" + std::string(text) +
                 "\"");
   }
   return value;
@@ -53,7 +53,7 @@ AdviceTarget read_target(std::string_view text, double samples) {
   } else if (name == "throughput") {
     const double rate = within(name, [&] { return rate_of(threshold_of(name, demand, '>')); });
     if (!(samples > 0) || !std::isfinite(samples))
-      throw Error("throughput: needs --samples, how many a recorded step has");
+      throw Error("throughput: needs --samples, the number of samples in a recorded step");
     // Of what would take longer than the clock can count nobody has to ask.
     target.step_time = scaled(1s, std::min(samples / rate, 1e9));
   } else {

@@ -262,7 +262,7 @@ void check_total(const JobSummary& summary) {
     total += static_cast<double>(kernel.each.count()) * static_cast<double>(kernel.count);
     add(kernel.most.count());
   }
-  if (total > 1e17) throw Error("its work and memory must come to at most 10^17 in all");
+  if (total > 1e17) throw Error("its work and memory must add up to at most 10^17");
 }
 
 /// Metrics that an older tool computed in another way are neither compared nor missed.
@@ -284,7 +284,7 @@ CheckBaseline parse_baseline(const Json& document) {
   if (model != kCheckModel)
     throw Error("must be made by model " + std::to_string(kCheckModel) + ", got model " +
                 std::to_string(model) + " of foretrace " + needed<std::string>(document, "tool") +
-                "; what these find cannot be compared: make it anew with --bless");
+                ", which cannot be compared; create it anew with --bless");
   CheckBaseline baseline;
   baseline.tool = needed<std::string>(document, "tool");
   baseline.scenario = baseline_line(needed_section(document, "scenario", false));

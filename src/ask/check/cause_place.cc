@@ -49,12 +49,12 @@ std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks
   }
   if (longest == kNoTask) return {};
   if (const std::string place = example_place(job, longest, cause); !place.empty())
-    return share_a_place(job, tasks, longest) ? place : "several places, as " + place;
+    return share_a_place(job, tasks, longest) ? place : "several places, such as " + place;
   const std::string behind = neighbour_name(job, graph.previous(longest));
   const std::string front = neighbour_name(job, graph.next(longest));
   if (!behind.empty() && !front.empty()) return "the place between " + behind + " and " + front;
-  if (!behind.empty()) return "the place behind " + behind;
-  return front.empty() ? front : "the place in front of " + front;
+  if (!behind.empty()) return "the place after " + behind;
+  return front.empty() ? front : "the place before " + front;
 }
 
 }  // namespace foretrace

@@ -82,8 +82,9 @@ void refuse_unknown(const CheckOptions& options, const JobSummary& summary) {
   for (const auto* limits : {&options.fail, &options.warn}) {
     for (const auto& [name, limit] : *limits) {
       if (limit.is_off || summary.figures.contains(name)) continue;
-      throw Error("the trace does not tell " + name + " (" + std::string(figure_entry(name).says) +
-                  "), so it cannot be limited to " + limit.text);
+      throw Error("the trace does not contain " + name + " (" +
+                  std::string(figure_entry(name).says) + "), so it cannot be limited to " +
+                  limit.text);
     }
   }
 }
@@ -109,7 +110,7 @@ std::string used_in(const std::string& scenario) {
   std::string names;
   const nlohmann::json json = nlohmann::json::parse(scenario, nullptr, false);
   if (!json.is_object() || !json.contains("transforms") || !json["transforms"].is_array())
-    return "no known scenario";
+    return "not a known scenario";
   for (const nlohmann::json& step : json["transforms"]) {
     const bool is_named = step.is_object() && step.contains("use") && step["use"].is_string();
     names += (names.empty() ? "" : ", ") + (is_named ? step["use"].get<std::string>() : "unknown");
@@ -122,9 +123,9 @@ void refuse_other_scenario(const CheckBaseline& baseline, const Scenario& scenar
       asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (asked == baseline.scenario) return;
   const std::string was = used_in(baseline.scenario), is = used_in(asked);
-  throw Error("the baseline must be of the same scenario; it is of " + was + ", asked is " + is +
-              (was == is ? " with other settings" : "") +
-              "; give each scenario a baseline of its own (--bless)");
+  throw Error("the baseline must be of the same scenario; it is of " + was + ", the check is of " +
+              is + (was == is ? " with other settings" : "") +
+              "; give each scenario its own baseline (--bless)");
 }
 
 std::string joined_names(const std::vector<std::string>& names) {
@@ -149,8 +150,8 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
               to_fixed(100 * compared, 0) + " % of the time of kernels is compared");
   if (!baseline.outdated.empty())
     notes.add(Severity::info,
-              "metrics that an older baseline computes in another way are not compared; --bless "
-              "makes it anew",
+              "metrics that an older baseline computes differently are not compared; update it "
+              "with --bless",
               joined_names(baseline.outdated));
   if (baseline.summary.rank != now.rank)
     notes.add(Severity::warning, "the rank of the baseline is not in the trace",

@@ -47,7 +47,7 @@ class Judge {
     if (options_.structure_only && entry.is_timed)
       return figure.why = "times are not compared", figure;
     if (!figure.before || !figure.after) {
-      figure.why = figure.before ? "the trace does not tell" : "not in the baseline";
+      figure.why = figure.before ? "not in the trace" : "not in the baseline";
       // A guarded metric must not disappear from the trace unnoticed.
       if (fail != nullptr && !fail->is_off)
         figure.standing = options_.undecided.value_or(Standing::undecided);
@@ -85,7 +85,7 @@ class Judge {
     if (figure.less_is_worse ? after < least : after > most) return;
     figure.standing = figure.standing == Standing::failed ? Standing::undecided : Standing::passed;
     figure.why = "the " + std::to_string(known.size()) +
-                 " recordings of the baseline differ by so much that another may be as far off";
+                 " recordings of the baseline differ so much that a further one may differ as much";
   }
 
   /// The steps of each recording that the baseline stands for.
@@ -124,8 +124,8 @@ class Judge {
     };
     figure.standing = judged(asked.fail);
     if (figure.standing == Standing::undecided)
-      figure.why = change.is_assumed ? "a single value, 5 % of variation are assumed"
-                                     : "steps vary too much to tell";
+      figure.why = change.is_assumed ? "a single value, with an assumed variation of 5 %"
+                                     : "steps vary too much to decide";
     if (figure.standing != Standing::passed) return;
     const Standing warning = judged(asked.warn);
     if (warning == Standing::failed) figure.standing = Standing::warned;
@@ -139,7 +139,7 @@ class Judge {
     if (is_beyond && is_sure) figure.standing = Standing::warned;
     if (is_beyond)
       figure.why = change.is_assumed
-                       ? "a single value, 5 % of variation are assumed"
+                       ? "a single value, with an assumed variation of 5 %"
                        : "steps vary: between " + figure_text(figure.unit, change.lower) + " and " +
                              figure_text(figure.unit, change.upper) + " more";
   }

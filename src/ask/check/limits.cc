@@ -54,7 +54,7 @@ void add_limit_part(std::string_view part, const FigureEntry& figure, Limit& lim
   }
 }
 
-constexpr std::string_view kLimitForms = "must be as 5%, +10, 200MB, 2ms or 5%+2ms, or off";
+constexpr std::string_view kLimitForms = "must be such as 5%, +10, 200MB, 2ms or 5%+2ms, or off";
 
 /// How often the rank sum of `first` values among `second` others is at most u, for each u, where
 /// all orders are as likely (Mann and Whitney, 1947): N(u; n, m) = N(u-m; n-1, m) + N(u; n, m-1).
@@ -198,8 +198,9 @@ Limit parse_limit(std::string_view text, const FigureEntry& figure) {
   const char worse = figure.less_is_worse ? '-' : '+';
   if (!rest.empty() && (rest[0] == '+' || rest[0] == '-')) {
     if (rest[0] != worse)
-      throw Error("a limit says how much worse it may become, so " + std::string(figure.name) +
-                  " takes " + worse + std::string(rest.substr(1)) + ", got '" + limit.text + "'");
+      throw Error("a limit is how much worse the metric may become, so " +
+                  std::string(figure.name) + " takes " + worse + std::string(rest.substr(1)) +
+                  ", got '" + limit.text + "'");
     rest.remove_prefix(1);
   }
   if (rest.empty()) throw Error(std::string(kLimitForms) + ", got '" + limit.text + "'");
@@ -216,7 +217,7 @@ Limit parse_limit(std::string_view text, const FigureEntry& figure) {
 std::pair<std::string, Limit> parse_named_limit(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos)
-    throw Error("must be METRIC:LIMIT, as step_time:5%, got '" + std::string(text) + "'");
+    throw Error("must be METRIC:LIMIT, such as step_time:5%, got '" + std::string(text) + "'");
   const FigureEntry& figure = figure_entry(text.substr(0, colon));
   return {std::string(figure.name), parse_limit(text.substr(colon + 1), figure)};
 }

@@ -60,7 +60,7 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, std::optional<std
   if (job.ranks.size() > 1)
     judged.notes.add(Severity::info,
                      "the step time is that of the slowest rank, " + std::to_string(slowest_rank) +
-                         "; all else is that of rank " + std::to_string(shown_rank));
+                         "; everything else is that of rank " + std::to_string(shown_rank));
   return judged;
 }
 

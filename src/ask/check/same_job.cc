@@ -85,8 +85,8 @@ double likeness(const JobSummary& before, const JobSummary& now) {
 void refuse_other_job(const JobSummary& before, const JobSummary& now) {
   if (likeness(before, now) >= kLeastAlike) return;
   const Traits was = traits_of(before), is = traits_of(now);
-  throw Error("must be of the job that the baseline is of, not of another one; " +
-              in_common(was, is) + "; give each job a baseline of its own (--bless)");
+  throw Error("must be of the same job as the baseline; " + in_common(was, is) +
+              "; give each job its own baseline (--bless)");
 }
 
 void refuse_changed_job(const JobSummary& before, const JobSummary& now) {
@@ -96,7 +96,7 @@ void refuse_changed_job(const JobSummary& before, const JobSummary& now) {
   };
   if (!differ(was.kernels, is.kernels) && !differ(was.ops, is.ops)) return;
   throw Error("must be a recording of the unchanged job; " + in_common(was, is) +
-              ", and all that recordings of one baseline differ by counts as noise");
+              ", and all differences between the recordings of one baseline count as noise");
 }
 
 }  // namespace foretrace

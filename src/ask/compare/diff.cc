@@ -50,8 +50,8 @@ class Waterfall {
     for (std::size_t i = 0; i < groups_; ++i) twice[i] += back[i];
     if (circles_ > 0) {
       notes.add(Severity::info,
-                "groups of differences that cannot be switched over one by one; their effects "
-                "count with the next",
+                "groups of differences that cannot be switched one by one; their effects count "
+                "with the next group",
                 {}, circles_);
     }
     // Halves are given to the next, so that the sum stays what it is.
@@ -171,12 +171,12 @@ void sort_causes(std::vector<DiffCause>& causes) {
 void note_oddities(Diff& diff) {
   if (diff.before.has_steps != diff.after.has_steps)
     diff.notes.add(Severity::warning,
-                   "steps are marked in one of the two only: the length of the whole recording is "
+                   "only one of the two has marked steps: the length of the whole recording is "
                    "compared with a step");
   if (diff.aligned < kHardlyTheSameJob)
     diff.notes.add(Severity::warning,
-                   "hardly the same job: few of the tasks of the two correspond, so that most of "
-                   "the difference is work that was added and removed",
+                   "hardly the same job: few tasks of the two correspond, so most of the "
+                   "difference is work that was added and removed",
                    to_fixed(100 * diff.aligned, 1) + " % correspond");
   if (!diff.before.device.empty() && !diff.after.device.empty() &&
       diff.before.device != diff.after.device)
@@ -342,7 +342,7 @@ void check_comparable(const Job& before, const Job& after) {
   const bool memory_before = before.has_snapshots();
   if (memory_before == after.has_snapshots()) return;
   throw TraceError((memory_before ? before.path : after.path) +
-                   ": is a memory snapshot, and can be compared with another one only");
+                   ": is a memory snapshot, and can only be compared with another one");
 }
 
 /// The rank of the other recording that is compared with this one, or nullptr.

@@ -84,11 +84,11 @@ struct WrittenPrediction {
 void check_schema(const Json& json) {
   const Json found = json.is_object() ? json.value("schema", Json()) : Json();
   if (found == kPredictionSchema) return;
-  std::string text = "must be what predict --format json wrote, with the schema \"" +
+  std::string text = "must be the output of predict --format json, with the schema \"" +
                      std::string(kPredictionSchema) + "\"";
   if (found.is_string()) text += ", got \"" + found.get<std::string>().substr(0, 60) + "\"";
   if (json.is_object() && json.contains("traceEvents"))
-    text += ", but is a trace; the prediction comes first";
+    text += ", but is a trace; give the prediction first";
   throw Error(text);
 }
 
@@ -222,7 +222,7 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
   const Scenario scenario =
       within(prediction_path + ": scenario", [&] { return parse_scenario(written.scenario); });
   const std::string path = input_path(scenario, prediction_path, options);
-  if (path.empty()) throw Error("it does not name the trace it started from; give --trace");
+  if (path.empty()) throw Error("it does not name the trace it was made from; give --trace");
   const Job job = read_job(path, {.reading = options.reading, .keep_traces = true});
   if (!same_contents(job.inputs(), written.inputs))
     result.notes.add(Severity::warning,
@@ -235,8 +235,7 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
   result.repeated = repeated.step_time;
   if (repeated.step_time != result.predicted.step_time)
     result.notes.add(Severity::warning,
-                     "made again, the prediction comes out differently; causes are those of the "
-                     "new one",
+                     "made again, the prediction differs; causes are those of the new one",
                      to_text(result.predicted.step_time) + " as written, " +
                          to_text(repeated.step_time) + " now");
   const Rank& rank = rank_measured_for(*repeated.rank, measured.job, measured.slowest.rank);
@@ -292,8 +291,8 @@ Verification verify(const std::string& prediction_path, const std::string& measu
     // Asked for by name, the input must be there; otherwise the step times still can be compared.
     if (!options.trace.empty()) throw;
     result.notes.add(Severity::warning,
-                     "the prediction cannot be made again, so that what its error comes from is "
-                     "not known; --trace names its input",
+                     "the prediction cannot be made again, so the causes of its error are unknown; "
+                     "give its input with --trace",
                      error.what());
   }
   add_to_ledger(measured_path, options, result);

@@ -28,7 +28,7 @@ void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
 void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
   if (doubted.variation != nullptr && doubted.variation->donors().size() < 2 &&
       doubted.variation->step_count() >= 3)
-    inputs.why_not = "they are too different to take each other's work";
+    inputs.why_not = "they are too different to exchange their work";
   if (doubted.variation != nullptr && doubted.variation->donors().size() >= 2) {
     if (all_in_line(doubted.changed)) {
       const Resampled found = resample(*doubted.variation, doubted.inference.graph, doubted.changed,
@@ -38,7 +38,7 @@ void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
       inputs.resamples = found.resamples;
       return;
     }
-    inputs.why_not = "not replayed: lanes that share or interrupt their tasks take too long";
+    inputs.why_not = "not replayed: lanes that share or preempt their tasks take too long";
   }
   if (doubted.inference.graph.task_count() > kMostTasksVaried)
     inputs.why_not = "not replayed: so large a recording would take too much memory";
@@ -104,12 +104,11 @@ void bracket_unexplained(const Prediction& prediction, IntervalInputs& inputs) {
   const double share = part_of(unexplained.lag + unexplained.peers, unexplained.window);
   const Nanoseconds move = scaled(inputs.point - prediction.baseline.step_time, share);
   if (part_of(std::max(move, -move), inputs.point) < 5e-4) return;
-  inputs.brackets.push_back(
-      {"unexplained", std::max(0ns, inputs.point + move),
-       to_share(share) +
-           " of the time is unexplained or up to other ranks and kept; if it changed as the rest "
-           "does, it would be " +
-           to_text(std::max(0ns, inputs.point + move))});
+  inputs.brackets.push_back({"unexplained", std::max(0ns, inputs.point + move),
+                             to_share(share) +
+                                 " of the time is unexplained or due to other ranks, and kept; if "
+                                 "it changed as the rest does, it would be " +
+                                 to_text(std::max(0ns, inputs.point + move))});
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ std::string known_text(std::string_view kind, const LedgerEntry* entry, const Ow
     text += " was typically off by " + to_share(entry->error) + " (" +
             outcomes_text(entry->outcomes) + ": " + std::string(entry->source) + ")";
   } else if (own.count == 0) {
-    text += " was never compared with an outcome: it is taken to be off by " +
-            to_share(pooled_error()) + " typically, as all kinds of what-if are";
+    text += " was never compared with an outcome: its error is taken to be " +
+            to_share(pooled_error()) + " typically, as for all kinds of what-if";
   }
   if (own.count > 0) {
     text += std::string(listed ? ", and" : " was typically off") + " by " +

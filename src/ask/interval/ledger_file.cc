@@ -28,17 +28,17 @@ struct EntryFields : Described {
   std::string note;
 
   void describe(Fields& fields) override {
-    fields.texts("transforms", transforms, "Names of what was applied, settings may follow");
-    fields.optional_number("error", error, "predicted / measured - 1; left out: from the times",
-                           -1);
+    fields.texts("transforms", transforms, "Names of the transforms applied; settings may follow");
+    fields.optional_number("error", error,
+                           "predicted / measured - 1; by default computed from the times", -1);
     fields.integer("predicted_ns", predicted, "Step time that was predicted", 0);
-    fields.integer("measured_ns", measured, "Step time that came", 0);
+    fields.integer("measured_ns", measured, "Step time that was measured", 0);
     fields.text("note", note, "Which job and machine");
   }
 };
 
 void check_transforms(const std::vector<std::string>& uses) {
-  if (uses.empty()) throw Error("transforms: must name one at least");
+  if (uses.empty()) throw Error("transforms: must name at least one");
   std::vector<std::string_view> known;
   for (const TransformEntry& entry : transforms()) known.push_back(entry.name);
   for (const std::string& use : uses) {

@@ -27,7 +27,7 @@ std::optional<std::int64_t> peak_in(const std::vector<MemoryPeak>& peaks, Compar
 }
 
 std::int64_t known_peak(const std::optional<std::int64_t>& peak) {
-  if (!peak) throw Error("the recording does not tell of memory");
+  if (!peak) throw Error("the recording does not record memory");
   return *peak;
 }
 
@@ -63,7 +63,7 @@ class PairComparison {
     const Prediction answer = ask(pair.before, pair.uses);
     row.recorded = pair.recorded ? *pair.recorded : recorded_in(pair);
     if (row.compared == Compared::step_time) {
-      if (!answer.has_times) throw Error("a memory snapshot tells no step times");
+      if (!answer.has_times) throw Error("a memory snapshot has no step times");
       row.before = answer.baseline.step_time.count();
       row.predicted = answer.predicted.step_time.count();
       row.lower = answer.lower.count();

@@ -32,7 +32,7 @@ struct PairFields : Described {
     fields.texts("with", uses, "The transforms that stand for the change");
     fields.choice("compare", compare, {"step_time", "peak_allocated", "peak_reserved"},
                   "What is compared");
-    fields.text("class", kind, "The kind of what-if; left out: the transforms");
+    fields.text("class", kind, "The kind of what-if; by default the transforms");
     fields.flag("fitted", fitted, "A transform was refined on this pair");
   }
 };
@@ -98,7 +98,7 @@ class PairReader {
     if (file.contains("synthetic") && !file["synthetic"].is_boolean())
       throw Error("synthetic: must be true or false");
     if (!file.contains("pairs") || !file["pairs"].is_array() || file["pairs"].empty())
-      throw Error("pairs: must be a list with one at least");
+      throw Error("pairs: must be a list of at least one");
     for (const Json& one : file["pairs"]) {
       within("pairs[" + std::to_string(list_.pairs.size()) + "]",
              [&] { list_.pairs.push_back(read_pair(one)); });
@@ -112,7 +112,7 @@ class PairReader {
     if (fields.name.empty()) throw Error("name: must be given");
     if (fields.before.empty()) throw Error("before: must be the path of a recording");
     if (fields.after.empty()) throw Error("after: must be the path of a recording");
-    if (fields.uses.empty()) throw Error("with: must name a transform at least");
+    if (fields.uses.empty()) throw Error("with: must name at least one transform");
     for (const std::string& use : fields.uses)
       within("with: " + use, [&] { read_transform_text(use); });
     return {.name = fields.name,
@@ -135,7 +135,7 @@ class PairReader {
         try {
           read_case(one);
         } catch (const Json::exception&) {
-          throw Error("must have what traces/README.md tells of a case");
+          throw Error("must have the keys of a case as in traces/README.md");
         }
       });
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/statistics.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/scaling.h"
 
@@ -12,11 +13,6 @@ namespace {
 /// least this share of their step.
 constexpr double kClearlyLonger = 1.1;
 constexpr double kClearlyWaiting = 0.1;
-
-Nanoseconds median_of(std::vector<Nanoseconds> times) {
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
 
 }  // namespace
 
@@ -39,7 +35,7 @@ std::optional<Straggler> straggler_among(const std::vector<RankTimes>& ranks) {
     own.push_back(ranks[i].own);
     waits.push_back(ranks[i].step - ranks[i].own);
   }
-  const Straggler found{busiest.rank(), median_of(own), median_of(waits)};
+  const Straggler found{busiest.rank(), median(own), median(waits)};
   const RankTimes& rank = ranks[found.rank];
   if (rank.own < scaled(found.others_own, kClearlyLonger) ||
       found.others_wait < scaled(rank.step, kClearlyWaiting))

@@ -111,7 +111,7 @@ std::set<std::string> SweepQuestions::trace_paths() const {
   }
   if (options.trace.empty()) return paths;
   if (paths.size() > 1)
-    throw Error("--trace: must be left out, as the scenario asks about several traces");
+    throw Error("--trace: must be left out, because the scenario asks about several traces");
   return {options.trace};
 }
 

@@ -161,8 +161,8 @@ Sweep::Sweep(const std::string& scenario_path, const SweepOptions& options) {
     parse_scenario(json);  // Mistakes beside the sweep come first.
     if (!asks_many(json))
       throw Error(
-          "asks one question; `foretrace predict --scenario` answers it, and a \"sweep\" "
-          "or a \"matrix\" asks more");
+          "asks one question, which `foretrace predict --scenario` answers; add a \"sweep\" or a "
+          "\"matrix\" to ask more");
     impl_ = std::make_unique<Impl>(
         json, std::filesystem::path(scenario_path).parent_path().string(), options);
   });

@@ -215,10 +215,9 @@ class Varied {
       const double whole = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
       curve_.answer_text += ", " + to_text(whole) + " samples a step";
     } else if (setting_.name() == "factor") {
-      curve_.notes.add(
-          Severity::info,
-          "--samples-per-step, or from and to in place of factor, tells how many samples "
-          "that is");
+      curve_.notes.add(Severity::info,
+                       "give --samples-per-step, or from and to instead of factor, to see how many "
+                       "samples that is");
     }
   }
 

@@ -88,7 +88,7 @@ std::string shortened(std::string_view name) {
 
 std::string reason_text(const Graph& graph, const Kin& kin, const Sum& sum) {
   if (kin.first) return "waits for nothing";
-  if (kin.provenance == kInLine && kin.before_lane == kin.lane) return "next in line";
+  if (kin.provenance == kInLine && kin.before_lane == kin.lane) return "next on its lane";
   std::string text = "waits for " + shortened(graph.names()[kin.before]);
   if (kin.before_lane != kin.lane) text += " on " + graph.lane(kin.before_lane).name;
   text += " (" + std::string(graph.names()[kin.why]);

@@ -59,21 +59,20 @@ Lever dispatch(const Graph& graph) {
     if (!graph.removed(id) && graph.task(id).kind == TaskKind::launch)
       launches[index(graph.lane_of(id))] = 1;
   }
-  return with_tasks(
-      graph,
-      {.name = "launches",
-       .title = "launching",
-       .assumes = "calls that launch, and host work in pieces below 1 ms around them, "
-                  "take no time; work starts at once",
-       .launch_delays = true,
-       .host_gaps = true,
-       .longest_host_gap = kLongestDispatch,
-       .device_gaps = true},
-      [&](TaskId id) {
-        const Task& task = graph.task(id);
-        return is_host_work(task.kind) && launches[index(graph.lane_of(id))] != 0 &&
-               (task.kind == TaskKind::launch || task.duration < kLongestDispatch);
-      });
+  return with_tasks(graph,
+                    {.name = "launches",
+                     .title = "launching",
+                     .assumes = "launch calls, and host work in pieces below 1 ms around them, "
+                                "take no time; work starts at once",
+                     .launch_delays = true,
+                     .host_gaps = true,
+                     .longest_host_gap = kLongestDispatch,
+                     .device_gaps = true},
+                    [&](TaskId id) {
+                      const Task& task = graph.task(id);
+                      return is_host_work(task.kind) && launches[index(graph.lane_of(id))] != 0 &&
+                             (task.kind == TaskKind::launch || task.duration < kLongestDispatch);
+                    });
 }
 
 Lever driver_allocations(const Graph& graph) {
@@ -81,7 +80,7 @@ Lever driver_allocations(const Graph& graph) {
       graph,
       {.name = "allocations",
        .title = "driver allocations",
-       .assumes = "the driver is never asked for memory nor given any back",
+       .assumes = "the driver is never asked for memory and never given any back",
        .call_waits = true},
       [&](TaskId id) { return on_host(graph, id) && is_driver_allocation(graph.name(id)); });
   return lever;
@@ -251,19 +250,18 @@ std::vector<Lever> ladder_levers(const Graph& graph) {
   all.push_back(of_kinds(graph,
                          {.name = "host",
                           .title = "host work",
-                          .assumes = "nothing the host does takes time, but loading",
+                          .assumes = "nothing the host does takes time, except loading",
                           .launch_delays = true,
                           .host_gaps = true,
                           .device_gaps = true},
                          is_host_work));
-  all.push_back(without_host_waits(
-      graph, {.name = "syncs",
-              .title = "host waiting",
-              .assumes = "the host never waits for the device, however far it is ahead; calls "
-                         "that do take no time"}));
+  all.push_back(
+      without_host_waits(graph, {.name = "syncs",
+                                 .title = "host waiting",
+                                 .assumes = "the host never waits for the device, however far it "
+                                            "is ahead; calls that wait take no time"}));
   all.push_back(of_kinds(
-      graph,
-      {.name = "input", .title = "input", .assumes = "data is there whenever it is asked for"},
+      graph, {.name = "input", .title = "input", .assumes = "data is there whenever it is needed"},
       [](TaskKind kind) { return kind == TaskKind::input; }));
   all.push_back(of_kinds(graph,
                          {.name = "copies",
@@ -275,7 +273,7 @@ std::vector<Lever> ladder_levers(const Graph& graph) {
   all.push_back(of_kinds(graph,
                          {.name = "communication",
                           .title = "communication",
-                          .assumes = "collectives take no time, and no rank comes late"},
+                          .assumes = "collectives take no time, and no rank is late"},
                          communicates));
   if (Lever lever = driver_allocations(graph); lever.there) all.push_back(std::move(lever));
   return all;

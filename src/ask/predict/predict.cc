@@ -134,7 +134,7 @@ void note_refusals(Prediction& prediction) {
   for (const MemoryPeak& peak : prediction.predicted_memory) {
     if (!peak.out_of_memory) continue;
     prediction.notes.add(Severity::info, "out of memory on device " + std::to_string(peak.device) +
-                                             "; times are those of a device with room enough");
+                                             "; times are those of a device with enough memory");
   }
 }
 
@@ -151,10 +151,9 @@ void note_edit(const Edited& edited, Prediction& prediction) {
   note_refusals(prediction);
   note_overfull_lanes(edited.graph, edited.timeline, prediction.notes);
   if (prediction.has_times && prediction.predicted.step_time == prediction.baseline.step_time) {
-    prediction.notes.add(
-        Severity::info,
-        "the step time does not change: what the scenario speeds up or slows down is not what "
-        "steps wait for");
+    prediction.notes.add(Severity::info,
+                         "the step time does not change: steps do not wait for what the scenario "
+                         "speeds up or slows down");
   }
 }
 

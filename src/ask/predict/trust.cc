@@ -184,8 +184,8 @@ class Facts {
         "the steps differ by " + to_share(times.spread), times.spread, kWideSpread);
     const bool guessed = times.source == StepSource::period;
     add("steps_found", guessed ? Grade::fair : Grade::good,
-        guessed ? "steps are told by what repeats itself, not by marks"
-                : "steps are told by marks of the recording");
+        guessed ? "steps are found by repetition, not by markers"
+                : "steps are found by markers of the recording");
   }
 
   void add_cut() {
@@ -201,8 +201,8 @@ class Facts {
     if (error.scale <= 0)
       return add("edit", Grade::fair,
                  kind +
-                     " is an edit: the interval is that of its replay, not of the change it stands "
-                     "for");
+                     " is an edit: the interval covers its replay, not how well the edit describes "
+                     "the change");
     const int outcomes = known_outcomes(kind, own);
     add("compared", outcomes == 0 ? Grade::fair : Grade::good,
         outcomes == 0 ? kind + " was never compared with an outcome"

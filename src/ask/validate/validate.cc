@@ -89,7 +89,7 @@ Validation validate_against(const Inference& structure, const Inference& work) {
   Validation validation;
   describe(structure, validation);
   const CrossStep cross = cross_step(structure, work);
-  if (cross.errors.empty()) throw Error("no step of the one recording is like a step of the other");
+  if (cross.errors.empty()) throw Error("no step of one recording is like a step of the other");
   add_errors(cross, validation);
   return validation;
 }

@@ -141,7 +141,9 @@ void NewFile::open() {
   } catch (const std::system_error& error) {
     const std::string why = std::strerror(error.code().value());
     if (!exists) cannot_write(path_, why);
-    cannot_write(path_, why + " in its folder, where the new file is made before it replaces this");
+    cannot_write(
+        path_,
+        why + " in its folder, where the new file is written before it replaces the old one");
   }
 }
 

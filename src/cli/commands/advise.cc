@@ -20,7 +20,7 @@ struct AdviseCommand {
 
   void add_to(CLI::App& command) {
     add_trace(command, trace);
-    command.add_option("--only", question.only, "Try this transform and no other; may be repeated")
+    command.add_option("--only", question.only, "Try only this transform; may be repeated")
         ->type_name("TRANSFORM")
         ->allow_extra_args(false);
     command.add_option("--skip", question.skip, "Do not try this transform; may be repeated")
@@ -28,31 +28,32 @@ struct AdviseCommand {
         ->allow_extra_args(false);
     command
         .add_option("--machine", question.machine,
-                    "Give advice for the job moved to this device; a built-in name or a JSON file")
+                    "Advise for the job on this device: a built-in name or a JSON file")
         ->type_name("NAME|FILE");
     command
         .add_option("--until", question.until,
-                    "How fast would each part have to be, such as \"step_time <= 100ms\" or "
-                    "\"throughput >= 4000\"")
+                    "Find how fast each part must be to reach a target, such as \"step_time <= "
+                    "100ms\" or \"throughput >= 4000\"")
         ->type_name("TARGET");
     command
         .add_option("--vary", question.vary,
-                    "With --until: one part alone, such as link.bandwidth, or one setting, such as "
-                    "loader.workers=1..32")
+                    "With --until: vary only one part, such as link.bandwidth, or one setting, "
+                    "such as loader.workers=1..32")
         ->type_name("WHAT");
-    command.add_option("--samples", question.samples, "Samples of a recorded step, for throughput")
+    command.add_option("--samples", question.samples, "Samples in a recorded step, for throughput")
         ->check(CLI::Range(0.0, 1e12));
-    command.add_option("--top", question.top, "How many suggestions are shown of each kind")
+    command.add_option("--top", question.top, "Number of suggestions shown of each kind")
         ->check(CLI::Range(1, 1000));
     command
-        .add_option("--ledger", ledger,
-                    "A ledger of your own of predictions and outcomes, counted beside the built-in")
+        .add_option(
+            "--ledger", ledger,
+            "Your own ledger of predictions and outcomes, counted in addition to the built-in one")
         ->type_name("FILE");
     format.add_to(command);
     command.add_flag("--all", all,
-                     "As text, everything: ceilings, what each suggestion does to the critical "
+                     "Show everything as text: ceilings, what each suggestion does to the critical "
                      "path, what is not advised");
-    html.add_to(command, "--html", "Write everything there as one page");
+    html.add_to(command, "--html", "Also write everything to FILE as one HTML page");
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
     reading.add_part_to(command);

@@ -36,19 +36,18 @@ struct AnonymizeCommand {
     add_trace(command, from);
     out.add_to(command);
     command
-        .add_option(
-            "--salt", how.salt,
-            "What replacements depend on besides the texts: the same salt replaces the same "
-            "texts alike, so that two traces stay comparable. Who knows it can try words. "
-            "Random if not given")
+        .add_option("--salt", how.salt,
+                    "Salt for the replacements: the same salt replaces the same text in the same "
+                    "way, so that two traces stay comparable. Anyone who knows the salt can guess "
+                    "names. Random by default")
         ->type_name("TEXT");
     command.add_flag("--drop-shapes", how.drop_shapes,
-                     "Leave out sizes, types and values of what ops work on, which stay otherwise "
-                     "(as do numbers of processes and threads, ranks and device names)");
-    command.add_option("--keep", how.keep, "A name, or a part of a path, that stays as it is")
+                     "Also leave out sizes, types and values of op arguments, which are kept by "
+                     "default (as are process, thread and rank numbers and device names)");
+    command.add_option("--keep", how.keep, "A name, or part of a path, to keep as it is")
         ->type_name("WORD")
         ->allow_extra_args(false);
-    command.add_flag("--keep-time", how.keep_time, "Keep when it was recorded");
+    command.add_flag("--keep-time", how.keep_time, "Keep the date and time of the recording");
     command.add_flag("--list-kept", lists_kept, "Print every text that was kept");
     part.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress and no summary");

@@ -90,41 +90,42 @@ struct CheckCommand {
   void add_to(CLI::App& command) {
     add_trace(command, trace);
     command.add_option("MORE", more_traces,
-                       "With --bless: further recordings of the unchanged job. What they differ by "
-                       "is then known, and is no regression");
+                       "With --bless: more recordings of the unchanged job; differences between "
+                       "them count as noise, not as regressions");
     command
         .add_option("--baseline", baseline,
-                    "The committed file that the trace is held against; --bless makes it")
+                    "The committed baseline to compare the trace with; --bless writes it")
         ->type_name("FILE")
         ->required();
     command
-        .add_option("--max", most,
-                    "Fails if this becomes worse by more: step_time:5%, peak_reserved:200MB, "
-                    "syncs:+0, overlap:-5%, host_time:5%+2ms, kernels:off; may be repeated")
+        .add_option(
+            "--max", most,
+            "Fail if this metric gets worse by more than: step_time:5%, peak_reserved:200MB, "
+            "syncs:+0, overlap:-5%, host_time:5%+2ms, kernels:off; may be repeated")
         ->type_name("METRIC:LIMIT")
         ->allow_extra_args(false);
-    command.add_option("--warn", warn, "The same, but only warns")
+    command.add_option("--warn", warn, "The same, but only warn")
         ->type_name("METRIC:LIMIT")
         ->allow_extra_args(false);
     command
         .add_option("--scenario", scenario_path,
-                    "Check the prediction of this scenario instead of the recording")
+                    "Check the prediction for this scenario instead of the recording")
         ->type_name("FILE");
-    command.add_option("--with", steps, "The same for a transform with its settings")
+    command.add_option("--with", steps, "The same for one transform with its settings")
         ->type_name("STEP")
         ->allow_extra_args(false);
     command.add_flag("--structure-only", structure_only,
-                     "Compare counts, bytes, memory and possible overlap but no times, as a busy "
-                     "device allows");
+                     "Compare counts, bytes, memory and possible overlap but no times, for example "
+                     "on a busy device");
     command.add_flag("--bless", bless_it,
-                     "Make the trace the baseline, or several of one job; limits stay as they are "
-                     "in the file");
-    command.add_flag("--add", adds,
-                     "With --bless: keep the recordings that the baseline stands for, and add "
-                     "these to them");
+                     "Write the baseline from this trace, or from several of the same job; limits "
+                     "in the file are kept");
+    command.add_flag(
+        "--add", adds,
+        "With --bless: keep the recordings that the baseline already represents, and add these");
     command
         .add_option("--undecided", undecided,
-                    "What to take metrics for whose interval straddles the limit: pass or fail")
+                    "How to treat metrics whose interval straddles the limit: pass or fail")
         ->type_name("pass|fail");
     add_outputs(command);
     command.footer(metrics_help());
@@ -153,15 +154,15 @@ struct CheckCommand {
     for (auto& [name, path] : files)
       names_output(
           command.add_option("--" + std::string(name), path,
-                             "Also write the answer there: " + std::string(summary_of(name))));
-    command.add_flag("--github", github,
-                     "Also print annotations of source lines, and append the answer to "
-                     "$GITHUB_STEP_SUMMARY if that is set");
-    names_output(
-        command.add_option("--summary", summary, "Append the answer to this file, as markdown"));
+                             "Also write the answer to a file: " + std::string(summary_of(name))));
+    command.add_flag(
+        "--github", github,
+        "Also annotate source lines, and append the answer to $GITHUB_STEP_SUMMARY if that is set");
+    names_output(command.add_option("--summary", summary,
+                                    "Also append the answer to this file, as Markdown"));
     command
         .add_option("--source-root", source_root,
-                    "Folder that annotated files are relative to; the repository if not given")
+                    "Folder that paths in annotations are relative to; by default the repository")
         ->type_name("FOLDER");
   }
 
@@ -211,7 +212,7 @@ struct CheckCommand {
     format.check();
     if (adds && !bless_it) throw Error("--add: needs --bless");
     if (!more_traces.empty() && !bless_it)
-      throw Error("only --bless takes several recordings, got '" + more_traces.front() +
+      throw Error("several recordings are only allowed with --bless, got '" + more_traces.front() +
                   "' behind '" + trace + "'");
     if (bless_it) session.files.add_outputs({{"--baseline", baseline}});
     const Scenario asked = scenario();
@@ -221,7 +222,7 @@ struct CheckCommand {
     const bool exists = fs::exists(baseline, none);
     if (bless_it) return make_baseline(session, asked, chosen, exists);
     if (!exists)
-      throw Error("there is no baseline '" + baseline + "' yet; a run with --bless makes it: " +
+      throw Error("there is no baseline '" + baseline + "' yet; create it with --bless: " +
                   "foretrace check " + trace + " --baseline " + baseline + " --bless");
     const CheckBaseline stored = read_baseline(baseline);
     const CheckReport report = [&] {
@@ -242,8 +243,9 @@ struct CheckCommand {
       try {
         old = read_baseline(baseline);
       } catch (const Error& error) {
-        std::cerr << "foretrace: warning: the limits of the old baseline are lost: "
-                  << shown(error.what()) << '\n';
+        std::cerr
+            << "foretrace: warning: the limits of the old baseline could not be read and are lost: "
+            << shown(error.what()) << '\n';
       }
     }
     const CheckBaseline blessed = [&] {

@@ -32,7 +32,7 @@ class SpoolFolder {
     std::string name =
         (beside / (fs::path(output).filename().string() + ".spools-XXXXXX")).string();
     if (mkdtemp(name.data()) == nullptr)
-      throw Error("collect: cannot make a folder for the recording in '" + beside.string() +
+      throw Error("collect: cannot create a folder for the recording in '" + beside.string() +
                   "': " + std::strerror(errno));
     path_ = name;
   }
@@ -69,38 +69,39 @@ struct CollectCommand {
 
   void add_to(CLI::App& app) {
     names_output(
-        app.add_option("-o,--output", output,
-                       "What to write; its ending tells the format, as for convert. Where several "
-                       "processes use a GPU, or with / at its end: a folder of that name, with a "
-                       "file per rank")
+        app.add_option(
+               "-o,--output", output,
+               "Output file; its ending selects the format, as for convert. If several processes "
+               "use a GPU, or with a trailing /, a folder of that name with one file per rank")
             ->capture_default_str());
     app.add_option("--record", record,
                    "What to record: a list of kernels, api, sync, graphs, nvtx, memory, "
-                   "device_memory, overhead; all but memory if left out")
+                   "device_memory, overhead; by default all but memory")
         ->delimiter(',')
         ->type_name("LIST")
         ->allow_extra_args(false);
     app.add_flag("--ops", ops,
-                 "Also PyTorch's operators with their shapes, by ranges around them; slows the "
-                 "host");
+                 "Also record PyTorch's operators with their shapes; slows down the host");
     app.add_flag("--no-python", no_python,
-                 "Do not mark the training steps of PyTorch programs by a hook in Python");
-    app.add_flag("--memory", memory, "Also every block of PyTorch's caching allocator");
+                 "Do not mark the training steps of PyTorch programs with a hook in Python");
+    app.add_flag("--memory", memory, "Also record every block of PyTorch's caching allocator");
     app.add_flag("--memory-history", memory_history,
-                 "Also PyTorch's own memory snapshot, with the source lines that allocated, as a "
-                 ".pickle beside the result");
-    app.add_option("--start-after", start_after, "Record from this time on, 30s")
+                 "Also write PyTorch's own memory snapshot, with the source lines that allocated, "
+                 "as a .pickle next to the output");
+    app.add_option("--start-after", start_after, "Start recording after this time, such as 30s")
         ->type_name("TIME");
-    app.add_option("--duration", duration, "Record for this time, 5s")->type_name("TIME");
+    app.add_option("--duration", duration, "Stop recording after this time, such as 5s")
+        ->type_name("TIME");
     app.add_option("--steps", steps,
-                   "Record these steps, 10-15, as NVTX ranges \"ProfilerStep#10\" or \"step 10\" "
-                   "(also those of --ops) tell")
+                   "Record only these steps, such as 10-15, found by NVTX ranges "
+                   "\"ProfilerStep#10\" or \"step 10\" (also those of --ops)")
         ->type_name("A-B");
     app.add_flag("--profiler-api", profiler_api,
                  "Record only between torch.cuda.profiler.start() and stop() (cudaProfilerStart)");
-    app.add_flag("--keep-spool", keep_spool, "Keep what the program itself wrote");
-    app.add_flag("--quiet", quiet, "Say nothing but errors");
-    app.add_option("PROGRAM", command, "What to run, with its arguments, behind --");
+    app.add_flag("--keep-spool", keep_spool,
+                 "Keep the raw files that the program wrote while it ran");
+    app.add_flag("--quiet", quiet, "Print only errors");
+    app.add_option("PROGRAM", command, "The program to run, with its arguments, after --");
     app.positionals_at_end();
   }
 
@@ -151,8 +152,8 @@ struct CollectCommand {
     const CollectOptions chosen = options();
     if (command.empty())
       throw Error(
-          "collect: which PROGRAM? Give it behind --: foretrace collect -o run.ftrace -- "
-          "python train.py");
+          "collect: which PROGRAM? Give it after --: foretrace collect -o run.ftrace -- python "
+          "train.py");
     settle_output(chosen);
     SpoolFolder folder(is_folder() ? output + "recording" : output, keep_spool);
     const CollectedRun program = foretrace::collect(command, folder.path(), chosen);
@@ -165,7 +166,7 @@ struct CollectCommand {
                 << (problem.empty() ? why_nothing(program, folder) : shown(problem))
                 << (program.status == 0
                         ? ""
-                        : ", and ended with status " + std::to_string(program.status))
+                        : ", and it exited with status " + std::to_string(program.status))
                 << '\n';
       if (program.status == 0) session.exit_code = kUnusableTrace;
       return;
@@ -177,13 +178,14 @@ struct CollectCommand {
       std::cerr << "foretrace: " << error.what() << '\n';
     }
     move_snapshots(program);
-    if (keep_spool && !quiet) std::cerr << "foretrace: spools are in " << folder.path() << '\n';
+    if (keep_spool && !quiet)
+      std::cerr << "foretrace: the raw recording is in " << folder.path() << '\n';
   }
 
   /// What cannot be written is to be known before the program has run for hours. A path with a
   /// slash at its end is a folder from here on.
   void settle_output(const CollectOptions& chosen) {
-    if (output.empty()) throw Error("collect: --output must name a file or folder");
+    if (output.empty()) throw Error("collect: --output must name a file or a folder");
     std::error_code ignored;
     if (fs::is_directory(output, ignored) && !is_folder()) output += '/';
     if (is_folder()) return check_folder(output);
@@ -197,7 +199,7 @@ struct CollectCommand {
     const auto& kinds = chosen.record;
     if (exporter != nullptr && exporter->name == "memory_viz" &&
         std::find(kinds.begin(), kinds.end(), "memory") == kinds.end())
-      throw Error("collect: '" + output + "' would hold memory events alone: add --memory");
+      throw Error("collect: '" + output + "' would contain only memory events: add --memory");
   }
 
   static void check_folder(const std::string& folder) {
@@ -222,13 +224,14 @@ struct CollectCommand {
   std::string why_nothing(const CollectedRun& program, const SpoolFolder& folder) const {
     if (program.folder_is_gone)
       return "the program removed or renamed the folder of the recording, '" + folder.path() + "'";
-    if (program.spools.empty()) return "the program used no CUDA";
+    if (program.spools.empty()) return "the program did not use CUDA";
     if (was_cut_off)
-      return "the program closed the recorder's file, or was ended before anything was written";
+      return "the program closed the recorder's file, or ended before anything was written";
     if (!steps.empty()) return "no range of the program marked a step of --steps " + steps;
-    if (profiler_api) return "the program never called cudaProfilerStart, as --profiler-api asks";
+    if (profiler_api)
+      return "the program never called cudaProfilerStart, which --profiler-api waits for";
     if (!start_after.empty()) return "the program ended before --start-after " + start_after;
-    return "the program used CUDA, but did nothing of what was to be recorded";
+    return "the program used CUDA, but did nothing that was to be recorded";
   }
 
   /// Those of processes that used a GPU; of all, if none did. `problem` gets what kept the first
@@ -270,7 +273,7 @@ struct CollectCommand {
   static bool ended_early(const Trace& trace) {
     const auto& notes = trace.notes.all();
     return std::any_of(notes.begin(), notes.end(), [](const Note& note) {
-      return note.text.starts_with("the program ended without ending the recording");
+      return note.text.starts_with("the program did not end the recording properly");
     });
   }
 
@@ -304,7 +307,7 @@ struct CollectCommand {
 
   static void keep(SpoolFolder& folder) {
     folder.keep();
-    std::cerr << "foretrace: the recording is kept in " << folder.path() << '\n';
+    std::cerr << "foretrace: the raw recording is kept in " << folder.path() << '\n';
   }
 
   /// Ranks of a larger job, recorded before, would be read as ranks of this one.
@@ -316,9 +319,10 @@ struct CollectCommand {
         others.insert(name);
     }
     if (others.empty()) return;
-    std::cerr << "foretrace: " << folder.string() << " also holds " << *others.begin()
+    std::cerr << "foretrace: " << folder.string() << " also contains " << *others.begin()
               << (others.size() == 1 ? "" : " and " + std::to_string(others.size() - 1) + " more")
-              << ", not of this recording: remove what is old, or it is taken for a rank\n";
+              << ", which are not from this recording: delete old files, or they are read as "
+                 "further ranks\n";
   }
 
   /// "rank3.ftrace"; the process is named where two are of the same rank.
@@ -343,14 +347,14 @@ struct CollectCommand {
     export_trace(trace, path);
     if (quiet) return;
     std::cerr << "foretrace: " << path << ": " << trace.devices.size()
-              << " activities of the device, " << trace.hosts.size() << " of the host\n";
+              << " activities on the device, " << trace.hosts.size() << " on the host\n";
     tell_problems(trace);
   }
 
   void move_snapshots(const CollectedRun& program) const {
     if (memory_history && program.snapshots.empty())
-      std::cerr << "foretrace: there is no memory history: it is written by PyTorch, when a Python "
-                   "program that used its allocator on a GPU ends\n";
+      std::cerr << "foretrace: no memory history was written: PyTorch writes it at exit of a "
+                   "Python program that used its allocator on a GPU\n";
     for (const std::string& snapshot : program.snapshots) {
       const fs::path target = fs::absolute(output).parent_path() / fs::path(snapshot).filename();
       std::error_code error;

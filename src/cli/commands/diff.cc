@@ -16,9 +16,9 @@ struct DiffCommand {
   OutputOption output;
 
   void add_to(CLI::App& command) {
-    command.add_option("A", before, "A trace, or a folder with those of all ranks")->required();
-    command.add_option("B", after, "The same job, recorded after something was changed")
+    command.add_option("A", before, "A trace, or a folder with the traces of all ranks")
         ->required();
+    command.add_option("B", after, "The same job, recorded after a change")->required();
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);

@@ -25,17 +25,16 @@ void add_open_time(Diagnosis& diagnosis) {
   const auto add = [&](const char* name, const char* fix) {
     const TrustReason* const reason = diagnosis.replay->trust.reason(name);
     if (reason == nullptr || reason->value.value_or(0) <= kMuchOpenTime) return;
-    diagnosis.findings.push_back({Severity::warning, reason->text,
-                                  "what-ifs are not to be relied on: --strict refuses them, and "
-                                  "assertions about time are undecided",
-                                  fix});
+    diagnosis.findings.push_back(
+        {Severity::warning, reason->text,
+         "do not rely on what-ifs: --strict refuses them, and assertions about time are undecided",
+         fix});
   };
   add("other_ranks",
-      "record all ranks and give them in one folder: the one that the others wait "
-      "for tells why");
+      "record all ranks and give them in one folder: the trace of the rank that the others wait "
+      "for shows the reason");
   add("unexplained",
-      "record host calls and synchronizations as well, and no more processes than "
-      "one on the device");
+      "record host calls and synchronizations as well, with only one process on the device");
 }
 
 Diagnosis diagnose(const Trace& trace, bool other_ranks_are_there) {
@@ -88,7 +87,7 @@ void write_text(const Diagnosis& diagnosis, std::ostream& out) {
                                    static_cast<double>(unexplained.window.count());
     out << "can be used, " << counted(count(diagnosis, Severity::warning), "warning") << " and "
         << counted(count(diagnosis, Severity::info), "remark") << '\n'
-        << "a step takes " << to_text(replay.measured.step_time) << "; replayed it is "
+        << "a step takes " << to_text(replay.measured.step_time) << "; the replay is "
         << to_share(replay.replay_error, 3) << " off, with " << unexplained.pinned_tasks << " of "
         << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2)
         << " % of the time unexplained\n";

@@ -66,7 +66,7 @@ void help_transform(const std::string& name, Session& session) {
 void write_allocator_help(std::ostream& out) {
   out << "allocator\n";
   write_wrapped(
-      "What PyTorch's caching allocator (native back end) is told, and what the device has; for "
+      "Settings of PyTorch's caching allocator (native back end) and of the device's memory, for "
       "--allocator and for \"memory\" in a scenario.",
       out);
   out << '\n';
@@ -121,10 +121,10 @@ void add_help(CLI::App& command, Session& session) {
   const auto asked = std::make_shared<Question>();
   command.add_option("TOPIC", asked->topic, "A command, or: transform NAME");
   command.add_flag("--man", asked->manual,
-                   "As a page for man: of the program, of a command, or of all \"transforms\"");
+                   "As a man page: of the program, of a command, or of all \"transforms\"");
   command.callback([asked, &session] {
     if (!asked->manual) return run(asked->topic, session);
-    if (asked->topic.size() > 1) throw Error("help --man: must be of at most one command");
+    if (asked->topic.size() > 1) throw Error("help --man: takes at most one command");
     write_manual(session.app, asked->topic.empty() ? "" : asked->topic.front(), session.out);
   });
 }

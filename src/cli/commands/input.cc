@@ -16,21 +16,22 @@ struct InputCommand {
     add_trace(command, trace);
     command
         .add_option("--synthetic", question.synthetic,
-                    "The same job with batches made up on the device")
+                    "The same job with synthetic batches made on the device")
         ->type_name("TRACE");
-    command.add_option("--cached", question.cached, "The same job with all its data in memory")
+    command
+        .add_option("--cached", question.cached, "The same job with all its data cached in memory")
         ->type_name("TRACE");
-    command.add_option("--samples", question.samples, "Samples of a batch, for rates")
+    command.add_option("--samples", question.samples, "Samples in a batch, for rates")
         ->check(CLI::Range(0.0, 1e12));
-    command.add_option("--workers", question.workers, "Loader processes of the recorded job")
+    command.add_option("--workers", question.workers, "Loader processes in the recorded job")
         ->check(CLI::Range(0, 100'000));
     command
         .add_option("--cached-share", question.cached_share,
-                    "Share of its data that was cached when TRACE was recorded")
+                    "Share of the data that was cached when TRACE was recorded")
         ->check(CLI::Range(0.0, 1.0));
     command
         .add_option("--cache-policy", question.policy,
-                    "How it was cached: minio, page_cache or lru (help transform loader)")
+                    "How it was cached: minio, page_cache or lru (see help transform loader)")
         ->check(CLI::IsMember({"minio", "page_cache", "lru"}));
     options.reading.add_part_to(command);
     options.add_to(command);

@@ -95,7 +95,7 @@ void add_list(CLI::App& command, Session& session) {
   const auto what = std::make_shared<std::string>();
   std::string all;
   for (const List& list : kLists) all += (all.empty() ? "" : "|") + std::string(list.name);
-  command.add_option("WHAT", *what, "What to list; all if left out")->type_name(all);
+  command.add_option("WHAT", *what, "What to list; everything by default")->type_name(all);
   command.callback([what, &session] { run(*what, session); });
 }
 

@@ -34,23 +34,24 @@ struct MemoryCommand {
     command.add_option("TRACE", trace,
                        "A trace or memory snapshot, or a folder with those of all ranks");
     command
-        .add_option("--device", question.device, "The device to describe, instead of the fullest")
+        .add_option("--device", question.device,
+                    "The device to describe; by default the one with the highest peak")
         ->type_name("NUMBER");
     command
         .add_option("--step", question.step,
-                    "Only this step, by the number in its name; all of the recording if not given")
+                    "Only this step, by the number in its name; by default the whole recording")
         ->type_name("NUMBER");
-    command.add_option("--top", top, "Rows of each list")
+    command.add_option("--top", top, "Rows in each list")
         ->type_name("COUNT")
         ->capture_default_str();
     command
         .add_option("--host-bandwidth", host_bandwidth,
-                    "Of copies to the host and back, 24GB/s, or 6.3GB/s,6.4GB/s for each way; if "
-                    "not given that of the device")
+                    "Bandwidth of copies to the host and back: 24GB/s, or 6.3GB/s,6.4GB/s for the "
+                    "two directions; by default that of the device")
         ->type_name("RATE");
     allocator.add_to(command);
     html.add_to(command, "--html",
-                "Also write a page with all blocks over time there; it needs no network");
+                "Also write a page that draws all blocks over time; it works offline");
     format.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
@@ -104,9 +105,10 @@ struct MemoryCommand {
 
 void add_memory(CLI::App& command, Session& session) {
   add_command<MemoryCommand>(command, session);
-  add_memory_replay(*command.add_subcommand(
-                        "replay", "Run a few lines of malloc and free on the caching allocator"),
-                    session);
+  add_memory_replay(
+      *command.add_subcommand("replay",
+                              "Simulate a few lines of malloc and free on the caching allocator"),
+      session);
 }
 
 }  // namespace foretrace

@@ -201,7 +201,8 @@ std::string read_text(std::istream& in, const std::string& from) {
   }
   if (in.bad()) throw Error("cannot read '" + from + "'");
   if (text.find('\0') != std::string::npos)
-    throw Error("'" + from + "' is no text; `foretrace help memory replay` shows what it may say");
+    throw Error("'" + from +
+                "' is not text; see `foretrace help memory replay` for the steps it may contain");
   return text;
 }
 
@@ -214,9 +215,9 @@ struct MemoryReplayCommand {
   void add_to(CLI::App& command) {
     command
         .add_option("FILE", file,
-                    "Steps, one a line: malloc a 12MiB [stream=1], free a, record a stream=2, sync "
-                    "[stream=2], empty_cache; first of all limit 16GB, set "
-                    "max_split_size=200MiB; - reads standard input")
+                    "File with one step per line: malloc a 12MiB [stream=1], free a, record a "
+                    "stream=2, sync [stream=2], empty_cache; before them limit 16GB, set "
+                    "max_split_size=200MiB. - reads standard input")
         ->required();
     allocator.add_to(command);
     format.add_to(command);
@@ -230,7 +231,7 @@ struct MemoryReplayCommand {
                                       [&] { return parse_allocator_program(text); });
     if (program.steps.empty()) {
       throw Error((file == "-" ? "standard input" : file) +
-                  ": has no steps; `foretrace help memory replay` shows them");
+                  ": has no steps; see `foretrace help memory replay`");
     }
     allocator.set(program.settings);  // What is typed holds over what the file says.
     const AllocatorOutcome outcome = run_allocator_program(program);

@@ -26,31 +26,30 @@ struct PredictCommand {
   OutputOption output, perfetto, html;
 
   void add_to(CLI::App& command) {
-    command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks");
+    command.add_option("TRACE", trace, "A trace, or a folder with the traces of all ranks");
     command
-        .add_option(
-            "--with", steps,
-            "What to change: a transform with its settings, prefetch:buffers=2, or several, "
-            "amp,loader:workers=4; may be repeated. Common names will do: bf16, num_workers=4 "
-            "(list synonyms)")
+        .add_option("--with", steps,
+                    "What to change: a transform with its settings, prefetch:buffers=2, or "
+                    "several, amp,loader:workers=4; may be repeated. Common names work, too: bf16, "
+                    "num_workers=4 (see list synonyms)")
         ->type_name("STEP")
         ->allow_extra_args(false);
-    command.add_option("--scenario", scenario_path, "Read what to change from this JSON file")
+    command.add_option("--scenario", scenario_path, "Read the changes from this JSON file")
         ->type_name("FILE");
     command
         .add_option("--machine", machine,
-                    "As --with faster_device:to=NAME in front of all others; a built-in name or a "
-                    "JSON file")
+                    "Predict for this device, like --with faster_device:to=NAME before all other "
+                    "changes; a built-in name or a JSON file")
         ->type_name("NAME|FILE");
     allocator.add_to(command);
     command
         .add_option("--samples-per-step", samples_per_step,
-                    "Samples in a recorded step: the answer then says samples a second")
+                    "Samples in a recorded step; adds samples per second to the answer")
         ->type_name("NUMBER")
         ->check(CLI::Range(1e-3, 1e15));
     command
         .add_option("--tokens-per-step", tokens_per_step,
-                    "Tokens in a recorded step: the answer then says tokens a second")
+                    "Tokens in a recorded step; adds tokens per second to the answer")
         ->type_name("NUMBER")
         ->check(CLI::Range(1e-3, 1e15));
     command
@@ -65,20 +64,19 @@ struct PredictCommand {
         ->type_name("ASSERTION");
     for (const ReportEntry& report : reports()) format.names.push_back(report.name);
     format.add_to(command);
-    perfetto.add_to(
-        command, "--perfetto",
-        "Write the predicted timeline there, for ui.perfetto.dev: as its own .pftrace, or as JSON "
-        "(.gz packs either)");
+    perfetto.add_to(command, "--perfetto",
+                    "Also write the predicted timeline: as .pftrace for ui.perfetto.dev, or as "
+                    "JSON (.gz compresses either)");
     html.add_to(command, "--html",
-                "Write the answer there as one page with timelines, the critical path and memory, "
-                "before and after");
+                "Also write the answer as one HTML page with timelines, the critical path and "
+                "memory, before and after");
     command
         .add_option("--ledger", ledger,
-                    "Let outcomes of your own (validate and verify write them) widen or narrow the "
-                    "interval")
+                    "Your own ledger of outcomes (written by validate and verify), which widens or "
+                    "narrows the interval")
         ->type_name("FILE");
     command.add_flag("--explain", explain, "Show what the critical path works on and waits for");
-    command.add_flag("--strict", strict, "Refuse a trace that gives rise to warnings");
+    command.add_flag("--strict", strict, "Refuse a trace that causes warnings");
     command.add_flag("--quiet", quiet, "Show no progress");
     output.add_to(command);
     reading.add_part_to(command);
@@ -97,7 +95,7 @@ struct PredictCommand {
     if (!machine.empty()) scenario.machine = machine;
     allocator.set(scenario.allocator);
     if (scenario.trace.empty())
-      throw Error("predict: which TRACE? Give it on the command line, or in the scenario");
+      throw Error("predict: which TRACE? Give it on the command line or in the scenario");
     return scenario;
   }
 
@@ -109,7 +107,7 @@ struct PredictCommand {
   }
 
   void run(Session& session) {
-    if (format.chosen == "html") throw Error("--format: a page is written by --html FILE");
+    if (format.chosen == "html") throw Error("--format: use --html FILE to write a page");
     if (!format.chosen.empty()) format.check();
     const Scenario asked = scenario();
     say_if_large(asked.trace, reading.options(), quiet);
@@ -138,7 +136,8 @@ struct PredictCommand {
                   vary_text + "\"");
     if (!perfetto.path.empty() || !html.path.empty() || explain || strict)
       throw Error(
-          "--vary: shows many predictions; --perfetto, --html, --explain and --strict are for one");
+          "--vary: makes many predictions; --perfetto, --html, --explain and --strict work with a "
+          "single one");
     question.setting = vary_text.substr(0, equals);
     question.values = vary_text.substr(equals + 1);
     const Curve curve = [&] {

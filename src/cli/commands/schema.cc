@@ -22,7 +22,9 @@ void show_schema(const std::string& what, Session& session) {
 
 void add_schema(CLI::App& command, Session& session) {
   const auto what = std::make_shared<std::string>();
-  command.add_option("WHAT", *what, "Of what")->type_name("prediction|scenario")->required();
+  command.add_option("WHAT", *what, "Which schema to print")
+      ->type_name("prediction|scenario")
+      ->required();
   command.callback([what, &session] { show_schema(*what, session); });
 }
 

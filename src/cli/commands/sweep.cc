@@ -70,34 +70,33 @@ struct SweepCommand {
     app = &command;
     command.add_option("SCENARIO", scenario, "A scenario with a \"sweep\", a \"matrix\" or both");
     command
-        .add_option("--trace", options.trace, "In place of the scenario's: a trace, or a folder")
+        .add_option("--trace", options.trace, "Replaces the scenario's trace: a trace, or a folder")
         ->type_name("TRACE");
     output.add_to(command, "--output,-o",
-                  "Keep the answers in this file, one a line, while they are found; a file that "
-                  "holds some already is gone on with. Asked to stop (SIGINT, SIGTERM), the "
-                  "program keeps what there is and ends with 130 or 143");
+                  "Write each answer to this file, one per line, as soon as it is found; the same "
+                  "command continues an existing file. If stopped (SIGINT, SIGTERM), the answers "
+                  "so far are kept and the exit code is 130 or 143");
     command
         .add_option("--format", form_name,
-                    "How to keep the answers: jsonl, csv (also told by the ending of FILE); "
+                    "Format of the answers: jsonl or csv (also selected by the ending of FILE); "
                     "without --output they are printed")
         ->type_name("NAME");
-    command
-        .add_option("--summary", summary.chosen,
-                    "How to show what they come to: text, json, markdown")
+    command.add_option("--summary", summary.chosen, "Format of the summary: text, json, markdown")
         ->type_name("NAME");
-    html.add_to(command, "--html", "Write a page with the answers as pictures and a table");
-    command.add_flag("--fresh", fresh, "Forget the answers that FILE holds");
+    html.add_to(command, "--html",
+                "Also write a page that draws the answers and lists them in a table");
+    command.add_flag("--fresh", fresh, "Discard the answers that FILE already has");
     command
         .add_option("--shard", shard_text,
-                    "Answer one of N parts, I/N from 1/N on, into a file of its own; auto: as "
-                    "Slurm or MPI number the processes")
+                    "Answer only one of N parts, I/N from 1/N on, into its own file; auto: as "
+                    "numbered by Slurm or MPI")
         ->type_name("I/N|auto");
-    command.add_option("--jobs,-j", options.jobs, "Threads; by default one for each core")
+    command.add_option("--jobs,-j", options.jobs, "Number of threads; by default one per core")
         ->check(CLI::Range(1U, 1024U));
     command.add_flag("--intervals", options.intervals,
-                     "Also say how far each answer may be off, which takes its time");
+                     "Also compute the interval of each answer, which takes longer");
     command.add_flag("--no-memory", no_memory,
-                     "Leave out peaks of memory, which take their time where they are known");
+                     "Leave out peaks of memory, which take longer on traces that record memory");
     command.add_flag("--quiet", quiet, "Show no progress");
     reading.add_to(command);
   }
@@ -122,7 +121,7 @@ struct SweepCommand {
     report.header.shards = shard.of;
     if (report.header.points < shard.of)
       throw Error("--shard: must be one of at most " + std::to_string(report.header.points) +
-                  ", as there are no more questions");
+                  ", because there are no more questions");
     answer(sweep, shard, form, report, session);
     if (stop_asked) return;
     finish(report, session);
@@ -189,7 +188,7 @@ struct SweepCommand {
     const std::uint64_t found = report.points.size() - known;
     if (stop_asked) {
       std::cerr << "foretrace: stopped after " << report.points.size() << " points"
-                << (output.path.empty() ? "" : "; the same command goes on from there") << '\n';
+                << (output.path.empty() ? "" : "; run the same command again to continue") << '\n';
       return;
     }
     if (quiet) return;
@@ -198,7 +197,7 @@ struct SweepCommand {
       std::cerr << ", " << to_fixed(static_cast<double>(found) / seconds, 0) << " a second";
     if (sweep.answered_together() > 0)
       std::cerr << ", " << sweep.answered_together() << " of them on shared structures";
-    if (known > 0) std::cerr << "; " << known << " were there already";
+    if (known > 0) std::cerr << "; " << known << " were in the file already";
     std::cerr << '\n';
   }
 
@@ -209,7 +208,8 @@ struct SweepCommand {
     // What one shard lacks others may have, and launchers end all processes when one fails.
     const bool is_whole = report.header.shards == 1;
     if (found.answered == 0 && is_whole)
-      throw Error("sweep: no question has an answer; the first: " + report.points.front().refused);
+      throw Error("sweep: no question has an answer; the first error: " +
+                  report.points.front().refused);
     if (!prints_answers()) {
       if (summary.chosen == "json") print_json(to_json(report), session.out);
       if (summary.chosen == "markdown") write_sweep_markdown(report, session.out);
@@ -223,7 +223,7 @@ struct SweepCommand {
 
 void add_sweep(CLI::App& command, Session& session) {
   add_command<SweepCommand>(command, session);
-  add_sweep_merge(*command.add_subcommand("merge", "Put the answers of all shards into one file"),
+  add_sweep_merge(*command.add_subcommand("merge", "Merge the answers of all shards into one file"),
                   session);
 }
 

@@ -120,7 +120,7 @@ void write_rows(const std::vector<Row>& rows, const std::string& format, std::os
   (format == "markdown" ? write_markdown_lines : write_lines)(cells_of(rows), out);
   const LeftOutSteps all = left_out_of_all(rows);
   if (all.steps == 0) return;
-  out << "\nOf " << all.steps << " steps that were left out, the interval from the others holds "
+  out << "\nOf " << all.steps << " steps that were left out, the interval from the others contains "
       << all.inside << " ("
       << percent(static_cast<double>(all.inside) / static_cast<double>(all.steps), 1)
       << "; 80 % are expected)\n";
@@ -134,7 +134,7 @@ struct ValidateCommand {
   void add_to(CLI::App& command) {
     command.add_option(
         "TRACE", traces,
-        "Traces, or folders with those of all ranks; none: compare the shipped pairs");
+        "Traces, or folders with the traces of all ranks; without any: check the shipped pairs");
     command
         .add_option("--against", against, "Take the work from this other recording of the same job")
         ->type_name("TRACE");
@@ -143,14 +143,15 @@ struct ValidateCommand {
                     "Compare predictions with the outcomes of these before/after pairs: a list "
                     "(foretrace.pairs/1) or traces/ground_truth.json")
         ->type_name("FILE");
-    command.add_option("--traces", folder, "Where the recordings of pairs are")
+    command.add_option("--traces", folder, "Folder with the recordings of the pairs")
         ->type_name("FOLDER");
     command
-        .add_option("--ledger", ledger, "Let outcomes of your own widen or narrow the intervals")
+        .add_option("--ledger", ledger,
+                    "Your own ledger of outcomes, which widens or narrows the intervals")
         ->type_name("FILE");
-    names_output(
-        command.add_option("--write-ledger", written_ledger,
-                           "Write what came of the pairs as a ledger, for predict --ledger"));
+    names_output(command.add_option(
+        "--write-ledger", written_ledger,
+        "Also write the outcomes of the pairs as a ledger, for predict --ledger"));
     options.format.names.push_back("markdown");
     options.add_to(command);
   }
@@ -188,7 +189,8 @@ struct ValidateCommand {
     for (const auto& [name, value] :
          {std::pair("--pairs", pairs), std::pair("--traces", folder), std::pair("--ledger", ledger),
           std::pair("--write-ledger", written_ledger)}) {
-      if (!value.empty()) throw Error(std::string(name) + ": is about pairs; leave the TRACE out");
+      if (!value.empty())
+        throw Error(std::string(name) + ": is a list of pairs; leave out the TRACE");
     }
     std::vector<Row> rows;
     for (const std::string& path : traces) {

@@ -17,14 +17,15 @@ struct VerifyCommand {
   OutputOption output;
 
   void add_to(CLI::App& command) {
-    command.add_option("PREDICTION", prediction, "What predict --format json wrote")->required();
+    command.add_option("PREDICTION", prediction, "The output of predict --format json")->required();
     command
-        .add_option("TRACE", measured,
-                    "Recorded after the change was made; a trace, or a folder with all ranks")
+        .add_option(
+            "TRACE", measured,
+            "Recorded after the change was made; a trace, or a folder with the traces of all ranks")
         ->required();
     command
         .add_option("--trace", options.trace,
-                    "The trace that the prediction started from, if it is no longer where it was")
+                    "The trace that the prediction was made from, if it has moved")
         ->type_name("TRACE");
     names_output(command.add_option(
         "--ledger", options.ledger_path,
@@ -34,8 +35,8 @@ struct VerifyCommand {
     output.add_to(command);
     reading.add_to(command);
     command.footer(
-        "Ends with 0 if the measured step time lies in the interval of the prediction, with 1 if "
-        "it does not, and with 4 if it does not but some of the measured steps do.");
+        "Exits with 0 if the measured step time is inside the predicted interval, with 1 if it is "
+        "not, and with 4 if it is not but some of the measured steps are.");
   }
 
   void run(Session& session) {

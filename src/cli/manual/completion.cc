@@ -171,7 +171,9 @@ void complete(const std::string& shell, Session& session) {
 
 void add_completion(CLI::App& command, Session& session) {
   const auto shell = std::make_shared<std::string>();
-  command.add_option("SHELL", *shell, "For the running one: source <(foretrace completion bash)")
+  command
+      .add_option("SHELL", *shell,
+                  "To enable it in the running shell: source <(foretrace completion bash)")
       ->type_name("bash|fish|zsh")
       ->required();
   command.callback([shell, &session] { complete(*shell, session); });

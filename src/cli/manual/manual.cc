@@ -43,13 +43,10 @@ void write_preformatted(const std::string& text, std::ostream& out) {
 }
 
 void write_exit_status(std::ostream& out) {
-  out << ".SH EXIT STATUS\n"
-         ".TP\n.B 0\nAnswered; every check and assertion holds.\n"
-         ".TP\n.B 1\nA check found a regression, or an assertion fails.\n"
-         ".TP\n.B 2\nWrong use, or a wrong scenario.\n"
-         ".TP\n.B 3\nThe trace cannot be used.\n"
-         ".TP\n.B 4\nUndecided: the interval straddles the threshold.\n"
-         ".TP\n.B 70\nA bug.\n";
+  out << ".SH EXIT STATUS\n.TP\n.B 0\nAnswered; every check and assertion holds.\n.TP\n.B 1\nA "
+         "check found a regression, or an assertion fails.\n.TP\n.B 2\nWrong usage, or an invalid "
+         "scenario.\n.TP\n.B 3\nThe trace cannot be used.\n.TP\n.B 4\nUndecided: the interval "
+         "straddles the threshold.\n.TP\n.B 70\nA bug.\n";
 }
 
 std::string option_heading(const CLI::Option& option) {
@@ -106,13 +103,13 @@ void write_program_page(const CLI::App& app, std::ostream& out) {
         << roff(command->get_name()) << "\\fR(1).\n";
   }
   write_exit_status(out);
-  out << ".SH ENVIRONMENT\n.TP\n.B XDG_CACHE_HOME\nCopies of traces that are slow to read are kept "
-         "in its folder foretrace; without it in ~/.cache/foretrace.\n"
-         ".SH SEE ALSO\n.BR foretrace\\-transforms (7)\n";
+  out << ".SH ENVIRONMENT\n.TP\n.B XDG_CACHE_HOME\nFolder whose subfolder foretrace holds copies "
+         "of traces that are slow to read; ~/.cache if not set.\n.SH SEE ALSO\n.BR "
+         "foretrace\\-transforms (7)\n";
 }
 
 void write_transforms_page(std::ostream& out) {
-  write_page_heading("foretrace-transforms", 7, "what a scenario can change", out);
+  write_page_heading("foretrace-transforms", 7, "the changes that a scenario can make", out);
   out << ".SH DESCRIPTION\nGiven to \\fB\\-\\-with\\fR as NAME:SETTING=VALUE,SETTING=VALUE, and in "
          "scenario files as \"use\".\n";
   for (const TransformEntry& entry : transforms()) {

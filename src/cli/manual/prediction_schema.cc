@@ -29,10 +29,10 @@ json object(json properties, const char* description) {
 
 json breakdown() {
   return object({{"compute", time("A kernel runs")},
-                 {"communication", time("Of the rest: a collective runs")},
-                 {"copy", time("Of the rest: a copy or fill runs")},
-                 {"input", time("Of the rest: a host thread loads data")},
-                 {"host", time("Of the rest: a host thread works")},
+                 {"communication", time("No kernel runs, but a collective does")},
+                 {"copy", time("None of the above, but a copy or fill runs")},
+                 {"input", time("None of the above, but a host thread loads data")},
+                 {"host", time("None of the above, but a host thread works")},
                  {"idle", time("Nothing runs")}},
                 "Where the time of an average steady step goes; the parts add up to the step time");
 }
@@ -47,14 +47,14 @@ json rates() {
        {"tokens_per_second", optional_number("With --tokens-per-step")},
        {"flops_per_step",
         optional_number("Matrix products and convolutions whose shapes were recorded")},
-       {"known_share", number("Of the time of kernels bound by arithmetic, that flops_per_step "
-                              "accounts for")},
-       {"peak_flops_per_second", optional_number("Of the device, in half precision, dense")},
+       {"known_share",
+        number("Share of the time of compute-bound kernels that flops_per_step covers")},
+       {"peak_flops_per_second", optional_number("Peak of the device in half precision, dense")},
        {"mfu",
-        optional_number("flops_per_step in a step time, as a share of the peak; at least that "
-                        "where known_share is below 1, and null where it is below 0.5")},
+        optional_number("flops_per_step per step time, as a share of the peak; a lower bound where "
+                        "known_share is below 1, and null where it is below 0.5")},
        {"exposed_communication", number("Share of a step in which only communication runs")}},
-      "What a rank gets done; null where that is not known");
+      "Work that a rank gets done; null where unknown");
 }
 
 json optional(const char* description) {
@@ -62,8 +62,8 @@ json optional(const char* description) {
 }
 
 json memory() {
-  json refusal = object({{"op", text("Who asked")},
-                         {"stack", text("From where; may be empty")},
+  json refusal = object({{"op", text("Op or function that asked")},
+                         {"stack", text("Source line; may be empty")},
                          {"phase", text("May be empty")},
                          {"step", {{"type", "integer"}}},
                          {"time_ns", time("When")},
@@ -71,54 +71,56 @@ json memory() {
                          {"allocated_bytes", {{"type", "integer"}}},
                          {"reserved_bytes", {{"type", "integer"}}},
                          {"limit_bytes", {{"type", "integer"}}}},
-                        "The first request that was refused under the limit asked about");
+                        "The first request that was refused under the memory limit");
   refusal["type"] = json::array({"object", "null"});
-  json peak =
-      object({{"device", {{"type", "integer"}}},
-              {"peak_allocated_bytes", {{"type", "integer"}}},
-              {"lower_allocated_bytes",
-               optional("80 % of such changes peak between this and the next; null: not in doubt")},
-              {"upper_allocated_bytes", optional("See lower_allocated_bytes")},
-              {"peak_reserved_bytes", optional("By the caching allocator, replayed")},
-              {"recorded_reserved_bytes", optional("Where the trace tells")},
-              {"out_of_memory", std::move(refusal)}},
-             "Of one device");
+  json peak = object(
+      {{"device", {{"type", "integer"}}},
+       {"peak_allocated_bytes", {{"type", "integer"}}},
+       {"lower_allocated_bytes",
+        optional(
+            "80 % of such changes have a peak between this and the next; null if not in doubt")},
+       {"upper_allocated_bytes", optional("See lower_allocated_bytes")},
+       {"peak_reserved_bytes", optional("Reserved by the caching allocator, from its replay")},
+       {"recorded_reserved_bytes", optional("As recorded, where the trace has it")},
+       {"out_of_memory", std::move(refusal)}},
+      "Peaks of one device");
   return list(std::move(peak), "Empty where the trace has no memory events");
 }
 
 json open() {
   return object({{"unexplained", time("Delays without a known cause")},
                  {"other_ranks", time("Waits of collectives for other ranks")}},
-                "How much shorter a step would be without time that the recording leaves open");
+                "How much shorter a step would be without the time that the recording leaves open");
 }
 
 json trust() {
   const json grade = {{"enum", json::array({"good", "fair", "poor"})}};
   json reason = object({{"name", text("replay_error, other_ranks, steps ...")},
                         {"grade", grade},
-                        {"text", text("In words")},
-                        {"value", optional_number("What was found")},
-                        {"limit", optional_number("What it is held against")}},
-                       "One fact, and the limit it is held against");
-  return object({{"grade", grade}, {"reasons", list(std::move(reason), "Good ones included")}},
-                "How far the answer can be relied on; the grade is that of the worst reason");
+                        {"text", text("The reason in words")},
+                        {"value", optional_number("Measured value")},
+                        {"limit", optional_number("Limit that the value is compared with")}},
+                       "One fact, and its limit");
+  return object(
+      {{"grade", grade}, {"reasons", list(std::move(reason), "All reasons, good ones included")}},
+      "How far the answer can be relied on; the grade is that of the worst reason");
 }
 
 json baseline() {
   return object(
-      {{"step_time_ns", time("Of the unmodified graph, replayed")},
-       {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
+      {{"step_time_ns", time("Replay of the unmodified graph")},
+       {"steps", list({{"type", "integer"}}, "Length of each step, in nanoseconds")},
        {"replay_error", number("|baseline - measured| / measured")},
-       {"pinned_tasks", time("Tasks that start at their recorded time for want of a cause")},
+       {"pinned_tasks", time("Tasks held at their recorded start because no cause is known")},
        {"unexplained_ns", time("Delays on device lanes kept without a known cause")},
        {"peers_ns", time("Time in collectives that only other ranks explain")},
        {"open_ns", open()},
-       {"tasks", time("In the graph")},
+       {"tasks", time("Dependencies in the graph")},
        {"dependencies", object({{"measured", {{"type", "integer"}}},
                                 {"structural", {{"type", "integer"}}},
                                 {"inferred", {{"type", "integer"}}},
                                 {"assumed", {{"type", "integer"}}}},
-                               "How many, by what they rest on")},
+                               "How many, by kind of evidence")},
        {"breakdown_ns", breakdown()},
        {"rates", rates()},
        {"memory", memory()}},
@@ -127,65 +129,66 @@ json baseline() {
 
 json interval() {
   json part = object({{"source", text("steps, model, inferred, unexplained or replay")},
-                      {"lower_ns", time("With this source alone")},
-                      {"upper_ns", time("With this source alone")},
-                      {"text", text("In words")}},
-                     "One source of doubt");
+                      {"lower_ns", time("Lower end with this source alone")},
+                      {"upper_ns", time("Upper end with this source alone")},
+                      {"text", text("The source in words")}},
+                     "One source of uncertainty");
   return object(
       {{"level", number("Share of steps that are expected between lower_ns and upper_ns")},
        {"resamples",
-        {{"type", "integer"}, {"description", "Replays with the work of other steps; 0: none"}}},
-       {"seed", {{"type", "integer"}, {"description", "Of what was drawn"}}},
-       {"parts", list(std::move(part), "What the interval comes from")}},
+        {{"type", "integer"}, {"description", "Replays with the work of other steps; 0 if none"}}},
+       {"seed", {{"type", "integer"}, {"description", "Factor that was drawn"}}},
+       {"parts", list(std::move(part), "Sources of the interval")}},
       "How the interval was found");
 }
 
 json predicted() {
-  return object(
-      {{"step_time_ns", time("The prediction")},
-       {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
-       {"open_ns", open()},
-       {"lower_ns", time("Of the interval")},
-       {"upper_ns", time("Of the interval")},
-       {"interval_source", text("Where the interval comes from")},
-       {"interval", interval()},
-       {"breakdown_ns", breakdown()},
-       {"rates", rates()},
-       {"memory", memory()},
-       {"memory_limit_bytes", optional("That was asked about, or of the machine that was")},
-       {"assumptions", list({{"type", "string"}}, "What must hold for the prediction to be true")}},
-      "The replay of the job as the scenario changes it");
+  return object({{"step_time_ns", time("The prediction")},
+                 {"steps", list({{"type", "integer"}}, "Length of each step, in nanoseconds")},
+                 {"open_ns", open()},
+                 {"lower_ns", time("Lower end of the interval")},
+                 {"upper_ns", time("Upper end of the interval")},
+                 {"interval_source", text("Sources of the interval")},
+                 {"interval", interval()},
+                 {"breakdown_ns", breakdown()},
+                 {"rates", rates()},
+                 {"memory", memory()},
+                 {"memory_limit_bytes",
+                  optional("The limit that was asked about, or that of the machine that was")},
+                 {"assumptions", list({{"type", "string"}}, "What the prediction assumes")}},
+                "The replay of the job as the scenario changes it");
 }
 
 }  // namespace
 
 json prediction_schema() {
-  json input = object({{"path", text("As given")},
-                       {"format", text("As recognized")},
-                       {"sha256", text("Of the file")}},
+  json input = object({{"path", text("Path as given")},
+                       {"format", text("Format as recognized")},
+                       {"sha256", text("SHA-256 of the file")}},
                       "A file that was read");
-  json step = object({{"use", text("As could be given to --with")},
+  json step = object({{"use", text("As it could be given to --with")},
                       {"summary", text("What it did")},
                       {"changed_nothing", {{"type", "boolean"}}},
                       {"figures",
                        {{"type", "object"},
                         {"additionalProperties", {{"type", "number"}}},
-                        {"description", "What it worked out beside its edits"}}}},
+                        {"description", "Figures that it computed beside its edits"}}}},
                      "A transform that was applied");
   json note = object({{"severity", {{"enum", json::array({"info", "warning"})}}},
-                      {"text", text("What was found")},
+                      {"text", text("The note in words")},
                       {"count", {{"type", "integer"}}},
-                      {"example", text("The first one, or empty")}},
+                      {"example", text("The first example, or empty")}},
                      "Something odd in the data");
-  json measured = object({{"step_time_ns", time("Median of the steady steps")},
-                          {"steps", list({{"type", "integer"}}, "Each step, in nanoseconds")},
-                          {"has_steps", {{"type", "boolean"}}},
-                          {"has_times", {{"type", "boolean"}}},
-                          {"window_ns", time("Length of the recording")}},
-                         "What was recorded");
+  json measured =
+      object({{"step_time_ns", time("Median of the steady steps")},
+              {"steps", list({{"type", "integer"}}, "Length of each step, in nanoseconds")},
+              {"has_steps", {{"type", "boolean"}}},
+              {"has_times", {{"type", "boolean"}}},
+              {"window_ns", time("Length of the recording")}},
+             "What was recorded");
   json schema = object(
       {{"schema", {{"const", "foretrace.prediction/1"}}},
-       {"tool", object({{"version", text("Of foretrace")}}, "What made this")},
+       {"tool", object({{"version", text("Version of foretrace")}}, "What made this file")},
        {"inputs", list(std::move(input), "In order of paths")},
        {"scenario", {{"type", "object"}, {"description", "Effective settings, defaults included"}}},
        {"measured", std::move(measured)},

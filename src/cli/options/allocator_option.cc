@@ -8,18 +8,19 @@ namespace foretrace {
 
 void AllocatorOption::add_to(CLI::App& command) {
   command
-      .add_option("--allocator", settings,
-                  "How the caching allocator works, as max_split_size=512MiB,"
-                  "expandable_segments=true; the names are those of \"memory\" in scenarios")
+      .add_option(
+          "--allocator", settings,
+          "Settings of the caching allocator, such as "
+          "max_split_size=512MiB,expandable_segments=true; named as in \"memory\" of scenarios")
       ->type_name("SETTINGS");
   command
       .add_option("--conf", conf,
-                  "The same as PyTorch reads it from PYTORCH_CUDA_ALLOC_CONF: "
+                  "The same in the syntax of PYTORCH_CUDA_ALLOC_CONF: "
                   "max_split_size_mb:512,expandable_segments:True")
       ->type_name("TEXT");
   command
       .add_option("--memory-limit", limit,
-                  "Device memory that there is, 16GB; by default any amount")
+                  "Available device memory, such as 16GB; unlimited by default")
       ->type_name("BYTES");
 }
 

@@ -44,23 +44,24 @@ std::int64_t likely_records(const std::string& path) {
 
 void ReadingOptions::add_to(CLI::App& command) {
   command.add_flag("--no-cache", no_cache_,
-                   "Neither use nor keep copies of traces that are slow to read");
+                   "Do not use or keep cached copies of traces that are slow to read");
   command
-      .add_option("--cache-dir", cache_folder_,
-                  "Where to keep such copies instead of foretrace in $XDG_CACHE_HOME or ~/.cache")
+      .add_option(
+          "--cache-dir", cache_folder_,
+          "Where to keep cached copies; by default foretrace in $XDG_CACHE_HOME or ~/.cache")
       ->type_name("FOLDER");
   command
       .add_option("--max-unpacked", max_unpacked_,
-                  "Refuse a packed trace that unpacks to more (default: 16GiB, or, beyond 256MiB, "
-                  "200 times its size)")
+                  "Refuse a compressed trace that unpacks to more (default: 16GiB or, above "
+                  "256MiB, 200 times its size)")
       ->type_name("SIZE");
 }
 
 void ReadingOptions::add_execution_trace_to(CLI::App& command) {
   command
       .add_option("--execution-trace", execution_trace_,
-                  "PyTorch's execution trace of the same run, or a folder with those of all ranks: "
-                  "tells what each op reads and writes")
+                  "PyTorch's execution trace of the same run, or a folder with those of all ranks; "
+                  "adds what each op reads and writes")
       ->type_name("FILE");
 }
 
@@ -84,7 +85,7 @@ void say_if_large(const std::string& path, const ImportOptions& reading, bool qu
   std::cerr << "foretrace: " << shown(path) << " is large: this may take up to "
             << to_text(kTimeOfRecord * records) << " and "
             << to_text(Bytes{records * kMemoryOfRecord})
-            << " of memory; --steps 3-5 or --window 0s-2s answers from a part of it\n";
+            << " of memory; --steps 3-5 or --window 0s-2s reads only a part of it\n";
 }
 
 void OutputOption::add_to(CLI::App& command) {
@@ -106,7 +107,7 @@ void OutputOption::write(Session& session, const std::function<void(std::ostream
 void FormatOption::add_to(CLI::App& command) {
   std::string all;
   for (const std::string_view name : names) all += (all.empty() ? "" : "|") + std::string(name);
-  command.add_option("--format", chosen, "How to show the result")->type_name(all);
+  command.add_option("--format", chosen, "Format of the result")->type_name(all);
 }
 
 void FormatOption::check() const {
@@ -127,7 +128,8 @@ void AnswerOptions::add_to(CLI::App& command) {
 }
 
 void add_trace(CLI::App& command, std::string& trace) {
-  command.add_option("TRACE", trace, "A trace, or a folder with those of all ranks")->required();
+  command.add_option("TRACE", trace, "A trace, or a folder with the traces of all ranks")
+      ->required();
 }
 
 void print_json(const nlohmann::json& value, std::ostream& out) {

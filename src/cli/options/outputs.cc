@@ -63,24 +63,24 @@ void make_folder(const fs::path& folder) {
   if (folder.empty()) return;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw Error("cannot make the folder '" + folder.string() + "': " + error.message());
+  if (error) throw Error("cannot create the folder '" + folder.string() + "': " + error.message());
 }
 
 }  // namespace
 
 void OutputChoice::add_to(CLI::App& command) {
   command
-      .add_option("OUT", path,
-                  "What to write; its ending says how: " + all_endings() +
-                      ". For several ranks a folder (with --to), or a pattern such as "
-                      "out/rank*.json.gz")
+      .add_option(
+          "OUT", path,
+          "Output file; its ending selects the format: " + all_endings() +
+              ". For several ranks, a folder (with --to) or a pattern such as out/rank*.json.gz")
       ->required();
   std::string names;
   for (const std::string_view name : names_of_forms(allows_graph))
     names += (names.empty() ? "" : ", ") + std::string(name);
   command
       .add_option("--to", to,
-                  "How to write, whatever the ending of OUT: " + names + ", or an ending")
+                  "Output format, whatever the ending of OUT: " + names + ", or an ending")
       ->type_name("NAME");
 }
 
@@ -107,7 +107,7 @@ void OutputChoice::check(const std::string& command) const {
   }
   if (!is_folder() && form_of_path(path, allows_graph)) return;
   throw Error(command + ": OUT must end in one of " + all_endings() +
-              ", or --to must say how to write it, got '" + path + "'");
+              ", or --to must name the format, got '" + path + "'");
 }
 
 bool OutputChoice::is_folder() const {
@@ -138,7 +138,7 @@ std::vector<Output> OutputChoice::places(const std::string& from, const std::vec
     }
     if (!taken.insert(place).second) {
       throw Error(from + " holds two traces of rank " + std::to_string(trace.rank) +
-                  ", and both would become '" + place + "'; give them one at a time");
+                  ", and both would become '" + place + "'; convert them one at a time");
     }
     all.push_back({&trace, place, form.exporter});
   }

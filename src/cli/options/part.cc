@@ -41,12 +41,12 @@ void PartOption::add_to(CLI::App& command) {
       command
           .add_option("--steps", steps,
                       "Only these steps, as the profiler numbered them (3 or 3-5); counted from 0 "
-                      "in a trace without marks")
+                      "in a trace without step markers")
           ->type_name("A-B");
   command
       .add_option("--window", window,
-                  "Only what happened between two times since the begin of the trace "
-                  "(100ms-250ms), and what was launched then")
+                  "Only what happened between two times since the beginning of the trace "
+                  "(100ms-250ms), and the work launched then")
       ->type_name("A-B")
       ->excludes(by_steps);
 }

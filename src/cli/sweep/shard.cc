@@ -58,10 +58,10 @@ Shard shard_of_launcher(const Environment& environment) {
     if (fits) return {(rank - first) / apart + 1, size};
     throw Error("--shard auto: " + std::string(launcher.rank) + " is " + std::to_string(rank) +
                 " and " + launcher.size + " is " + std::to_string(size) +
-                "; numbers must run without gaps, otherwise say --shard I/N");
+                "; numbers must run without gaps; otherwise give --shard I/N");
   }
   throw Error(
-      "--shard auto: finds none of SLURM_ARRAY_TASK_ID, OMPI_COMM_WORLD_RANK, PMI_RANK and "
+      "--shard auto: found none of SLURM_ARRAY_TASK_ID, OMPI_COMM_WORLD_RANK, PMI_RANK and "
       "SLURM_PROCID (each with its number of processes) in the environment");
 }
 

@@ -40,8 +40,8 @@ std::string first_line(const std::string& path) {
   std::string line;
   if (!in) throw Error("cannot read '" + path + "'");
   // Before a line is looked for in what may be a large file of something else.
-  if (in.peek() != '{') throw Error(path + ": is not a file of answers of a sweep");
-  if (!next_line(in, line)) throw Error(path + ": is not a file of answers of a sweep");
+  if (in.peek() != '{') throw Error(path + ": is not a file of sweep answers");
+  if (!next_line(in, line)) throw Error(path + ": is not a file of sweep answers");
   return line;
 }
 
@@ -102,10 +102,10 @@ void SweepFile::check_header(const std::string& line) const {
     const SweepFileHeader found = read_header_line(line);
     const std::string why = difference_of_sweeps(header_, line);
     if (!why.empty())
-      throw Error("holds answers of another sweep: " + why +
+      throw Error("contains the answers of another sweep: " + why +
                   "; give another --output, or --fresh to start over");
     if (found.shard == header_.shard && found.shards == header_.shards) return;
-    throw Error("holds shard " + std::to_string(found.shard) + " of " +
+    throw Error("contains shard " + std::to_string(found.shard) + " of " +
                 std::to_string(found.shards) + ", not " + std::to_string(header_.shard) + " of " +
                 std::to_string(header_.shards));
   });
@@ -118,17 +118,17 @@ void SweepFile::read() {
       form_ == SweepForm::csv ? sweep_csv_heading(header_) : sweep_header_line(header_);
   std::string line;
   if (in.peek() != expected.front() && in.peek() != std::ifstream::traits_type::eof())
-    throw Error(path_ + ": is not a file of answers of a sweep; give another --output");
+    throw Error(path_ + ": is not a file of sweep answers; give another --output");
   in.clear();
   if (!next_line(in, line)) {
     // Nothing, or a first line that was torn.
     if (!expected.starts_with(line))
-      throw Error(path_ + ": is not a file of answers of a sweep; give another --output");
+      throw Error(path_ + ": is not a file of sweep answers; give another --output");
     return begin();
   }
   check_header(form_ == SweepForm::csv ? first_line(header_file_of(path_)) : line);
   if (form_ == SweepForm::csv && line != expected)
-    throw Error(path_ + ": has other columns than this sweep; give another --output");
+    throw Error(path_ + ": has different columns from this sweep; give another --output");
   std::uint64_t size = line.size();
   auto [number, end] = points_of_shard(header_.points, header_.shard, header_.shards);
   for (; number < end && next_line(in, line); ++number) {
@@ -166,7 +166,7 @@ struct ShardFile {
 
 void check_alike(const ShardFile& shard, const ShardFile& other) {
   if (other.header.identity != shard.header.identity)
-    throw Error(shard.path + ": is of another sweep than '" + other.path + "'");
+    throw Error(shard.path + ": is from another sweep than '" + other.path + "'");
   if (other.header.shards == shard.header.shards) return;
   throw Error(shard.path + ": is one of " + std::to_string(shard.header.shards) + " shards, but '" +
               other.path + "' is one of " + std::to_string(other.header.shards));
@@ -211,12 +211,12 @@ std::vector<ShardFile> in_order(const std::vector<std::string>& files, SweepForm
 std::uint64_t number_of_line(std::string_view line, SweepForm form) {
   constexpr std::string_view kBegin = "{\"point\":";
   if (form == SweepForm::jsonl) {
-    if (!line.starts_with(kBegin)) throw Error("holds a line that is no answer");
+    if (!line.starts_with(kBegin)) throw Error("contains a line that is not an answer");
     line.remove_prefix(kBegin.size());
   }
   const std::size_t digits = line.find_first_not_of("0123456789");
   if (digits == 0 || digits > 18 || digits == line.npos || line[digits] != ',')
-    throw Error("holds a line that is no answer");
+    throw Error("contains a line that is not an answer");
   return std::stoull(std::string(line.substr(0, digits)));
 }
 
@@ -225,17 +225,17 @@ void copy_points(const ShardFile& shard, SweepForm form, std::ostream& out) {
   std::string line;
   auto [number, end] =
       points_of_shard(shard.header.points, shard.header.shard, shard.header.shards);
-  if (!next_line(in, line)) throw Error("is not a file of answers of a sweep");
+  if (!next_line(in, line)) throw Error("is not a file of sweep answers");
   if (form == SweepForm::csv && shard.header.shard == 1) out << line;
   for (; next_line(in, line); ++number) {
     if (number >= end || number_of_line(line, form) != number)
-      throw Error("holds point " + std::to_string(number_of_line(line, form)) +
+      throw Error("contains point " + std::to_string(number_of_line(line, form)) +
                   " in the place of " + std::to_string(number));
     out << line;
   }
   if (number < end)
-    throw Error("ends in front of point " + std::to_string(number) + " of " +
-                std::to_string(end - 1) + "; run its shard again to go on");
+    throw Error("ends before point " + std::to_string(number) + " of " + std::to_string(end - 1) +
+                "; run its shard again to complete it");
 }
 
 }  // namespace

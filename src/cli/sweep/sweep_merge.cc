@@ -14,7 +14,7 @@ struct SweepMergeCommand {
   void add_to(CLI::App& command) {
     command.add_option("FILES", files, "Answers of all shards, in any order")->required();
     names_output(
-        command.add_option("--output,-o", output, "Where to write the answers of the whole sweep"))
+        command.add_option("--output,-o", output, "Output file for the answers of the whole sweep"))
         ->required();
   }
 

@@ -229,13 +229,13 @@ class KinetoExport {
 void export_kineto(const Trace& trace, const std::string& path) {
   if (!trace.has_times) {
     throw Error("a Kineto trace needs times, but this trace (" + trace.format +
-                ") tells only the order of operators");
+                ") has only the order of operators");
   }
   const bool any_block =
       std::any_of(trace.memory.begin(), trace.memory.end(),
                   [](const MemoryRecord& record) { return record.action == MemoryAction::block; });
   if (trace.hosts.empty() && trace.devices.empty() && trace.syncs.empty() && !any_block)
-    throw Error("there is nothing in this trace that a Kineto trace has a place for");
+    throw Error("this trace contains nothing that a Kineto trace has a place for");
   // No record is at time 0, which means "never timed"; and a clock that ticks in nanoseconds shows
   // it, even if by chance all times are whole microseconds apart.
   const std::int64_t shift_ns = trace.tick_ns == 1 ? 1001 : 1000;

@@ -113,10 +113,10 @@ void NsysExport::write_overheads() {
 
 void export_nsys(const Trace& trace, const std::string& path) {
   if (!trace.has_times)
-    throw Error("a trace without times, as execution traces are, cannot become '" + path + "'");
+    throw Error("a trace without times, such as an execution trace, cannot become '" + path + "'");
   if (trace.hosts.empty() && trace.devices.empty() && trace.memory.empty())
     throw Error("'" + path +
-                "' needs records of a host, a device or its memory, but there are none");
+                "' needs records of a host, a device or its memory, but the trace has none");
   SqliteWriter writer(path);
   NsysExport(trace, writer).write();
   writer.finish();

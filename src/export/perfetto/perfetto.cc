@@ -304,9 +304,9 @@ class PerfettoExport {
 void export_perfetto(const Trace& trace, const std::string& path) {
   if (!trace.has_times) {
     throw Error("a Perfetto trace needs times, but this trace (" + trace.format +
-                ") tells only the order of operators");
+                ") has only the order of operators");
   }
-  if (trace.record_count() == 0) throw Error("there is nothing in this trace to be shown");
+  if (trace.record_count() == 0) throw Error("this trace contains nothing to show");
   PerfettoPackets packets(path);
   PerfettoExport(trace, packets).write();
   packets.close();

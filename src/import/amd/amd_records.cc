@@ -119,14 +119,14 @@ std::int32_t AmdRecords::device_of_copy(std::int64_t from, std::int64_t to) cons
 
 void AmdRecords::finish() {
   if (trace_.record_count() == 0)
-    throw TraceError("must hold kernels, copies or calls, but holds none");
+    throw TraceError("must contain kernels, copies or calls, but contains none");
   if (trace_.threads.empty()) trace_.threads.push_back({});
   make_times_relative(trace_);
   const auto note = [&](std::string_view text, std::int64_t count) {
     if (count > 0) trace_.notes.add(Severity::warning, text, {}, count);
   };
   note("records with impossible times, left out", bad_times_);
-  note("records of more threads or streams than can be told apart", too_many_lanes_);
+  note("records of more threads or streams than can be distinguished", too_many_lanes_);
   note("frees of memory whose allocation was not recorded", unknown_frees_);
 }
 

@@ -24,7 +24,8 @@ Trace read_rocpd(const TraceFile& input) {
     const std::vector<std::string> guids = guids_of(file);
     if (guids.empty()) throw TraceError("must have a table rocpd_string, but has none");
     if (guids.size() > 1) {
-      trace.notes.add(Severity::warning, "recordings of several runs in one file, the first read",
+      trace.notes.add(Severity::warning,
+                      "recordings of several runs in one file; only the first was read",
                       guids[0].substr(guids[0].empty() ? 0 : 1), std::ssize(guids));
     }
     read_rocpd(file, guids[0], trace);

@@ -143,7 +143,8 @@ bool RocprofDocument::read_strings() {
 }
 
 void RocprofDocument::note_cut() {
-  trace_.notes.add(Severity::warning, "the file is cut off or damaged; what is in front was read",
+  trace_.notes.add(Severity::warning,
+                   "the file is cut off or damaged; everything before that was read",
                    "at byte " + std::to_string(json_.offset()));
 }
 
@@ -189,9 +190,9 @@ void RocprofDocument::write_notes() {
                      kernels_without_symbol_);
   }
   if (broken_ > 0)
-    trace_.notes.add(Severity::warning, "records that are no JSON objects, left out", {}, broken_);
+    trace_.notes.add(Severity::warning, "records that are not JSON objects, left out", {}, broken_);
   if (other_domains_ > 0) {
-    trace_.notes.add(Severity::info, "records of domains without a place in a trace, left out",
+    trace_.notes.add(Severity::info, "records of domains that a trace has no place for, left out",
                      first_other_domain_, other_domains_);
   }
 }

@@ -96,12 +96,11 @@ void leave_out_huge_sizes(Trace& trace) {
   const auto note = [&](const char* what, std::int64_t count) {
     if (count > 0) trace.notes.add(Severity::warning, what, {}, count);
   };
-  note("memory events of sizes that no memory has, left out", left_out_events(trace));
-  note("totals of memory that no device has, left out", forget_totals(trace));
-  note("segments of memory left out, as they or their blocks have sizes that no memory has",
+  note("memory events of impossible sizes, left out", left_out_events(trace));
+  note("memory totals of impossible size, left out", forget_totals(trace));
+  note("memory segments of impossible size or with such blocks, left out",
        left_out_segments(trace));
-  note("copies, tensors or collectives of sizes that no memory has, taken as unknown",
-       forget_sizes(trace));
+  note("copies, tensors or collectives of impossible sizes, read as unknown", forget_sizes(trace));
 }
 
 }  // namespace foretrace

@@ -61,9 +61,9 @@ class ChakraFile {
     trace_.tick_ns = 1000;
     read_messages();
     if (nodes_.count() == 0) {
-      throw TraceError(stream_.is_cut() ? "must hold nodes, but ends or is damaged in front of the "
-                                          "first one"
-                                        : "must hold nodes, but has none");
+      throw TraceError(stream_.is_cut()
+                           ? "must contain nodes, but ends or is damaged before the first one"
+                           : "must contain nodes, but has none");
     }
     write_notes();
     build_chakra_trace(nodes_.take(), trace_);
@@ -90,7 +90,7 @@ class ChakraFile {
       return stream_.delimited();
     } catch (const TraceError& error) {
       if (nodes_.count() == 0) throw;
-      trace_.notes.add(Severity::warning, "the trace is damaged; what is in front of that was read",
+      trace_.notes.add(Severity::warning, "the trace is damaged; everything before that was read",
                        error.what());
       return std::nullopt;
     }
@@ -102,11 +102,11 @@ class ChakraFile {
     if (stream_.is_cut() || !damage.empty()) {
       trace_.notes.add(Severity::warning,
                        "the trace is cut off" + (damage.empty() ? "" : ": " + damage) +
-                           "; what is in front of it was read",
+                           "; everything before that was read",
                        "at byte " + std::to_string(stream_.offset()));
     }
     if (damaged_ > 0) {
-      trace_.notes.add(Severity::warning, "messages that are no nodes, left out",
+      trace_.notes.add(Severity::warning, "messages that are not nodes, left out",
                        "at byte " + std::to_string(first_damaged_), damaged_);
     }
   }

@@ -91,8 +91,8 @@ class Schedule {
       }
     }
     if (forced > 0) {
-      notes.add(Severity::warning, "nodes that depend on themselves in a circle, started anyway",
-                {}, forced);
+      notes.add(Severity::warning, "nodes that depend on themselves in a cycle, started anyway", {},
+                forced);
     }
     return std::move(times_);
   }
@@ -152,8 +152,8 @@ ChakraTimes recorded_times(const std::vector<ChakraNode>& nodes, Notes& notes) {
   }
   if (moved > 0) {
     notes.add(Severity::warning,
-              "device nodes that start while another runs on their stream, started behind it", {},
-              moved);
+              "device nodes that start while another runs on their stream, delayed until it ends",
+              {}, moved);
   }
   return times;
 }
@@ -203,10 +203,10 @@ ChakraLinks link_nodes(const std::vector<ChakraNode>& nodes, Notes& notes) {
   if (stale) {
     notes.add(Severity::info,
               "control dependencies that name device nodes as callers; which op called which is "
-              "not taken from this file");
+              "not read from this file");
   }
   if (missing > 0)
-    notes.add(Severity::info, "dependencies on nodes that the file does not have", {}, missing);
+    notes.add(Severity::info, "dependencies on nodes that the file does not contain", {}, missing);
   return links;
 }
 
@@ -216,8 +216,8 @@ ChakraTimes time_nodes(const std::vector<ChakraNode>& nodes, const ChakraLinks& 
                                       [](const ChakraNode& node) { return node.start_ns > 0; });
   if (has_starts) return recorded_times(nodes, notes);
   notes.add(Severity::warning,
-            "the file tells how long its nodes took but not when they started: they start as early "
-            "as their dependencies allow");
+            "the file has durations but no start times: nodes start as early as their dependencies "
+            "allow");
   return Schedule(nodes, links).run(notes);
 }
 

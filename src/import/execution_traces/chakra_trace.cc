@@ -35,7 +35,7 @@ class Builder {
     add_hosts();
     add_devices(links);
     if (trace_.hosts.empty() && trace_.devices.empty())
-      throw TraceError("must hold ops or work of a device, but has neither");
+      throw TraceError("must contain ops or device work, but has neither");
     if (trace_.has_times) {
       enclose(links);
       add_waits();
@@ -54,11 +54,11 @@ class Builder {
     for (const ChakraNode& node : nodes_) {
       any = any || node.start_ns > 0 || node.duration_ns > 0;
       sum += std::min(node.duration_ns, kLongest);
-      if (sum >= kLongest) throw TraceError("must have durations of less than 36 years in all");
+      if (sum >= kLongest) throw TraceError("must have durations of less than 36 years in total");
     }
     if (!any) {
       trace_.notes.add(Severity::info,
-                       "the file tells no times, only the order and the sizes of its nodes");
+                       "the file has no times, only the order and the sizes of its nodes");
     }
     return any;
   }
@@ -209,8 +209,8 @@ class Builder {
       return node.on_device && node.is_communication() && node.duration_ns == 0;
     });
     if (untimed > 0) {
-      trace_.notes.add(Severity::warning,
-                       "communication without a duration, which takes no time here", {}, untimed);
+      trace_.notes.add(Severity::warning, "communication without a duration, taken to last no time",
+                       {}, untimed);
     }
   }
 
@@ -237,7 +237,7 @@ void decide_places(std::vector<ChakraNode>& nodes, Notes& notes) {
   }
   if (without_stream > 0) {
     notes.add(Severity::info,
-              "device nodes without a stream: communication is taken to have one of its own", {},
+              "device nodes without a stream: communication is put on a stream of its own", {},
               without_stream);
   }
 }

@@ -30,7 +30,7 @@ void note_match(Trace& profiled, const Trace& execution, const OpMatch& match) {
   const auto first = std::find(match.hosts.begin(), match.hosts.end(), kNone);
   const auto at = static_cast<std::size_t>(first - match.hosts.begin());
   profiled.notes.add(match.share() < 0.9 ? Severity::warning : Severity::info,
-                     "ops of the execution trace that are not in this one",
+                     "ops of the execution trace that are missing in this one",
                      execution.names[execution.hosts[at].name], missing);
 }
 
@@ -40,7 +40,7 @@ void keep_those_with_times(std::vector<Trace>& traces, Notes& notes) {
   if (std::none_of(traces.begin(), traces.end(), is_timed)) return;
   const auto dropped = std::erase_if(traces, std::not_fn(is_timed));
   if (dropped > 0) {
-    notes.add(Severity::info, "execution traces without times beside those with times, left out",
+    notes.add(Severity::info, "execution traces without times next to those with times, left out",
               {}, static_cast<std::int64_t>(dropped));
   }
 }
@@ -60,7 +60,7 @@ std::vector<Pair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, 
   std::vector<Pair> pairs;
   if (profiled.size() * executions.size() > kMostPairs) {
     notes.add(Severity::warning,
-              "ranks with so many traces that no execution trace was linked with one; name a pair",
+              "ranks with too many traces to link an execution trace; name a pair",
               "rank " + std::to_string(rank));
     return pairs;
   }
@@ -123,7 +123,7 @@ void link_execution_traces(std::vector<Trace>& traces, Notes& notes) {
     }
   }
   if (linked < executions) {
-    notes.add(Severity::info, "execution traces that were not linked with a trace beside them", {},
+    notes.add(Severity::info, "execution traces that were not linked with a trace next to them", {},
               executions - linked);
   }
   std::erase_if(traces, is_execution_trace);

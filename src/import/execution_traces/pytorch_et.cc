@@ -49,10 +49,10 @@ Trace PytorchDocument::read() {
   json_.skip();
   read_members();
   if (trace_.hosts.empty()) {
-    if (cut_) throw TraceError("must hold nodes, but ends or is damaged in front of the first op");
+    if (cut_) throw TraceError("must contain nodes, but ends or is damaged before the first op");
     throw TraceError(!has_nodes_   ? "must have \"nodes\", a list"
-                     : nodes_ == 0 ? "must hold nodes, but its list of nodes is empty"
-                                   : "must hold ops, but none of its " + std::to_string(nodes_) +
+                     : nodes_ == 0 ? "must contain nodes, but its list of nodes is empty"
+                                   : "must contain ops, but none of its " + std::to_string(nodes_) +
                                          " nodes is one");
   }
   set_positions(trace_, ids_);
@@ -166,18 +166,18 @@ void PytorchDocument::note_cut(std::string_view where) {
   const std::string damage = bytes_.damage();
   std::string text = "the trace is cut off " + std::string(where);
   if (!damage.empty()) text += ": " + damage;
-  trace_.notes.add(Severity::warning, text + "; what is in front of it was read",
+  trace_.notes.add(Severity::warning, text + "; everything before that was read",
                    "at byte " + std::to_string(json_.offset()));
 }
 
 void PytorchDocument::write_notes() {
   if (damaged_ > 0) {
-    trace_.notes.add(Severity::warning, "nodes that are no JSON or have no id or name, left out",
+    trace_.notes.add(Severity::warning, "nodes that are not JSON or have no id or name, left out",
                      "at byte " + std::to_string(first_damaged_), damaged_);
   }
   if (on_device_ > 0) {
-    trace_.notes.add(Severity::info, "nodes of a device, which PyTorch does not write, left out",
-                     {}, on_device_);
+    trace_.notes.add(Severity::info, "device nodes, which PyTorch does not write, left out", {},
+                     on_device_);
   }
   if (invalid_texts_ > 0)
     trace_.notes.add(Severity::warning, "texts that are not valid UTF-8", {}, invalid_texts_);

@@ -27,7 +27,7 @@ class Walk {
     while (next()) {
       if (is_apple_double(archive_.name())) continue;
       if (!names_.insert(archive_.name()).second) {
-        note_other("the second of its name, and only the first can be named");
+        note_other("a second member of the same name; only the first can be named");
         continue;
       }
       const TraceFile member = open_member();
@@ -94,7 +94,7 @@ ArchiveRest walk_archive(const TraceFile& archive,
 void note_damage(const ArchiveRest& rest, const std::string& archive, Notes& notes) {
   if (rest.damage.empty()) return;
   notes.add(Severity::warning,
-            "the archive is cut off or damaged; what came behind that is missing",
+            "the archive is cut off or damaged; everything after that is missing",
             archive + ": " + rest.damage);
 }
 
@@ -109,7 +109,7 @@ std::string what_it_is(const TraceFile& file) {
     bytes += "0123456789abcdef"[byte >> 4U];
     bytes += "0123456789abcdef"[byte & 15U];
   }
-  return "of no known format (it starts with the bytes " + bytes + ")";
+  return "of an unknown format (it starts with the bytes " + bytes + ")";
 }
 
 }  // namespace foretrace

@@ -21,7 +21,7 @@ void refuse_streams(const std::string& path) {
     case std::filesystem::file_type::fifo:
     case std::filesystem::file_type::socket:
     case std::filesystem::file_type::character:
-      throw TraceError("must be a file, but is a pipe or device; save what comes out of it first");
+      throw TraceError("must be a file, but is a pipe or device; save its output to a file first");
     default:
       return;
   }

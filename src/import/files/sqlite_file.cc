@@ -132,7 +132,7 @@ SqliteFile::SqliteFile(const TraceFile& file) : file_(file) {
 void SqliteFile::check_size() const {
   const Pages pages = pages_of(file_.head());
   if (pages.count * pages.size <= static_cast<std::uint64_t>(size_)) return;
-  throw TraceError("the database is cut: it must have " + std::to_string(pages.count) +
+  throw TraceError("the database is cut off: it must have " + std::to_string(pages.count) +
                    " pages of " + std::to_string(pages.size) + " bytes, but the file has " +
                    std::to_string(size_) + " bytes");
 }

@@ -26,7 +26,7 @@ void UnpackBudget::gave(UnpackStage stage, std::size_t unpacked) {
   throw TraceError("unpacks to more than " + std::to_string(kMostRatio) +
                    " times its size, as no recording does (" + to_text(Bytes{given.all}) +
                    " from " + to_text(Bytes{packed_}) +
-                   "); if it is one all the same, --max-unpacked 16GiB allows that");
+                   "); if it is a recording, allow it with --max-unpacked 16GiB");
 }
 
 void UnpackBudget::begin_trace() {
@@ -38,8 +38,8 @@ void UnpackBudget::check(std::int64_t unpacked) const {
   const std::int64_t most = most_ > 0 ? most_ : kMost;
   if (unpacked <= most) return;
   throw TraceError("unpacks to more than " + to_exact_text(Bytes{most}) +
-                   ", which is the most that is allowed; --max-unpacked " +
-                   to_exact_text(Bytes{2 * most}) + " allows more");
+                   ", the most that is allowed; --max-unpacked " + to_exact_text(Bytes{2 * most}) +
+                   " allows more");
 }
 
 }  // namespace foretrace

@@ -62,7 +62,7 @@ class NamelessFile {
     if (wanted + kLeftFree <= free) return;
     throw TraceError("cannot be unpacked: it needs " + to_text(Bytes{wanted}) + " of disk in " +
                      temporary_folder() + ", where " + to_text(Bytes{free}) +
-                     " are free; TMPDIR names another folder");
+                     " are free; set TMPDIR to another folder");
   }
 
   void append(const char* from, std::size_t size) {

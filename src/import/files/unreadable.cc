@@ -13,16 +13,17 @@ std::string what_json_it_is(std::string_view head) {
   if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
   if (contains(head, "\"communicators\"")) return "a list of communicators";
   if (contains(head, "\"dataDeps\"") || contains(head, "\"durationMicros\""))
-    return "a Chakra execution trace as JSON; give the .et that it was made from";
+    return "a Chakra execution trace as JSON; give the .et file that it was made from";
   if (head.starts_with("[[") && !head.starts_with("[[[[") && !contains(head, "{"))
     return "a PyTorch memory timeline, which has no tasks";
   return {};
 }
 
 std::string what_binary_it_is(std::string_view head) {
-  if (head.starts_with("PK\x03\x04")) return "a zip archive; unpack it first, or call it .zip";
+  if (head.starts_with("PK\x03\x04"))
+    return "a zip archive; unpack it first, or rename it to end in .zip";
   if (head.size() > 512 && head.substr(257, 5) == "ustar")
-    return "an archive inside of another; unpack it first";
+    return "an archive inside another; unpack it first";
   if (head.starts_with("BZh")) return "bzip2 data; unpack it first";
   if (head.starts_with("\xfd"
                        "7zXZ"))
@@ -43,7 +44,7 @@ std::string what_database_it_is(const Sniffed& file) {
     case SqliteKind::rocpd:
       return {};
     case SqliteKind::nvprof:
-      return "a SQLite database of nvprof, which came before Nsight Systems; record with nsys "
+      return "a SQLite database of nvprof, the predecessor of Nsight Systems; record with nsys "
              "profile and export with nsys export --type sqlite";
     case SqliteKind::damaged:
       return "a SQLite database that cannot be read: " + found.damage;

@@ -147,11 +147,11 @@ void KinetoDocument::note_metadata(const std::string& key, const JsonValue& valu
 void KinetoDocument::note_rest() {
   const char next = peek();
   if (next != 0) {
-    trace_.notes.add(Severity::warning, "text behind the end of the trace, not read",
+    trace_.notes.add(Severity::warning, "text after the end of the trace, not read",
                      "at byte " + std::to_string(offset()));
   }
   const std::string damage = bytes_.damage();
-  if (!damage.empty()) trace_.notes.add(Severity::warning, damage, "behind the end of the trace");
+  if (!damage.empty()) trace_.notes.add(Severity::warning, damage, "after the end of the trace");
 }
 
 void KinetoDocument::note_cut(std::string_view where, std::int64_t at) {
@@ -159,7 +159,7 @@ void KinetoDocument::note_cut(std::string_view where, std::int64_t at) {
   const std::string damage = bytes_.damage();
   std::string text = "the trace is cut off " + std::string(where);
   if (!damage.empty()) text += ": " + damage;
-  trace_.notes.add(Severity::warning, text + "; what is in front of it was read",
+  trace_.notes.add(Severity::warning, text + "; everything before that was read",
                    "at byte " + std::to_string(at));
 }
 
@@ -168,15 +168,15 @@ void KinetoDocument::write_notes() {
                         std::string_view example) {
     if (count > 0) trace_.notes.add(severity, text, example, count);
   };
-  note(Severity::warning, "events that are no JSON, left out", damaged_, damaged_example_);
+  note(Severity::warning, "events that are not JSON, left out", damaged_, damaged_example_);
   note(Severity::warning, "quotes inside a text that are not escaped", odd_.unescaped_quotes,
        odd_example_);
   note(Severity::warning, "control characters inside a text", odd_.control_characters,
        odd_example_);
-  note(Severity::info, "commas in front of a closing bracket", odd_.trailing_commas, odd_example_);
+  note(Severity::info, "commas before a closing bracket", odd_.trailing_commas, odd_example_);
   note(Severity::info, "numbers that are NaN or Infinity", odd_.no_numbers, odd_example_);
   note(Severity::warning, "commas missing between events", commas_missing_, odd_example_);
-  note(Severity::warning, "keys that occur twice in an event, the last one used",
+  note(Severity::warning, "keys that occur twice in an event; the last one was used",
        event_.duplicate_keys, odd_example_);
 }
 
@@ -189,13 +189,13 @@ void KinetoDocument::check_depth(bool too_deep) const {
 void KinetoDocument::refuse() const {
   if (cut_ && elements_ == 0) {
     const std::string damage = bytes_.damage();
-    throw TraceError("must hold events, but ends in front of the first one" +
+    throw TraceError("must contain events, but ends before the first one" +
                      (damage.empty() ? "" : ": " + damage));
   }
   if (has_events_ && elements_ == 0)
-    throw TraceError("must hold events, but its list of events is empty");
+    throw TraceError("must contain events, but its list of events is empty");
   if (has_events_) {
-    throw TraceError("must hold events of operators, calls or kernels, but none of its " +
+    throw TraceError("must contain events of operators, calls or kernels, but none of its " +
                      std::to_string(elements_) + " elements is one");
   }
   std::string found;

@@ -74,7 +74,7 @@ bool KinetoDocument::leave_out_event(bool unfinished) {
   const std::int64_t start = offset();
   const bool hopeless = unfinished && ++unfinished_ > kMostUnfinished;
   if (hopeless || !skip_to_next_event()) {
-    note_cut(unfinished ? "in the middle of an event" : "in an event that is no JSON", start);
+    note_cut(unfinished ? "in the middle of an event" : "in an event that is not JSON", start);
     return false;
   }
   if (damaged_++ == 0) damaged_example_ = "at byte " + std::to_string(start);

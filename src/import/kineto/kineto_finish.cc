@@ -18,9 +18,9 @@ struct OddText {
 
 constexpr OddText kOddTexts[] = {
     {Severity::warning, "events without a time, left out"},
-    {Severity::warning, "events whose time is no number, left out"},
+    {Severity::warning, "events whose time is not a number, left out"},
     {Severity::warning, "events without a duration, read as 0"},
-    {Severity::warning, "events whose duration is no number, read as 0"},
+    {Severity::warning, "events whose duration is not a number, read as 0"},
     {Severity::warning, "events with a negative duration, read as 0"},
     {Severity::warning, "events at time 0, which were never timed, left out"},
     {Severity::info, "events of kinds that a trace has no place for"},
@@ -29,7 +29,7 @@ constexpr OddText kOddTexts[] = {
     {Severity::warning, "range begins without an end, left out"},
     {Severity::warning, "texts that are not valid UTF-8"},
     {Severity::info, "calls with the correlation id of another call"},
-    {Severity::info, "elements of the event list that are no events"},
+    {Severity::info, "elements of the event list that are not events"},
 };
 static_assert(std::size(kOddTexts) == static_cast<std::size_t>(Odd::count));
 

@@ -120,7 +120,7 @@ void KinetoLanes::finish() {
   }
   if (too_many_ > 0) {
     trace_.notes.add(Severity::warning,
-                     "records of more than 65535 threads or streams, counted to the last", {},
+                     "records of more than 65535 threads or streams, all put on the last one", {},
                      too_many_);
   }
 }

@@ -18,7 +18,7 @@ std::int64_t integer(const nlohmann::json& object, const char* key, std::int64_t
 bool read(const std::string& text, nlohmann::json& json, Trace& trace, const char* what) {
   json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_discarded()) return true;
-  trace.notes.add(Severity::warning, std::string(what) + " is no JSON and was not read");
+  trace.notes.add(Severity::warning, std::string(what) + " is not JSON and was not read");
   return false;
 }
 

@@ -141,8 +141,8 @@ void NsysReport::read_export() {
       trace_.metadata["nsys_schema"] = json_text(value);
     } else if (name == "EXPORT_SCHEMA_VERSION_MAJOR" && number > kKnownMajor) {
       trace_.notes.add(Severity::warning,
-                       "the layout of the tables is newer than those known; what was renamed is "
-                       "missing in the trace",
+                       "the tables are newer than the known versions; anything that was renamed is "
+                       "missing from the trace",
                        "version " + std::string(value));
     } else if (name == nsys_words::kRank && number >= 0 && number < kMostRanks) {
       trace_.rank = static_cast<std::int32_t>(number);
@@ -212,17 +212,18 @@ void NsysReport::note_other_tables() {
 
 void NsysReport::note_processes() {
   if (processes_.left_out > 0) {
-    trace_.notes.add(Severity::info, "processes without device work beside ones with, left out",
+    trace_.notes.add(Severity::info,
+                     "processes without device work next to others with it, left out",
                      "process " + processes_.first_left_out, processes_.left_out);
   }
   if (!processes_.told) {
     trace_.notes.add(Severity::warning,
-                     "the device's records do not say which of several processes they are of; "
-                     "calls and device work may be joined wrongly");
+                     "the device records do not name their process, and there are several; calls "
+                     "and device work may be matched wrongly");
   }
   if (processes_.all.size() > 1 && !processes_.ranks_recorded) {
     trace_.notes.add(Severity::info,
-                     "the ranks are the order of the devices and processes in the report",
+                     "ranks are numbered in the order of devices and processes in the report",
                      "process " + process_.member + " is rank " + std::to_string(process_.rank));
   }
 }

@@ -136,7 +136,7 @@ NsysProcesses find_nsys_processes(const SqliteFile& file) {
   Found found = look(file);
   if (!found.any) {
     throw TraceError(
-        "must have CUDA or NVTX records, but has none; its tables besides those of names are " +
+        "must have CUDA or NVTX records, but has none; its tables other than those of names are " +
         tables_of(file));
   }
   NsysProcesses processes;
@@ -153,8 +153,8 @@ NsysProcesses find_nsys_processes(const SqliteFile& file) {
     }
   }
   if (chosen.size() > kMostProcesses) {
-    throw TraceError("must hold at most " + std::to_string(kMostProcesses) +
-                     " processes, but holds " + std::to_string(chosen.size()));
+    throw TraceError("must contain at most " + std::to_string(kMostProcesses) +
+                     " processes, but contains " + std::to_string(chosen.size()));
   }
   use_machine_order(file, chosen);
   processes.all = in_order(chosen);

@@ -27,7 +27,8 @@ constexpr OddText kNsysOddTexts[] = {
     {Severity::warning, "rows without a name"},
     {Severity::warning, "texts that are not valid UTF-8"},
     {Severity::info, "NVTX events of kinds that a trace has no place for"},
-    {Severity::info, "waits whose type is another than that of the call; the call is believed"},
+    {Severity::info,
+     "waits whose type differs from that of the call; the type of the call is used"},
     {Severity::warning, "rows with a negative number of bytes, read as 0"},
 };
 static_assert(std::size(kNsysOddTexts) == static_cast<std::size_t>(NsysOdd::count));

@@ -47,10 +47,10 @@ class PerfettoDocument {
       read_packet(*packet);
     }
     if (stream_.is_cut() || !source_.damage().empty())
-      trace_.notes.add(Severity::warning, "the trace is cut off; what is in front of it was read",
+      trace_.notes.add(Severity::warning, "the trace is cut off; everything before that was read",
                        "at byte " + std::to_string(stream_.offset()));
     if (records_.useful() == 0)
-      throw TraceError("must hold track events, but none of its " + std::to_string(packets_) +
+      throw TraceError("must contain track events, but none of its " + std::to_string(packets_) +
                        " packets has a slice");
     records_.finish();
     write_notes();
@@ -205,7 +205,7 @@ class PerfettoDocument {
       if (count > 0) trace_.notes.add(Severity::warning, text, {}, count);
     };
     note("packets that are damaged, read as far as possible", damaged_);
-    note("events in the form before TrackEvents, left out", legacy_);
+    note("events older than TrackEvents, left out", legacy_);
     note("events whose time is impossible, left out", untimed_);
   }
 

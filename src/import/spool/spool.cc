@@ -333,7 +333,7 @@ void SpoolReader::write_notes() {
   warn("records that were written and are gone: the spool is cut off or damaged",
        header.rows > found ? header.rows - found : 0, {});
   if (header.state == spool::State::recording)
-    tell("the program ended without ending the recording: up to a second is missing", 1);
+    tell("the program did not end the recording properly: up to a second is missing", 1);
   warn("names that were lost", static_cast<std::uint64_t>(unexplained_), {});
   warn("texts that are not valid UTF-8", static_cast<std::uint64_t>(invalid_texts_), {});
   warn("records that end before they start, read as 0 long", static_cast<std::uint64_t>(backwards_),

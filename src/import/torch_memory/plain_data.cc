@@ -87,9 +87,10 @@ void PlainData::check_size(std::size_t size) const {
                             elements_ * sizeof(PlainValue) + texts_.size() * sizeof(texts_[0]) +
                             (reals_.size() + integers_.size()) * sizeof(double);
   if (taken <= kHarmless || taken / kMostGrowth <= size) return;
-  throw TraceError("must hold a snapshot, but consists of more, and smaller, values than any (" +
-                   std::to_string(containers_.size()) + " lists and dicts in " +
-                   std::to_string(size) + " bytes)");
+  throw TraceError(
+      "must be a snapshot, but consists of more and smaller values than any snapshot (" +
+      std::to_string(containers_.size()) + " lists and dicts in " + std::to_string(size) +
+      " bytes)");
 }
 
 std::string_view PlainData::keep(std::string bytes) {

@@ -85,7 +85,7 @@ Trace SnapshotReader::read() {
       (is_bare && !first.empty() && data_.find(first[0], "total_size").is_none())) {
     throw TraceError(
         "must be a memory snapshot of PyTorch, a dict with \"segments\" and \"device_traces\", but "
-        "holds something else");
+        "is something else");
   }
   rules_ = read_rules(data_, data_.find(data_.root, "allocator_settings"));
   read_segments(segments);
@@ -94,7 +94,7 @@ Trace SnapshotReader::read() {
   for (std::size_t i = 0; !is_bare && i + 1 < data_.items(data_.root).size(); i += 2)
     read_metadata(data_.items(data_.root)[i], data_.items(data_.root)[i + 1]);
   if (trace_.memory.empty() && trace_.segments.empty())
-    throw TraceError("must hold segments or events of an allocator, but is an empty snapshot");
+    throw TraceError("must contain segments or events of an allocator, but is an empty snapshot");
   if (trace_.threads.empty()) trace_.threads.push_back({});
   settle_times();
   fill_all_levels();

@@ -20,23 +20,23 @@ void SnapshotReader::fill_all_levels() {
     const std::string start = on_device(history.device, fit.start_allocated);
     if (fit.start_allocated > 0 || fit.start_reserved > 0) {
       notes.add(Severity::info,
-                "the history begins when memory was in use already: it was switched on late, or "
+                "the history begins when memory was already in use: it was switched on late, or "
                 "kept only the last entries (max_entries)",
                 start + " allocated, " + to_text(Bytes{fit.start_reserved}) + " reserved");
     }
     if (fit.off_allocated != 0) {
       notes.add(Severity::warning,
-                "entries are missing: the history does not lead to what the snapshot holds",
+                "entries are missing: the history does not lead to the state of the snapshot",
                 on_device(history.device, fit.off_allocated) + " off");
     }
     if (fit.entries_missing > 0) {
-      notes.add(Severity::warning, "events that do not fit those before them",
+      notes.add(Severity::warning, "events that contradict those before them",
                 "device " + std::to_string(history.device), fit.entries_missing);
     }
     if (fit.other_sizes > 0) {
       notes.add(Severity::info,
-                "blocks that are of another size than the allocator's rules say; levels during the "
-                "history are approximate",
+                "blocks whose size differs from the allocator's rules; levels during the history "
+                "are approximate",
                 "device " + std::to_string(history.device), fit.other_sizes);
     }
   }
@@ -47,7 +47,7 @@ void SnapshotReader::write_notes() {
     const auto& [times, first] = odd_[static_cast<std::size_t>(odd)];
     if (times > 0) trace_.notes.add(severity, text, first, times);
   };
-  note(Odd::no_dict, "elements that are no dict, left out");
+  note(Odd::no_dict, "elements that are not dicts, left out");
   note(Odd::no_address, "elements without an address, left out");
   note(Odd::bad_size, "elements without a possible size, left out");
   note(Odd::bad_device, "elements of an impossible device, left out");
@@ -57,16 +57,16 @@ void SnapshotReader::write_notes() {
   note(Odd::bad_time, "elements with an impossible time");
   note(Odd::uncovered, "segments whose blocks do not add up to their size");
   note(Odd::shared, "lists that occur twice, read once");
-  note(Odd::repeated, "lists that repeat elements more often than there are any, cut off");
+  note(Odd::repeated, "lists that repeat elements too often, cut off");
   note(Odd::unpaired, "annotations without a beginning or an end, left out");
   if (stacks_.left_out() > 0)
-    trace_.notes.add(Severity::warning, "stacks left out, as they are longer than the file allows",
-                     {}, stacks_.left_out());
+    trace_.notes.add(Severity::warning, "stacks that are longer than the file allows, left out", {},
+                     stacks_.left_out());
   if (!trace_.has_times && !trace_.memory.empty()) {
     trace_.notes.add(Severity::info, "the events have no times; their order is known", {},
                      std::ssize(trace_.memory));
   } else if (timed_ > 0 && untimed_ > 0) {
-    trace_.notes.add(Severity::warning, "events without a time, which get that of the one before",
+    trace_.notes.add(Severity::warning, "events without a time, which get that of the event before",
                      {}, untimed_);
   }
 }

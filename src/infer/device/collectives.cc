@@ -60,7 +60,7 @@ void measure_arrival_skew(Draft& draft) {
   }
   if (!alike.empty()) {
     draft.assumptions.push_back(
-        "Collectives keep the time they took, waiting for other ranks included.");
+        "Collectives keep their recorded time, including the time spent waiting for other ranks.");
   }
 }
 

@@ -194,8 +194,8 @@ class DefaultStreams {
     if (streams == 0) return;
     if (broken > 0) {
       draft_.notes.add(Severity::info,
-                       "starts that did not wait for the default stream, or it not for them, "
-                       "though the flags of their streams say so",
+                       "starts that did not wait for the default stream, or that it did not wait "
+                       "for, although the stream flags require it",
                        {}, static_cast<std::int64_t>(broken));
     }
     draft_.assumptions.push_back(device.is_recorded ? recorded_text(ordinal, named)
@@ -204,17 +204,17 @@ class DefaultStreams {
 
   static std::string recorded_text(std::int32_t ordinal, const std::string& named) {
     return "The default stream of device " + std::to_string(ordinal) +
-           " waits for its blocking streams, and they for it, in order of launch (stream " + named +
-           "); how the streams were created is recorded.";
+           " and its blocking streams wait for each other, in order of launch (stream " + named +
+           "); the recording shows how the streams were created.";
   }
 
   static std::string inferred_text(std::int32_t ordinal, const std::string& named,
                                    std::size_t shown) {
     return "The default stream of device " + std::to_string(ordinal) +
-           " is taken to wait for blocking streams, and they for it (stream " + named +
+           " and blocking streams are assumed to wait for each other (stream " + named +
            "): their work never overlapped, and nothing else explains " + std::to_string(shown) +
-           " starts. How the streams were created is not recorded; if they are non-blocking, "
-           "what-ifs overlap too little.";
+           " starts. The recording does not show how the streams were created; if they are "
+           "non-blocking, what-ifs overlap too little.";
   }
 
   Draft& draft_;

@@ -157,13 +157,13 @@ class Connector {
     const auto note = [&](std::string_view text, std::int64_t count) {
       if (count > 0) draft_.notes.add(Severity::info, text, {}, count);
     };
-    note("device activities that overlap the one in front on their stream", overlaps_);
+    note("device activities that overlap the one before them on their stream", overlaps_);
     note("device activities that start before their launch", early_);
-    note("starts explained by another stream through their time alone", searched_);
-    note("starts that no cause explains", unexplained_starts_);
+    note("starts explained by another stream by their time alone", searched_);
+    note("starts without a known cause", unexplained_starts_);
     if (searched_ > 0) {
       draft_.assumptions.push_back(
-          "Waits between streams are inferred from times where no sync record tells of them.");
+          "Waits between streams are inferred from times where no sync record shows them.");
     }
   }
 

@@ -84,8 +84,7 @@ void find_thread_roles(Draft& draft) {
   }
   if (left_out == 0) return;
   draft.notes.add(Severity::info,
-                  "threads that only watch the device, or sleep, are left out: nothing waits for "
-                  "them",
+                  "threads that only watch the device, or sleep, left out: nothing waits for them",
                   example, left_out);
 }
 

@@ -85,7 +85,8 @@ class WeightFinder {
     }
     claimed += claim_states(weights);
     draft_.assumptions.push_back(
-        "Memory from before the recording is told by the shapes of weights: " + claimed + ".");
+        "Memory from before the recording is inferred from the shapes of weights: " + claimed +
+        ".");
     return uses_of(weights, first);
   }
 
@@ -109,8 +110,8 @@ class WeightFinder {
     const std::size_t first = draft_.graph.allocations().size();
     for (const Weight& weight : weights) add(weight, MemoryUse::gradient);
     draft_.assumptions.push_back(
-        "Memory from before the recording is told by the gradients that autograd adds up: "
-        "parameters, their gradients" +
+        "Memory from before the recording is inferred from the gradients that autograd "
+        "accumulates: parameters, their gradients" +
         claim_states(weights) + ".");
     std::vector<WeightUse> uses = uses_of(weights, first);
     for (WeightUse& use : uses) use.writes = true;

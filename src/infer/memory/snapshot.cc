@@ -277,7 +277,7 @@ class SnapshotGraph {
     if (!tell_weights(blocks_, sites_, first_forward_, is_forward_only)) return;
     draft_.assumptions.push_back(
         is_forward_only
-            ? "What was there before the forward passes and outlives them is taken for parameters."
+            ? "Blocks from before the forward passes that outlive them are taken for parameters."
             : "Blocks from before the history are taken for parameters where gradients have their "
               "size.");
   }
@@ -338,7 +338,8 @@ class SnapshotGraph {
       if (block.device == device && !event.frees) makers.push_back(block.made_by);
     }
     mark_repetitions(period, makers);
-    draft_.assumptions.push_back("Steps are told by the sizes of " + std::to_string(period.length) +
+    draft_.assumptions.push_back("Steps are found by the sizes of " +
+                                 std::to_string(period.length) +
                                  " blocks that are made again in the same order.");
   }
 
@@ -375,15 +376,13 @@ class SnapshotGraph {
 
   void say() {
     draft_.assumptions.push_back(
-        "A memory snapshot tells what the allocator did, not what ran: memory can be predicted "
-        "from "
-        "it, time cannot; its times are those of the history.");
+        "A memory snapshot shows what the allocator did, not what ran: memory can be predicted "
+        "from it, but not time; its times are those of the history.");
     const auto unknown = std::count_if(blocks_.begin(), blocks_.end(), [](const Allocation& block) {
       return block.use == MemoryUse::unknown;
     });
     if (unknown > 0) {
-      draft_.notes.add(Severity::info, "blocks of which nothing tells what they are for", {},
-                       unknown);
+      draft_.notes.add(Severity::info, "blocks of unknown use", {}, unknown);
     }
   }
 
@@ -408,7 +407,7 @@ void build_snapshot(Draft& draft) {
   if (draft.trace.memory.empty()) {
     throw TraceError(
         "must have a history, but is a snapshot of the allocator's state alone; call "
-        "torch.cuda.memory._record_memory_history() before what is to be looked at");
+        "torch.cuda.memory._record_memory_history() before the part to be recorded");
   }
   SnapshotGraph(draft).build();
 }

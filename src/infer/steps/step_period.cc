@@ -284,7 +284,7 @@ void take_period(Draft& draft, const std::vector<Activity>& activities, std::str
   }
   if (begins.empty()) return;
   draft.step_source = StepSource::period;
-  draft.assumptions.push_back("Steps are told by the repetition of " + std::to_string(period) +
+  draft.assumptions.push_back("Steps are found by the repetition of " + std::to_string(period) +
                               ' ' + std::string(what) + "; the trace has no step markers.");
 }
 

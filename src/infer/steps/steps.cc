@@ -59,7 +59,7 @@ bool find_numbered_ranges(Draft& draft) {
   if (best.empty()) return false;
   draft.steps = std::move(best);
   draft.step_source = StepSource::annotation;
-  draft.assumptions.push_back("Steps are told by ranges such as \"" + draft.steps[0].name + "\".");
+  draft.assumptions.push_back("Steps are found by ranges such as \"" + draft.steps[0].name + "\".");
   return true;
 }
 
@@ -78,7 +78,7 @@ bool find_optimizer_steps(Draft& draft) {
         {updates[i].second, updates[i + 1].second, "between updates " + std::to_string(i + 1)});
   }
   draft.step_source = StepSource::optimizer;
-  draft.assumptions.push_back("Steps are told by Optimizer.step; the trace has no step markers.");
+  draft.assumptions.push_back("Steps are found by Optimizer.step; the trace has no step markers.");
   return true;
 }
 
@@ -150,7 +150,7 @@ bool find_holding_ranges(Draft& draft) {
   draft.assumptions.push_back(
       draft.steps.size() == 1
           ? "All work lies within one \"" + draft.steps[0].name + "\", which counts as one step."
-          : "Steps are told by ranges such as \"" + draft.steps[0].name + "\".");
+          : "Steps are found by ranges such as \"" + draft.steps[0].name + "\".");
   return true;
 }
 

@@ -68,8 +68,8 @@ std::string bound_sentence(const Advice& advice) {
                                                        : std::string(to_string(bound.part));
   text += ": ";
   if (agrees || !ceilings) {
-    if (is_host(bound.part)) text += "its work and launches are ";
-    if (bound.part == PathPart::kernels) text += "kernels are ";
+    if (is_host(bound.part)) text += "its work and launches take ";
+    if (bound.part == PathPart::kernels) text += "kernels take ";
     text += to_share(share, 0) + " of what a step waits for; ";
   }
   if (ceilings) {

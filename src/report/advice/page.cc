@@ -65,7 +65,7 @@ void write_advice_page(const Advice& advice, std::ostream& out) {
            table_section("samples", "For more samples in the same time",
                          suggestion_table(advice, "throughput")),
            table_section("devices", "On another device", suggestion_table(advice, "device")),
-           table_section("memory", "For room in memory, at this price",
+           table_section("memory", "Make room in memory, at this price",
                          memory_choice_table(advice)),
            table_section("speed", "How much faster is fast enough", speed_table(advice)),
            {"refused", "Not advised", html_items(refusals(advice))},

@@ -130,8 +130,8 @@ void write_advice_text(const Advice& advice, std::ostream& out) {
     const Table table = short_table(advice);
     write_titled(out, "Worth doing, each alone", table);
     write_ceilings(advice, out);
-    out << "\nMore with --all: ceilings, what each does to the path, and what is not advised, and "
-           "why\n";
+    out << "\nUse --all to see ceilings, what each suggestion does to the path, and what is not "
+           "advised and why\n";
     return;
   }
   write_titled(out, "How much faster is fast enough", speed_table(advice));
@@ -140,16 +140,17 @@ void write_advice_text(const Advice& advice, std::ostream& out) {
 
 void write_whole_advice_text(const Advice& advice, std::ostream& out) {
   write_answers(advice, out);
-  write_titled(out, "At most: what would be won if something took no time", ladder_table(advice));
+  write_titled(out, "At most: what would be gained if something took no time",
+               ladder_table(advice));
   write_suggestions(advice, out);
   write_joint(advice, out);
-  write_titled(out, "For room in memory, at this price", memory_choice_table(advice));
+  write_titled(out, "Make room in memory, at this price", memory_choice_table(advice));
   write_titled(out, "How much faster is fast enough", speed_table(advice));
   write_list(out, "Not advised", not_recommended(advice));
   write_list(out, "Not applicable", not_applicable(advice));
   if (!advice.no_advice.empty())
     out << "\n"
-        << wrapped("Need an answer of yours first: " + names_of(advice.no_advice) +
+        << wrapped("Needs your answer first: " + names_of(advice.no_advice) +
                        " (see foretrace help transform NAME)",
                    0)
         << '\n';
@@ -188,7 +189,7 @@ void write_advice_markdown(const Advice& advice, std::ostream& out) {
     lines(one->use, suggestion_details(advice, *one));
   lines("Together", joint_sentences(advice));
   section("Two together", pair_table(advice));
-  section("For room in memory, at this price", memory_choice_table(advice));
+  section("Make room in memory, at this price", memory_choice_table(advice));
   section("How much faster is fast enough", speed_table(advice));
   lines("Not advised", not_recommended(advice));
   lines("Not applicable", not_applicable(advice));

@@ -50,11 +50,11 @@ std::string joint_text(const Advice& advice) {
 
 std::string help_sentence(const Advice& advice) {
   if (advice.trust.grade() == Grade::poor)
-    return "not said: what a change would bring hangs on what this recording does not explain";
+    return "not shown: the effect of a change depends on time that this recording does not explain";
   const Suggestion* best = best_for_time(advice);
   if (best == nullptr) {
-    return "nothing that was tried: no transform brings more than " + to_share(advice.noise) +
-           " of a step (what is less is noise)";
+    return "nothing that was tried: no transform gains more than " + to_share(advice.noise) +
+           " of a step (less is noise)";
   }
   return best->use + ": " + to_text(advice.step_time) + " -> " + to_text(best->step_time) +
          a_step(advice) + " (" + change_from(advice, best->step_time) + "), between " +
@@ -162,7 +162,7 @@ Table ladder_table(const Advice& advice) {
               .left = {0, 3, 4}};
   for (const Rung& rung : advice.ladder) {
     if (!rung.there) {
-      table.rows.push_back({rung.title, "-", "-", "-", "there is none in this trace"});
+      table.rows.push_back({rung.title, "-", "-", "-", "this trace has none"});
       continue;
     }
     table.rows.push_back({rung.title, to_text(rung.step_time), change_from(advice, rung.step_time),
@@ -182,7 +182,7 @@ std::vector<const Suggestion*> recommended(const Advice& advice, std::string_vie
 Table suggestion_table(const Advice& advice, std::string_view goal) {
   const bool of_samples = goal == "throughput";
   const bool memory = advice.allocated.has_value();
-  Table table{.heading = {"", "step", of_samples ? "for a sample" : "change", "between"},
+  Table table{.heading = {"", "step", of_samples ? "per sample" : "change", "between"},
               .rows = {},
               .left = {0}};
   if (memory) table.heading.emplace_back("memory");
@@ -195,7 +195,7 @@ Table suggestion_table(const Advice& advice, std::string_view goal) {
     if (memory) row.push_back(bytes_change(advice.allocated, one->allocated));
     row.push_back(one->confidence.word);
     row.emplace_back(to_string(one->path.largest()));
-    row.push_back(one->instead_of.empty() ? "" : "in place of " + one->instead_of);
+    row.push_back(one->instead_of.empty() ? "" : "instead of " + one->instead_of);
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -205,7 +205,7 @@ std::vector<std::string> suggestion_details(const Advice& advice, const Suggesti
   std::vector<std::string> lines = {one.summary};
   if (!one.local.lane.empty()) {
     lines.push_back("locally " + one.local.lane + " has " + to_text(one.local.before) + " -> " +
-                    to_text(one.local.after) + " to do in a step, " +
+                    to_text(one.local.after) + " of work per step, " +
                     to_text(one.local.before - one.local.after) + " less; end to end a step gets " +
                     to_text(one.gain) + " shorter");
   }
@@ -246,10 +246,10 @@ Table speed_table(const Advice& advice) {
     table.heading.push_back("for " + advice.target->text);
   }
   for (const SpeedUp& one : advice.speed_ups) {
-    std::string enough = "no end in sight";
+    std::string enough = "not reached in the range tried";
     const bool brings = ratio(advice.step_time - one.at_best, advice.step_time) >= 0.01;
     if (!brings)
-      enough = "brings nothing";
+      enough = "no effect";
     else if (!one.graded)
       enough = "all or nothing";
     else if (one.enough > 0)
@@ -263,7 +263,7 @@ Table speed_table(const Advice& advice) {
     if (advice.target) {
       std::string needed = "not alone: at best " + to_text(one.at_best);
       if (one.needed && *one.needed == 1)
-        needed = "holds now";
+        needed = "holds already";
       else if (one.needed && (!one.graded || *one.needed <= 0))
         needed = "without any";
       else if (one.needed)
@@ -282,7 +282,7 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
   if (joint.members.size() < 2) {
     if (joint.left_out.empty()) return {};
     lines.push_back("nothing adds to " + advice.suggestions[joint.members.front()].use);
-    for (const std::string& left : joint.left_out) lines.push_back("left out is " + left);
+    for (const std::string& left : joint.left_out) lines.push_back("leaving out " + left);
     return lines;
   }
   const Nanoseconds as_sum = advice.step_time - joint.sum;
@@ -290,15 +290,15 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
                         change_from(advice, joint.step_time) + "), " +
                         times_as_fast(advice.step_time, joint.step_time) + ", between " +
                         to_text(joint.lower) + " and " + to_text(joint.upper) + ", confidence " +
-                        weakest(advice) + " as of the least sure";
+                        weakest(advice) + " for the least certain";
   const double off = ratio(joint.gain - joint.sum, advice.step_time);
   if (std::abs(off) < 0.005)
     verdict += "; their gains add up";
   else if (as_sum <= 0ns)
-    verdict += "; single gains would add up to more than the whole step";
+    verdict += "; the single gains would add up to more than the whole step";
   else
-    verdict += "; not the " + times_text(ratio(advice.step_time, as_sum)) +
-               " that single gains would add up to";
+    verdict += "; instead of the " + times_text(ratio(advice.step_time, as_sum)) +
+               " that the single gains add up to";
   lines.push_back(std::move(verdict));
   for (std::size_t i = 0; i < joint.members.size(); ++i) {
     lines.push_back(joint.uses[i] + " contributes " + to_text(joint.attributed[i]) + " (alone " +
@@ -307,15 +307,16 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
   if (joint.path.total() > 0ns) lines.push_back("the path becomes " + path_text(joint.path));
   if (const Nanoseconds off_order = joint.gain - joint.other_order;
       std::abs(ratio(off_order, advice.step_time)) >= 0.005) {
-    lines.push_back("applied in the other order they save " + to_text(joint.other_order));
+    lines.push_back("in the other order they save " + to_text(joint.other_order));
   }
-  for (const std::string& left : joint.left_out) lines.push_back("left out is " + left);
+  for (const std::string& left : joint.left_out) lines.push_back("leaving out " + left);
   return lines;
 }
 
 Table pair_table(const Advice& advice) {
-  Table table{
-      .heading = {"two together", "both save", "alone in sum", ""}, .rows = {}, .left = {0, 3}};
+  Table table{.heading = {"two together", "both save", "sum of each alone", ""},
+              .rows = {},
+              .left = {0, 3}};
   if (!advice.joint || advice.joint->members.size() < 3) return table;
   for (const PairEffect& pair : advice.joint->pairs) {
     std::string why = pair.why;
@@ -331,7 +332,7 @@ std::string target_sentence(const Advice& advice) {
   if (!advice.target) return {};
   const AdviceTarget& target = *advice.target;
   if (target.holds_now)
-    return target.text + " holds now, with " + to_text(advice.step_time) + a_step(advice);
+    return target.text + " holds already, with " + to_text(advice.step_time) + a_step(advice);
   std::string reached;
   const auto add = [&](const std::string& what) {
     reached += (reached.empty() ? "" : ", or ") + what;
@@ -348,7 +349,7 @@ std::string target_sentence(const Advice& advice) {
             : "no " + one.title);
   }
   if (advice.curve) return target.text + " " + advice.curve->answer_text;
-  if (reached.empty()) return target.text + " is reached by nothing that was tried";
+  if (reached.empty()) return target.text + " is not reached by anything that was tried";
   return target.text + " is reached by " + reached;
 }
 

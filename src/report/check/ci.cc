@@ -201,7 +201,7 @@ void write_check_github(const CheckReport& report, std::ostream& out) {
 const std::vector<CheckForm>& check_forms() {
   static const std::vector<CheckForm> forms = {
       {"text", "for people", write_check_text},
-      {"json", "all of it",
+      {"json", "everything",
        [](const CheckReport& report, std::ostream& out) {
          out << json_text(to_json(report)) << '\n';
        }},

@@ -46,7 +46,7 @@ std::string structure_words(const CheckReport& report) {
 void write_check_text(const CheckReport& report, std::ostream& out) {
   out << check_headline(report) << "\n\n";
   if (!report.causes.empty()) {
-    out << "Because of\n";
+    out << "Causes\n";
     for (const CheckCause& cause : report.causes) out << "  - " << cause_sentence(cause) << '\n';
     out << '\n';
   }

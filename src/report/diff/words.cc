@@ -191,7 +191,7 @@ std::string cause_text(const DiffCause& cause) {
     case DiffKind::rest:
       break;
   }
-  return "order, other steps and what no group accounts for";
+  return "order, other steps and differences that belong to no group";
 }
 
 std::string cause_text(const Diff& diff, const DiffCause& cause) {

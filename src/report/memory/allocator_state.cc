@@ -184,10 +184,10 @@ void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>
                             counted(one.used_blocks, "block") + " of " + grouped(one.blocks) +
                             ", " + bytes_text(one.held) + " in " +
                             counted(one.segments, "segment")});
-    rows.push_back({"", is_whole(one)
-                            ? "the history is complete: it leads from nothing to the end"
-                            : "the history is not complete: it does not begin with nothing, or "
-                              "entries are missing"});
+    rows.push_back({"", is_whole(one) ? "the history is complete: it starts from an empty device "
+                                        "and leads to the state at the end"
+                                      : "the history is not complete: it does not start from an "
+                                        "empty device, or entries are missing"});
   }
 }
 

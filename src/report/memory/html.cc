@@ -155,10 +155,10 @@ std::string picture_html(const MemoryReport& report, const MemoryLayout& layout)
   };
   return "<div class=\"picture\">\n" + canvas("level", "Level") + canvas("blocks", "Blocks") +
          "<div id=\"hover\" class=\"hover\"></div>\n</div>\n" + legend_html(report, layout) +
-         "<p class=\"quiet\" id=\"hint\">Height is bytes, width is <span "
-         "id=\"scale\">time</span>; a block stands where a gap has room for it. Wheel or + and - "
-         "zoom, dragging or arrow keys move. <button id=\"whole\" type=\"button\">Show "
-         "all</button> <button id=\"widths\" type=\"button\">Draw by change</button></p>\n";
+         "<p class=\"quiet\" id=\"hint\">Height is bytes, width is <span id=\"scale\">time</span>; "
+         "a block is drawn where a gap has room for it. Zoom with the wheel or + and -; move by "
+         "dragging or with the arrow keys. <button id=\"whole\" type=\"button\">Show all</button> "
+         "<button id=\"widths\" type=\"button\">Draw by change</button></p>\n";
 }
 
 /// Section "memory-3" is the fourth.

@@ -63,13 +63,13 @@ void narrow_to_step(const Graph& graph, std::int64_t wanted, DeviceMemory& memor
 void note_what_is_missing(const DeviceMemory& memory, MemoryReport& report) {
   if (memory.unnamed > Bytes{}) {
     report.notes.add(Severity::info,
-                     "in use before the recording and never freed in it: known by the sum alone",
+                     "in use before the recording and never freed in it: only the sum is known",
                      to_text(memory.unnamed));
   }
   const bool has_use = std::any_of(memory.blocks.begin(), memory.blocks.end(), [&](auto& block) {
     return memory.allocation(block.allocation).use != MemoryUse::unknown;
   });
-  if (!has_use) report.notes.add(Severity::info, "nothing tells what blocks are for");
+  if (!has_use) report.notes.add(Severity::info, "the trace does not show what blocks are for");
 }
 
 /// What is not told is that of the device, if it is a known one.
@@ -80,10 +80,11 @@ void take_from_model(MemoryQuestion& question, MemoryReport& report) {
   if (is_told || report.device < 0) return;
   const Bandwidth link = model ? model->host_link : kUsualLink;
   question.out = question.in = link;
-  report.assumptions.push_back("copies to and from the host move " + to_text(link) +
-                               (model ? ", a figure recalled for " + model->name
-                                      : ", as over PCIe 3.0 x16; the device is not a known one") +
-                               " (--host-bandwidth)");
+  report.assumptions.push_back(
+      "copies to and from the host move " + to_text(link) +
+      (model ? ", a figure recalled for " + model->name
+             : ", as for PCIe 3.0 x16, because the device is not a known one") +
+      " (--host-bandwidth)");
 }
 
 }  // namespace

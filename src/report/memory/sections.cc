@@ -32,7 +32,7 @@ std::string quantile_text(const Quantiles& times) {
 }
 
 MemorySection occupation(const MemoryReport& report) {
-  MemorySection section{.heading = "What it is for", .before = {}, .table = {}, .after = {}};
+  MemorySection section{.heading = "Use of memory", .before = {}, .table = {}, .after = {}};
   section.table.heading = {"", "at the peak", "share", "blocks", "average", "highest"};
   for (const UseRow& row : report.uses) {
     section.table.rows.push_back({std::string(to_string(row.use)), to_text(row.at_peak),
@@ -115,7 +115,7 @@ MemorySection growth(const MemoryReport& report) {
                              std::string(" (") + from + ")");
   }
   if (!found.candidates.empty()) {
-    section.before.push_back("may leak: made in several steps and not freed in the recording");
+    section.before.push_back("may leak: made in several steps and never freed in the recording");
   }
   section.table.heading = {"a step", "blocks", "steps", "by"};
   section.table.left = {3};
@@ -131,7 +131,7 @@ MemorySection growth(const MemoryReport& report) {
                                       counted(period.first, "block")
                                 : "the sizes of blocks do not repeat");
     if (!period.first_irregular.empty())
-      section.after.push_back("first that does not: " + period.first_irregular);
+      section.after.push_back("first that does not repeat: " + period.first_irregular);
   }
   return section;
 }
@@ -140,7 +140,7 @@ MemorySection intervals(const MemoryReport& report) {
   const IntervalSection& found = report.intervals;
   MemorySection section{.heading = "Between accesses", .before = {}, .table = {}, .after = {}};
   if (!found.known) {
-    section.before.push_back("nothing tells which ops access which blocks");
+    section.before.push_back("the trace does not show which ops access which blocks");
     return section;
   }
   section.before.push_back(grouped(found.accesses) + " accesses, " +
@@ -155,7 +155,7 @@ MemorySection intervals(const MemoryReport& report) {
   section.after.push_back("hideable: away at " + to_text(found.out) + " and back at " +
                           to_text(found.in) + " between two accesses");
   if (found.candidates == 0) {
-    section.after.push_back("no block of 1 MB or more lies untouched for as long as that takes");
+    section.after.push_back("no block of 1 MB or more is unused for long enough");
     return section;
   }
   section.after.push_back("tasks on the device need " + to_text(found.needed) + " at once; with " +
@@ -169,7 +169,7 @@ MemorySection intervals(const MemoryReport& report) {
 
 MemorySection candidates(const MemoryReport& report) {
   MemorySection section{
-      .heading = "Best to be elsewhere for a while", .before = {}, .table = {}, .after = {}};
+      .heading = "Best kept elsewhere for a while", .before = {}, .table = {}, .after = {}};
   section.table.heading = {"bytes", "untouched", "copies",           "times",
                            "use",   "made by",   "last accessed by", "next accessed by"};
   section.table.left = {4, 5, 6, 7};
@@ -208,7 +208,7 @@ MemorySection allocator(const MemoryReport& report) {
       (found.retries > 0 ? ", " + counted(found.retries, "time") + " the cache was emptied" : ""));
   if (found.recorded_reserved) {
     section.after.push_back("recorded: " + to_text(*found.recorded_reserved) +
-                            " reserved at most; the replay's peak is off by " +
+                            " reserved at most; the peak of the replay is off by " +
                             change_text(*found.recorded_reserved, found.reserved));
   }
   for (const ReplayedAllocator::Check& check : found.checks) {
@@ -231,7 +231,7 @@ std::string times_text(Bytes taken, Bytes used) {
 
 MemorySection pool(const MemoryReport& report) {
   MemorySection section{
-      .heading = "Were places planned ahead", .before = {}, .table = {}, .after = {}};
+      .heading = "If places were planned ahead", .before = {}, .table = {}, .after = {}};
   const PoolSection& found = report.pool;
   if (found.load <= Bytes{}) return section;
   section.before.push_back(

@@ -23,7 +23,7 @@ std::string when_text(const MemoryReport& report, const MemoryMoment& moment) {
   } else if (moment.step.empty()) {
     text = "at " + to_text(moment.time);
   } else {
-    text = "in " + moment.step + ", " + to_text(moment.in_step) + " after its begin";
+    text = "in " + moment.step + ", " + to_text(moment.in_step) + " after its start";
   }
   if (moment.phase != Phase::none) text += ", " + std::string(to_string(moment.phase));
   return text;
@@ -55,10 +55,10 @@ std::string reserved_text(const MemoryReport& report, Bytes& most) {
       static_cast<double>(recorded->count) > kClearly * static_cast<double>(replayed.count);
   if (!differs) return text;
   if (most == replayed) {
-    return text + " by a replay that begins with an empty cache (" + to_text(*recorded) +
-           " were reserved when recorded, of which the recording explains no more)";
+    return text + " by a replay that starts with an empty cache (" + to_text(*recorded) +
+           " were reserved when recorded, and the recording explains no more)";
   }
-  return text + " (" + to_text(replayed) + " by a replay that begins with an empty cache)";
+  return text + " (" + to_text(replayed) + " by a replay that starts with an empty cache)";
 }
 
 std::string fullness(const MemoryReport& report) {
@@ -125,7 +125,7 @@ std::vector<std::string> verdict_lines(const MemoryReport& report) {
   const MemoryMoment& moment = report.peak_moment;
   lines.push_back(moment.op.empty()
                       ? "the peak is the level at which the window begins"
-                      : "the peak comes " + when_text(report, moment) + ", when " +
+                      : "the peak occurs " + when_text(report, moment) + ", when " +
                             who_text(moment.op, moment.line) + " gets " + to_text(moment.bytes));
   if (!report.uses.empty() && report.peak > Bytes{}) {
     const UseRow& most = report.uses.front();

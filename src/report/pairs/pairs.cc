@@ -90,8 +90,7 @@ std::string summary(const PairsReport& report) {
             to_share(kind.worst_error) + " at worst, and " + std::to_string(kind.inside) + " of " +
             std::to_string(kind.intervals) + " are inside the interval";
   }
-  if (report.missing > 0)
-    text += "; of " + std::to_string(report.missing) + " a recording is not there";
+  if (report.missing > 0) text += "; " + std::to_string(report.missing) + " have no recording";
   if (report.refused > 0) text += "; " + std::to_string(report.refused) + " have no answer";
   return text;
 }

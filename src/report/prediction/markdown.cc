@@ -46,10 +46,10 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   for (const Ground& ground : grounds(prediction)) {
     rests.push_back(std::string(ground.heading) + ": " + ground.sentence);
   }
-  write_marked_list(out, "Rests on", rests);
+  write_marked_list(out, "Based on", rests);
   write_marked_list(out, "Assumes", prediction.assumptions);
-  write_marked_table(out, "On the critical path, what waited longest", wait_table(prediction));
-  write_marked_table(out, "On the critical path, what worked longest", work_table(prediction));
+  write_marked_table(out, "Longest waits on the critical path", wait_table(prediction));
+  write_marked_table(out, "Longest work on the critical path", work_table(prediction));
   write_marked_list(out, "Notes", note_texts(prediction.notes));
 }
 

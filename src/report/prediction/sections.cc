@@ -159,7 +159,7 @@ PageSection time_section(const PredictionPage& page) {
   section.html = time_bars(prediction) + html_table("Where the time goes", time_table(prediction)) +
                  (rates.rows.empty() ? "" : html_table("Rates", rates)) +
                  html_list("What was changed", changes(prediction)) +
-                 html_list("What came out of it", figures(prediction));
+                 html_list("Figures", figures(prediction));
   return section;
 }
 
@@ -181,7 +181,7 @@ PageSection peaks_section(const PredictionPage& page) {
 }
 
 PageSection reactions_section(const PredictionPage& page) {
-  PageSection section{.id = "reactions", .heading = "What it hangs on", .html = {}};
+  PageSection section{.id = "reactions", .heading = "What the step time depends on", .html = {}};
   if (page.reactions.empty()) return section;
   Nanoseconds most = 1ns;
   for (const Reaction& reaction : page.reactions)
@@ -214,13 +214,12 @@ PageSection reactions_section(const PredictionPage& page) {
                     .value = change(reaction.by_half),
                     .mark_tooltip = {}});
   }
-  section.html =
-      "<p>Each kind of work is made faster by itself, all else staying as " +
-      std::string(is_what_if(page.prediction) ? "predicted" : "recorded") +
-      ", and the job is replayed. A long bar is worth working on; work without a bar is not what "
-      "steps wait for.</p>\n" +
-      html_bars("Time saved in a step; the table below says the same", rows) +
-      html_table("Step times if one kind of work were faster", table);
+  section.html = "<p>Each kind of work is made faster alone, with everything else as " +
+                 std::string(is_what_if(page.prediction) ? "predicted" : "recorded") +
+                 ", and the job is replayed. A long bar is worth working on; steps do not wait for "
+                 "work without a bar.</p>\n" +
+                 html_bars("Time saved in a step; the table below says the same", rows) +
+                 html_table("Step times if one kind of work were faster", table);
   return section;
 }
 
@@ -237,11 +236,11 @@ PageSection certainty_section(const Prediction& prediction) {
 }
 
 PageSection grounds_section(const Prediction& prediction) {
-  PageSection section{.id = "grounds", .heading = "What it rests on", .html = {}};
-  Table table{.heading = {"ground", "what is known"}, .rows = {}, .left = {0, 1}};
+  PageSection section{.id = "grounds", .heading = "What the prediction is based on", .html = {}};
+  Table table{.heading = {"ground", "evidence"}, .rows = {}, .left = {0, 1}};
   for (const Ground& ground : grounds(prediction))
     table.rows.push_back({std::string(ground.heading), ground.sentence});
-  section.html = html_table("What the prediction rests on", table) +
+  section.html = html_table("What the prediction is based on", table) +
                  html_list("Assumes", prediction.assumptions) +
                  html_list("Notes", note_texts(prediction.notes));
   if (!prediction.inputs.empty())

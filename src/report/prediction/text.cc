@@ -34,13 +34,13 @@ void write_text(const Prediction& prediction, std::ostream& out) {
   write_list(out, "Changed", changes(prediction));
   write_list(out, "Figures", figures(prediction));
 
-  out << "\nRests on\n";
+  out << "\nBased on\n";
   for (const Ground& ground : grounds(prediction)) {
     write_headed(out, "  " + std::string(ground.heading), ground.sentence, kSentenceColumn + 2);
   }
   write_list(out, "Assumes", prediction.assumptions);
-  write_titled(out, "On the critical path, what waited longest", wait_table(prediction));
-  write_titled(out, "On the critical path, what worked longest", work_table(prediction));
+  write_titled(out, "Longest waits on the critical path", wait_table(prediction));
+  write_titled(out, "Longest work on the critical path", work_table(prediction));
   write_list(out, "Notes", note_texts(prediction.notes));
 }
 

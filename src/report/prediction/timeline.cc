@@ -40,7 +40,7 @@ std::string left_out(const std::vector<TitledRun>& runs) {
     text += ".";
   }
   if (text.empty()) return "All tasks are on this page.";
-  return text + " Of the others the page knows how busy each lane is.";
+  return text + " For the others, the page only shows how busy each lane is.";
 }
 
 std::string controls_html(const std::vector<TitledRun>& runs) {
@@ -204,9 +204,9 @@ PageSection timeline_section(const std::vector<TitledRun>& runs) {
       "aria-roledescription=\"timeline\" aria-label=\"Tasks over time, lane by lane\" "
       "aria-describedby=\"keys\"></canvas>\n<div id=\"hover\" class=\"hover\"></div>\n</div>\n" +
       class_legend() +
-      "<p class=\"quiet\" id=\"keys\">Wheel, + and - zoom; dragging and the arrow keys left and "
-      "right move; up and down choose a lane, [ and ] a task on it; 0 shows all. The time axis is "
-      "one for all lanes.</p>\n<p class=\"quiet\">" +
+      "<p class=\"quiet\" id=\"keys\">Zoom with the wheel, + and -; move by dragging or with the "
+      "left and right arrow keys; up and down choose a lane, [ and ] a task on it; 0 shows all. "
+      "All lanes share one time axis.</p>\n<p class=\"quiet\">" +
       html_text(left_out(runs)) +
       "</p>\n<div id=\"inspect\" class=\"inspect\" role=\"region\" aria-label=\"The chosen "
       "task\"><p class=\"quiet\">Click a task, or choose one with the keys, to see what it waits "
@@ -224,17 +224,17 @@ PageSection path_section(const std::vector<TitledRun>& runs) {
     const Table waits = wait_table(listed);
     std::string html;
     if (!waits.rows.empty()) {
-      html += "<h3>What waited longest, " + run->title + "</h3>\n" +
-              html_table("What waited longest, " + run->title, waits);
+      html += "<h3>Longest waits, " + run->title + "</h3>\n" +
+              html_table("Longest waits, " + run->title, waits);
     }
-    html += "<h3>What worked longest, " + run->title + "</h3>\n" +
-            html_table("What worked longest, " + run->title, work_table(listed));
+    html += "<h3>Longest work, " + run->title + "</h3>\n" +
+            html_table("Longest work, " + run->title, work_table(listed));
     section.html += run == runs.rbegin() ? html : html_folded("The same, " + run->title, html);
   }
   if (!section.html.empty()) {
     section.html =
-        "<p>The chain of tasks that ends last: only what is faster here makes the job "
-        "faster.</p>\n" +
+        "<p>The chain of tasks that ends last: the job gets faster only if something on it "
+        "does.</p>\n" +
         section.html;
   }
   return section;

@@ -206,7 +206,7 @@ std::vector<std::string> csv_cells(std::string_view row) {
       cells.back() += row[i];
     }
   }
-  if (quoted) throw Error("a cell does not end");
+  if (quoted) throw Error("has a cell that does not end");
   for (std::string& cell : cells) cell = text_of_csv_cell(cell);
   return cells;
 }
@@ -245,7 +245,7 @@ std::vector<SweepFigure> read_figures(const std::string& cell) {
 
 SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
   const std::vector<std::string> cells = csv_cells(row);
-  if (cells.size() != csv_columns(header).size()) throw Error("has another number of columns");
+  if (cells.size() != csv_columns(header).size()) throw Error("has a different number of columns");
   std::size_t at = 0;
   SweepPoint point;
   point.number = csv_number<std::uint64_t>(cells[at++]);
@@ -331,7 +331,7 @@ SweepPoint read_point_line(const SweepHeader& header, std::string_view line, Swe
 SweepFileHeader read_header_line(std::string_view text) {
   try {
     Ordered line = parsed_line(text);
-    if (line.at("schema") != kSweepSchema) throw Error("is not a file of answers of a sweep");
+    if (line.at("schema") != kSweepSchema) throw Error("is not a file of sweep answers");
     SweepFileHeader found;
     found.identity = line.at("sweep").get<std::string>();
     found.points = line.at("points").get<std::uint64_t>();
@@ -341,12 +341,12 @@ SweepFileHeader read_header_line(std::string_view text) {
       line.erase("shard");
     }
     if (found.shard < 1 || found.shard > found.shards || found.shards > kMostParts)
-      throw Error("says it is no possible shard");
-    if (found.points > kMostPoints) throw Error("says it has more points than there are");
+      throw Error("its header names an impossible shard");
+    if (found.points > kMostPoints) throw Error("its header names more points than there are");
     found.whole_line = shown_answer(one_line_of(line)) + '\n';
     return found;
   } catch (const nlohmann::json::exception&) {
-    throw Error("is not a file of answers of a sweep");
+    throw Error("is not a file of sweep answers");
   }
 }
 
@@ -356,7 +356,7 @@ std::string difference_of_sweeps(const SweepHeader& header, std::string_view lin
     return json.is_object() ? json : Ordered(Ordered::value_t::discarded);
   }();
   const Ordered ours = Ordered::parse(sweep_header_line(header));
-  if (theirs.is_discarded()) return "its first line is no JSON";
+  if (theirs.is_discarded()) return "its first line is not JSON";
   if (theirs.value("sweep", Ordered()) == ours["sweep"]) return {};
   const auto differs = [&](const char* key) {
     return theirs.value(key, Ordered()) != ours.value(key, Ordered());
@@ -372,7 +372,7 @@ std::string difference_of_sweeps(const SweepHeader& header, std::string_view lin
       all.push_back(input.is_object() ? input.value("sha256", Ordered()) : Ordered());
     return all;
   };
-  return sums(theirs) != sums(ours) ? "its trace is another one" : "its scenario is another one";
+  return sums(theirs) != sums(ours) ? "it is about another trace" : "it is about another scenario";
 }
 
 std::pair<std::uint64_t, std::uint64_t> points_of_shard(std::uint64_t points, std::uint64_t shard,

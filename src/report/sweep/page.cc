@@ -190,14 +190,12 @@ std::string lead_of(const SweepReport& report) {
 }
 
 constexpr std::string_view kParallelHtml =
-    "<p class=\"quiet\">One line for each answer. Drag along an axis to keep those that pass "
-    "there; "
-    "a click takes the brush away. Green: nothing asked is both faster and smaller.</p>"
-    "<div class=\"picture scrolls\"><canvas id=\"parallel\" role=\"img\" aria-label=\"One line for "
-    "each "
-    "answer across all settings and results; the table below has the same\"></canvas></div>"
-    "<div class=\"controls\"><button id=\"all\" type=\"button\">Keep all</button>"
-    "<span id=\"told\"></span></div><div class=\"controls\" id=\"limits\"></div>";
+    "<p class=\"quiet\">One line for each answer. Drag along an axis to keep the answers in that "
+    "range; a click removes the range. Green: no other answer is both faster and smaller.</p><div "
+    "class=\"picture scrolls\"><canvas id=\"parallel\" role=\"img\" aria-label=\"One line for each "
+    "answer across all settings and results; the table below has the same\"></canvas></div><div "
+    "class=\"controls\"><button id=\"all\" type=\"button\">Keep all</button><span "
+    "id=\"told\"></span></div><div class=\"controls\" id=\"limits\"></div>";
 constexpr std::string_view kPairHtml =
     "<div class=\"controls\"><label>across <select id=\"across\"></select></label>"
     "<label>up <select id=\"up\"></select></label></div>"
@@ -231,10 +229,10 @@ void write_sweep_page(const SweepReport& report, std::ostream& out) {
   if (drawn.size() < summary.answered)
     page.lead += "<p>" + grouped(static_cast<std::int64_t>(drawn.size())) + " of " +
                  grouped(static_cast<std::int64_t>(summary.answered)) +
-                 " answers are drawn, evenly chosen; the front is whole.</p>";
+                 " answers are drawn, evenly chosen; the front is complete.</p>";
   page.sections = {{"answers", "All answers", std::string(kParallelHtml)},
-                   {"front", "Two against each other", std::string(kPairHtml)},
-                   {"table", "What is kept", std::string(kTableHtml)}};
+                   {"front", "Two axes against each other", std::string(kPairHtml)},
+                   {"table", "Answers kept", std::string(kTableHtml)}};
   page.styles = {"page/sweep.css"};
   page.data = {{"sweep", script_json(nlohmann::json(shown))}};
   page.scripts = {"page/sweep.js"};

@@ -103,7 +103,7 @@ Table front_table(const SweepReport& report, const SweepSummary& summary) {
 
 std::string front_heading(const SweepSummary& summary) {
   const std::size_t shown = std::min(kMostOfFront, summary.front.size());
-  return std::string("Nothing asked is both faster and smaller than these") +
+  return std::string("No other answer is both faster and smaller than these") +
          (shown < summary.front.size()
               ? " (" + std::to_string(shown) + " of " + std::to_string(summary.front.size()) + ")"
               : "");
@@ -128,7 +128,7 @@ void write_sections(const SweepReport& report, const SweepStyle& style, std::ost
   out << counts_line(report, summary) << "\n\n" << style.line(best_line(report, summary)) << '\n';
   if (!summary.effects.empty()) {
     out << '\n'
-        << style.heading << "What moves the step time, all other settings averaged over\n\n";
+        << style.heading << "What moves the step time, averaged over all other settings\n\n";
     style.table(effect_table(report, summary), out);
   }
   if (!summary.front.empty()) {

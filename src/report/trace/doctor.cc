@@ -58,7 +58,8 @@ Found no_host_records(const Patient& patient) {
   const Census& census = patient.census;
   if (census.ops + census.calls + census.frames > 0) return {};
   return warning(
-      "no host records: nothing says what launched the work or what the host did meanwhile",
+      "no host records: the trace does not show what launched the work or what the host did "
+      "meanwhile",
       "device work can be scaled or removed, but launches, loading and host time cannot be "
       "predicted",
       fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
@@ -70,7 +71,7 @@ Found no_calls(const Patient& patient) {
   const Census& census = patient.census;
   if (census.calls > 0 || census.ops == 0 || device_records(census) == 0) return {};
   return warning(
-      "no CUDA calls: ops and kernels are there, but not the calls between them",
+      "no CUDA calls: ops and kernels are there, but not the calls that connect them",
       "no kernel can be tied to its launch, so each start stays where it was recorded",
       fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], in one profiler",
                         "--record with api in its list, or without --record",
@@ -102,26 +103,25 @@ Found no_device_records(const Patient& patient) {
 Found no_steps(const Patient& patient) {
   if (!patient.census.steps_ns.empty()) return {};
   return warning(
-      "no step markers",
-      "steps are looked for by their period, or the whole recording counts as one",
-      fix_for(patient, {"call prof.step() at the end of each training step",
-                        "put each step into an NVTX range \"step 1\", \"step 2\" ...; "
-                        "those of PyTorch's optimizers are marked by themselves, without "
-                        "--no-python",
-                        "put each step into an NVTX range \"step 1\", \"step 2\" ...",
-                        "put each step into a roctx range \"step 1\", \"step 2\" ..., "
-                        "and record with rocprofv3 --marker-trace"}));
+      "no step markers", "steps are found by repetition, or the whole recording counts as one",
+      fix_for(patient,
+              {"call prof.step() at the end of each training step",
+               "put each step into an NVTX range \"step 1\", \"step 2\" ...; those of PyTorch's "
+               "optimizers are marked automatically, unless --no-python is given",
+               "put each step into an NVTX range \"step 1\", \"step 2\" ...",
+               "put each step into a roctx range \"step 1\", \"step 2\" ..., "
+               "and record with rocprofv3 --marker-trace"}));
 }
 
 Found few_steps(const Patient& patient) {
   const std::size_t steps = patient.census.steps_ns.size();
   if (steps == 0 || steps >= 3) return {};
-  return warning(
-      "only " + counted(static_cast<std::int64_t>(steps), "step"),
-      "warm-up is not told from steady state, and nothing is known about step-to-step variation",
-      fix_for(patient,
-              {"schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)",
-               "a longer --duration, or --steps over six or more", "a longer --duration"}));
+  return warning("only " + counted(static_cast<std::int64_t>(steps), "step"),
+                 "warm-up cannot be separated from steady state, and the variation from step to "
+                 "step is unknown",
+                 fix_for(patient, {"schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)",
+                                   "a longer --duration, or --steps over six or more",
+                                   "a longer --duration"}));
 }
 
 Found uneven_steps(const Patient& patient) {
@@ -145,7 +145,7 @@ Found orphans(const Patient& patient) {
   return warning(
       grouped(census.orphans) + " of " + grouped(device_records(census)) + " device records (" +
           percent(census.orphans, device_records(census)) + ") without the call that launched them",
-      "nothing but their stream says why they start when they do",
+      "only their stream explains when they start",
       fix_for(patient, {"let the profiler warm up, schedule(wait=1, warmup=2, active=6), "
                         "and call torch.cuda.synchronize() before the first active step",
                         "record from the start, or call torch.cuda.synchronize() before "
@@ -177,7 +177,7 @@ Found no_syncs(const Patient& patient) {
   if (census.event_waits == 0 && census.used_streams < 2) return {};
   return warning("no synchronization records, though " + counted(census.used_streams, "stream") +
                      " and " + counted(census.event_waits, "wait") + " for events are there",
-                 "which stream waits for which is inferred from times instead of known",
+                 "which stream waits for which is inferred from times",
                  fix_for(patient, {"experimental_config=torch._C._profiler._ExperimentalConfig("
                                    "enable_cuda_sync_events=True)",
                                    "--record with sync in its list, or without --record",
@@ -187,7 +187,7 @@ Found no_syncs(const Patient& patient) {
 Found no_shapes(const Patient& patient) {
   if (patient.census.shapes || patient.census.ops == 0) return {};
   return remark("no shapes of tensors",
-                "flops are not known, so what-ifs on devices judge kernels by their names alone",
+                "flops are not known, so what-ifs about devices judge kernels by their names alone",
                 fix_for(patient, {"record_shapes=True", "foretrace collect --ops",
                                   "torch.autograd.profiler.emit_nvtx(record_shapes=True)"}));
 }
@@ -201,16 +201,15 @@ Found no_memory(const Patient& patient) {
                                     "nsys profile --cuda-memory-usage=true"}));
   }
   if (census.addressed > 0) return {};
-  return remark(
-      "memory events without addresses",
-      "what was allocated cannot be paired with what was freed, so peak memory is approximate",
-      "profile_memory=True with a newer PyTorch");
+  return remark("memory events without addresses",
+                "allocations cannot be paired with frees, so peak memory is approximate",
+                "profile_memory=True with a newer PyTorch");
 }
 
 Found no_modules(const Patient& patient) {
   if (patient.census.module_names || patient.census.ops == 0) return {};
   return remark("no names of modules",
-                "layers are told by the order of ops; \"where.module\" selects nothing",
+                "layers are inferred from the order of ops; \"where.module\" selects nothing",
                 "with_stack=True (Python modules), with_modules=True (TorchScript)");
 }
 
@@ -228,7 +227,7 @@ Found whole_microseconds(const Patient& patient) {
     return {};
   std::string what = "times are whole microseconds";
   if (patient.census.instant > 0)
-    what += "; to " + counted(patient.census.instant, "kernel") + " they give none at all";
+    what += "; to " + counted(patient.census.instant, "kernel") + " they are missing entirely";
   return remark(std::move(what), "short kernels and launches are off by up to 1 us each",
                 "a PyTorch from 2024 or later records nanoseconds");
 }
@@ -236,18 +235,20 @@ Found whole_microseconds(const Patient& patient) {
 Found skewed_clocks(const Patient& patient) {
   const Census& census = patient.census;
   if (census.early == 0) return {};
-  return remark("starts in front of the call that launches: " + grouped(census.early) +
-                    ", by up to " + to_text(Nanoseconds(census.earliest_ns)),
-                "the clocks of host and device disagree; launch delays are known only that well",
-                "none in the profiler; a longer warm-up helps the driver to align its clocks");
+  return remark(
+      "starts before the call that launches: " + grouped(census.early) + ", by up to " +
+          to_text(Nanoseconds(census.earliest_ns)),
+      "the clocks of host and device disagree; launch delays are only known to that precision",
+      "nothing in the profiler's settings; a longer warm-up helps the driver to align its clocks");
 }
 
 Found missing_ranks(const Patient& patient) {
   if (patient.trace.world_size < 2) return {};
-  return remark("rank " + std::to_string(patient.trace.rank) + " of " +
-                    std::to_string(patient.trace.world_size),
-                "how long collectives wait for other ranks is known only from their traces",
-                "write a trace on every rank, put them into one folder, and give that folder");
+  return remark(
+      "rank " + std::to_string(patient.trace.rank) + " of " +
+          std::to_string(patient.trace.world_size),
+      "how long collectives wait for other ranks is only known from the traces of those ranks",
+      "write a trace on every rank, put them into one folder, and give that folder");
 }
 
 Found plain_collectives(const Patient& patient) {
@@ -257,9 +258,9 @@ Found plain_collectives(const Patient& patient) {
       counted(census.collectives, "collective") + " without their sizes",
       "transfers cannot be predicted for another link or number of workers",
       fix_for(patient, {"a PyTorch from 2024 or later records them with record_shapes=True",
-                        "NCCL 2.19 or later tells them, with nvtx in the list of --record",
-                        "NCCL 2.19 or later tells them, with --trace=nvtx",
-                        "PyTorch's profiler tells them, with record_shapes=True"}));
+                        "NCCL 2.19 or later reports them, with nvtx in the list of --record",
+                        "NCCL 2.19 or later reports them, with --trace=nvtx",
+                        "PyTorch's profiler reports them, with record_shapes=True"}));
 }
 
 Found overhead(const Patient& patient) {
@@ -270,10 +271,10 @@ Found overhead(const Patient& patient) {
           counted(census.overheads, "stretch") + " (" +
           percent(census.overhead_ns, census.window_ns) + " of the recording)",
       "that time counts as host work of the steps it falls into",
-      fix_for(patient, {"warm up for longer, schedule(wait=1, warmup=2, ...), and record fewer "
-                        "things at once",
-                        "--start-after the warm-up, and a shorter list of --record",
-                        "--delay until after the warm-up, and trace fewer things at once"}));
+      fix_for(patient,
+              {"warm up for longer, schedule(wait=1, warmup=2, ...), and record less at once",
+               "--start-after the warm-up, and a shorter list for --record",
+               "--delay until after the warm-up, and trace less at once"}));
   if (census.overhead_ns * 20 > census.window_ns) finding.severity = Severity::warning;
   return finding;
 }
@@ -287,13 +288,13 @@ bool is_memory_snapshot(const Trace& trace) {
 std::vector<Finding> examine_snapshot(const Trace& trace) {
   std::vector<Finding> findings;
   findings.push_back(
-      warning("a memory snapshot: it tells what the allocator did, not what ran",
-              "memory can be predicted from it, times cannot: they are those of the history",
+      warning("a memory snapshot: it shows what the allocator did, not what ran",
+              "memory can be predicted from it, but not time: its times are those of the history",
               "record the same run with torch.profiler, profile_memory=True"));
   if (trace.memory.empty()) {
-    findings.push_back(remark("no history: only what was held when the snapshot was taken",
+    findings.push_back(remark("no history: only the blocks held when the snapshot was taken",
                               "peaks during the run are not known, and nothing can be predicted",
-                              "torch.cuda.memory._record_memory_history() in front of the run"));
+                              "call torch.cuda.memory._record_memory_history() before the run"));
   }
   return findings;
 }
@@ -314,8 +315,9 @@ std::string again_for(const Trace& trace) {
     return "torch.cuda.memory._record_memory_history(max_entries=...) with more entries, before "
            "the first allocation";
   }
-  if (trace.format == "collect") return "record it again, less at a time, on a disk with room";
-  return "record the trace again, and copy it whole";
+  if (trace.format == "collect")
+    return "record it again, with less at a time, on a disk with enough room";
+  return "record the trace again, and copy it completely";
 }
 
 }  // namespace
@@ -334,12 +336,12 @@ std::vector<Finding> examine(const Trace& trace) {
   for (const Note& note : trace.notes.all()) {
     if (note.text == kRepeatedRank) {
       findings.push_back({note.severity, note_text_without_severity(note),
-                          "runs are answered as if they were ranks of one job",
+                          "the runs are treated as if they were ranks of one job",
                           "put the traces of each run into a folder of its own"});
       continue;
     }
     findings.push_back({note.severity, note_text_without_severity(note),
-                        "was read around; what it stood for is not in the answer",
+                        "was skipped; what it stood for is missing from the answer",
                         note.severity == Severity::warning ? again_for(trace) : ""});
   }
   std::stable_partition(findings.begin(), findings.end(), [](const Finding& finding) {

@@ -23,7 +23,7 @@ std::vector<Named> parts(const InputStalls& stalls) {
   return {{"reading", "reading", stalls.reading},
           {"preparing", "preparing", stalls.preparing},
           {"waiting_for_workers", "waiting for workers", stalls.waiting},
-          {"loading", "loading, not told apart", stalls.untold},
+          {"loading", "loading, not separable", stalls.untold},
           {"copying", "copying to the device", stalls.copying}};
 }
 
@@ -124,7 +124,7 @@ void write_stalls(const InputReport& report, std::ostream& out) {
                           to_text(named.part.hidden)});
   }
   if (table.rows.empty()) {
-    out << "Nothing in this trace loads or copies input.\n";
+    out << "This trace neither loads nor copies input.\n";
     return;
   }
   write_aligned(table, out);
@@ -176,7 +176,8 @@ void write_difference(const InputReport& report, const Difference& found, std::o
   if (report.synthetic) {
     out << "  prep stall   " << to_text(found.prep_stall) << ", "
         << to_share(ratio(found.prep_stall, report.replayed)) << " of a step"
-        << (report.cached ? "" : " (reading included: there is no trace with all data cached)")
+        << (report.cached ? ""
+                          : " (includes reading: give a trace with all data cached to separate it)")
         << '\n';
   }
   if (report.cached) {

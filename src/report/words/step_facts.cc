@@ -12,13 +12,13 @@ std::string_view found_by(StepSource source) {
     case StepSource::none:
       break;
     case StepSource::markers:
-      return " by markers of the profiler";
+      return " marked by the profiler";
     case StepSource::annotation:
-      return " by named ranges";
+      return " marked by named ranges";
     case StepSource::optimizer:
-      return " by Optimizer.step";
+      return " marked by Optimizer.step";
     case StepSource::period:
-      return " by repetition alone";
+      return " found by repetition alone";
   }
   return "";
 }

@@ -68,14 +68,14 @@ std::string how_much(const Prediction& prediction) {
 
 /// What would do, as far as one replay beyond the limit tells.
 std::string needed_text(const MemoryPeak& peak) {
-  return "about " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be needed";
+  return "about " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be enough";
 }
 
 std::string refused_text(const MemoryPeak& peak) {
   const Refusal& refusal = *peak.out_of_memory;
   // Only what was there before the recording is ever put in beyond the limit.
   if (refusal.reserved > refusal.limit) {
-    return "no: what was in use before the recording, " + to_text(refusal.requested) +
+    return "no: memory in use before the recording, " + to_text(refusal.requested) +
            ", is more than " + to_text(refusal.limit) + "; " + needed_text(peak);
   }
   std::string text = "no: ";
@@ -97,7 +97,7 @@ std::string more_was_recorded(const Prediction& prediction, std::int32_t device)
     if (peak.device != device || !peak.recorded_reserved || !peak.peak_reserved) continue;
     const double replayed = static_cast<double>(peak.peak_reserved->count);
     if (static_cast<double>(peak.recorded_reserved->count) <= kClearly * replayed) continue;
-    return "; the replay begins with an empty cache, while " + to_text(*peak.recorded_reserved) +
+    return "; the replay starts with an empty cache, while " + to_text(*peak.recorded_reserved) +
            " were reserved when recorded, of which the recording explains " +
            to_text(*peak.peak_reserved);
   }
@@ -174,12 +174,13 @@ VerdictLines verdict(const Prediction& prediction) {
   verdict.what = is_what_if(prediction) ? applied(prediction) : "the job as it was recorded";
   verdict.how_much = how_much(prediction);
   if (!prediction.has_times) {
-    verdict.how_sure = "a memory snapshot tells no step times; its own times are of its history";
+    verdict.how_sure =
+        "a memory snapshot has no step times; its own times are those of its history";
     return verdict;
   }
   verdict.how_sure = span(prediction);
   if (prediction.trust.reason("edit") != nullptr)
-    verdict.how_sure += ", as far as the edit is what the change does";
+    verdict.how_sure += ", provided that the edit describes the change";
   const std::string error = to_share(prediction.replay_error, 3);
   verdict.how_sure += prediction.replay_error <= kTrustedReplayError
                           ? "; the unmodified replay is " + error + " off"
@@ -229,7 +230,7 @@ std::vector<Ground> grounds(const Prediction& prediction) {
       {"replay", to_text(prediction.measured.step_time) + " measured, " +
                      to_text(prediction.baseline.step_time) + " replayed over " +
                      (prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
-                                           : "the whole recording (no steps in it)")});
+                                           : "the whole recording (no steps were found in it)")});
   if (prediction.has_steps) all.push_back({"steps", step_facts(prediction.measured)});
   all.push_back({"pinned", grouped(prediction.unexplained.pinned_tasks) + " of " +
                                counted(static_cast<std::int64_t>(prediction.tasks), "task") +
@@ -237,8 +238,9 @@ std::vector<Ground> grounds(const Prediction& prediction) {
   all.push_back({"unexplained", share_of_window(prediction, prediction.unexplained.lag) +
                                     ", kept as delays without a known cause"});
   if (prediction.unexplained.peers != 0ns) {
-    all.push_back({"other ranks", share_of_window(prediction, prediction.unexplained.peers) +
-                                      " of collectives, which only their traces explain"});
+    all.push_back(
+        {"other ranks", share_of_window(prediction, prediction.unexplained.peers) +
+                            " of collectives that only the traces of the other ranks explain"});
   }
   all.push_back(
       {"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
@@ -288,8 +290,8 @@ std::string mind_warnings(const Notes& notes) {
   const auto warnings = std::count_if(
       all.begin(), all.end(), [](const Note& note) { return note.severity == Severity::warning; });
   if (warnings == 0) return {};
-  return warnings == 1 ? "; mind the warning in the notes"
-                       : "; mind the " + grouped(warnings) + " warnings in the notes";
+  return warnings == 1 ? "; see the warning in the notes"
+                       : "; see the " + grouped(warnings) + " warnings in the notes";
 }
 
 std::string note_text_without_severity(const Note& note) {

@@ -86,8 +86,8 @@ class Loader final : public Transform {
           continue;
         }
         throw Error(
-            "batch_time: must be given, as the recorded job had workers already and their work is "
-            "not in its trace");
+            "batch_time: must be given, because the recorded job already had workers and their "
+            "work is not in its trace");
       }
     }
   }
@@ -344,19 +344,17 @@ std::unique_ptr<Transform> make_loader() { return std::make_unique<Loader>(); }
 
 std::string_view assumes_loader() {
   return "The recorded loading work moves to worker processes, which run ahead of the training "
-         "thread by workers times "
-         "prefetch_factor batches; the thread waits for its batch and pays for taking it over. "
-         "Defaults of hand_over, "
-         "first_touch and host_factor are recalled or fitted, as their help says. If the recorded "
-         "job used workers already, "
-         "give batch_time: their work is not in a trace of the training process. With storage, "
-         "dataset_bytes, dataset_samples and samples, batches are read before they are prepared, "
-         "from disk as far as the cache's policy misses (formulas of Mohan et al., Analyzing and "
-         "Mitigating Data Stalls in DNN Training, VLDB'21, after the first epoch); jobs on one "
-         "server share its storage, network and cores evenly. With cores, workers and the threads "
-         "of the training process share them. The stalls among the figures are closed forms, the "
-         "step time is replayed. Worker start-up, the first epoch and a storage that slows down "
-         "with more readers are not counted.";
+         "thread by workers times prefetch_factor batches; the thread waits for its batch and pays "
+         "for receiving it. Defaults of hand_over, first_touch and host_factor are recalled or "
+         "fitted, as their help says. If the recorded job already used workers, give batch_time: "
+         "their work is not in a trace of the training process. With storage, dataset_bytes, "
+         "dataset_samples and samples, batches are read before they are prepared, from disk where "
+         "the cache's policy misses (formulas of Mohan et al., Analyzing and Mitigating Data "
+         "Stalls in DNN Training, VLDB'21, after the first epoch); jobs on one server share its "
+         "storage, network and cores evenly. With cores, workers and the threads of the training "
+         "process share them. The stalls among the figures are closed forms; the step time is "
+         "replayed. Worker start-up, the first epoch and storage that slows down with more readers "
+         "are not modelled.";
 }
 
 }  // namespace foretrace

@@ -5,64 +5,66 @@ namespace foretrace {
 
 void LoaderSettings::describe(Fields& fields) {
   fields.object("where", where, "The loading work on the training thread");
-  fields.integer("workers", workers, "Processes that load; 0: the training thread does", 0, 10'000);
-  fields.integer("prefetch_factor", prefetch_factor, "Batches each worker may be ahead", 1, 10'000);
+  fields.integer("workers", workers, "Processes that load; 0: the training thread loads", 0,
+                 10'000);
+  fields.integer("prefetch_factor", prefetch_factor, "Batches that each worker may be ahead", 1,
+                 10'000);
   fields.optional_integer("cores", cores,
-                          "Of the server, shared by workers and the threads of the training "
-                          "process; left out: as many as are busy",
+                          "Cores of the server, shared by workers and the threads of the training "
+                          "process; by default one for each that is busy",
                           1);
   fields.optional_time("batch_time", batch_time,
-                       "Work of each batch; left out: what the training thread spent on it",
+                       "Work per batch; by default what the training thread spent on it",
                        Nanoseconds(0));
   fields.number("work_factor", work_factor,
-                "Work in a worker takes this many times as long, as it has one thread only", 0,
-                1e6);
+                "Factor on the work in a worker, which has only one thread", 0, 1e6);
   fields.time("hand_over", hand_over,
-              "What the training thread still spends on each batch: taking it from the queue and "
-              "unpacking it (recalled: about 1ms)",
+              "Time that the training thread still spends on each batch, to take it from the queue "
+              "and unpack it (recalled: about 1ms)",
               Nanoseconds(0));
-  fields.bandwidth("first_touch", first_touch,
-                   "How fast a batch is read from shared memory for the first time (fitted to "
-                   "public recordings of ResNet-50 with 0 and 4 workers: 1.7 to 2.6GB/s more than "
-                   "without)");
-  fields.number("host_factor", host_factor,
-                "Other host work takes this many times as long beside busy workers (fitted to "
-                "the same recordings: 1.04 to 1.22)",
-                1, 1000);
-  fields.flag("pin_memory", pin_memory, "A thread of its own moves batches into pinned memory");
-  fields.bandwidth("pinned_bandwidth", pinned_bandwidth,
-                   "With pin_memory: speed of input copies that were slower (recalled: PCIe 3.0 "
-                   "x16)");
-  fields.integer("samples", samples, "Of a batch; 0: not known", 0, 1'000'000'000);
-  fields.texts("prep_rates", prep_rates,
-               "Samples a second that so many cores prepare, as measured, such as 3:2100 and "
-               "12:4200; interpolated, and no more than the last. Takes the place of the recorded "
-               "work; a worker keeps one core busy");
-  fields.bytes("dataset_bytes", dataset_bytes, "As stored, on all servers together; 0: not known");
-  fields.integer("dataset_samples", dataset_samples, "In all of it; 0: not known", 0,
+  fields.bandwidth(
+      "first_touch", first_touch,
+      "Bandwidth of the first read of a batch from shared memory (fitted to public recordings of "
+      "ResNet-50 with 0 and 4 workers: 1.7 to 2.6GB/s more than without)");
+  fields.number(
+      "host_factor", host_factor,
+      "Factor on other host work beside busy workers (fitted to the same recordings: 1.04 to 1.22)",
+      1, 1000);
+  fields.flag("pin_memory", pin_memory, "A separate thread moves batches into pinned memory");
+  fields.bandwidth(
+      "pinned_bandwidth", pinned_bandwidth,
+      "With pin_memory: bandwidth of input copies that were slower (recalled: PCIe 3.0 x16)");
+  fields.integer("samples", samples, "Samples in a batch; 0: unknown", 0, 1'000'000'000);
+  fields.texts(
+      "prep_rates", prep_rates,
+      "Measured samples per second for numbers of cores, such as 3:2100 and 12:4200; interpolated, "
+      "and never above the last. Replaces the recorded work; a worker keeps one core busy");
+  fields.bytes("dataset_bytes", dataset_bytes,
+               "Size of the data set as stored, on all servers together; 0: unknown");
+  fields.integer("dataset_samples", dataset_samples, "Samples in the whole data set; 0: unknown", 0,
                  1'000'000'000'000);
   fields.bandwidth("storage", storage,
-                   "Of the server, for random reads of samples, such as 530MB/s of a SATA SSD; 0: "
-                   "reading is not modelled");
+                   "Bandwidth of the server's storage for random reads of samples, such as 530MB/s "
+                   "of a SATA SSD; 0: reading is not modelled");
   fields.bandwidth("cache_bandwidth", cache_bandwidth,
-                   "Of what hits the cache; 0: it takes no time");
-  fields.choice("cache", set.policy, cache_policies(),
-                "What becomes of what was read: minio never evicts, page_cache evicts at random as "
-                "Linux about does, lru the oldest, partitioned is minio that asks the other "
-                "servers");
+                   "Bandwidth of reads that hit the cache; 0: they take no time");
+  fields.choice(
+      "cache", set.policy, cache_policies(),
+      "What the cache keeps: minio never evicts, page_cache evicts roughly at random as Linux "
+      "does, lru evicts the oldest, partitioned is minio that also asks the other servers");
   fields.number("cached", set.cached,
-                "Share of the data set that the cache of one server has room for", 0, 1);
-  fields.integer("servers", set.servers, "That train the job, each on its part of an epoch", 1,
-                 1'000'000);
+                "Share of the data set that fits into the cache of one server", 0, 1);
+  fields.integer("servers", set.servers, "Servers that train the job, each on its part of an epoch",
+                 1, 1'000'000);
   fields.bandwidth("network", network,
-                   "Of the server, from the caches of the others; 0: it takes no time");
-  fields.integer(
-      "jobs", set.jobs,
-      "Like this one on the server, as in a search of hyper-parameters, reading the same "
-      "data",
-      1, 10'000);
+                   "Bandwidth of the server's network, for reads from the caches of the others; 0: "
+                   "they take no time");
+  fields.integer("jobs", set.jobs,
+                 "Jobs like this one on the server that read the same data, as in a search of "
+                 "hyper-parameters",
+                 1, 10'000);
   fields.flag("coordinated", coordinated,
-              "Each job reads and prepares its part of every epoch for all of them");
+              "Each job reads and prepares its part of every epoch for all jobs");
 }
 
 void LoaderSettings::check() const {

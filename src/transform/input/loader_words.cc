@@ -38,12 +38,12 @@ void assume_reading(const LoaderSettings& settings, Effect& effect) {
     assume("caches are as they are after the first epoch, and every epoch has a new random order");
   }
   if (settings.reads() && !settings.batch_time && settings.prep_rates.empty()) {
-    assume("what was recorded as loading is preparation alone: what it read was cached");
+    assume("what was recorded as loading is preparation alone: the data it read was cached");
   }
   if (settings.set.jobs > 1 && !settings.coordinated && settings.set.policy == "page_cache") {
     assume(
-        "each job reads in an order of its own; 8 jobs read 6.3 times as much as one by the "
-        "formula with 35 % cached, 7.1 times was measured (Mohan et al., VLDB'21)");
+        "each job reads in its own order; 8 jobs read 6.3 times as much as one by the formula with "
+        "35 % cached, 7.1 times was measured (Mohan et al., VLDB'21)");
   }
   if (settings.coordinated && settings.set.jobs > 1) {
     assume("the jobs keep pace with each other, and batches are staged in memory of the host");

@@ -30,16 +30,15 @@ namespace {
 class PinMemory final : public Transform {
  public:
   void describe(Fields& fields) override {
-    fields.object("where", where_, "The copies, of both directions");
-    fields.bytes("least", least_,
-                 "Smaller copies stay as they are: what is that small is read at once, as by "
-                 "loss.item()");
-    fields.bandwidth(
-        "bandwidth", bandwidth_,
-        "Of pinned copies, each way, as measured on the machine; 0: not known, as fast "
-        "as was recorded, less the host's part");
+    fields.object("where", where_, "The copies, in both directions");
+    fields.bytes(
+        "least", least_,
+        "Smaller copies stay as they are: such small values are read at once, as by loss.item()");
+    fields.bandwidth("bandwidth", bandwidth_,
+                     "Bandwidth of pinned copies each way, as measured on the machine; 0: unknown, "
+                     "as fast as recorded, less the host's part");
     fields.bandwidth("host_copy", host_copy_,
-                     "How fast one thread of the host copies what comes out of the driver's buffer "
+                     "Bandwidth at which one host thread copies out of the driver's buffer "
                      "(recalled); 0: its part stays");
   }
 
@@ -62,12 +61,12 @@ class PinMemory final : public Transform {
                      to_text(before) + " -> " + to_text(after) + " in all; " +
                      counted(waits, "wait") + " of the host dropped";
     effect.assumptions.push_back(
-        "the program asks for its copies without waiting (non_blocking), "
-        "and waits elsewhere for what it reads");
+        "the program issues its copies without waiting (non_blocking), and waits elsewhere for the "
+        "data it reads");
     if (bandwidth_.bytes_per_second <= 0) {
       effect.assumptions.push_back(
-          "the link is no faster than pageable copies were, other than the host's own copy on the "
-          "way out; give bandwidth where it was measured");
+          "the link is no faster than pageable copies were, except for the host's own copy on the "
+          "way out; give bandwidth if it was measured");
     }
     return effect;
   }
@@ -135,10 +134,10 @@ std::unique_ptr<Transform> make_pin_memory() { return std::make_unique<PinMemory
 
 std::string_view assumes_pin_memory() {
   return "Copies between host and device use pinned memory and non_blocking=True: calls return at "
-         "once, each direction runs on an engine of its own, and streams decide about order. "
-         "Without a measured bandwidth input copies stay as long as they were, which is the slower "
-         "of the host's staging and the link; output copies lose the host's part. What pinning "
-         "costs is not counted. See \"prefetch\" for copies that also run ahead of kernels.";
+         "once, each direction runs on its own engine, and streams decide the order. Without a "
+         "measured bandwidth, input copies keep their length, which is the slower of the host's "
+         "staging and the link; output copies lose the host's part. The cost of pinning is not "
+         "modelled. See \"prefetch\" for copies that also run ahead of kernels.";
 }
 
 }  // namespace foretrace

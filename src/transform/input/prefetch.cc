@@ -56,8 +56,8 @@ class Prefetch final : public Transform {
     }
     if (calls > 0) {
       effect.assumptions.push_back(
-          "the copy of the next input is asked for before the host waits for the step in front, "
-          "once that input is loaded");
+          "the copy of the next input is issued before the host waits for the step before it, once "
+          "that input is loaded");
     }
     return effect;
   }
@@ -227,11 +227,10 @@ class Prefetch final : public Transform {
 std::unique_ptr<Transform> make_prefetch() { return std::make_unique<Prefetch>(); }
 
 std::string_view assumes_prefetch() {
-  return "Input copies run on a stream of their own from pinned memory, beside kernels and without "
+  return "Input copies run on their own stream from pinned memory, beside kernels and without "
          "slowing them. Each waits for the call that issued it and for a free buffer; the first "
-         "task behind it waits for it. The call is made before the host waits for the step in "
-         "front, once its input is "
-         "loaded. Loading the data itself is not moved: see \"loader\".";
+         "task after it waits for it. The call is made before the host waits for the step before "
+         "it, once its input is loaded. Loading the data itself is not moved: see \"loader\".";
 }
 
 }  // namespace foretrace

@@ -38,14 +38,16 @@ class Encode final : public Transform {
     fields.choice("mode", mode_, {"lossless", "lossy", "all"},
                   "lossless: binarize and csr. lossy: narrow. all: lossless first, narrow values "
                   "for the rest and in csr");
-    fields.choice("precision", precision_, {"fp16", "fp10", "fp8"}, "Of narrow values");
+    fields.choice("precision", precision_, {"fp16", "fp10", "fp8"}, "Format of narrow values");
     fields.number("sparsity", sparsity_,
-                  "Share of zeros behind a ReLU; below 0.2 csr does not pay (recalled: half of "
-                  "them at random, more in trained models)",
+                  "Share of zeros after a ReLU; below 0.2 csr does not pay (recalled: half of them "
+                  "at random, more in trained models)",
                   0, 1);
-    fields.integer("value_bytes", value_bytes_, "Of a recorded value", 1, 8);
-    fields.text("device", device_, "Whose memory bandwidth encoding has; empty: as recorded");
-    fields.time("launch", launch_, "Length of each further launch call (recalled)", Nanoseconds(0));
+    fields.integer("value_bytes", value_bytes_, "Size of a recorded value", 1, 8);
+    fields.text("device", device_,
+                "Device whose memory bandwidth encoding uses; empty: the recorded one");
+    fields.time("launch", launch_, "Length of each additional launch call (recalled)",
+                Nanoseconds(0));
   }
 
   Effect apply(Graph& graph) const override {
@@ -265,7 +267,7 @@ class Encode final : public Transform {
         "encoding and decoding run at the memory bandwidth of the device, each as one kernel "
         "(published for Gist, ISCA'18: 3 to 4 % more time on average; footprint 1.4 times smaller "
         "without loss, 1.8 times with)");
-    effect.assumptions.push_back("names of ops and kernels tell ReLU and pooling; " +
+    effect.assumptions.push_back("names of ops and kernels identify ReLU and pooling; " +
                                  to_fixed(sparsity_ * 100, 0) + " % of their outputs are zeros");
     return effect;
   }
@@ -287,11 +289,11 @@ std::unique_ptr<Transform> make_encode() { return std::make_unique<Encode>(); }
 
 std::string_view assumes_encode() {
   return "Between its last forward and its first backward use an activation is kept in a smaller "
-         "form (Gist, ISCA'18): as bits where only ReLU or pooling look at it again, without its "
-         "zeros behind ReLU and pooling, in narrow numbers otherwise. A kernel that runs at the "
+         "form (Gist, ISCA'18): as bits where only ReLU or pooling read it again, without its "
+         "zeros after ReLU and pooling, in narrow numbers otherwise. A kernel that runs at the "
          "bandwidth of the device's memory encodes it and another one decodes it, both launched by "
-         "the host. What a block is is told from the names of ops and kernels. Accuracy is not "
-         "modelled.";
+         "the host. The content of a block is inferred from the names of ops and kernels. Accuracy "
+         "is not modelled.";
 }
 
 }  // namespace foretrace

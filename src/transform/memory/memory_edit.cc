@@ -102,12 +102,12 @@ void no_activation(const Graph& graph, const std::vector<std::uint32_t>& blocks)
   }
   const std::string allocations = counted(blocks.size(), "allocation") + " of \"where\"";
   if (!used && !has_device_tasks(graph)) {
-    throw Error("a recording of memory alone tells of no kernels that use the " + allocations +
+    throw Error("a memory-only recording has no kernels that use the " + allocations +
                 "; record a trace with torch.profiler.profile(profile_memory=True, "
                 "record_shapes=True) or `foretrace collect --memory`");
   }
-  if (!used) throw Error("this trace does not tell which tasks use the " + allocations);
-  if (!backward) throw Error("no task of a backward pass that uses memory is known in this trace");
+  if (!used) throw Error("this trace does not show which tasks use the " + allocations);
+  if (!backward) throw Error("this trace shows no task of a backward pass that uses memory");
   throw Error("none of the " + allocations +
               " is made, used forward and then used in the backward pass");
 }

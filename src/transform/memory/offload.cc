@@ -28,28 +28,29 @@ class Offload final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.choice("policy", policy_, {"interval", "all", "conv", "dyn"},
-                  "interval: what nobody touches for long; all, conv: inputs of all layers, or of "
+                  "interval: blocks unused for long; all, conv: inputs of all layers, or of "
                   "convolutions, on their way to the backward pass (vDNN); dyn: none, conv or all, "
                   "the first that fits the target");
     fields.object("where", where_, "The blocks that may leave");
     fields.bytes("min_bytes", min_bytes_, "Smaller blocks stay");
     fields.choice("hide", hide_, {"only", "allow"},
-                  "interval: only copies that nothing waits for, or also, where the peak is still "
-                  "too high, copies that delay work");
+                  "interval: only copies that nothing waits for or, if the peak is still too high, "
+                  "also copies that delay work");
     fields.choice("score", score_, {"swdoa", "wdoa", "aoa", "doa"},
                   "interval: the rule by which AutoSwap picks the next block");
     fields.bytes("target", target_,
-                 "Go on until the peak is at most this; 0B: as far as it goes; for dyn, 0B: the "
+                 "Go on until the peak is at most this; 0B: as far as possible; for dyn, 0B: the "
                  "memory of the device");
     fields.bytes("saved_bytes", saved_bytes_,
-                 "interval: go on until this much of the peak is gone; 0B: as far as it goes");
+                 "interval: go on until the peak is lower by this much; 0B: as far as possible");
     fields.number("share", share_,
-                  "interval: go on until this share of the peak is gone; 0: as far as it goes", 0,
+                  "interval: go on until the peak is lower by this share; 0: as far as possible", 0,
                   1);
-    fields.bandwidth("host_bandwidth", host_bandwidth_,
-                     "From the device to pinned host memory; 0B/s: that of the device recorded");
+    fields.bandwidth(
+        "host_bandwidth", host_bandwidth_,
+        "Bandwidth from the device to pinned host memory; 0B/s: that of the recorded device");
     fields.bandwidth("back_bandwidth", back_bandwidth_,
-                     "From pinned host memory to the device; 0B/s: as the other way");
+                     "Bandwidth from pinned host memory to the device; 0B/s: as the other way");
     fields.flag("shared_link", shared_link_,
                 "Two devices share the link, and each has half of its bandwidth");
     fields.time("call_time", call_time_,
@@ -63,8 +64,7 @@ class Offload final : public Transform {
     where_.select_some(graph);
     if (graph.accesses().empty()) {
       throw Error(
-          "policy: needs to know which tasks touch which blocks, which this trace does not "
-          "tell");
+          "policy: needs to know which tasks use which blocks, which this trace does not show");
     }
     const Timeline timeline = simulate(graph, {.memory = false});
     const Launches launches(graph);
@@ -188,21 +188,21 @@ class Offload final : public Transform {
                                  to_text(link.in) +
                                  " in, one at a time each way, and slow no kernel down");
     effect.assumptions.push_back("the host has " + to_text(outcome.host_memory) +
-                                 " of pinned memory for what is away");
+                                 " of pinned memory for offloaded blocks");
     if (call_time_ == 0ns && !plan.swaps.empty())
       effect.assumptions.push_back("the calls that issue the copies take no time (call_time)");
     if (target_ > Bytes{} && peak > target_) {
       effect.notes.add(Severity::warning, "offload does not reach its target",
-                       "the peak is " + to_text(peak) + ", wanted are " + to_text(target_));
+                       "the peak is " + to_text(peak) + ", the target is " + to_text(target_));
     }
     return {std::move(effect), peak};
   }
 
   std::string why_nothing(const Before& before, const SwapPlan& plan) const {
     if (target_ > Bytes{} && before.peak <= target_) return "the peak is below the target already";
-    if (plan.considered == 0) return "no block is touched twice";
+    if (plan.considered == 0) return "no block is used twice";
     return "no block of at least " + to_text(min_bytes_) +
-           " is untouched at the peak for long enough to leave and come back";
+           " is unused at the peak for long enough to leave and come back";
   }
 
   static std::vector<Figure> figures(const Before& before, Bytes peak, Nanoseconds step_time,
@@ -236,16 +236,13 @@ class Offload final : public Transform {
 std::unique_ptr<Transform> make_offload() { return std::make_unique<Offload>(); }
 
 std::string_view assumes_offload() {
-  return "A block leaves behind the last access in front of a long wait and is back in front of "
-         "the "
-         "next one; in between its room is free. Copies go over the link to pinned host memory, "
-         "one "
-         "at a time in each direction, beside kernels that they do not slow down. What the trace "
-         "itself copies comes first. Where a host thread calls the allocator, room is given back "
-         "in "
-         "the order of its calls, as an allocator that follows streams does it: the first kernel "
-         "that may use the room waits for the copy. By interval, the copy in starts when the last "
-         "task before it must is done. The policies of vDNN let the stream and the copies wait for "
+  return "A block leaves after the last access before a long wait and is back before the next one; "
+         "in between its memory is free. Copies go over the link to pinned host memory, one at a "
+         "time in each direction, beside kernels that they do not slow down. Copies of the trace "
+         "itself come first. Where a host thread calls the allocator, memory is freed in the order "
+         "of its calls, as by an allocator that follows streams: the first kernel that may use the "
+         "memory waits for the copy. With policy interval, the copy in starts when the last task "
+         "before it must is done. With the policies of vDNN, the stream and the copies wait for "
          "each other at the end of every layer.";
 }
 

@@ -23,24 +23,22 @@ class Recompute final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The activations that may be dropped");
-    fields.choice(
-        "policy", wish_.policy, {"sqrt", "every", "selected", "all", "budget"},
-        "sqrt: one of about sqrt(n) segments of the forward pass at a time (Chen et al. "
-        "2016). every: "
-        "segments of \"layers\" layers. selected: all of \"where\", as far back as "
-        "needed at once. all: the "
-        "same with every activation, so that the whole pass is there again in front of its "
-        "backward pass and the peak falls little. budget: what saves \"save\", \"peak\" or "
-        "\"share\" at the least time");
-    fields.integer("layers", wish_.layers,
-                   "For every: layers of a segment (where layers are unknown: ops that make an "
-                   "activation)",
-                   1, 1'000'000);
-    fields.number("share", wish_.share,
-                  "Of the bytes that the policy would drop, those made first; for budget any of "
-                  "them",
-                  0, 1);
-    fields.bytes("save", wish_.save, "For budget: so much of each forward pass; 0B: by share");
+    fields.choice("policy", wish_.policy, {"sqrt", "every", "selected", "all", "budget"},
+                  "sqrt: one of about sqrt(n) segments of the forward pass at a time (Chen et al. "
+                  "2016). every: segments of \"layers\" layers. selected: all of \"where\", as far "
+                  "back as needed at once. all: the same with every activation, so that the whole "
+                  "pass exists again before its backward pass and the peak falls little. budget: "
+                  "what saves \"save\", \"peak\" or \"share\" in the least time");
+    fields.integer(
+        "layers", wish_.layers,
+        "For every: layers per segment (where layers are unknown: ops that make an activation)", 1,
+        1'000'000);
+    fields.number(
+        "share", wish_.share,
+        "Share of the bytes that the policy would drop, those made first; for budget any of them",
+        0, 1);
+    fields.bytes("save", wish_.save,
+                 "For budget: bytes to drop in each forward pass; 0B: by share");
     fields.bytes("peak", wish_.peak,
                  "For budget: drop until the peak is no higher than this; 0B: by save or share");
     fields.flag("exact", wish_.exact,
@@ -48,9 +46,8 @@ class Recompute final : public Transform {
                 "time (MSPS of "
                 "Capuchin, ASPLOS'20)");
     fields.flag("host_work", host_work_,
-                "The host also does again what stood in front of each launch, as running the "
-                "forward code again "
-                "does; otherwise only the launches");
+                "The host also repeats the work before each launch, as running the forward code "
+                "again does; otherwise only the launches");
   }
 
   Effect apply(Graph& graph) const override {
@@ -75,7 +72,7 @@ class Recompute final : public Transform {
     std::string why = "policy: " + wish_.policy + " leaves nothing to drop of " +
                       counted(activations, "activation");
     if (choice.impossible > 0)
-      why += ": what writes them is unknown, or nothing that can be done again";
+      why += ": the kernels that write them are unknown, or cannot run again";
     else if (wish_.policy == "every" || wish_.policy == "sqrt")
       why += ": each is used by another segment or is in the last, which is needed at once";
     if (wish_.policy == "every" && choice.impossible == 0)
@@ -108,8 +105,9 @@ class Recompute final : public Transform {
     say_what_holds(choice, effect);
     if (wish_.policy == "budget" && choice.reached && wish_.peak > Bytes{} &&
         new_peak > wish_.peak) {
-      effect.notes.add(Severity::warning, "recompute does not stay under its peak",
-                       "the peak is " + to_text(new_peak) + ", wanted are " + to_text(wish_.peak));
+      effect.notes.add(
+          Severity::warning, "recompute does not stay under its peak",
+          "the peak is " + to_text(new_peak) + ", the target is " + to_text(wish_.peak));
     }
     return effect;
   }
@@ -143,13 +141,13 @@ class Recompute final : public Transform {
     if (!choice.reached) {
       effect.notes.add(Severity::warning,
                        wish_.peak > Bytes{}
-                           ? "no plan stays under \"peak\": that of the lowest peak is taken"
+                           ? "no plan stays under \"peak\"; the plan with the lowest peak is used"
                            : "all that can be dropped is less than \"save\"",
                        {}, 1);
     }
     if (wish_.exact && wish_.peak == Bytes{} && !choice.least) {
       effect.notes.add(Severity::info,
-                       "the search for the least time was given up: the best plan found is taken",
+                       "the search for the least time was given up; the best plan found is used",
                        {}, 1);
     }
   }
@@ -164,14 +162,13 @@ class Recompute final : public Transform {
 std::unique_ptr<Transform> make_recompute() { return std::make_unique<Recompute>(); }
 
 std::string_view assumes_recompute() {
-  return "Each dropped activation is freed behind its last forward use. In front of the first "
-         "backward use of anything that depends on it, the kernels that made it run again, with "
-         "their launches and the host's work around them on the thread of the backward pass; so "
-         "does what they need and is no longer there. Everything runs again at most once, as long "
-         "as the first time, so that the price is at most one more forward pass (Chen et al. "
-         "2016). With segments, what one gives to another is kept, and so is the last one. "
-         "Ignored: "
-         "random state, recording for autograd, other fragmentation.";
+  return "Each dropped activation is freed after its last forward use. Before the first backward "
+         "use of anything that depends on it, the kernels that made it run again, with their "
+         "launches and the host's work around them on the thread of the backward pass; so do "
+         "kernels whose results they need and that are gone. Everything runs again at most once, "
+         "as long as the first time, so that the price is at most one more forward pass (Chen et "
+         "al. 2016). With segments, what one passes to another is kept, and so is the last one. "
+         "Not modelled: random state, recording for autograd, other fragmentation.";
 }
 
 }  // namespace foretrace

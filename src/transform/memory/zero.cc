@@ -24,14 +24,16 @@ class Zero final : public Transform {
     fields.integer("stage", stage_,
                    "1: optimizer state is divided; 2: gradients as well; 3: parameters as well", 1,
                    3);
-    fields.integer("workers", workers_, "Among so many", 1, 1'000'000);
+    fields.integer("workers", workers_, "Number of data-parallel workers", 1, 1'000'000);
     fields.bytes("parameter_bytes", parameters_,
-                 "Parameters in use when the recording began; 0B: as the trace says");
-    fields.bytes("gradient_bytes", gradients_, "The same of gradients");
-    fields.bytes("optimizer_bytes", optimizer_, "The same of optimizer state");
+                 "Parameters in use when the recording began; 0B: from the trace");
+    fields.bytes("gradient_bytes", gradients_,
+                 "Gradients in use when the recording began; 0B: from the trace");
+    fields.bytes("optimizer_bytes", optimizer_,
+                 "Optimizer state in use when the recording began; 0B: from the trace");
     fields.bytes("layer_bytes", layer_,
                  "For stage 3: parameters of the largest layer, which is gathered while it runs; "
-                 "0B: as the trace says");
+                 "0B: from the trace");
   }
 
   Effect apply(Graph& graph) const override {
@@ -112,7 +114,7 @@ class Zero final : public Transform {
       if (kinds[i].bytes > Bytes{}) return;
     }
     throw Error(std::string(kinds[0].setting) +
-                ": must be given, as this trace does not tell which memory stage " +
+                ": must be given, because this trace does not show which memory stage " +
                 std::to_string(stage_) + " divides");
   }
 
@@ -170,17 +172,18 @@ class Zero final : public Transform {
 
   void say_what_holds(const std::vector<Kind>& kinds, Bytes gathered, Effect& effect) const {
     effect.assumptions.push_back(
-        "memory only: the exchange between workers and the smaller update of each take no other "
-        "time than recorded");
+        "memory only: the exchange between workers and the smaller update of each keep the "
+        "recorded time");
     if (stage_ == 3) {
       effect.assumptions.push_back(
           gathered > Bytes{}
               ? "the largest layer is gathered throughout"
-              : "gathered layers take no memory, as none is known (\"layer_bytes\" gives it)");
+              : "gathered layers take no memory, as none is known (give \"layer_bytes\")");
     }
     for (std::size_t i = 0; i < static_cast<std::size_t>(stage_); ++i) {
       if (kinds[i].bytes > Bytes{}) continue;
-      effect.notes.add(Severity::warning, "nothing is known of memory that this stage divides",
+      effect.notes.add(Severity::warning,
+                       "the trace does not show the memory that this stage divides",
                        std::string(kinds[i].setting), 1);
     }
   }
@@ -195,10 +198,10 @@ class Zero final : public Transform {
 std::unique_ptr<Transform> make_zero() { return std::make_unique<Zero>(); }
 
 std::string_view assumes_zero() {
-  return "Each of the data-parallel workers keeps its part of the optimizer state, from stage 2 of "
-         "the gradients and in stage 3 of the parameters, of which one layer at a time is gathered "
-         "(Rajbhandari et al., SC'20). Memory only: communication and the smaller update are not "
-         "modelled. What memory is for must be known from the trace or given.";
+  return "Each of the data-parallel workers keeps its part of the optimizer state, from stage 2 on "
+         "also of the gradients, and in stage 3 also of the parameters, of which one layer at a "
+         "time is gathered (Rajbhandari et al., SC'20). Memory only: communication and the smaller "
+         "update are not modelled. The use of memory must be known from the trace or given.";
 }
 
 }  // namespace foretrace

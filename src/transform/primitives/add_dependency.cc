@@ -23,10 +23,10 @@ class AddDependency final : public Transform {
                   "Which one each waits for: the last to start before it, the last of its step, or "
                   "the last of "
                   "its layer in its step");
-    fields.integer("steps", steps_,
-                   "With \"match\" step or layer: the one of so many steps earlier", 0, 1'000'000);
+    fields.integer("steps", steps_, "With \"match\" step or layer: the one this many steps earlier",
+                   0, 1'000'000);
     fields.choice("anchor", anchor_, {"finish", "start"}, "Wait for the finish or for the start");
-    fields.time("lag", lag_, "And this much longer", Nanoseconds(0));
+    fields.time("lag", lag_, "Additional delay", Nanoseconds(0));
     fields.text("why", why_, "Name of the new dependencies in reports");
   }
 

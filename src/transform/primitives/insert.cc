@@ -21,10 +21,10 @@ class Insert final : public Transform {
     fields.choice("place", place_, {"before", "behind"}, "On which side of its neighbour");
     fields.choice("per", per_, {"each", "step"},
                   "One for each selected task, or one for each step");
-    fields.text("name", name_, "Of the new tasks");
-    fields.choice("kind", kind_, task_kind_names(), "Of the new tasks");
-    fields.time("duration", duration_, "Of each new task", Nanoseconds(0));
-    fields.bytes("bytes", bytes_, "That each new task moves");
+    fields.text("name", name_, "Name of the new tasks");
+    fields.choice("kind", kind_, task_kind_names(), "Kind of the new tasks");
+    fields.time("duration", duration_, "Duration of each new task", Nanoseconds(0));
+    fields.bytes("bytes", bytes_, "Bytes that each new task moves");
     fields.text("lane", lane_,
                 "Lane to put them on, added if there is none; empty: the neighbour's");
     fields.optional_time("launch", launch_,
@@ -121,9 +121,8 @@ class Insert final : public Transform {
 std::unique_ptr<Transform> make_insert() { return std::make_unique<Insert>(); }
 
 std::string_view assumes_insert() {
-  return "The new work slows nothing but those who wait for it: on a lane of its own it runs "
-         "beside the "
-         "others at full speed. Its duration is what you say it is.";
+  return "The new work slows only the tasks that wait for it: on its own lane it runs beside the "
+         "others at full speed. Its duration is the one you give.";
 }
 
 }  // namespace foretrace

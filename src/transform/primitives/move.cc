@@ -19,8 +19,8 @@ class Move final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks to move");
     fields.text("to", to_, "Name of the lane; added on the same device and rank if there is none");
-    fields.flag("front", front_, "They still wait for the task that stood in front of them");
-    fields.flag("behind", behind_, "The task that stood behind them still waits for them");
+    fields.flag("front", front_, "They still wait for the task that was before them");
+    fields.flag("behind", behind_, "The task that was after them still waits for them");
   }
 
   Effect apply(Graph& graph) const override {
@@ -40,7 +40,7 @@ class Move final : public Transform {
       ++effect.changed;
     }
     effect.summary = counted(tasks.size(), "task") + " moved to \"" + to_ + "\"";
-    effect.assumptions.push_back("what runs at once on \"" + to_ +
+    effect.assumptions.push_back("work that runs at the same time on \"" + to_ +
                                  "\" and on the old lane does not slow each other down");
     return effect;
   }
@@ -70,9 +70,8 @@ class Move final : public Transform {
 std::unique_ptr<Transform> make_move() { return std::make_unique<Move>(); }
 
 std::string_view assumes_move() {
-  return "The lanes run at full speed side by side. Dependencies of the moved tasks stay; of the "
-         "order on the "
-         "old lane, what \"front\" and \"behind\" keep.";
+  return "The lanes run at full speed side by side. Dependencies of the moved tasks stay; "
+         "\"front\" and \"behind\" decide what stays of the order on the old lane.";
 }
 
 }  // namespace foretrace

@@ -17,12 +17,13 @@ class Priority final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks that get a priority; others on their lanes have 0");
-    fields.choice("by", by_, {"front_layers", "back_layers", "value"},
-                  "Who is urgent: layers at the front of the model, at its back, or all alike");
+    fields.choice(
+        "by", by_, {"front_layers", "back_layers", "value"},
+        "Which tasks are urgent: layers at the front of the model, at its back, or all alike");
     fields.integer("value", value_, "The priority for \"by\": \"value\"; greater runs first",
                    -1'000'000, 1'000'000);
     fields.time("slice", slice_,
-                "A running task can be set aside each time this has passed; 0ns: at any time",
+                "A running task can be preempted each time this has passed; 0ns: at any time",
                 Nanoseconds(0));
   }
 
@@ -51,7 +52,7 @@ class Priority final : public Transform {
     effect.summary = counted(tasks.size(), "task") + " on " + counted(lanes.size(), "lane") +
                      " run in order of urgency";
     effect.assumptions.push_back(
-        "tasks on those lanes wait for their dependencies and not for the one in front");
+        "tasks on those lanes wait for their dependencies and not for the task before them");
     return effect;
   }
 
@@ -73,9 +74,9 @@ class Priority final : public Transform {
 std::unique_ptr<Transform> make_priority() { return std::make_unique<Priority>(); }
 
 std::string_view assumes_priority() {
-  return "Setting a task aside and taking it up again costs nothing. A lane with priorities has no "
-         "order of its own: what must stay in order needs a dependency. Only a task that waits for "
-         "nothing else still waits for the one in front.";
+  return "Preempting a task and resuming it cost nothing. A lane with priorities has no order of "
+         "its own: order that must stay needs a dependency. Only a task that waits for nothing "
+         "else still waits for the one before it.";
 }
 
 }  // namespace foretrace

@@ -12,8 +12,8 @@ namespace {
 class Remove final : public Transform {
  public:
   void describe(Fields& fields) override {
-    fields.object("where", where_, "The tasks to take out");
-    fields.flag("launches", launches_, "Also the calls that launched nothing else");
+    fields.object("where", where_, "The tasks to delete");
+    fields.flag("launches", launches_, "Also delete the calls that launched nothing else");
   }
 
   Effect apply(Graph& graph) const override {
@@ -39,8 +39,7 @@ class Remove final : public Transform {
 std::unique_ptr<Transform> make_remove() { return std::make_unique<Remove>(); }
 
 std::string_view assumes_remove() {
-  return "Nothing else changes: what waited for a removed task waits for what that task waited "
-         "for. "
+  return "Nothing else changes: tasks that waited for a deleted task wait for what it waited for. "
          "Memory it allocated stays allocated.";
 }
 

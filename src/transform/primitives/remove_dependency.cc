@@ -14,9 +14,10 @@ class RemoveDependency final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("from", from_, "Only those that wait for these tasks");
-    fields.object("to", to_, "Only those in which these tasks wait");
+    fields.object("to", to_, "Only those in which these tasks are waited for");
     fields.text("why", why_, "Only those with this text, or /expression/, as their reason");
-    fields.choice("provenance", provenance_, provenance_options(), "Only those known in this way");
+    fields.choice("provenance", provenance_, provenance_options(),
+                  "Only those with this provenance");
   }
 
   Effect apply(Graph& graph) const override {
@@ -67,9 +68,8 @@ class RemoveDependency final : public Transform {
 std::unique_ptr<Transform> make_remove_dependency() { return std::make_unique<RemoveDependency>(); }
 
 std::string_view assumes_remove_dependency() {
-  return "The program still computes the right thing without waiting there. The order of tasks on "
-         "a lane stays: "
-         "\"move\" takes a task out of it.";
+  return "The program is assumed to be correct without waiting there. The order of tasks on a lane "
+         "stays: \"move\" changes the lane of a task.";
 }
 
 }  // namespace foretrace

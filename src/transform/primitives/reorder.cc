@@ -14,7 +14,7 @@ namespace {
 class Reorder final : public Transform {
  public:
   void describe(Fields& fields) override {
-    fields.object("where", where_, "The tasks that change places");
+    fields.object("where", where_, "The tasks to reorder");
     fields.choice("by", by_, {"layer", "layer_reversed", "name", "duration", "reversed"},
                   "Their new order; layer: the front of the model first");
   }
@@ -76,9 +76,8 @@ class Reorder final : public Transform {
 std::unique_ptr<Transform> make_reorder() { return std::make_unique<Reorder>(); }
 
 std::string_view assumes_reorder() {
-  return "Lanes stay first in, first out: a task still holds back those behind it while it waits. "
-         "An order that "
-         "the dependencies forbid is reported as a circle.";
+  return "Lanes stay first in, first out: a task still blocks those behind it while it waits. An "
+         "order that the dependencies forbid is reported as a cycle.";
 }
 
 }  // namespace foretrace

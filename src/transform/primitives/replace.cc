@@ -19,8 +19,9 @@ class Replace final : public Transform {
         "per", per_, {"run", "layer", "step", "all"},
         "What becomes one task on each lane: tasks that directly follow each other, those of a "
         "layer in one step and phase, of a step, or all");
-    fields.text("name", name_, "Of the new tasks; empty: that of the first");
-    fields.choice("duration", duration_, {"sum", "max"}, "Of the new task, from those it replaces");
+    fields.text("name", name_, "Name of the new tasks; empty: that of the first");
+    fields.choice("duration", duration_, {"sum", "max"},
+                  "Duration of the new task, from those it replaces");
     fields.number("factor", factor_, "Its duration is multiplied by this", 0);
     fields.flag("launches", launches_, "Keep only the launch call of the first of each group");
   }
@@ -66,11 +67,10 @@ class Replace final : public Transform {
 std::unique_ptr<Transform> make_replace() { return std::make_unique<Replace>(); }
 
 std::string_view assumes_replace() {
-  return "The fused task stands where the first of its group stood, waits for everything on other "
-         "lanes that one "
-         "of them waited for, and everything that waited for one of them waits for it. Host work "
-         "between the "
-         "launches stays: take it out with \"remove\" where fusing saves it.";
+  return "The fused task takes the place of the first of its group, waits for everything on other "
+         "lanes that one of them waited for, and everything that waited for one of them waits for "
+         "it. Host work between the launches stays: delete it with \"remove\" where fusing saves "
+         "it.";
 }
 
 }  // namespace foretrace

@@ -22,7 +22,7 @@ class Replicate final : public Transform {
     fields.object("where", where_, "The tasks to copy");
     fields.integer("copies", copies_, "How many copies to add", 1, 100'000);
     fields.flag("ranks", ranks_, "Each copy is a rank of its own");
-    fields.flag("join", join_, "What waits for a task waits for its copies too");
+    fields.flag("join", join_, "Tasks that wait for a task wait for its copies too");
   }
 
   Effect apply(Graph& graph) const override {

@@ -21,7 +21,7 @@ class Resize final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The allocations to change");
-    fields.number("factor", factor_, "Every size is multiplied by this; 0 takes the blocks away", 0,
+    fields.number("factor", factor_, "Every size is multiplied by this; 0 deletes the blocks", 0,
                   1e9);
     fields.bytes("to", to_, "Every block gets this size instead; 0B: by the factor");
   }
@@ -48,7 +48,7 @@ class Resize final : public Transform {
     effect.summary = counted(chosen.size(), "allocation") + " from " + to_text(before) + " to " +
                      to_text(after) + " in all";
     effect.assumptions.push_back(
-        "only sizes change: who makes, uses and frees a block, and all times, stay");
+        "only sizes change: which tasks make, use and free a block, and all times, stay");
     effect.figures = {{"peak_before", peak}, {"peak_after", new_peak}};
     return effect;
   }
@@ -71,9 +71,9 @@ class Resize final : public Transform {
 std::unique_ptr<Transform> make_resize() { return std::make_unique<Resize>(); }
 
 std::string_view assumes_resize() {
-  return "Only sizes change. Each block of a size that is a multiple of 512 bytes, as the caching "
-         "allocator of PyTorch makes them, is rounded up to one again. Time stays: combine it with "
-         "scale where the work changes too.";
+  return "Only sizes change. Blocks whose size is a multiple of 512 bytes, as PyTorch's caching "
+         "allocator makes them, are rounded up to one again. Times stay: combine it with scale "
+         "where the work changes too.";
 }
 
 }  // namespace foretrace

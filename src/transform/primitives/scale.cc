@@ -17,7 +17,8 @@ class Scale final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks to change");
     fields.number("factor", factor_, "Every duration is multiplied by this", 0);
-    fields.time("by", by_, "Then this is added, down to no time; negative makes tasks faster");
+    fields.time("by", by_,
+                "Then this is added, down to a duration of 0; negative makes tasks faster");
   }
 
   Effect apply(Graph& graph) const override {
@@ -57,7 +58,7 @@ class Scale final : public Transform {
 std::unique_ptr<Transform> make_scale() { return std::make_unique<Scale>(); }
 
 std::string_view assumes_scale() {
-  return "Only the work of the tasks changes: who waits for whom, bytes and memory stay.";
+  return "Only the duration of the tasks changes: dependencies, bytes and memory stay.";
 }
 
 }  // namespace foretrace

@@ -11,7 +11,7 @@ class SetDuration final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks to change");
-    fields.optional_time("duration", duration_, "How long each takes; left out: as recorded",
+    fields.optional_time("duration", duration_, "New duration of each; by default as recorded",
                          Nanoseconds(0));
   }
 
@@ -42,7 +42,7 @@ class SetDuration final : public Transform {
 std::unique_ptr<Transform> make_set_duration() { return std::make_unique<SetDuration>(); }
 
 std::string_view assumes_set_duration() {
-  return "Only the work of the tasks changes: who waits for whom, bytes and memory stay.";
+  return "Only the duration of the tasks changes: dependencies, bytes and memory stay.";
 }
 
 }  // namespace foretrace

@@ -20,9 +20,9 @@ class Split final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks to cut");
-    fields.integer("slices", slices_, "Into how many", 1, kMostSlices);
+    fields.integer("slices", slices_, "Number of slices", 1, kMostSlices);
     fields.bytes("size", size_, "Instead: into slices of at most this many bytes; 0B: by number");
-    fields.time("overhead", overhead_, "What each slice but the first takes in addition",
+    fields.time("overhead", overhead_, "Additional time of each slice but the first",
                 Nanoseconds(0));
   }
 
@@ -147,9 +147,8 @@ std::unique_ptr<Transform> make_split() { return std::make_unique<Split>(); }
 
 std::string_view assumes_split() {
   return "Work and bytes divide evenly, and a slice needs only the matching part of what it waits "
-         "for. What is not "
-         "split waits for the last slice. Launch calls are not multiplied: \"overhead\" stands for "
-         "them.";
+         "for. Tasks that are not split wait for the last slice. Launch calls are not multiplied: "
+         "\"overhead\" stands for them.";
 }
 
 }  // namespace foretrace

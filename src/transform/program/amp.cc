@@ -43,13 +43,12 @@ class Amp final : public Transform {
                 "Blocks that autocast makes in half precision take half of their memory");
     fields.flag("device_peaks", device_peaks_,
                 "Take the factors from the peaks of the device instead");
-    fields.text("device", device_, "For device_peaks: its name; empty: as recorded");
+    fields.text("device", device_, "For device_peaks: name of the device; empty: the recorded one");
     fields.choice("precision", precision_, {"fp16", "bf16"},
-                  "For device_peaks: the half precision");
+                  "For device_peaks: the half-precision format");
     fields.number("efficiency", efficiency_,
-                  "For device_peaks: what kernels that come onto tensor cores reach of their peak, "
-                  "where others "
-                  "reach all of theirs (recalled: about a half)",
+                  "For device_peaks: share of their peak that kernels moved to tensor cores reach, "
+                  "where others reach all of theirs (recalled: about a half)",
                   0.01, 1);
     fields.time("cast_time", cast_time_,
                 "Time of the conversions of weights that each forward pass starts with",
@@ -277,9 +276,9 @@ class Amp final : public Transform {
     left_alone(tally.update, "kernels of the update phase, left in FP32");
     left_alone(tally.latency, "kernels bound by latency, left as they are");
     effect.assumptions.push_back(device_peaks_ ? "kernels gain what the peaks of the device allow; "
-                                                 "names of kernels tell what bounds them"
+                                                 "kernel names decide what bounds them"
                                                : "kernels gain as in the Daydream paper (ATC'20); "
-                                                 "names of kernels tell what bounds them");
+                                                 "kernel names decide what bounds them");
     effect.assumptions.push_back("gradients are exchanged and weights updated in FP32");
     return effect;
   }
@@ -295,8 +294,8 @@ class Amp final : public Transform {
     effect.changed += halved.blocks + halved.casts;
     if (graph.accesses().empty()) {
       effect.assumptions.push_back(
-          "who uses which block is unknown: ops that autocast does not name are taken to read what "
-          "was made in front of them");
+          "it is unknown which op uses which block: ops that autocast does not name are assumed to "
+          "read what was made just before them");
     }
     effect.summary += "; " + counted(halved.blocks, "block") + " of memory from " +
                       to_text(halved.before) + " to " + to_text(halved.after) + " in all";
@@ -304,14 +303,15 @@ class Amp final : public Transform {
     effect.figures.push_back({"halved_after", halved.after});
     effect.figures.push_back({"weight_casts", halved.weight_casts});
     effect.assumptions.push_back(
-        "autocast's published lists of ops tell which blocks are made in half precision; casts of "
-        "weights are kept until the backward pass has used them");
+        "autocast's published lists of ops decide which blocks are made in half precision; casts "
+        "of weights are kept until the backward pass has used them");
     if (halved.weight_casts > Bytes{} || halved.unknown == Bytes{}) return;
     effect.figures.push_back({"weight_casts_at_most", Bytes{halved.unknown.count / 2}});
-    effect.notes.add(Severity::info,
-                     "casts of weights are not counted, as nothing tells which of the memory from "
-                     "before the recording are weights; up to half of it would be added",
-                     to_text(halved.unknown));
+    effect.notes.add(
+        Severity::info,
+        "casts of weights are not counted, because the trace does not show which memory from "
+        "before the recording holds weights; up to half of it would be added",
+        to_text(halved.unknown));
   }
 
   static constexpr Nanoseconds kLaunch = 5us;  // Recalled: the usual length of a launch call.
@@ -337,16 +337,13 @@ std::unique_ptr<Transform> make_amp() { return std::make_unique<Amp>(); }
 
 std::string_view assumes_amp() {
   return "Kernels bound by arithmetic take a third of their time and kernels bound by memory half "
-         "of it, as in the "
-         "Daydream paper (USENIX ATC'20); with device_peaks the device's data sheet decides. What "
-         "bounds a kernel is "
-         "told from its name. Kernels in half precision already, those that latency bounds, the "
-         "update of FP32 weights, copies, collectives and "
-         "host work stay as they are. Where the trace knows memory, what autocast's published "
-         "lists of ops make in half precision takes half of it, and casts of weights are kept "
-         "until the backward pass has used them. Conversions and a gradient scaler are free unless "
-         "their time "
-         "is given.";
+         "of it, as in the Daydream paper (USENIX ATC'20); with device_peaks the device's data "
+         "sheet decides. The name of a kernel decides what bounds it. Kernels already in half "
+         "precision, those bound by latency, the update of FP32 weights, copies, collectives and "
+         "host work stay as they are. Where the trace records memory, blocks made in half "
+         "precision by autocast's published lists of ops take half of it, and casts of weights are "
+         "kept until the backward pass has used them. Conversions and a gradient scaler are free "
+         "unless their time is given.";
 }
 
 }  // namespace foretrace

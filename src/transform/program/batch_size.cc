@@ -27,7 +27,7 @@ class BatchSize final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.number("factor", factor_, "Samples in the new batch for each one recorded", 1e-6, 1e6);
-    fields.optional_integer("from", from_, "Samples in the recorded batch, in place of factor", 1);
+    fields.optional_integer("from", from_, "Samples in the recorded batch, instead of factor", 1);
     fields.optional_integer("to", to_, "Samples in the new batch, together with from", 1);
   }
 
@@ -41,8 +41,7 @@ class BatchSize final : public Transform {
     grow_blocks(graph, work, std::vector<double>(graph.allocations().size(), factor), grown);
     if (grown.tasks == 0)
       throw Error(
-          "factor: this trace has no kernels, copies or loading of input that a batch is the work "
-          "of");
+          "factor: this trace has no kernels, copies or loading of input that depend on a batch");
     Effect effect;
     effect.changed = grown.changed;
     effect.summary = "batches " + to_text(factor) +
@@ -50,12 +49,12 @@ class BatchSize final : public Transform {
                      to_text(grown.before) + " to " + to_text(grown.after) + " in all, " +
                      counted(grown.blocks, "allocation") + " with them";
     effect.assumptions = {
-        "kernels of the passes take their shortest time plus time in proportion to the samples, "
-        "but those that do not fill the device take more samples in the same time until they do",
+        "kernels of the passes take their shortest time plus time in proportion to the samples; "
+        "kernels that do not fill the device take more samples in the same time until they do",
         "launching, the update and collectives take as long as before"};
     if (grown.blocks > 0) {
       effect.assumptions.push_back(
-          "all that the passes make in memory, but gradients, is in proportion to the samples");
+          "all memory that the passes allocate, except gradients, is in proportion to the samples");
       effect.figures.push_back({"peak_before", peak});
       effect.figures.push_back({"peak_after", peak_memory(graph)});
     }
@@ -79,15 +78,15 @@ class BatchSize final : public Transform {
 std::unique_ptr<Transform> make_batch_size() { return std::make_unique<BatchSize>(); }
 
 std::string_view assumes_batch_size() {
-  return "Each kernel of the passes takes what the shortest kernel of the trace takes, plus time "
-         "in proportion to the samples; of kernels bound by memory, traffic of parameters does "
-         "not grow where it is known what they touch. Copies to and from the host larger than a "
-         "number, and loading, are in proportion too. The update, "
-         "collectives, launching and other host work stay. In memory, what the passes make grows "
-         "but gradients; shapes need not be whole numbers. A kernel whose blocks did not fill the "
-         "device takes more work in the same time until they do, where the trace tells their "
-         "number and the device. That libraries choose other kernels for other shapes is not "
-         "counted.";
+  return "Each kernel of the passes takes as long as the shortest kernel of the trace, plus time "
+         "in proportion to the samples; for kernels bound by memory, traffic of parameters does "
+         "not grow where it is known which memory they use. Copies to and from the host larger "
+         "than a number, and loading, are in proportion too. The update, collectives, launching "
+         "and other host work stay. In memory, all that the passes allocate grows except "
+         "gradients; shapes need not be whole numbers. A kernel whose blocks did not fill the "
+         "device takes more work in the same time until they do, where the trace records their "
+         "number and the device. Libraries that choose other kernels for other shapes are not "
+         "modelled.";
 }
 
 }  // namespace foretrace

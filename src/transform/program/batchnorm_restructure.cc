@@ -28,7 +28,7 @@ class BatchnormRestructure final : public Transform {
     fields.number("factor", factor_,
                   "Time left of batch normalizations, as the bytes they move (recalled: 1/2)", 0);
     fields.flag("keep_activations", keep_activations_,
-                "Activations directly before or behind a batch normalization stay");
+                "Keep activations directly before or after a batch normalization");
   }
 
   Effect apply(Graph& graph) const override {
@@ -67,7 +67,7 @@ class BatchnormRestructure final : public Transform {
     effect.figures.push_back({"activations_gone", static_cast<double>(activations.size())});
     effect.figures.push_back({"activation_time", removed});
     effect.assumptions.push_back(
-        "convolutions do the work they inherit for nothing: on DenseNet-121 the same model "
+        "the extra work of the convolutions is taken to be free: on DenseNet-121 the same model "
         "predicted 12.7 % where 7 % were measured (Daydream, ATC'20), and 17.5 % were claimed "
         "(Jung et al., SysML 2019)");
     effect.assumptions.push_back("memory use stays as recorded");
@@ -115,7 +115,7 @@ std::unique_ptr<Transform> make_batchnorm_restructure() {
 std::string_view assumes_batchnorm_restructure() {
   return "Activations directly beside a batch normalization are done by the convolution next to "
          "them, and the normalizations move half of the bytes (recalled), as in the Daydream paper "
-         "(USENIX ATC'20). What the convolutions take for that is not counted: on DenseNet-121 the "
+         "(USENIX ATC'20). The extra time of the convolutions is not modelled: on DenseNet-121 the "
          "model predicted 12.7 % and 7 % were measured.";
 }
 

@@ -22,13 +22,14 @@ class ChannelsLast final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The kernels that may change");
     fields.text("conversions", conversions_, "Names of kernels that convert layouts");
-    fields.flag("convert_input", convert_input_,
-                "The first conversion of each step stays, as the input arrives in the old layout");
+    fields.flag(
+        "convert_input", convert_input_,
+        "Keep the first conversion of each step, because the input arrives in the old layout");
     fields.number("factor", factor_,
                   "Time left of convolutions on tensor cores that are not in NHWC yet (recalled: "
                   "whole models gained 8 % to 35 %, conversions included; 1: unchanged)",
                   0);
-    fields.text("device", device_, "For factor: its name; empty: as recorded");
+    fields.text("device", device_, "For factor: name of the device; empty: the recorded one");
   }
 
   Effect apply(Graph& graph) const override {
@@ -119,7 +120,7 @@ class ChannelsLast final : public Transform {
     const std::string where = "no kernel of \"where\" (" + where_.to_text() + ")";
     if (factor_ == 1) {
       return "conversions: " + where + " has a name like \"" + conversions_ +
-             "\"; without conversions nothing is gained but by \"factor\"";
+             "\"; without conversions only \"factor\" gains anything";
     }
     return "factor: " + where + " converts layouts or is a convolution that could gain";
   }
@@ -138,9 +139,9 @@ std::unique_ptr<Transform> make_channels_last() { return std::make_unique<Channe
 std::string_view assumes_channels_last() {
   return "Kernels that convert layouts around convolutions go away with their launches; the first "
          "of each step stays for the input. Convolutions take as long as before, unless a factor "
-         "is given: then those in half precision or TF32 take it, on devices with tensor cores "
-         "and where their name does not say NHWC. Pooling and normalization are taken to be as "
-         "fast in either layout.";
+         "is given: then it applies to those in half precision or TF32, on devices with tensor "
+         "cores and where their name does not say NHWC. Pooling and normalization are assumed to "
+         "be as fast in either layout.";
 }
 
 }  // namespace foretrace

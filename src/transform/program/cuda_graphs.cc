@@ -27,12 +27,12 @@ class CudaGraphs final : public Transform {
     fields.time("launch_time", launch_time_, "Host time to launch a graph (recalled: 5us to 10us)",
                 Nanoseconds(0));
     fields.time("kernel_time", kernel_time_,
-                "In addition for each task of the graph (recalled: 200ns before CUDA 12.6, near "
-                "nothing since)",
+                "Additional host time for each task of the graph (recalled: 200ns before CUDA "
+                "12.6, near nothing since)",
                 Nanoseconds(0));
     fields.time("gap", gap_,
-                "Between tasks that follow each other in a graph, where more was recorded "
-                "(recalled: about 1us)",
+                "Gap between tasks that follow each other in a graph, where the recorded one is "
+                "longer (recalled: about 1us)",
                 Nanoseconds(0));
     fields.integer("least", least_, "Smaller regions are left as they are", 2, 1'000'000'000);
   }
@@ -130,9 +130,9 @@ class CudaGraphs final : public Transform {
     note(cuts.copies, "captured regions cut at copies from or to host memory");
     note(cuts.others, "captured regions cut at launches outside \"where\"");
     effect.assumptions.push_back(
-        "what is captured does the same in every step: shapes and control flow do not change");
+        "captured work is the same in every step: shapes and control flow do not change");
     effect.assumptions.push_back(
-        "memory use stays as recorded; a captured graph keeps a pool of its own");
+        "memory use stays as recorded; a captured graph keeps its own pool");
     return effect;
   }
 
@@ -149,14 +149,11 @@ class CudaGraphs final : public Transform {
 std::unique_ptr<Transform> make_cuda_graphs() { return std::make_unique<CudaGraphs>(); }
 
 std::string_view assumes_cuda_graphs() {
-  return "Of each captured region one graph launch remains; its other launch calls and the host "
-         "work between them go "
-         "away, and gaps between its kernels shrink to that of a graph. A region ends where the "
-         "host waits for the "
-         "device, loads input, or copies from or to host memory. Kernels take as long as before, "
-         "so a step that the "
-         "device bounds does not get faster. Capturing, copies into static buffers and the graph's "
-         "memory pool are not counted.";
+  return "One graph launch replaces the launch calls of each captured region and the host work "
+         "between them, and gaps between its kernels shrink to that of a graph. A region ends "
+         "where the host waits for the device, loads input, or copies from or to host memory. "
+         "Kernels take as long as before, so a step that the device bounds does not get faster. "
+         "Capturing, copies into static buffers and the graph's memory pool are not modelled.";
 }
 
 }  // namespace foretrace

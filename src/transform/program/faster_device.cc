@@ -25,17 +25,17 @@ class FasterDevice final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The device tasks that change");
     fields.text("to", to_, "Name of the other device, or path of its machine file");
-    fields.text("from", from_, "That of the recording; empty: as the trace says");
+    fields.text("from", from_, "The recorded device; empty: from the trace");
     fields.time("shortest", shortest_,
-                "Kernels up to this are bound by latency and stay, and none gets shorter than it "
-                "by more bandwidth "
-                "or arithmetic (recalled)",
+                "Kernels up to this long are bound by latency and stay, and more bandwidth or "
+                "arithmetic makes none shorter than this (recalled)",
                 Nanoseconds(0));
-    fields.flag("tf32_convolutions", tf32_convolutions_,
-                "FP32 convolutions run in TF32 where the other device has it and the recorded one "
-                "has not");
+    fields.flag(
+        "tf32_convolutions", tf32_convolutions_,
+        "FP32 convolutions run in TF32 if the other device has it and the recorded one does not");
     fields.number("tf32_efficiency", tf32_efficiency_,
-                  "Share of the TF32 peak they reach, of the share they reached in FP32 (recalled)",
+                  "Share of the TF32 peak that they reach, relative to the share that they reached "
+                  "in FP32 (recalled)",
                   0.01, 1);
   }
 
@@ -134,7 +134,7 @@ class FasterDevice final : public Transform {
     }
     if (tally.unknown > 0) {
       effect.notes.add(Severity::warning,
-                       "tasks left as they are, as a device model lacks the figure", {},
+                       "tasks left as they are because a device model lacks the figure", {},
                        static_cast<std::int64_t>(tally.unknown));
     }
     if (tally.peers > 0) {
@@ -145,7 +145,7 @@ class FasterDevice final : public Transform {
         "kernels keep the share of the device's peak or bandwidth they reached on " + from.name);
     effect.assumptions.push_back("the host is the same");
     if (to.memory.count > 0) {
-      effect.assumptions.push_back("what the run holds in memory fits into the " +
+      effect.assumptions.push_back("the memory that the run uses fits into the " +
                                    to_text(to.memory) + " of " + to.name);
     }
     return effect;
@@ -165,10 +165,9 @@ std::unique_ptr<Transform> make_faster_device() { return std::make_unique<Faster
 
 std::string_view assumes_faster_device() {
   return "Kernels keep the share of the roofline they reached: those bound by arithmetic scale "
-         "with the peak of the "
-         "precision their name tells, those bound by memory with its bandwidth, copies with the "
-         "link to the host. FP32 convolutions go to TF32 where only the other device has it. "
-         "Kernels of a few microseconds, the host, launch times and communication stay.";
+         "with the peak of the precision in their name, those bound by memory with its bandwidth, "
+         "copies with the link to the host. FP32 convolutions use TF32 where only the other device "
+         "has it. Kernels of a few microseconds, the host, launch times and communication stay.";
 }
 
 }  // namespace foretrace

@@ -24,21 +24,22 @@ class FusedOptimizer final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The optimizer's kernels");
-    fields.choice(
-        "duration", duration_, {"sum", "traffic"},
-        "Of the fused kernel: all it replaces together, or what moving the parameters takes");
+    fields.choice("duration", duration_, {"sum", "traffic"},
+                  "Duration of the fused kernel: all it replaces together, or the time to move the "
+                  "parameters");
     fields.number("factor", factor_, "That duration is multiplied by this", 0);
-    fields.integer("parameters", parameters_, "For traffic: how many the model has", 0,
+    fields.integer("parameters", parameters_, "For traffic: number of parameters of the model", 0,
                    1'000'000'000'000'000);
     fields.number("bytes_per_parameter", bytes_per_parameter_,
-                  "For traffic: read and written (28: Adam reads 4 and writes 3 values of FP32)", 0,
-                  1e6);
-    fields.text("device", device_, "For traffic: its name; empty: as recorded");
+                  "For traffic: bytes read and written per parameter (28: Adam reads 4 and writes "
+                  "3 values of FP32)",
+                  0, 1e6);
+    fields.text("device", device_, "For traffic: name of the device; empty: the recorded one");
     fields.number("efficiency", efficiency_,
-                  "For traffic: share of the memory's bandwidth reached (recalled: 0.8 is usual)",
+                  "For traffic: share of the memory bandwidth reached (recalled: 0.8 is usual)",
                   0.01, 1);
-    fields.time("host_time", host_time_,
-                "Host work of each step that goes into preparing the fused call", Nanoseconds(0));
+    fields.time("host_time", host_time_, "Host work of each step to prepare the fused call",
+                Nanoseconds(0));
   }
 
   Effect apply(Graph& graph) const override {
@@ -156,12 +157,9 @@ std::unique_ptr<Transform> make_fused_optimizer() { return std::make_unique<Fuse
 
 std::string_view assumes_fused_optimizer() {
   return "All kernels of the update phase become one, and so do their launches; host work between "
-         "them goes away, "
-         "copies and waits there stay. Where a kernel waits for another stream in between, a "
-         "second "
-         "fused kernel begins. The fused kernel takes the sum of what it replaces "
-         "(Daydream, USENIX ATC'20) "
-         "unless its memory traffic is asked for.";
+         "them goes away, copies and waits there stay. Where a kernel waits for another stream in "
+         "between, a second fused kernel begins. The fused kernel takes the sum of what it "
+         "replaces (Daydream, USENIX ATC'20) unless \"duration\" is \"traffic\".";
 }
 
 }  // namespace foretrace

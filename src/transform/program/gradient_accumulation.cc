@@ -27,7 +27,8 @@ class GradientAccumulation final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.integer("micro_batches", micro_batches_,
-                   "How many go forward and backward for one update; 1: as recorded", 1, 1024);
+                   "Micro-batches that go forward and backward for one update; 1: as recorded", 1,
+                   1024);
   }
 
   Effect apply(Graph& graph) const override {
@@ -264,11 +265,11 @@ std::unique_ptr<Transform> make_gradient_accumulation() {
 }
 
 std::string_view assumes_gradient_accumulation() {
-  return "The batch is cut into micro-batches that load, go forward and go backward one behind the "
-         "other, each with its share of the samples: kernels take the shortest time of any "
-         "plus their share of the rest, and are all launched again. Collectives and the update "
-         "happen once, behind the last. Activations shrink with the samples; gradients stay from "
-         "the first micro-batch on. Adding to gradients in place of writing them is not counted.";
+  return "The batch is cut into micro-batches that load, go forward and go backward one after the "
+         "other, each with its share of the samples: kernels take the shortest time of any plus "
+         "their share of the rest, and are all launched again. Collectives and the update happen "
+         "once, after the last. Activations shrink with the samples; gradients stay from the first "
+         "micro-batch on. The cost of adding to gradients instead of writing them is not modelled.";
 }
 
 }  // namespace foretrace

@@ -179,7 +179,7 @@ class KernelFrom final : public Transform {
     fields.object("where", where_, "The kernels that take other times");
     fields.text("trace", trace_, "Path of the trace of the same job that has these times");
     fields.flag("whole", whole_,
-                "Kernels that only the other trace has are added, and those that it lacks go");
+                "Add kernels that only the other trace has, and delete those that it lacks");
   }
 
   std::string donor() const override { return trace_; }
@@ -248,11 +248,11 @@ class KernelFrom final : public Transform {
                        static_cast<std::int64_t>(matched.none));
     }
     effect.assumptions.push_back("the other trace is of the same job: model, sizes and batch");
-    effect.assumptions.push_back("the host does what it did, also for kernels that were added");
+    effect.assumptions.push_back("the host works as recorded, also for kernels that were added");
     if (matched.pooled > 0) {
       effect.assumptions.push_back(
           std::to_string(matched.pooled) +
-          " kernels take the middle time of their kind of work, as the steps do not line up");
+          " kernels take the median time of their kind of work, because the steps do not align");
     }
     return effect;
   }
@@ -268,10 +268,10 @@ class KernelFrom final : public Transform {
 std::unique_ptr<Transform> make_kernel_from() { return std::make_unique<KernelFrom>(); }
 
 std::string_view assumes_kernel_from() {
-  return "Kernels take the times of another trace of the same job: its typical step, each time the "
-         "middle one of all steps alike, is laid beside each step here, kernel by kernel by name, "
-         "in between by kind of work, and what still differs by place. Kernels that only one of "
-         "the two has are added or go away. The host, copies and communication stay.";
+  return "Kernels take the times of another trace of the same job: its typical step, with the "
+         "median time of all such steps, is aligned with each step here, kernel by kernel, first "
+         "by name, then by kind of work, and the rest by place. Kernels that only one of the two "
+         "has are added or deleted. The host, copies and communication stay.";
 }
 
 }  // namespace foretrace

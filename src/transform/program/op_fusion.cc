@@ -19,10 +19,10 @@ class OpFusion final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The kernels that may be joined");
     fields.choice("classes", classes_, {"pointwise", "reductions"},
-                  "What is joined: pointwise kernels alone, or with the reductions and "
+                  "What to join: pointwise kernels alone, or with the reductions and "
                   "normalizations between them");
     fields.texts("pattern", pattern_,
-                 "Instead, kernels with these names in this order, such as [conv, bn_fw, relu]");
+                 "Instead: kernels with these names in this order, such as [conv, bn_fw, relu]");
     fields.integer("longest", longest_, "Kernels in a chain; 1 joins nothing", 1, 1'000'000);
     fields.integer("reductions", reductions_,
                    "Reductions and normalizations in a chain (assumed: 2, as a softmax has)", 1,
@@ -75,12 +75,12 @@ std::unique_ptr<Transform> make_op_fusion() { return std::make_unique<OpFusion>(
 
 std::string_view assumes_op_fusion() {
   return "Pointwise kernels that directly follow each other on a stream, and up to two reductions "
-         "or "
-         "normalizations among them, become one kernel, and of their launches the first remains. "
-         "It moves the bytes that enter and leave the chain; without recorded accesses, one "
-         "tensor per junction is neither written nor read. What only the chain touches is not "
-         "allocated. A chain never crosses a phase, a step, a wait for another stream or a wait "
-         "of the host. Kernels that read the same tensor but do not follow each other stay apart.";
+         "or normalizations among them, become one kernel, and of their launches the first "
+         "remains. It moves the bytes that enter and leave the chain; without recorded accesses, "
+         "one tensor per junction is neither written nor read. Memory that only the chain uses is "
+         "not allocated. A chain never crosses a phase, a step, a wait for another stream or a "
+         "wait of the host. Kernels that read the same tensor but do not follow each other stay "
+         "apart.";
 }
 
 }  // namespace foretrace

@@ -24,9 +24,9 @@ class RemoveSync final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The calls that wait for the device");
     fields.choice("needed", needed_, {"never", "next_step"},
-                  "When the host does need what it waited for: never, or before its next step");
+                  "When the host needs the value it waited for: never, or before its next step");
     fields.choice("copies", copies_, {"stay", "go"},
-                  "What becomes of copies to the host that only these calls waited for");
+                  "What happens to copies to the host that only these calls waited for");
     fields.integer("queue", queue_,
                    "Launches that the host may be ahead of the device (1022 on the devices seen)",
                    1, 1'000'000'000);
@@ -64,8 +64,8 @@ class RemoveSync final : public Transform {
     effect.figures.push_back(
         {"ahead_after", furthest_ahead(graph, launches, simulate(graph, {.memory = false}).start)});
     effect.assumptions.push_back(needed_ == "never"
-                                     ? "nothing the host does hangs on what it waited for"
-                                     : "the host needs what it waited for at its next step only");
+                                     ? "nothing the host does depends on what it waited for"
+                                     : "the host needs what it waited for only in its next step");
     if (held > 0) {
       effect.assumptions.push_back("the host is at most " + std::to_string(queue_) +
                                    " launches ahead of the device");
@@ -227,9 +227,10 @@ std::unique_ptr<Transform> make_remove_sync() { return std::make_unique<RemoveSy
 
 std::string_view assumes_remove_sync() {
   return "The host no longer waits for the device in these calls, and the calls go away; launches "
-         "and waits on the device stay. What the host read is needed never or, if asked for, at "
-         "its next step. The host runs ahead as far as the launch queue lets it. Not modelled: "
-         "shapes and branches that hang on a value the host read, such as those behind nonzero().";
+         "and waits on the device stay. The value that the host read is needed never or, if "
+         "requested, in its next step. The host runs ahead as far as the launch queue allows. Not "
+         "modelled: shapes and branches that depend on a value the host read, such as those after "
+         "nonzero().";
 }
 
 }  // namespace foretrace

@@ -34,7 +34,7 @@ class SequenceLength final : public Transform {
   void describe(Fields& fields) override {
     fields.number("factor", factor_, "Positions in a new sequence for each one recorded",
                   1 / kMostFactor, kMostFactor);
-    fields.optional_integer("from", from_, "Positions in a recorded sequence, in place of factor",
+    fields.optional_integer("from", from_, "Positions in a recorded sequence, instead of factor",
                             1);
     fields.optional_integer("to", to_, "Positions in a new sequence, together with from", 1);
   }
@@ -49,7 +49,7 @@ class SequenceLength final : public Transform {
     grow_work(graph, work, growth(by_pairs(graph, scores), factor), grown);
     grow_blocks(graph, work, growth(scores, factor), grown);
     if (grown.tasks == 0 && grown.blocks == 0)
-      throw Error("factor: this trace has no kernels and no memory that a sequence needs");
+      throw Error("factor: this trace has no kernels and no memory that depend on a sequence");
     Effect effect;
     effect.changed = grown.changed;
     effect.summary = "sequences " + to_text(factor) +
@@ -58,12 +58,12 @@ class SequenceLength final : public Transform {
                      counted(grown.blocks, "allocation") + " with them, " +
                      counted(of_scores.count, "block") + " of attention's scores by the square";
     effect.assumptions.push_back(
-        "what the passes make and compute is in proportion to the positions, attention's scores to "
-        "their square; parameters, gradients, the optimizer and launching stay");
+        "memory and computation of the passes are in proportion to the positions, attention's "
+        "scores to their square; parameters, gradients, the optimizer and launching stay");
     if (of_scores.count == 0 && grown.blocks > 0)
       effect.assumptions.push_back(
-          "attention keeps no scores (fused attention), as none were found by ops, source lines "
-          "and sizes");
+          "attention keeps no scores (fused attention), because ops, source lines and sizes show "
+          "none");
     effect.figures = {{"peak_before", peak},
                       {"peak_after", peak_memory(graph)},
                       {"scores_before", of_scores.bytes}};
@@ -135,15 +135,13 @@ class SequenceLength final : public Transform {
 std::unique_ptr<Transform> make_sequence_length() { return std::make_unique<SequenceLength>(); }
 
 std::string_view assumes_sequence_length() {
-  return "As many sequences in a batch, each longer or shorter. What the passes make in memory is "
-         "in proportion to the positions, but gradients; attention's scores to their square. "
-         "Scores "
-         "are found by ops (softmax, masked fill), by source lines or modules that name attention, "
-         "and by their sizes; with \"from\" and \"to\" only sizes that are a multiple of the "
-         "square of the recorded length count. Kernels that touch scores, and fused attention, "
-         "take longer by the square, others as with a larger batch (batch_size). Tables with a row "
-         "for "
-         "each position that a model may have stay.";
+  return "As many sequences in a batch, each longer or shorter. Memory that the passes allocate, "
+         "except gradients, is in proportion to the positions; attention's scores to their square. "
+         "Scores are found by ops (softmax, masked fill), by source lines or modules that name "
+         "attention, and by their sizes; with \"from\" and \"to\" only sizes that are a multiple "
+         "of the square of the recorded length count. Kernels that use scores, and fused "
+         "attention, take longer by the square, others as with a larger batch (batch_size). Tables "
+         "with a row for each position that a model may have stay.";
 }
 
 }  // namespace foretrace

@@ -22,15 +22,15 @@ class Substitute final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The kernels that rules may touch");
-    fields.texts("rules", rules_,
-                 "Such as \"conv ; relu => conv_relu : 0.9 * sum\": names in this order on a "
-                 "stream, what takes their place, and its time (sum, max, first, last or a time); "
-                 "or \"relu => nothing\"");
+    fields.texts(
+        "rules", rules_,
+        "Such as \"conv ; relu => conv_relu : 0.9 * sum\": names in this order on a stream, what "
+        "replaces them, and its time (sum, max, first, last or a time); or \"relu => nothing\"");
     fields.number("alpha", alpha_,
                   "Candidates up to this many times the best are followed (1: greedy; 1.05 in "
                   "MetaFlow and TASO)",
                   1, 100);
-    fields.integer("most", most_, "Candidates looked at for one line of kernels", 1, 1'000'000);
+    fields.integer("most", most_, "Candidates examined for one line of kernels", 1, 1'000'000);
     fields.integer("longest", longest_, "Kernels in a line", 1, 1000);
   }
 
@@ -153,7 +153,8 @@ class Substitute final : public Transform {
       effect.notes.add(Severity::info, "lines of kernels whose search ended at \"most\"", {},
                        static_cast<std::int64_t>(tally.exhausted));
     }
-    effect.assumptions.push_back("what the rules make computes the same, in the time they say");
+    effect.assumptions.push_back(
+        "the kernels that rules make compute the same result, in the time given");
     effect.assumptions.push_back("memory use stays as recorded");
     return effect;
   }
@@ -170,10 +171,10 @@ class Substitute final : public Transform {
 std::unique_ptr<Transform> make_substitute() { return std::make_unique<Substitute>(); }
 
 std::string_view assumes_substitute() {
-  return "Rules put one kernel, or none, in the place of those that match in line on a stream, as "
-         "far as the sum of kernel times falls; the search is that of MetaFlow (SysML 2019) and "
-         "TASO (SOSP 2019), within lines that waits, phases and steps cut. Whether a rule is "
-         "right, and the time it gives, is for its author to know.";
+  return "Rules replace consecutive matching kernels on a stream by one kernel or none, as long as "
+         "the sum of kernel times falls; the search is that of MetaFlow (SysML 2019) and TASO "
+         "(SOSP 2019), within lines that waits, phases and steps cut. The author of a rule is "
+         "responsible for its correctness and for the time it gives.";
 }
 
 }  // namespace foretrace

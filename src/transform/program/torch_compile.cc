@@ -28,14 +28,14 @@ class TorchCompile final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The kernels of the compiled model");
     fields.choice("mode", mode_, {"default", "reduce-overhead"},
-                  "reduce-overhead also launches what is compiled as CUDA graphs");
-    fields.flag("optimizer", optimizer_, "Kernels of the update phase are compiled too");
+                  "reduce-overhead also launches compiled regions as CUDA graphs");
+    fields.flag("optimizer", optimizer_, "Also compile kernels of the update phase");
     fields.time("guard_time", guard_time_,
-                "Host time to check, in front of each compiled region, that it may run (recalled: "
-                "tens of microseconds)",
+                "Host time to check, before each compiled region, that it may run (recalled: tens "
+                "of microseconds)",
                 Nanoseconds(0));
     fields.time("wrapper_time", wrapper_time_,
-                "Host time for each launch, beside the call itself (recalled: about 5us)",
+                "Host time for each launch in addition to the call itself (recalled: about 5us)",
                 Nanoseconds(0));
     fields.integer("reductions", reductions_,
                    "Reductions and normalizations in a fused kernel (assumed: 2, as a softmax has)",
@@ -74,8 +74,8 @@ class TorchCompile final : public Transform {
     effect.figures.push_back({"host_time_saved", host.saved});
     note_cuts(effect, cuts);
     effect.assumptions.push_back(
-        "what is compiled is called again with the same shapes, so nothing is compiled anew");
-    effect.assumptions.push_back("products of matrices and convolutions take as long as before");
+        "compiled regions are called again with the same shapes, so nothing is recompiled");
+    effect.assumptions.push_back("matrix products and convolutions take as long as before");
     if (mode_ == "reduce-overhead") add_graphs(graph, effect);
     return effect;
   }
@@ -140,7 +140,7 @@ class TorchCompile final : public Transform {
     };
     note(cuts.waits, "graph breaks where the host waits for the device");
     note(cuts.copies, "graph breaks at copies from or to host memory");
-    note(cuts.others, "graph breaks at launches of what is not compiled");
+    note(cuts.others, "graph breaks at launches that are not compiled");
   }
 
   Selector where_{"kernel"};
@@ -158,12 +158,11 @@ std::unique_ptr<Transform> make_torch_compile() { return std::make_unique<TorchC
 
 std::string_view assumes_torch_compile() {
   return "Chains of pointwise kernels with up to two reductions become one kernel each, forward "
-         "and "
-         "backward, as in op_fusion; products of matrices and convolutions stay. Host work "
-         "between launches is replaced by guards for each region and a wrapper for each launch "
-         "(both recalled), where that is less. Waits, copies from or to host memory and "
-         "collectives break a region. Compilation, "
-         "other choices of kernels and recomputation in the backward pass are not modelled.";
+         "and backward, as in op_fusion; matrix products and convolutions stay. Host work between "
+         "launches is replaced by guards for each region and a wrapper for each launch (both "
+         "recalled), where that is less. Waits, copies from or to host memory and collectives "
+         "break a region. Compilation, other choices of kernels and recomputation in the backward "
+         "pass are not modelled.";
 }
 
 }  // namespace foretrace

@@ -82,7 +82,7 @@ class SlowestStep {
       if (other.more() > excess.more()) excess = other, at = step;
     }
     if (excess.group == kNone || excess.more() * 3 < more_) {
-      cause.what += ", for no work of its own that was recorded";
+      cause.what += ", without recorded work that explains it";
       return cause;
     }
     cause.what += ": " + host_name(question_.grouping.groups[excess.group]) + " " +
