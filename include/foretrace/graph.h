@@ -317,6 +317,10 @@ bool runs_on_device(TaskKind kind);
 /// How long `task` may run beside the end of the one in front on its lane.
 Nanoseconds tail_in_front(const Graph& graph, TaskId task);
 
+/// Every task behind all that it waits for, removed ones included. Throws Error if some wait for
+/// each other. Linear.
+std::vector<TaskId> in_order_of_waits(const Graph& graph);
+
 /// A shortest circle of tasks that all wait for each other, as its waits in order ("in line" for
 /// the task in front on a FIFO lane); empty if there is none. Which one of several is always the
 /// same. In a very large tangle the search gives up early, and the circle is a short one.

@@ -5,7 +5,8 @@
 // BidirectionalGraph and AdjacencyGraph over the editing form as it is, so that algorithms run
 // without copying anything:
 //
-//     boost::topological_sort(WaitGraph(graph), std::back_inserter(order));
+//     const WaitGraph waits(graph);
+//     boost::topological_sort(waits, std::back_inserter(order));
 //
 // The graph must not change meanwhile. Only for sources of this folder and for tests: Boost.Graph's
 // headers take long to compile.

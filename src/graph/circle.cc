@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <boost/graph/strong_components.hpp>
+#include <boost/graph/topological_sort.hpp>
+#include <boost/iterator/function_output_iterator.hpp>
 #include <vector>
 
+#include "foretrace/error.h"
 #include "foretrace/graph.h"
 #include "graph/bgl.h"
 
@@ -96,6 +99,17 @@ class CircleSearch {
 };
 
 }  // namespace
+
+std::vector<TaskId> in_order_of_waits(const Graph& graph) try {
+  const WaitGraph waits(graph);
+  std::vector<TaskId> order(graph.task_count());
+  auto front = order.rbegin();  // The last comes first.
+  const auto put = [&](std::uint32_t task) { *front++ = TaskId{task}; };
+  boost::topological_sort(waits, boost::make_function_output_iterator(put));
+  return order;
+} catch (const boost::not_a_dag&) {
+  throw Error("tasks wait for each other in a circle");
+}
 
 std::vector<Dependency> shortest_circle(const Graph& graph) {
   const WaitGraph waits(graph);

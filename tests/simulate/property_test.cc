@@ -111,6 +111,35 @@ TEST(Simulate, ARemovedTaskIsOneThatTakesNoTime) {
   });
 }
 
+/// From the first start to the last finish, each link as long as the longest wait between the two.
+Nanoseconds length_of(const Graph& graph, const std::vector<TaskId>& path) {
+  Nanoseconds length = graph.task(path.back()).duration;
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    const TaskId before = path[i - 1], after = path[i];
+    const Nanoseconds duration = graph.task(before).duration;
+    Nanoseconds link = Nanoseconds::min();
+    if (graph.previous(after) == before) link = released_at(graph.task(after), 0ns, duration);
+    graph.each_wait(after, [&](const Dependency& wait) {
+      if (wait.before == before) link = std::max(link, released_at(wait, 0ns, duration));
+    });
+    length += link;
+  }
+  return length;
+}
+
+TEST(Simulate, TheCriticalPathIsALongestChain) {
+  for_random_graphs(9, {.lanes = 6, .tasks = 40, .dependencies = 60},
+                    [](Graph& graph, std::mt19937& random) {
+                      for (int i = 0; i < 4; ++i) graph.remove(any_task(graph, random));
+                      const Timeline timeline = simulate(graph, {.reasons = true});
+                      const Chains chains = longest_chains(graph);
+                      const std::vector<TaskId> path = critical_path(graph, timeline);
+                      EXPECT_EQ(length_of(graph, path), chains.length);
+                      for (const TaskId task : path)
+                        EXPECT_EQ(timeline.start[index(task)], chains.start[index(task)]);
+                    });
+}
+
 bool explains(const Graph& graph, const Timeline& timeline, TaskId task, const Reason& reason) {
   const Nanoseconds start = timeline.start[index(reason.before)];
   const Nanoseconds finish = timeline.finish[index(reason.before)];

@@ -1,9 +1,14 @@
 #pragma once
 
-// When each task starts, without a clock, a queue or an order: repeats what every wait says until
-// nothing changes.
+// When each task starts, as Boost.Graph finds it: the longest way to the task through a graph of
+// its own, which has a vertex more where all ways begin.
+//
+//     begin --0--> task         a task may start at once
+//     task --wait--> task       so long from start to start
 
 #include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/dag_shortest_paths.hpp>
 #include <vector>
 
 #include "foretrace/graph.h"
@@ -16,36 +21,37 @@ struct Chains {
   Nanoseconds length{0};
 };
 
-/// For graphs with FIFO lanes and without circles. Quadratic.
+/// For graphs with FIFO lanes and without circles. Linear.
 inline Chains longest_chains(const Graph& graph) {
-  Chains chains{std::vector<Nanoseconds>(graph.task_count()),
-                std::vector<Nanoseconds>(graph.task_count())};
+  using Length = boost::property<boost::edge_weight_t, std::int64_t>;
+  using Ways =
+      boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS,
+                            boost::property<boost::vertex_distance_t, std::int64_t>, Length>;
+  const std::size_t begin = graph.task_count();
+  Ways ways(begin + 1);
   const auto duration = [&](TaskId task) {
     return graph.removed(task) ? 0ns : graph.task(task).duration;
   };
-  const auto left = [&](Tail tail, TaskId task) { return tail.of(duration(task)); };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      const TaskId task{i};
-      Nanoseconds start{0};
-      if (const TaskId front = graph.previous(task); front != kNoTask) {
-        const Task& here = graph.task(task);
-        start = std::max(start, chains.finish[index(front)] - left(here.tail, front) + here.gap);
-      }
-      graph.each_wait(task, [&](const Dependency& wait) {
-        const bool from_finish = wait.anchor == Anchor::finish;
-        const Nanoseconds anchor =
-            from_finish ? chains.finish[index(wait.before)] - left(wait.tail, wait.before)
-                        : chains.start[index(wait.before)];
-        start = std::max(start, anchor + wait.lag);
-      });
-      const Nanoseconds finish = start + duration(task);
-      changed |= start != chains.start[i] || finish != chains.finish[i];
-      chains.start[i] = start;
-      chains.finish[i] = finish;
-      chains.length = std::max(chains.length, finish);
-    }
+  // The shortest way is asked for, so that all lengths are negative.
+  const auto wait = [&](TaskId before, TaskId after, Nanoseconds from_start) {
+    boost::add_edge(index(before), index(after), -from_start.count(), ways);
+  };
+  for (std::uint32_t i = 0; i < begin; ++i) {
+    const TaskId task{i}, front = graph.previous(task);
+    boost::add_edge(begin, i, 0, ways);
+    if (front != kNoTask) wait(front, task, released_at(graph.task(task), 0ns, duration(front)));
+  }
+  graph.each_dependency([&](const Dependency& each) {
+    wait(each.before, each.after, released_at(each, 0ns, duration(each.before)));
+  });
+  boost::dag_shortest_paths(ways, begin,
+                            boost::distance_map(boost::get(boost::vertex_distance, ways)));
+
+  Chains chains;
+  for (std::uint32_t i = 0; i < begin; ++i) {
+    chains.start.emplace_back(-boost::get(boost::vertex_distance, ways, i));
+    chains.finish.push_back(chains.start.back() + duration(TaskId{i}));
+    chains.length = std::max(chains.length, chains.finish.back());
   }
   return chains;
 }

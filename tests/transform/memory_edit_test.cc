@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "foretrace/error.h"
-#include "transform/edit/block_size.h"
+#include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
@@ -20,7 +20,7 @@ constexpr auto kTwoLayers = R"(
 
 TEST(MemoryEdit, AnActivationIsUsedInFrontOfAndInTheBackwardPass) {
   const Graph graph = parse_graph(kTwoLayers);
-  const BlockUses uses(graph, fifo_timeline(graph).start);
+  const BlockUses uses(graph, simulate(graph).start);
   const std::vector<Activation> found = find_activations(graph, uses, {0, 1});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].allocation, 0U);
@@ -30,7 +30,7 @@ TEST(MemoryEdit, AnActivationIsUsedInFrontOfAndInTheBackwardPass) {
 
 TEST(MemoryEdit, ALifetimeCutInTwoLeavesItsUsesToTheRightHalf) {
   Graph graph = parse_graph(kTwoLayers);
-  const std::vector<Nanoseconds> starts = fifo_timeline(graph).start;
+  const std::vector<Nanoseconds> starts = simulate(graph).start;
   const Launches launches(graph);
   const Activation cut = find_activations(graph, BlockUses(graph, starts), {0}).front();
   const TaskId freed = allocator_side(graph, launches, graph.allocations()[0], cut.last_forward);
@@ -57,7 +57,7 @@ TEST(MemoryEdit, EachCutOfALifetimeEndsThePartInFrontOfIt) {
     stream: A 1, B 1, C 1, D 1
     @alloc 4MB: A .. D writes A reads B, C, D
   )");
-  const std::vector<Nanoseconds> starts = fifo_timeline(graph).start;
+  const std::vector<Nanoseconds> starts = simulate(graph).start;
   const auto cut_at = [](std::uint32_t task) {
     return LifetimeCut{.allocation = 0,
                        .first_behind = TaskId{task},

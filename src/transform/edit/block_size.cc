@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "foretrace/error.h"
-#include "transform/edit/edit.h"
+#include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
@@ -47,26 +47,14 @@ void replace_block(Graph& graph, std::uint32_t number, const Allocation& block) 
   now = block;
 }
 
-Timeline fifo_timeline(const Graph& graph) {
-  Timeline timeline;
-  timeline.start = earliest_starts(graph);
-  timeline.finish.resize(timeline.start.size());
-  // Those in a circle start at the end of time, but so that times within a task can be added.
-  constexpr Nanoseconds kEnd = Nanoseconds::max() / 4;
-  for (std::size_t i = 0; i < timeline.start.size(); ++i) {
-    const auto task = static_cast<TaskId>(i);
-    timeline.start[i] = std::min(timeline.start[i], kEnd);
-    const Nanoseconds duration = graph.removed(task) ? 0ns : graph.task(task).duration;
-    timeline.finish[i] = timeline.start[i] + std::min(duration, kEnd);
-    timeline.length = std::max(timeline.length, timeline.finish[i]);
-  }
-  return timeline;
-}
-
 Bytes peak_memory(const Graph& graph, const Timeline& timeline) {
   Bytes peak{};
   for (const MemoryCurve& curve : memory_curves(graph, timeline)) peak = std::max(peak, curve.peak);
   return peak;
+}
+
+Bytes peak_memory(const Graph& graph) {
+  return peak_memory(graph, simulate(graph, {.memory = false}));
 }
 
 }  // namespace foretrace

@@ -28,10 +28,8 @@ inline std::int64_t asked_bytes(const Allocation& block) {
 /// the level at which the recording began with it.
 void replace_block(Graph& graph, std::uint32_t number, const Allocation& block);
 
-/// When everything would run if every lane were FIFO; see earliest_starts(). Without reasons.
-Timeline fifo_timeline(const Graph& graph);
-
-/// The greatest peak of all devices in `timeline`.
+/// The greatest peak of all devices in `timeline`, or in a replay.
 Bytes peak_memory(const Graph& graph, const Timeline& timeline);
+Bytes peak_memory(const Graph& graph);
 
 }  // namespace foretrace

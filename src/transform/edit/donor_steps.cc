@@ -4,6 +4,7 @@
 
 #include "foretrace/machine.h"
 #include "foretrace/select.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {
@@ -27,7 +28,7 @@ std::uint32_t NameNumbers::of(std::string_view name) {
 
 KernelSteps kernel_steps(const Graph& graph, const std::vector<TaskId>& kernels) {
   std::vector<TaskId> order = kernels;
-  sort_by_start(order, earliest_starts(graph));
+  sort_by_start(order, simulate(graph, {.memory = false}).start);
   KernelSteps steps;
   for (const TaskId task : order) steps[graph.task(task).step].push_back(task);
   return steps;

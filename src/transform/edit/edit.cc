@@ -7,42 +7,6 @@
 #include <tuple>
 
 namespace foretrace {
-namespace {
-
-/// As in_order_of_waits(). Calls `follows(task, next)` for the one behind a task on its lane and
-/// `depends(wait)` for each dependency on it, once all in front of the task was told.
-template <class Follows, class Depends>
-std::vector<TaskId> walk_by_waits(const Graph& graph, const Follows& follows,
-                                  const Depends& depends) {
-  const std::size_t count = graph.task_count();
-  std::vector<std::uint32_t> waits(count, 0);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto task = static_cast<TaskId>(i);
-    if (!graph.removed(task) && graph.previous(task) != kNoTask) ++waits[i];
-  }
-  graph.each_dependency([&](const Dependency& wait) { ++waits[index(wait.after)]; });
-  std::vector<TaskId> order;
-  order.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (waits[i] == 0) order.push_back(static_cast<TaskId>(i));
-  }
-  const auto release = [&](TaskId task) {
-    if (--waits[index(task)] == 0) order.push_back(task);
-  };
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const TaskId task = order[i];
-    const TaskId next = graph.removed(task) ? kNoTask : graph.next(task);
-    if (next != kNoTask) follows(task, next), release(next);
-    graph.each_dependent(task, [&](const Dependency& wait) {
-      depends(wait);
-      release(wait.after);
-    });
-  }
-  return order;
-}
-
-}  // namespace
-
 Launches::Launches(const Graph& graph)
     : launch_of_(graph.task_count(), kNoTask), count_(graph.task_count(), 0) {
   graph.each_dependency([&](const Dependency& dependency) {
@@ -87,35 +51,6 @@ void remove_calls(Graph& graph, const std::vector<TaskId>& calls) {
            runs_on_device(graph.task(dependency.before).kind);
   });
   for (const TaskId call : calls) graph.remove(call);
-}
-
-std::vector<TaskId> in_order_of_waits(const Graph& graph) {
-  return walk_by_waits(
-      graph, [](TaskId, TaskId) {}, [](const Dependency&) {});
-}
-
-std::vector<Nanoseconds> earliest_starts(const Graph& graph) {
-  std::vector<Nanoseconds> starts(graph.task_count(), 0ns);
-  const auto delay = [&](TaskId task, Nanoseconds earliest) {
-    starts[index(task)] = std::max(starts[index(task)], earliest);
-  };
-  const auto finish_of = [&](TaskId task) {
-    const Nanoseconds start = starts[index(task)];
-    return graph.removed(task) ? start : start + graph.task(task).duration;
-  };
-  const std::vector<TaskId> order = walk_by_waits(
-      graph,
-      [&](TaskId task, TaskId next) {
-        delay(next, released_at(graph.task(next), starts[index(task)], finish_of(task)));
-      },
-      [&](const Dependency& wait) {
-        delay(wait.after, released_at(wait, starts[index(wait.before)], finish_of(wait.before)));
-      });
-  if (order.size() == starts.size()) return starts;
-  // Tasks in a circle come last.
-  std::vector<Nanoseconds> known(starts.size(), Nanoseconds::max());
-  for (const TaskId task : order) known[index(task)] = starts[index(task)];
-  return known;
 }
 
 void sort_by_start(std::vector<TaskId>& tasks, const std::vector<Nanoseconds>& starts) {

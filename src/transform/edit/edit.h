@@ -36,14 +36,6 @@ std::size_t remove_launches_of(Graph& graph, const Launches& launches,
 /// the launch queue); waits between host tasks go through them. Linear in all dependencies.
 void remove_calls(Graph& graph, const std::vector<TaskId>& calls);
 
-/// Every task behind all that it waits for, removed ones included; those in a circle, and what
-/// waits for them, are left out. Linear.
-std::vector<TaskId> in_order_of_waits(const Graph& graph);
-
-/// When each task could start at the earliest if every lane were FIFO: an order in time for graphs
-/// whose replay a transform cannot know. Tasks in a circle come last. Linear.
-std::vector<Nanoseconds> earliest_starts(const Graph& graph);
-
 /// Sorts by `starts`, equal ones by id.
 void sort_by_start(std::vector<TaskId>& tasks, const std::vector<Nanoseconds>& starts);
 

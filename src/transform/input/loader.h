@@ -134,7 +134,7 @@ struct LoaderTally {
   CpuWork work_of_step(const LoaderSettings& settings) const;
 };
 
-/// `train` and `copy` of StageTimes. `loading` takes no time in them. Linear.
+/// `train` and `copy` of StageTimes. `loading` and reading take no time in them.
 StageTimes times_without_loading(Graph& graph, const std::vector<TaskId>& loading);
 
 /// `prep` and `fetch`, from the other two.

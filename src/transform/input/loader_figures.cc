@@ -12,49 +12,50 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <tuple>
 
 #include "foretrace/scaling.h"
-#include "foretrace/timeline.h"
+#include "foretrace/simulate.h"
 #include "transform/input/loader.h"
 
 namespace foretrace {
 namespace {
 
-Nanoseconds replayed_in_line(const Graph& graph) {
-  Timeline timeline;
-  timeline.start = earliest_starts(graph);
-  timeline.finish.resize(timeline.start.size());
-  for (std::size_t i = 0; i < timeline.start.size(); ++i) {
-    const auto id = static_cast<TaskId>(i);
-    if (timeline.start[i] == Nanoseconds::max()) timeline.start[i] = 0ns;
-    timeline.finish[i] =
-        timeline.start[i] + (graph.removed(id) ? Nanoseconds(0) : graph.task(id).duration);
-    timeline.length = std::max(timeline.length, timeline.finish[i]);
-  }
-  return step_times(graph, timeline).step_time;
-}
-
-/// Sets durations to 0 and brings them back.
+/// Lets tasks take no time, and brings their work back.
 class Weightless {
  public:
-  Weightless(Graph& graph, const std::vector<TaskId>& tasks) : graph_(graph), tasks_(tasks) {
-    for (const TaskId task : tasks_) {
-      durations_.push_back(graph_.task(task).duration);
-      graph_.task(task).duration = 0ns;
+  Weightless(Graph& graph, std::vector<TaskId> tasks) : graph_(graph), tasks_(std::move(tasks)) {
+    for (const TaskId id : tasks_) {
+      Task& task = graph_.task(id);
+      work_.emplace_back(task.duration, task.bytes);
+      task.duration = 0ns, task.bytes = {};
     }
   }
   ~Weightless() {
-    for (std::size_t i = 0; i < tasks_.size(); ++i) graph_.task(tasks_[i]).duration = durations_[i];
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      Task& task = graph_.task(tasks_[i]);
+      std::tie(task.duration, task.bytes) = work_[i];
+    }
   }
   Weightless(const Weightless&) = delete;
   Weightless& operator=(const Weightless&) = delete;
 
  private:
   Graph& graph_;
-  const std::vector<TaskId>& tasks_;
-  std::vector<Nanoseconds> durations_;
+  std::vector<TaskId> tasks_;
+  std::vector<std::pair<Nanoseconds, Bytes>> work_;
 };
+
+/// What reads batches, as FetchLanes adds it.
+std::vector<TaskId> reading(const Graph& graph) {
+  std::vector<TaskId> tasks;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    if (graph.lane(LaneId{i}).kind != LaneKind::storage) continue;
+    for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task))
+      tasks.push_back(task);
+  }
+  return tasks;
+}
 
 double samples_a_second(double samples, Nanoseconds step) {
   return step <= 0ns ? 0 : samples * 1e9 / static_cast<double>(step.count());
@@ -65,11 +66,12 @@ double samples_a_second(double samples, Nanoseconds step) {
 StageTimes times_without_loading(Graph& graph, const std::vector<TaskId>& loading) {
   const std::vector<TaskId> copies = Selector("copy_in").select(graph);
   StageTimes times;
+  const Weightless nothing_to_read(graph, reading(graph));
   const Weightless nothing_to_load(graph, loading);
-  times.train = replayed_in_line(graph);
+  times.train = replayed_step_time(graph);
   if (copies.empty()) return times;
   const Weightless nothing_to_copy(graph, copies);
-  times.copy = std::max(0ns, times.train - replayed_in_line(graph));
+  times.copy = std::max(0ns, times.train - replayed_step_time(graph));
   return times;
 }
 

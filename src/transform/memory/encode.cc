@@ -70,7 +70,7 @@ class Encode final : public Transform {
     }
     const Bytes peak = peak_memory(graph, view.timeline);
     const Nanoseconds added = carry_out(graph, view, coded, device.memory_bandwidth);
-    return effect_of(coded, all, added, peak, peak_memory(graph, fifo_timeline(graph)));
+    return effect_of(coded, all, added, peak, peak_memory(graph));
   }
 
  private:

@@ -8,7 +8,7 @@
 //     block     |mmmmmm|                     freed behind f,
 //     behind               |mmmmmm|          made again in front of b
 //
-// Times are those of a replay on FIFO lanes (fifo_timeline()).
+// Times are those of a replay.
 
 #include <cstdint>
 #include <span>

@@ -2,6 +2,7 @@
 
 // What a graph says of its memory before it is edited, worked out once.
 
+#include "foretrace/simulate.h"
 #include "foretrace/timeline.h"
 #include "transform/edit/block_size.h"
 #include "transform/memory/memory_edit.h"
@@ -10,7 +11,10 @@ namespace foretrace {
 
 struct MemoryView {
   explicit MemoryView(const Graph& of)
-      : graph(of), timeline(fifo_timeline(of)), launches(of), uses(of, timeline.start) {}
+      : graph(of),
+        timeline(simulate(of, {.memory = false})),
+        launches(of),
+        uses(of, timeline.start) {}
 
   Nanoseconds start(TaskId task) const { return timeline.start[index(task)]; }
   /// Order in time; equal starts by id.

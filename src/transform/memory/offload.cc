@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "foretrace/error.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/registered.h"
@@ -65,7 +66,7 @@ class Offload final : public Transform {
           "policy: needs to know which tasks touch which blocks, which this trace does not "
           "tell");
     }
-    const Timeline timeline = fifo_timeline(graph);
+    const Timeline timeline = simulate(graph, {.memory = false});
     const Launches launches(graph);
     const Before before{peak_memory(graph, timeline), step_times(graph, timeline).step_time};
     if (policy_ == "dyn") return choose(graph, timeline, launches, link, before);

@@ -87,8 +87,7 @@ class Recompute final : public Transform {
     const Bytes peak = peak_memory(graph, view.timeline);
     const Nanoseconds device_time = device_time_of(graph);
     const RecomputeTally tally = replay_recompute(graph, view, choice.plan, host_work_);
-    const Bytes new_peak =
-        choice.plan.units.empty() ? peak : peak_memory(graph, fifo_timeline(graph));
+    const Bytes new_peak = choice.plan.units.empty() ? peak : peak_memory(graph);
     Effect effect;
     effect.changed = choice.plan.dropped.size() + tally.kernels;
     effect.summary = counted(choice.plan.dropped.size(), "activation") + " dropped, " +

@@ -85,7 +85,7 @@ struct SwapOutcome {
   std::size_t late = 0;  ///< Copies that a task then waits for.
   std::size_t copies = 0;
 };
-/// `call_time`: of each call that gives a copy to the device. `after` is the FIFO timeline of the
+/// `call_time`: of each call that gives a copy to the device. `after` becomes the replay of the
 /// edited graph.
 SwapOutcome carry_out(Graph& graph, const Timeline& timeline, const Launches& launches,
                       const SwapLink& link, const SwapPlan& plan, Nanoseconds call_time,

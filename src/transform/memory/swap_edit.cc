@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "foretrace/error.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
 #include "transform/memory/memory_edit.h"
 #include "transform/memory/swap.h"
@@ -69,14 +70,16 @@ class SwapEdit {
 
   SwapOutcome outcome(const Timeline& after) const {
     SwapOutcome result{.copies = 2 * swaps_.size()};
+    const std::vector<char> waited = waited_for(after);
     std::vector<std::pair<Nanoseconds, std::int64_t>> changes;
     for (std::size_t i = 0; i < swaps_.size(); ++i) {
       const Bytes size = graph_.task(copies_[i].out).bytes;
       result.offloaded += size;
       changes.emplace_back(after.start[index(copies_[i].out)], size.count);
       changes.emplace_back(after.finish[index(copies_[i].in)], -size.count);
-      if (waited_for(after, copies_[i].out)) ++result.late;
-      if (waited_for(after, copies_[i].in)) ++result.late;
+      for (const TaskId copy : {copies_[i].out, copies_[i].in}) {
+        if (waited[index(copy)] != 0) ++result.late;
+      }
     }
     std::sort(changes.begin(), changes.end());
     std::int64_t level = 0;
@@ -253,24 +256,13 @@ class SwapEdit {
     block.freed_after = graph_.task(side).duration;
   }
 
-  /// Whether a task that needs nothing else any more waits for `copy`.
-  bool waited_for(const Timeline& after, TaskId copy) const {
-    bool waited = false;
-    const Nanoseconds done = after.finish[index(copy)];
-    graph_.each_dependent(copy, [&](const Dependency& wait) {
-      if (waited || runs_swap(wait.after) || after.start[index(wait.after)] != done) return;
-      Nanoseconds ready = Nanoseconds::min();
-      const TaskId front = graph_.previous(wait.after);
-      if (front != kNoTask)
-        ready = released_at(graph_.task(wait.after), after.start[index(front)],
-                            after.finish[index(front)]);
-      graph_.each_wait(wait.after, [&](const Dependency& other) {
-        if (runs_swap(other.before)) return;
-        ready = std::max(ready, released_at(other, after.start[index(other.before)],
-                                            after.finish[index(other.before)]));
-      });
-      waited = ready < done;
-    });
+  /// By task: whether another task, which is no copy, starts only when this one lets it.
+  std::vector<char> waited_for(const Timeline& after) const {
+    std::vector<char> waited(graph_.task_count(), 0);
+    for (std::uint32_t i = 0; i < waited.size(); ++i) {
+      const TaskId before = after.reasons[i].before;
+      if (before != kNoTask && !runs_swap(TaskId{i})) waited[index(before)] = 1;
+    }
     return waited;
   }
 
@@ -300,7 +292,7 @@ SwapOutcome carry_out(Graph& graph, const Timeline& timeline, const Launches& la
                       Timeline& after) {
   SwapEdit edit(graph, timeline, launches, link, plan, call_time);
   edit.add_copies();
-  after = fifo_timeline(graph);
+  after = simulate(graph, {.reasons = true, .memory = false});
   return edit.outcome(after);
 }
 

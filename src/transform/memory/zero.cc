@@ -56,7 +56,7 @@ class Zero final : public Transform {
       effect.figures.push_back({std::string(kinds[i].setting), left});
     }
     hold_gathered(graph, gathered);
-    const Bytes new_peak = peak_memory(graph, fifo_timeline(graph));
+    const Bytes new_peak = peak_memory(graph);
     effect.summary = "of " + to_text(before) + " of parameters, gradients and optimizer state " +
                      to_text(after) + " left on each of " + counted_workers();
     if (gathered > Bytes{})

@@ -3,6 +3,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 
@@ -32,7 +33,7 @@ class AddDependency final : public Transform {
   Effect apply(Graph& graph) const override {
     std::vector<TaskId> from = from_.select_some(graph, "from");
     std::vector<TaskId> to = to_.select_some(graph, "to");
-    const std::vector<Nanoseconds> starts = earliest_starts(graph);
+    const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
     sort_by_start(from, starts);
     sort_by_start(to, starts);
     const std::vector<Dependency> added =
@@ -102,9 +103,8 @@ class AddDependency final : public Transform {
 std::unique_ptr<Transform> make_add_dependency() { return std::make_unique<AddDependency>(); }
 
 std::string_view assumes_add_dependency() {
-  return "\"Before\" is meant in the order in which the unmodified graph would run its tasks on "
-         "lanes that take "
-         "them in line. A circle that comes about is reported by the replay.";
+  return "\"Before\" is meant in the order in which the graph runs its tasks. A circle that comes "
+         "about is reported by the replay.";
 }
 
 }  // namespace foretrace

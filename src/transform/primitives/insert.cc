@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "foretrace/select.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 
@@ -57,7 +58,7 @@ class Insert final : public Transform {
   /// In order of time, which is the order of the new tasks on a lane of their own.
   std::vector<TaskId> chosen(const Graph& graph) const {
     std::vector<TaskId> tasks = where_.select_some(graph);
-    sort_by_start(tasks, earliest_starts(graph));
+    sort_by_start(tasks, simulate(graph, {.memory = false}).start);
     if (per_ == "each") return tasks;
     if (!before()) std::reverse(tasks.begin(), tasks.end());
     tasks = first_of_each_step(graph, tasks);

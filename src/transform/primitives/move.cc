@@ -2,6 +2,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 
@@ -28,7 +29,7 @@ class Move final : public Transform {
     const std::vector<Group> runs = grouped(graph, tasks, "run");
     Effect effect;
     for (const Group& run : runs) tie(graph, run, effect);
-    sort_by_start(tasks, earliest_starts(graph));
+    sort_by_start(tasks, simulate(graph, {.memory = false}).start);
     std::map<LaneId, LaneId> goal;
     for (const TaskId task : tasks) {
       const LaneId from = graph.lane_of(task);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/allocation_selector.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
@@ -31,7 +32,7 @@ class Resize final : public Transform {
       throw Error("to: must be at most " + to_exact_text(kLargestBlock) + ", got " +
                   to_exact_text(to_));
     const std::vector<std::uint32_t> chosen = where_.select_some(graph);
-    const Timeline timeline = fifo_timeline(graph);
+    const Timeline timeline = simulate(graph, {.memory = false});
     const Bytes peak = peak_memory(graph, timeline);
     Effect effect;
     Bytes before{}, after{};

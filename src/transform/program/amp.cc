@@ -14,6 +14,7 @@
 #include "foretrace/error.h"
 #include "foretrace/scaling.h"
 #include "foretrace/select.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
@@ -204,7 +205,7 @@ class Amp final : public Transform {
       throw Error("no kernel of the " + std::string(phase) +
                   " phase to put the additional work in front of");
     }
-    sort_by_start(kernels, earliest_starts(graph));
+    sort_by_start(kernels, simulate(graph, {.memory = false}).start);
     return first_of_each_step(graph, kernels);
   }
 

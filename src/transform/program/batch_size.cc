@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "foretrace/error.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
@@ -33,7 +34,7 @@ class BatchSize final : public Transform {
   Effect apply(Graph& graph) const override {
     const double factor = growth_factor(factor_, from_, to_);
     BatchWork work(graph);
-    const Timeline before = fifo_timeline(graph);
+    const Timeline before = simulate(graph, {.memory = false});
     const Bytes peak = peak_memory(graph, before);
     Grown grown;
     grow_work(graph, work, std::vector<double>(graph.task_count(), factor), grown);
@@ -56,7 +57,7 @@ class BatchSize final : public Transform {
       effect.assumptions.push_back(
           "all that the passes make in memory, but gradients, is in proportion to the samples");
       effect.figures.push_back({"peak_before", peak});
-      effect.figures.push_back({"peak_after", peak_memory(graph, fifo_timeline(graph))});
+      effect.figures.push_back({"peak_after", peak_memory(graph)});
     }
     effect.figures.push_back({"work_before", grown.before});
     effect.figures.push_back({"work_after", grown.after});

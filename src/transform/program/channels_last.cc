@@ -9,6 +9,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
@@ -106,7 +107,7 @@ class ChannelsLast final : public Transform {
 
   static std::size_t keep_first(const Graph& graph, std::vector<TaskId>& conversions) {
     std::vector<TaskId> order = conversions;
-    sort_by_start(order, earliest_starts(graph));
+    sort_by_start(order, simulate(graph, {.memory = false}).start);
     std::vector<char> first(graph.task_count(), 0);
     const std::vector<TaskId> kept = first_of_each_step(graph, order);
     for (const TaskId task : kept) first[index(task)] = 1;

@@ -12,6 +12,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/fuse.h"
 #include "transform/edit/registered.h"
@@ -71,7 +72,7 @@ class FusedOptimizer final : public Transform {
   /// One kernel cannot wait for work of another stream that needs a part of it: what a group waits
   /// for after its first kernel has begun ends the group.
   static std::vector<Group> split_at_waits(const Graph& graph, const std::vector<Group>& groups) {
-    const std::vector<Nanoseconds> starts = earliest_starts(graph);
+    const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
     std::vector<Group> parts;
     for (const Group& group : groups) {
       for (std::size_t i = 0; i < group.size(); ++i) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "foretrace/error.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
@@ -30,7 +31,7 @@ class GradientAccumulation final : public Transform {
   }
 
   Effect apply(Graph& graph) const override {
-    const Timeline before = fifo_timeline(graph);
+    const Timeline before = simulate(graph, {.memory = false});
     const Bytes peak = peak_memory(graph, before);
     Passes passes = find_passes(graph);
     if (passes.tasks == 0)
@@ -53,8 +54,7 @@ class GradientAccumulation final : public Transform {
         "only the last micro-batch communicates, and the update is as before",
         "kernels of the passes take their shortest time plus time in proportion to the samples"};
     if (!graph.allocations().empty()) {
-      effect.figures = {{"peak_before", peak},
-                        {"peak_after", peak_memory(graph, fifo_timeline(graph))}};
+      effect.figures = {{"peak_before", peak}, {"peak_after", peak_memory(graph)}};
     }
     return effect;
   }

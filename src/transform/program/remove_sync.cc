@@ -12,6 +12,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
+#include "foretrace/simulate.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 
@@ -35,7 +36,8 @@ class RemoveSync final : public Transform {
     const std::vector<TaskId> calls = waiting_calls(graph);
     const std::vector<Dependency> waits = waits_of(graph, calls);
     const Launches launches(graph);
-    const Nanoseconds ahead_before = furthest_ahead(graph, launches, earliest_starts(graph));
+    const Nanoseconds ahead_before =
+        furthest_ahead(graph, launches, simulate(graph, {.memory = false}).start);
     if (needed_ == "next_step") wait_later(graph, waits);
     std::vector<char> calling(graph.task_count(), 0);
     for (const TaskId call : calls) calling[index(call)] = 1;
@@ -60,7 +62,7 @@ class RemoveSync final : public Transform {
     effect.figures.push_back({"copies_gone", static_cast<double>(copies.size())});
     effect.figures.push_back({"ahead_before", ahead_before});
     effect.figures.push_back(
-        {"ahead_after", furthest_ahead(graph, launches, earliest_starts(graph))});
+        {"ahead_after", furthest_ahead(graph, launches, simulate(graph, {.memory = false}).start)});
     effect.assumptions.push_back(needed_ == "never"
                                      ? "nothing the host does hangs on what it waited for"
                                      : "the host needs what it waited for at its next step only");
@@ -144,7 +146,7 @@ class RemoveSync final : public Transform {
 
   /// Returns how many launches may have to wait for a place in the queue.
   std::size_t hold_back(Graph& graph, const Launches& launches) const {
-    const std::vector<Nanoseconds> starts = earliest_starts(graph);
+    const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
     std::vector<TaskId> last(graph.task_count(), kNoTask);
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
       for (TaskId task = graph.first(static_cast<LaneId>(i)); task != kNoTask;
@@ -190,12 +192,12 @@ class RemoveSync final : public Transform {
                                                      const std::vector<std::size_t>& place) {
     std::vector<std::size_t> latest = place;
     for (const TaskId task : in_order_of_waits(graph)) {
-      const auto pass_on = [&](TaskId after) {
-        latest[index(after)] = std::max(latest[index(after)], latest[index(task)]);
+      const auto waits_for = [&](TaskId before) {
+        latest[index(task)] = std::max(latest[index(task)], latest[index(before)]);
       };
-      const TaskId next = graph.removed(task) ? kNoTask : graph.next(task);
-      if (next != kNoTask) pass_on(next);
-      graph.each_dependent(task, [&](const Dependency& wait) { pass_on(wait.after); });
+      const bool in_line = graph.lane(graph.lane_of(task)).discipline == Discipline::fifo;
+      if (in_line && graph.previous(task) != kNoTask) waits_for(graph.previous(task));
+      graph.each_wait(task, [&](const Dependency& wait) { waits_for(wait.before); });
     }
     return latest;
   }
@@ -208,7 +210,6 @@ class RemoveSync final : public Transform {
       const auto task = static_cast<TaskId>(i);
       const TaskId launch = launches.launch_of(task);
       if (launch == kNoTask || graph.removed(task) || graph.removed(launch)) continue;
-      if (starts[i] == Nanoseconds::max()) continue;  // In a circle, which the replay reports.
       most = std::max(most, starts[i] - starts[index(launch)]);
     }
     return most;

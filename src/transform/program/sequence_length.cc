@@ -43,7 +43,7 @@ class SequenceLength final : public Transform {
     const double factor = find_factor();
     const std::vector<char> scores = attention_scores(graph, from_);
     BatchWork work(graph, kMostFactor);
-    const Bytes peak = peak_memory(graph, fifo_timeline(graph));
+    const Bytes peak = peak_memory(graph);
     const Scores of_scores = growing_scores(graph, work, scores);
     Grown grown;
     grow_work(graph, work, growth(by_pairs(graph, scores), factor), grown);
@@ -65,7 +65,7 @@ class SequenceLength final : public Transform {
           "attention keeps no scores (fused attention), as none were found by ops, source lines "
           "and sizes");
     effect.figures = {{"peak_before", peak},
-                      {"peak_after", peak_memory(graph, fifo_timeline(graph))},
+                      {"peak_after", peak_memory(graph)},
                       {"scores_before", of_scores.bytes}};
     return effect;
   }
