@@ -128,6 +128,8 @@ std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timel
 
 /// The chain of tasks that ends last, in order of time. Needs `reasons`.
 std::vector<TaskId> critical_path(const Graph& graph, const Timeline& timeline);
+/// The one that ends with `last`.
+std::vector<TaskId> path_to(const Timeline& timeline, TaskId last);
 
 /// One line per lane that has tasks, one character per `tick` (each task drawn with the first
 /// letter of its name):

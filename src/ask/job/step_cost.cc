@@ -48,17 +48,6 @@ struct Span {
   }
 };
 
-/// Everything that had to happen before `last`, in order of time.
-std::vector<TaskId> path_to(const Timeline& timeline, TaskId last) {
-  std::vector<TaskId> path;
-  for (TaskId task = last; task != kNoTask && path.size() < timeline.reasons.size();
-       task = timeline.reasons[index(task)].before) {
-    path.push_back(task);
-  }
-  std::reverse(path.begin(), path.end());
-  return path;
-}
-
 PathShares add_up(const Graph& graph, const Timeline& timeline, const std::vector<TaskId>& path,
                   const Span& span) {
   const NameId launch = graph.names().find("launch");

@@ -15,7 +15,8 @@ namespace {
 Nanoseconds free_since(const Graph& graph, const Timeline& timeline, TaskId task) {
   const TaskId before = graph.previous(task);
   if (before == kNoTask) return 0ns;
-  return timeline.finish[index(before)] + graph.task(task).gap;
+  return released_at(graph.task(task), timeline.start[index(before)],
+                     timeline.finish[index(before)]);
 }
 
 Nanoseconds waited(const Graph& graph, const Timeline& timeline, TaskId task) {
