@@ -48,13 +48,14 @@ side   |...x.x|
 )");
 }
 
-// X runs beside P, which Q slows down: the device holds what both make.
+// P ends at 6, when F lets its block go: X has its own beside it.
 TEST(Times, BlocksAreHeldForAsLongAsTransfersOnASharedLaneRun) {
   Graph graph = parse_graph(R"(
     link [shared=1GB/s]: P:transfer 0 {bytes=4kB}, Q:transfer 0 {bytes=2kB}
-    x: X 1
-    Q -> X
-    @alloc 4MB: P .. P
+    x: W 3, X 1
+    y: F 1
+    P -> F
+    @alloc 4MB: P .. F
     @alloc 2MB: X .. X
   )");
   const Effect effect = read_transform_text("resize:factor=1")->apply(graph);

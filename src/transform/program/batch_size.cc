@@ -34,8 +34,7 @@ class BatchSize final : public Transform {
   Effect apply(Graph& graph) const override {
     const double factor = growth_factor(factor_, from_, to_);
     BatchWork work(graph);
-    const Timeline before = simulate(graph, {.memory = false});
-    const Bytes peak = peak_memory(graph, before);
+    const Bytes peak = peak_memory(graph);
     Grown grown;
     grow_work(graph, work, std::vector<double>(graph.task_count(), factor), grown);
     grow_blocks(graph, work, std::vector<double>(graph.allocations().size(), factor), grown);
