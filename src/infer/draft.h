@@ -102,7 +102,7 @@ struct Typical {
 struct EventWait {
   std::uint32_t after = kNone, before = kNone;
   Provenance provenance = Provenance::inferred;
-  const char* why = "event wait";
+  Why why = Rule::event_wait;
   friend bool operator<(const EventWait& a, const EventWait& b) {
     return std::pair(a.after, a.before) < std::pair(b.after, b.before);
   }
@@ -205,13 +205,13 @@ void find_default_stream_waits(Draft& draft, std::vector<EventWait>& waits);
 /// repeated_waits.cc: what calls that make streams wait are for, by what their work did each time.
 void find_repeated_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// graphs.cc: what the structure of CUDA graphs says.
-void find_graph_waits(const Draft& draft, std::vector<EventWait>& waits);
+void find_graph_waits(Draft& draft, std::vector<EventWait>& waits);
 /// What on another stream explains that an event started as late as it did; nothing later than
 /// `known` is a reason.
 struct Explanation {
   std::uint32_t before = kNone;
   std::int64_t lag = 0;
-  const char* why = "event wait";
+  Rule why = Rule::event_wait;
 };
 /// events.cc
 class WaitFinder {
@@ -255,7 +255,5 @@ inline Overlap overlap_behind(const Graph& graph, TaskId before, std::int64_t la
   return lag < 0 ? overlap_of(Nanoseconds(-lag), graph.task(before).duration)
                  : Overlap{.lag = Nanoseconds(lag)};
 }
-
-inline NameId rule(Draft& draft, std::string_view why) { return draft.graph.names().intern(why); }
 
 }  // namespace foretrace::infer_detail

@@ -256,8 +256,8 @@ class DiffCauseFinder {
         return;
       }
     }
-    const std::string_view why = wait.in_after ? after_.graph.names()[wait.why_after]
-                                               : before_.graph.names()[wait.why_before];
+    const std::string_view why = wait.in_after ? to_string(wait.why_after, after_.graph.names())
+                                               : to_string(wait.why_before, before_.graph.names());
     const bool of_step = counts(to);
     wait.group = group({.kind = DiffKind::waits,
                         .structural = !same,

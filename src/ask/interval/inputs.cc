@@ -58,25 +58,21 @@ Nanoseconds touched(const Graph& recorded, const Graph& changed) {
   return sum / static_cast<std::int64_t>(std::max<std::size_t>(recorded.steps().size(), 1));
 }
 
-bool is_open(const Graph& graph, const Dependency& wait, NameId pinned) {
-  return wait.provenance == Provenance::inferred && wait.why != pinned &&
+bool is_open(const Graph& graph, const Dependency& wait) {
+  return wait.provenance == Provenance::inferred && wait.why != Rule::recorded_start &&
          runs_on_device(graph.task(wait.after).kind);
 }
 
-NameId name_of_pins(const Graph& graph) { return graph.names().find("recorded start"); }
-
 bool has_open_waits(const Graph& graph) {
-  const NameId pinned = name_of_pins(graph);
   bool found = false;
-  graph.each_dependency([&](const Dependency& wait) { found |= is_open(graph, wait, pinned); });
+  graph.each_dependency([&](const Dependency& wait) { found |= is_open(graph, wait); });
   return found;
 }
 
 /// Step time where no device task waits for what was only inferred.
 Nanoseconds without_open_waits(const Graph& graph) {
   Graph other = graph.clone();
-  const NameId pinned = name_of_pins(graph);
-  other.remove_dependencies([&](const Dependency& wait) { return is_open(graph, wait, pinned); });
+  other.remove_dependencies([&](const Dependency& wait) { return is_open(graph, wait); });
   return replayed_step_time(other);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 class Connector {
  public:
-  explicit Connector(Draft& draft) : draft_(draft), finder_(draft), launch_(rule(draft, "launch")) {
+  explicit Connector(Draft& draft) : draft_(draft), finder_(draft) {
     waits_ = draft.stream_waits;
     find_graph_waits(draft, waits_);
     find_collective_waits(draft, waits_);
@@ -139,7 +139,7 @@ class Connector {
                         .lag = Nanoseconds(std::max<std::int64_t>(cause.lag, 0)),
                         .anchor = Anchor::start,
                         .provenance = Provenance::measured,
-                        .why = launch_});
+                        .why = Rule::launch});
       return;
     }
     const TaskId before = draft_.events[cause.wait.before].task;
@@ -149,7 +149,7 @@ class Connector {
                       .lag = overlap.lag,
                       .provenance = cause.wait.provenance,
                       .tail = overlap.tail,
-                      .why = rule(draft_, cause.wait.why)});
+                      .why = cause.wait.why});
   }
 
   void report() {
@@ -169,7 +169,6 @@ class Connector {
 
   Draft& draft_;
   WaitFinder finder_;
-  NameId launch_;
   std::vector<EventWait> waits_;
   std::vector<Cause> causes_;
   std::int64_t unexplained_ = 0;

@@ -126,7 +126,7 @@ Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
       if (earlier && before.finish > latest) {
         latest = before.finish;
         finished = {*std::prev(behind), std::max<std::int64_t>(waiting.start - latest, 0),
-                    "event wait"};
+                    Rule::event_wait};
       }
     }
     if (behind == events.end()) continue;
@@ -135,7 +135,7 @@ Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
     if (running.start < waiting.start && left < least_left && fills_device(running)) {
       least_left = left;
       full_since = running.start;
-      full = {*behind, -left, "device full"};
+      full = {*behind, -left, Rule::device_full};
     }
   }
   if (finished.before != kNone && finished.lag <= kLongestEventLag) return finished;

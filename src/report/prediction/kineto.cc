@@ -162,7 +162,7 @@ class Export {
     graph_.each_wait(task, [&](const Dependency& wait) {
       const std::int64_t of_call = correlation_[index(wait.before)];
       if (of_call == 0 || sure) return;
-      sure = wait.provenance == Provenance::measured && graph_.names()[wait.why] == "launch";
+      sure = wait.provenance == Provenance::measured && wait.why == Rule::launch;
       if (sure || correlation == 0) correlation = of_call;
     });
     return correlation;
