@@ -9,6 +9,7 @@
 namespace foretrace::infer_detail {
 namespace {
 
+/// Cycles that are broken one by one; chosen so that a hopeless recording does not take minutes.
 constexpr int kMostRounds = 100;
 
 bool goes_forward(const Draft& draft, const Dependency& wait) {

@@ -87,7 +87,8 @@ struct Handover {
 /// See thread_roles.cc.
 enum class ThreadRole : std::uint8_t { works, helps, watches };
 
-/// Typical delays of this trace, from those starts that only one cause explains.
+/// Typical delays of this trace in ns, from those starts that only one cause explains. The values
+/// here hold where too few starts do; recalled of CUDA on recent devices.
 struct Typical {
   std::int64_t launch =
       5000;  ///< Start of a launch call to start of its kernel on an idle stream; median.
@@ -138,8 +139,9 @@ struct Draft {
       false;  ///< There are no launches: steps are told by when device events start.
   StepSource step_source = StepSource::none;
   Typical typical;
-  std::int64_t tolerance =
-      1000;  ///< Times this close count as the same: clock resolution and skew.
+  /// Times this close in ns count as the same: 1 us of clock skew (chosen), or the resolution of
+  /// the clock if that is more.
+  std::int64_t tolerance = 1000;
 
   /// Of each event: when it, or the last one in front of it on its stream with a launch, was
   /// launched; the least time there is for those launched before the recording.
@@ -172,7 +174,7 @@ void align_clocks(Draft& draft);
 void measure_typical_delays(Draft& draft);
 /// steps.cc: from markers, else by finding the period.
 void find_steps(Draft& draft);
-/// What happens less often than this is no sign of steps.
+/// What happens less often than this is no sign of steps. Chosen.
 inline constexpr std::size_t kLeastRepeats = 3;
 
 /// step_period.cc: by what repeats itself, where nothing marks steps.

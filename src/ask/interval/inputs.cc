@@ -13,6 +13,9 @@
 namespace foretrace {
 namespace {
 
+/// A source of doubt that moves the step time by a smaller share rounds to 0.0 %. Chosen.
+constexpr double kVisibleMove = 5e-4;
+
 double part_of(Nanoseconds part, Nanoseconds whole) { return std::min(1.0, ratio(part, whole)); }
 
 /// Each steady step is off the typical one by as much of the prediction as it was when recorded.
@@ -88,7 +91,7 @@ void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
   if (before <= 0ns) return;
   const Nanoseconds other = scaled(doubted.prediction.baseline.step_time, ratio(after, before));
   const double moved = part_of(std::max(other - inputs.point, inputs.point - other), inputs.point);
-  if (moved < 5e-4) return;
+  if (moved < kVisibleMove) return;
   inputs.brackets.push_back(
       {"inferred", other,
        "without the waits between streams that are only inferred it would be " + to_text(other)});
@@ -99,7 +102,7 @@ void bracket_unexplained(const Prediction& prediction, IntervalInputs& inputs) {
   const Unexplained& unexplained = prediction.unexplained;
   const double share = part_of(unexplained.lag + unexplained.peers, unexplained.window);
   const Nanoseconds move = scaled(inputs.point - prediction.baseline.step_time, share);
-  if (part_of(std::max(move, -move), inputs.point) < 5e-4) return;
+  if (part_of(std::max(move, -move), inputs.point) < kVisibleMove) return;
   inputs.brackets.push_back(
       {"unexplained", std::max(0ns, inputs.point + move),
        to_share(share) +

@@ -25,9 +25,10 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Starts that only this rule explains, before a stream counts as blocking.
+/// Starts that only this rule explains, before a stream counts as blocking. Chosen.
 constexpr std::size_t kEnough = 8;
-/// From the end of the awaited work to the start of the waiting one, where they follow each other.
+/// In ns, from the end of the awaited work to the start of the waiting one, where they follow each
+/// other. Chosen.
 constexpr std::int64_t kRightBehind = 20'000;
 
 /// Evidence for the rule about one stream and the default stream of its device.

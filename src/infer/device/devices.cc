@@ -11,6 +11,9 @@
 namespace foretrace::infer_detail {
 namespace {
 
+/// An awaited event explains a start so many ns beyond what is typical. Chosen.
+constexpr std::int64_t kEventJitter = 20'000;
+
 class Connector {
  public:
   explicit Connector(Draft& draft) : draft_(draft), finder_(draft) {
@@ -57,7 +60,7 @@ class Connector {
     for (std::size_t w = from; w < to; ++w) {
       if (w > from && waits_[w].before == waits_[w - 1].before) continue;
       causes_.push_back({Kind::wait, draft_.events[waits_[w].before].finish, typical.event,
-                         typical.event + 20'000 + draft_.tolerance, waits_[w]});
+                         typical.event + kEventJitter + draft_.tolerance, waits_[w]});
     }
   }
 
@@ -100,7 +103,7 @@ class Connector {
 
   /// Whether nothing that was recorded ran on the device before, while the host already ran ahead.
   bool is_first_of_many(std::uint32_t i) const {
-    constexpr std::ptrdiff_t kAhead = 8;
+    constexpr std::ptrdiff_t kAhead = 8;  // Launches; chosen.
     const DeviceEvent& event = draft_.events[i];
     const auto launched = std::partition_point(
         draft_.by_launch.begin(), draft_.by_launch.end(), [&](std::uint32_t other) {

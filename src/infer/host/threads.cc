@@ -13,7 +13,16 @@
 namespace foretrace::infer_detail {
 namespace {
 
+/// A shorter pause of a thread, in ns, is no wait for another thread. Chosen.
 constexpr std::int64_t kLeastWait = 50'000;
+
+// How much of a pause the work of another thread must fill to be what was waited for. Chosen.
+
+/// In the thread of the steps: three tenths, as it may work on before it waits.
+constexpr std::int64_t kTenthsFilled = 3;
+/// In other threads: half, and all but a fifth or so many ns.
+constexpr std::int64_t kMostLeft = 200'000;
+constexpr std::int64_t kPartLeft = 5;
 
 bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
@@ -46,8 +55,8 @@ std::int64_t standing(const Draft& draft, std::size_t thread) {
 /// Of the waiting stretch, the part before and behind the worker's burst may be work of the waiter:
 /// any for the thread of the steps, little for others.
 bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
-  if (main) return burst * 10 >= stretch * 3;
-  return stretch - burst <= std::max<std::int64_t>(stretch / 5, 200'000) && burst * 2 >= stretch;
+  if (main) return burst * 10 >= stretch * kTenthsFilled;
+  return stretch - burst <= std::max(stretch / kPartLeft, kMostLeft) && burst * 2 >= stretch;
 }
 
 bool is_backward(const Draft& draft, const std::vector<Segment>& thread, std::size_t segment) {

@@ -85,7 +85,7 @@ class SnapshotGraph {
       const MemoryRecord& record = draft_.trace.memory[number];
       const auto before = levels.find(record.device);
       const std::int64_t asked = std::abs(record.bytes);
-      charged_[number] = (asked + 511) / 512 * 512;
+      charged_[number] = in_blocks(asked);
       if (record.total_allocated < 0) continue;
       if (before != levels.end() && before->second != record.total_allocated) {
         charged_[number] = std::max(asked, std::abs(record.total_allocated - before->second));
