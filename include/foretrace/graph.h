@@ -12,6 +12,7 @@
 //
 // What waits is a dependency, never a duration.
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -126,6 +127,49 @@ struct Lane {
 
 enum class Anchor : std::uint8_t { finish, start };
 
+/// The rule that says that a task waits. Code may depend on it: step times begin with a measured
+/// launch, remove_sync keeps waits for the launch queue, and so on.
+///
+/// in_line: for the task in front on its lane. launch: for the call that gave it to the device.
+/// launch_queue: a call, for a place in the queue. blocking_copy, device_sync: a call, for the
+/// device. event_wait, default_stream, device_full: for work on another stream. recorded_start: for
+/// the time at which it was recorded, since no cause is known.
+enum class Rule : std::uint8_t {
+  in_line,
+  launch,
+  launch_queue,
+  blocking_copy,
+  device_sync,
+  event_wait,
+  default_stream,
+  device_full,
+  collective_input,
+  update_after_collectives,
+  thread_handover,
+  wait_for_thread,
+  recorded_start
+};
+
+/// A rule, or else a text that only reports show. why_named() makes the latter.
+class Why {
+ public:
+  constexpr Why() = default;
+  constexpr Why(Rule rule)  // NOLINT(google-explicit-constructor): `.why = Rule::launch`
+      : code_(kFirstRule + static_cast<std::uint32_t>(rule)) {}
+
+  constexpr bool empty() const { return code_ == 0; }
+  friend constexpr auto operator<=>(const Why&, const Why&) = default;
+
+ private:
+  friend Why why_named(Names& names, std::string_view text);
+  friend std::string_view to_string(Why why, const Names& names);
+  static constexpr std::uint32_t kFirstRule = 0xffffff00;
+  std::uint32_t code_ = 0;  ///< From kFirstRule on a rule, below a NameId.
+};
+/// The rule of that name, "launch" or "event wait", or else the text.
+Why why_named(Names& names, std::string_view text);
+std::string_view to_string(Why why, const Names& names);
+
 /// `after` starts no earlier than `lag` (never negative) past the start of `before`, or past its
 /// finish less the `tail`. Behind a task on a shared or priority lane, whose finish is not known
 /// ahead, the tail is empty.
@@ -136,7 +180,7 @@ struct Dependency {
   Anchor anchor = Anchor::finish;
   Provenance provenance = Provenance::structural;
   Tail tail{};
-  NameId why{};  ///< Names the rule: "launch", "event wait", "device sync" ... in Graph::names().
+  Why why{};
 };
 
 /// When `wait` lets `after` start, with `before` from `start` to `finish`.

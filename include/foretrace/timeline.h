@@ -14,7 +14,7 @@ namespace foretrace {
 /// What made a task start when it did.
 struct Reason {
   TaskId before = kNoTask;  ///< kNoTask: nothing, it could start at 0.
-  NameId why{};             ///< "in line" for the task in front on the lane.
+  Why why{};
   Nanoseconds lag{0};
 };
 

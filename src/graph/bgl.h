@@ -91,9 +91,7 @@ class WaitGraph {
   /// What `edge` stands for.
   Dependency dependency(const Edge& edge) const {
     if (edge.number != kInLine) return graph_->dependencies[edge.number].dependency;
-    return {.before = TaskId{edge.before},
-            .after = TaskId{edge.after},
-            .why = graph_->names.find("in line")};
+    return {.before = TaskId{edge.before}, .after = TaskId{edge.after}, .why = Rule::in_line};
   }
 
   // Boost.Graph finds these by its arguments only; nobody else does.

@@ -5,10 +5,7 @@
 
 namespace foretrace {
 
-Graph::Graph() : impl_(std::make_unique<Impl>()) {
-  impl_->names.intern(
-      "in line");  // So that a replay, which may not change the graph, can name this reason.
-}
+Graph::Graph() : impl_(std::make_unique<Impl>()) {}
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;

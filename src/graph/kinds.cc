@@ -62,6 +62,15 @@ constexpr const KindEntry& entry(TaskKind kind) {
 
 constexpr std::string_view kLaneKinds[] = {"host_thread", "stream",  "copy_engine", "worker",
                                            "link",        "storage", "origin"};
+constexpr std::string_view kRules[] = {"in line",          "launch",
+                                       "launch queue",     "blocking copy",
+                                       "device sync",      "event wait",
+                                       "default stream",   "device full",
+                                       "collective input", "update after collectives",
+                                       "thread hand-over", "wait for thread",
+                                       "recorded start"};
+static_assert(std::size(kRules) == static_cast<std::size_t>(Rule::recorded_start) + 1,
+              "a rule has no name");
 constexpr std::string_view kProvenances[] = {"measured", "structural", "inferred", "assumed"};
 
 }  // namespace
@@ -127,6 +136,18 @@ std::span<const std::string_view> lane_kind_names() { return kLaneKinds; }
 std::span<const std::string_view> provenance_names() { return kProvenances; }
 std::optional<Provenance> provenance_named(std::string_view name) {
   return named<Provenance>(kProvenances, name);
+}
+
+Why why_named(Names& names, std::string_view text) {
+  if (const std::optional<Rule> rule = named<Rule>(kRules, text)) return *rule;
+  Why why;
+  why.code_ = static_cast<std::uint32_t>(names.intern(text));
+  return why;
+}
+
+std::string_view to_string(Why why, const Names& names) {
+  if (why.code_ < Why::kFirstRule) return names[NameId{why.code_}];
+  return kRules[why.code_ - Why::kFirstRule];
 }
 
 LaneKind default_kind(const Graph& graph, LaneId lane) {

@@ -79,14 +79,14 @@ void Graph::move_before(TaskId task, TaskId target) {
   impl_->put_behind(task, previous(target), lane_of(target));
 }
 
-void Graph::Impl::forget_gap(TaskId task, NameId in_line) {
+void Graph::Impl::forget_gap(TaskId task) {
   const std::uint32_t last = place(task).last_wait;
   if (last == kNothing) return;
   std::uint32_t at = last;
   do {
     at = dependencies[at].next_wait;
     Dependency& wait = dependencies[at].dependency;
-    if (wait.why == in_line && place(wait.before).removed()) wait.lag = 0ns;
+    if (wait.why == Rule::in_line && place(wait.before).removed()) wait.lag = 0ns;
   } while (at != last);
 }
 
@@ -103,14 +103,13 @@ void Graph::remove(TaskId task) {
 
   // A removed task waits for one in front and is waited for by one behind, whatever was removed
   // around it: two dependencies each, so that a chain of removed tasks stays linear.
-  const NameId in_line = graph.names.intern("in line");
-  graph.forget_gap(task, in_line);
-  if (front != kNoTask) add({.before = front, .after = task, .why = in_line});
+  graph.forget_gap(task);
+  if (front != kNoTask) add({.before = front, .after = task, .why = Rule::in_line});
   if (behind == kNoTask) return;
   const Nanoseconds gap = graph.tasks[index(behind)].gap;
   const bool implied = !waits_for_others && (front != kNoTask || gap == 0ns);
   if (implied) return;
-  add({.before = task, .after = behind, .lag = gap, .why = in_line});
+  add({.before = task, .after = behind, .lag = gap, .why = Rule::in_line});
 }
 
 bool Graph::removed(TaskId task) const { return impl_->place(task).removed(); }

@@ -204,7 +204,7 @@ class Parser {
       const std::string provenance = words.take_name("a provenance");
       wait.provenance = to_choice(provenance, provenance_named, provenance_names());
       if (!words.skip("]")) {
-        wait.why = graph_.names().intern(words.take_name("why"));
+        wait.why = why_named(graph_.names(), words.take_name("why"));
         words.take("]");
       }
     }

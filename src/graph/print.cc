@@ -149,9 +149,9 @@ class Printer {
     if (!wait.tail.empty()) text_ += '-' + to_share(wait.tail);
     if (wait.lag != 0ns) text_ += '+' + to_ticks(wait.lag);
     text_ += ' ' + label(wait.after);
-    if (wait.provenance != Provenance::structural || wait.why != NameId{}) {
+    if (wait.provenance != Provenance::structural || !wait.why.empty()) {
       text_ += " [" + std::string(to_string(wait.provenance));
-      if (wait.why != NameId{}) text_ += ' ' + quoted(graph_.names()[wait.why]);
+      if (!wait.why.empty()) text_ += ' ' + quoted(to_string(wait.why, graph_.names()));
       text_ += ']';
     }
     text_ += '\n';

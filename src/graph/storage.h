@@ -74,7 +74,7 @@ struct Graph::Impl {
   void take_out(TaskId task);
   /// Those removed in front of `task` pass their waits on to it with its gap, which goes when it is
   /// removed itself.
-  void forget_gap(TaskId task, NameId in_line);
+  void forget_gap(TaskId task);
   /// Enters dependency `number` into the lists of both its tasks.
   void link(std::uint32_t number);
 };

@@ -9,6 +9,7 @@
 namespace foretrace::infer_detail {
 namespace {
 
+/// Cycles that are broken one by one; chosen so that a hopeless recording does not take minutes.
 constexpr int kMostRounds = 100;
 
 bool goes_forward(const Draft& draft, const Dependency& wait) {
@@ -29,11 +30,10 @@ bool same(const Dependency& a, const Dependency& b) {
 }
 
 /// An inferred wait, else a measured one; nullptr if the circle is made of lanes.
-const Dependency* weakest(const Draft& draft, const std::vector<Dependency>& circle) {
-  const NameId in_line = draft.graph.names().find("in line");
+const Dependency* weakest(const std::vector<Dependency>& circle) {
   const Dependency* found = nullptr;
   for (const Dependency& wait : circle) {
-    if (wait.why == in_line && wait.provenance == Provenance::structural) continue;
+    if (wait.why == Rule::in_line && wait.provenance == Provenance::structural) continue;
     if (!found ||
         (found->provenance == Provenance::measured && wait.provenance != Provenance::measured)) {
       found = &wait;
@@ -51,7 +51,7 @@ void break_circles(Draft& draft) {
   for (int round = 0; round < kMostRounds; ++round) {
     const std::vector<Dependency> circle = shortest_circle(draft.graph);
     if (circle.empty()) break;
-    const Dependency* wrong = weakest(draft, circle);
+    const Dependency* wrong = weakest(circle);
     if (!wrong) return;  // Lanes alone make no circle.
     if (example.empty()) {
       example = std::string(draft.graph.name(wrong->before)) + " -> " +

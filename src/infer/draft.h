@@ -87,7 +87,8 @@ struct Handover {
 /// See thread_roles.cc.
 enum class ThreadRole : std::uint8_t { works, helps, watches };
 
-/// Typical delays of this trace, from those starts that only one cause explains.
+/// Typical delays of this trace in ns, from those starts that only one cause explains. The values
+/// here hold where too few starts do; recalled of CUDA on recent devices.
 struct Typical {
   std::int64_t launch =
       5000;  ///< Start of a launch call to start of its kernel on an idle stream; median.
@@ -102,7 +103,7 @@ struct Typical {
 struct EventWait {
   std::uint32_t after = kNone, before = kNone;
   Provenance provenance = Provenance::inferred;
-  const char* why = "event wait";
+  Why why = Rule::event_wait;
   friend bool operator<(const EventWait& a, const EventWait& b) {
     return std::pair(a.after, a.before) < std::pair(b.after, b.before);
   }
@@ -138,8 +139,9 @@ struct Draft {
       false;  ///< There are no launches: steps are told by when device events start.
   StepSource step_source = StepSource::none;
   Typical typical;
-  std::int64_t tolerance =
-      1000;  ///< Times this close count as the same: clock resolution and skew.
+  /// Times this close in ns count as the same: 1 us of clock skew (chosen), or the resolution of
+  /// the clock if that is more.
+  std::int64_t tolerance = 1000;
 
   /// Of each event: when it, or the last one in front of it on its stream with a launch, was
   /// launched; the least time there is for those launched before the recording.
@@ -172,7 +174,7 @@ void align_clocks(Draft& draft);
 void measure_typical_delays(Draft& draft);
 /// steps.cc: from markers, else by finding the period.
 void find_steps(Draft& draft);
-/// What happens less often than this is no sign of steps.
+/// What happens less often than this is no sign of steps. Chosen.
 inline constexpr std::size_t kLeastRepeats = 3;
 
 /// step_period.cc: by what repeats itself, where nothing marks steps.
@@ -205,13 +207,13 @@ void find_default_stream_waits(Draft& draft, std::vector<EventWait>& waits);
 /// repeated_waits.cc: what calls that make streams wait are for, by what their work did each time.
 void find_repeated_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// graphs.cc: what the structure of CUDA graphs says.
-void find_graph_waits(const Draft& draft, std::vector<EventWait>& waits);
+void find_graph_waits(Draft& draft, std::vector<EventWait>& waits);
 /// What on another stream explains that an event started as late as it did; nothing later than
 /// `known` is a reason.
 struct Explanation {
   std::uint32_t before = kNone;
   std::int64_t lag = 0;
-  const char* why = "event wait";
+  Rule why = Rule::event_wait;
 };
 /// events.cc
 class WaitFinder {
@@ -255,7 +257,5 @@ inline Overlap overlap_behind(const Graph& graph, TaskId before, std::int64_t la
   return lag < 0 ? overlap_of(Nanoseconds(-lag), graph.task(before).duration)
                  : Overlap{.lag = Nanoseconds(lag)};
 }
-
-inline NameId rule(Draft& draft, std::string_view why) { return draft.graph.names().intern(why); }
 
 }  // namespace foretrace::infer_detail

@@ -9,7 +9,7 @@ namespace foretrace {
 namespace {
 
 void name_devices(const Trace& trace, Graph& graph) {
-  constexpr std::int32_t kMost = 1024;
+  constexpr std::int32_t kMost = 1024;  // Devices of a trace that is not damaged; chosen.
   for (const Device& device : trace.properties) {
     if (device.ordinal < 0 || device.ordinal >= kMost) continue;
     std::vector<std::string>& names = graph.device_names();

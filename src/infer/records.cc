@@ -173,7 +173,7 @@ void add_synchronizing_calls(Draft& draft) {
 }
 
 /// More than one launch of a hundred without a kernel are no longer those whose kernels ran behind
-/// the end of the recording.
+/// the end of the recording. Chosen.
 constexpr std::int64_t kFewLost = 100;
 
 /// Where kernels were dropped, steps look shorter than they were.
@@ -216,7 +216,7 @@ void order_records(Draft& draft) {
     return std::tuple(left.start, left.record, draft.events[a].start, a) <
            std::tuple(right.start, right.record, draft.events[b].start, b);
   });
-  draft.tolerance = std::max<std::int64_t>(draft.trace.tick_ns, 1000);
+  draft.tolerance = std::max(draft.trace.tick_ns, draft.tolerance);
   const std::int64_t orphans =
       static_cast<std::int64_t>(draft.events.size() - draft.by_launch.size());
   if (orphans > 0) {

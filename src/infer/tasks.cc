@@ -14,8 +14,8 @@ class Builder {
  public:
   explicit Builder(Draft& draft)
       : draft_(draft),
-        unrecorded_(rule(draft, "(between records)")),
-        waits_(rule(draft, "(waits for thread)")) {}
+        unrecorded_(draft.graph.names().intern("(between records)")),
+        waits_(draft.graph.names().intern("(waits for thread)")) {}
 
   void build() {
     std::size_t segments = 0;
@@ -25,7 +25,8 @@ class Builder {
     const LaneId lane = draft_.graph.add_lane(
         {.name = "(start)", .kind = LaneKind::origin, .rank = draft_.trace.rank});
     draft_.origin = append(
-        lane, 0, 0, {.name = rule(draft_, "start of the recording"), .kind = TaskKind::marker});
+        lane, 0, 0,
+        {.name = draft_.graph.names().intern("start of the recording"), .kind = TaskKind::marker});
     for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
     draft_.thread_tasks.resize(draft_.threads.size());
     mark_handovers();

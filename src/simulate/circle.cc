@@ -19,7 +19,7 @@ std::string described(const Graph& graph, TaskId task) {
 std::string described(const Graph& graph, const Dependency& wait) {
   std::string text =
       " -> " + described(graph, wait.after) + " (" + std::string(to_string(wait.provenance));
-  if (wait.why != NameId{}) text += ", " + std::string(graph.names()[wait.why]);
+  if (!wait.why.empty()) text += ", " + std::string(to_string(wait.why, graph.names()));
   return text + ")";
 }
 

@@ -13,19 +13,18 @@ std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
     Reason& kept = reasons[index(after)];
     if (kept.before == kNoTask || reason.before < kept.before) kept = reason;
   };
-  const auto offer_wait = [&](const Wait& wait, NameId why) {
+  const auto offer_wait = [&](const Wait& wait, Why why) {
     const Nanoseconds start = timeline.start[wait.before], finish = timeline.finish[wait.before];
     const Nanoseconds anchor = wait.from_start ? start : finish - wait.tail.of(finish - start);
     const Nanoseconds lag(wait.lag);
     offer(TaskId{wait.after}, anchor + lag, {TaskId{wait.before}, why, lag});
   };
-  const NameId in_line = graph.names().find("in line");
-  each_wait_in_line(graph, [&](const Wait& wait) { offer_wait(wait, in_line); });
+  each_wait_in_line(graph, [&](const Wait& wait) { offer_wait(wait, Rule::in_line); });
   const std::vector<char> lanes = lanes_in_line(graph);
   graph.each_dependency([&](const Dependency& dependency) {
     offer_wait(wait_of(graph, lanes, dependency), dependency.why);
   });
-  for (const auto& [task, passed] : let_pass) reasons[index(task)] = {passed, in_line, 0ns};
+  for (const auto& [task, passed] : let_pass) reasons[index(task)] = {passed, Rule::in_line, 0ns};
   return reasons;
 }
 

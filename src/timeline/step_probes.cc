@@ -88,14 +88,11 @@ class ProbeFinder {
       const bool on_device = runs_on_device(graph_.task(task).kind);
       (on_device ? all_.device : all_.host).push_back(offer(task, task));
     }
-    const NameId launch = graph_.names().find("launch");
-    if (launch != NameId{}) {
-      graph_.each_dependency([&](const Dependency& wait) {
-        if (wait.why != launch || wait.provenance != Provenance::measured) return;
-        if (!in_step(wait.after) || !runs_on_device(graph_.task(wait.after).kind)) return;
-        all_.launched.push_back(offer(wait.before, wait.after));
-      });
-    }
+    graph_.each_dependency([&](const Dependency& wait) {
+      if (wait.why != Rule::launch || wait.provenance != Provenance::measured) return;
+      if (!in_step(wait.after) || !runs_on_device(graph_.task(wait.after).kind)) return;
+      all_.launched.push_back(offer(wait.before, wait.after));
+    });
     launched_ = all_.launched;
     by_lane_.resize(graph_.lane_count());
     for (const Offer& one : all_.launched) by_lane_[lane_of(one)].launched.push_back(one);

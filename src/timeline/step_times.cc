@@ -49,10 +49,8 @@ std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline,
     if (on_device && left_out(task)) continue;
     (on_device ? step.device : step.host).offer(task, timeline.start[i]);
   }
-  const NameId launch = graph.names().find("launch");
-  if (launch == NameId{}) return steps;
   graph.each_dependency([&](const Dependency& wait) {
-    if (wait.why != launch || wait.provenance != Provenance::measured) return;
+    if (wait.why != Rule::launch || wait.provenance != Provenance::measured) return;
     if (!belongs_to_step(graph, wait.after) || !runs_on_device(graph.task(wait.after).kind)) return;
     if (left_out(wait.after)) return;
     Candidates& step = steps[static_cast<std::size_t>(graph.task(wait.after).step)];
@@ -64,11 +62,9 @@ std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline,
 /// The lanes of what launches the device tasks of a step.
 std::set<LaneId> launching_lanes(const Graph& graph, std::int32_t step) {
   std::set<LaneId> lanes;
-  const NameId launch = graph.names().find("launch");
-  if (launch == NameId{}) return lanes;
   graph.each_dependency([&](const Dependency& wait) {
     const Task& task = graph.task(wait.after);
-    if (wait.why != launch || wait.provenance != Provenance::measured) return;
+    if (wait.why != Rule::launch || wait.provenance != Provenance::measured) return;
     if (task.step != step || graph.removed(wait.after) || !runs_on_device(task.kind)) return;
     lanes.insert(graph.lane_of(wait.before));
   });

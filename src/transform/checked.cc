@@ -63,12 +63,11 @@ void each_free_task(const Graph& graph, const Visit& visit) {
 
 /// Lets tasks that nothing makes wait any more wait for the one in front. `free_before` is sorted.
 void keep_places(Graph& graph, const std::vector<TaskId>& free_before) {
-  const NameId in_line = graph.names().intern("in line");
   each_free_task(graph, [&](TaskId task) {
     const TaskId front = graph.previous(task);
     if (front == kNoTask) return;
     if (std::binary_search(free_before.begin(), free_before.end(), task)) return;
-    graph.add({.before = front, .after = task, .lag = graph.task(task).gap, .why = in_line});
+    graph.add({.before = front, .after = task, .lag = graph.task(task).gap, .why = Rule::in_line});
   });
 }
 

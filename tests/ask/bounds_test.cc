@@ -196,7 +196,6 @@ Graph random_job(std::mt19937& random) {
   constexpr TaskKind kDevice[] = {TaskKind::kernel, TaskKind::copy_in, TaskKind::collective,
                                   TaskKind::kernel};
   Graph graph = random_graph(random);
-  const NameId launch = graph.names().intern("launch");
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i)
     graph.lane(LaneId{i}).kind = i < 2 ? LaneKind::host_thread : LaneKind::stream;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -204,7 +203,7 @@ Graph random_job(std::mt19937& random) {
     graph.task(TaskId{i}).kind = (host ? kHost : kDevice)[random() % 4];
   }
   graph.change_dependencies([&](Dependency& wait) {
-    if (graph.task(wait.before).kind == TaskKind::launch) wait.why = launch;
+    if (graph.task(wait.before).kind == TaskKind::launch) wait.why = Rule::launch;
   });
   return graph;
 }

@@ -38,7 +38,8 @@ Graph make_job(std::uint32_t tasks) {
           graph.append(gpu, {.duration = Nanoseconds(5'000 + 20 * (i % 1000) + jitter),
                              .name = kernel,
                              .step = step});
-      graph.add({.before = call, .after = task, .provenance = Provenance::measured, .why = launch});
+      graph.add(
+          {.before = call, .after = task, .provenance = Provenance::measured, .why = Rule::launch});
     }
   }
   return graph;

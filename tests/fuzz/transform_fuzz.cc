@@ -92,7 +92,7 @@ class Program {
 
   void wait(TaskId before, TaskId after, const char* why) {
     if (supply_.once_in(24)) return;
-    Dependency wait{.before = before, .after = after, .why = graph_.names().intern(why)};
+    Dependency wait{.before = before, .after = after, .why = why_named(graph_.names(), why)};
     if (supply_.once_in(8)) wait.lag = time();
     if (supply_.once_in(8)) wait.tail = Tail::of_share(0.01 * supply_.below(101));
     if (supply_.once_in(8)) wait.anchor = Anchor::start;

@@ -162,5 +162,19 @@ TEST(Notation, SaysWhatIsWrong) {
   for (const auto& [text, message] : cases) EXPECT_EQ(error_of(text), message) << text;
 }
 
+TEST(Notation, NamesOfRulesParseBackAndOtherReasonsAreTexts) {
+  const Graph graph = parse_graph(
+      "x: A 1, B 1\ny: C 1, D 1\n"
+      "A -> C [measured launch]\nA -> D [inferred \"event wait\"]\nB -> D [assumed slice]\n");
+  std::vector<Why> reasons;
+  graph.each_dependency([&](const Dependency& wait) { reasons.push_back(wait.why); });
+  ASSERT_EQ(reasons.size(), 3U);
+  EXPECT_EQ(reasons[0], Rule::launch);
+  EXPECT_EQ(reasons[1], Rule::event_wait);
+  EXPECT_EQ(to_string(reasons[1], graph.names()), "event wait");
+  EXPECT_EQ(to_string(reasons[2], graph.names()), "slice");
+  EXPECT_EQ(graph.names().find("launch"), NameId{});
+}
+
 }  // namespace
 }  // namespace foretrace

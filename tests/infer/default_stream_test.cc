@@ -111,7 +111,7 @@ Recording rounds(std::string_view between, int overlap_us = 0) {
 std::size_t waits_for_default_stream(const Graph& graph, Provenance provenance) {
   std::size_t count = 0;
   graph.each_dependency([&](const Dependency& wait) {
-    count += graph.names()[wait.why] == "default stream" && wait.provenance == provenance ? 1U : 0U;
+    count += wait.why == Rule::default_stream && wait.provenance == provenance ? 1U : 0U;
   });
   return count;
 }

@@ -280,9 +280,8 @@ TEST(InferMemory, AccessesLieInTheLifeOfTheirBlock) {
     const Inference inference = infer(import_trace(file));
     const Graph& graph = inference.graph;
     std::vector<Nanoseconds> launched(graph.task_count(), Nanoseconds::max());
-    const NameId launch = graph.names().find("launch");
     graph.each_dependency([&](const Dependency& wait) {
-      if (wait.why != launch) return;
+      if (wait.why != Rule::launch) return;
       launched[index(wait.after)] = inference.recorded.finish[index(wait.before)];
     });
     ASSERT_FALSE(graph.accesses().empty());

@@ -88,7 +88,8 @@ inline std::string waits(const Graph& graph) {
   std::ostringstream out;
   out << "\n";
   graph.each_dependency([&](const Dependency& d) {
-    out << graph.name(d.before) << " -> " << graph.name(d.after) << ": " << graph.names()[d.why];
+    out << graph.name(d.before) << " -> " << graph.name(d.after) << ": "
+        << to_string(d.why, graph.names());
     if (d.lag.count() != 0) out << " " << d.lag.count() / 1000 << "us";
     if (d.anchor == Anchor::start) out << " from start";
     out << " (" << to_string(d.provenance) << ")\n";

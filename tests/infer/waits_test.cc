@@ -100,7 +100,7 @@ std::size_t event_waits(Recording run) {
   std::size_t count = 0;
   const Graph graph = infer(run.trace()).graph;
   graph.each_dependency([&](const Dependency& wait) {
-    if (graph.names()[wait.why] == "event wait") ++count;
+    if (wait.why == Rule::event_wait) ++count;
   });
   return count;
 }
@@ -176,7 +176,7 @@ TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
   EXPECT_EQ(simulate(inference.graph).length, Nanoseconds(recorded.back() * 1000));
   std::vector<std::string> seen;
   inference.graph.each_dependency([&](const Dependency& wait) {
-    if (inference.graph.names()[wait.why] != "launch queue") return;
+    if (wait.why != Rule::launch_queue) return;
     seen.push_back(std::string(inference.graph.name(wait.before)) + " -> " +
                    std::string(inference.graph.name(wait.after)));
   });

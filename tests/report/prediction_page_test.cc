@@ -205,8 +205,7 @@ Graph wide(std::uint32_t tasks, std::uint32_t lanes, bool own_names) {
                                                : "kernel_" + std::to_string(i % 500));
     graph.append(LaneId{i % lanes}, task);
     if (i % 7 == 6)
-      graph.add(
-          {.before = TaskId{i - 5}, .after = TaskId{i}, .why = graph.names().intern("event wait")});
+      graph.add({.before = TaskId{i - 5}, .after = TaskId{i}, .why = Rule::event_wait});
   }
   return graph;
 }

@@ -22,7 +22,6 @@ inline Graph random_steps(std::mt19937& random) {
   for (std::uint32_t i = 0; i < streams; ++i) graph.add_lane({.name = "gpu", .device = 0});
   const std::uint32_t steps = below(6);
   for (std::uint32_t i = 0; i < steps; ++i) graph.steps().push_back({"s"});
-  const NameId launch = graph.names().intern("launch");
   const NameId names[] = {graph.names().intern("ampere_sgemm_128x64"),
                           graph.names().intern("elementwise_kernel")};
   const std::uint32_t spread = 1 + below(8);  // Often together, or hardly ever.
@@ -46,7 +45,7 @@ inline Graph random_steps(std::mt19937& random) {
     graph.add({.before = call,
                .after = work,
                .provenance = below(8) == 0 ? Provenance::inferred : Provenance::measured,
-               .why = below(8) == 0 ? NameId{} : launch});
+               .why = below(8) == 0 ? Why{} : Why(Rule::launch)});
     if (below(12) == 0) graph.remove(below(2) == 0 ? call : work);
   }
   return graph;

@@ -51,13 +51,13 @@ TEST(StepProbes, AreFew) {
   Graph graph;
   const LaneId cpu = graph.add_lane({.name = "cpu", .kind = LaneKind::host_thread});
   const LaneId gpu = graph.add_lane({.name = "gpu", .device = 0});
-  const NameId launch = graph.names().intern("launch");
   for (std::int32_t i = 0; i < 5000; ++i) {
     if (i % 1000 == 0) graph.steps().push_back({"s"});
     const TaskId call =
         graph.append(cpu, {.duration = 1us, .step = i / 1000, .kind = TaskKind::launch});
     const TaskId kernel = graph.append(gpu, {.duration = 2us, .step = i / 1000});
-    graph.add({.before = call, .after = kernel, .provenance = Provenance::measured, .why = launch});
+    graph.add(
+        {.before = call, .after = kernel, .provenance = Provenance::measured, .why = Rule::launch});
   }
   const StepProbes probes(graph);
   EXPECT_EQ(probes.tasks().size(), 10U);

@@ -37,8 +37,18 @@ double group_ratio(Nanoseconds now, Nanoseconds then) {
   return then <= 0ns ? 1 : static_cast<double>(now.count()) / static_cast<double>(then.count());
 }
 
-/// Steps of one recording vary by this much without a cause.
+/// Steps of one recording vary by this much without a cause. Chosen.
 constexpr double kLeastSlowdown = 0.02;
+
+/// How far from the typical slowdown work may be to share it, as a part of that slowdown, and how
+/// many tenths of all work must. Chosen. Work of hosts is less even: memory, locks and calls do not
+/// suffer alike.
+struct Evenness {
+  double most_off = 0;
+  std::int64_t tenths = 0;
+};
+constexpr Evenness kKernelEvenness = {.most_off = 0.4, .tenths = 7};
+constexpr Evenness kHostEvenness = {.most_off = 0.6, .tenths = 6};
 
 /// Whether most work became slower by about the same factor: then it is the device, its clock or
 /// its neighbours, and no place in the program.
@@ -57,13 +67,12 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, const std::
   if (ratios.size() < 5) return general;
   const double typical = weighted_median(ratios);
   if (typical < 1 + kLeastSlowdown) return general;
-  // Work of hosts is less even: memory, locks and calls do not suffer alike.
-  const bool is_even = kind == "kernel";
+  const Evenness even = kind == "kernel" ? kKernelEvenness : kHostEvenness;
   Nanoseconds alike{0};
   for (const auto& [ratio, work] : ratios) {
-    if (std::abs(ratio - typical) <= (is_even ? 0.4 : 0.6) * (typical - 1)) alike += work;
+    if (std::abs(ratio - typical) <= even.most_off * (typical - 1)) alike += work;
   }
-  if (alike * 10 >= all * (is_even ? 7 : 6)) general.factor = typical;
+  if (alike * 10 >= all * even.tenths) general.factor = typical;
   return general;
 }
 

@@ -40,7 +40,7 @@ struct UnionWait {
   /// is whole.
   std::uint32_t group = 0, other_group = 0;
   Overlap lag_before{}, lag_after{};
-  NameId why_before{}, why_after{};  ///< In the names of each graph.
+  Why why_before{}, why_after{};  ///< In the names of each graph.
   bool in_before = false, in_after = false;
   bool from_start = false;
 };

@@ -13,6 +13,9 @@
 namespace foretrace {
 namespace {
 
+/// A source of doubt that moves the step time by a smaller share rounds to 0.0 %. Chosen.
+constexpr double kVisibleMove = 5e-4;
+
 double part_of(Nanoseconds part, Nanoseconds whole) { return std::min(1.0, ratio(part, whole)); }
 
 /// Each steady step is off the typical one by as much of the prediction as it was when recorded.
@@ -58,25 +61,21 @@ Nanoseconds touched(const Graph& recorded, const Graph& changed) {
   return sum / static_cast<std::int64_t>(std::max<std::size_t>(recorded.steps().size(), 1));
 }
 
-bool is_open(const Graph& graph, const Dependency& wait, NameId pinned) {
-  return wait.provenance == Provenance::inferred && wait.why != pinned &&
+bool is_open(const Graph& graph, const Dependency& wait) {
+  return wait.provenance == Provenance::inferred && wait.why != Rule::recorded_start &&
          runs_on_device(graph.task(wait.after).kind);
 }
 
-NameId name_of_pins(const Graph& graph) { return graph.names().find("recorded start"); }
-
 bool has_open_waits(const Graph& graph) {
-  const NameId pinned = name_of_pins(graph);
   bool found = false;
-  graph.each_dependency([&](const Dependency& wait) { found |= is_open(graph, wait, pinned); });
+  graph.each_dependency([&](const Dependency& wait) { found |= is_open(graph, wait); });
   return found;
 }
 
 /// Step time where no device task waits for what was only inferred.
 Nanoseconds without_open_waits(const Graph& graph) {
   Graph other = graph.clone();
-  const NameId pinned = name_of_pins(graph);
-  other.remove_dependencies([&](const Dependency& wait) { return is_open(graph, wait, pinned); });
+  other.remove_dependencies([&](const Dependency& wait) { return is_open(graph, wait); });
   return replayed_step_time(other);
 }
 
@@ -92,7 +91,7 @@ void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
   if (before <= 0ns) return;
   const Nanoseconds other = scaled(doubted.prediction.baseline.step_time, ratio(after, before));
   const double moved = part_of(std::max(other - inputs.point, inputs.point - other), inputs.point);
-  if (moved < 5e-4) return;
+  if (moved < kVisibleMove) return;
   inputs.brackets.push_back(
       {"inferred", other,
        "without the waits between streams that are only inferred it would be " + to_text(other)});
@@ -103,7 +102,7 @@ void bracket_unexplained(const Prediction& prediction, IntervalInputs& inputs) {
   const Unexplained& unexplained = prediction.unexplained;
   const double share = part_of(unexplained.lag + unexplained.peers, unexplained.window);
   const Nanoseconds move = scaled(inputs.point - prediction.baseline.step_time, share);
-  if (part_of(std::max(move, -move), inputs.point) < 5e-4) return;
+  if (part_of(std::max(move, -move), inputs.point) < kVisibleMove) return;
   inputs.brackets.push_back({"unexplained", std::max(0ns, inputs.point + move),
                              to_share(share) +
                                  " of the time is unexplained or due to other ranks, and kept; if "

@@ -19,6 +19,8 @@ constexpr double kDeviations = 1.2816;
 constexpr std::size_t kDraws = 4000;
 /// From this many outcomes on a scale is as good as known.
 constexpr std::size_t kManyOutcomes = 30;
+/// A smaller error of the replay, as a share, rounds to 0.0 % in reports. Chosen.
+constexpr double kVisibleError = 5e-5;
 
 /// One source of doubt: how far each draw moves the step time, in ns.
 struct Source {
@@ -44,7 +46,7 @@ class IntervalDraws {
     add_variation();
     for (const ErrorScale& model : inputs.models) add_model(model);
     for (const Bracket& bracket : inputs.brackets) add_bracket(bracket);
-    if (inputs.replay_error >= 5e-5) add_replay();
+    if (inputs.replay_error >= kVisibleError) add_replay();
   }
 
   Interval interval() const {

@@ -45,7 +45,6 @@ struct Span {
 
 PathShares add_up(const Graph& graph, const Timeline& timeline, const std::vector<TaskId>& path,
                   const Span& span) {
-  const NameId launch = graph.names().find("launch");
   PathShares shares;
   const auto add = [&](PathPart part, Nanoseconds from, Nanoseconds to) {
     shares.parts[static_cast<std::size_t>(part)] += span.clipped(from, to);
@@ -58,7 +57,7 @@ PathShares add_up(const Graph& graph, const Timeline& timeline, const std::vecto
     if (i + 1 < path.size()) end = std::min(end, timeline.start[index(path[i + 1])]);
     add(part_of_path(task.kind), start, end);
     if (i == 0) continue;
-    const bool launched = launch != NameId{} && timeline.reasons[index(path[i])].why == launch;
+    const bool launched = timeline.reasons[index(path[i])].why == Rule::launch;
     add(launched ? PathPart::launches : PathPart::delays, timeline.finish[index(path[i - 1])],
         start);
     const bool from_device = runs_on_device(graph.task(path[i - 1]).kind);

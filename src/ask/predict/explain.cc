@@ -41,7 +41,7 @@ struct Kin {
   LaneId lane = kNoLane;
   NameId before{};
   LaneId before_lane = kNoLane;
-  NameId why{};
+  Why why{};
   std::uint8_t provenance = 0;
   bool first = false;  ///< Waited for nothing.
   auto key() const { return std::tuple(name, lane, before, before_lane, why, provenance, first); }
@@ -91,7 +91,7 @@ std::string reason_text(const Graph& graph, const Kin& kin, const Sum& sum) {
   if (kin.provenance == kInLine && kin.before_lane == kin.lane) return "next on its lane";
   std::string text = "waits for " + shortened(graph.names()[kin.before]);
   if (kin.before_lane != kin.lane) text += " on " + graph.lane(kin.before_lane).name;
-  text += " (" + std::string(graph.names()[kin.why]);
+  text += " (" + std::string(to_string(kin.why, graph.names()));
   if (kin.provenance != kInLine)
     text += ", " + std::string(to_string(static_cast<Provenance>(kin.provenance)));
   if (sum.lag > 0ns) text += ", " + to_text(sum.lag / sum.count) + " later";

@@ -339,11 +339,10 @@ Retiming retiming_of(const Graph& graph, const Lever& lever, double factor) {
       if (task.gap > 0ns && wanted) retiming.gaps.emplace_back(TaskId{i}, scaled(task.gap, factor));
     }
   }
-  const NameId launch = graph.names().find("launch");
-  if (!lever.launch_delays || launch == NameId{}) return retiming;
+  if (!lever.launch_delays) return retiming;
   std::size_t number = 0;
   graph.each_dependency([&](const Dependency& wait) {
-    if (wait.why == launch && wait.lag > 0ns)
+    if (wait.why == Rule::launch && wait.lag > 0ns)
       retiming.lags.emplace_back(number, scaled(wait.lag, factor));
     ++number;
   });

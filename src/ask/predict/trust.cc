@@ -78,8 +78,8 @@ Nanoseconds step_time_of_clone(const Graph& graph, const Retiming& less, bool dr
   Graph other = graph.clone();
   retime(other, less);
   if (drops_pins) {
-    const NameId pinned = graph.names().find("recorded start");
-    other.remove_dependencies([&](const Dependency& wait) { return wait.why == pinned; });
+    other.remove_dependencies(
+        [](const Dependency& wait) { return wait.why == Rule::recorded_start; });
   }
   return replayed_step_time(other);
 }

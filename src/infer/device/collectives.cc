@@ -18,20 +18,20 @@ void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits) {
   for (const std::uint32_t i : draft.by_launch) {
     const DeviceEvent& event = draft.events[i];
     const Call& call = *draft.call_of(event);
-    const auto add = [&](std::uint32_t before, const char* why) {
+    const auto add = [&](std::uint32_t before, Rule why) {
       if (before == kNone || draft.events[before].stream == event.stream) return;
       if (draft.events[before].finish > event.start + draft.tolerance) return;
       waits.push_back({i, before, Provenance::inferred, why});
     };
     if (event.kind == TaskKind::collective) {
-      add(last_work[call.thread], "collective input");
+      add(last_work[call.thread], Rule::collective_input);
       last_collective = i;
       continue;
     }
     last_work[call.thread] = i;
     if (event.phase == Phase::update && event.step != updated_step) {
       updated_step = event.step;
-      add(last_collective, "update after collectives");
+      add(last_collective, Rule::update_after_collectives);
     }
   }
 }

@@ -25,11 +25,11 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Starts that only this rule explains, before a stream counts as blocking.
+/// Starts that only this rule explains, before a stream counts as blocking. Chosen.
 constexpr std::size_t kEnough = 8;
-/// From the end of the awaited work to the start of the waiting one, where they follow each other.
+/// In ns, from the end of the awaited work to the start of the waiting one, where they follow each
+/// other. Chosen.
 constexpr std::int64_t kRightBehind = 20'000;
-constexpr const char* kWhy = "default stream";
 
 /// Evidence for the rule about one stream and the default stream of its device.
 struct StreamTally {
@@ -157,8 +157,9 @@ class DefaultStreams {
       return;
     }
     if (!device.is_recorded && only_rule_explains(after, before)) ++tally.shown;
-    tally.waits.push_back(
-        {after, before, device.is_recorded ? Provenance::structural : Provenance::inferred, kWhy});
+    tally.waits.push_back({after, before,
+                           device.is_recorded ? Provenance::structural : Provenance::inferred,
+                           Rule::default_stream});
   }
 
   bool only_rule_explains(std::uint32_t after, std::uint32_t before) const {

@@ -11,9 +11,12 @@
 namespace foretrace::infer_detail {
 namespace {
 
+/// An awaited event explains a start so many ns beyond what is typical. Chosen.
+constexpr std::int64_t kEventJitter = 20'000;
+
 class Connector {
  public:
-  explicit Connector(Draft& draft) : draft_(draft), finder_(draft), launch_(rule(draft, "launch")) {
+  explicit Connector(Draft& draft) : draft_(draft), finder_(draft) {
     waits_ = draft.stream_waits;
     find_graph_waits(draft, waits_);
     find_collective_waits(draft, waits_);
@@ -57,7 +60,7 @@ class Connector {
     for (std::size_t w = from; w < to; ++w) {
       if (w > from && waits_[w].before == waits_[w - 1].before) continue;
       causes_.push_back({Kind::wait, draft_.events[waits_[w].before].finish, typical.event,
-                         typical.event + 20'000 + draft_.tolerance, waits_[w]});
+                         typical.event + kEventJitter + draft_.tolerance, waits_[w]});
     }
   }
 
@@ -100,7 +103,7 @@ class Connector {
 
   /// Whether nothing that was recorded ran on the device before, while the host already ran ahead.
   bool is_first_of_many(std::uint32_t i) const {
-    constexpr std::ptrdiff_t kAhead = 8;
+    constexpr std::ptrdiff_t kAhead = 8;  // Launches; chosen.
     const DeviceEvent& event = draft_.events[i];
     const auto launched = std::partition_point(
         draft_.by_launch.begin(), draft_.by_launch.end(), [&](std::uint32_t other) {
@@ -139,7 +142,7 @@ class Connector {
                         .lag = Nanoseconds(std::max<std::int64_t>(cause.lag, 0)),
                         .anchor = Anchor::start,
                         .provenance = Provenance::measured,
-                        .why = launch_});
+                        .why = Rule::launch});
       return;
     }
     const TaskId before = draft_.events[cause.wait.before].task;
@@ -149,7 +152,7 @@ class Connector {
                       .lag = overlap.lag,
                       .provenance = cause.wait.provenance,
                       .tail = overlap.tail,
-                      .why = rule(draft_, cause.wait.why)});
+                      .why = cause.wait.why});
   }
 
   void report() {
@@ -169,7 +172,6 @@ class Connector {
 
   Draft& draft_;
   WaitFinder finder_;
-  NameId launch_;
   std::vector<EventWait> waits_;
   std::vector<Cause> causes_;
   std::int64_t unexplained_ = 0;

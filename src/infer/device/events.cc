@@ -15,9 +15,13 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// From the end of the awaited activity to the start of the waiting one; 60us were seen on busy
-/// devices.
+/// In ns, from the end of the awaited activity to the start of the waiting one; 60us were seen on
+/// busy devices.
 constexpr std::int64_t kLongestEventLag = 100'000;
+
+/// Multiprocessors of a device that the trace does not describe: as few as small devices have, so
+/// that no full device is overlooked. Chosen.
+constexpr std::uint32_t kFewMultiprocessors = 16;
 
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 
@@ -98,7 +102,7 @@ WaitFinder::WaitFinder(const Draft& draft) : draft_(draft), by_finish_(draft.str
 bool WaitFinder::fills_device(const DeviceEvent& event) const {
   if (event.kind != TaskKind::kernel) return false;
   const std::uint32_t blocks = draft_.trace.devices[event.record].grid;
-  std::uint32_t places = 16;
+  std::uint32_t places = kFewMultiprocessors;
   for (const Device& device : draft_.trace.properties) {
     if (device.ordinal != draft_.trace.streams[event.stream].device) continue;
     if (device.multiprocessors > 0) places = static_cast<std::uint32_t>(device.multiprocessors);
@@ -126,7 +130,7 @@ Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
       if (earlier && before.finish > latest) {
         latest = before.finish;
         finished = {*std::prev(behind), std::max<std::int64_t>(waiting.start - latest, 0),
-                    "event wait"};
+                    Rule::event_wait};
       }
     }
     if (behind == events.end()) continue;
@@ -135,7 +139,7 @@ Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
     if (running.start < waiting.start && left < least_left && fills_device(running)) {
       least_left = left;
       full_since = running.start;
-      full = {*behind, -left, "device full"};
+      full = {*behind, -left, Rule::device_full};
     }
   }
   if (finished.before != kNone && finished.lag <= kLongestEventLag) return finished;

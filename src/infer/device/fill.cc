@@ -16,6 +16,8 @@
 namespace foretrace::infer_detail {
 namespace {
 
+/// The share of a device's places for threads with which a kernel reaches the bandwidth of memory,
+/// or the rate of arithmetic, of the whole device. Chosen.
 constexpr double kSaturatesMemory = 0.5;
 constexpr double kSaturatesArithmetic = 0.25;
 

@@ -17,7 +17,10 @@ struct Node {
 
 class GraphWaits {
  public:
-  explicit GraphWaits(const Draft& draft) : draft_(draft), edges_(draft.trace.graph_edges) {
+  explicit GraphWaits(Draft& draft)
+      : draft_(draft),
+        why_(why_named(draft.graph.names(), "graph edge")),
+        edges_(draft.trace.graph_edges) {
     std::sort(edges_.begin(), edges_.end(), [](const GraphEdge& a, const GraphEdge& b) {
       return std::pair(a.after, a.before) < std::pair(b.after, b.before);
     });
@@ -45,18 +48,19 @@ class GraphWaits {
       const DeviceEvent& second = draft_.events[after.event];
       // On one stream they are in line anyway.
       if (first.stream == second.stream || first.finish > second.start + draft_.tolerance) continue;
-      waits.push_back({after.event, before->event, Provenance::measured, "graph edge"});
+      waits.push_back({after.event, before->event, Provenance::measured, why_});
     }
   }
 
   const Draft& draft_;
+  Why why_;
   std::vector<GraphEdge> edges_;  ///< By the node that waits.
   std::vector<Node> nodes_;       ///< Of the current launch, by node.
 };
 
 }  // namespace
 
-void find_graph_waits(const Draft& draft, std::vector<EventWait>& waits) {
+void find_graph_waits(Draft& draft, std::vector<EventWait>& waits) {
   if (draft.trace.graph_edges.empty()) return;
   GraphWaits graphs(draft);
   for (const Call& call : draft.calls) {

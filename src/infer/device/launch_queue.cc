@@ -14,8 +14,15 @@
 namespace foretrace::infer_detail {
 namespace {
 
+/// A queue holds at least so many activities; recalled: CUDA's has room for about 1000 launches.
 constexpr std::int64_t kLeastDepth = 100;
-constexpr std::size_t kEnoughLaunches = 5;
+constexpr std::size_t kEnoughLaunches = 5;  ///< To tell the depth from; chosen.
+/// A launch that takes this long, in ns, and so many times as long as the quick quarter of all, was
+/// held back. Chosen; recalled: a launch takes 2 to 10 us where the queue has room.
+constexpr std::int64_t kLeastHeldBack = 50'000;
+constexpr std::int64_t kTimesHeldBack = 8;
+/// Tenths of the slow launches that must agree on the depth. Chosen.
+constexpr std::size_t kTenthsAgreeing = 6;
 
 struct Finishes {
   explicit Finishes(const Draft& draft) {
@@ -58,7 +65,7 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& cou
     durations.push_back(launch.call->finish - launch.call->start);
   }
   if (durations.size() < kEnoughLaunches) return 0;
-  const std::int64_t slow = std::max<std::int64_t>(50'000, 8 * lower_quartile(durations));
+  const std::int64_t slow = std::max(kLeastHeldBack, kTimesHeldBack * lower_quartile(durations));
   std::map<std::int64_t, std::size_t> outstanding;
   std::size_t slow_ones = 0;
   for (const Launch& launch : launches) {
@@ -79,7 +86,7 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& cou
     }
     if (near > most) most = near, best = depth;
   }
-  return most * 10 >= slow_ones * 6 ? best : 0;
+  return most * 10 >= slow_ones * kTenthsAgreeing ? best : 0;
 }
 
 }  // namespace

@@ -13,7 +13,16 @@
 namespace foretrace::infer_detail {
 namespace {
 
+/// A shorter pause of a thread, in ns, is no wait for another thread. Chosen.
 constexpr std::int64_t kLeastWait = 50'000;
+
+// How much of a pause the work of another thread must fill to be what was waited for. Chosen.
+
+/// In the thread of the steps: three tenths, as it may work on before it waits.
+constexpr std::int64_t kTenthsFilled = 3;
+/// In other threads: half, and all but a fifth or so many ns.
+constexpr std::int64_t kMostLeft = 200'000;
+constexpr std::int64_t kPartLeft = 5;
 
 bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
@@ -46,8 +55,8 @@ std::int64_t standing(const Draft& draft, std::size_t thread) {
 /// Of the waiting stretch, the part before and behind the worker's burst may be work of the waiter:
 /// any for the thread of the steps, little for others.
 bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
-  if (main) return burst * 10 >= stretch * 3;
-  return stretch - burst <= std::max<std::int64_t>(stretch / 5, 200'000) && burst * 2 >= stretch;
+  if (main) return burst * 10 >= stretch * kTenthsFilled;
+  return stretch - burst <= std::max(stretch / kPartLeft, kMostLeft) && burst * 2 >= stretch;
 }
 
 bool is_backward(const Draft& draft, const std::vector<Segment>& thread, std::size_t segment) {
@@ -152,7 +161,7 @@ void pin(Draft& draft, TaskId task) {
                    .after = task,
                    .lag = start,
                    .provenance = Provenance::inferred,
-                   .why = rule(draft, "recorded start")});
+                   .why = Rule::recorded_start});
   ++draft.graph.unexplained().pinned_tasks;
 }
 
@@ -187,7 +196,6 @@ TaskId starter_of(const Draft& draft, std::size_t number) {
 }
 
 void connect_threads(Draft& draft) {
-  const NameId handover = rule(draft, "thread hand-over"), wait = rule(draft, "wait for thread");
   const auto start = [&](TaskId task) { return draft.recorded.start[index(task)]; };
   const auto finish = [&](TaskId task) { return draft.recorded.finish[index(task)]; };
   std::vector<char> started(draft.threads.size(), 0);
@@ -201,10 +209,12 @@ void connect_threads(Draft& draft) {
                        .after = h.first_task,
                        .lag = lag,
                        .provenance = Provenance::inferred,
-                       .why = handover});
+                       .why = Rule::thread_handover});
     }
-    draft.graph.add(
-        {.before = h.last_task, .after = h.takes, .provenance = Provenance::inferred, .why = wait});
+    draft.graph.add({.before = h.last_task,
+                     .after = h.takes,
+                     .provenance = Provenance::inferred,
+                     .why = Rule::wait_for_thread});
     if (h.starts && h.first_task == draft.thread_tasks[h.worker].front()) started[h.worker] = 1;
   }
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {
@@ -213,8 +223,6 @@ void connect_threads(Draft& draft) {
 }
 
 void connect_calls(Draft& draft) {
-  const NameId sync = rule(draft, "device sync"), copy = rule(draft, "blocking copy");
-  const NameId queue = rule(draft, "launch queue");
   for (const Call& call : draft.calls) {
     for (const std::uint32_t event : call.awaited) {
       if (call.wait_task == kNoTask) continue;
@@ -230,20 +238,20 @@ void connect_calls(Draft& draft) {
            .lag = overlap.lag,
            .provenance = call.recorded_wait ? Provenance::measured : Provenance::inferred,
            .tail = overlap.tail,
-           .why = call.launched.empty() ? sync : copy});
+           .why = call.launched.empty() ? Rule::device_sync : Rule::blocking_copy});
     }
     for (const std::uint32_t event : call.held_by) {
       if (call.held_task == kNoTask) continue;
       draft.graph.add({.before = draft.events[event].task,
                        .after = call.held_task,
                        .provenance = Provenance::inferred,
-                       .why = copy});
+                       .why = Rule::blocking_copy});
     }
     if (call.queue_event != kNone && call.launch_task != kNoTask) {
       draft.graph.add({.before = draft.events[call.queue_event].task,
                        .after = call.launch_task,
                        .provenance = Provenance::inferred,
-                       .why = queue});
+                       .why = Rule::launch_queue});
     }
   }
 }

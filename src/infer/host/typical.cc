@@ -23,7 +23,30 @@ Spread spread_of(std::vector<std::int64_t>& samples) {
   return {at(50), std::max(at(75) + (at(75) - at(25)) * 3 / 2, at(95))};
 }
 
+/// So many samples tell what is typical. Chosen.
 constexpr std::size_t kEnough = 8;
+
+// Times are in ns. The limits keep a few odd samples from making a cause of everything: chosen
+// around what CUDA is known for (recalled: a launch reaches an idle device in 3 to 10 us, and
+// kernels in line follow within 1 to 2 us).
+
+/// A kernel whose launch returned this long before its turn waited for the one in front alone.
+constexpr std::int64_t kLaunchedLongBefore = 10'000;
+
+struct Limits {
+  std::int64_t most = 0;   ///< Of what is typical.
+  std::int64_t fence = 0;  ///< Of the fence, or twice what is typical where that is more.
+};
+/// A slow driver or a virtual device takes long for each launch.
+constexpr Limits kOnIdleDevice = {.most = 10'000'000, .fence = 50'000};
+/// More on an idle stream may be a wait for another stream.
+constexpr Limits kOnIdleStream = {.most = 50'000, .fence = 100'000};
+constexpr std::int64_t kLeastLaunch = 1'000;
+/// A launch explains a start at least this far beyond what is typical.
+constexpr std::int64_t kLaunchJitter = 5'000;
+
+constexpr std::int64_t kMostGap = 20'000;
+constexpr std::int64_t kGapJitter = 2'000;
 
 struct Samples {
   std::vector<std::int64_t> idle_device;  ///< Launch to start, nothing else running on the device.
@@ -48,7 +71,7 @@ Samples take_samples(const Draft& draft) {
       samples.idle_stream.push_back(event.start - call->start);
       if (busy <= call->start) samples.idle_device.push_back(event.start - call->start);
     }
-    if (call && !first && call->finish + 10'000 < ready && event.start >= ready) {
+    if (call && !first && call->finish + kLaunchedLongBefore < ready && event.start >= ready) {
       samples.gaps.push_back(event.start - ready);
     }
     busy = std::max(busy, event.finish);
@@ -68,16 +91,15 @@ void measure_typical_delays(Draft& draft) {
   std::vector<std::int64_t>& launches = idle ? samples.idle_device : samples.idle_stream;
   if (launches.size() >= kEnough) {
     const Spread spread = spread_of(launches);
-    typical.launch = std::clamp<std::int64_t>(spread.median, 1000, idle ? 10'000'000 : 50'000);
-    typical.launch_fence =
-        std::clamp(spread.fence, typical.launch + 5000 + tick,
-                   std::max(2 * typical.launch, std::int64_t{idle ? 50'000 : 100'000}));
+    const Limits limits = idle ? kOnIdleDevice : kOnIdleStream;
+    typical.launch = std::clamp<std::int64_t>(spread.median, kLeastLaunch, limits.most);
+    typical.launch_fence = std::clamp(spread.fence, typical.launch + kLaunchJitter + tick,
+                                      std::max(2 * typical.launch, limits.fence));
   }
   if (samples.gaps.size() >= kEnough) {
     const Spread spread = spread_of(samples.gaps);
-    typical.gap = std::clamp<std::int64_t>(spread.median, 0, 20'000);
-    typical.gap_fence =
-        std::clamp(spread.fence, typical.gap + 2000 + tick, std::int64_t{20'000} + tick);
+    typical.gap = std::clamp<std::int64_t>(spread.median, 0, kMostGap);
+    typical.gap_fence = std::clamp(spread.fence, typical.gap + kGapJitter + tick, kMostGap + tick);
   }
 }
 

@@ -27,6 +27,12 @@
 
 namespace foretrace::infer_detail {
 
+/// PyTorch's caching allocator gives out multiples of so many bytes (kMinBlockSize in its source).
+inline constexpr std::int64_t kSmallestBlock = 512;
+inline constexpr std::int64_t in_blocks(std::int64_t bytes) {
+  return (bytes + kSmallestBlock - 1) / kSmallestBlock * kSmallestBlock;
+}
+
 /// Later than any event.
 inline constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
 

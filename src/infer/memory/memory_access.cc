@@ -174,7 +174,7 @@ class AccessFinder {
   bool takes(const OpWork& work, std::int64_t block_bytes) {
     const std::vector<std::int64_t>& inputs = inputs_of(work);
     return std::any_of(inputs.begin(), inputs.end(), [&](std::int64_t bytes) {
-      return bytes > 0 && (bytes + 511) / 512 * 512 == block_bytes;
+      return bytes > 0 && in_blocks(bytes) == block_bytes;
     });
   }
 
@@ -386,7 +386,7 @@ class AccessFinder {
     for (std::uint32_t i = from; i < to; ++i) {
       for (const std::int64_t bytes : inputs_of(works[i])) {
         if (bytes <= 0) continue;
-        const auto [found, is_new] = by_size.try_emplace((bytes + 511) / 512 * 512, i, i);
+        const auto [found, is_new] = by_size.try_emplace(in_blocks(bytes), i, i);
         if (!is_new) found->second.second = i;
       }
     }

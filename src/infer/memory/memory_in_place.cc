@@ -89,7 +89,7 @@ std::int64_t changed_bytes(const Draft& draft, const OpWork& work) {
     if (!name.starts_with("aten::")) return 0;
     if (!name.ends_with('_') || name.ends_with("__")) continue;
     const std::vector<std::int64_t> inputs = input_bytes(draft, context.op);
-    return inputs.empty() ? 0 : (inputs[0] + 511) / 512 * 512;
+    return inputs.empty() ? 0 : in_blocks(inputs[0]);
   }
   return 0;
 }

@@ -53,7 +53,7 @@ struct Weight {
   std::int64_t bytes = 0;
   bool trained = true;
 
-  std::int64_t whole() const { return (bytes + 511) / 512 * 512; }
+  std::int64_t whole() const { return in_blocks(bytes); }
 };
 
 struct Pass {

@@ -103,6 +103,7 @@ Surroundings::Surroundings(Draft& draft) : draft_(draft), ops_(draft) {
       ++all;
       if (draft.contexts[segment.context].phase == Phase::backward) ++backward;
     }
+    // Nearly all of it: a thread of autograd does little else. Chosen.
     runs_backward_[i] = backward * 10 > all * 9;
   }
 }
@@ -124,7 +125,8 @@ const Segment* Surroundings::segment_at(const MemorySite& site, bool frees) cons
   const Segment& found = *--behind;
   if (site.time > found.finish) return nullptr;
   if (frees || only_allocates(found.context)) return &found;
-  for (int back = 0; behind != segments.begin() && back < 4; ++back) {
+  constexpr int kMostBack = 4;  // Segments; those of one call. Chosen.
+  for (int back = 0; behind != segments.begin() && back < kMostBack; ++back) {
     --behind;
     if (behind->finish < site.time) break;
     if (only_allocates(behind->context)) return &*behind;

@@ -61,7 +61,7 @@ class StorageTies {
 
   bool is_alike(std::uint32_t block, const Uses& uses) const {
     const TensorRecord& tensor = draft_.trace.tensors[uses.front()];
-    return (tensor.offset_bytes + tensor.bytes + 511) / 512 * 512 ==
+    return in_blocks(tensor.offset_bytes + tensor.bytes) ==
            draft_.graph.allocations()[block].bytes.count;
   }
 

@@ -158,7 +158,8 @@ class UseTeller {
     }
   }
 
-  static constexpr std::int64_t kSmallestBlock = 512;
+  /// Bytes by which a block may exceed what was asked for: the allocator takes large blocks from
+  /// the device in units of 2 MB (kRoundLarge in its source).
   static constexpr std::int64_t kMostRounding = std::int64_t{2} << 20;
 
   Draft& draft_;

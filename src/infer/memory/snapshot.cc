@@ -85,7 +85,7 @@ class SnapshotGraph {
       const MemoryRecord& record = draft_.trace.memory[number];
       const auto before = levels.find(record.device);
       const std::int64_t asked = std::abs(record.bytes);
-      charged_[number] = (asked + 511) / 512 * 512;
+      charged_[number] = in_blocks(asked);
       if (record.total_allocated < 0) continue;
       if (before != levels.end() && before->second != record.total_allocated) {
         charged_[number] = std::max(asked, std::abs(record.total_allocated - before->second));
@@ -164,7 +164,8 @@ class SnapshotGraph {
     const LaneId start =
         draft_.graph.add_lane({.name = "(start)", .kind = LaneKind::origin, .rank = rank});
     draft_.origin = append(
-        start, 0, 0, {.name = rule(draft_, "start of the recording"), .kind = TaskKind::marker});
+        start, 0, 0,
+        {.name = draft_.graph.names().intern("start of the recording"), .kind = TaskKind::marker});
     for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
     draft_.graph.step_rule().source = draft_.step_source;
     task_of_.assign(draft_.trace.memory.size(), kNoTask);
@@ -180,8 +181,9 @@ class SnapshotGraph {
         draft_.graph.add_lane({.name = "allocator of device " + std::to_string(device),
                                .kind = LaneKind::host_thread,
                                .rank = draft_.trace.rank});
-    const NameId nameless = rule(draft_, "(allocates)"), free = rule(draft_, "(frees)");
-    const NameId other = rule(draft_, "(segment)");
+    const NameId nameless = draft_.graph.names().intern("(allocates)"),
+                 free = draft_.graph.names().intern("(frees)");
+    const NameId other = draft_.graph.names().intern("(segment)");
     for (std::size_t i = 0; i < events.size(); ++i) {
       const MemoryRecord& record = draft_.trace.memory[events[i]];
       const std::int64_t begin = std::max<std::int64_t>(record.time_ns, 0);

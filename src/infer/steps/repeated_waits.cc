@@ -24,9 +24,10 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Starts that only the wait explains, before it counts as one.
+/// Starts that only the wait explains, before it counts as one. Chosen.
 constexpr std::size_t kEnough = 3;
-/// From the end of the awaited work to the start of the waiting one, where they follow each other.
+/// In ns, from the end of the awaited work to the start of the waiting one, where they follow each
+/// other. Chosen.
 constexpr std::int64_t kRightBehind = 20'000;
 
 /// Who waits, by name and stream, and for which stream.

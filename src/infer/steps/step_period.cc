@@ -13,10 +13,14 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Fewer activities than this repeat themselves by chance.
+/// Fewer activities than this repeat themselves by chance. Chosen.
 constexpr std::size_t kLeastActivities = 18;
-/// Share of activities that equal the one a period later.
+/// Share of activities that equal the one a period later. Chosen.
 constexpr double kLeastMatch = 0.95;
+/// A longer period must match by so much more than a shorter one. Chosen.
+constexpr double kClearlyBetter = 0.005;
+/// Of the distances between the places of one stretch, so many quarters must be the same. Chosen.
+constexpr std::size_t kQuartersAlike = 3;
 
 struct Activity {
   std::int64_t time;
@@ -103,7 +107,7 @@ Votes regular_distances(const Places& places) {
     for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps.push_back(at[i + 1] - at[i]);
     const std::size_t typical = lower_median(gaps);
     const auto alike = std::count(gaps.begin(), gaps.end(), typical);
-    if (static_cast<std::size_t>(alike) * 4 >= gaps.size() * 3) ++votes[typical];
+    if (static_cast<std::size_t>(alike) * 4 >= gaps.size() * kQuartersAlike) ++votes[typical];
   }
   return votes;
 }
@@ -177,7 +181,8 @@ struct Repetition {
 };
 
 Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
-  constexpr std::size_t kMostLeftOut = 8;  ///< At one place.
+  // Activities; chosen.
+  constexpr std::size_t kMostLeftOut = 8;  // At one place.
   constexpr std::size_t kAgreeBehind = 4;
   const auto agree = [&](std::size_t one, std::size_t other) {
     for (std::size_t k = 0; k < kAgreeBehind; ++k) {
@@ -237,7 +242,7 @@ std::vector<std::size_t> repeated(const std::vector<Activity>& activities,
   double best = 0;
   for (const std::size_t candidate : candidates) {
     const double share = match(activities, candidate);
-    if (share <= best + 0.005 || share < kLeastMatch) continue;
+    if (share <= best + kClearlyBetter || share < kLeastMatch) continue;
     std::vector<std::size_t> found = begins_at(activities, candidate);
     if (is_within_one(activities, found)) continue;
     best = share, period = candidate, begins = std::move(found);

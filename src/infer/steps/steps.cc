@@ -13,7 +13,7 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Share of the launched work that ranges must hold to be steps.
+/// Share of the launched work that ranges must hold to be steps. Chosen.
 constexpr double kLeastHeld = 0.9;
 
 bool find_markers(Draft& draft) {

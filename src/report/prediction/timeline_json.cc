@@ -229,7 +229,7 @@ class RunWriter {
     if (is_new && none) reasons_.push_back(nlohmann::json());
     if (is_new && !none) {
       reasons_.push_back({names_.number(run_.graph.name(reason.before)), lane_number(lane),
-                          names_.number(run_.graph.names()[reason.why]),
+                          names_.number(to_string(reason.why, run_.graph.names())),
                           provenance ? to_string(*provenance) : std::string_view()});
     }
     return found->second;
@@ -250,7 +250,7 @@ class RunWriter {
   std::vector<std::uint32_t> number_;  ///< By task: 1 + its place in the columns; 0: not shown.
   bool several_ranks_ = false;
   PackedNumbers start_, duration_, name_, module_, kind_, step_, waited_, reason_, before_;
-  std::map<std::tuple<NameId, LaneId, NameId, int, bool>, std::size_t> numbers_of_reasons_;
+  std::map<std::tuple<NameId, LaneId, Why, int, bool>, std::size_t> numbers_of_reasons_;
   nlohmann::json reasons_ = nlohmann::json::array();
 };
 

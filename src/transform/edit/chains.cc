@@ -83,7 +83,7 @@ class ChainFinder {
       begins_[index(wait.after)] = 1;
     }
     // A launch may wait for a place in the queue; that does not look at what the kernel did.
-    const bool for_place = kind == TaskKind::launch && graph_.names()[wait.why] == "launch queue";
+    const bool for_place = kind == TaskKind::launch && wait.why == Rule::launch_queue;
     if (from_device && !for_place && graph_.lane_of(wait.before) != graph_.lane_of(wait.after)) {
       ends_[index(wait.before)] = 1;
     }

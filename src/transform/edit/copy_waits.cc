@@ -39,11 +39,10 @@ std::size_t drop_waits_for_copies(Graph& graph, const Launches& launches,
     const TaskId launch = launches.launch_of(copy);
     if (launch != kNoTask) call[index(launch)] = 1;
   }
-  const NameId copy = graph.names().find("blocking copy");
   return graph.remove_dependencies([&](const Dependency& wait) {
     if (graph.removed(wait.after)) return false;
     if (copied[index(wait.before)] != 0 && follows_one(graph, wait.after, call)) return true;
-    return copy != NameId{} && wait.why == copy && precedes_one(graph, wait.after, call);
+    return wait.why == Rule::blocking_copy && precedes_one(graph, wait.after, call);
   });
 }
 

@@ -171,8 +171,8 @@ class Loader final : public Transform {
         const Fetch fetch = lanes.add(graph);
         if (fetch.first == kNoTask) continue;
         const TaskId before = graph.previous(batch.work.front());
-        if (before != kNoTask) wait(graph, before, fetch.first, "in line");
-        wait(graph, fetch.last, batch.work.front(), "batch read");
+        if (before != kNoTask) wait(graph, before, fetch.first, Rule::in_line);
+        wait(graph, fetch.last, batch.work.front(), why_named(graph.names(), "batch read"));
       }
     }
     return times;
@@ -236,8 +236,8 @@ class Loader final : public Transform {
       const LaneId worker = workers[k % at_once];
       if (fetch.first != kNoTask) {
         begins = fetch.first;
-        if (graph.last(worker) != kNoTask) wait(graph, graph.last(worker), begins, "in line");
-        wait(graph, fetch.last, batch.work.front(), "batch read");
+        if (graph.last(worker) != kNoTask) wait(graph, graph.last(worker), begins, Rule::in_line);
+        wait(graph, fetch.last, batch.work.front(), why_named(graph.names(), "batch read"));
       }
       for (const TaskId id : batch.work) {
         Task& task = graph.task(id);
@@ -247,7 +247,9 @@ class Loader final : public Transform {
         task.step = -1;
         graph.move_to_end(id, worker);
       }
-      if (k >= ahead) wait(graph, handed_over[k - ahead], begins, "free place in the loader");
+      if (k >= ahead)
+        wait(graph, handed_over[k - ahead], begins,
+             why_named(graph.names(), "free place in the loader"));
     }
     return workers;
   }
@@ -267,11 +269,8 @@ class Loader final : public Transform {
     return std::clamp(work - scaled(beyond, behind), 0ns, work);
   }
 
-  static void wait(Graph& graph, TaskId before, TaskId after, const char* why) {
-    graph.add({.before = before,
-               .after = after,
-               .provenance = Provenance::assumed,
-               .why = graph.names().intern(why)});
+  static void wait(Graph& graph, TaskId before, TaskId after, Why why) {
+    graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
   }
 
   static LaneId add_lane(Graph& graph, LaneId train, const std::string& suffix) {
@@ -301,10 +300,10 @@ class Loader final : public Transform {
       task.name = graph.names().intern("pin batch");
       task.step = -1;
       const TaskId pinned = graph.append(pin, task);
-      wait(graph, ready, pinned, "batch ready");
+      wait(graph, ready, pinned, why_named(graph.names(), "batch ready"));
       ready = pinned;
     }
-    wait(graph, ready, taken, "batch ready");
+    wait(graph, ready, taken, why_named(graph.names(), "batch ready"));
     return taken;
   }
 

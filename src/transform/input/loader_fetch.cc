@@ -20,12 +20,12 @@ Bytes rounded(double bytes) { return Bytes{std::llround(std::min(bytes, 9e18))};
 
 namespace {
 
-void wait_for(Graph& graph, TaskId before, TaskId after, const char* why, Nanoseconds lag = 0ns) {
+void wait_for(Graph& graph, TaskId before, TaskId after, Why why, Nanoseconds lag = 0ns) {
   graph.add({.before = before,
              .after = after,
              .lag = lag,
              .provenance = Provenance::assumed,
-             .why = graph.names().intern(why)});
+             .why = why});
 }
 
 bool needs_core(const Task& task) {
@@ -93,8 +93,10 @@ Fetch FetchLanes::add(Graph& graph) {
                                             .name = graph.names().intern(stage.task),
                                             .kind = TaskKind::transfer,
                                             .phase = Phase::input});
-    if (stage.last != kNoTask) wait_for(graph, stage.last, read, "reads in order");
-    if (fetch.last != kNoTask) wait_for(graph, fetch.last, read, "batch read");
+    if (stage.last != kNoTask)
+      wait_for(graph, stage.last, read, why_named(graph.names(), "reads in order"));
+    if (fetch.last != kNoTask)
+      wait_for(graph, fetch.last, read, why_named(graph.names(), "batch read"));
     if (fetch.first == kNoTask) fetch.first = read;
     fetch.last = stage.last = read;
   }
@@ -140,7 +142,7 @@ void share_cores(Graph& graph, double cores, const std::vector<LaneId>& workers)
       const bool moves = needs_core(graph.task(id));
       // What stood in line behind each other still does.
       if (before != kNoTask && (moves || before_moved)) {
-        wait_for(graph, before, id, "in line", graph.task(id).gap);
+        wait_for(graph, before, id, Rule::in_line, graph.task(id).gap);
       }
       if (moves) {
         Task& task = graph.task(id);

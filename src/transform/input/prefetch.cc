@@ -92,16 +92,17 @@ class Prefetch final : public Transform {
   /// A stream made for copies is a non-blocking one. What CUDA itself put in front of a copy, since
   /// it ran on the default stream or on a blocking one, is now in front of what follows the copy.
   static void pass_on_implicit_waits(Graph& graph, const std::vector<TaskId>& copies) {
-    const NameId why = graph.names().find("default stream");
-    if (why == NameId{}) return;
     std::vector<char> leaves(graph.task_count(), 0);
     for (const TaskId copy : copies) leaves[index(copy)] = 1;
     std::vector<Dependency> waits;
+    const auto is_implicit = [&](const Dependency& wait) {
+      return wait.why == Rule::default_stream && leaves[index(wait.after)] != 0;
+    };
     graph.each_dependency([&](const Dependency& wait) {
-      if (wait.why == why && leaves[index(wait.after)] != 0) waits.push_back(wait);
+      if (is_implicit(wait)) waits.push_back(wait);
     });
-    graph.remove_dependencies(
-        [&](const Dependency& wait) { return wait.why == why && leaves[index(wait.after)] != 0; });
+    if (waits.empty()) return;
+    graph.remove_dependencies(is_implicit);
     for (Dependency& wait : waits) {
       while (wait.after != kNoTask && leaves[index(wait.after)] != 0)
         wait.after = graph.next(wait.after);
@@ -127,13 +128,13 @@ class Prefetch final : public Transform {
 
   std::size_t run_ahead(Graph& graph, LaneId lane, const std::vector<Input>& inputs) const {
     const auto buffers = static_cast<std::size_t>(buffers_);
-    const NameId ready = graph.names().intern("input copied");
-    const NameId free = graph.names().intern("free buffer");
+    const Why ready = why_named(graph.names(), "input copied");
+    const Why free = why_named(graph.names(), "free buffer");
     Lane ahead = graph.lane(lane);
     ahead.name += "+prefetch";
     const LaneId to = graph.add_lane(std::move(ahead));
     std::size_t changed = 0;
-    const auto wait = [&](TaskId before, TaskId after, NameId why) {
+    const auto wait = [&](TaskId before, TaskId after, Why why) {
       graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
       ++changed;
     };

@@ -149,7 +149,7 @@ class Encode final : public Transform {
     std::vector<LifetimeCut> splits;
     std::vector<InsertedWork> encodes, decodes;
     Nanoseconds added{0};
-    const NameId ready = graph.names().intern("decoded");
+    const Why ready = why_named(graph.names(), "decoded");
     for (const Coded& one : coded) {
       const Nanoseconds time = time_for(one.bytes + one.encoded, bandwidth);
       const TaskId use = one.activation.last_forward, back = one.activation.first_backward;
@@ -181,7 +181,7 @@ class Encode final : public Transform {
 
   /// Uses on other lanes do not stand in line behind the decoding.
   static void let_others_wait(Graph& graph, const MemoryView& view, const Activation& activation,
-                              TaskId decode, NameId why) {
+                              TaskId decode, Why why) {
     std::vector<LaneId> lanes = {graph.lane_of(decode)};
     for (const Access& access : view.uses.of_block(activation.allocation)) {
       if (view.before(access.task, activation.first_backward)) continue;

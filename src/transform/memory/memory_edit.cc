@@ -200,7 +200,7 @@ InsertedWork insert_work(Graph& graph, const Launches& launches, const ExtraWork
   graph.add({.before = inserted.launch,
              .after = inserted.task,
              .provenance = Provenance::assumed,
-             .why = graph.names().intern("launch")});
+             .why = Rule::launch});
   return inserted;
 }
 

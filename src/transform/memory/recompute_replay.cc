@@ -183,7 +183,7 @@ class Replay {
 
   /// Uses on other lanes do not stand in line behind the copies.
   void let_others_wait(const RecomputeUnit& unit) {
-    const NameId why = graph_.names().intern("recomputed");
+    const Why why = why_named(graph_.names(), "recomputed");
     for (const std::uint32_t block : unit.restored) {
       TaskId writer = kNoTask;
       std::vector<LaneId> lanes = {graph_.lane_of(unit.before)};

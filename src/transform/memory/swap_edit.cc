@@ -58,8 +58,8 @@ class SwapEdit {
         by_access_(plan.in_access_order),
         call_time_(call_time),
         copies_(plan.swaps.size()),
-        why_out_(graph.names().intern("swapped out")),
-        why_in_(graph.names().intern("swapped in")) {}
+        why_out_(why_named(graph.names(), "swapped out")),
+        why_in_(why_named(graph.names(), "swapped in")) {}
 
   void add_copies() {
     // In line on each lane as the link is to carry them.
@@ -119,7 +119,7 @@ class SwapEdit {
     return at->second;
   }
 
-  void wait(TaskId before, TaskId after, NameId why, Anchor anchor = Anchor::finish) {
+  void wait(TaskId before, TaskId after, Why why, Anchor anchor = Anchor::finish) {
     graph_.add({.before = before,
                 .after = after,
                 .anchor = anchor,
@@ -165,7 +165,7 @@ class SwapEdit {
     const TaskId copy = add_copy(swap, swap.out_after, true);
     copies_[i].out = copy;
     const TaskId call = add_call(swap.out_after, "launch swap out");
-    if (call != kNoTask) wait(call, copy, graph_.names().intern("launch"));
+    if (call != kNoTask) wait(call, copy, Rule::launch);
     wait(swap.out_after, copy, why_out_, swap.out_anchor);
     if (swap.out_behind != kNoTask && !by_access_) wait(swap.out_behind, copy, why_out_);
     if (swap.freed_at != kNoTask) wait(copy, swap.freed_at, why_out_);
@@ -177,8 +177,7 @@ class SwapEdit {
     const TaskId copy = add_copy(swap, near, false);
     copies_[i].in = copy;
     copies_[i].in_call = add_call(near, "launch swap in");
-    if (copies_[i].in_call != kNoTask)
-      wait(copies_[i].in_call, copy, graph_.names().intern("launch"));
+    if (copies_[i].in_call != kNoTask) wait(copies_[i].in_call, copy, Rule::launch);
     wait(copies_[i].out, copy, why_out_);
     if (swap.trigger != kNoTask) wait(swap.trigger, copy, why_in_, swap.trigger_anchor);
     if (swap.in_behind != kNoTask && !by_access_) wait(swap.in_behind, copy, why_in_);
@@ -280,7 +279,7 @@ class SwapEdit {
   bool by_access_;
   Nanoseconds call_time_;
   std::vector<Copies> copies_;
-  NameId why_out_, why_in_;
+  Why why_out_, why_in_;
   std::map<std::tuple<std::int32_t, std::int32_t, std::string>, LaneId> lanes_;
   std::map<TaskId, TaskId> last_call_;
 };

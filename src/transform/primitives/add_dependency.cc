@@ -41,7 +41,7 @@ class AddDependency final : public Transform {
     if (added.empty()) {
       throw Error("no task of \"to\" has one of \"from\" to wait for (match " + match_ + ")");
     }
-    const NameId why = graph.names().intern(why_);
+    const Why why = why_named(graph.names(), why_);
     for (Dependency dependency : added) {
       dependency.lag = lag_;
       dependency.anchor = anchor_ == "start" ? Anchor::start : Anchor::finish;

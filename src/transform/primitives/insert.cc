@@ -89,7 +89,7 @@ class Insert final : public Transform {
     graph.add({.before = before() ? added : neighbour,
                .after = before() ? neighbour : added,
                .provenance = Provenance::assumed,
-               .why = graph.names().intern("insert")});
+               .why = why_named(graph.names(), "insert")});
     return added;
   }
 
@@ -101,7 +101,7 @@ class Insert final : public Transform {
     graph.add({.before = added,
                .after = launched,
                .provenance = Provenance::assumed,
-               .why = graph.names().intern("launch")});
+               .why = Rule::launch});
     return true;
   }
 

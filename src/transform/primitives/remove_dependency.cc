@@ -27,7 +27,7 @@ class RemoveDependency final : public Transform {
     const std::size_t dropped = graph.remove_dependencies([&](const Dependency& dependency) {
       return from[index(dependency.before)] != 0 && to[index(dependency.after)] != 0 &&
              (provenance_ == "any" || provenance_ == to_string(dependency.provenance)) &&
-             why.matches(graph.names()[dependency.why]);
+             why.matches(to_string(dependency.why, graph.names()));
     });
     if (dropped == 0) throw Error("no dependency matches (" + asked_for() + ")");
     Effect effect;

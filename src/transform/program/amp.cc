@@ -218,11 +218,8 @@ class Amp final : public Transform {
             .phase = like.phase};
   }
 
-  static void add_wait(Graph& graph, TaskId before, TaskId after, std::string_view why) {
-    graph.add({.before = before,
-               .after = after,
-               .provenance = Provenance::assumed,
-               .why = graph.names().intern(why)});
+  static void add_wait(Graph& graph, TaskId before, TaskId after, Why why) {
+    graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
   }
 
   std::size_t add_casts(Graph& graph) const {
@@ -232,7 +229,7 @@ class Amp final : public Transform {
       const TaskId cast = graph.insert_before(
           kernel, extra(graph, kernel, "amp casts", TaskKind::kernel, cast_time_));
       const TaskId launch = launches.launch_of(kernel);
-      if (launch != kNoTask) add_wait(graph, launch, cast, "launch");
+      if (launch != kNoTask) add_wait(graph, launch, cast, Rule::launch);
     }
     return kernels.size();
   }
@@ -251,8 +248,8 @@ class Amp final : public Transform {
           launch, extra(graph, launch, "launch amp unscale", TaskKind::launch, kLaunch));
       const TaskId wait = graph.insert_before(
           launch, extra(graph, launch, "amp found_inf", TaskKind::sync, kLaunch));
-      add_wait(graph, call, unscale, "launch");
-      add_wait(graph, unscale, wait, "gradient scaler");
+      add_wait(graph, call, unscale, Rule::launch);
+      add_wait(graph, unscale, wait, why_named(graph.names(), "gradient scaler"));
     }
     return kernels.size();
   }

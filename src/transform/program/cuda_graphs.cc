@@ -94,7 +94,6 @@ class CudaGraphs final : public Transform {
   /// Every captured task waits for the launch of its graph instead of its own.
   void launch_together(Graph& graph, const Launches& launches,
                        const std::vector<TaskId>& graph_launch) const {
-    const NameId why = graph.names().intern("launch");
     std::vector<Dependency> together;
     const auto own_launch = [&](const Dependency& wait) {
       if (launches.launch_of(wait.after) != wait.before) return false;
@@ -109,8 +108,10 @@ class CudaGraphs final : public Transform {
       // The first task of a graph follows one that is not part of it.
       if (launch != call) graph.task(task).gap = std::min(graph.task(task).gap, gap_);
       if (launch == call) continue;
-      together.push_back(
-          {.before = launch, .after = task, .provenance = Provenance::assumed, .why = why});
+      together.push_back({.before = launch,
+                          .after = task,
+                          .provenance = Provenance::assumed,
+                          .why = Rule::launch});
     }
     graph.remove_dependencies(own_launch);
     for (const Dependency& wait : together) graph.add(wait);

@@ -78,7 +78,7 @@ class RemoveSync final : public Transform {
 
   static bool is_wait(const Graph& graph, const Dependency& wait) {
     return runs_on_device(graph.task(wait.before).kind) &&
-           runs_on_host(graph.task(wait.after).kind) && graph.names()[wait.why] != "launch queue";
+           runs_on_host(graph.task(wait.after).kind) && wait.why != Rule::launch_queue;
   }
 
   std::vector<TaskId> waiting_calls(const Graph& graph) const {
@@ -123,7 +123,7 @@ class RemoveSync final : public Transform {
       graph.add({.before = wait.before,
                  .after = after,
                  .provenance = Provenance::assumed,
-                 .why = graph.names().intern("value of the last step")});
+                 .why = why_named(graph.names(), "value of the last step")});
     }
   }
 
@@ -171,7 +171,6 @@ class RemoveSync final : public Transform {
       by_rank[graph.lane(graph.lane_of(calls[i])).rank].push_back(calls[i]);
     }
     const std::vector<std::size_t> behind = latest_call_behind(graph, place);
-    const NameId why = graph.names().intern("launch queue");
     std::size_t held = 0;
     for (const auto& [rank, own] : by_rank) {
       for (std::size_t i = queue_count(); i < own.size(); ++i) {
@@ -179,7 +178,10 @@ class RemoveSync final : public Transform {
         // Work may wait for what is launched later: on a stream that threads share, for an event,
         // or for room on the device. It has left the queue all the same.
         if (behind[index(work)] >= place[index(own[i])]) continue;
-        graph.add({.before = work, .after = own[i], .provenance = Provenance::assumed, .why = why});
+        graph.add({.before = work,
+                   .after = own[i],
+                   .provenance = Provenance::assumed,
+                   .why = Rule::launch_queue});
         ++held;
       }
     }
