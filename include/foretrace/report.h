@@ -76,6 +76,7 @@ struct CheckForm {
 const std::vector<CheckForm>& check_forms();
 /// "foretrace.check/1".
 nlohmann::json to_json(const CheckReport& report);
+void write_check_json(const CheckReport& report, std::ostream& out);
 void write_check_text(const CheckReport& report, std::ostream& out);
 void write_check_markdown(const CheckReport& report, std::ostream& out);
 /// One test a figure. Viewers that show the body of a failure only have the numbers there.

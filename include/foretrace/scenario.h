@@ -38,6 +38,8 @@ Scenario parse_scenario(const nlohmann::json& json);
 nlohmann::json scenario_schema();
 /// The effective settings, defaults included.
 nlohmann::json write_scenario(const Scenario& scenario);
+/// The same in one line. Names may hold any bytes: those that are not UTF-8 are replaced.
+std::string to_text(const Scenario& scenario);
 
 /// undecided: the interval of the prediction straddles the threshold.
 enum class Verdict { holds, fails, undecided };

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/assignments.h"
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
 
@@ -110,7 +110,7 @@ class ProgramParser {
   void read_set(const Words& words) {
     expect(words, 2, 2, "set NAME=VALUE,...");
     expect_top(words[0]);
-    read_json(read_assignments(words[1], program_.settings), program_.settings);
+    read_assigned(words[1], program_.settings);
   }
   void read_limit(const Words& words) {
     expect(words, 2, 2, "limit BYTES");

@@ -189,4 +189,8 @@ Json read_assignments(std::string_view text, Described& object) {
   return json;
 }
 
+void read_assigned(std::string_view text, Described& object) {
+  read_json(read_assignments(text, object), object);
+}
+
 }  // namespace foretrace

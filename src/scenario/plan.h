@@ -15,7 +15,6 @@
 // Every combination of alternatives is asked at every point of the sweep.
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

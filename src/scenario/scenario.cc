@@ -220,4 +220,8 @@ Json write_scenario(const Scenario& scenario) {
   return json;
 }
 
+std::string to_text(const Scenario& scenario) {
+  return write_scenario(scenario).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace foretrace

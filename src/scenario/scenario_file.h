@@ -2,7 +2,7 @@
 
 // Scenario files: what they extend, and where the paths in them lead.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

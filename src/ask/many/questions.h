@@ -4,7 +4,6 @@
 // for all answers.
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>

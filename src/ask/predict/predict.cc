@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <utility>
@@ -186,8 +185,7 @@ Answer as_recorded(const Inference& inference, Timeline replayed, Prediction pre
 }
 
 void note_question(const Scenario& scenario, Prediction& prediction) {
-  prediction.scenario_json = write_scenario(scenario).dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);  // Names may hold any bytes.
+  prediction.scenario_json = to_text(scenario);
   prediction.memory_limit = allocator_of(scenario).limit;
 }
 

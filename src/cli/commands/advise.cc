@@ -1,7 +1,6 @@
 #include "foretrace/ask/advise.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
@@ -69,7 +68,7 @@ struct AdviseCommand {
       return advise(trace, question, {.reading = reading.options(), .ledger_path = ledger});
     }();
     output.write(session, [&](std::ostream& out) {
-      if (format.chosen == "json") return print_json(to_json(advice), out);
+      if (format.chosen == "json") return print_answer(advice, out);
       if (format.chosen == "markdown") return write_advice_markdown(advice, out);
       if (format.chosen == "csv") return write_advice_csv(advice, out);
       if (all) return write_whole_advice_text(advice, out);

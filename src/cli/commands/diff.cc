@@ -1,9 +1,8 @@
 #include "foretrace/ask/diff.h"
 
-#include <nlohmann/json.hpp>
-
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {
@@ -32,7 +31,7 @@ struct DiffCommand {
       return diff(before, after, reading.options());
     }();
     output.write(session, [&](std::ostream& out) {
-      if (format.chosen == "json") return print_json(to_json(report), out);
+      if (format.chosen == "json") return print_answer(report, out);
       if (format.chosen == "markdown") return write_diff_markdown(report, out);
       if (format.chosen == "csv") return write_diff_csv(report, out);
       write_diff_text(report, out);

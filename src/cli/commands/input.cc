@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/ask/examine.h"
@@ -46,7 +44,7 @@ struct InputCommand {
       return examine_input(trace, question, reading);
     }();
     options.output.write(session, [&](std::ostream& out) {
-      if (options.format.chosen == "json") return print_json(to_json(report), out);
+      if (options.format.chosen == "json") return print_answer(report, out);
       write_input(report, out);
     });
   }

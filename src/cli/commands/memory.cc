@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "cli/commands/memory_replay.h"
 #include "cli/options/allocator_option.h"
 #include "cli/options/options.h"
@@ -95,7 +93,7 @@ struct MemoryCommand {
   }
 
   void write(const MemoryReport& report, const Graph& graph, std::ostream& out) const {
-    if (format.chosen == "json") return print_json(to_json(report), out);
+    if (format.chosen == "json") return print_answer(report, out);
     if (format.chosen == "csv") return write_memory_csv(report, graph, out);
     write_memory_text(report, out);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "base/shown.h"
 #include "cli/options/allocator_option.h"
@@ -153,7 +152,7 @@ struct PredictCommand {
   }
 
   static void write_curve(const std::string& name, const Curve& curve, std::ostream& out) {
-    if (name == "json") return print_json(to_json(curve), out);
+    if (name == "json") return print_answer(curve, out);
     if (name == "csv") return write_curve_csv(curve, out);
     if (name == "markdown") return write_curve_markdown(curve, out);
     write_curve_text(curve, out);

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/options/counted_progress.h"
 #include "cli/options/options.h"
@@ -15,6 +14,7 @@
 #include "cli/sweep/sweep_file.h"
 #include "cli/sweep/sweep_merge.h"
 #include "foretrace/error.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {
@@ -211,7 +211,7 @@ struct SweepCommand {
       throw Error("sweep: no question has an answer; the first error: " +
                   report.points.front().refused);
     if (!prints_answers()) {
-      if (summary.chosen == "json") print_json(to_json(report), session.out);
+      if (summary.chosen == "json") print_answer(report, session.out);
       if (summary.chosen == "markdown") write_sweep_markdown(report, session.out);
       if (summary.chosen == "text") write_sweep_text(report, session.out);
     }

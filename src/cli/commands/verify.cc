@@ -1,9 +1,8 @@
 #include "foretrace/ask/verify.h"
 
-#include <nlohmann/json.hpp>
-
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {
@@ -47,7 +46,7 @@ struct VerifyCommand {
       return verify(prediction, measured, options);
     }();
     output.write(session, [&](std::ostream& out) {
-      if (format.chosen == "json") return print_json(to_json(result), out);
+      if (format.chosen == "json") return print_answer(result, out);
       if (format.chosen == "markdown") return write_verification_markdown(result, out);
       write_verification_text(result, out);
     });

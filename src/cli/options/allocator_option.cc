@@ -1,7 +1,6 @@
 #include "cli/options/allocator_option.h"
 
-#include <nlohmann/json.hpp>
-
+#include "base/assignments.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -27,7 +26,7 @@ void AllocatorOption::add_to(CLI::App& command) {
 void AllocatorOption::set(AllocatorSettings& allocator) const {
   within("--conf", [&] { read_alloc_conf(conf, allocator); });
   within("--allocator", [&] {
-    if (!settings.empty()) read_json(read_assignments(settings, allocator), allocator);
+    if (!settings.empty()) read_assigned(settings, allocator);
     const CachingAllocator checked(allocator);
   });
   within("--memory-limit", [&] {

@@ -6,7 +6,9 @@
 
 #include "base/files/new_file.h"
 #include "base/shown.h"
+#include "foretrace/answer/advice.h"
 #include "foretrace/error.h"
+#include "foretrace/report.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -135,5 +137,17 @@ void add_trace(CLI::App& command, std::string& trace) {
 void print_json(const nlohmann::json& value, std::ostream& out) {
   out << value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
+
+template <class Answer>
+void print_answer(const Answer& answer, std::ostream& out) {
+  print_json(to_json(answer), out);
+}
+template void print_answer(const Advice&, std::ostream&);
+template void print_answer(const Curve&, std::ostream&);
+template void print_answer(const DiffReport&, std::ostream&);
+template void print_answer(const InputReport&, std::ostream&);
+template void print_answer(const MemoryReport&, std::ostream&);
+template void print_answer(const SweepReport&, std::ostream&);
+template void print_answer(const Verification&, std::ostream&);
 
 }  // namespace foretrace

@@ -83,5 +83,8 @@ void add_trace(CLI::App& command, std::string& trace);
 
 /// Indented, with a line break at the end.
 void print_json(const nlohmann::json& value, std::ostream& out);
+/// What to_json() of report.h makes of an answer; for answers of commands, listed in options.cc.
+template <class Answer>
+void print_answer(const Answer& answer, std::ostream& out);
 
 }  // namespace foretrace

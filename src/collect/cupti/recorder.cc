@@ -136,11 +136,17 @@ void Recorder::flush(bool force) {
 
 /// Has CUPTI hand over its records, as long as it does not take too long.
 void Recorder::fetch(bool force) {
-  // Between two flushes there is other work to do; what comes later than that is taken as well.
-  constexpr std::uint64_t kPatience = 2'000'000'000;
-  const std::uint64_t until = force ? fetch_until_.load() : now() + kPatience;
-  const auto result = cupti_flush_.run(cupti_, force ? cupti::kForceFlush : 0, until);
-  if (!force || result == cupti::kSuccess) return;
+  // Between two flushes there is other work to do, and the end of the program does not wait for
+  // this; what comes later than that is taken as well.
+  constexpr std::uint64_t kPatience = 2'000'000'000, kSlice = 20'000'000;
+  if (!force) {
+    const std::uint64_t until = now() + kPatience;
+    while (!stopping_ && now() < until && !cupti_flush_.run(cupti_, 0, now() + kSlice)) {
+    }
+    return;
+  }
+  const auto result = cupti_flush_.run(cupti_, cupti::kForceFlush, fetch_until_);
+  if (result == cupti::kSuccess) return;
   writer_.write_fact("problem", result ? "CUPTI ended before the program: what came last is missing"
                                        : "CUPTI did not hand over its last records in time: what "
                                          "came last is missing");

@@ -7,10 +7,6 @@
 
 namespace foretrace {
 
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 void KinetoFile::member(std::string_view key, std::string_view json) {
   add(first_member_ ? "{\n" : ",\n");
   first_member_ = false;

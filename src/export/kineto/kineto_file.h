@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/files/packed_file.h"
+#include "base/json_string.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -64,9 +65,6 @@ class KinetoFile {
   bool first_ = true;
 };
 
-/// `text` as a JSON string, quotes included; bytes that are not UTF-8 become replacement
-/// characters.
-std::string json_string(std::string_view text);
 /// True of one whole value in JSON that is not nested too deeply to be read again.
 bool is_json(std::string_view text);
 /// A value of an argument: `text` itself where it is a list or an object in JSON, which recorded

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json_string.h"
 #include "import/common/word_table.h"
 #include "import/kineto/kineto_records.h"
 #include "import/scan/json_stream.h"
@@ -124,10 +124,6 @@ constexpr std::string_view kCollectives[] = {"allreduce", "reduce",         "all
                                              "gather",    "scatter",        "broadcast",
                                              "alltoall",  "reduce_scatter", "reduce_scatter_block",
                                              "barrier"};
-
-std::string quoted(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 }  // namespace
 
@@ -327,7 +323,7 @@ void ChakraNodes::add_metadata(std::string_view message) {
   for (ProtoReader fields(message); fields.next();) {
     const bool is_version = fields.number() == 1 && !fields.bytes().starts_with('\n');
     if (is_version) {
-      trace_.metadata["version"] = quoted(fields.bytes());
+      trace_.metadata["version"] = json_string(fields.bytes());
     } else if (fields.number() <= 2 && trace_.metadata.size() < kMostMetadata) {
       read_metadata_attribute(fields.bytes());
     }
@@ -339,7 +335,7 @@ void ChakraNodes::read_metadata_attribute(std::string_view message) {
   for (ProtoReader fields(message); fields.next();) {
     if (fields.number() == 1) name = std::string(fields.bytes());
     if (fields.number() > 2) {
-      value = fields.wire() == WireType::bytes ? quoted(fields.bytes())
+      value = fields.wire() == WireType::bytes ? json_string(fields.bytes())
                                                : std::to_string(number_of(fields));
     }
   }

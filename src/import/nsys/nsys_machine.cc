@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_string.h"
 #include "import/nsys/nsys_file.h"
 #include "import/nsys/nsys_words.h"
 #include "trace/stream_flags.h"
@@ -29,10 +29,6 @@ std::int64_t number_in(std::string_view text, std::int64_t otherwise) {
   std::int64_t value = otherwise;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() ? value : otherwise;
-}
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -124,7 +120,7 @@ void NsysReport::read_stream_flags() {
 void NsysReport::read_session() {
   SqliteRows rows(file_, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
   if (rows.next()) session_ns_ = rows.integer(0);
-  if (!process_.name.empty()) trace_.metadata["process"] = json_text(process_.name);
+  if (!process_.name.empty()) trace_.metadata["process"] = json_string(process_.name);
   if (process_.pid != 0) trace_.metadata["pid"] = std::to_string(process_.pid);
 }
 
@@ -136,9 +132,9 @@ void NsysReport::read_export() {
     const std::string_view value = rows.text(1);
     const std::int64_t number = number_in(value, -1);
     if (name == "EXPORT_PRODUCT_VERSION") {
-      trace_.metadata["nsys_version"] = json_text(value);
+      trace_.metadata["nsys_version"] = json_string(value);
     } else if (name == "EXPORT_SCHEMA_VERSION") {
-      trace_.metadata["nsys_schema"] = json_text(value);
+      trace_.metadata["nsys_schema"] = json_string(value);
     } else if (name == "EXPORT_SCHEMA_VERSION_MAJOR" && number > kKnownMajor) {
       trace_.notes.add(Severity::warning,
                        "the tables are newer than the known versions; anything that was renamed is "

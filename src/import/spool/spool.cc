@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/json_string.h"
 #include "foretrace/error.h"
 #include "import/common/cuda_words.h"
 #include "import/common/times.h"
@@ -278,12 +278,9 @@ void SpoolReader::write_facts() {
     trace_.rank = rank;
     trace_.world_size = world;
     trace_.metadata["distributedInfo"] =
-        nlohmann::json{{"rank", rank}, {"world_size", world}}.dump();
+        "{\"rank\":" + std::to_string(rank) + ",\"world_size\":" + std::to_string(world) + "}";
   }
-  for (const auto& [key, value] : facts_) {
-    trace_.metadata[key] =
-        nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
+  for (const auto& [key, value] : facts_) trace_.metadata[key] = json_string(value);
   const spool::Header& header = file_.header();
   trace_.metadata["process"] = std::to_string(header.process);
   trace_.metadata["cupti_version"] = std::to_string(header.cupti_version);

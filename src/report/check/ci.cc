@@ -1,13 +1,11 @@
 // Forms that build servers read: JUnit's XML, and the workflow commands of GitHub.
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/shown.h"
 #include "foretrace/answer/check.h"
 #include "foretrace/report.h"
-#include "report/words/json_text.h"
 
 namespace foretrace {
 namespace {
@@ -201,10 +199,7 @@ void write_check_github(const CheckReport& report, std::ostream& out) {
 const std::vector<CheckForm>& check_forms() {
   static const std::vector<CheckForm> forms = {
       {"text", "for people", write_check_text},
-      {"json", "everything",
-       [](const CheckReport& report, std::ostream& out) {
-         out << json_text(to_json(report)) << '\n';
-       }},
+      {"json", "everything", write_check_json},
       {"markdown", "tables for a comment or a summary", write_check_markdown},
       {"junit", "a test for each metric, as XML", write_check_junit},
       {"github", "annotations of source lines", write_check_github},

@@ -93,6 +93,10 @@ Json to_json(const CheckReport& report) {
   return object;
 }
 
+void write_check_json(const CheckReport& report, std::ostream& out) {
+  out << json_text(to_json(report)) << '\n';
+}
+
 void write_check_bencher(const CheckReport& report, std::ostream& out) {
   Json names = Json::object();
   for (const CheckedFigure& figure : report.figures) {
