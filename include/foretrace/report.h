@@ -1,7 +1,7 @@
 #pragma once
 
-// The forms that answers are given in: text, JSON, Markdown, CSV, pages. What an answer says is its
-// own (answer/); one file per form in src/report writes it.
+// The formats of answers: text, JSON, Markdown, CSV, pages. The content of an answer is in answer/;
+// one file per format in src/report writes it.
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
@@ -45,19 +45,19 @@ const std::vector<ReportEntry>& reports();
 
 /// The timeline as Kineto/Chrome JSON that opens in Perfetto and that import_trace() reads back:
 /// same categories, correlation ids and sync records; no two overlapping events on one track. gzip
-/// if the path ends in .gz. `recorded` is the trace that the graph was inferred from: it tells ops
-/// from annotations and frames, which are all written as ops without it. Throws Error if it cannot
-/// be written.
+/// if the path ends in .gz. `recorded` is the trace that the graph was inferred from: it
+/// distinguishes ops from annotations and frames, which are all written as ops without it. Throws
+/// Error if it cannot be written.
 void write_kineto(const Graph& graph, const Timeline& timeline, const std::string& path,
                   const Trace* recorded = nullptr);
 
-/// What a trace holds, for `info`; and what is missing, what that costs a prediction and which
+/// The content of a trace, for `info`; and what is missing, what that costs a prediction and which
 /// profiler setting would fix it, for `doctor`.
 struct Finding {
   Severity severity = Severity::info;
   std::string what, cost, fix;
 };
-/// `steps`: as infer() finds them; nullptr where nothing tells.
+/// `steps`: as infer() finds them; nullptr if unknown.
 nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr);
 void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr);
 std::vector<Finding> examine(const Trace& trace);
