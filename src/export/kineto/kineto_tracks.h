@@ -5,7 +5,7 @@
 
 namespace foretrace {
 
-/// Where a synchronization record is drawn: beside its stream, because it overlaps what it waits
+/// The track of a synchronization record: beside its stream, because it overlaps the work it waits
 /// for; `stream` is -1 for one that waits for a device.
 Track sync_track(std::int32_t device, std::int64_t stream);
 
