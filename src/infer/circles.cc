@@ -1,6 +1,6 @@
 // Odd times (whole microseconds, activities of no duration, clocks that drift) can make inferred
-// waits go round in a circle. A recording happened, so one of them is wrong: the one that rests on
-// the least is dropped and counted.
+// waits form a cycle. A recording happened, so one of them is wrong: the one with the least
+// evidence is dropped and counted.
 
 #include <tuple>
 
@@ -16,7 +16,7 @@ bool goes_forward(const Draft& draft, const Dependency& wait) {
   return at(wait.before) < at(wait.after);
 }
 
-/// Whether every wait goes forward in recorded time; then there can be no circle. Linear.
+/// Whether every wait goes forward in recorded time; then there can be no cycle. Linear.
 bool goes_forward(const Draft& draft) {
   bool forward = true;
   draft.graph.each_dependency(
@@ -28,7 +28,7 @@ bool same(const Dependency& a, const Dependency& b) {
   return std::tie(a.before, a.after, a.why) == std::tie(b.before, b.after, b.why);
 }
 
-/// An inferred wait, else a measured one; nullptr if the circle is made of lanes.
+/// An inferred wait, else a measured one; nullptr if the cycle consists of lanes.
 const Dependency* weakest(const Draft& draft, const std::vector<Dependency>& circle) {
   const NameId in_line = draft.graph.names().find("in line");
   const Dependency* found = nullptr;
@@ -52,12 +52,12 @@ void break_circles(Draft& draft) {
     const std::vector<Dependency> circle = shortest_circle(draft.graph);
     if (circle.empty()) break;
     const Dependency* wrong = weakest(draft, circle);
-    if (!wrong) return;  // Lanes alone make no circle.
+    if (!wrong) return;  // Lanes alone form no cycle.
     if (example.empty()) {
       example = std::string(draft.graph.name(wrong->before)) + " -> " +
                 std::string(draft.graph.name(wrong->after));
     }
-    // In a hopeless tangle all that could be wrong goes at once.
+    // In a hopeless tangle, everything that could be wrong is dropped at once.
     const bool all = round + 1 == kMostRounds;
     dropped +=
         static_cast<std::int64_t>(draft.graph.remove_dependencies([&](const Dependency& wait) {

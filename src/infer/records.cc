@@ -15,7 +15,7 @@ bool names_collective(std::string_view name) {
                      [&](std::string_view sign) { return name.find(sign) != name.npos; });
 }
 
-/// Of each name once: a trace has few.
+/// Computed once per name: a trace has few.
 std::vector<TaskKind> kinds_of_kernels(const Trace& trace) {
   std::vector<TaskKind> kinds(trace.names.size(), TaskKind::kernel);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -76,7 +76,7 @@ void collect_events(Draft& draft) {
 }
 
 /// Calls that matter here: those whose correlation id a device event or a sync record carries, and
-/// those that synchronize by their name. A correlation id may be written twice (ROCm): the call
+/// those that synchronize by their name. A correlation id may be recorded twice (ROCm): the call
 /// that contains the other wins.
 void collect_calls(Draft& draft) {
   const Trace& trace = draft.trace;
@@ -172,8 +172,8 @@ void add_synchronizing_calls(Draft& draft) {
   }
 }
 
-/// More than one launch of a hundred without a kernel are no longer those whose kernels ran behind
-/// the end of the recording.
+/// If more than one launch of a hundred lacks a kernel, the kernels did not just run after the end
+/// of the recording.
 constexpr std::int64_t kFewLost = 100;
 
 /// Where kernels were dropped, steps look shorter than they were.
