@@ -28,7 +28,7 @@ std::uint64_t merge(std::uint64_t hash, std::uint64_t lane) {
   return (hash ^ round(0, lane)) * kPrime1 + kPrime4;
 }
 
-/// The 32-byte stripes at `at`, which moves behind them.
+/// Hashes the 32-byte stripes at `at`, and moves `at` past them.
 std::uint64_t hash_stripes(const char*& at, const char* end) {
   std::uint64_t a = kPrime1 + kPrime2;
   std::uint64_t b = kPrime2;
