@@ -9,8 +9,8 @@
 
 namespace foretrace {
 
-/// Calls work(i) for every i below `count`, on as many threads as there are cores, in no promised
-/// order. What they throw is thrown once all are done: that of the smallest i.
+/// Calls work(i) for every i below `count`, on as many threads as there are cores, in no particular
+/// order. Exceptions are rethrown once all are done: that of the smallest i.
 template <class Work>
 void on_all_cores(std::size_t count, const Work& work) {
   std::atomic<std::size_t> next = 0;
