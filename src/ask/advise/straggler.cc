@@ -30,7 +30,7 @@ Nanoseconds median_of(std::vector<Nanoseconds> times) {
   return times[times.size() / 2];
 }
 
-/// The longest host work of one piece; empty if it is no large part of a step.
+/// The longest host work of one piece; empty if it is not a large part of a step.
 std::string longest_piece(const Graph& graph, Nanoseconds step) {
   const MeasuredSteps steps = measured_steps(graph);
   TaskId longest = kNoTask;

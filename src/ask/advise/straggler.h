@@ -15,7 +15,7 @@ namespace foretrace {
 
 struct RankChoice {
   std::size_t rank = 0;   ///< Into the ranks given.
-  std::string straggler;  ///< What it keeps the others waiting for; empty if there is none.
+  std::string straggler;  ///< The reason why the others wait for it; empty if there is none.
 };
 
 /// Without a straggler the rank with the longest step. Adds a note of all step times.

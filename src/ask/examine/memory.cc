@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// One trace, what its memory does, and what an allocator would do with it.
+/// One trace, its use of memory, and a replay of its allocator.
 struct Rank {
   const Trace* trace = nullptr;
   Inference inference;
@@ -33,7 +33,7 @@ const AllocatorRun* run_of(const std::vector<AllocatorRun>& runs, std::int32_t d
   return found == runs.end() ? nullptr : &*found;
 }
 
-/// Nothing where the trace does not tell.
+/// Empty if not recorded.
 std::optional<Bytes> recorded_reserved(const Trace& trace, std::int32_t device) {
   std::int64_t most = -1;
   for (const MemoryRecord& record : trace.memory) {
@@ -42,7 +42,7 @@ std::optional<Bytes> recorded_reserved(const Trace& trace, std::int32_t device) 
   return most < 0 ? std::nullopt : std::optional(Bytes{most});
 }
 
-/// Adds what the allocator does on each device, or did.
+/// Adds the replayed or recorded allocator of each device.
 void add_runs(const Trace& trace, const std::vector<AllocatorRun>& runs,
               std::vector<MemorySummary>& devices) {
   for (MemorySummary& device : devices) {
@@ -109,7 +109,7 @@ void add_checks(const Trace& trace, MemoryReport& report) {
   }
 }
 
-/// The greatest levels that the recording itself tells, and the size of the device.
+/// The greatest recorded levels, and the size of the device.
 void add_recorded(const Trace& trace, MemoryReport& report) {
   for (const Device& device : trace.properties) {
     if (device.ordinal == report.device && device.memory_bytes > 0)

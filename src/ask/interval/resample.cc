@@ -23,7 +23,7 @@ constexpr float kStall = 2;
 
 using DrawnSets = std::array<std::vector<Nanoseconds>, kSetsInPass>;
 
-/// Of the middle half: a few stalls do not move it, and of two values it is between them.
+/// Mean of the middle half: a few stalls do not move it, and of two values it is between them.
 Nanoseconds mean_of_middle(std::vector<Nanoseconds> times) {
   std::sort(times.begin(), times.end());
   const std::size_t begin = times.size() / 4, end = times.size() - begin;
@@ -74,7 +74,7 @@ class Resampler {
   }
 
  private:
-  /// What a task takes with the work of each donor, in compiled order.
+  /// The time of a task with the work of each donor, in compiled order.
   void tabulate(const Graph& recorded, const Graph& changed) {
     const std::size_t width = columns_.size();
     table_.resize(changed.task_count() * width);
@@ -101,7 +101,7 @@ class Resampler {
 
   static Nanoseconds varied(Nanoseconds now, Nanoseconds before, float own, float other) {
     if (own == other) return now;
-    if (own <= 0) {  // Whatever shortened nothing is not known to shorten this.
+    if (own <= 0) {  // A task that the what-if did not shorten is not assumed to be shorter here.
       return now + Nanoseconds(static_cast<std::int64_t>(other));
     }
     const double ratio = static_cast<double>(other) / static_cast<double>(own);
@@ -157,7 +157,7 @@ class Resampler {
   Compiled compiled_;
   StepProbes probes_;
   std::vector<Nanoseconds> work_;
-  std::vector<std::size_t> columns_;  ///< Of the donors that may be drawn.
+  std::vector<std::size_t> columns_;  ///< Columns of the donors that may be drawn.
   std::vector<Nanoseconds> table_;
   std::vector<std::uint32_t> step_of_;
 };

@@ -19,13 +19,13 @@
 
 namespace foretrace {
 
-/// What questions with one structure share.
+/// State shared by questions with one structure.
 struct SharedStructure {
   std::once_flag made;
   bool usable = false;
   const SharedShape* shape = nullptr;
   const SweptJob* job = nullptr;
-  nlohmann::json scenario;  ///< Of one of the questions.
+  nlohmann::json scenario;  ///< Scenario of one of the questions.
   Scenario parsed;          ///< The same.
   std::vector<std::unique_ptr<SweepStructure>> ranks;
 };
@@ -60,8 +60,8 @@ class SweepAnswers {
   SweepPoint alone(const Asked& asked) const;
   /// The slowest rank, with the memory of the fullest, compared with the slowest as recorded.
   static Prediction slowest(const SweptJob& job, const Scenario& scenario);
-  /// With the job as recorded, by whose facts and by the kinds of what-if it is graded: a replay
-  /// of each without what is open would cost more than the answer.
+  /// Compares with the job as recorded, and grades by its facts and by the kinds of what-if: a
+  /// replay of each answer without open time would cost more than the answer.
   static void compare(const Prediction& recorded, Prediction& prediction);
   void describe(const Scenario& scenario, const Prediction& prediction, SweepPoint& point) const;
   void make(SharedStructure& shared, const Asked& asked) const;

@@ -34,17 +34,16 @@
 namespace foretrace {
 namespace {
 
-/// An answer and what it was read from, so that the predicted timeline can be written.
+/// An answer and its sources, so that the predicted timeline can be written.
 struct Answer {
   Prediction prediction;
   Graph graph;  ///< Empty for the job as recorded, unless it is to be written.
   Timeline timeline;
   Graph recorded;                ///< Empty unless a page of the answer is to be written.
-  const Trace* trace = nullptr;  ///< Of the rank that the answer is about, if there is one.
+  const Trace* trace = nullptr;  ///< Trace of the answer's rank, if there is one.
 };
 
-/// The order of tasks on a lane counts as one structural dependency for each that stands behind
-/// another.
+/// The order of tasks on a lane counts as one structural dependency for each task after another.
 void count_dependencies(const Graph& graph, Prediction& prediction) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     if (graph.previous(TaskId{i}) == kNoTask) continue;
@@ -79,7 +78,8 @@ void describe_baseline(const Inference& inference, const Timeline& replayed,
   }
 }
 
-/// Fills in all that an edited graph and its timeline tell; `memory`: the peaks as well.
+/// Fills in everything that follows from an edited graph and its timeline; `memory`: the peaks as
+/// well.
 void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Prediction& prediction) {
   prediction.steps = std::move(edited.applied.steps);
   for (std::string& assumption : edited.applied.assumptions)
@@ -129,7 +129,7 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> own,
   judge(inference, changed, own, prediction);
 }
 
-/// Someone who asked whether it fits wants to be told so before anything else.
+/// For a question about memory, this is the most important message.
 void note_refusals(Prediction& prediction) {
   for (const MemoryPeak& peak : prediction.predicted_memory) {
     if (!peak.out_of_memory) continue;
@@ -138,7 +138,7 @@ void note_refusals(Prediction& prediction) {
   }
 }
 
-/// What is the same whatever the what-if.
+/// The part that is common to all what-ifs.
 Prediction described_baseline(const Inference& inference, const Timeline& replayed) {
   Prediction prediction;
   prediction.notes = inference.notes;
@@ -187,7 +187,7 @@ Answer as_recorded(const Inference& inference, Timeline replayed, Prediction pre
 
 void note_question(const Scenario& scenario, Prediction& prediction) {
   prediction.scenario_json = write_scenario(scenario).dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);  // Names may hold any bytes.
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);  // Names may contain any bytes.
   prediction.memory_limit = allocator_of(scenario).limit;
 }
 
@@ -211,7 +211,7 @@ Answer answer(const Inference& inference, const Scenario& scenario, const Predic
   return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
 }
 
-/// Errors of the trace say which; those of the scenario are about all ranks.
+/// Errors of the trace name their rank; those of the scenario concern all ranks.
 Answer answer(const Trace& trace, const std::string& place, Inference& inference,
               const Scenario& scenario, const PredictOptions& options) try {
   inference = infer(trace);
