@@ -72,8 +72,8 @@ struct Graph::Impl {
   void put_behind(TaskId task, TaskId front, LaneId lane);
   /// Closes the line over `task`.
   void take_out(TaskId task);
-  /// Those removed in front of `task` pass their waits on to it with its gap, which goes when it is
-  /// removed itself.
+  /// Removed predecessors were linked to `task` with a lag of its gap; removing `task` resets that
+  /// lag.
   void forget_gap(TaskId task, NameId in_line);
   /// Enters dependency `number` into the lists of both its tasks.
   void link(std::uint32_t number);
