@@ -17,10 +17,10 @@ namespace {
 /// Each step launches a kernel, waits for it, and holds a block of memory meanwhile; then the host
 /// works. Times are in us.
 struct Rank {
-  int duration = 100;  ///< Of the kernel.
+  int duration = 100;  ///< Duration of the kernel.
   int host = 0;
   std::int64_t bytes = 1'000'000;
-  int first_duration = 0;  ///< Of the first step, if it is another.
+  int first_duration = 0;  ///< Duration in the first step, if it differs.
 };
 
 std::string recording_of(int number, const Rank& rank) {
@@ -170,7 +170,7 @@ const CheckedFigure& figure_of(const CheckReport& report, std::string_view name)
 
 TEST(Ranks, ACheckSeesThatAnotherRankBecameTheSlowest) {
   const Job before({kByDevice, kByHost});
-  // The first step warms up, and is no part of what is compared.
+  // The first step warms up and is not compared.
   Rank slower = kByHost;
   slower.duration = 130, slower.first_duration = 5000;
   const Job after({kByDevice, slower});
