@@ -1,18 +1,18 @@
 #pragma once
 
-// The caching allocator of PyTorch (native back end), rule by rule: what a program asks for is not
-// what a device gives. Requests are rounded, served from the best fitting free block of their
-// stream, or from a new segment that the driver is asked for; freed blocks stay reserved. Whether a
-// job fits is decided here, not by the sum of its tensors.
+// The caching allocator of PyTorch (native back end), rule by rule: the memory that a program
+// requests differs from the memory that the device provides. Requests are rounded, served from the
+// best fitting free block of their stream, or from a new segment that the driver is asked for;
+// freed blocks stay reserved. Whether a job fits depends on this, not on the sum of its tensors.
 //
 //     malloc 16MiB x, malloc 16MiB y, free x, malloc 6MiB z
 //
 //     segment 0  |zzzzzz..........|      32 MiB reserved, 22 MiB allocated, 10 MiB inactive split
 //     segment 1  |yyyyyyyyyyyyyyyy|
 //
-// The rules are those of PyTorch 2.x as its sources have them. Ignored: private pools of CUDA
-// graphs, other back ends (cudaMallocAsync), callbacks that free memory, and that a driver spends
-// memory on itself.
+// The rules are those of PyTorch 2.x, from its sources. Ignored: private pools of CUDA graphs,
+// other back ends (cudaMallocAsync), callbacks that free memory, and the memory that a driver uses
+// for itself.
 
 #include <cstdint>
 #include <memory>
@@ -28,22 +28,22 @@
 
 namespace foretrace {
 
-/// What PYTORCH_CUDA_ALLOC_CONF sets, and what the device has.
+/// The settings of PYTORCH_CUDA_ALLOC_CONF, and the device's memory.
 class AllocatorSettings final : public Described {
  public:
   void describe(Fields& fields) override;
 
-  Bytes limit{};               ///< The driver gives no more than this in all; 0: any amount.
-  double memory_fraction = 1;  ///< Of the limit that the process may use.
+  Bytes limit{};               ///< The driver provides no more than this in total; 0: unlimited.
+  double memory_fraction = 1;  ///< Share of the limit that the process may use.
   Bytes max_split_size{};      ///< Blocks of at least this are never split; 0: no such limit.
   /// "4", or by size as PyTorch writes it, "[256:1,512:2,1024:4,>:8]"; empty: none.
   std::string roundup_power2_divisions;
   Bytes max_non_split_rounding{20 << 20};   ///< A block not to be split may be so much larger.
-  double garbage_collection_threshold = 0;  ///< Of what the process may use; 0: never.
+  double garbage_collection_threshold = 0;  ///< Share of what the process may use; 0: never.
   bool expandable_segments = false;
 };
 
-/// Sets what the text of PYTORCH_CUDA_ALLOC_CONF says, as
+/// Reads the text of PYTORCH_CUDA_ALLOC_CONF, such as
 /// "max_split_size_mb:512,expandable_segments:True,roundup_power2_divisions:[256:1,512:2]". Names
 /// that PyTorch knows but that change nothing here are skipped. Throws Error on others (with the
 /// nearest), and on values that PyTorch would refuse.
@@ -52,8 +52,8 @@ void read_alloc_conf(std::string_view text, AllocatorSettings& settings);
 /// All in bytes, as torch.cuda.memory_stats() names them.
 struct AllocatorLevels {
   std::int64_t allocated = 0;       ///< Blocks in use, whole.
-  std::int64_t active = 0;          ///< Those and blocks that wait for another stream.
-  std::int64_t requested = 0;       ///< What was asked for, of active blocks.
+  std::int64_t active = 0;          ///< Allocated blocks and blocks that wait for another stream.
+  std::int64_t requested = 0;       ///< Requested bytes of active blocks.
   std::int64_t reserved = 0;        ///< Segments.
   std::int64_t inactive_split = 0;  ///< Free blocks of segments that are partly in use.
 
@@ -69,7 +69,7 @@ struct AllocatorBlock {
   bool pending = false;        ///< Freed, and still in use by another stream.
 };
 
-/// Of an expandable one each stretch that is mapped counts as a segment.
+/// In an expandable segment, each mapped stretch counts as a segment.
 struct AllocatorSegment {
   std::uint64_t address = 0;
   std::int64_t bytes = 0;
@@ -79,16 +79,16 @@ struct AllocatorSegment {
   std::vector<AllocatorBlock> blocks;  ///< In order of address.
 };
 
-/// Thrown by nobody: what an allocator answers when memory is not to be had.
+/// A refused request. An allocator returns it; it is never thrown.
 struct OutOfMemory {
-  std::int64_t handle = -1;  ///< Of the request that was refused.
+  std::int64_t handle = -1;  ///< The handle of the refused request.
   std::int64_t requested = 0;
-  std::int64_t segment = 0;       ///< What the driver would have had to give.
+  std::int64_t segment = 0;       ///< The size of the segment that the driver was asked for.
   AllocatorLevels levels;         ///< When it was refused.
   std::int64_t largest_free = 0;  ///< Block that was free, on any stream.
 };
 
-/// What a request for `requested` counts where a free block can be split for it.
+/// The bytes counted for a request of `requested` if a free block can be split for it.
 Bytes block_size(Bytes requested, const AllocatorSettings& settings = {});
 
 /// One device. Handles are the caller's numbers for blocks, 0 or more, each in use once at a time;
@@ -105,20 +105,21 @@ class CachingAllocator {
   /// back; they decide which pending blocks are done.
   std::optional<OutOfMemory> malloc(std::int64_t handle, Bytes bytes, std::int64_t stream = 0,
                                     Nanoseconds now = 0ns);
-  /// As malloc(), but what the limit refuses is served beyond it all the same. So what comes after
-  /// is as if the device had just had enough. Only what no address space has is not served.
+  /// Like malloc(), but serves requests beyond the limit nevertheless, so that what follows is as
+  /// if the device had just had enough memory. Only a request larger than any address space is
+  /// refused.
   std::optional<OutOfMemory> malloc_beyond(std::int64_t handle, Bytes bytes,
                                            std::int64_t stream = 0, Nanoseconds now = 0ns);
   void free(std::int64_t handle, Nanoseconds now = 0ns);
   /// `stream` uses the block, and will be done with it at `done`.
   void record_stream(std::int64_t handle, std::int64_t stream, Nanoseconds done);
-  /// Waits for all streams and gives back what can be.
+  /// Waits for all streams and frees what can be freed.
   void empty_cache();
-  /// Takes over a segment with its blocks (those with a handle; what is between them is free) as
-  /// they are, whatever the rules would have made of them and however much the limit is.
+  /// Adds a segment with its blocks (those with a handle; the space between them is free) as it is,
+  /// regardless of the rules and the limit.
   void adopt(const AllocatorSegment& segment);
-  /// The driver will put the next segment that is not expandable there, as a recording tells; 0:
-  /// where it likes.
+  /// The driver will put the next segment that is not expandable at this recorded address; 0:
+  /// anywhere.
   void place_next_segment(std::uint64_t address);
   bool holds(std::int64_t handle) const;
   std::uint64_t address(std::int64_t handle) const;  ///< 0 if not held.
@@ -137,36 +138,36 @@ class CachingAllocator {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What the allocator of one device does under a timeline.
+/// The state of one device's allocator over a timeline.
 struct AllocatorRun {
   std::int32_t device = 0;
   struct Point {
     Nanoseconds time{};
     AllocatorLevels levels;
   };
-  std::vector<Point> curve;  ///< After each event; the levels hold until the next point.
+  std::vector<Point> curve;  ///< One point after each event; the levels hold until the next point.
   AllocatorLevels peaks;
   Nanoseconds peak_reserved_time{};
-  /// The first request that was refused; what comes behind it is replayed as if it had been served.
+  /// The first refused request; what follows is replayed as if it had been served.
   std::optional<OutOfMemory> out_of_memory;
-  /// Into Graph::allocations(), if out_of_memory; kWasThereBefore if what was there before the
-  /// recording, in blocks that are not known, is more than the limit.
+  /// Index into Graph::allocations(), if out_of_memory; kWasThereBefore if the memory from before
+  /// the recording, in unknown blocks, exceeds the limit.
   std::uint32_t refused = 0;
   static constexpr std::uint32_t kWasThereBefore = 0xffffffff;
   Nanoseconds refused_time{};
   std::int64_t driver_mallocs = 0, driver_frees = 0, retries = 0;
 };
 
-/// The allocations of `graph` in the order in which `timeline` makes and frees them, on an
-/// allocator that starts empty; what was there before the recording is asked for first. One run for
-/// each device that has any. Blocks used on other streams than their own (Graph::accesses()) are
-/// held back until those are done. A block counts as asked for by its `requested` bytes, or by
-/// `bytes` where those are not known. Throws Error as CachingAllocator does.
+/// Replays the allocations of `graph` in the order in which `timeline` makes and frees them, on an
+/// allocator that starts empty; memory from before the recording is requested first. Returns one
+/// run for each device with allocations. Blocks used on other streams than their own
+/// (Graph::accesses()) are held back until those are done. The requested size of a block is
+/// `requested`, or `bytes` if that is unknown. Throws Error as CachingAllocator does.
 std::vector<AllocatorRun> replay_allocator(const Graph& graph, const Timeline& timeline,
                                            const AllocatorSettings& settings = {});
 
-/// A text that says step by step what is asked of an allocator; see
-/// src/allocator/allocator_programs.md for all of its lines.
+/// A text with one request to an allocator per line; see src/allocator/allocator_programs.md for
+/// all of its lines.
 ///
 ///     limit 48MiB
 ///     malloc x 16MiB
@@ -175,10 +176,10 @@ struct AllocatorStep {
   enum class Verb : std::uint8_t { malloc, free, record, sync, empty_cache };
   Verb verb = Verb::malloc;
   std::uint32_t name = 0;        ///< Into AllocatorProgram::names, of the first three.
-  Bytes bytes{};                 ///< Of malloc.
-  std::int64_t stream = 0;       ///< Of malloc, record and sync; of sync -1 for all.
+  Bytes bytes{};                 ///< The size, for malloc.
+  std::int64_t stream = 0;       ///< For malloc, record and sync; -1 in sync means all.
   std::size_t line = 0;          ///< From 1.
-  Nanoseconds busy_until = 0ns;  ///< Of record: the step that finds `stream` done.
+  Nanoseconds busy_until = 0ns;  ///< For record: when `stream` is done.
 };
 struct AllocatorProgram {
   AllocatorSettings settings;
@@ -186,12 +187,12 @@ struct AllocatorProgram {
   std::vector<std::string> names;
 };
 
-/// Throws Error with the line number on what is no such text, or frees what is not in use. What it
-/// does not set is as in `settings`.
+/// Throws Error with the line number if the text is invalid or frees a block that is not in use.
+/// Settings missing from the text come from `settings`.
 AllocatorProgram parse_allocator_program(std::string_view text,
                                          const AllocatorSettings& settings = {});
 
-/// Handles of blocks are their names' numbers. Ends in front of a step that is refused.
+/// Handles of blocks are the numbers of their names. The run ends before a refused step.
 struct AllocatorOutcome {
   AllocatorLevels levels, peaks;
   std::vector<AllocatorSegment> segments;

@@ -1,9 +1,9 @@
 #pragma once
 
-// Recording a program that runs on a GPU, without changing it. The program is started with two
-// libraries beside it, which the CUDA driver, NVTX's headers and the loader take in of themselves;
-// they write what happens into one spool per process (spool.h), which survives if the program does
-// not. import_trace() reads spools.
+// Records a program that runs on a GPU, without changing it. The program is started with two
+// additional libraries, which the CUDA driver, NVTX's headers and the loader load by themselves;
+// they write events into one spool per process (spool.h), which survives a crash of the program.
+// import_trace() reads spools.
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace foretrace {
 
 struct CollectOptions {
-  /// What is recorded: of kernels, api, sync, graphs, nvtx, memory, device_memory, overhead.
+  /// Selects from: kernels, api, sync, graphs, nvtx, memory, device_memory, overhead.
   std::vector<std::string> record = {"kernels", "api",           "sync",    "graphs",
                                      "nvtx",    "device_memory", "overhead"};
   bool python = true;           ///< Steps and loaders of PyTorch programs, by a hook in Python.
@@ -25,7 +25,7 @@ struct CollectOptions {
   bool profiler_api = false;    ///< Only between cudaProfilerStart and cudaProfilerStop.
 };
 
-/// What became of the program.
+/// The outcome of the program.
 struct CollectedRun {
   int status = 0;                      ///< Its exit status; 128 + the signal that ended it.
   std::vector<std::string> spools;     ///< Paths, one per process that recorded something.
@@ -38,8 +38,8 @@ const std::vector<std::string_view>& recordable();
 
 /// Runs `command` (its first word is looked up in PATH) with the same standard streams and waits
 /// for it. Spools go to `folder`, which must exist. Signals from the keyboard are left to the
-/// program, and those that end or tell it something are passed on. Throws Error if the program
-/// cannot be started or a library of ours is not where it should be.
+/// program, and other signals that end or notify it are passed on. Throws Error if the program
+/// cannot be started or one of our libraries is missing.
 CollectedRun collect(const std::vector<std::string>& command, const std::string& folder,
                      const CollectOptions& options);
 

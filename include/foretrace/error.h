@@ -1,7 +1,7 @@
 #pragma once
 
-// What the user did wrong travels as an Error, caught once in main. What is odd in data is a Note
-// (notes.h). What is our own bug is a CHECK.
+// The user's mistakes are Errors, caught once in main. Oddities in data are Notes (notes.h). Our
+// own bugs are CHECKs.
 
 #include <stdexcept>
 #include <string>
@@ -17,7 +17,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A trace that cannot be used, whatever the question. Exit code 3.
+/// The trace cannot be used, whatever the question. Exit code 3.
 class TraceError : public Error {
  public:
   using Error::Error;

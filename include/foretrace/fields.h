@@ -1,7 +1,7 @@
 #pragma once
 
-// How a struct tells the rest of the program which settings it has. A struct lists its fields once,
-// in describe(); reading them from JSON, checking them, explaining them in --help, writing the JSON
+// How a struct declares its settings to the rest of the program. A struct lists its fields once, in
+// describe(); reading them from JSON, checking them, explaining them in --help, writing the JSON
 // Schema and echoing the effective settings are visitors of that one list, so they cannot disagree.
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace foretrace {
 
 class Fields;
 
-/// Something with settings. A default-constructed object holds the defaults.
+/// An object with settings. A default-constructed object has the defaults.
 class Described {
  public:
   virtual ~Described() = default;
@@ -70,7 +70,7 @@ class Fields {
 /// (with the nearest known one) or a bad value.
 void read_json(const nlohmann::json& json, Described& object);
 
-/// The settings as they are now; read_json() of the result gives the same object.
+/// The current settings; read_json() of the result gives the same object.
 nlohmann::json write_json(Described& object);
 
 /// A JSON Schema (draft-07) for what read_json() accepts, with help, limits and defaults.

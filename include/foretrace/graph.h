@@ -2,15 +2,15 @@
 
 // The dependency graph: what a run does, without saying when.
 //
-// Tasks stand in line on lanes. A lane is whatever runs one task at a time in a fixed order: a CPU
-// thread, a CUDA stream, a copy engine. A dependency makes a task wait for one elsewhere: a kernel
-// for its launch, a host thread for a stream. Nothing else delays a task, so a transform that edits
-// lanes and dependencies has said all there is to say about timing.
+// Tasks run on lanes. A lane runs one task at a time in a fixed order: a CPU thread, a CUDA stream,
+// a copy engine. A dependency makes a task wait for one elsewhere: a kernel for its launch, a host
+// thread for a stream. Nothing else delays a task, so a transform that edits lanes and dependencies
+// has fully described the change in timing.
 //
 //     cpu     launch_a  launch_b            launch_a -> a
 //     stream            a         b         launch_b -> b
 //
-// What waits is a dependency, never a duration.
+// A wait is always a dependency, never a duration.
 
 #include <compare>
 #include <cstdint>
@@ -81,16 +81,16 @@ struct Task {
   /// this start. Never negative.
   Nanoseconds gap{0};
   Bytes bytes{};     ///< Moved by a copy, transfer or collective, otherwise 0.
-  double flops = 0;  ///< Of a kernel, where shapes tell; otherwise 0.
+  double flops = 0;  ///< Flops of a kernel, if its shapes are known; otherwise 0.
   NameId name{};
   NameId module{};  ///< "BertModel_0/Linear_3", or empty.
   std::uint32_t record =
-      0xffffffff;           ///< Number of the record it came from in its trace table, or none.
-  std::int32_t step = -1;   ///< Into Graph::steps(), or -1.
-  std::int32_t layer = -1;  ///< Of the model in forward order, or -1 where the trace does not say.
+      0xffffffff;             ///< Number of the record it came from in its trace table, or none.
+  std::int32_t step = -1;     ///< Into Graph::steps(), or -1.
+  std::int32_t layer = -1;    ///< Layer of the model in forward order, or -1 if unknown.
   std::int32_t priority = 0;  ///< On a priority lane the greatest runs first.
-  /// Of a kernel: how many times over its blocks take up what the device can do at once. Below 1
-  /// there is room for more of the same in the same time; 0: not known.
+  /// How many times over the blocks of a kernel fill the device. Below 1, more of the same work
+  /// fits into the same time; 0: unknown.
   float fill = 0;
   TaskKind kind = TaskKind::kernel;
   Phase phase = Phase::none;
@@ -121,8 +121,8 @@ struct Lane {
   std::int32_t device = -1;  ///< -1 is the host.
   std::int32_t rank = 0;
   Discipline discipline = Discipline::fifo;
-  Bandwidth capacity{};  ///< Of a shared lane.
-  Nanoseconds slice{0};  ///< Of a priority lane; 0: at any time.
+  Bandwidth capacity{};  ///< Capacity of a shared lane.
+  Nanoseconds slice{0};  ///< Time slice of a priority lane; 0: preempts at any time.
 };
 
 enum class Anchor : std::uint8_t { finish, start };
@@ -171,7 +171,7 @@ Why why_named(Names& names, std::string_view text);
 std::string_view to_string(Why why, const Names& names);
 
 /// `after` starts no earlier than `lag` (never negative) past the start of `before`, or past its
-/// finish less the `tail`. Behind a task on a shared or priority lane, whose finish is not known
+/// finish less the `tail`. After a task on a shared or priority lane, whose finish is not known
 /// ahead, the tail is empty.
 struct Dependency {
   TaskId before = kNoTask;
@@ -183,19 +183,19 @@ struct Dependency {
   Why why{};
 };
 
-/// When `wait` lets `after` start, with `before` from `start` to `finish`.
+/// The earliest start of `after` that `wait` allows, with `before` from `start` to `finish`.
 inline Nanoseconds released_at(const Dependency& wait, Nanoseconds start, Nanoseconds finish) {
   if (wait.anchor == Anchor::start) return start + wait.lag;
   return finish - wait.tail.of(finish - start) + wait.lag;
 }
-/// When its place in line lets `task` start, behind one from `start` to `finish`.
+/// The earliest start of `task` that its lane allows, after a task from `start` to `finish`.
 inline Nanoseconds released_at(const Task& task, Nanoseconds start, Nanoseconds finish) {
   return finish - task.tail.of(finish - start) + task.gap;
 }
 
-/// What the bytes of an allocation are for. workspace: made and freed inside one op. temporary:
-/// neither kept for the backward pass nor for the next step. activation: made in the forward pass
-/// and kept for the backward pass.
+/// The use of an allocation. workspace: made and freed inside one op. temporary: neither kept for
+/// the backward pass nor for the next step. activation: made in the forward pass and kept for the
+/// backward pass.
 enum class MemoryUse : std::uint8_t {
   unknown,
   parameter,
@@ -207,8 +207,8 @@ enum class MemoryUse : std::uint8_t {
   input
 };
 
-/// Bytes on a device between two tasks; kNoTask: since before the recording, or until after it. One
-/// of 0 bytes is none: that is how a transform takes an allocation away.
+/// Bytes on a device between two tasks; kNoTask: since before the recording, or until after it.
+/// Zero bytes means deleted; transforms delete allocations this way.
 struct Allocation {
   Bytes bytes{};      ///< As the allocator counts them, rounding included.
   Bytes requested{};  ///< As the program asked for them; 0 where only `bytes` is known.
@@ -217,12 +217,12 @@ struct Allocation {
   /// Made so long after the start of `made_by`, but no later than at its end. The same for freed.
   Nanoseconds made_after{0};
   Nanoseconds freed_after{0};
-  /// What allocators did at the same time happens in this order. As recorded; an allocation that a
-  /// transform adds takes that of the one it stands for.
+  /// Order among simultaneous allocator events, as recorded; an allocation that a transform adds
+  /// takes the order of the one it replaces.
   std::uint32_t made_order = 0;
   std::uint32_t freed_order = 0;
   std::int32_t device = 0;
-  LaneId stream = kNoLane;  ///< Whose pool it came from, where known.
+  LaneId stream = kNoLane;  ///< The stream whose pool it came from, if known.
   NameId op{};              ///< The op that asked for it, "aten::convolution"; may be empty.
   NameId stack{};           ///< Source lines, innermost first, joined by ';'; may be empty.
   MemoryUse use = MemoryUse::unknown;
@@ -254,8 +254,8 @@ struct StepRule {
   bool skips_first = false;  ///< The first period is an outlier.
 };
 
-/// What could not be explained by causes; see DESIGN "Honesty". Kept with the graph so that every
-/// answer can print it.
+/// Time without a known cause; see DESIGN "Honesty". Kept with the graph so that every answer can
+/// print it.
 struct Unexplained {
   std::int64_t pinned_tasks = 0;  ///< Starts pinned to recorded times.
   Nanoseconds lag{0};             ///< Time on device lanes kept as a lag without a cause.
@@ -263,8 +263,8 @@ struct Unexplained {
   Nanoseconds window{0};  ///< Length of the recording.
 };
 
-/// Ids stay valid for as long as the graph lives, also those of removed tasks. Every member takes
-/// constant time unless it says otherwise. Passing an id of another graph is a bug.
+/// Ids stay valid as long as the graph lives, also those of removed tasks. Every member takes
+/// constant time unless stated otherwise. Passing an id of another graph is a bug.
 class Graph {
  public:
   Graph();
@@ -289,31 +289,31 @@ class Graph {
   TaskId insert_before(TaskId task, const Task& inserted);
   TaskId insert_behind(TaskId task, const Task& inserted);
 
-  /// Takes `task` out of its line and puts it last on `lane`, or behind `target`. Its dependencies
-  /// move with it; those who stood behind it no longer wait for it, so add the dependency that is
+  /// Removes `task` from its lane and appends it to `lane`, or puts it after `target`. Its
+  /// dependencies move with it; tasks after it no longer wait for it, so add any dependency that is
   /// still true.
   void move_to_end(TaskId task, LaneId lane);
   void move_behind(TaskId task, TaskId target);
   void move_before(TaskId task, TaskId target);
 
-  /// Takes `task` out of its line for good. It goes on passing on the waits between the tasks it
-  /// depended on (those in front of it on the lane included) and those that depended on it, as a
-  /// task of no duration and no place.
+  /// Removes `task` from its lane for good. It still passes on the waits between the tasks it
+  /// depended on (including those before it on the lane) and those that depended on it, as a task
+  /// without duration or place.
   void remove(TaskId task);
   bool removed(TaskId task) const;
 
   /// Circles are allowed here and reported by simulate(), as a transform may pass through one.
   void add(const Dependency& dependency);
-  /// Drops every dependency for which `condition` holds; returns how many. Linear in all
+  /// Deletes every dependency for which `condition` holds; returns their number. Linear in all
   /// dependencies.
   std::size_t remove_dependencies(const std::function<bool(const Dependency&)>& condition);
   /// In the order in which they were added. Dropped ones are not among them.
   std::size_t dependency_count() const;
   void each_dependency(const std::function<void(const Dependency&)>& visit) const;
-  /// Lets `change` edit lag, tail, anchor, provenance and why of each; `before` and `after` stay.
+  /// `change` may edit lag, tail, anchor, provenance and reason of each; `before` and `after` stay.
   void change_dependencies(const std::function<void(Dependency&)>& change);
-  /// Those with `before == task`, and those with `after == task`, in the order they were added.
-  /// Linear in their number.
+  /// The dependencies with `before == task`, and those with `after == task`, in the order they were
+  /// added. Linear in their number.
   void each_dependent(TaskId task, const std::function<void(const Dependency&)>& visit) const;
   void each_wait(TaskId task, const std::function<void(const Dependency&)>& visit) const;
 
@@ -322,17 +322,17 @@ class Graph {
   /// Ids run from 0 to this, removed ones included.
   std::size_t task_count() const;
 
-  /// The line of tasks. kNoTask in front of the first, behind the last, or for a removed task.
+  /// The tasks of a lane in order. kNoTask before the first, after the last, or for a removed task.
   TaskId first(LaneId lane) const;
   TaskId last(LaneId lane) const;
   TaskId previous(TaskId task) const;
   TaskId next(TaskId task) const;
-  /// Of a removed task: the lane it stood on last.
+  /// For a removed task, the lane it was on last.
   LaneId lane_of(TaskId task) const;
 
   std::vector<Allocation>& allocations();
   const std::vector<Allocation>& allocations() const;
-  /// Who touches which allocation, as far as known; in no promised order. See AccessLists.
+  /// The tasks that use each allocation, as far as known; in no particular order. See AccessLists.
   std::vector<Access>& accesses();
   const std::vector<Access>& accesses() const;
   /// Bytes in use on each device when the recording began (index = device), allocations without a
@@ -340,8 +340,7 @@ class Graph {
   std::vector<Bytes>& initial_memory();
   const std::vector<Bytes>& initial_memory() const;
 
-  /// Of each device (index = device), as the trace names it ("NVIDIA A100-SXM4-40GB"); empty where
-  /// it does not.
+  /// Names of the devices by index, as in the trace ("NVIDIA A100-SXM4-40GB"); empty if unknown.
   std::vector<std::string>& device_names();
   const std::vector<std::string>& device_names() const;
 
@@ -359,8 +358,8 @@ class Graph {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The accesses of each allocation, in the order in which Graph::accesses() has them. Holds as long
-/// as neither list changes. Linear.
+/// The accesses of each allocation, in the order of Graph::accesses(). Valid as long as neither
+/// list changes. Linear.
 class AccessLists {
  public:
   explicit AccessLists(const Graph& graph);

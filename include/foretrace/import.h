@@ -1,8 +1,8 @@
 #pragma once
 
-// Reading a trace of any known format. An importer is a descriptor, a sniff and a reader; the list
-// is src/import/importers.def. Odd data is counted in Trace::notes; a file that cannot be used at
-// all is a TraceError that says where, what was found and what is allowed.
+// Reads a trace of any known format. An importer is a descriptor, a sniff and a reader; the list is
+// src/import/importers.def. Odd data is counted in Trace::notes; a file that cannot be used at all
+// is a TraceError that says where, what was found and what is allowed.
 
 #include <string>
 #include <string_view>
@@ -27,7 +27,7 @@ struct ImporterEntry {
   std::string_view summary;  ///< One line for `list importers`.
   bool (*recognizes)(const Sniffed& file);
   Trace (*read)(const TraceFile& file);
-  /// Of a format whose files may hold several traces: the numbers that name them in the path,
+  /// For a format whose files may contain several traces: the numbers that name them in the path,
   /// "report.sqlite:1234", in the order of ranks. `read` takes such parts. Null for other formats.
   std::vector<std::string> (*members)(const TraceFile& file) = nullptr;
 };
@@ -36,33 +36,33 @@ const std::vector<ImporterEntry>& importers();
 
 struct ImportOptions {
   /// Keep and use a .ftrace copy of files that take long to read, under this folder; empty:
-  /// neither. Keyed by what the file is (its path, size, times and samples of
-  /// its contents) and the version of the importer; nobody else may read it.
+  /// neither. Keyed by the file (its path, size, times and samples of its contents) and the version
+  /// of the importer; nobody else may read it.
   std::string cache_folder = {};
   /// How many bytes one trace may unpack to. 0: 16 GiB and, beyond the first 256 MiB, 200 times its
   /// packed size, which no recording reaches. More is a TraceError.
   std::int64_t max_unpacked = 0;
-  /// An execution trace of the same run, or a folder of those of its ranks: the traces get the
-  /// tensors of their ops from there. Beside the traces of a folder it is found without this.
+  /// An execution trace of the same run, or a folder of those of its ranks: it adds the tensors of
+  /// their ops to the traces. One next to the traces in a folder is found without this.
   std::string execution_trace = {};
   /// Only this part of each trace is kept. Throws Error where the trace marks no steps.
   Part part = {};
 };
 
-/// Reads the one trace in `path`, which may name a member of a file that holds several. A folder is
-/// read with import_all().
+/// Reads the one trace in `path`, which may name a member of a file that contains several. A folder
+/// is read with import_all().
 Trace import_trace(const std::string& path, const ImportOptions& options = {});
 
 /// Every trace in a file (also of several processes), an archive (tar or zip, packed or not) or a
-/// folder of per-rank files, in the order of ranks. Files of a folder that are no traces are
-/// counted in the first trace's notes. Throws TraceError if there is none. An archive is read in
-/// one pass.
+/// folder of per-rank files, in the order of ranks. Files in a folder that are not traces are
+/// counted in the first trace's notes. Throws TraceError if there is no trace. An archive is read
+/// in one pass.
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options = {});
 
 /// $XDG_CACHE_HOME/foretrace or ~/.cache/foretrace; empty if neither is known.
 std::string default_cache_folder();
 
-/// Of the file as it is on disk, lower-case hex. Throws TraceError if it cannot be read.
+/// Checksum of the file as it is on disk, lower-case hex. Throws TraceError if it cannot be read.
 std::string sha256_of_file(const std::string& path);
 
 }  // namespace foretrace

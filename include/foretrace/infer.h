@@ -1,7 +1,7 @@
 #pragma once
 
-// From what happened to what must happen: finds for each record the task it stands for, what is
-// work in it and what is waiting, and on whom it waits. One file per kind of wait.
+// From what happened to what must happen: finds for each record its task, the part of it that is
+// work and the part that is waiting, and what it waits for. One file per kind of wait.
 
 #include <optional>
 #include <string>
@@ -14,9 +14,8 @@
 
 namespace foretrace {
 
-/// Time that the recording does not explain: in front of `task`, where the graph keeps it as a lag,
-/// or in the duration of a collective that waits for other ranks. Graph::unexplained() has the
-/// sums.
+/// Time that the recording does not explain: before `task`, where the graph keeps it as a lag, or
+/// in the duration of a collective that waits for other ranks. Graph::unexplained() has the sums.
 struct OpenTime {
   TaskId task = kNoTask;
   Nanoseconds time{0};
@@ -28,18 +27,18 @@ struct Inference {
   Timeline recorded;  ///< When each task really ran. Same ids as the graph.
   Notes notes;
   std::vector<std::string>
-      assumptions;                  ///< What the graph rests on beyond records, one sentence each.
+      assumptions;  ///< Assumptions of the graph beyond the records, one sentence each.
   std::vector<OpenTime> open = {};  ///< Task by task.
 };
 
 /// Throws TraceError for a trace with nothing that takes time.
 Inference infer(const Trace& trace);
 
-/// How long the steps took that infer() finds; nothing for a trace that tells no times, or that
+/// The recorded times of the steps that infer() finds; empty for a trace without times, or one that
 /// infer() refuses.
 std::optional<StepTimes> recorded_steps(const Trace& trace);
 
-/// Whether it tells what an allocator did and nothing of what ran: no step time comes of it.
+/// Whether it records an allocator and no tasks: it has no step time.
 bool is_snapshot(const Trace& trace);
 
 }  // namespace foretrace

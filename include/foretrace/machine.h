@@ -1,6 +1,6 @@
 #pragma once
 
-// What a run runs on, and what work costs there.
+// The hardware that a run uses, and the cost of work there.
 
 #include <cstdint>
 #include <string>
@@ -46,12 +46,13 @@ const DeviceModel* device_recorded_as(std::string_view recorded_name);
 /// caller's to count.
 Bytes swappable(Nanoseconds interval, Bandwidth out, Bandwidth in);
 
-/// What kind of work a kernel is, from its name alone; used for roofline and AMP. `latency` is what
-/// neither a faster device nor faster memory speeds up: messages between devices, tiny bookkeeping.
+/// The kind of work of a kernel, from its name alone; used for roofline and AMP. `latency` is work
+/// that neither a faster device nor faster memory speeds up: messages between devices, tiny
+/// bookkeeping.
 enum class Boundness : std::uint8_t { compute, memory, latency };
-/// How the output of a kernel bound by memory hangs on its input, which decides what a compiler can
+/// How the output of a memory-bound kernel depends on its input, which decides what a compiler can
 /// join it with. pointwise: each element on those at the same place. reduction: many elements on
-/// one. normalization: a reduction that is applied to all it was made of, such as softmax.
+/// one. normalization: a reduction that is applied to all its inputs, such as softmax.
 enum class Pattern : std::uint8_t { other, pointwise, reduction, normalization };
 struct KernelClass {
   Boundness bound = Boundness::memory;
@@ -61,9 +62,9 @@ struct KernelClass {
 };
 KernelClass classify_kernel(std::string_view name);
 
-/// What of a kernel's name decides its class, without the rest of it: fragments such as "gemm" and
-/// "bf16", joined by dashes. They classify as the name does, also with a dash and letters none of
-/// a-c, e, f, i, l-u, w-y behind them.
+/// The part of a kernel's name that decides its class: fragments such as "gemm" and "bf16", joined
+/// by dashes. They classify as the name does, also when followed by a dash and letters none of a-c,
+/// e, f, i, l-u, w-y.
 std::string class_words(std::string_view name);
 
 }  // namespace foretrace

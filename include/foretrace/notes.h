@@ -14,7 +14,7 @@ enum class Severity : std::uint8_t { info, warning };
 
 struct Note {
   Severity severity = Severity::info;
-  std::string text;  ///< What, without the count: "kernels without a launch record".
+  std::string text;  ///< The text without the count: "kernels without a launch record".
   std::int64_t count = 0;
   std::string example;  ///< The first one seen, with its place. May be empty.
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// The forms that answers are given in: text, JSON, Markdown, CSV, pages. What an answer says is its
-// own (answer/); one file per form in src/report writes it.
+// The formats of answers: text, JSON, Markdown, CSV, pages. The content of an answer is in answer/;
+// one file per format in src/report writes it.
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
@@ -49,7 +49,7 @@ struct Finding {
   Severity severity = Severity::info;
   std::string what, cost, fix;
 };
-/// `steps`: as infer() finds them; nullptr where nothing tells.
+/// `steps`: as infer() finds them; nullptr if unknown.
 nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr);
 void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr);
 std::vector<Finding> examine(const Trace& trace);

@@ -9,7 +9,7 @@
 
 namespace foretrace {
 
-/// part / whole; 0 where there is no whole.
+/// part / whole; 0 if whole is 0.
 inline double ratio(Nanoseconds part, Nanoseconds whole) {
   return whole <= Nanoseconds(0)
              ? 0

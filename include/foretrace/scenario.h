@@ -1,7 +1,7 @@
 #pragma once
 
-// What is asked: a trace, the transforms that make the job of the question, and what must hold of
-// the answer. Written by hand as a JSON file, or made from the options of a command.
+// A question: a trace, the transforms that change its job, and assertions about the answer. Written
+// by hand as a JSON file, or made from the options of a command.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -19,7 +19,7 @@ struct Scenario {
   std::string trace;    ///< Path, in a file relative to that file; may be empty when given on the
                         ///< command line.
   std::string machine;  ///< Name or path of the device to predict for; empty: the trace's own.
-  AllocatorSettings allocator;  ///< Of the predicted job, its memory limit included.
+  AllocatorSettings allocator;  ///< Allocator of the predicted job, including its memory limit.
   std::vector<std::unique_ptr<Transform>> transforms;
   std::vector<std::string> uses;                     ///< Each transform with its settings, as text.
   std::vector<std::string> reports;                  ///< Names of reports.
@@ -50,7 +50,7 @@ struct CheckedAssert {
   std::string found;  ///< "131.2 ms (125.0 ms to 138.1 ms)".
 };
 
-/// Those assertions of the scenario that do not hold.
+/// The assertions of the scenario that do not hold.
 std::vector<CheckedAssert> check_asserts(const Scenario& scenario, const Prediction& prediction);
 
 }  // namespace foretrace

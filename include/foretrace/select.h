@@ -1,6 +1,6 @@
 #pragma once
 
-// Which tasks a transform is for, as settings: every given condition must hold.
+// Selects tasks for a transform, as settings: every given condition must hold.
 
 #include <memory>
 #include <optional>
@@ -44,19 +44,19 @@ class Selector final : public Described {
   std::vector<TaskId> select(const Graph& graph) const;
   /// How many tasks of the host have the name and are not selected because device work has it too.
   std::size_t left_out(const Graph& graph) const;
-  /// As select(), but throws Error `no task matches "where" (...)` with what was asked for when
-  /// there is none.
+  /// Like select(), but throws Error `no task matches "where" (...)` with the conditions if there
+  /// is none.
   std::vector<TaskId> select_some(const Graph& graph, std::string_view setting = "where") const;
 
   /// Throws Error, naming the setting, on an expression or a range that cannot be read. select()
   /// does so too.
   void check() const;
-  /// What is asked for: `kind kernel, name "gemm"`, or "any task".
+  /// The conditions: `kind kernel, name "gemm"`, or "any task".
   std::string to_text() const;
 
  private:
   std::vector<TaskId> matching(const Graph& graph) const;
-  /// Erases from what matches the host tasks that are not meant; returns how many these were.
+  /// Erases host tasks that match but are not meant; returns their number.
   std::size_t leave_out(const Graph& graph, std::vector<TaskId>& matching) const;
   bool prefers_device() const { return kind_ == "any" && !name_.empty(); }
 

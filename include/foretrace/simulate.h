@@ -1,7 +1,7 @@
 #pragma once
 
-// The replay: from what must happen to when it happens. A task starts when the one in front of it
-// on its lane and everything it depends on let it. FIFO lanes need no clock: tasks are taken in
+// The replay: from what must happen to when it happens. A task starts when the previous task on its
+// lane and everything it depends on allow it. FIFO lanes need no clock: tasks are taken in
 // topological order. Shared and priority lanes bring an event queue in order of (time, id). Same
 // graph, same bytes out.
 
@@ -20,11 +20,11 @@ struct SimulateOptions {
   bool memory = true;
 };
 
-/// Throws Error naming the tasks and dependencies of a shortest circle, with their provenance, if
+/// Throws Error naming the tasks and dependencies of a shortest cycle, with their provenance, if
 /// there is one.
 Timeline simulate(const Graph& graph, const SimulateOptions& options = {});
 
-/// The step time of a replay, for those who need nothing else of it.
+/// The step time of a replay, for callers that need nothing else of it.
 Nanoseconds replayed_step_time(const Graph& graph);
 
 /// A graph frozen for many replays: renumbered in topological order, compressed sparse rows, at
@@ -49,21 +49,22 @@ class Compiled {
   std::span<std::int64_t> lags();
 
   struct LagPlaces {
-    static constexpr std::uint32_t kNone = 0xffffffff;  ///< Of tasks that are behind no other.
-    std::vector<std::uint32_t> of_gap;                  ///< By task, into lags().
-    std::vector<std::uint32_t> of_dependency;           ///< In the order of each_dependency().
+    static constexpr std::uint32_t kNone =
+        0xffffffff;                            ///< For tasks without a previous task on their lane.
+    std::vector<std::uint32_t> of_gap;         ///< By task, into lags().
+    std::vector<std::uint32_t> of_dependency;  ///< In the order of each_dependency().
   };
   /// Where the lags of the graph that was compiled are. Linear.
   LagPlaces lag_places(const Graph& graph) const;
 
-  /// The greatest finish. finish(), in compiled order, holds until the next replay.
+  /// The greatest finish. finish(), in compiled order, is valid until the next replay.
   Nanoseconds replay();
   std::span<const Nanoseconds> finish() const;
 
-  /// What replay_all() found, set by set.
+  /// The results of replay_all(), set by set.
   struct Replays {
     std::vector<Nanoseconds> lengths;  ///< The greatest finish.
-    /// Of the probes in the order given: those of the first set, those of the second ...
+    /// Times of the probes in the order given: for the first set, for the second ...
     std::vector<Nanoseconds> starts, finishes;
   };
   /// As many replays as there are sets (each of task_count() durations in compiled order), eight at

@@ -4,15 +4,15 @@
 // fast CPU cores prepare them. After the first epoch, with every epoch in a new random order:
 //
 //     none         everything is read from disk
-//     minio        what is cached is never evicted: x of the items hit (CoorDL, VLDB'21, section 4)
+//     minio        cached items are never evicted: x of the items hit (CoorDL, VLDB'21, section 4)
 //     page_cache   as the page cache of Linux: each miss evicts an item at random
-//     lru          each miss evicts the item that was used longest ago
+//     lru          each miss evicts the least recently used item
 //     partitioned  minio on each of s servers, no item twice, misses ask the other servers first
 //
 // x is the share of the data set that one server caches. The shares of misses of page_cache have no
 // free parameter. With m the share of misses, an item survives g of its server's epochs with
-// probability exp(-k g), where k = J m / x for J jobs that read the whole set, each in an order of
-// its own, and k = m / (s x) for one job of s servers, each of which reads a random 1/s of the set:
+// probability exp(-k g), where k = J m / x for J jobs that read the whole set, each in its own
+// order, and k = m / (s x) for one job of s servers, each of which reads a random 1/s of the set:
 //
 //     1 job     h = ((1 - e^-k) / k)^2,                  m = 1 - h
 //     J jobs    m = k I(J) (1 + I(J-1)),                 I(n) = integral 0..1 of (1 - y)^n e^-ky dy
@@ -21,8 +21,8 @@
 //
 // 1 job gives the published 0.85 (x = 0.35) and 0.53 (x = 0.65), 2 servers the published 45 GiB
 // (Mohan et al., Analyzing and Mitigating Data Stalls in DNN Training, VLDB'21). 8 jobs at x = 0.35
-// read 6.3 times as much as one; 7.1 times was measured there: jobs that drift apart in phase and
-// other users of the cache are not in the formula.
+// read 6.3 times as much as one; 7.1 times was measured there: the formula ignores jobs that drift
+// apart in phase and other users of the cache.
 
 #include <cstdint>
 #include <string>
@@ -37,20 +37,20 @@ struct CachedSet {
   std::string policy = "page_cache";
   double cached = 0;         ///< Share of the data set that one server has room for, 0 to 1.
   std::int64_t servers = 1;  ///< That train one job together.
-  std::int64_t jobs = 1;     ///< Of their own on each server, reading the same data.
+  std::int64_t jobs = 1;     ///< Jobs of their own on each server, reading the same data.
 };
 
 /// The names of the policies, in the order above.
 const std::vector<std::string_view>& cache_policies();
 
-/// Of the items that a job asks for in an epoch. They add up to 1.
+/// Shares of the items that a job needs in an epoch. They add up to 1.
 struct ItemShares {
   double local = 0;   ///< In the cache of the server.
   double remote = 0;  ///< In that of another one.
   double disk = 0;
 };
 
-/// Throws Error where there is no model: lru with several jobs or servers, page_cache with both.
+/// Throws Error if there is no model: lru with several jobs or servers, page_cache with both.
 ItemShares item_shares(const CachedSet& set);
 
 /// The smallest share cached with which at most `misses` of the items come from disk; 1 at most.

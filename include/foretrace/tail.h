@@ -1,12 +1,12 @@
 #pragma once
 
-// How much of a task may be left when another starts behind it.
+// How much of a task may be left when the next one starts.
 //
 //     A  ####        A at half its time   ##
 //     B     ####                           ####      a quarter of A is left in both
 //
-// The overlap is a share of the task, not a time: it shrinks and grows with the task, so that no
-// task starts before the one that it waits for.
+// The overlap is a share of the task, not a time: it scales with the task, so that no task starts
+// before the one that it waits for.
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ class Tail {
 
  private:
   static constexpr double kWhole = 65535;
-  std::uint16_t parts_ = 0;  ///< Of kWhole.
+  std::uint16_t parts_ = 0;  ///< In units of 1 / kWhole.
 };
 
 /// A tail, and how long after it the other starts.
@@ -45,13 +45,13 @@ struct Overlap {
   Tail tail{};
   Nanoseconds lag{0};
 
-  /// Behind a task that takes so long; before its finish where negative.
+  /// The lag past the finish of a task of this duration; negative means before its finish.
   Nanoseconds past_finish(Nanoseconds duration) const { return lag - tail.of(duration); }
   friend bool operator==(const Overlap&, const Overlap&) = default;
 };
 
-/// Lets a task start `part` before the end of one that takes `whole`, to the nanosecond; with it
-/// where `part` is longer.
+/// A task starts `part` before the end of one that takes `whole`, to the nanosecond; together with
+/// it if `part` is longer.
 inline Overlap overlap_of(Nanoseconds part, Nanoseconds whole) {
   if (part <= Nanoseconds(0) || whole <= Nanoseconds(0)) return {};
   part = std::min(part, whole);

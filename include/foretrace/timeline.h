@@ -1,7 +1,7 @@
 #pragma once
 
-// When each task of a graph runs, and who holds how much memory: what was recorded, or what
-// simulate() finds. The same questions (step time, breakdown, peak) are asked of both.
+// When each task of a graph runs, and which allocations are in use: as recorded, or as simulate()
+// finds it. The same questions (step time, breakdown, peak) apply to both.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace foretrace {
 
-/// What made a task start when it did.
+/// Why a task started when it did.
 struct Reason {
   TaskId before = kNoTask;  ///< kNoTask: nothing, it could start at 0.
   Why why{};
@@ -24,10 +24,10 @@ struct MemoryCurve {
     Nanoseconds time{};
     Bytes allocated{};
   };
-  std::vector<Point> points;  ///< In order of time; the level holds until the next point.
+  std::vector<Point> points;  ///< In order of time; a level holds until the next point.
   Bytes peak{};
   Nanoseconds peak_time{};
-  TaskId peak_task = kNoTask;  ///< Whose allocation made the peak.
+  TaskId peak_task = kNoTask;  ///< The task whose allocation made the peak.
 };
 
 /// Indexed by TaskId; removed tasks have the time at which they would pass waits on.
@@ -56,10 +56,10 @@ struct StepTimes {
   /// The mean of the steps of each whole period that counts, in order. Empty without steps.
   std::vector<Nanoseconds> counted;
   Nanoseconds step_time{0};  ///< Median of `counted`; `length` for a graph without steps.
-  Nanoseconds mean{0}, fastest{0}, slowest{0};  ///< Of `counted`.
+  Nanoseconds mean{0}, fastest{0}, slowest{0};  ///< Over `counted`.
   /// (slowest - fastest) / step time, where a tenth of `counted` at either end is left out.
   double spread = 0;
-  std::size_t first = 0;  ///< How many of `each` stand in front of those that are counted.
+  std::size_t first = 0;  ///< How many of `each` come before the first that is counted.
   std::int32_t period = 1;
   StepSource source = StepSource::none;
 
@@ -72,9 +72,9 @@ StepTimes step_times(const Graph& graph, const Timeline& timeline);
 constexpr std::size_t kFewSteps = 3;
 constexpr double kWideSpread = 0.3;
 
-/// Sets Graph::step_rule() but for its source: the period, from the names of what each step does,
-/// and whether the first is an outlier: further from the median of the others than these are from
-/// each other. It is left out only where three others remain.
+/// Sets Graph::step_rule() except for its source: the period, from the names of the work in each
+/// step, and whether the first is an outlier: further from the median of the others than these are
+/// from each other. It is left out only if three others remain.
 void settle_steps(Graph& graph, const Timeline& recorded);
 
 /// From where to where steps count, and how many these are; 1 for a graph without steps.
@@ -85,8 +85,8 @@ struct StepWindow {
 };
 StepWindow step_window(const Graph& graph, const Timeline& timeline);
 
-/// Where the time of an average steady step goes; the parts add up to the step time. Of each
-/// instant the first that holds: compute (a kernel runs), communication (only collectives run),
+/// Where the time of an average steady step goes; the parts add up to the step time. Each instant
+/// counts as the first that applies: compute (a kernel runs), communication (only collectives run),
 /// copy, input (nothing on the device, a data-loading task runs on a host thread), host (host
 /// work), idle.
 struct Breakdown {
@@ -101,26 +101,26 @@ struct MemoryEvent {
   bool frees = false;
 };
 
-/// All that allocators do after the beginning, in the order in which they do it: by time, then as
-/// recorded. What an edited graph frees in front of where it makes it is held for no time. Blocks
-/// of 0 bytes do not count; those that nothing makes are there before the first event.
+/// All allocator events after the beginning, in order: by time, then as recorded. A block that an
+/// edited graph frees before making it is held for no time. Blocks of 0 bytes do not count; blocks
+/// that nothing makes are there before the first event.
 std::vector<MemoryEvent> memory_events(const Graph& graph, const Timeline& timeline);
 
-/// Where the sizes of the blocks that are made on a device repeat themselves: training steps.
-/// Numbers count those blocks in the order in which they are made.
+/// Where the sizes of the blocks made on a device repeat: training steps. Numbers count those
+/// blocks in the order in which they are made.
 struct MemoryPeriod {
   std::size_t first = 0;
   std::size_t length = 0;  ///< Blocks in each repetition; 0 if there is no period.
   std::size_t repetitions = 0;
 };
 
-/// From what memory_events() returned. Repetitions are whole: the same sizes at the same level in
-/// use, twice at least and over most of the events. About linear.
+/// Takes the result of memory_events(). Repetitions are complete: the same sizes at the same level
+/// in use, at least twice and over most of the events. About linear.
 MemoryPeriod memory_period(const Graph& graph, const std::vector<MemoryEvent>& events,
                            std::int32_t device);
 
-/// Bytes in use on `device` when the recording began: what the trace says, or at least those of the
-/// blocks that nothing in the recording makes.
+/// Bytes in use on `device` when the recording began: as recorded, or at least those of the blocks
+/// that nothing in the recording makes.
 Bytes initial_memory(const Graph& graph, std::int32_t device);
 
 /// From the allocations of the graph. One curve for each device that has any.

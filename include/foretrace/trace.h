@@ -1,18 +1,19 @@
 #pragma once
 
-// What one process on one rank did while it was recorded: flat tables of records, in no promised
-// order but with stable numbers. A trace says when things happened, not why; infer.h finds out why.
+// The activity of one process on one rank while it was recorded: flat tables of records, in no
+// particular order but with stable numbers. A trace says when things happened, not why; infer.h
+// finds out why.
 //
 //     hosts        ops, annotations, Python frames and CUDA calls on CPU threads
 //     devices      kernels, copies and fills on the streams of a device
 //     graph_edges  which node of a CUDA graph waits for which
-//     syncs        what a synchronizing call or event waited for, where the profiler says so
-//     memory       allocator events; segments and blocks are what it held at the end
+//     syncs        what a synchronizing call or event waited for, if the profiler recorded it
+//     memory       allocator events; segments and blocks are its state at the end
 //     links        forward op -> backward op
 //     tensors      what each op read and wrote
 //
-// Times are nanoseconds since `origin` (absolute, if the format knows it), so that the smallest
-// time is near 0. Importers fill a Trace; nobody else changes one.
+// Times are nanoseconds since `origin` (absolute, if the format has it), so that the smallest time
+// is near 0. Importers fill a Trace; nobody else changes one.
 
 #include <cstdint>
 #include <map>
@@ -29,10 +30,10 @@ enum class HostKind : std::uint8_t { op, annotation, python, runtime, driver, ov
 enum class DeviceKind : std::uint8_t { kernel, copy, fill, annotation };
 enum class CopyDirection : std::uint8_t { none, in, out, on_device, peer, on_host };
 enum class SyncKind : std::uint8_t { stream, event, context, stream_wait_event, unknown };
-/// What an allocator did. `block` is the usual one: a block was given out (bytes > 0) or came back
-/// (bytes < 0). A freed block that other streams still use comes back some time after it was asked
-/// for. Segments are what the allocator itself gets from the driver (cudaMalloc); expandable ones
-/// grow and shrink by mapping.
+/// An action of an allocator. `block` is the usual one: a block was allocated (bytes > 0) or freed
+/// (bytes < 0). A freed block that other streams still use is freed some time after the request.
+/// Segments are the allocator's own requests to the driver (cudaMalloc); expandable ones grow and
+/// shrink by mapping.
 enum class MemoryAction : std::uint8_t {
   block,
   free_requested,
@@ -51,22 +52,23 @@ struct HostRecord {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
   NameId name{};
-  std::uint32_t correlation = 0;  ///< Of a runtime or driver call; 0 if it has none.
+  std::uint32_t correlation = 0;  ///< Correlation id of a runtime or driver call; 0 if it has none.
   std::uint32_t external = 0;     ///< Links an op with the calls made inside it; 0 if none.
   std::uint32_t details = kNone;  ///< Into Trace::op_details.
   std::uint16_t thread = 0;       ///< Into Trace::threads.
   HostKind kind = HostKind::op;
 };
 
-/// What the profiler says about an op beyond its time. Texts as in the trace.
+/// The profiler's facts about an op beyond its time. Texts as in the trace.
 struct OpDetails {
-  NameId shapes{};                   ///< JSON text of "Input Dims".
-  NameId types{};                    ///< JSON text of "Input type".
-  NameId values{};                   ///< JSON text of "Concrete Inputs".
-  NameId stack{};                    ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
-  std::int64_t sequence = -1;        ///< Links a forward op and its backward; -1 if none.
-  std::uint64_t forward_thread = 0;  ///< As the profiler numbers them; 0 if this is no backward op.
-  std::int64_t python_id = -1;       ///< Of a Python frame; its parent in `python_parent`.
+  NameId shapes{};             ///< JSON text of "Input Dims".
+  NameId types{};              ///< JSON text of "Input type".
+  NameId values{};             ///< JSON text of "Concrete Inputs".
+  NameId stack{};              ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
+  std::int64_t sequence = -1;  ///< Links a forward op and its backward; -1 if none.
+  std::uint64_t forward_thread =
+      0;  ///< As the profiler numbers threads; 0 if this is not a backward op.
+  std::int64_t python_id = -1;  ///< Id of a Python frame; its parent is in `python_parent`.
   std::int64_t python_parent = -1;
   std::int64_t record_function = -1;  ///< "Record function id", which execution traces share.
 };
@@ -74,10 +76,11 @@ struct OpDetails {
 struct DeviceRecord {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t bytes = 0;        ///< Of a copy or fill.
-  std::uint64_t graph_node = 0;  ///< Of a CUDA graph, or 0; unique in the trace.
+  std::int64_t bytes = 0;        ///< Size of a copy or fill.
+  std::uint64_t graph_node = 0;  ///< Node of a CUDA graph, or 0; unique in the trace.
   NameId name{};
-  std::uint32_t correlation = 0;  ///< Of the call that launched it. One call may launch many.
+  std::uint32_t correlation =
+      0;  ///< Correlation id of the call that launched it. One call may launch many.
   std::uint32_t external = 0;
   std::uint32_t details = kNone;  ///< Into Trace::collectives for a collective's kernel.
   std::uint32_t grid = 0;         ///< Blocks in all; 0 if not recorded.
@@ -88,7 +91,7 @@ struct DeviceRecord {
   bool pinned_host = false;  ///< The host side of a copy is page-locked.
 };
 
-/// Of a CUDA graph: node `after` cannot start before node `before` is done.
+/// An edge of a CUDA graph: node `after` cannot start before node `before` is done.
 struct GraphEdge {
   std::uint64_t before = 0;
   std::uint64_t after = 0;
@@ -108,10 +111,11 @@ struct CollectiveDetails {
 struct SyncRecord {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::uint32_t correlation = 0;  ///< Of the host call.
+  std::uint32_t correlation = 0;  ///< Correlation id of the host call.
   std::uint32_t stream = kNone;   ///< Into Trace::streams: the one that waits or is waited for.
-  std::uint32_t wait_on_stream = kNone;   ///< Event kinds: where the event was recorded.
-  std::uint32_t wait_on_correlation = 0;  ///< Of the cudaEventRecord call; 0 if unknown.
+  std::uint32_t wait_on_stream = kNone;  ///< Event kinds: where the event was recorded.
+  std::uint32_t wait_on_correlation =
+      0;  ///< Correlation id of the cudaEventRecord call; 0 if unknown.
   std::uint32_t event = 0;
   SyncKind kind = SyncKind::unknown;
 };
@@ -218,9 +222,9 @@ struct Trace {
   std::int64_t origin_ns = 0;  ///< Add to any time to get that of the recording's clock.
   /// Resolution of the recorded times: 1, or 1000 for whole microseconds.
   std::int64_t tick_ns = 1;
-  /// False for execution traces, which tell order and sizes only. Times are then positions: each
-  /// begin and each end of an op is a tick of its own, so that ops still come one after another and
-  /// one inside another, but lengths mean nothing. Such a trace cannot be replayed.
+  /// False for execution traces, which have order and sizes only. Times are then positions: each
+  /// begin and each end of an op is a tick of its own, so that ops still follow each other and
+  /// nest, but lengths mean nothing. Such a trace cannot be replayed.
   bool has_times = true;
   std::string format;  ///< "kineto", "ftrace" ...
   std::map<std::string, std::string>

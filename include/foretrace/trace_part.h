@@ -35,15 +35,15 @@ StepRange parse_steps(const std::string& text);
 /// "100ms-250ms", times since the begin of the trace. Throws Error on anything else.
 Window parse_window(const std::string& text);
 
-/// The part of a trace that a window shows, as if only that had been recorded. Stays: what overlaps
-/// the window; work on devices that was launched in it, whenever it ran; every call that launched
-/// what stays. Ops and ranges that reach beyond the window end with it, but markers of steps go
-/// unless they are in it as a whole. What nothing refers to any more, names included, is gone.
-/// Throws Error if nothing stays.
+/// The part of a trace inside a window, as if only that had been recorded. It keeps records that
+/// overlap the window; work on devices that was launched in it, whenever it ran; and every call
+/// that launched work that is kept. Ops and ranges that reach beyond the window end with it, but
+/// markers of steps are dropped unless they are completely inside. Anything that is no longer
+/// referred to, names included, is dropped. Throws Error if nothing is left.
 Trace cut(const Trace& trace, Window window);
 
-/// Where the steps lie, as the profiler numbered them ("ProfilerStep#7"). Nothing if the trace has
-/// no such markers; throws Error, with those there are, if one of the two is missing.
+/// The window of the steps, as the profiler numbered them ("ProfilerStep#7"). Empty if the trace
+/// has no such markers; throws Error, with those that exist, if one of the two is missing.
 std::optional<Window> window_of_steps(const Trace& trace, StepRange steps);
 
 /// Throws Error if the trace marks no steps and steps are asked for.

@@ -1,7 +1,7 @@
 #pragma once
 
-// What if: edits a graph the way an optimization would have changed the program. One file per
-// transform in src/transform; the list is transforms.def.
+// What-ifs: a transform edits a graph the way an optimization would have changed the program. One
+// file per transform in src/transform; the list is transforms.def.
 
 #include <cstdint>
 #include <memory>
@@ -17,26 +17,26 @@
 
 namespace foretrace {
 
-/// What a transform did, in words for the answer.
+/// The changes that a transform made, in words for the answer.
 struct Effect {
   std::string summary;                   ///< "412 kernels at a third, 1303 at half of their time"
-  std::vector<std::string> assumptions;  ///< What must hold for this to be true, one sentence each.
+  std::vector<std::string> assumptions;  ///< Assumptions of the change, one sentence each.
   Notes notes;
   std::vector<Figure> figures;
   std::size_t changed = 0;  ///< Tasks, dependencies and allocations touched; 0 is reported as
                             ///< "changed nothing".
 };
 
-/// A task that gets another duration, and what of it decides by how much; the transform that gave
-/// the numbers knows what they mean.
+/// A task that gets another duration, and the numbers that decide it; their meaning is up to the
+/// transform that set them.
 struct RetimedTask {
   TaskId task = kNoTask;
   std::uint32_t kind = 0;
   double amount = 0;
 };
 
-/// The change of the whole job that a transform stands for: samples and tokens in a step
-/// afterwards, for each one before, and the device (a name or a file; empty: the same one).
+/// How a transform changes the whole job: samples and tokens in a step afterwards, for each one
+/// before, and the device (a name or a file; empty: the same one).
 struct JobChange {
   double samples = 1, tokens = 1;
   std::string device;
@@ -48,23 +48,23 @@ class Transform : public Described {
   /// the graph half edited then.
   virtual Effect apply(Graph& graph) const = 0;
 
-  /// Whether another value of this setting ("factor") gives the tasks that apply() changes other
-  /// durations, and changes nothing else: the same tasks, waits, memory and figures. Then many
-  /// values can be tried on one structure, by these two. Where any setting only retimes, nothing
-  /// else that apply() does depends on the durations that tasks had before.
+  /// Whether another value of this setting ("factor") only changes the new durations of the tasks
+  /// that apply() changes: tasks, waits, memory and figures stay the same. Then many values can be
+  /// tried on one structure, with these two functions. If any setting only retimes, nothing else in
+  /// apply() depends on the earlier durations of tasks.
   virtual bool only_retimes(std::string_view /*setting*/) const { return false; }
   /// The tasks whose durations apply() changes. Throws Error as apply() does.
   virtual std::vector<RetimedTask> retimed(const Graph& /*graph*/) const { return {}; }
-  /// The durations that apply() gives to tasks that took `before`: element by element.
+  /// The durations that apply() sets for tasks that took `before`, element by element.
   virtual void retime(std::span<const RetimedTask> /*tasks*/,
                       std::span<const Nanoseconds> /*before*/,
                       std::span<Nanoseconds> /*after*/) const {}
 
-  /// Holds for settings that apply() has accepted.
+  /// Valid for settings that apply() has accepted.
   virtual JobChange job_change() const { return {}; }
 
-  /// Path of another trace that it learns from (relative to a scenario's file); empty: none.
-  /// Whoever applies it reads that trace and hands its graph over by learn() first.
+  /// Path of another trace that it learns from (relative to the scenario's file); empty: none. The
+  /// caller of apply() reads that trace and passes its graph to learn() first.
   virtual std::string donor() const { return {}; }
   virtual void set_donor(std::string /*path*/) {}
   virtual void learn(const Graph& /*donor*/) {}
@@ -73,7 +73,7 @@ class Transform : public Described {
 struct TransformEntry {
   std::string_view name;
   std::string_view summary;  ///< One line for `list`.
-  std::string_view assumes;  ///< What it models and ignores, for `help`: a short paragraph.
+  std::string_view assumes;  ///< The effects it models and ignores, for `help`: a short paragraph.
   std::unique_ptr<Transform> (*make)();
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
 // Quantities that do not mix: time, bytes, rates. Time is integer nanoseconds everywhere; a double
-// never holds a time. Text with a unit ("5us", "25GB/s") is turned into a quantity, and a quantity
-// into text, here and nowhere else.
+// is never a time. Text with a unit ("5us", "25GB/s") is converted to a quantity, and a quantity to
+// text, only here.
 
 #include <chrono>
 #include <compare>

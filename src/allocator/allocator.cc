@@ -1,4 +1,4 @@
-// Serving requests from what is there: best fit, splitting, joining, and blocks that wait for other
+// Serves requests from free blocks: best fit, splitting, joining, and blocks that wait for other
 // streams.
 
 #include "foretrace/allocator.h"
@@ -14,7 +14,7 @@ namespace foretrace {
 CacheRequest CachingAllocator::Impl::request_for(std::int64_t handle, std::int64_t bytes,
                                                  std::int64_t stream) const {
   CacheRequest request{.handle = handle, .requested = bytes, .rounded = bytes, .stream = stream};
-  // What nobody has is not rounded, as that could leave 64 bits.
+  // An impossible size is not rounded, which could overflow 64 bits.
   if (bytes < kOneExabyte) request.rounded = rules.rounded(bytes);
   request.is_small = CachingRules::is_small(request.rounded);
   request.segment = request.rounded;
@@ -22,8 +22,8 @@ CacheRequest CachingAllocator::Impl::request_for(std::int64_t handle, std::int64
   return request;
 }
 
-/// Blocks are compared by size. Of two in expandable segments the one that could grow less is
-/// better, so that the end of a segment stays free for what only fits there.
+/// Blocks are compared by size. Of two in expandable segments, the one that could grow less is
+/// better, so that the end of a segment stays free for requests that only fit there.
 std::uint32_t CachingAllocator::Impl::search(const CacheRequest& request) {
   CachePool& pool = table.pool(request.is_small);
   ++pool.searches;

@@ -1,12 +1,12 @@
 #pragma once
 
-// What the caching allocator keeps account of: segments cut into blocks, and which blocks are free.
+// The state of the caching allocator: segments cut into blocks, and which blocks are free.
 //
 //     segment  [ used | free | pending | free ]     blocks in order of address, linked
 //     free     by (stream, size, address)           the first that is large enough fits best
-//     whole    free ones that are all of a segment  what can be given back, linked
+//     whole    free ones that are all of a segment  segments that can be freed, linked
 //
-// A free block is never beside another free one: they are joined as soon as they meet. Expandable
+// A free block is never next to another free one: they are joined as soon as they meet. Expandable
 // segments are address space of which some is unmapped; unmapped blocks are joined likewise.
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct CacheBlock {
 
 struct CacheSegment {
   std::uint64_t address = 0;
-  std::int64_t bytes = 0;  ///< Of an expandable one: of its address space.
+  std::int64_t bytes = 0;  ///< For an expandable segment, the size of its address space.
   std::int64_t stream = 0;
   std::uint32_t first = kNoBlock;
   bool is_small = false;
@@ -77,14 +77,14 @@ struct CachePool {
   std::int64_t searches = 0;
 };
 
-/// The addresses that a driver gives: always the lowest that are free. Those of real devices
+/// The addresses that a driver returns: always the lowest that are free. Those of real devices
 /// differ, but a block's address only decides between blocks of the same size.
 class AddressSpace {
  public:
   AddressSpace();
   /// 0 if there is no such stretch.
   std::uint64_t take(std::int64_t bytes);
-  /// Takes just this stretch, whoever else has it.
+  /// Takes exactly this stretch, even if it is in use.
   void reserve(std::uint64_t address, std::int64_t bytes);
   void give_back(std::uint64_t address, std::int64_t bytes);
 
@@ -119,10 +119,10 @@ class BlockTable {
   std::uint32_t add_segment(const CacheSegment& segment, BlockUse use);
   void remove_segment(std::uint32_t block);
 
-  /// Cuts off what lies behind the first `bytes`; the new block has the same use, and is in no
+  /// Cuts off everything after the first `bytes`; the new block has the same use, and is in no
   /// list.
   std::uint32_t split(std::uint32_t block, std::int64_t bytes);
-  /// Joins a block that is in no list with neighbours of the same use; returns what it is then.
+  /// Joins a block that is in no list with neighbours of the same use; returns the resulting block.
   std::uint32_t join(std::uint32_t block);
   void put_free(std::uint32_t block);
   void take_free(std::uint32_t block);

@@ -1,5 +1,5 @@
-// PYTORCH_CUDA_ALLOC_CONF: "name:value,name:value", where blanks mean nothing and a value may be a
-// list in brackets. Which names there are and what each takes is that of PyTorch 2.x.
+// PYTORCH_CUDA_ALLOC_CONF: "name:value,name:value", where blanks are ignored and a value may be a
+// list in brackets. The names and their values are those of PyTorch 2.x.
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kMost = 8e12;  // Of MiB, so that the bytes fit 64 bits.
+constexpr double kMost = 8e12;  // Limit in MiB, so that the bytes fit 64 bits.
 
 double number_in(std::string_view text, std::string_view wanted) {
   double value = 0;

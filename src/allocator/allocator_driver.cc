@@ -1,14 +1,14 @@
-// Getting memory from the driver: segments of a fixed size, or expandable ones.
+// Gets memory from the driver: segments of a fixed size, or expandable ones.
 //
-// An expandable segment is address space, for each stream and pool one, and all that a device can
-// ever give fits into it. Pages (2 MiB for small blocks, 20 MiB for large ones) are mapped where
-// the lowest address has room for a request. A free block that ends where the unmapped begins is
-// part of that room:
+// An expandable segment is address space, one for each stream and pool, large enough for all the
+// memory of a device. Pages (2 MiB for small blocks, 20 MiB for large ones) are mapped where the
+// lowest address has room for a request. A free block that ends where the unmapped begins is part
+// of that room:
 //
 //     | used | free |  unmapped ...       a request larger than the free block maps only the rest
 //     | used | request   |r| unmapped
 //
-// Ignored: that the driver's own granularity, its context and other processes take memory, too.
+// Ignored: the memory for the driver's own granularity, its context and other processes.
 
 #include <algorithm>
 #include <utility>
@@ -80,7 +80,8 @@ std::uint32_t CachingAllocator::Impl::room_to_expand(const CacheRequest& request
   return new_address_space(request);
 }
 
-/// An eighth more than the device has, so that pages can be unmapped in front and mapped behind.
+/// An eighth more than the device has, so that pages can be unmapped at the front and mapped at the
+/// end.
 std::uint32_t CachingAllocator::Impl::new_address_space(const CacheRequest& request) {
   if (request.rounded > limit) return kNoBlock;
   const std::int64_t most =

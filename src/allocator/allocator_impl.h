@@ -67,7 +67,7 @@ struct CachingAllocator::Impl {
   std::int64_t allowed;
   BlockTable table;
   AddressSpace addresses;
-  std::uint64_t next_address = 0;  ///< Of the next segment, if not 0.
+  std::uint64_t next_address = 0;  ///< Address of the next segment, if not 0.
   std::unordered_map<std::int64_t, std::uint32_t> handles;
   std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending;
   std::int64_t driver_mallocs = 0, driver_frees = 0, retries = 0;

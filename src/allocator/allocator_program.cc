@@ -1,8 +1,8 @@
-// Allocator programs: one step a line, words divided by blanks, "#" begins a comment.
+// Allocator programs: one step per line, words divided by blanks, "#" begins a comment.
 //
-// Steps follow each other without a clock. A stream that uses a block is done with what it was
-// given before a `sync` on it, and with nothing else; so a recorded block is held back from its
-// `free` to the next `sync` on that stream. The number of a step is its time.
+// Steps follow each other without a clock. Work on a stream is done after a `sync` on it, and not
+// before; so a recorded block is held back from its `free` to the next `sync` on that stream. The
+// number of a step is its time.
 
 #include <algorithm>
 #include <charconv>

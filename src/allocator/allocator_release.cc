@@ -1,5 +1,5 @@
-// Giving memory back to the driver: what nobody has used for long, what is oversize, all that can
-// be. And taking over segments that somebody else got.
+// Frees memory to the driver: segments unused for long, oversize ones, all that can be freed. Also
+// takes over segments of another allocator.
 
 #include <algorithm>
 #include <limits>
@@ -27,9 +27,9 @@ void CachingAllocator::Impl::release_whole(std::uint32_t block) {
   ++driver_frees;
 }
 
-/// Large segments that are free as a whole, and have been for at least as many searches as such
-/// ones on average; again, until what is above the threshold is reclaimed. A round is not cut short
-/// when enough is, so that the next one is not needed soon.
+/// Frees large segments that are free as a whole, and have been for at least as many searches as
+/// such ones on average; repeats until the part above the threshold is reclaimed. A round is not
+/// cut short once that is enough, so that the next one is not needed soon.
 void CachingAllocator::Impl::collect_garbage() {
   const std::int64_t excess = table.levels().reserved - rules.collects_above();
   if (excess <= 0) return;
@@ -83,7 +83,7 @@ bool CachingAllocator::Impl::release_oversize(const CacheRequest& request) {
   return released >= enough;
 }
 
-/// Waits for all streams first. What is split stays, and with it the whole segment.
+/// Waits for all streams first. A split segment stays as a whole.
 void CachingAllocator::Impl::release_all() {
   finish_pending(Nanoseconds::max());
   for (const bool small : {false, true}) {
@@ -92,7 +92,7 @@ void CachingAllocator::Impl::release_all() {
   }
 }
 
-/// Only a block of at least a page can hold a whole one.
+/// Only a block of at least a page can contain a whole one.
 void CachingAllocator::Impl::unmap_all(bool small) {
   const auto& free = table.pool(small).free;
   const std::int64_t page = small ? kSmallBuffer : kLargeBuffer;
@@ -133,10 +133,9 @@ void CachingAllocator::Impl::unmap(std::uint32_t block) {
   table.remove_segment(pages);
 }
 
-/// Gaps between the blocks that are listed are free; what overlaps is left out, and so is
-/// a segment that nobody has. An expandable
-/// segment is taken as one that cannot grow, as nobody says how much address space it has; what
-/// grows does so elsewhere.
+/// Gaps between the listed blocks are free; overlapping blocks are left out, and so is a segment of
+/// impossible size. An expandable segment is treated as one that cannot grow, because the size of
+/// its address space is unknown; growth happens elsewhere.
 void CachingAllocator::Impl::adopt(const AllocatorSegment& segment) {
   const bool has_room = segment.bytes > 0 && segment.address < kMostAddress &&
                         segment.bytes <= kOneExabyte - table.levels().reserved;

@@ -1,16 +1,16 @@
 // The caching allocator under the schedule of a timeline, one device at a time.
 //
-// It starts empty, and what was in use when the recording began is put in first, because it takes
-// up room that nothing later can have:
+// It starts empty, and memory in use when the recording began is put in first, because nothing
+// later can use that room:
 //
-//   1. What is in use but in no block that the recording names, as parameters and the state of
-//      optimizers mostly are: one segment just as large, filled by one block. So it adds the same
-//      to allocated and reserved, and nobody gets room in it that may never have been there.
-//   2. Blocks that the recording frees, or reads, but does not make: asked for one by one.
+//   1. Memory in use that belongs to no recorded block, as parameters and the state of optimizers
+//      mostly do: one segment just as large, filled by one block. So it adds the same to allocated
+//      and reserved, and no request gets room in it that may never have existed.
+//   2. Blocks that the recording frees, or reads, but does not make: requested one by one.
 //
-// What the real allocator had in its cache when the recording began is not known; the replay asks
-// the driver for it when it is needed. So reserved memory may start below the real one and reaches
-// it within the first step.
+// The real allocator's cache when the recording began is unknown; the replay asks the driver for
+// memory when it is needed. So reserved memory may start below the real one and reaches it within
+// the first step.
 
 #include <algorithm>
 #include <map>
@@ -120,7 +120,7 @@ class DeviceReplay {
   std::int64_t most_reserved_ = 0;
 };
 
-/// Those that have allocations, or were in use when the recording began.
+/// Devices that have allocations, or memory in use when the recording began.
 std::map<std::int32_t, DeviceReplay> replays_of(const Graph& graph,
                                                 const AllocatorSettings& settings) {
   std::map<std::int32_t, DeviceReplay> replays;

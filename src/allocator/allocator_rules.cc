@@ -67,9 +67,9 @@ void CachingRules::read_divisions(std::string_view text) {
   read_intervals(text.substr(1, text.size() - 2));
 }
 
-/// "256:1,512:2,>:8": from so many MiB on, up to twice as many, so many divisions. What is smaller
-/// than the first goes with it; what is not mentioned between two is not divided; ">" is for what
-/// is larger than the one in front of it.
+/// "256:1,512:2,>:8": the number of divisions from that many MiB up to twice as many. Smaller sizes
+/// use the first entry; sizes not mentioned between two are not divided; ">" applies to sizes above
+/// the entry before it.
 void CachingRules::read_intervals(std::string_view text) {
   std::size_t last = 0;
   bool is_first = true;
@@ -100,7 +100,7 @@ void CachingRules::read_intervals(std::string_view text) {
 }
 
 std::int64_t CachingRules::divisions_of(std::int64_t bytes) const {
-  constexpr std::size_t kFirst = 20;  // Of 1 MiB.
+  constexpr std::size_t kFirst = 20;  // Exponent of 1 MiB.
   const auto power =
       static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(bytes))) - 1;
   return divisions_[power <= kFirst ? 0 : std::min(power - kFirst, kIntervals - 1)];

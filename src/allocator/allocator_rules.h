@@ -1,7 +1,7 @@
 #pragma once
 
-// The sizes that the caching allocator of PyTorch (native back end) deals in. The numbers are those
-// of its sources, the same since version 1.0; the names are theirs too, so that they can be found.
+// The sizes used by the caching allocator of PyTorch (native back end). The numbers and names are
+// those of its sources, the same since version 1.0, so that they can be found.
 
 #include <array>
 #include <cstdint>
@@ -18,8 +18,8 @@ constexpr std::int64_t kSmallBuffer = std::int64_t{2} << 20;     ///< A segment 
 constexpr std::int64_t kLargeBuffer = std::int64_t{20} << 20;    ///< One for medium requests.
 constexpr std::int64_t kMinLargeAlloc = std::int64_t{10} << 20;  ///< From here on a segment each.
 constexpr std::int64_t kRoundLarge = std::int64_t{2} << 20;
-/// No device has so much; PyTorch refuses such requests, too. What all blocks of an allocator add
-/// up to is kept below it, so that no sum leaves 64 bits.
+/// No device has this much; PyTorch refuses such requests, too. The sum of all blocks of an
+/// allocator is kept below it, so that no sum overflows 64 bits.
 constexpr std::int64_t kOneExabyte = std::int64_t{1} << 60;
 
 /// AllocatorSettings, checked and as numbers that need no special cases.
@@ -28,19 +28,19 @@ class CachingRules {
   /// Throws Error on divisions that make no sense.
   explicit CachingRules(const AllocatorSettings& settings);
 
-  /// What a request for `bytes` counts.
+  /// The bytes counted for a request of `bytes`.
   std::int64_t rounded(std::int64_t bytes) const;
-  /// What the driver is asked for where no block is free for a (rounded) request.
+  /// The size requested from the driver if no block is free for a (rounded) request.
   static std::int64_t segment_size(std::int64_t rounded);
   static bool is_small(std::int64_t rounded) { return rounded <= kSmallSize; }
-  /// Whether `rest` bytes behind a request become a block of their own.
+  /// Whether the `rest` of a block after a request becomes a block of its own.
   bool splits(std::int64_t rounded, std::int64_t rest, bool small) const;
   /// Whether the best fitting block is not too good for a request.
   bool suits(std::int64_t rounded, std::int64_t block) const;
 
   bool is_limited() const { return limit_ < kOneExabyte; }
-  std::int64_t limit() const { return limit_; }      ///< Of the driver.
-  std::int64_t allowed() const { return allowed_; }  ///< Of the process; limit() or less.
+  std::int64_t limit() const { return limit_; }      ///< Limit of the driver.
+  std::int64_t allowed() const { return allowed_; }  ///< Limit of the process; limit() or less.
   /// Above so much in reserve unused segments are given back first; the largest number: never.
   std::int64_t collects_above() const { return collects_above_; }
   std::int64_t max_split_size() const { return max_split_size_; }

@@ -60,8 +60,8 @@ bool takes_room(const PoolBlock& block) {
   return block.bytes > Bytes{} && block.made < block.freed;
 }
 
-/// The lowest of the smallest gaps that hold `bytes` above `bottom` and between `others`, else on
-/// top of them.
+/// The lowest of the smallest gaps with room for `bytes` above `bottom` and between `others`, else
+/// on top of them.
 std::int64_t best_fit(std::int64_t bytes, std::int64_t bottom, std::vector<std::size_t>& others,
                       const std::vector<PoolBlock>& blocks,
                       const std::vector<std::int64_t>& offsets) {
@@ -80,7 +80,7 @@ std::int64_t best_fit(std::int64_t bytes, std::int64_t bottom, std::vector<std::
 }  // namespace
 
 Bytes peak_load(const std::vector<PoolBlock>& blocks) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // Those that are negative go first.
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // Negative ones come first.
   for (const PoolBlock& block : blocks) {
     if (!takes_room(block)) continue;
     changes.emplace_back(block.made, block.bytes.count);
@@ -112,7 +112,7 @@ PoolPlan plan_pool(const std::vector<PoolBlock>& blocks) {
       bottom += blocks[i].bytes.count;
     }
   }
-  // Of equal ones in order of time, which is what colours those of one size without a gap.
+  // Equal ones are sorted by time, which colours those of one size without a gap.
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::tuple(-blocks[a].bytes.count, blocks[a].made, a) <
            std::tuple(-blocks[b].bytes.count, blocks[b].made, b);

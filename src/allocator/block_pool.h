@@ -1,10 +1,10 @@
 #pragma once
 
-// A pool planned ahead: where blocks stand whose sizes and lifetimes are all known, so that those
-// that live at the same time do not overlap. It is what an allocator could do that knew the future,
-// and so a yardstick for one that does not.
+// A pool planned ahead: places for blocks whose sizes and lifetimes are all known, so that blocks
+// that live at the same time do not overlap. An allocator that knew the future could do this, so it
+// is a yardstick for one that does not.
 //
-//     offset |    bbbbb  ee        the largest first; each into the smallest gap that holds it
+//     offset |    bbbbb  ee        the largest first; each into the smallest sufficient gap
 //            |  ccccc  dddddd      among those placed that live at the same time as it, the lowest
 //            |aaaaaaaaaaaaaaaaa    of equal ones; else on top of them
 //            +------------------> lifetime
@@ -13,8 +13,8 @@
 // GPU-based Deep Learning Systems" (arXiv 1903.06631): sizes descending, best fit in address by
 // lifetime. For blocks of one size it is optimal where they come in order of time; in general it is
 // near the peak load, which no placement can beat (published: 1.0005 to 1.016 times, VGG and ResNet
-// on CIFAR-10, where the pool CnMem takes 1.03 to 1.17 times). What lives as long as anything
-// does stands at the bottom, which costs nothing. Ignored: alignment and streams.
+// on CIFAR-10, where the pool CnMem takes 1.03 to 1.17 times). Blocks that live the whole time are
+// at the bottom, which costs nothing. Ignored: alignment and streams.
 
 #include <cstdint>
 #include <vector>
@@ -30,8 +30,8 @@ struct PoolBlock {
 };
 
 struct PoolPlan {
-  std::vector<std::int64_t> offsets;  ///< Of each block, in the order given.
-  Bytes footprint{};                  ///< Above which nothing stands.
+  std::vector<std::int64_t> offsets;  ///< Offset of each block, in the order given.
+  Bytes footprint{};                  ///< The top of the highest block.
   Bytes peak_load{};                  ///< See peak_load().
 };
 

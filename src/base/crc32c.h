@@ -7,7 +7,7 @@
 
 namespace foretrace {
 
-/// Of `size` bytes at `data`, going on from `crc`, the result for the bytes before.
+/// Checksum of `size` bytes at `data`, continued from `crc`, the result for the bytes before.
 std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t crc = 0);
 
 }  // namespace foretrace

@@ -27,8 +27,8 @@ class Draws {
   /// At least 0 and below 1.
   double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
 
-  /// Of mean 0 and variance 1: the sum of twelve uniform numbers (Irwin and Hall), close to normal
-  /// out to three deviations.
+  /// Mean 0 and variance 1: the sum of twelve uniform numbers (Irwin and Hall), close to normal up
+  /// to three deviations.
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform();

@@ -10,8 +10,8 @@ struct Range {
   char32_t first, last;
 };
 
-/// Controls, what orders letters from right to left, and what has no width: hidden in a name, it
-/// makes two names look the same, and a comparison that skips it sees a command behind it.
+/// Controls, marks that order letters from right to left, and characters without width: hidden in a
+/// name, they make two names look the same, or hide a command from a comparison that skips them.
 constexpr Range kObeyed[] = {
     {0x00, 0x1f},       {0x7f, 0x9f},      {0xad, 0xad},     {0x61c, 0x61c},   {0x115f, 0x1160},
     {0x17b4, 0x17b5},   {0x180e, 0x180e},  {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
@@ -99,7 +99,7 @@ void Escaping::end(std::string& to) {
   pending_.clear();
 }
 
-/// Whether a server would know a command by it; counts what comes before.
+/// Whether a server would recognize a command by it; counts the characters before.
 bool Escaping::is_end_of_command(char c) {
   const bool is_second_colon = line_ == Line::has_colon && c == ':';
   const bool is_bracket = hashes_ == 2 && c == '[';

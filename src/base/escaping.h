@@ -6,13 +6,13 @@
 namespace foretrace {
 
 enum class LineBreaks { stay, escaped };
-/// `pass`: those that begin a line do.
+/// `pass`: commands that begin a line pass.
 enum class Commands { stay, pass, escaped };
 
-/// Replaces what a terminal or a build server would obey; see shown.h. Text may come in pieces.
+/// Escapes text that a terminal or a build server would obey; see shown.h. Text may come in pieces.
 ///
-/// How build servers know commands: GitHub takes "::" at the begin of a line, blanks aside, and
-/// "##[" anywhere in it (actions/runner, ActionCommand.cs); Azure takes "##vso[" anywhere
+/// How build servers recognize commands: GitHub takes "::" at the start of a line, blanks aside,
+/// and "##[" anywhere in it (actions/runner, ActionCommand.cs); Azure takes "##vso[" anywhere
 /// (azure-pipelines-agent, Command.cs), TeamCity "##teamcity[". Sections of GitLab and folds of
 /// Travis need control characters.
 class Escaping {
@@ -21,9 +21,9 @@ class Escaping {
       : line_breaks_(line_breaks), commands_(commands) {}
 
   void set(Commands commands) { commands_ = commands; }
-  /// Appends what becomes of `text` to `to`.
+  /// Appends the escaped `text` to `to`.
   void add(std::string_view text, std::string& to);
-  /// Appends what came of a character that did not end.
+  /// Appends the escape of an unfinished character.
   void end(std::string& to);
 
  private:
@@ -38,7 +38,7 @@ class Escaping {
   LineBreaks line_breaks_;
   Commands commands_;
   Line line_ = Line::begins;
-  int hashes_ = 0;       ///< In front of here, with letters behind them; at most 2.
+  int hashes_ = 0;       ///< Number of '#' before here, followed by letters; at most 2.
   std::string pending_;  ///< Bytes of a character whose end has not come.
 };
 

@@ -47,7 +47,7 @@ struct Assignment {
   std::string_view value;
 };
 
-/// Takes the first assignment and the comma behind it off `rest`.
+/// Removes the first assignment and the comma after it from `rest`.
 Assignment take_assignment(std::string_view& rest) {
   const std::size_t equals = rest.find('=');
   const std::size_t comma = rest.find(',');
@@ -71,8 +71,8 @@ Json parse_or_null(std::string_view text) {
   return json.is_discarded() ? Json() : json;
 }
 
-// What read_json() should get for a text given for a setting of this kind. A text that is not of
-// the kind is handed on as it is, so that the error is the one that a scenario file would have got.
+// The JSON value for a text given for a setting of this kind. A text of another kind is passed on
+// as it is, so that the error is the one that a scenario file would get.
 
 Json converted(std::string_view text, const bool*) {
   if (text == "true") return true;
@@ -132,7 +132,7 @@ class Assigner final : public SettingVisitor {
     if (dot != kNowhere) inner_ = path.substr(dot + 1);
   }
 
-  /// Of the settings in `object`.
+  /// Assigns the settings in `object`.
   void assign(Described& object) {
     object.describe(*this);
     if (!found_) throw Error(no_such_setting(name_, setting_names(object)));
@@ -158,7 +158,7 @@ class Assigner final : public SettingVisitor {
   }
 
   std::string_view name_;
-  std::string_view inner_;  ///< What follows the first dot, may be empty.
+  std::string_view inner_;  ///< The part after the first dot; may be empty.
   std::string_view value_;
   Json& json_;
   bool found_ = false;

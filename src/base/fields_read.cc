@@ -101,7 +101,7 @@ void check_limits(const Setting& setting, const std::string& value) {
               did_you_mean(value, *setting.options));
 }
 
-/// Nothing is written before it was checked, so a setting never holds a value it must not have.
+/// Every value is checked before it is written, so a setting never has an invalid value.
 template <class Value>
 void replace(const Json& json, const Setting& setting, Value& value) {
   if constexpr (std::is_same_v<Value, Described>) {

@@ -7,8 +7,8 @@
 namespace foretrace {
 
 /// How much more memory this process can take before the system refuses it or kills the process:
-/// the least of what the machine has free, what its control group leaves, and what the limit on
-/// its address space leaves. Nothing where the system does not say (only Linux does). A snapshot:
+/// the least of the machine's free memory, the rest in its control group, and the rest of the limit
+/// on its address space. Empty if the system does not report it (only Linux does). A snapshot:
 /// other processes take memory, too.
 std::optional<Bytes> free_memory();
 

@@ -27,8 +27,8 @@ std::uint64_t load(const char* from, std::size_t count) {
   return word;
 }
 
-/// Eight bytes at a time; the last word overlaps the one before it, so that there is no loop over
-/// single bytes.
+/// Reads eight bytes at a time; the last word overlaps the one before it, so no loop over single
+/// bytes is needed.
 std::uint32_t hash_of(std::string_view text) {
   const char* at = text.data();
   std::size_t left = text.size();

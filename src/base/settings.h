@@ -25,7 +25,7 @@ struct Setting {
   SettingValue value;  ///< Never null.
   SettingLimit least{};
   SettingLimit most{};
-  const std::vector<std::string_view>* options = nullptr;  ///< Of a choice, otherwise null.
+  const std::vector<std::string_view>* options = nullptr;  ///< Options of a choice, otherwise null.
 };
 
 /// Calls visit() for every setting of an object, in its order.
@@ -58,7 +58,7 @@ class SettingVisitor : public Fields {
 
 using SettingNames = std::set<std::string, std::less<>>;
 
-/// The names in `object`, not those of nested settings.
+/// The names in `object`, without those of nested settings.
 SettingNames setting_names(Described& object);
 
 /// `there is no setting "depth"; the settings are buffers, where`, with the nearest name if one is

@@ -24,10 +24,10 @@ bool is_word(char c) {
   return is_numeral(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Keeps what stands on both sides from being read as one thing; shows nothing.
+/// Separates the text on both sides; shows nothing.
 constexpr std::string_view kApart = "<!-- -->";
 
-/// Whether GitHub and GitLab would link the number behind the '#': "#12" and "owner/name#12", but
+/// Whether GitHub and GitLab would link the number after the '#': "#12" and "owner/name#12", but
 /// not "ProfilerStep#12".
 bool is_reference(std::string_view text, std::size_t hash) {
   if (hash + 1 == text.size() || !is_numeral(text[hash + 1])) return false;
@@ -133,7 +133,7 @@ std::string_view text_of_csv_cell(std::string_view cell) {
   return cell;
 }
 
-/// The wall in front of another buffer.
+/// The escaping layer on top of another buffer.
 class ShownBuffer : public std::streambuf {
  public:
   explicit ShownBuffer(std::streambuf& below) : below_(below) {}
@@ -158,7 +158,7 @@ class ShownBuffer : public std::streambuf {
     return put() ? size : 0;
   }
 
-  /// A character that is not whole yet waits: stderr is flushed behind every piece.
+  /// An incomplete character waits: stderr is flushed after every piece.
   int sync() override { return below_.pubsync(); }
 
  private:

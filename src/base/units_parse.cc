@@ -59,11 +59,11 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// A number as it is written, and what follows it.
+/// A number as it is written, and the text after it.
 struct Measure {
   bool negative = false;
   std::string_view whole;     ///< At least one digit.
-  std::string_view fraction;  ///< Digits behind the point, may be empty.
+  std::string_view fraction;  ///< Digits after the point, may be empty.
   std::string_view number;    ///< Sign, digits and exponent together.
   bool has_exponent = false;
   std::string_view unit;
@@ -105,7 +105,7 @@ std::optional<Measure> split(std::string_view text) {
   return measure;
 }
 
-/// whole.fraction * factor, rounded half away from zero; nothing if it does not fit.
+/// whole.fraction * factor, rounded half away from zero; empty if it does not fit.
 std::optional<std::int64_t> exactly(const Measure& measure, std::int64_t factor) {
   constexpr std::size_t kMostDigits =
       18;  // Further ones are worth less than half of the smallest unit.

@@ -37,7 +37,7 @@ constexpr ShownUnit kShownSizes[] = {
     {"PB", kKilo* kKilo* kKilo* kKilo* kKilo},
 };
 
-/// Largest first, powers of two and of ten mixed: what loses nothing wins.
+/// Largest first, powers of two and of ten mixed: the first exact one wins.
 constexpr ShownUnit kExactSizes[] = {
     {"PiB", std::int64_t{1} << 50}, {"PB", 1'000'000'000'000'000},
     {"TiB", std::int64_t{1} << 40}, {"TB", 1'000'000'000'000},
@@ -169,7 +169,7 @@ std::string to_exact_text(Throughput value) {
 
 std::string to_text(double value) {
   const double size = std::abs(value);
-  // The shortest form of 100000 is "1e+05", which nobody wants to read.
+  // The shortest form of 100000 is "1e+05", which is hard to read.
   const bool readable = size == 0 || (size >= 1e-6 && size < 1e16);
   return to_chars(value, readable ? std::chars_format::fixed : std::chars_format::scientific);
 }

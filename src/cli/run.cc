@@ -69,7 +69,7 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
   return did_you_mean(extra, known);
 }
 
-/// What the command line holds beyond what the command takes, and what may have been meant.
+/// Refuses arguments that the command does not take, and suggests what may have been meant.
 [[noreturn]] void refuse_extras(const CLI::App& outer) {
   const CLI::App& command =
       outer.get_subcommands().empty() ? outer : *outer.get_subcommands().front();
@@ -103,7 +103,7 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
               (command.empty() ? "--help`" : "help " + command + "`"));
 }
 
-/// Of the command that was asked about, or of the one inside of it.
+/// The help of the requested command, or of its nested one.
 std::string help_text(const CLI::App& app) {
   std::string path;
   const CLI::App* asked = &app;
@@ -164,7 +164,8 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     CLI::App* command = app.add_subcommand(std::string(entry.name), std::string(entry.summary));
     entry.add(*command, session);
   }
-  // No name in a trace paints a terminal or gives commands to a build server, whoever prints it.
+  // No name in a trace can repaint a terminal or pass commands to a build server, wherever it is
+  // printed.
   const ShownOn wall_of_out(out), wall_of_err(err);
   std::optional<ShownOn> wall_of_cerr;
   if (&err != &std::cerr) wall_of_cerr.emplace(std::cerr);

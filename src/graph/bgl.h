@@ -88,7 +88,7 @@ class WaitGraph {
 
   explicit WaitGraph(const Graph& graph) : graph_(graph.impl_.get()) {}
 
-  /// What `edge` stands for.
+  /// The dependency that `edge` stands for.
   Dependency dependency(const Edge& edge) const {
     if (edge.number != kInLine) return graph_->dependencies[edge.number].dependency;
     return {.before = TaskId{edge.before}, .after = TaskId{edge.after}, .why = Rule::in_line};

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the text notation leaves out because it can be told from the rest.
+// Attributes that the text notation leaves out because they follow from the rest.
 
 #include <optional>
 #include <span>

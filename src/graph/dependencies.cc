@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// Those of one list, which is a circle known by its last.
+/// Visits one list, which is a ring known by its last element.
 void each_of_circle(const std::vector<Linked>& all, std::uint32_t last, std::uint32_t Linked::*next,
                     const std::function<void(const Dependency&)>& visit) {
   if (last == kNothing) return;

@@ -72,7 +72,7 @@ class Parser {
     }
   }
 
-  /// What names tasks is read when all of them are known.
+  /// Text that names tasks is read when all of them are known.
   void parse_about_tasks(std::string_view line) {
     Words words(line);
     if (words.skip("@alloc")) {
@@ -146,7 +146,8 @@ class Parser {
     if (words.skip("{")) parse_task_attributes(words, task);
     const TaskId id = graph_.append(lane, task);
     const auto [known, is_new] = tasks_.try_emplace(label, id);
-    if (!is_new) known->second = kNoTask;  // Of several with this label none can be meant.
+    if (!is_new)
+      known->second = kNoTask;  // A label that several tasks have cannot name any of them.
   }
 
   void parse_task_attributes(Words& words, Task& task) {

@@ -70,7 +70,7 @@ std::vector<std::string_view> phase_options() {
   return options;
 }
 
-/// What the graph says nothing about at all, as the likely reason for an empty selection.
+/// Attributes that the graph lacks entirely, as the likely reason for an empty selection.
 template <class Has>
 bool none_has(const Graph& graph, const Has& has) {
   for (std::size_t i = 0; i < graph.task_count(); ++i) {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostNamed = 8;
 
-/// The one member of an archive that is a trace. `rest` becomes what else there is.
+/// The only member of an archive that is a trace. `rest` is set to everything else.
 std::string only_trace_in(const TraceFile& archive, ArchiveRest& rest) {
   std::vector<std::string> members;
   rest = walk_archive(archive, [&](const TraceFile& member) { members.push_back(member.path()); });
@@ -39,7 +39,7 @@ std::string only_trace_in(const TraceFile& archive, ArchiveRest& rest) {
   return members[0];
 }
 
-/// Throws TraceError if the file holds several traces.
+/// Throws TraceError if the file contains several traces.
 void check_holds_one(const TraceFile& file, const ImporterEntry& importer) {
   if (importer.members == nullptr) return;
   const std::vector<std::string> members = importer.members(file);

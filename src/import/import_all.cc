@@ -19,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Traces, and what was found beside them.
+/// Traces, and what was found next to them.
 struct Found {
   std::vector<Trace> traces;
   Notes notes;
   std::int64_t others = 0;
-  std::string first_other;  ///< Why the first of them is no trace.
+  std::string first_other;  ///< Why the first of them is not a trace.
 
   void leave_out(const std::string& why, bool looks_like_one = false) {
     if (others++ == 0) first_other = why;
@@ -51,7 +51,7 @@ std::vector<std::string> entries_of(const std::string& folder, bool folders) {
   return names;
 }
 
-/// The traces that a file or a member of an archive is, each by a number where it is several.
+/// The traces in a file or a member of an archive, each by a number if there are several.
 std::vector<TraceFile> traces_in(const TraceFile& file) {
   if (!file.part().empty()) return {file};
   const ImporterEntry* const importer = importer_for(file);
@@ -116,8 +116,8 @@ bool is_snapshot(const Trace& trace) {
   return trace.format == "torch_memory" && trace.devices.empty();
 }
 
-/// PyTorch's memory snapshots often lie beside the traces of the same run. They are no ranks of it,
-/// and there is nothing in them that ran.
+/// PyTorch's memory snapshots are often next to the traces of the same run. They are not ranks of
+/// it and have no tasks.
 void leave_out_snapshots(std::vector<Trace>& traces, Notes& notes) {
   if (std::all_of(traces.begin(), traces.end(), is_snapshot)) return;
   const auto left_out = std::erase_if(traces, is_snapshot);
@@ -128,7 +128,7 @@ void leave_out_snapshots(std::vector<Trace>& traces, Notes& notes) {
   }
 }
 
-/// Recordings of different runs in one folder are hardly meant to be compared as ranks.
+/// Recordings of different runs in one folder are probably not ranks of one job.
 void note_repeated_ranks(const std::vector<Trace>& traces, Notes& notes) {
   for (std::size_t i = 1; i < traces.size(); ++i) {
     if (traces[i].rank != traces[i - 1].rank) continue;
@@ -136,7 +136,7 @@ void note_repeated_ranks(const std::vector<Trace>& traces, Notes& notes) {
   }
 }
 
-/// Where only the names of the files tell the ranks, their number tells the size of the job.
+/// If only the names of the files give the ranks, their number gives the size of the job.
 void complete_world_size(std::vector<Trace>& traces) {
   std::set<std::int32_t> ranks;
   for (const Trace& trace : traces) {

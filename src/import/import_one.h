@@ -6,13 +6,13 @@
 
 namespace foretrace {
 
-/// A reader ran out of memory. Not a matter of one file among others: the next one would, too.
+/// A reader ran out of memory, and so would the reader of the next file.
 class NoMemoryLeft : public TraceError {
  public:
   using TraceError::TraceError;
 };
 
-/// As import_trace(), of a file or part that is known already.
+/// Like import_trace(), for a file or part that is already known.
 Trace import_one(const TraceFile& file, const ImportOptions& options);
 
 }  // namespace foretrace

@@ -1,6 +1,6 @@
 // Odd times (whole microseconds, activities of no duration, clocks that drift) can make inferred
-// waits go round in a circle. A recording happened, so one of them is wrong: the one that rests on
-// the least is dropped and counted.
+// waits form a cycle. A recording happened, so one of them is wrong: the one with the least
+// evidence is dropped and counted.
 
 #include <tuple>
 
@@ -17,7 +17,7 @@ bool goes_forward(const Draft& draft, const Dependency& wait) {
   return at(wait.before) < at(wait.after);
 }
 
-/// Whether every wait goes forward in recorded time; then there can be no circle. Linear.
+/// Whether every wait goes forward in recorded time; then there can be no cycle. Linear.
 bool goes_forward(const Draft& draft) {
   bool forward = true;
   draft.graph.each_dependency(
@@ -57,7 +57,7 @@ void break_circles(Draft& draft) {
       example = std::string(draft.graph.name(wrong->before)) + " -> " +
                 std::string(draft.graph.name(wrong->after));
     }
-    // In a hopeless tangle all that could be wrong goes at once.
+    // In a hopeless tangle, everything that could be wrong is dropped at once.
     const bool all = round + 1 == kMostRounds;
     dropped +=
         static_cast<std::int64_t>(draft.graph.remove_dependencies([&](const Dependency& wait) {

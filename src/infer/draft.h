@@ -1,7 +1,7 @@
 #pragma once
 
-// What the rules of infer/ share: the records put in order, and the tasks they become before there
-// is a graph. Each rule is one file with one function; infer.cc calls them in order.
+// Data shared by the rules of infer/: the sorted records, and the tasks they become before there is
+// a graph. Each rule is one file with one function; infer.cc calls them in order.
 
 #include <cstdint>
 #include <string>
@@ -44,11 +44,12 @@ struct Call {
   /// The call is host work until here, then it hands over (launch task), then it waits.
   std::int64_t launch_start = 0;
   std::int64_t launch_finish = 0;
-  std::int64_t released = 0;  ///< When what it waits for was done; `finish` - this is its own tail.
+  std::int64_t released =
+      0;  ///< When the task it waits for finished; `finish` - this is its own tail.
   std::uint32_t queue_event =
       kNone;                   ///< Device event whose finish freed the place in the launch queue.
   bool queued = false;         ///< It really waited for that.
-  bool recorded_wait = false;  ///< A record says what it waits for.
+  bool recorded_wait = false;  ///< A record names what it waits for.
   TaskId launch_task = kNoTask;
   TaskId wait_task = kNoTask;
   TaskId held_task = kNoTask;
@@ -63,7 +64,7 @@ struct Segment {
   std::uint32_t call = kNone;
 };
 
-/// What surrounds a stretch of host time: from the annotations, ops and modules it is nested in.
+/// The context of a stretch of host time: the annotations, ops and modules around it.
 struct Context {
   Phase phase = Phase::none;
   bool input = false;  ///< Inside a data loader's next.
@@ -73,14 +74,14 @@ struct Context {
   std::uint32_t parent = kNone;  ///< Into Draft::contexts, always a smaller number.
 };
 
-/// While thread `waiter` stood in one segment, thread `worker` ran `first` to `last` of its own,
+/// While thread `waiter` waited in one segment, thread `worker` ran `first` to `last` of its own,
 /// started by the waiter (unless it was busy already) and waited for by it.
 struct Handover {
   std::uint16_t waiter = 0, worker = 0;
   bool starts = true;                       ///< The worker was idle before.
-  std::size_t segment = 0;                  ///< Of the waiter.
-  std::size_t first = 0, last = 0;          ///< Of the worker.
-  TaskId gives = kNoTask, takes = kNoTask;  ///< The waiter's tasks in front of and behind the wait.
+  std::size_t segment = 0;                  ///< Segment of the waiter.
+  std::size_t first = 0, last = 0;          ///< Segments of the worker.
+  TaskId gives = kNoTask, takes = kNoTask;  ///< The waiter's tasks before and after the wait.
   TaskId first_task = kNoTask, last_task = kNoTask;
 };
 
@@ -99,7 +100,7 @@ struct Typical {
       3000;  ///< From the end of an event's work to the start of who waited for it.
 };
 
-/// That a device event waits for another, besides those in front of both.
+/// A device event waits for another, in addition to those before both.
 struct EventWait {
   std::uint32_t after = kNone, before = kNone;
   Provenance provenance = Provenance::inferred;
@@ -125,9 +126,9 @@ struct Draft {
   /// Records of calls that wait (not of streams that do), by the call's correlation id.
   std::unordered_map<std::uint32_t, const SyncRecord*> sync_of_correlation;
   std::vector<std::uint32_t>
-      call_of_record;  ///< Host record to call, or kNone. Empty where there are no calls.
+      call_of_record;  ///< Host record to call, or kNone. Empty if there are no calls.
 
-  /// Between streams, as records and the rules of CUDA tell; by the event that waits.
+  /// Waits between streams, from records and the rules of CUDA; by the event that waits.
   std::vector<EventWait> stream_waits;
 
   std::vector<std::vector<Segment>> threads;  ///< Segments of each thread, in order, without holes.
@@ -136,27 +137,27 @@ struct Draft {
   std::vector<ThreadRole> thread_roles;
   std::vector<MarkedStep> steps;  ///< In order of time, on the clock of the launches.
   bool steps_by_device =
-      false;  ///< There are no launches: steps are told by when device events start.
+      false;  ///< There are no launches: steps are found by the starts of device events.
   StepSource step_source = StepSource::none;
   Typical typical;
   /// Times this close in ns count as the same: 1 us of clock skew (chosen), or the resolution of
   /// the clock if that is more.
   std::int64_t tolerance = 1000;
 
-  /// Of each event: when it, or the last one in front of it on its stream with a launch, was
-  /// launched; the least time there is for those launched before the recording.
+  /// When each event, or the last one before it on its stream with a launch, was launched; the
+  /// least time for those launched before the recording.
   std::vector<std::int64_t> launch_times;
 
   Graph graph;
   Timeline recorded;
-  std::vector<std::vector<TaskId>> thread_tasks;  ///< Of each thread, in line.
+  std::vector<std::vector<TaskId>> thread_tasks;  ///< Tasks of each thread, in order.
   TaskId origin = kNoTask;
   Notes notes;
   std::vector<std::string> assumptions;
-  std::vector<OpenTime> open;  ///< What no cause explains, task by task.
+  std::vector<OpenTime> open;  ///< Time without a known cause, task by task.
 
   std::string_view name(const HostRecord& record) const { return trace.names[record.name]; }
-  /// What the profiler says that a call waited for, or nullptr.
+  /// The recorded wait of a call, or nullptr.
   const SyncRecord* sync_of(const Call& call) const {
     const auto found = sync_of_correlation.find(trace.hosts[call.record].correlation);
     return found == sync_of_correlation.end() ? nullptr : found->second;
@@ -166,7 +167,7 @@ struct Draft {
   }
 };
 
-/// records.cc: device events by stream, calls by correlation id, what launched what.
+/// records.cc: device events by stream, calls by correlation id, launches of events.
 void order_records(Draft& draft);
 /// clock.cc: the shift between the clocks of host and device.
 void align_clocks(Draft& draft);
@@ -177,9 +178,9 @@ void find_steps(Draft& draft);
 /// What happens less often than this is no sign of steps. Chosen.
 inline constexpr std::size_t kLeastRepeats = 3;
 
-/// step_period.cc: by what repeats itself, where nothing marks steps.
+/// step_period.cc: finds steps by repetition, where nothing marks them.
 void find_period(Draft& draft);
-/// steps.cc: which steps count towards the step time, and whether they tell enough.
+/// steps.cc: which steps count towards the step time, and whether they suffice.
 void settle_step_time(Draft& draft);
 /// host.cc: nested records to segments of self time with their context.
 void cut_host_time(Draft& draft);
@@ -196,15 +197,16 @@ void build_tasks(Draft& draft);
 
 /// events.cc: the last event of `stream` launched before `time`; kNone if there is none.
 std::uint32_t last_launched_before(const Draft& draft, std::size_t stream, std::int64_t time);
-/// events.cc: whether other kernels could run beside it, as far as is known.
+/// events.cc: whether other kernels could run beside it, as far as known.
 bool leaves_room(const Draft& draft, const DeviceEvent& event);
-/// events.cc: what the sync records say of waits between streams.
+/// events.cc: recorded waits between streams.
 void find_recorded_waits(const Draft& draft, std::vector<EventWait>& waits);
-/// collectives.cc: a collective waits for the work in front of it, the update for the collectives.
+/// collectives.cc: a collective waits for the work before it, the update for the collectives.
 void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// default_stream.cc: blocking streams and the default stream wait for each other.
 void find_default_stream_waits(Draft& draft, std::vector<EventWait>& waits);
-/// repeated_waits.cc: what calls that make streams wait are for, by what their work did each time.
+/// repeated_waits.cc: the reason of calls that make streams wait, from what their work did each
+/// time.
 void find_repeated_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// graphs.cc: what the structure of CUDA graphs says.
 void find_graph_waits(Draft& draft, std::vector<EventWait>& waits);
@@ -232,9 +234,9 @@ class WaitFinder {
 void connect_devices(Draft& draft);
 /// collectives.cc: how much of the collectives' time only other ranks explain.
 void measure_arrival_skew(Draft& draft);
-/// threads.cc: what host tasks wait for.
+/// threads.cc: the waits of host tasks.
 void connect_hosts(Draft& draft);
-/// The step that a time lies in; -1 in front of the first and behind the last. In steps.cc.
+/// The step that a time lies in; -1 before the first and after the last. In steps.cc.
 std::int32_t step_at(const Draft& draft, std::int64_t time);
 /// flops.cc: arithmetic of kernels from the shapes of ops.
 void count_flops(Draft& draft);
@@ -245,14 +247,14 @@ void break_circles(Draft& draft);
 /// memory.cc: allocator events become allocations between host tasks.
 void connect_memory(Draft& draft);
 
-/// snapshot.cc: the whole graph of a trace that tells of an allocator alone. Throws TraceError if
+/// snapshot.cc: the whole graph of a trace that only records an allocator. Throws TraceError if
 /// there is no history.
 void build_snapshot(Draft& draft);
 
 /// Makes `task` start no earlier than it did, for want of a cause.
 void pin(Draft& draft, TaskId task);
 
-/// How a task started `lag` behind the finish of `before`; before it where negative.
+/// The overlap of a task that started `lag` after the finish of `before`; before it if negative.
 inline Overlap overlap_behind(const Graph& graph, TaskId before, std::int64_t lag) {
   return lag < 0 ? overlap_of(Nanoseconds(-lag), graph.task(before).duration)
                  : Overlap{.lag = Nanoseconds(lag)};

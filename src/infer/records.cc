@@ -15,7 +15,7 @@ bool names_collective(std::string_view name) {
                      [&](std::string_view sign) { return name.find(sign) != name.npos; });
 }
 
-/// Of each name once: a trace has few.
+/// Computed once per name: a trace has few.
 std::vector<TaskKind> kinds_of_kernels(const Trace& trace) {
   std::vector<TaskKind> kinds(trace.names.size(), TaskKind::kernel);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -76,7 +76,7 @@ void collect_events(Draft& draft) {
 }
 
 /// Calls that matter here: those whose correlation id a device event or a sync record carries, and
-/// those that synchronize by their name. A correlation id may be written twice (ROCm): the call
+/// those that synchronize by their name. A correlation id may be recorded twice (ROCm): the call
 /// that contains the other wins.
 void collect_calls(Draft& draft) {
   const Trace& trace = draft.trace;

@@ -117,7 +117,7 @@ class Builder {
     return id;
   }
 
-  /// The thread works until it gives work to others, and again when they are done.
+  /// The thread works until it hands work to others, and again when they are done.
   void build_wait(const Segment& segment, std::size_t from, std::size_t to) {
     std::int64_t given = segment.finish, taken = segment.start;
     for (std::size_t i = from; i < to; ++i) {
@@ -229,7 +229,7 @@ class Builder {
   NameId unrecorded_, waits_;
   LaneId lane_ = kNoLane;
   std::uint16_t thread_ = 0;
-  std::int64_t gap_ = 0;  ///< Idle time in front of the next task.
+  std::int64_t gap_ = 0;  ///< Idle time before the next task.
   TaskId first_ = kNoTask, last_ = kNoTask;
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> waiting_;  ///< Segment, handover.
   std::vector<std::vector<std::size_t>> idle_;  ///< Segments in which a worker waits for work.

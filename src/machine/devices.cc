@@ -12,7 +12,7 @@ namespace {
 
 struct BuiltIn {
   std::string_view key;
-  std::vector<std::string_view> recorded_names;  ///< Plain; a last * stands for any rest.
+  std::vector<std::string_view> recorded_names;  ///< Plain names; a trailing * matches any rest.
   DeviceModel model;
 };
 
@@ -91,7 +91,7 @@ std::string plain(std::string_view name) {
 
 bool stands_for(std::string_view recorded, std::string_view name) {
   if (!recorded.ends_with('*')) return recorded == name;
-  // What follows must not turn it into a part of the device.
+  // The following must not turn it into a part of the device.
   recorded.remove_suffix(1);
   return name.starts_with(recorded) && name.find("mig") == std::string_view::npos;
 }
@@ -127,7 +127,7 @@ DeviceModel read_device(const std::string& path) {
   return model;
 }
 
-/// For a name that is no device: those it is the beginning of, or else the nearest.
+/// For a name that is not a device: devices that begin with it, or else the nearest.
 std::string alternatives(std::string_view name) {
   const std::string wanted = plain(name);
   std::vector<std::string_view> longer;

@@ -8,8 +8,8 @@
 namespace foretrace {
 namespace {
 
-// Kernels have no declared kind, but the libraries that write them name them by habit. The lists
-// hold fragments of lower-case names; the first list with a match decides.
+// Kernels have no declared kind, but their libraries follow naming conventions. The lists contain
+// fragments of lower-case names; the first list with a match decides.
 
 /// Messages between devices, and bookkeeping too small for its work to matter.
 constexpr std::string_view kLatency[] = {
@@ -26,8 +26,8 @@ constexpr std::string_view kLatency[] = {
     "getrsbatched",
 };
 
-/// Certainly bound by memory, whatever else the name contains: what surrounds a fused kernel is
-/// named in it too (triton_poi_fused_mm_relu is the relu behind a matrix product).
+/// Certainly bound by memory, whatever else the name contains: the name of a fused kernel also
+/// mentions its neighbours (triton_poi_fused_mm_relu is the relu after a matrix product).
 constexpr std::string_view kMemory[] = {
     "elementwise_kernel",
     "reduce_kernel",
@@ -159,7 +159,7 @@ constexpr std::string_view kHalf[] = {
     "int8",  "_i8",   "bfloat", "flash_fwd", "flash_bwd", "flashattn", "df16b",
 };
 
-/// Of what is bound by memory, by pattern of access; the first list with a match decides.
+/// Patterns of access of memory-bound kernels; the first list with a match decides.
 constexpr std::string_view kScattered[] = {
     "multi_tensor_apply", "index_put", "index_add", "scatter", "embedding", "depthwise",
 };
@@ -252,7 +252,7 @@ KernelClass classify_kernel(std::string_view name) {
 std::string class_words(std::string_view name) {
   const std::string lower = prepared(name);
   std::vector<std::string> words;
-  // These two are told by more than a fragment; the first only at the begin of a name.
+  // These two need more than a fragment; the first only matches at the start of a name.
   if (lower.starts_with("cijk_"))
     words.push_back(is_half_cijk(lower) ? "cijk_x_x_h" : "cijk_x_x_s");
   if (lower.find("nvjet_") != std::string::npos)

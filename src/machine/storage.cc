@@ -40,8 +40,8 @@ double misses_of_servers(double k, double servers) {
 }
 
 /// The greatest m in [0, 1] with m = misses(m). A cache that misses nothing evicts nothing, so m =
-/// 0 always fits; the other solution is what repeated epochs settle at. `misses(m) - m` is positive
-/// below it and negative above.
+/// 0 always fits; repeated epochs settle at the other solution. `misses(m) - m` is positive below
+/// it and negative above.
 double fixed_point(const std::function<double(double)>& misses) {
   double low = 0, high = 1;
   for (int i = 0; i < 60; ++i) {

@@ -32,7 +32,7 @@ namespace {
 namespace py = pybind11;
 using Json = nlohmann::json;
 
-/// What is asked: a scenario file or a scenario's JSON text, then further steps.
+/// The question: a scenario file or a scenario's JSON text, then further steps.
 struct Asked {
   std::string trace, scenario_file, scenario_json, machine, memory_json;
   std::vector<std::string> steps;

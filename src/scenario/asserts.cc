@@ -32,11 +32,10 @@ struct Assertion {
   std::string name;
   Unit unit{};
   std::string_view comparison;
-  double threshold =
-      0;  ///< Nanoseconds or bytes: of a size that double holds exactly enough to compare.
+  double threshold = 0;  ///< Nanoseconds or bytes: a double is exact enough to compare them.
 };
 
-/// What is known of a quantity: somewhere from lower to upper, most likely `point`.
+/// The known range of a quantity: from lower to upper, most likely `point`.
 struct Found {
   double point = 0, lower = 0, upper = 0;
 };
@@ -50,7 +49,7 @@ double read_number(std::string_view text) {
   return value;
 }
 
-/// Takes the text for what it looks like.
+/// Reads the text by its form.
 std::pair<Unit, double> read_any(std::string_view text) {
   const std::size_t digits = text.find_first_not_of("+-.0123456789 ");
   if (digits == text.npos) return {Unit::number, read_number(text)};
@@ -167,7 +166,7 @@ Found found_figure(const Prediction& prediction, const Assertion& assertion) {
               did_you_mean(wanted, known));
 }
 
-/// Whether it is about how long a step takes, which is what grades are about.
+/// Whether it is about step time, to which grades apply.
 bool is_of_time(const Assertion& assertion) {
   constexpr std::string_view kOfTime[] = {"step_time", "upper", "lower", "speedup"};
   return std::find(std::begin(kOfTime), std::end(kOfTime), assertion.name) != std::end(kOfTime);

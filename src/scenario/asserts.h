@@ -1,6 +1,6 @@
 #pragma once
 
-// What a scenario demands of its prediction: "step_time <= 120ms".
+// Assertions of a scenario about its prediction: "step_time <= 120ms".
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -26,11 +26,11 @@ void check_assert(const std::string& text);
 /// Whether it is about how long a step takes. Throws Error if it cannot be read.
 bool is_assert_of_time(const std::string& text);
 
-/// Whether the most likely value satisfies it, however wide the interval. Throws Error if what it
-/// is about is not known.
+/// Whether the most likely value satisfies it, however wide the interval. Throws Error if its
+/// subject is unknown.
 bool holds_at_point(const std::string& text, const Prediction& prediction);
 
-/// Of what can be asserted, for help and the schema.
+/// The possible subjects, for help and the schema.
 const std::vector<std::string_view>& assert_names();
 
 }  // namespace foretrace

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Drawn values are told apart to this share of their range.
+/// Resolution of drawn values, as a share of their range.
 constexpr double kFinest = 1e-4;
 
 std::string as_json(const Json& value) {

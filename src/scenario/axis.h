@@ -20,12 +20,12 @@ namespace foretrace {
 /// A value of a setting, machine or trace.
 struct SweepValue {
   std::string text;       ///< As JSON: 0.5, "8GB".
-  nlohmann::json change;  ///< Of the settings of the step; of machine and trace the value itself.
+  nlohmann::json change;  ///< Settings of the step; for machine and trace the value itself.
 };
 
 class SweepAxis {
  public:
-  /// `scenario` as write_scenario() gives it; `folder` is what paths are relative to. Throws Error.
+  /// `scenario` as returned by write_scenario(); paths are relative to `folder`. Throws Error.
   SweepAxis(const std::string& name, const nlohmann::json& values, bool log_scale,
             const nlohmann::json& scenario, const std::string& folder);
 
@@ -34,7 +34,7 @@ class SweepAxis {
   const std::optional<SettingPath>& setting() const { return setting_; }
   std::size_t count() const { return listed_.size(); }
   const SweepValue& at(std::size_t i) const { return listed_[i]; }
-  /// From 0 <= u < 1. Throws Error if the setting does not take what was drawn.
+  /// The value for 0 <= u < 1. Throws Error if the setting does not take it.
   SweepValue drawn(double u, const nlohmann::json& scenario) const;
   void put(const SweepValue& value, nlohmann::json& scenario) const;
 

@@ -12,7 +12,7 @@ namespace foretrace {
 /// Throws Error: `line 3, column 7: expected ...`. At most 64 levels deep.
 nlohmann::json parse_json_text(std::string_view text);
 
-/// Of at most 16 MB. Throws Error with the path in front.
+/// At most 16 MB. Throws Error that begins with the path.
 nlohmann::json read_json_file(const std::string& path);
 
 }  // namespace foretrace

@@ -20,7 +20,7 @@ constexpr std::uint32_t kPrimes[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31,
 
 constexpr std::string_view kMethods[] = {"grid", "zip", "random", "halton"};
 
-/// A number for each seed that needs none of those in front of it.
+/// A number for each seed that does not need the earlier ones.
 std::uint64_t mixed_bits(std::uint64_t seed) { return Draws(seed).next(); }
 
 double random_unit(std::uint64_t seed, std::uint64_t sample, std::size_t dimension) {
@@ -227,7 +227,8 @@ void SweepPlan::add_axes(const std::string& folder) {
         if (name != "machine" && name != "trace") SettingPath(name, combination.scenario);
         within(name, [&, &setting = name, &all = values] {
           combination.axes.emplace_back(setting, all, log_, combination.scenario, folder);
-          // Each combination reads them anew, as units and limits are those of its transforms.
+          // Each combination reads them again, because units and limits are those of its
+          // transforms.
           listed += combination.axes.back().count();
           if (listed > kMostListed)
             throw Error("must be at most " + std::to_string(kMostListed) +

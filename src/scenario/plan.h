@@ -29,15 +29,16 @@ enum class SweepMethod : std::uint8_t { grid, zip, random, halton };
 
 /// One choice of alternatives.
 struct SweepCombination {
-  std::vector<std::string> names;  ///< Of the alternatives, by axis of the matrix.
-  nlohmann::json scenario;         ///< As write_scenario() gives it.
+  std::vector<std::string> names;  ///< Names of the alternatives, by axis of the matrix.
+  nlohmann::json scenario;         ///< As returned by write_scenario().
   std::vector<SweepAxis> axes;
   std::uint64_t first = 0, count = 0;  ///< Its questions.
 };
 
 class SweepPlan {
  public:
-  /// `scenario` as in a file in `folder`, with what it extends. Throws Error with the place.
+  /// `scenario` as in a file in `folder`, including the files it extends. Throws Error with the
+  /// place.
   SweepPlan(const nlohmann::json& scenario, const std::string& folder);
 
   std::uint64_t size() const { return size_; }
@@ -46,10 +47,10 @@ class SweepPlan {
   const std::vector<SweepCombination>& combinations() const { return combinations_; }
   std::size_t combination_of(std::uint64_t number) const;
 
-  /// Of the settings of a question, without those of the matrix. Throws Error if a value that was
-  /// drawn cannot be had.
+  /// Values of a question's settings, without those of the matrix. Throws Error if a drawn value is
+  /// invalid.
   std::vector<SweepValue> values(std::uint64_t number) const;
-  /// Its scenario, as write_scenario() gives it.
+  /// The scenario of a question, as returned by write_scenario().
   nlohmann::json scenario(std::uint64_t number, const std::vector<SweepValue>& values) const;
 
  private:

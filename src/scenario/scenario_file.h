@@ -1,6 +1,6 @@
 #pragma once
 
-// Scenario files: what they extend, and where the paths in them lead.
+// Scenario files: the files they extend, and the paths in them.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace foretrace {
 
-/// The file with what it extends; paths are relative to it. `readers` extend this one, directly or
-/// through each other.
+/// The file including the files it extends; paths are relative to it. `readers` extend this one,
+/// directly or through each other.
 nlohmann::json read_extended(const std::string& path, std::vector<std::string> readers = {});
 
-/// What `json` does not say is as in the base; its transforms and assertions come behind those of
-/// the base.
+/// Keys missing in `json` come from the base; its transforms and assertions come after those of the
+/// base.
 nlohmann::json extended(const nlohmann::json& base, const nlohmann::json& json);
 
 /// Paths in a file are relative to it; those of a base file become relative to the one that extends

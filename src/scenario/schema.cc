@@ -54,7 +54,7 @@ Json memory_schema() {
   return schema;
 }
 
-/// A list, or what of a range is to be tried.
+/// A list, or a range and how to step through it.
 Json values_schema() {
   const Json range = {{"type", "string"},
                       {"minLength", 1},
@@ -71,7 +71,7 @@ Json values_schema() {
              {"additionalProperties", false}}}}};
 }
 
-/// Settings of steps and of memory, by path, and what the trace or the machine is to be.
+/// Settings of steps and of memory, by path, and values of trace and machine.
 Json swept_settings() {
   const Json names = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}};
   return {

@@ -70,7 +70,7 @@ void set(Json& object, std::string_view name, const Json& value) {
   *at = value;
 }
 
-/// Those of `changes`, and of `settings` where it has none.
+/// Takes values from `changes`, or from `settings` where it has none.
 void merge(Json& settings, const Json& changes) {
   for (const auto& [key, value] : changes.items()) {
     if (value.is_object() && settings.contains(key) && settings[key].is_object()) {

@@ -11,7 +11,7 @@ namespace foretrace {
 
 class SettingPath {
  public:
-  /// Throws Error if the scenario (as write_scenario() gives it) has no such step.
+  /// Throws Error if the scenario (as returned by write_scenario()) has no such step.
   SettingPath(std::string_view path, const nlohmann::json& scenario);
 
   /// The scenario with another value for it. Throws Error if that cannot be read.
@@ -21,8 +21,8 @@ class SettingPath {
   /// Its value in the scenario, defaults included; null if it is left out.
   nlohmann::json value(const nlohmann::json& scenario) const;
 
-  /// What puts a value there, as settings of the step; apply() makes a scenario of it. Throws Error
-  /// if the setting does not take the value.
+  /// The change that sets a value, as settings of the step; apply() makes a scenario of it. Throws
+  /// Error if the setting does not take the value.
   nlohmann::json change(const nlohmann::json& scenario, const nlohmann::json& value) const;
   nlohmann::json change_of_text(const nlohmann::json& scenario, std::string_view value) const;
   void apply(const nlohmann::json& change, nlohmann::json& scenario) const;

@@ -32,7 +32,7 @@ std::optional<NumberInUnit> read_quantity(std::string_view text) {
   return quantity;
 }
 
-/// In as many digits as tell apart what lies `apart` from it: 1.7, not 1.7000000000000002.
+/// With as many digits as distinguish values that are `apart`: 1.7, not 1.7000000000000002.
 std::string written(double number, double apart, bool whole, const std::string& unit) {
   if (whole) return to_text(std::round(number)) + unit;
   const double digits = 2 - std::floor(std::log10(apart));

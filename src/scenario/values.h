@@ -9,17 +9,17 @@
 namespace foretrace {
 
 struct Values {
-  std::vector<std::string> listed;  ///< In the order given; or the ends and what lies between.
+  std::vector<std::string> listed;  ///< In the order given; or the ends and the values between.
   bool is_range = false;            ///< Any value between two neighbours could be tried, too.
-  bool whole = false;               ///< Of a range: only whole numbers.
-  double low = 0, high = 0;         ///< Of a range: its ends, in `unit`.
-  std::string unit;                 ///< Of a range; empty: a plain number.
+  bool whole = false;               ///< For a range: only whole numbers.
+  double low = 0, high = 0;         ///< For a range: its ends, in `unit`.
+  std::string unit;                 ///< For a range; empty: a plain number.
 };
 
 /// `whole_setting`: the setting takes whole numbers only. Throws Error.
 Values read_values(std::string_view text, bool whole_setting);
 
-/// A value of a range as it is written: in as many digits as tell apart what lies `apart` from it.
+/// A value of a range as text: with as many digits as distinguish values that are `apart`.
 std::string value_in(const Values& range, double number, double apart);
 
 /// The value in the middle of two of a range; empty if there is none that differs from both.

@@ -42,7 +42,7 @@ struct Change {
   int by;
 };
 
-/// How long each part is the first that holds, on the lanes of one rank.
+/// How long each part is the first that applies, on the lanes of one rank.
 Parts measure(std::vector<Change>& changes, StepWindow window) {
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.time < b.time; });
@@ -86,8 +86,8 @@ std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std
   std::vector<Change> changes;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
-    // What a worker or a disk does in the background is no part of the step; waiting for it is. On
-    // cores that workers share with the training process, the rest is not theirs.
+    // Background work of a worker or a disk is not part of the step; waiting for it is. On cores
+    // that workers share with the training process, the rest is not theirs.
     if (lane.rank != rank || lane.kind == LaneKind::storage) continue;
     const bool of_worker = lane.kind == LaneKind::worker;
     for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {

@@ -7,9 +7,8 @@
 namespace foretrace {
 namespace {
 
-/// Where the recording does not tell the order: blocks that were there before are freed first, then
-/// blocks are made, then those that were only just made are freed, so that the level is never below
-/// what it can have been.
+/// For events whose order is not recorded: older blocks are freed first, then blocks are made, then
+/// blocks that were just made are freed, so that the level is never below a possible one.
 enum class Turn : std::uint8_t { free_old, make, free_new };
 
 struct Placed {
@@ -62,7 +61,7 @@ Bytes initial_memory(const Graph& graph, std::int32_t device) {
   for (const Allocation& block : graph.allocations()) {
     if (block.device == device && block.made_by == kNoTask) known += block.bytes;
   }
-  // What was in use at first includes the known blocks, where the recording says it at all.
+  // The memory in use at first includes the known blocks, if it was recorded at all.
   const auto number = static_cast<std::size_t>(device);
   if (device < 0 || number >= graph.initial_memory().size()) return known;
   return std::max(known, graph.initial_memory()[number]);

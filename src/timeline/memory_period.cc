@@ -1,15 +1,15 @@
-// Training repeats itself: from the first steady step on the sizes of the blocks that are made come
-// again in the same order. A period is a distance p at which the sequence of sizes equals itself,
+// Training repeats itself: from the first steady step on, the sizes of the blocks that are made
+// recur in the same order. A period is a distance p at which the sequence of sizes equals itself,
 //
 //     s[i] == s[i + p]        for i in [first, first + run)
 //
-// that also gives back what it takes: the level in use is the same a period later. Layers that are
-// alike repeat themselves as well, but a stack of them takes in the forward pass and gives back in
-// the backward pass, so that the level tells them from steps. Of all such stretches the longest is
-// taken, of equally long ones the one with the shortest period.
+// and that also frees what it allocates: the level in use is the same a period later. Equal layers
+// repeat as well, but a stack of them allocates in the forward pass and frees in the backward pass,
+// so the level distinguishes them from steps. The longest of all such stretches is taken, and of
+// equally long ones the one with the shortest period.
 //
-// Candidates for p are the distances at which windows of sizes come again, those that explain most
-// of the sequence first; each is checked in one pass. Steps whose sizes differ (inputs of another
+// Candidates for p are the distances at which windows of sizes recur, those that explain most of
+// the sequence first; each is checked in one pass. Steps whose sizes differ (inputs of another
 // length) have no period.
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr std::size_t kMostCandidates = 32;
 /// Blocks made on one device, in order.
 struct Sizes {
   std::vector<std::int64_t> made;
-  std::vector<std::int64_t> level;  ///< In use in front of each.
+  std::vector<std::int64_t> level;  ///< Bytes in use before each.
 };
 
 Sizes sizes_of(const Graph& graph, const std::vector<MemoryEvent>& events, std::int32_t device) {
@@ -48,7 +48,7 @@ Sizes sizes_of(const Graph& graph, const std::vector<MemoryEvent>& events, std::
   return sizes;
 }
 
-/// Distances between windows that are alike, those first that cover most.
+/// Distances between equal windows, sorted by how much they cover.
 std::vector<std::size_t> candidates(const std::vector<std::int64_t>& made) {
   std::unordered_map<std::uint64_t, std::size_t> last;
   std::map<std::size_t, std::size_t> votes;

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// The union of intervals, and how much of it lies in front of a time.
+/// The union of intervals, and how much of it lies before a given time.
 class Busy {
  public:
   void add(Nanoseconds from, Nanoseconds to) {

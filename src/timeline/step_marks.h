@@ -1,6 +1,6 @@
 #pragma once
 
-// Which task a step begins with: what step_times() measures between.
+// The task that a step begins with: step_times() measures between them.
 
 #include <cstdint>
 #include <vector>
@@ -9,22 +9,22 @@
 
 namespace foretrace {
 
-/// Where a step begins: the start of the first device task launched in it. Where nothing of a step
-/// has a launch, of the device task that starts first; where most steps have no device work, of the
-/// first host task. Marks that leave a stream less time than it has work are those of a stream that
-/// runs ahead; then only the tasks of the stream with the most work count.
+/// Where a step begins: the start of the first device task launched in it. If nothing in a step has
+/// a launch, the device task that starts first; if most steps have no device work, the first host
+/// task. Marks that leave a stream less time than it has work belong to a stream that runs ahead;
+/// then only the tasks of the stream with the most work count.
 struct Mark {
   std::int32_t step;
   TaskId task;
   Nanoseconds time;
 };
 
-/// In order of steps. Those without tasks have none, nor those without device work where most steps
-/// have some.
+/// In order of steps. Steps without tasks have none, nor have steps without device work if most
+/// steps have some.
 std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline);
 
-/// Between whose first start and last finish the only step of a graph lies: the device tasks of a
-/// step and those of the threads that launch them, or its host tasks where one of these marks it.
+/// The tasks whose first start and last finish bound the only step of a graph: the device tasks of
+/// a step and those of the threads that launch them, or its host tasks if one of these marks it.
 /// Linear.
 std::vector<TaskId> tasks_of_step(const Graph& graph, const Mark& mark);
 
@@ -44,7 +44,7 @@ Nanoseconds room_between(Nanoseconds from, Nanoseconds to);
 /// The work of a lane's tasks in some steps. Linear in the tasks of the lane.
 Nanoseconds work_in(const Graph& graph, LaneId lane, const MarkedSteps& steps);
 
-/// How many of so many marks stand in front of the first step that counts.
+/// How many of this many marks come before the first step that counts.
 std::size_t first_counted_mark(const Graph& graph, std::size_t marks);
 
 /// The steps that the step time is taken from, in order: whole periods (see StepTimes). Empty for a

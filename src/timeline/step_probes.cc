@@ -11,9 +11,9 @@
 
 namespace foretrace {
 
-/// Finds the candidates. Starts never go back along a FIFO lane, so of those on one lane only the
-/// first can be the earliest; one behind it can at most start together with it, and then counts if
-/// its task has a lower id than all in front.
+/// Finds the candidates. Starts never decrease along a FIFO lane, so only the first task on a lane
+/// can be the earliest; a later one can at most start together with it, and then counts if its task
+/// has a lower id than all before it.
 class ProbeFinder {
  public:
   ProbeFinder(const Graph& graph, StepProbes& found) : graph_(graph), found_(found) {
@@ -40,15 +40,15 @@ class ProbeFinder {
   /// One way for a step to begin.
   struct Offer {
     std::int32_t step;
-    std::uint32_t line;   ///< Of the launch; removed tasks stand alone.
-    std::uint32_t place;  ///< Of the launch in its line.
+    std::uint32_t line;   ///< Line of the launch; removed tasks are alone.
+    std::uint32_t place;  ///< Place of the launch in its line.
     TaskId launch;
     TaskId task;
 
     auto key() const { return std::tuple(step, line, place, task); }
   };
   using Offers = std::vector<Offer>;
-  /// Of the same three kinds as in step_times().
+  /// The same three kinds as in step_times().
   struct Kinds {
     Offers launched, device, host;
   };
@@ -102,8 +102,8 @@ class ProbeFinder {
 
   std::uint32_t lane_of(const Offer& one) const { return index(graph_.lane_of(one.task)); }
 
-  /// Drops most of those that lists_of() would not list: of each step and line only the first
-  /// counts, and those behind it whose task has a lower id than that of the first.
+  /// Drops most tasks that lists_of() would not list: for each step and line only the first counts,
+  /// and later ones whose task has a lower id than that of the first.
   static void keep_early(Offers& offers) {
     struct First {
       std::uint32_t place;
@@ -111,7 +111,8 @@ class ProbeFinder {
     };
     std::unordered_map<std::uint64_t, First> firsts;
     std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
-    First* first = nullptr;  // Of the line of the last one, which most often is that of the next.
+    First* first =
+        nullptr;  // Entry for the line of the last one, which most often is that of the next.
     const auto first_of = [&](const Offer& one) -> First& {
       const std::uint64_t line = static_cast<std::uint64_t>(one.step) << 32U | one.line;
       if (line != last) first = &firsts.try_emplace(line, First{one.place, one.task}).first->second;
@@ -142,7 +143,7 @@ class ProbeFinder {
     return lists;
   }
 
-  /// `only`: of the device tasks those on this lane; kNoLane: all.
+  /// `only`: among device tasks, those on this lane; kNoLane: all.
   StepProbes::Starts starts(LaneId only) {
     Kinds& kinds = only == kNoLane ? all_ : by_lane_[index(only)];
     const std::vector<Offers> launched = lists_of(std::move(kinds.launched));

@@ -1,14 +1,14 @@
 #pragma once
 
-// The few tasks whose times decide step_times() of a graph, whatever its durations become: whoever
-// replays one structure with many sets of durations asks for the times of these alone.
+// The few tasks whose times decide step_times() of a graph, whatever its durations become: a caller
+// that replays one structure with many sets of durations only needs the times of these.
 //
 //     cpu     |LLLL|LLLL|     a step begins with what was launched first, and on a FIFO lane that
 //     stream  |AAAA|BBBB|     is the first launch in line: two candidates here, not eight
 //
-// Two of several lanes can be first, so each lane has a candidate of its own, and which of them it
-// is comes out of the times. Which stream has more work than fits between the marks (see
-// StepTimes) depends on sums of durations, which are asked for beside the times.
+// The first task may be on any of several lanes, so each lane has a candidate of its own, and the
+// times decide between them. Which stream has more work than fits between the marks (see StepTimes)
+// depends on sums of durations, which are provided together with the times.
 
 #include <cstdint>
 #include <span>
@@ -19,10 +19,10 @@
 
 namespace foretrace {
 
-/// Of one replay.
+/// Times of one replay.
 struct ProbedTimes {
-  std::span<const Nanoseconds> starts, finishes;  ///< Of StepProbes::tasks(), in that order.
-  std::span<const Nanoseconds> work;              ///< Of each stream; see StepProbes::work().
+  std::span<const Nanoseconds> starts, finishes;  ///< Times of StepProbes::tasks(), in that order.
+  std::span<const Nanoseconds> work;              ///< Work of each stream; see StepProbes::work().
   Nanoseconds length{0};                          ///< The greatest finish.
 };
 
@@ -30,11 +30,10 @@ class StepProbes {
  public:
   static constexpr std::int32_t kNoStream = -1;
 
-  /// For graphs all of whose tasks stand on FIFO lanes; throws Error for others. Linear, but for
-  /// sorting.
+  /// For graphs with all tasks on FIFO lanes; throws Error for others. Linear, except for sorting.
   explicit StepProbes(const Graph& graph);
 
-  /// Whose times are wanted, each task once.
+  /// The tasks whose times are needed, each once.
   std::span<const TaskId> tasks() const { return tasks_; }
 
   /// How many sums of durations are wanted; 0 where steps are too few for one to matter.
@@ -50,8 +49,8 @@ class StepProbes {
  private:
   friend class ProbeFinder;  // Fills it, in step_probes.cc.
 
-  /// A task that could begin a step: it does if `launch` (itself, where nothing launched it) starts
-  /// first, and of those that start together if its id is the least.
+  /// A task that could begin a step: it does if `launch` (itself, if nothing launched it) starts
+  /// first, or has the least id of those that start together.
   struct Candidate {
     std::uint32_t launch = 0;  ///< Into tasks_.
     std::uint32_t task = 0;    ///< Into tasks_.
@@ -69,7 +68,7 @@ class StepProbes {
   };
   struct Starts {
     std::vector<Start> steps;
-    // Where the last step counts, what can end it:
+    // If the last step counts, what can end it:
     std::vector<std::uint32_t> work;  ///< Into tasks_.
     std::vector<Thread> threads;
   };

@@ -13,8 +13,7 @@ namespace {
 /// An outlier is left out only where so many others remain.
 constexpr std::size_t kLeastOthers = 3;
 
-/// What is known so far about the start of one step. Lower is better, the first that is there
-/// counts.
+/// The known candidates for the start of one step. The lowest category that is present counts.
 struct Candidate {
   TaskId task = kNoTask;
   Nanoseconds time{};
@@ -35,7 +34,7 @@ bool belongs_to_step(const Graph& graph, TaskId task) {
   return step >= 0 && static_cast<std::size_t>(step) < graph.steps().size() && !graph.removed(task);
 }
 
-/// `only`: of the device tasks those on this lane; kNoLane: all.
+/// `only`: among device tasks, those on this lane; kNoLane: all.
 std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline, LaneId only) {
   std::vector<Candidates> steps(graph.steps().size());
   const auto left_out = [&](TaskId task) { return only != kNoLane && graph.lane_of(task) != only; };
@@ -59,7 +58,7 @@ std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline,
   return steps;
 }
 
-/// The lanes of what launches the device tasks of a step.
+/// The lanes that launch the device tasks of a step.
 std::set<LaneId> launching_lanes(const Graph& graph, std::int32_t step) {
   std::set<LaneId> lanes;
   graph.each_dependency([&](const Dependency& wait) {
@@ -136,9 +135,9 @@ std::vector<Mark> marks_on(const Graph& graph, const Timeline& timeline, LaneId 
   return marks;
 }
 
-/// The stream that has more to do in the steps between the second mark and the last than fits
-/// between them, or kNoLane. The steps then are not what the marks say: input copies on a stream of
-/// their own can run steps ahead of the work.
+/// The stream whose work in the steps between the second mark and the last exceeds the time between
+/// them, or kNoLane. The marks are then not the steps: input copies on a stream of their own can
+/// run steps ahead of the work.
 LaneId overfull_stream(const Graph& graph, const std::vector<Mark>& marks) {
   if (marks.size() < 3) return kNoLane;
   LaneId fullest = kNoLane;
@@ -156,7 +155,7 @@ std::size_t period_within(const StepRule& rule, std::size_t distances) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(rule.period), 1, distances);
 }
 
-/// Mean, spread and the like, from those that count.
+/// Sets mean, spread and the like from the steps that count.
 void describe(StepTimes& times) {
   std::vector<Nanoseconds> sorted = times.counted;
   std::sort(sorted.begin(), sorted.end());
@@ -196,7 +195,7 @@ std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const Mark
 /// is seen of a period that was not recorded twice, and the first step may do more than others.
 std::int32_t period_of(const std::vector<std::size_t>& kinds) {
   constexpr std::size_t kLongest = 64;
-  constexpr double kMostLeft = 0.25;  // Of those that differ from the next one.
+  constexpr double kMostLeft = 0.25;  // Share of those that differ from the next one.
   const auto differing = [&](std::size_t distance) {
     const std::size_t first = kinds.size() > 2 * distance ? 1 : 0;
     std::size_t count = 0;

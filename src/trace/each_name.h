@@ -1,6 +1,6 @@
 #pragma once
 
-// Every place in a trace where a name stands.
+// Visits every place in a trace that contains a name.
 
 #include "foretrace/trace.h"
 

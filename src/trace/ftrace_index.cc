@@ -70,7 +70,7 @@ class IndexReader {
     return value;
   }
 
-  /// Of things that take a byte or more each.
+  /// A count of things that take a byte or more each.
   std::size_t count() {
     const std::uint64_t value = number();
     if (value > static_cast<std::uint64_t>(end_ - at_))

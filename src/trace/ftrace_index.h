@@ -7,8 +7,8 @@
 
 namespace foretrace::ftrace {
 
-/// The index of a whole file. After this, every section lies inside the file, and rows and sizes
-/// are within what the size of the file allows. Throws TraceError.
+/// The index of a whole file. Once it is read, every section lies inside the file, and rows and
+/// sizes are within the limits of the file's size. Throws TraceError.
 std::vector<Table> read_index(std::string_view file);
 
 }  // namespace foretrace::ftrace

@@ -56,7 +56,7 @@ struct Table {
   std::vector<Column> columns;
 };
 
-/// What a value is in the file: a 64-bit integer.
+/// A value as the file stores it: a 64-bit integer.
 template <class Value>
 std::int64_t to_wire(Value value) {
   if constexpr (std::is_enum_v<Value>) {

@@ -18,8 +18,8 @@ namespace ftrace {
 
 namespace {
 
-/// Fills the tables of a trace. Columns that the file does not have keep their defaults; those that
-/// nobody asks for are not looked at.
+/// Fills the tables of a trace. Columns that the file does not have keep their defaults; unknown
+/// ones are ignored.
 class Reader {
  public:
   explicit Reader(std::string_view file) : file_(file), tables_(read_index(file)) {}

@@ -9,7 +9,7 @@
 
 namespace foretrace::ftrace {
 
-/// What a trace has only one of.
+/// Fields that a trace has only once.
 struct TraceRow {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
@@ -28,7 +28,7 @@ struct MetadataRow {
   std::string value;
 };
 
-/// The parts of a trace that are no tables of their own.
+/// The parts of a trace that are not tables of their own.
 struct LooseRows {
   std::vector<TraceRow> trace;
   std::vector<TextRow> names;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which calls of CUDA and HIP give a kernel to a device. Their names differ only in the prefix, so
-// the rest is looked for. A graph launch is not among them: a recording of whole graphs has no
+// Recognizes calls of CUDA and HIP that launch a kernel. Their names differ only in the prefix, so
+// the rest is compared. A graph launch is not among them: a recording of whole graphs has no
 // kernels for it.
 
 #include <string_view>

@@ -126,7 +126,7 @@ class Cutter {
       if (overlaps(record.time_ns, 0)) to_.memory.push_back(record);
       reaches_end = reaches_end && record.time_ns < window_.end_ns;
     }
-    // They tell what was held at the end of the recording.
+    // They describe the state at the end of the recording.
     if (!reaches_end) return;
     to_.segments = from_.segments;
     to_.blocks = from_.blocks;

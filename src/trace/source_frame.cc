@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kInstalled[] = {"site-packages/", "dist-packages/"};
 constexpr std::string_view kNotebookCell = "<notebook cell>";
 
-/// Modules of the standard library that stand on stacks of training programs. Sorted.
+/// Modules of the standard library that appear on stacks of training programs. Sorted.
 constexpr std::string_view kStandard[] = {"__future__",
                                           "_collections_abc",
                                           "_weakrefset",
@@ -144,7 +144,7 @@ std::string_view top_package(std::string_view file) {
   return first.ends_with(".py") ? first.substr(0, first.size() - 3) : first;
 }
 
-/// The part behind "site-packages/"; empty if there is none.
+/// The part after "site-packages/"; empty if there is none.
 std::string_view installed_part(std::string_view file) {
   for (const std::string_view folder : kInstalled) {
     const std::size_t at = file.rfind(folder);
@@ -153,7 +153,7 @@ std::string_view installed_part(std::string_view file) {
   return {};
 }
 
-/// Behind "/lib/python3.11/"; empty if there is none.
+/// The part after "/lib/python3.11/"; empty if there is none.
 std::string_view standard_part(std::string_view file) {
   constexpr std::string_view kFolder = "/python";
   for (std::size_t at = file.find(kFolder); at != std::string_view::npos;

@@ -2,7 +2,7 @@
 
 // How the streams of a trace were created, which decides whether CUDA orders their work with that
 // of the default stream. Few profilers record it. A trace keeps it as metadata, so that every
-// format that keeps metadata keeps it, with the numbers that CUPTI gives the flags:
+// format that keeps metadata keeps it, with CUPTI's numbers for the flags:
 //
 //     "cuda_stream_flags": [[0,7,3],[0,13,1],[0,20,2]]      device, stream, flag
 

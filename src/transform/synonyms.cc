@@ -233,7 +233,7 @@ class Steps {
   }
 
   std::vector<std::string> steps_;
-  const TransformEntry* entry_ = nullptr;  ///< Of the last step.
+  const TransformEntry* entry_ = nullptr;  ///< Transform of the last step.
   bool has_settings_ = false;
 };
 

@@ -13,9 +13,8 @@ namespace foretrace {
 struct Synonym {
   std::string_view transform;
   std::vector<std::string_view> words;
-  std::string_view
-      settings;            ///< What the words mean beside the transform, "stage=2"; may be empty.
-  std::string_view value;  ///< The setting that "words=4" gives a value; empty: it takes none.
+  std::string_view settings;  ///< The settings that the words imply, "stage=2"; may be empty.
+  std::string_view value;     ///< The setting that "words=4" gives a value; empty: it takes none.
 };
 const std::vector<Synonym>& synonyms();
 

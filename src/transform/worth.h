@@ -15,21 +15,22 @@ namespace foretrace {
 enum class Goal { none, time, throughput, memory, device };
 std::string_view to_string(Goal goal);
 
-/// What must hold for a job. single_precision: kernels bound by arithmetic work in more than half
-/// precision, most of the time.
+/// A condition on the job. single_precision: arithmetic-bound kernels use more than half precision,
+/// most of the time.
 enum class Premise { any_job, single_precision };
 
 struct Worth {
-  std::string_view name;  ///< Of the transform.
+  std::string_view name;  ///< Name of the transform.
   Goal goal = Goal::none;
-  /// What to try, in order of effort: the first that is about as good as the best is the advice.
+  /// Settings to try, in order of effort: the first that is about as good as the best is advised.
   /// "<device>" stands for the built-in devices above the recorded one.
   std::vector<std::string_view> tries;
   double samples = 1;  ///< In a step, for each one recorded.
-  /// What it takes hold of. Two that take hold of the same do not add up: one of them is chosen.
+  /// The work that it applies to. Two that apply to the same work do not add up: one of them is
+  /// chosen.
   std::vector<std::string_view> holds;
   Premise premise = Premise::any_job;
-  std::string_view why_not;  ///< Of those with no goal.
+  std::string_view why_not;  ///< The reason, for transforms without a goal.
 };
 
 /// In the order of transforms().

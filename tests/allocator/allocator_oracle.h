@@ -152,7 +152,7 @@ class AllocatorOracle {
     return std::max<std::int64_t>(size, 512);
   }
 
-  /// What a free block can hold, the unmapped bytes behind it included.
+  /// The size that a free block can reach, including the unmapped bytes after it.
   static std::int64_t reach(const Segment& segment, std::size_t block) {
     const bool grows =
         block + 1 < segment.blocks.size() && segment.blocks[block + 1].state == State::unmapped;

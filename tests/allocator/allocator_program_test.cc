@@ -103,7 +103,8 @@ TEST(AllocatorProgram, ExpandableSegmentsGiveBackWholePages) {
   const std::string top = "set expandable_segments=true\n";
   EXPECT_EQ(after(top + "malloc a 50MiB\nmalloc b 10MiB\nfree a\nempty_cache"), ".10 b10");
   EXPECT_EQ(after(top + "malloc a 50MiB\nfree a\nempty_cache"), "");
-  // What is unmapped in front makes room for pages behind, and is mapped again where that fits.
+  // Memory unmapped at the front makes room for pages at the end, and is mapped again where that
+  // fits.
   const std::string grown =
       "limit 160MiB\n" + top + "malloc a 50MiB\nmalloc b 10MiB\nfree a\nmalloc c 120MiB";
   EXPECT_EQ(after(grown), ".10 b10 c120");

@@ -107,8 +107,8 @@ bool act(const Action& action, CachingAllocator& allocator) {
   return true;
 }
 
-/// The levels, from the segments alone. Fails where the blocks of one do not cover it, or two free
-/// ones stand side by side.
+/// The levels, from the segments alone. Fails if the blocks of one do not cover it, or two free
+/// ones are adjacent.
 AllocatorLevels levels_of(const std::vector<AllocatorSegment>& segments) {
   AllocatorLevels levels;
   for (const AllocatorSegment& segment : segments) {

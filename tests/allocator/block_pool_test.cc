@@ -7,8 +7,8 @@
 namespace foretrace {
 namespace {
 
-/// No two that live at the same time overlap, nothing stands above the footprint, and that is no
-/// less than the load.
+/// No two that live at the same time overlap, nothing lies above the footprint, and that is no less
+/// than the load.
 void expect_sound(const std::vector<PoolBlock>& blocks, const PoolPlan& plan) {
   ASSERT_EQ(plan.offsets.size(), blocks.size());
   EXPECT_GE(plan.footprint, plan.peak_load);

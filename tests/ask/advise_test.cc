@@ -86,7 +86,7 @@ TEST(Advise, TwoThatTakeAwayTheSameWaitingDoNotAddUp) {
   ASSERT_NE(sync, nullptr);
   EXPECT_TRUE(loader->recommended && sync->recommended);
   ASSERT_TRUE(advice.joint.has_value());
-  EXPECT_EQ(advice.joint->members.size(), 1U);  // What the best one leaves is nothing.
+  EXPECT_EQ(advice.joint->members.size(), 1U);  // The best one leaves nothing to add.
   ASSERT_EQ(advice.joint->left_out.size(), 1U);
   EXPECT_EQ(advice.joint->left_out[0], "loader: adds nothing once remove_sync is done");
 }
@@ -148,7 +148,7 @@ TEST(Advise, WhatMayAsWellBringNothingIsOfLowConfidence) {
   EXPECT_EQ(confidence_of(job, loading).word, "low");
 }
 
-// Ten launches of a step, and a pause that is no work of the model.
+// Ten launches per step, and a pause that is not work of the model.
 TEST(Advise, APauseIsNoLaunching) {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
   for (int step = 0; step < 6; ++step) {

@@ -163,7 +163,7 @@ TEST(CheckJob, AChangedJobIsTheSame) {
   EXPECT_EQ(likeness(before, compiled), 1);  // It loads the same batches.
 }
 
-// A larger model of the same kind would be noise of 3,000 %, behind which nothing fails.
+// A larger model of the same kind would be noise of 3,000 %, which would hide any failure.
 TEST(CheckJob, RecordingsOfOneBaselineAreOfAnUnchangedJob) {
   JobSummary before, repeat, larger;
   before.groups = {kernels("aten::linear", "gemm_64"), kernels("aten::relu", "relu")};

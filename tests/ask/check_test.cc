@@ -281,7 +281,7 @@ TEST(CheckChanges, OneSlowKernelStandsOutInAStepThatHidesIt) {
   EXPECT_TRUE(stands_out(2ms, 1900us, 4));
   EXPECT_FALSE(stands_out(1200us, 1200us, 4));  // As runs differ.
   EXPECT_FALSE(stands_out(2ms, 1ms, 4));        // As steps differ.
-  EXPECT_FALSE(stands_out(2ms, 2ms, 8));        // More work is told by its number.
+  EXPECT_FALSE(stands_out(2ms, 2ms, 8));        // More work shows in its number.
   before.figures["step_time"] = {1'000'000'000};
   EXPECT_FALSE(stands_out(2ms, 2ms, 4));  // A thousandth of the step.
 }

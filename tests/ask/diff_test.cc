@@ -81,7 +81,7 @@ TEST(Diff, WorkThatIsGoneTakesItsTimeAway) {
   EXPECT_EQ(causes_between("gpu: a 3, b 5", "gpu: a 3"), "\nkernels b +0-1~0 local -5 effect -5\n");
 }
 
-// More causes than are told one by one.
+// More causes than are listed one by one.
 TEST(Diff, SmallCausesTakeTheirTimeTogether) {
   constexpr int kKernels = 400;
   std::string before = "gpu: ", after = "gpu: ";

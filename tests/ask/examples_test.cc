@@ -31,7 +31,7 @@ std::vector<fs::path> examples() {
 
 std::string text_of(const fs::path& path);
 
-/// Those that ask many questions, or those that ask one.
+/// Scenarios that ask many questions, or those that ask one.
 std::vector<fs::path> examples_that(bool ask_many) {
   std::vector<fs::path> found = examples();
   std::erase_if(found, [&](const fs::path& path) {
@@ -47,7 +47,7 @@ std::string text_of(const fs::path& path) {
   return std::move(text).str();
 }
 
-/// "a*c" stands for all that begins with "a" and ends with "c".
+/// "a*c" matches everything that begins with "a" and ends with "c".
 bool is_named(const std::string& name, std::string_view listed) {
   const std::size_t star = listed.find('*');
   if (star == listed.npos) return name == listed;
@@ -82,7 +82,7 @@ TEST(Examples, WhatTheyAssertHolds) {
 }
 
 TEST(Examples, WithoutTheirTransformsTheyFail) {
-  // Bounds so wide that they hold for the job as it was recorded would tell nothing.
+  // Bounds so wide that they hold for the recorded job would prove nothing.
   for (const fs::path& path : examples_that(false)) {
     SCOPED_TRACE(path.filename());
     Scenario scenario = read_scenario(path.string());

@@ -85,7 +85,7 @@ TEST(Resample, AStepThatIsLeftOutGivesNothing) {
   EXPECT_EQ(found.times.size(), 4 * 200U);
 }
 
-// What is halved varies by half as much, and what is set to a time in proportion to it.
+// Halved work varies by half as much, and work set to a time in proportion to it.
 TEST(Resample, VariationFollowsTheWhatIf) {
   const Inference inference = recorded_as(six_steps(140));
   const StepVariation variation(inference);
@@ -114,8 +114,8 @@ TEST(Resample, AStallIsAddedToWhatGrew) {
   EXPECT_NE(std::find(found.times.begin(), found.times.end(), 2800us), found.times.end());
 }
 
-// Two steps in turn of which the second waits for 50 us more, whoever brings the work: that is what
-// it is, and not how much it varies.
+// Two alternating steps of which the second waits 50 us longer, whatever the work: that is its
+// nature, not variation.
 TEST(Resample, WhatAStepOwesToItsPlaceIsNoVariation) {
   const Resampled found{
       .times = {100us, 150us, 110us, 160us, 90us, 140us}, .steps = 2, .resamples = 3, .donors = 3};
@@ -316,7 +316,7 @@ TEST(Interval, OfManyWhatIfsIsReplayedOnlyIfAsked) {
   EXPECT_EQ(replayed.lower, predict(inference, half).lower);
 }
 
-// As if each outcome stood in the list by itself.
+// The same as if each outcome were in the list by itself.
 TEST(Ledger, AnErrorWeighsAsManyOutcomesAsItIsOf) {
   std::vector<double> squares;
   for (const LedgerEntry& entry : ledger())

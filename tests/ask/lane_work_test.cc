@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-// Four steps of 4 us, each with a collective behind it that nothing waits for.
+// Four steps of 4 us, each followed by a collective that nothing waits for.
 std::string steps(const std::string& collective) {
   std::string graph = "@step a\n@step b\n@step c\n@step d\n";
   std::string stream = "stream: ", link = "comm [priority=0]: ", waits;

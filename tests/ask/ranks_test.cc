@@ -20,7 +20,7 @@ struct RecordedRank {
   int duration = 100;  ///< Of the kernel.
   int host = 0;
   std::int64_t bytes = 1'000'000;
-  int first_duration = 0;  ///< Of the first step, if it is another.
+  int first_duration = 0;  ///< Duration in the first step, if it differs.
 };
 
 std::string recording_of(int number, const RecordedRank& rank) {

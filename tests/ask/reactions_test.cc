@@ -19,7 +19,7 @@ Reaction reaction(std::string_view graph_text, std::string_view name) {
   return found == all.end() ? Reaction{} : *found;
 }
 
-// Two kernels of 100 us behind launches of 10 us.
+// Two kernels of 100 us after launches of 10 us.
 constexpr std::string_view kDeviceBound = R"(
 cpu:    a:launch 10, b:launch 10
 stream: K 100, L 100

@@ -352,7 +352,7 @@ TEST(Corpus, AnswersTogetherWhatItAnswersAlone) {
       EXPECT_EQ(lines(fast), lines(slow));
       compared += fast.answered_together() > 0 ? 1 : 0;
     } catch (const Error&) {
-      continue;  // What cannot be predicted from is other tests' matter.
+      continue;  // Traces that cannot be predicted from are covered by other tests.
     }
   }
   EXPECT_GT(compared, 5);

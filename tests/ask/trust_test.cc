@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// Steps of a kernel of 50 and a collective of `transfer` + `wait`, one behind the other.
+/// Steps of a kernel of 50 and a collective of `transfer` + `wait`, one after the other.
 Inference waiting_for_ranks(int transfer, int wait) {
   std::string text, gpu = "gpu: ";
   for (int i = 0; i < 5; ++i) {
@@ -76,7 +76,7 @@ TEST(Trust, WhatWasMeasuredDoesNotHangOnOtherRanks) {
   EXPECT_EQ(grade_of(answer, "other_ranks"), Grade::fair);
 }
 
-/// Steps of a kernel of 50 and one of 10, behind a delay of 40 that nothing explains.
+/// Steps of a kernel of 50 and one of 10, after a delay of 40 that nothing explains.
 Inference with_gaps() {
   std::string text, gpu = "gpu: ";
   for (int i = 0; i < 4; ++i) {

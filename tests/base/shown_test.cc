@@ -11,7 +11,7 @@ namespace {
 using namespace std::string_view_literals;
 using Cases = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-/// What comes out when `pieces` are written through the wall.
+/// The output when `pieces` are written through the wall.
 std::string behind_wall(std::initializer_list<std::string_view> pieces) {
   std::ostringstream out;
   {

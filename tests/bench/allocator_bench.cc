@@ -1,6 +1,6 @@
 // How fast requests are served from a cache with many free blocks.
 //
-//     allocator_bench [events]      1000000 unless told; prints one table
+//     allocator_bench [events]      1000000 by default; prints one table
 
 #include <time.h>
 
@@ -41,7 +41,7 @@ std::vector<Event> mixed(std::size_t count, std::size_t live) {
   return events;
 }
 
-/// Of the process, so that others on the machine do not count.
+/// CPU time of the process, so that others on the machine do not count.
 double cpu_ns() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

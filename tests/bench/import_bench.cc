@@ -33,7 +33,7 @@ constexpr double kMega = 1e6;
 struct Measured {
   double wall = 0;
   double cpu = 1e9;
-  double peak_bytes = 0;  ///< Of the whole process.
+  double peak_bytes = 0;  ///< Peak of the whole process.
   double record_bytes = 0;
   double records = 0;
 };

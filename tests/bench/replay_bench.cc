@@ -1,7 +1,7 @@
-// How fast graphs are built, compiled and replayed, beside a sweep written by hand over the same
-// tasks.
+// How fast graphs are built, compiled and replayed, compared with a hand-written sweep over the
+// same tasks.
 //
-//     replay_bench [tasks]      10000000 unless told; prints one table
+//     replay_bench [tasks]      10000000 by default; prints one table
 
 #include <sys/resource.h>
 #include <time.h>
@@ -28,7 +28,7 @@ double user_seconds() {
          static_cast<double>(usage.ru_utime.tv_usec) / 1e6;
 }
 
-/// Of the whole process, finer than the clock of user time.
+/// CPU time of the whole process, finer than the clock of user time.
 double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -68,7 +68,7 @@ void print_row(const char* what, Time time, double items, const char* unit) {
               items / std::min(time.wall, time.user) / 1e6, unit);
 }
 
-/// What the replay is measured against: the same sweep without anything around it.
+/// The reference for the replay: the same sweep without anything around it.
 class ByHand {
  public:
   explicit ByHand(std::uint32_t count) {

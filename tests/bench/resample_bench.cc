@@ -1,7 +1,7 @@
-// What an interval costs beside the one replay that a prediction needs anyway: 200 resamples of a
-// job of six steps, each with the work of steps drawn at random.
+// The cost of an interval compared with the one replay that a prediction needs anyway: 200
+// resamples of a job of six steps, each with the work of steps drawn at random.
 //
-//     resample_bench [tasks]      200000 unless told; prints one table
+//     resample_bench [tasks]      200000 by default; prints one table
 
 #include <algorithm>
 #include <chrono>

@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto kLoaderSample = "traces/resnet18-v100-loader0.pt.trace.json.gz";
 
-/// What went wrong: exactly one line on stderr that begins with the name of the program, and
+/// The error message: exactly one line on stderr that begins with the name of the program, and
 /// nothing on stdout.
 std::string complaint(const Outcome& outcome) {
   EXPECT_EQ(outcome.out, "");
@@ -174,7 +174,7 @@ TEST(CommandLine, TheGateDecidesTheExitCode) {
   EXPECT_EQ(code_after("syncs", syncs), 0);
   for (nlohmann::json& step : syncs["steps"]) step = step.get<int>() - 1;
   EXPECT_EQ(code_after("syncs", syncs), 1);
-  // The sample tells no memory.
+  // The sample does not record memory.
   EXPECT_EQ(code_after("peak_reserved", {{"steps", {1'000'000'000}}, {"fail", "5%"}}), 4);
 }
 

@@ -21,7 +21,7 @@ struct Outcome {
   std::string out, err;
 };
 
-/// `arguments` as a shell reads them, in the folder of the sources; `before` goes in front of the
+/// Runs `arguments` as a shell reads them, in the folder of the sources; `before` goes before the
 /// program. Without a cache, and without anything of the caller's environment that could change the
 /// answer.
 inline Outcome foretrace_run(const std::string& arguments, const std::string& before = "") {

@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// What bash offers for the last of `words`.
+/// The completions that bash offers for the last of `words`.
 std::string completed(const std::vector<std::string>& words) {
   const Folder folder;
   folder.write("completion.bash", foretrace_run("completion bash").out);

@@ -1,6 +1,6 @@
-// Whole runs on the sample traces: tests/golden/<case>/cmd is what is typed behind "foretrace",
-// expected.txt what must come. Where FORETRACE_BLESS names a folder, <case>/expected.txt is written
-// into it instead (scripts/bless.sh).
+// Whole runs on the sample traces: tests/golden/<case>/cmd has the arguments of "foretrace",
+// expected.txt the output. If FORETRACE_BLESS names a folder, <case>/expected.txt is written there
+// instead (scripts/bless.sh).
 
 #include <gtest/gtest.h>
 

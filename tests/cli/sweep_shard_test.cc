@@ -1,4 +1,4 @@
-// What one shard of a sweep tells its launcher.
+// The output of one shard of a sweep for its launcher.
 
 #include <gtest/gtest.h>
 

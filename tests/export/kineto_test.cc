@@ -17,7 +17,7 @@ Trace exported(const Trace& trace, const Folder& folder, const std::string& name
   return import_trace(folder / name);
 }
 
-/// Of every Kineto trace there is.
+/// Checks every Kineto trace there is.
 void expect_same_after_export(const std::vector<std::string>& paths) {
   const Folder folder;
   for (const std::string& path : paths) {

@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// Everything that a snapshot tells, so that two can be compared.
+/// The whole content of a snapshot, so that two can be compared.
 std::string content(const Trace& trace) {
   std::ostringstream out;
   const auto stream = [&](std::uint32_t id) { return id == kNone ? 0 : trace.streams[id].id; };
@@ -47,7 +47,7 @@ Trace written_and_read(const Trace& trace) {
   return import_trace(folder / "out.pickle");
 }
 
-/// An allocator with everything that a snapshot can tell of one.
+/// An allocator with everything that a snapshot can contain.
 Trace everything() {
   Trace trace;
   trace.format = "torch_memory";

@@ -117,7 +117,7 @@ TEST(Perfetto, ATraceCutAnywhereIsReadOrRefusedClearly) {
   EXPECT_GT(read, 0);
 }
 
-/// What follows is written by hand, as Perfetto's own library writes it.
+/// The following is written by hand, as Perfetto's own library writes it.
 std::string varint(std::uint64_t value) {
   std::string bytes;
   for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>(value | 0x80U);

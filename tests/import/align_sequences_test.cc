@@ -75,7 +75,7 @@ TEST(AlignSequences, SurvivesWhatEitherSideLacks) {
       common += in_a && in_b ? 1 : 0;
     }
     const Sequence places = align_sequences(a, b);
-    // Layers that are all the same let the match slip by one where it starts or goes on.
+    // Equal layers allow the match to slip by one where it starts or continues.
     EXPECT_GE(matched(places), common * 95 / 100) << "run " << run;
     std::uint32_t last = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {

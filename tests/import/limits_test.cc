@@ -1,4 +1,4 @@
-// Small files that unpack to, or stand for, much more than they are; and archives that lie.
+// Small files that unpack to, or stand for, much more than their size; and archives that lie.
 
 #include <archive.h>
 #include <archive_entry.h>

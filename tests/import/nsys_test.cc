@@ -56,7 +56,7 @@ class Nsys : public testing::Test {
     run_sql(path, sql);
     return path;
   }
-  /// What a report with the usual tables and these rows is read as.
+  /// The trace read from a report with the usual tables and these rows.
   std::string read(const std::string& rows) const {
     return describe(import_trace(write(std::string(kNsysTables) + kTexts + rows)));
   }
@@ -386,7 +386,7 @@ TEST_F(Nsys, ReadsCompressedReports) {
             cut +
                 ": must be a trace, but is a SQLite database that cannot be read: the gzip data "
                 "ends in the middle");
-  // Nothing is left behind, neither a journal nor what was unpacked.
+  // Nothing is left on disk, neither a journal nor unpacked files.
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
     EXPECT_EQ(entry.path().string().find("-journal"), std::string::npos);
 }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::string_literals;
 
-/// What a pickle holds, as JSON; or why it is refused.
+/// The content of a pickle, as JSON; or why it is refused.
 std::string shown(const std::string& pickle) {
   try {
     const PlainData data = read_pickle(pickle);

@@ -22,7 +22,7 @@ inline std::string proto_number(int number, std::uint64_t value) {
 inline std::string proto_text(int number, std::string_view text) {
   return proto_key(number, 2) + proto_varint(text.size()) + std::string(text);
 }
-/// A message behind its length.
+/// A message after its length.
 inline std::string proto_delimited(std::string_view message) {
   return proto_varint(message.size()) + std::string(message);
 }

@@ -120,7 +120,7 @@ inline Trace read_text(const std::string& json, std::size_t window = TextWindow:
   return KinetoDocument(source, window).read();
 }
 
-/// What a JSON text is read as, in a window of any size; an error as its message.
+/// The result of reading a JSON text, in a window of any size; an error as its message.
 inline std::string recorded(const std::string& json, const std::string& damage = {}) {
   const auto with_window = [&](std::size_t window) {
     try {

@@ -208,7 +208,7 @@ TEST(Rocpd, RefusesADatabaseWithoutRecords) {
             folder / "results.db" + ": must contain kernels, copies or calls, but contains none");
 }
 
-/// What is read, or why nothing is.
+/// The trace that is read, or the error.
 std::string result_of(const std::string& path) {
   std::string result;
   const std::string message = failure([&] { result = describe(import_trace(path)); });

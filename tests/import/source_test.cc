@@ -167,7 +167,7 @@ TEST(Archive, AnArchiveThatEndsEarlyIsNoticed) {
   EXPECT_EQ(read_all(*member_source(reader), 50).damage, "the archive ends in the middle");
 }
 
-/// What an archive of two members says of its end once both were passed.
+/// The damage that an archive of two members reports once both were passed.
 std::string damage_of(const std::string& bytes) {
   TextSource source(bytes, 100);
   ArchiveReader reader(source);

@@ -232,7 +232,7 @@ TEST(Spool, CollectivesSayWhatTheyMove) {
   two.start = 4000;
   two.end = 5000;
   two.correlation = 2;
-  // The second kernel is launched behind two ranges: a group.
+  // The second kernel is launched after two ranges: a group.
   spool.rows(range(spool::RowKind::range_push, 100, reduce, nccl, small),
              range(spool::RowKind::range_pop, 200, 0, nccl), call(kRuntime, 150, 160, 1),
              range(spool::RowKind::range_push, 300, reduce, nccl, large),
@@ -356,7 +356,7 @@ TEST(Spool, RowsThatItsHeaderCountsAndThatAreGoneAreSaid) {
   EXPECT_EQ(read(spool).notes.count(kGone), 0);
   EXPECT_EQ(read_from(spool.bytes().substr(0, spool::kHeaderBytes)).notes.count(kGone), 3);
   EXPECT_EQ(read_from(spool.bytes().substr(0, 500)).notes.count(kGone), 3);
-  // Of a chunk that is there in part, the rows are known as damaged.
+  // The rows of a partial chunk are known to be damaged.
   const std::string whole = spool.bytes();
   EXPECT_EQ(read_from(whole.substr(0, whole.size() - 8)).notes.count(kGone), 0);
   spool.header.rows = ~std::uint64_t{0};

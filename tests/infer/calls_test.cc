@@ -1,4 +1,4 @@
-// What calls of the host wait for, and what launches cost.
+// The waits of host calls, and the cost of launches.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST(Calls, WhatTheProfilerItselfTakesIsNoWorkOfTheHost) {
     EXPECT_NE(graph.name(TaskId{i}), "buffer request");
 }
 
-// The inner one of two that begin together owns their common time, whatever their order.
+// If two begin together, the inner one owns their common time, whatever their order.
 TEST(Calls, TheLongerOfTwoThatBeginTogetherIsTheOuterOne) {
   Recording run;
   run.op(0, "inner", 0, 4).op(0, "outer", 0, 10);
@@ -57,8 +57,8 @@ void set_duration(Graph& graph, std::string_view name, Nanoseconds duration) {
   }
 }
 
-/// When the host is done, recorded as a kernel of 100us in front of a copy that starts 40us behind
-/// it, with a kernel of `kernel` instead.
+/// When the host is done, recorded as a kernel of 100us before a copy that starts 40us after it,
+/// with a kernel of `kernel` instead.
 Nanoseconds with_kernel(Recording& run, Nanoseconds kernel) {
   Inference inference = infer(run.trace());
   EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
@@ -66,7 +66,7 @@ Nanoseconds with_kernel(Recording& run, Nanoseconds kernel) {
   return simulate(inference.graph).length;
 }
 
-// The copy starts so late behind K that K alone does not explain it: the host staged it. But it did
+// The copy starts so late after K that K alone does not explain it: the host staged it. But it did
 // not stage all the while that K ran.
 TEST(Calls, ACopyOfPageableMemoryWaitsForWhatIsInFrontAndStagesThen) {
   Recording out;
@@ -107,7 +107,7 @@ std::vector<std::string> host_lanes(const Graph& graph) {
 }
 
 // NCCL's watchdog looks every now and then. Nothing waits for it, so a recording that it outlives
-// is no longer than what it watches.
+// is no longer than the work it watches.
 TEST(Threads, OneThatOnlyWatchesIsLeftOut) {
   Recording run;
   run.call(0, "launch_k", 0, 2, 1).kernel(0, "K", 5, 10, 1);
@@ -121,7 +121,7 @@ TEST(Threads, OneThatOnlyWatchesIsLeftOut) {
   EXPECT_EQ(inference.notes.all().size(), 1U);
 }
 
-// It does something now and then, and may be waited for; but waiting for something to do is no
+// It does something now and then, and may be waited for; but waiting for something to do is not
 // work.
 TEST(Threads, AHelperIsIdleBetweenItsRecords) {
   Recording run;
@@ -147,7 +147,7 @@ TEST(Threads, WithoutADeviceTimeBetweenRecordsStaysWork) {
     EXPECT_EQ(inference.graph.task(TaskId{i}).gap, 0ns);
 }
 
-// Without a thread that gives work to a device, nothing tells who is the helper.
+// Without a thread that launches device work, nothing shows which is the helper.
 TEST(Threads, WhereNoneIsSeenToWorkAllStay) {
   Recording run;
   run.host(0, HostKind::python, "train", 0, 100).host(1, HostKind::python, "sleep", 0, 300);

@@ -21,7 +21,7 @@ TEST(Collectives, StandBetweenTheBackwardPassAndTheUpdate) {
   }
 }
 
-// Of three alike, only what exceeds the quickest can be the lateness of other ranks.
+// Among three equal ones, only the excess over the quickest can be arrival skew.
 TEST(Collectives, WhatExceedsTheQuickestAlikeOnlyOtherRanksExplain) {
   Recording run;
   const int durations[] = {10, 14, 11};

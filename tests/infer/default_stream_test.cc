@@ -8,8 +8,8 @@
 namespace foretrace {
 namespace {
 
-/// A on a stream of its own, B on the default stream, C behind it: each is launched at once, and
-/// starts when the one in front is done.
+/// A on a stream of its own, B on the default stream, C after it: each is launched at once, and
+/// starts when the one before is done.
 Recording one_after_the_other() {
   Recording run;
   run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2).call(0, "launch_c", 4, 2, 3);
@@ -119,7 +119,7 @@ std::size_t waits_for_default_stream(const Graph& graph, Provenance provenance) 
 TEST(DefaultStream, WithoutFlagsStartsThatNothingElseExplainsShowIt) {
   Recording run = rounds("");
   const Inference inference = infer(run.trace());
-  // B for A, C for B, and from the second round on A for the B in front of C.
+  // B for A, C for B, and from the second round on A for the B before C.
   EXPECT_EQ(waits_for_default_stream(inference.graph, Provenance::inferred), 18U);
   EXPECT_EQ(inference.assumptions.back(),
             "The default stream of device 0 and blocking streams are assumed to wait for each "

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Of the only kernel, launched by an op with these shapes and values.
+/// Flops of the only kernel, launched by an op with these shapes and values.
 double flops_of(std::string_view op, std::string_view shapes, std::string_view values = "") {
   Recording run;
   run.op(0, op, 0, 10).call(0, "launch", 1, 1, 1).kernel(0, "k", 6, 2, 1);

@@ -423,7 +423,7 @@ TEST(Infer, StepsWithoutMarkersAreFoundByRepetition) {
   EXPECT_EQ(inference.assumptions.size(), 1u);
 }
 
-// Each step is a beginning, 30 alike layers and an end: the layers repeat, but are no steps.
+// Each step is a beginning, 30 equal layers and an end: the layers repeat, but are not steps.
 TEST(Infer, AlikeLayersAreNoSteps) {
   Recording run;
   std::uint32_t correlation = 0;
@@ -467,7 +467,7 @@ TEST(Infer, StepsThatDifferHereAndThereAreFoundByRepetition) {
     launch("loss");
   }
   const Inference inference = infer(run.trace());
-  ASSERT_EQ(inference.graph.steps().size(), 5U);  // The first has no pause in front of it.
+  ASSERT_EQ(inference.graph.steps().size(), 5U);  // The first has no pause before it.
   std::vector<int> counts(5, 0);
   for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
     const Task& task = inference.graph.task(TaskId{i});

@@ -233,13 +233,12 @@ TEST(InferMemory, OneNodeForAWholePassReadsInTheOppositeOrder) {
   for (HostRecord& host : trace.hosts) {
     if (trace.names[host.name].starts_with("CompiledFunction")) host.details = 0;
   }
-  // Made by tanh and taken by the op behind it: the node reads it where it computes their
-  // gradients.
+  // Made by tanh and used by the op after it: the node reads it where it computes their gradients.
   EXPECT_EQ(blocks(infer(trace).graph),
             "\n1024 activation of aten::tanh, written by k100, read by k110 k1340 k1350\n");
 }
 
-/// What the replay of a real trace does is in recorded order, and leads to the recorded levels.
+/// The replay of a real trace is in recorded order, and leads to the recorded levels.
 TEST(InferMemory, RealTracesReplayInRecordedOrder) {
   const auto files =
       corpus_files({"df_index_resolver.json.gz", "w0_runA.pt.trace.json.gz", "qwen05b_h100.json.gz",

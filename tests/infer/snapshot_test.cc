@@ -112,7 +112,7 @@ TEST(SnapshotGraph, WhatAnUpdatePutsInPlaceOfAParameterIsOne) {
   }
 }
 
-// Of two that an update makes, the one that it makes last takes the place of what goes then.
+// If an update makes two, the one that it makes last replaces the one that is freed then.
 TEST(SnapshotGraph, WhatElseAnUpdateMakesOfThatSizeIsNone) {
   Snapshot run;
   run.make(0x1, 5000, kInit);

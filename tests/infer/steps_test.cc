@@ -124,7 +124,7 @@ TEST(Steps, AreNotTheLayersOfOneRangeOrModuleCall) {
     launch_layers(run, 0, 110, 10, id);
     EXPECT_EQ(found_in(run), std::string(name) + " | annotation");
   }
-  // Frames that are no calls of modules hold whole programs.
+  // Frames that are not calls of modules contain whole programs.
   Recording loop;
   loop.host(0, HostKind::python, "train.py(1): main", 0, 1000);
   launch_layers(loop, 0, 10, 5, id);

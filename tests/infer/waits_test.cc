@@ -1,4 +1,4 @@
-// What calls wait for: events, the whole device, a place in the launch queue.
+// The waits of calls: for events, the whole device, a place in the launch queue.
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ B -> cudaDeviceSynchronize: device sync (inferred)
 launch_a -> A: launch 5us from start (measured)
 launch_b -> B: launch 5us from start (measured)
 )");
-  // Whichever of them is the last: the call returns 3us behind it.
+  // Whichever of them is the last: the call returns 3us after it.
   for (const auto& [name, length] : {std::pair("A", 58us), std::pair("B", 60us)}) {
     Graph longer = inference.graph.clone();
     for (std::uint32_t i = 0; i < longer.task_count(); ++i) {
@@ -62,7 +62,8 @@ launch_b -> B: launch 5us from start (measured)
   }
 }
 
-// The profiler knows nothing of events from before it was started, but they are no others either.
+// The profiler knows nothing of events from before it was started, but they are not other events
+// either.
 TEST(Infer, AWaitForAnEventFromBeforeTheRecordingIsNotGuessedWhereOthersAreKnown) {
   Recording run;
   run.call(0, "launch_a", 0, 2, 1).call(0, "cudaEventRecord", 2, 1, 2);
@@ -78,9 +79,9 @@ launch_c -> C: launch 5us from start (measured)
 )");
 }
 
-/// Five times a collective on stream 0 and, behind a call that makes stream 1 wait for an event, a
+/// Five times a collective on stream 0 and, after a call that makes stream 1 wait for an event, a
 /// kernel there. Only the last collective is done before the kernel could start; with `early`, the
-/// kernel starts before the one in front of that is done.
+/// kernel starts before the previous one is done.
 Recording waits_behind_collectives(bool early) {
   Recording run;
   for (int i = 0; i < 5; ++i) {
@@ -105,7 +106,7 @@ std::size_t event_waits(Recording run) {
   return count;
 }
 
-// Where it did not bind, a wait that the same calls lead to every time is there all the same: with
+// If it did not bind, a wait that the same calls lead to every time exists nevertheless: with
 // longer collectives the kernel comes later.
 TEST(Infer, AWaitForAnEventThatBindsAgainAndAgainIsThereEveryTime) {
   Recording run = waits_behind_collectives(false);
@@ -204,7 +205,7 @@ TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
 }
 
 // One activity among hundreds has a time from before its launch, which no shift of a clock
-// explains: B was launched when the host had waited for A, and yet ran in front of A.
+// explains: B was launched when the host had waited for A, and yet ran before A.
 TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
   Recording run;
   std::uint32_t id = 0;

@@ -44,7 +44,7 @@ TEST(Devices, HaveSensibleFigures) {
     EXPECT_LT(device.host_link, device.memory_bandwidth);
     EXPECT_GT(device.launch_latency, 0ns);
     EXPECT_TRUE(device.source.starts_with("recalled: ")) << device.source;
-    // Who has bf16 units has fp16 units as fast or faster.
+    // A device with bf16 units has fp16 units as fast or faster.
     EXPECT_LE(device.bf16, device.fp16);
     EXPECT_EQ(recorded_as(name), name);
   }

@@ -1,4 +1,4 @@
-// The page of `foretrace memory --html`, as far as that can be told without a browser.
+// The page of `foretrace memory --html`, as far as it can be tested without a browser.
 
 #include <gtest/gtest.h>
 

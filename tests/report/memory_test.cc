@@ -232,7 +232,7 @@ TEST(MemoryLayout, BlocksThatLiveTogetherDoNotOverlap) {
       "@alloc 5B: ..\n");
   const MemoryReport report = describe_memory(graph, simulate(graph));
   const MemoryLayout layout = lay_out(report, graph, 100);
-  EXPECT_EQ(layout.height, 35);  // The third stands where the first was.
+  EXPECT_EQ(layout.height, 35);  // The third takes the place of the first.
   for (const PlacedBlock& a : layout.blocks) {
     for (const PlacedBlock& b : layout.blocks) {
       if (a.block.allocation >= b.block.allocation) continue;
@@ -283,7 +283,7 @@ TEST(Memory, ThePictureShowsTheLevelOverTheStep) {
 )");
 }
 
-/// Of a page: what is in the script with the data.
+/// The data in the script of a page.
 nlohmann::json page_data(const std::string& page) {
   const std::string begin = R"(<script type="application/json" id="data">)";
   const std::size_t from = page.find(begin) + begin.size();

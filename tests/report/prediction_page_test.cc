@@ -1,4 +1,4 @@
-// The page of a prediction, as far as that can be told without a browser; page_browser_test.py has
+// The page of a prediction, as far as it can be tested without a browser; page_browser_test.py has
 // the rest.
 
 #include "foretrace/answer/prediction_page.h"
@@ -70,7 +70,7 @@ std::string raw_bytes(const std::string& base64) {
   return bytes;
 }
 
-/// What page.numbers() of the page reads.
+/// The numbers that page.numbers() of the page reads.
 std::vector<std::int64_t> unpacked(const std::string& base64, bool is_signed = false) {
   std::vector<std::int64_t> numbers;
   std::uint64_t value = 0;
@@ -93,7 +93,7 @@ std::ptrdiff_t matches(const std::string& text, const std::string& pattern) {
   return std::distance(std::sregex_iterator(text.begin(), text.end(), wanted), {});
 }
 
-/// As far as tags go: what stands in scripts and styles is none of HTML's business.
+/// As far as tags go: HTML does not parse the content of scripts and styles.
 std::string without_scripts(std::string page) {
   for (const std::string tag : {"script", "style"}) {
     std::size_t from = 0;
@@ -151,7 +151,7 @@ TEST(PredictionPage, ColumnsSayWhenTasksRunAndWhatTheyWaitFor) {
   ASSERT_EQ(data["runs"].size(), 1U);
   const nlohmann::json& run = data["runs"][0];
   const nlohmann::json& columns = run["columns"];
-  // The tasks of cpu, then those of stream; a start is told since the one in front of it.
+  // The tasks of cpu, then those of stream; a start is relative to the one before it.
   EXPECT_EQ(unpacked(columns["start"], true),
             (std::vector<std::int64_t>{0, 1000, 1000, 1000, 4000, 6000}));
   EXPECT_EQ(unpacked(columns["duration"], true),
@@ -161,7 +161,7 @@ TEST(PredictionPage, ColumnsSayWhenTasksRunAndWhatTheyWaitFor) {
   for (const std::int64_t name : unpacked(columns["name"]))
     names.push_back(data["names"][static_cast<std::size_t>(name)]);
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "a2", "K", "L", "M"}));
-  // K, number 3, waits for a, number 0; L and M for those in front of them.
+  // K, number 3, waits for a, number 0; L and M for those before them.
   EXPECT_EQ(unpacked(columns["before"], true), (std::vector<std::int64_t>{0, 1, 1, 3, 1, 1}));
   const auto reason = static_cast<std::size_t>(unpacked(columns["reason"])[3]);
   EXPECT_EQ(data["names"][run["reasons"][reason][0].get<std::size_t>()], "a");

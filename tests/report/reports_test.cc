@@ -22,7 +22,7 @@ std::string written(std::string_view name, const Prediction& prediction) {
 
 /// Sentences as they were before they were wrapped.
 std::string unwrapped(std::string text) {
-  const std::string end = "\n              ";  // Where a sentence behind a heading goes on.
+  const std::string end = "\n              ";  // Where a sentence after a heading continues.
   for (std::size_t at = text.find(end); at != text.npos; at = text.find(end, at + 1)) {
     if (text[at + end.size()] != ' ') text.replace(at, end.size(), " ");
   }

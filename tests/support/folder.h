@@ -8,7 +8,7 @@
 
 namespace foretrace {
 
-/// A folder of its own for one test, whatever runs beside it; gone with the object.
+/// A separate folder for one test, deleted with the object.
 class Folder {
  public:
   Folder() {

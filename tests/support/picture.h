@@ -10,8 +10,8 @@
 
 namespace foretrace {
 
-/// What happens in a graph, drawn; or the message of the Error. As simulated(), where no transform
-/// is at hand.
+/// The timeline of a graph as a picture; or the message of the Error. Like simulated(), where no
+/// transform is at hand.
 inline std::string picture(const Graph& graph) {
   try {
     return "\n" + to_ascii(graph, simulate(graph));

@@ -15,7 +15,7 @@ class RecordsAsText {
  public:
   explicit RecordsAsText(const Trace& trace) : trace_(trace) {}
 
-  /// Of one table ("hosts"), sorted. Times are absolute.
+  /// Records of one table ("hosts"), sorted. Times are absolute.
   std::vector<std::string> table(std::string_view what) {
     lines_.clear();
     if (what == "hosts") each(trace_.hosts);

@@ -81,7 +81,7 @@ TEST(StepTimes, AreOverTheSameStepsHoweverWorkChanges) {
   EXPECT_EQ(steps_of(graph), "1 4 6 5 | 5");
 }
 
-// The last of many is left out: what the host does in front of the next one is not in it.
+// The last of many is left out: it lacks the host work before the next one.
 TEST(StepTimes, CountTheLastOfFew) {
   EXPECT_EQ(steps_of("@step 0\n@step 1\n@step 2\n@step 3\n@step 4\n"
                      "x: A 5 {step=0}, B 5 {step=1}, C 5 {step=2}, D 5 {step=3}, E 2 {step=4}"),

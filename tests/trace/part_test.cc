@@ -53,7 +53,7 @@ TEST(Cut, KeepsWhatOverlapsWhatWasLaunchedAndTheLaunchesOfIt) {
   const auto window = window_of_steps(trace, {1, 1});
   ASSERT_TRUE(window);
   const Trace part = cut(trace, *window);
-  // b overlaps, so its launch stays; c was launched in the step and ran behind it.
+  // b overlaps, so its launch stays; c was launched in the step and ran after it.
   EXPECT_EQ(names(part), (std::vector<std::string>{"main", "ProfilerStep#1", "cudaLaunchKernel",
                                                    "cudaLaunchKernel", "b", "c"}));
   EXPECT_EQ(part.origin_ns, 1050);  // The launch of b is the first.

@@ -27,7 +27,7 @@ std::vector<std::int64_t> mebibytes_behind(std::string_view transform,
 }
 
 TEST(AmpMemory, HalvesWhatAutocastMakesInHalfPrecision) {
-  // Products, and what follows them; behind the recorded ones the cast of the softmax's output and
+  // Products and the ops after them; after the recorded ones, the cast of the softmax's output and
   // those of the weights.
   EXPECT_EQ(mebibytes_behind("amp"), (std::vector<std::int64_t>{2, 4, 4, 1, 0, 16, 32, 2, 1}));
 }

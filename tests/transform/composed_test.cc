@@ -72,7 +72,7 @@ std::string with_settings(std::string_view name) {
   return std::string(name) + (at == settings.end() ? "" : ":" + std::string(at->second));
 }
 
-/// False where there is nothing to apply it to, which is no matter here.
+/// False if there is nothing to apply it to, which does not matter here.
 bool applied(const std::string& step, Graph& graph) {
   const auto transform = read_transform_text(step);
   if (!transform->donor().empty() || step == "kernel_from") transform->learn(graph);

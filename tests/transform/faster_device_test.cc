@@ -60,7 +60,7 @@ stream |kkkcccc|
 )");
 }
 
-// What is mostly the start of a kernel takes no longer on a slower device either.
+// A kernel that mostly consists of its start takes no longer on a slower device either.
 TEST(FasterDevice, ShortKernelsStayOnASlowerDevice) {
   EXPECT_EQ(simulated("stream: k 3, vectorized_elementwise_kernel 9",
                       R"({"use": "faster_device", "from": "a100-sxm4-40gb",

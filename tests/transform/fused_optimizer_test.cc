@@ -93,8 +93,8 @@ stream |.ffffffff|
 )");
 }
 
-/// K launches of 5us with 3us of host work behind each, K kernels of `duration`, then a wait for
-/// the last.
+/// K launches of 5us with 3us of host work after each, K kernels of `duration`, then a wait for the
+/// last.
 std::string launches(int count, int duration) {
   std::string cpu = "cpu: ";
   std::string stream = "stream: ";

@@ -58,8 +58,8 @@ nccl   |.............cc.|
 }
 
 TEST(GradientAccumulation, AnUpdateAmidThePassesOfAStepComesOnce) {
-  // The step begins with input, then updates with what the step before left, as a pipelined loop
-  // does; the host waits for the forward pass, and so for what is in front of it on the stream.
+  // The step begins with input, then updates with the results of the step before, as a pipelined
+  // loop does; the host waits for the forward pass, and so for everything before it on the stream.
   EXPECT_EQ(simulated(R"(
     cpu: I:input 2 {phase=input}, O:launch 1 {phase=update}, L:launch 1 {phase=forward}, S:sync 1 {phase=forward}, M:launch 1 {phase=backward}
     stream: U 2 {phase=update}, F 4 {phase=forward}, B 4 {phase=backward}

@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-/// What happens to `own` with the times of `other`, or the Error.
+/// The picture of `own` with the times of `other`, or the Error.
 std::string with_times_of(std::string_view own, std::string_view other,
                           std::string_view settings = "kernel_from") {
   try {

@@ -217,7 +217,8 @@ TEST(Offload, GoesNoFurtherThanAsked) {
     const std::size_t at = figures.find("peak_after ") + 11;
     return figures.substr(at, figures.find(',', at) - at);
   };
-  EXPECT_EQ(peak_after("score=wdoa"), "9 kB");  // What A makes, before anything can be away.
+  EXPECT_EQ(peak_after("score=wdoa"),
+            "9 kB");  // The block that A makes, before anything can be away.
   const std::string first = figures_of(kThree, offload("where.min_bytes=4kB"));
   EXPECT_NE(first.find("offloaded_bytes 4 kB"), first.npos) << first;
   const std::string none = figures_of(kThree, offload("target=20kB"));

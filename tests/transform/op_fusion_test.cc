@@ -49,7 +49,7 @@ stream |.ffffffffccccccggg|
 }
 
 TEST(OpFusion, ArithmeticKeepsItsTime) {
-  // Of b a third is not read; the product was not bound by what it wrote.
+  // A third of b is not read; the product was not bound by its output.
   EXPECT_EQ(simulated("stream: \"a gemm\" 6, \"b relu\" 6 ",
                       R"({"use": "op_fusion", "pattern": ["gemm", "relu"]})"),
             R"(

@@ -1,4 +1,4 @@
-// What papers on swapping and encoding define and publish, asked of the transforms.
+// Definitions and published results of papers on swapping and encoding, checked on the transforms.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// What one block, the first that is chosen, moves out; or the message of the Error.
+/// The block that is chosen first moves out; or the message of the Error.
 std::string first_to_leave(std::string_view graph_text, const std::string& score) {
   try {
     Graph graph = parse_graph(graph_text);
@@ -38,8 +38,8 @@ TEST(AutoSwap, DoaIsFreeTimeAndAoaIsFreeTimeBySize) {
   EXPECT_EQ(first_to_leave(kTwo, "aoa"), "5 kB");
 }
 
-// The block of 3 kB waits longer (26 ticks to 22, or 20 to 18 of free time), the one of 2 kB behind
-// the peak, where much is in use: under the curve lie about 300 to about 500 kB ticks.
+// The block of 3 kB waits longer (26 ticks to 22, or 20 to 18 of free time), the one of 2 kB after
+// the peak, where much is in use: under the curve are about 300 to about 500 kB ticks.
 TEST(AutoSwap, WdoaIsTheAreaUnderTheLoadBetweenTheAccesses) {
   constexpr auto kTwo = R"(
     stream: A 1, B 14, C 1, G 3, M 4, Q 4, P 1, H 10, R 1, X 1

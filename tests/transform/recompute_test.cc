@@ -269,7 +269,7 @@ TEST(Recompute, NothingIsComputedMoreThanOnceMore) {
     try {
       read_transform_text("recompute:policy=" + std::string(policy))->apply(graph);
     } catch (const Error&) {
-      EXPECT_STREQ(policy, "every");  // What each layer makes is the next one's input.
+      EXPECT_STREQ(policy, "every");  // The output of each layer is the next one's input.
       continue;
     }
     EXPECT_LE(graph.task_count(), before + 30) << policy;

@@ -86,8 +86,8 @@ TEST(Transforms, WithNeutralSettingsChangeNothing) {
   }
 }
 
-// What needs a setting is given one. None of these may leave a circle, or a graph that cannot be
-// replayed.
+// Transforms that need a setting are given one. None of these may leave a cycle, or a graph that
+// cannot be replayed.
 TEST(Transforms, LeaveAGraphThatReplays) {
   for (const TransformEntry& entry : transforms()) {
     std::string step(entry.name);

@@ -46,7 +46,7 @@ stream |.aaaaabbbcc|
 )");
 }
 
-// a stands behind b on the stream although it was launched first, so M cannot wait for it.
+// a is behind b on the stream although it was launched first, so M cannot wait for it.
 TEST(RemoveSync, ThreadsThatShareAStreamDoNotWaitInACircle) {
   EXPECT_EQ(simulated(R"(
     one:    L:launch 1, s:sync 1
@@ -64,7 +64,7 @@ stream |...ba|
 )");
 }
 
-// a was launched before b and waits for it all the same, for room on the device: M cannot wait for
+// a was launched before b and waits for it nevertheless, for room on the device: M cannot wait for
 // a's place in the queue.
 TEST(RemoveSync, WorkThatWaitsForALaterLaunchHoldsNoneBack) {
   EXPECT_EQ(simulated(R"(

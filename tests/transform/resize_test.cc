@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-/// The sizes of all blocks behind a transform, and the figures; or the message of the Error.
+/// The sizes of all blocks after a transform, and the figures; or the message of the Error.
 std::string sizes_after(std::string_view graph_text, std::string_view step) {
   try {
     Graph graph = parse_graph(graph_text);

@@ -1,4 +1,4 @@
-// What many values of a setting share must be what each of them would do alone.
+// Values of a setting that share a structure must give the same results as each value alone.
 
 #include <gtest/gtest.h>
 

@@ -36,7 +36,7 @@ TEST(SequenceLength, ScoresGrowWithTheSquareAndWeightsNotAtAll) {
             (std::vector<std::int64_t>{64, 16, 64, 64, 16, 64, 64, 64, 64}));
 }
 
-// 262144 bytes are no multiple of 100 x 100: whatever softmax made there, it had no pairs.
+// 262144 bytes are not a multiple of 100 x 100: whatever softmax made there, it had no pairs.
 TEST(SequenceLength, ScoresAreAMultipleOfTheSquareOfTheLength) {
   EXPECT_EQ(kibibytes_behind("sequence_length:from=100,to=200"),
             (std::vector<std::int64_t>{64, 64, 512, 512, 64, 512, 64, 64, 64}));

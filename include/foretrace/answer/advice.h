@@ -1,14 +1,14 @@
 #pragma once
 
-// The answer of `foretrace advise`: what bounds a step, what changes would bring, alone and
-// together, and what none of them can beat.
+// The answer of `foretrace advise`: what bounds a step, the gain of each change, alone and
+// together, and the limit of all of them.
 //
 //     now        |cpuLcpuLcpuLcpuL|        bound by the host: the path through the step, from wait
 //                |   aaa bb  c   d|        to wait, consists of its work
-//     no launch  |cpucpucpucpu|            a rung of the ladder: what is won at most
-//     all        |aaabbcd|                 what nothing beats that leaves the kernels as they are
+//     no launch  |cpucpucpucpu|            a rung of the ladder: an upper bound on the gain
+//     all        |aaabbcd|                 the limit while the kernels stay as they are
 //
-// Every time is that of a replay of an edited graph. Rungs are ceilings, suggestions are
+// Every time is that of a replay of an edited graph. Rungs are upper bounds, suggestions are
 // predictions with an interval.
 
 #include <array>
@@ -26,7 +26,7 @@
 namespace foretrace {
 
 /// delays: between the end of one task and the start of one that waits for it; launches: calls that
-/// give work to a device, and the delay until it starts there.
+/// launch device work, and the delay until it starts there.
 enum class PathPart : std::uint8_t {
   kernels,
   communication,
@@ -40,7 +40,7 @@ constexpr std::size_t kPathParts = 7;
 /// "kernels", "host work" ...
 std::string_view to_string(PathPart part);
 
-/// What the critical path through the steady steps consists of.
+/// The composition of the critical path through the steady steps.
 struct PathShares {
   std::array<Nanoseconds, kPathParts> parts{};
   double host_waits = 0;  ///< Times a step that the path leads from the device back to the host.
@@ -50,7 +50,7 @@ struct PathShares {
   PathPart largest() const;
 };
 
-/// One thing thought away, as far as that goes.
+/// A replay with one cause of waiting removed as far as possible.
 struct Rung {
   std::string name;     ///< "launches"
   std::string title;    ///< "launching took no time"
@@ -74,20 +74,20 @@ struct Confidence {
 struct Suggestion {
   std::string use;      ///< As for --with.
   std::string goal;     ///< "time", "throughput", "memory", "device"
-  std::string summary;  ///< What was edited.
+  std::string summary;  ///< The edit in words.
   Nanoseconds step_time{0}, lower{0}, upper{0};
   double samples = 1;   ///< In a step, for each one recorded.
-  Nanoseconds gain{0};  ///< Of the time of as many samples as a recorded step has.
+  Nanoseconds gain{0};  ///< Gain in the time for as many samples as a recorded step has.
   std::optional<Bytes> allocated, reserved;  ///< Peaks of the fullest device.
   bool fits = true;
-  LaneGain local;  ///< Where most work goes away; `lane` is empty where none does.
+  LaneGain local;  ///< The lane on which most work goes away; `lane` is empty if there is none.
   Confidence confidence;
   Trust trust;
   std::string doubt;  ///< Why it may well be less; empty if nothing points to that.
   PathShares path;
   bool recommended = false;
-  bool barred = false;     ///< Not recommended beside others either, whatever it adds.
-  std::string why_not;     ///< Of one that is not recommended.
+  bool barred = false;     ///< Not recommended in combinations either, whatever it adds.
+  std::string why_not;     ///< The reason, if it is not recommended.
   std::string instead_of;  ///< A better one that does the same work; not to be added up.
   std::vector<std::string> assumptions;
 };
@@ -97,11 +97,11 @@ struct NotTried {
   std::string transform, reason;
 };
 
-/// Two of those that go together.
+/// Two suggestions applied together.
 struct PairEffect {
   std::size_t first = 0, second = 0;  ///< Into JointAdvice::members.
-  Nanoseconds gain{0};                ///< Of both.
-  Nanoseconds sum{0};                 ///< Of their own gains.
+  Nanoseconds gain{0};                ///< Gain of both together.
+  Nanoseconds sum{0};                 ///< Sum of their own gains.
   Nanoseconds other_order{0};         ///< Gain with the second applied first.
   std::string why;
 };
@@ -116,7 +116,7 @@ struct JointAdvice {
   std::vector<Nanoseconds> attributed;  ///< Shares of the gain, by Shapley (1953); add up to it.
   std::vector<PairEffect> pairs;
   PathShares path;
-  std::vector<std::string> left_out;  ///< "cuda_graphs: torch_compile takes hold of launches, too"
+  std::vector<std::string> left_out;  ///< "cuda_graphs: torch_compile applies to launches, too"
 };
 
 /// Something made faster step by step.
@@ -127,7 +127,7 @@ struct SpeedUp {
   Nanoseconds work{0};     ///< In a step.
   Nanoseconds at_best{0};  ///< Step time without it.
   double enough = 0;  ///< So many times as fast brings all but a hundredth of a step; 0: no end.
-  PathPart then = PathPart::kernels;  ///< What bounds the step at best.
+  PathPart then = PathPart::kernels;  ///< The bound of the step at best.
   std::optional<double> needed;       ///< So many times as fast reaches the target.
 };
 
@@ -144,22 +144,22 @@ struct Advice {
   Nanoseconds measured{0}, step_time{0};
   double replay_error = 0;
   double unexplained = 0;  ///< Share of the time.
-  double noise = 0;        ///< Share of a step: smaller gains are no advice.
+  double noise = 0;        ///< Share of a step: smaller gains are not advised.
   double spread = 0;       ///< Share of a step by which the recorded ones differ from the median.
   Breakdown breakdown;
   StepRates rates;
   PathShares path;
   std::optional<Bytes> allocated, reserved;
-  Bytes memory{};  ///< Of the device, where it is known.
+  Bytes memory{};  ///< Memory of the device, if known.
 
   std::vector<Rung> ladder;             ///< The last one is all of them.
-  std::vector<Suggestion> suggestions;  ///< Those that save most time first.
+  std::vector<Suggestion> suggestions;  ///< Sorted by time saved, greatest first.
   std::vector<NotTried> not_applicable, no_advice;
   std::optional<JointAdvice> joint;
   std::vector<SpeedUp> speed_ups;
   std::optional<AdviceTarget> target;
-  std::optional<Curve> curve;  ///< Of a setting that was asked about.
-  std::size_t top = 5;         ///< As many suggestions are told in full.
+  std::optional<Curve> curve;  ///< The setting that was asked about.
+  std::size_t top = 5;         ///< This many suggestions are shown in full.
   /// Causes to look into before any change of the program's kernels or launches: a rank that the
   /// others wait for, driver calls that allocate, loading. The greatest comes first.
   std::vector<std::string> first;

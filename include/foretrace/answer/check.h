@@ -1,15 +1,14 @@
 #pragma once
 
-// The answer of `foretrace check`: is a job worse than the baseline that was committed for it, by
-// which figures, and because of what. A figure is judged by an interval of its change, as steps
-// vary:
+// The answer of `foretrace check`: whether a job is worse than its committed baseline, by which
+// figures, and why. A figure is judged by an interval of its change, as steps vary:
 //
 //     change   --|-----limit-----|-->
 //      [==]                           passed      not beyond the limit
 //           [=======|=====]           undecided   may be on either side
-//                      [==]           failed      beyond it for sure
+//                      [==]           failed      certainly beyond it
 //
-// The same answer goes to people, to GitHub and GitLab, and to programs that plot it over time.
+// The same answer serves people, GitHub and GitLab, and programs that plot it over time.
 
 #include <cstdint>
 #include <optional>
@@ -42,16 +41,16 @@ struct CheckedFigure {
   std::string why;  ///< Why it is left out or undecided.
 };
 
-/// One place in the program that made figures worse, and what changed there.
+/// A place in the program that made figures worse, and the change there.
 struct CheckCause {
   std::string what;   ///< "12 new cudaStreamSynchronize"
-  std::string where;  ///< "train.py:88 in main, aten::item"; empty where nothing tells.
-  std::string file;   ///< From the root of the sources, as far as found; may be empty.
+  std::string where;  ///< "train.py:88 in main, aten::item"; empty if unknown.
+  std::string file;   ///< Relative to the root of the sources, if found there; may be empty.
   int line = 0;
   std::string kind;                   ///< "sync", "kernel", "copy" ...
   Nanoseconds local{0};               ///< Added work a step, there alone.
   std::optional<Nanoseconds> effect;  ///< On the step time, by a replay without it.
-  Bytes bytes{};                      ///< At the peak, or a step of what is never freed.
+  Bytes bytes{};  ///< Bytes at the peak or, for memory that is never freed, per step.
   std::int64_t count_before = 0, count_after = 0;
   std::string figure;  ///< The one that it weighs most on: "syncs".
 };
@@ -59,7 +58,7 @@ struct CheckCause {
 struct CheckReport {
   std::vector<InputFile> inputs;
   std::string baseline;  ///< Path.
-  std::string scenario;  ///< "as recorded", or the steps of the what-if.
+  std::string scenario;  ///< "as recorded", or the transforms of the what-if.
   bool structure_only = false;
   bool same_structure = false;  ///< The same work in the same places, times aside.
   StepTimes steps;              ///< Steps of the rank that is judged; empty for memory alone.

@@ -1,7 +1,7 @@
 #pragma once
 
-// The answer of `foretrace diff`: what changed between two recordings of a job, and what each
-// change did to the step time.
+// The answer of `foretrace diff`: what changed between two recordings of a job, and the effect of
+// each change on the step time.
 //
 //     before          85.0 ms
 //       input        -38.1 ms    data loading          (76.2 ms less of it)
@@ -9,7 +9,7 @@
 //       ...
 //     after           48.9 ms    the effects add up, to the nanosecond
 //
-// `local` is how much more time the changed work itself takes; `effect` is what becomes of the step
+// `local` is the additional time of the changed work itself; `effect` is the change of the step
 // time. Work that nothing waits for has a local difference and no effect.
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 namespace foretrace {
 
 /// replaced: another kernel does the work of the same op. waits: dependencies and delays that are
-/// no work. rest: what of the change no group of tasks accounts for.
+/// not work. rest: the part of the change that belongs to no group of tasks.
 enum class DiffKind : std::uint8_t {
   kernels,
   replaced,
@@ -49,7 +49,7 @@ struct DiffCause {
   std::int64_t changed = 0;  ///< On both sides, with another duration.
   Bytes bytes{};             ///< How many more are moved; negative: fewer.
   Nanoseconds local{0}, effect{0};
-  std::string name_before{}, name_after{};  ///< The first pair of those replaced.
+  std::string name_before{}, name_after{};  ///< The first pair of replaced kernels.
 };
 
 /// The work in the steps that are compared.
@@ -59,7 +59,7 @@ struct StepContent {
   Bytes copied{}, communicated{}, allocated{};
 };
 
-/// Part of what the critical path of a step consists of.
+/// One part of the critical path of a step.
 struct PathShare {
   std::string name;  ///< "kernel", "host", "launch", "waiting" ...
   Nanoseconds before{0}, after{0};
@@ -96,10 +96,10 @@ struct Diff {
   DiffSideReport before, after;
   std::size_t matched = 0;
   double aligned = 1;           ///< Share of the tasks of both that correspond.
-  bool has_times = true;        ///< False of memory snapshots: their times are those of a history.
+  bool has_times = true;        ///< False for memory snapshots: their times are those of a history.
   bool identical = false;       ///< No difference at all, times included.
   bool same_structure = false;  ///< Nothing added, removed or replaced in the step.
-  /// In order of the size of their effects, the rest last. before.step_time and all effects give
+  /// Sorted by the size of their effects, the rest last. before.step_time plus all effects is
   /// after.step_time.
   std::vector<DiffCause> causes;
   std::vector<PathShare> path;  ///< Critical path of the step that is compared.

@@ -1,18 +1,18 @@
 #pragma once
 
-// The answer of `foretrace input`: what of a step waits for input, and how many workers and how
-// much cache would end that. From one trace, what its records tell; from two or three traces of the
-// same job, by the differences of DS-Analyzer (Mohan et al., VLDB'21):
+// The answer of `foretrace input`: how much of a step waits for input, and how many workers and how
+// much cache would end that. With one trace, this comes from its records; with two or three traces
+// of the same job, from the differences of DS-Analyzer (Mohan et al., VLDB'21):
 //
-//     t1  batches made up on the device      G = samples / t1
+//     t1  synthetic batches on the device    G = samples / t1
 //     t2  all data cached                    P = samples / t2     prep stall   t2 - t1
 //     t3  the job as it is                   F = samples / t3     fetch stall  t3 - t2
 //
 //     speed(x) = min(F(x), P, G),  F(x) = F m(x0) / m(x)
 //
-// with m(x) the share of misses with a share x of the data cached, x0 as recorded. F and P are what
-// was reached: lower bounds where t3 = t2 or t2 = t1. Reading overlaps with the rest, so F is taken
-// from all of t3; the authors' script takes samples / (t3 - t2), which is shown beside it.
+// where m(x) is the share of misses with a share x of the data cached, x0 as recorded. F and P are
+// the rates reached: lower bounds where t3 = t2 or t2 = t1. Reading overlaps with the rest, so F is
+// taken from all of t3; the authors' script takes samples / (t3 - t2), which is shown beside it.
 
 #include <optional>
 
@@ -28,13 +28,13 @@ struct InputReport {
   bool has_steps = true;                ///< Otherwise it is that of the whole recording.
   Nanoseconds without_loading{0};       ///< Replayed with loading that takes no time.
   Nanoseconds without_copies{0};        ///< And copies to the device that take none.
-  Nanoseconds work{0};                  ///< Of the training thread on loading, in a step.
+  Nanoseconds work{0};                  ///< Time of the training thread on loading, in a step.
   std::optional<std::int64_t> workers;  ///< That would hide it; where the trace has the work.
   Nanoseconds with_workers{0};          ///< Step time then, replayed.
 
   std::optional<Nanoseconds> synthetic;  ///< t1
   std::optional<Nanoseconds> cached;     ///< t2
-  double samples = 0;                    ///< Of a batch; 0: not known, rates are of batches.
+  double samples = 0;                    ///< Samples in a batch; 0: unknown, rates are in batches.
   std::int64_t recorded_workers = 0;     ///< 0: not known.
   CachedSet set;                         ///< As recorded.
   bool knows_cache = false;

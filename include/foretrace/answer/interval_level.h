@@ -1,7 +1,7 @@
 #pragma once
 
-// What the interval of every prediction is: this share of the steps of the changed job are expected
-// in it. It comes from draws with this seed, so that the same question has the same answer.
+// The level of the interval of every prediction: this share of the steps of the changed job is
+// expected in it. It comes from draws with this seed, so the same question has the same answer.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the memory of a device is spent on, block by block: how much is in use and when most, for
-// what, on whose account, how long blocks live, and how long nobody touches them.
+// What the memory of a device is used for, block by block: how much is in use and when most, for
+// which purpose, by which op, how long blocks live, and how long they are unused.
 //
 //     bytes |        ____               made .. freed     lifetime
 //           |   ____| b  |_             r   w      r      accesses; between two of them lies an
@@ -9,11 +9,11 @@
 //           +----------------> time                       could be elsewhere
 //
 // The questions are those of J. Li et al., "Pinpointing the Memory Behaviors of DNN Training"
-// (ISPASS 2021). A block of S bytes leaves and comes back unnoticed where S/out + S/in <= ATI;
-// whether copies get in each other's way is worked out one copy at a time per direction, as in
-// J. Zhang et al., "Efficient Memory Management for GPU-based Deep Learning Systems" (2019).
-// Accesses are known as far as the graph knows them; blocks that were there before the recording
-// and are never freed in it are known by their sum alone.
+// (ISPASS 2021). A block of S bytes leaves and comes back unnoticed if S/out + S/in <= ATI;
+// conflicts between copies are computed with one copy at a time per direction, as in J. Zhang et
+// al., "Efficient Memory Management for GPU-based Deep Learning Systems" (2019). Accesses are known
+// as far as the graph has them; for blocks from before the recording that are never freed in it,
+// only the sum is known.
 
 #include <array>
 #include <cstdint>
@@ -34,13 +34,13 @@ constexpr std::size_t kMemoryUses = 8;
 using BytesByUse = std::array<Bytes, kMemoryUses>;
 
 struct MemoryQuestion {
-  std::optional<std::int32_t> device;  ///< The one with the highest peak, if not told.
-  std::optional<std::int64_t> step;    ///< Number in the name of the step; all if not told.
+  std::optional<std::int32_t> device;  ///< By default the one with the highest peak.
+  std::optional<std::int64_t> step;    ///< Number in the name of the step; by default all steps.
   std::size_t top = 10;                ///< Rows of each list.
-  Bandwidth out{}, in{};               ///< Of copies to the host and back.
+  Bandwidth out{}, in{};               ///< Bandwidth of copies to the host and back.
 };
 
-/// A block with its times. Those that outlive the recording end with it.
+/// A block with its times. Blocks that outlive the recording end with it.
 struct TimedBlock {
   std::uint32_t allocation = 0;  ///< Into Graph::allocations().
   Nanoseconds made{0}, freed{0};
@@ -56,7 +56,7 @@ struct MemoryMoment {
   Phase phase = Phase::none;
   std::string op;    ///< That asked for the block; of the task, where the block knows none.
   std::string line;  ///< Innermost source line of the user's own, or empty.
-  Bytes bytes{};     ///< Of the block that was made.
+  Bytes bytes{};     ///< Size of the block that was made.
 };
 
 struct UseRow {
@@ -72,12 +72,12 @@ struct PhaseRow {
   BytesByUse average_by_use{};
 };
 
-/// Who allocated what is in use at the peak.
+/// The op or place that allocated memory in use at the peak.
 struct HolderRow {
   std::string name;
   Bytes bytes{};
   std::int64_t blocks = 0;
-  Nanoseconds lifetime{0};  ///< Median of its blocks, as far as recorded.
+  Nanoseconds lifetime{0};  ///< Median over its blocks, as far as recorded.
 };
 
 struct Quantiles {
@@ -89,7 +89,7 @@ struct TimeBin {
   Nanoseconds from{0};
   std::int64_t count = 0;
   Bytes bytes{};              ///< Sum over the blocks.
-  std::int64_t hideable = 0;  ///< Of access intervals: those that a copy out and in fits in.
+  std::int64_t hideable = 0;  ///< Access intervals long enough for a copy out and in.
 };
 
 struct LifetimeSection {
@@ -101,7 +101,7 @@ struct LifetimeSection {
   Bytes left_bytes{};
   std::int64_t was_there = 0;  ///< Blocks from before that are freed in the recording.
   Bytes was_there_bytes{};
-  Quantiles times;  ///< Of those made and freed.
+  Quantiles times;  ///< Over the blocks made and freed.
   std::vector<TimeBin> bins;
 };
 
@@ -124,7 +124,7 @@ struct GrowthSection {
   std::vector<LeakRow> candidates;  ///< The greatest first.
 };
 
-/// A block that is away between two accesses; those of several steps are one row.
+/// A block that is away between two accesses; the same block in several steps is one row.
 struct SwapRow {
   Bytes bytes{};
   Nanoseconds interval{0};  ///< The shortest of them.
@@ -136,19 +136,19 @@ struct SwapRow {
 };
 
 struct IntervalSection {
-  bool known = false;  ///< Whether anything tells what accesses blocks.
+  bool known = false;  ///< Whether the accesses of blocks are known.
   std::int64_t accesses = 0, intervals = 0, hideable = 0;
   Bandwidth out{}, in{};
   Quantiles times;
   std::vector<TimeBin> bins;
   std::int64_t candidates = 0;  ///< Hideable, between two accesses, of at least 1 MB.
   std::vector<SwapRow> best;
-  /// What is in use as tasks on the device come to it: from the first access of a block to the
-  /// last. The host, which makes and frees blocks, may run far ahead of that.
+  /// Memory needed by tasks on the device: each block from its first access to its last. The host,
+  /// which makes and frees blocks, may run far ahead of that.
   std::vector<MemoryCurve::Point> needs;
-  Bytes needed{};          ///< Its peak.
-  Bytes bound{};           ///< That peak, were all candidates away and the link free for each.
-  Bytes planned{};         ///< With copies one at a time per direction, each in time.
+  Bytes needed{};   ///< Its peak.
+  Bytes bound{};    ///< That peak if all candidates were away and the link were free for each.
+  Bytes planned{};  ///< With copies one at a time per direction, each in time.
   std::int64_t moved = 0;  ///< Blocks that the plan moves.
   Bytes moved_bytes{};     ///< In all, one way.
 };
@@ -164,13 +164,13 @@ struct PoolSection {
 
 struct PeriodSection {
   bool repeats = false;
-  std::int64_t first = 0;   ///< Blocks in front of the first iteration.
-  std::int64_t blocks = 0;  ///< Of one iteration.
+  std::int64_t first = 0;   ///< Blocks before the first iteration.
+  std::int64_t blocks = 0;  ///< Blocks in one iteration.
   std::int64_t iterations = 0;
-  std::string first_irregular;  ///< The block behind the last iteration; empty if there is none.
+  std::string first_irregular;  ///< The block after the last iteration; empty if there is none.
 };
 
-/// What a replay of the caching allocator found, and how it compares with what was recorded.
+/// The result of a replay of the caching allocator, and its difference from the recording.
 struct ReplayedAllocator {
   std::string settings;                                                    ///< In words.
   Bytes allocated{}, active{}, requested{}, reserved{}, inactive_split{};  ///< Greatest of each.
@@ -184,16 +184,16 @@ struct ReplayedAllocator {
   };
   std::vector<Point> curve;
   struct Refused {
-    MemoryMoment moment;  ///< `bytes` is what was asked for.
+    MemoryMoment moment;  ///< `bytes` is the requested size.
     Bytes allocated{}, reserved{}, segment{}, largest_free{};
   };
   std::optional<Refused> refused;
-  std::optional<Bytes> recorded_reserved, recorded_allocated;  ///< Greatest that the trace tells.
+  std::optional<Bytes> recorded_reserved, recorded_allocated;  ///< The greatest recorded value.
   /// The recorded requests, replayed and compared event by event (memory_check.h).
   struct Check {
     std::string start;  ///< The cache it starts with: "empty" or "as found".
     std::int64_t events = 0;
-    double allocated_error = 0, reserved_error = 0;  ///< Of the peaks, relative.
+    double allocated_error = 0, reserved_error = 0;  ///< Relative errors of the peaks.
     double mean_reserved_error = 0;                  ///< In bytes, without sign.
     Bytes most_reserved_error{};
   };
@@ -215,7 +215,7 @@ struct MemoryReport {
   std::int32_t rank = 0;
   std::int32_t device = 0;
   std::string device_name;
-  Bytes capacity{};       ///< Of the device; 0 where nothing tells.
+  Bytes capacity{};       ///< Memory of the device; 0 if unknown.
   Bytes limit{};          ///< That was asked about; 0: none.
   bool has_times = true;  ///< False: times are positions in the recording.
 
@@ -228,7 +228,8 @@ struct MemoryReport {
   Bytes average{};
   MemoryMoment peak_moment;
 
-  std::vector<UseRow> uses;      ///< Those that there are, the greatest at the peak first.
+  std::vector<UseRow>
+      uses;  ///< Uses that occur, sorted by their bytes at the peak, greatest first.
   std::vector<PhaseRow> phases;  ///< In order of Phase.
   std::vector<HolderRow> ops, lines, modules, layers;
   LifetimeSection lifetimes;
@@ -238,22 +239,23 @@ struct MemoryReport {
   std::optional<PeriodSection> period;
   std::optional<ReplayedAllocator> allocator;
 
-  std::vector<MemoryCurve::Point> curve;  ///< Of the window.
+  std::vector<MemoryCurve::Point> curve;  ///< Curve over the window.
   std::vector<TimedBlock> held;           ///< All blocks of the window, in order of number.
   struct StepBegin {
     std::string name;
     Nanoseconds time{0};
   };
   std::vector<StepBegin> step_begins;
-  std::vector<std::pair<Nanoseconds, Phase>> phase_begins;  ///< Of the allocator, in the window.
+  std::vector<std::pair<Nanoseconds, Phase>>
+      phase_begins;  ///< Phases of the allocator's events in the window.
 
-  std::vector<MemorySummary> devices;  ///< Of this rank.
-  std::vector<MemorySummary> ranks;    ///< Of several, the fullest device of each.
+  std::vector<MemorySummary> devices;  ///< Devices of this rank.
+  std::vector<MemorySummary> ranks;    ///< For several ranks, the fullest device of each.
   std::vector<std::string> assumptions;
   Notes notes;
 };
 
-/// Why a trace tells nothing of memory, and what to do about it.
+/// Why a trace has no memory events, and how to record them.
 inline constexpr std::string_view kNoMemoryEvents =
     "no memory events; record them with profile_memory=True in torch.profiler.profile, with "
     "`foretrace collect --memory`, or as a snapshot with `foretrace collect --memory-history`";
@@ -267,8 +269,8 @@ MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
 MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32_t allocation,
                        Nanoseconds time);
 
-/// Whether no request was refused under the limit, or, where the allocator was not replayed, the
-/// peak is no higher than it.
+/// Whether no request was refused under the limit or, without a replay of the allocator, the peak
+/// is within it.
 bool fits(const MemoryReport& report);
 
 }  // namespace foretrace

@@ -1,8 +1,8 @@
 #pragma once
 
-// What the fullest device of an answer needs: the one number that stands for the memory of a job
-// with several devices. Host memory has an entry of its own among the peaks, which counts only
-// where one asks for it.
+// The peak of the fullest device of an answer: the one number that represents the memory of a job
+// with several devices. Host memory has its own entry among the peaks, which counts only where it
+// is requested.
 
 #include <optional>
 #include <vector>

@@ -1,8 +1,7 @@
 #pragma once
 
-// Predictions beside what came: of each before/after pair what was predicted from the side before
-// alone, and of each kind of what-if how far these were off and how often the interval held the
-// truth.
+// Predictions and outcomes: for each before/after pair, the prediction from the recording before
+// alone, and for each kind of what-if, the errors and how often the interval contained the outcome.
 
 #include <cstdint>
 #include <optional>
@@ -14,22 +13,22 @@
 
 namespace foretrace {
 
-/// What of a job is compared: a step time in ns, or peaks of memory in bytes.
+/// The compared quantity: a step time in ns, or peaks of memory in bytes.
 enum class Compared { step_time, peak_allocated, peak_reserved };
 std::string_view to_string(Compared compared);
 
 struct PairRow {
   std::string name;
   std::vector<std::string> uses;  ///< How it was asked.
-  std::string kind;               ///< The class of what-if.
+  std::string kind;               ///< The kind of what-if.
   Compared compared = Compared::step_time;
   bool fitted = false;     ///< The transform was refined on this pair.
-  bool synthetic = false;  ///< Nobody recorded it.
-  std::string problem{};   ///< Why there is no answer; empty if there is one.
+  bool synthetic = false;  ///< True if it was not really recorded.
+  std::string problem{};   ///< The reason why there is no answer; empty if there is one.
   bool missing = false;    ///< ... because a recording is not there.
   std::int64_t before = 0, predicted = 0, recorded = 0, lower = 0, upper = 0;
   double error = 0;  ///< predicted / recorded - 1
-  /// The interval holds what was recorded; reserved memory has none.
+  /// Whether the interval contains the recorded value; reserved memory has no interval.
   std::optional<bool> inside{};
 };
 
@@ -38,7 +37,7 @@ struct PairKind {
   std::string kind;
   Compared compared = Compared::step_time;
   std::size_t count = 0, intervals = 0, inside = 0;
-  double median_error = 0, worst_error = 0;  ///< Of their sizes.
+  double median_error = 0, worst_error = 0;  ///< Median and greatest size of the errors.
 };
 
 struct PairsReport {

@@ -1,7 +1,6 @@
 #pragma once
 
-// The answer to "what if?": the job as it was measured, as its graph replays it, and as it would
-// be.
+// The answer to "what if?": the job as measured, as its graph replays it, and as predicted.
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +21,7 @@ struct InputFile {
 
 /// A request for memory that was not served.
 struct Refusal {
-  std::string op, stack;  ///< Who asked; may be empty.
+  std::string op, stack;  ///< The op and stack of the request; may be empty.
   std::string phase;      ///< "backward"; empty where unknown.
   std::int32_t step = -1;
   Nanoseconds time{0};
@@ -32,14 +31,15 @@ struct Refusal {
 struct MemoryPeak {
   std::int32_t device = 0;
   Bytes peak_allocated{};
-  /// What the caching allocator takes from the device when it starts empty and is asked for the
-  /// blocks of the timeline; nothing for host memory.
+  /// Peak that the caching allocator reserves if it starts empty and serves the blocks of the
+  /// timeline; empty for host memory.
   std::optional<Bytes> peak_reserved{};
-  /// Four of five such changes are expected to need this much at the peak; of a prediction alone,
-  /// and only where a kind of what-if is known to be off.
+  /// The interval of the peak in four of five such changes; only for a single prediction, and only
+  /// if the error of this kind of what-if is known.
   std::optional<Bytes> lower_allocated{}, upper_allocated{};
-  std::optional<Bytes> recorded_reserved{};  ///< Of the baseline, where the trace tells.
-  std::optional<Refusal> out_of_memory{};    ///< The first, under the limit that was asked about.
+  std::optional<Bytes>
+      recorded_reserved{};                 ///< Recorded peak of the baseline, if the trace has it.
+  std::optional<Refusal> out_of_memory{};  ///< The first, under the limit that was asked about.
 };
 
 struct AppliedStep {
@@ -49,7 +49,7 @@ struct AppliedStep {
   std::vector<Figure> figures{};
 };
 
-/// One line of --explain: a task on the critical path and what it waited for.
+/// One line of --explain: a task on the critical path and its reason to wait.
 struct Explained {
   std::string task, lane, reason;
   Nanoseconds start{0}, duration{0}, waited{0};
@@ -68,7 +68,7 @@ struct OpenStepTime {
   Nanoseconds unexplained{0}, other_ranks{0};
 };
 
-/// The amount of work that a rank does in a step, as far as it is known.
+/// The amount of work that a rank does in a step, as far as known.
 struct StepRates {
   /// Counts matrix products and convolutions whose shapes were recorded; 0: not known.
   double flops = 0;
@@ -88,8 +88,8 @@ double exposed_communication(const Breakdown& breakdown, Nanoseconds step_time);
 struct RecordedRun {
   StepTimes measured;
   Nanoseconds window{0};
-  bool has_steps = false;  ///< Otherwise step times are those of the whole window.
-  bool has_times = true;   ///< False of a memory snapshot: its times are those of its history.
+  bool has_steps = false;  ///< If false, step times are those of the whole window.
+  bool has_times = true;   ///< False for a memory snapshot: its times are those of its history.
 
   StepTimes baseline;
   double replay_error = 0;

@@ -1,11 +1,11 @@
 #pragma once
 
-// The page of a prediction: one file for people who were not there when it was asked for. The
+// The page of a prediction: one file that can be understood without the command line. It has the
 // verdict, where the time goes, every lane on one axis before and after, the critical path, memory,
-// what the step time would react to next, and what all of it rests on.
+// what the step time would react to next, and the evidence for all of it.
 //
-// The timelines are drawn by the page itself from what fits into it: of each lane how busy it is,
-// and the tasks of a representative step with the longest of all others. What was left out is told.
+// The page draws the timelines itself, from as much as fits into it: how busy each lane is, and the
+// tasks of a representative step with the longest of all others. It says what was left out.
 
 #include <optional>
 #include <string>
@@ -17,18 +17,18 @@
 
 namespace foretrace {
 
-/// What is drawn of a job: as recorded, or as predicted.
+/// The drawn part of a job, as recorded or as predicted.
 struct DrawnRun {
   const Graph& graph;
   const Timeline& timeline;     ///< With `reasons`.
   std::vector<Explained> path;  ///< The critical path, alike tasks taken together.
 };
 
-/// What becomes of the step time if one kind of work takes less time.
+/// The change of the step time if one kind of work takes less time.
 struct Reaction {
   std::string name;                     ///< "host.work"
   std::string what;                     ///< In words.
-  Nanoseconds work{0};                  ///< Of that kind, in a step.
+  Nanoseconds work{0};                  ///< Work of that kind in a step.
   Nanoseconds step_time{0};             ///< As predicted.
   Nanoseconds by_tenth{0}, by_half{0};  ///< With a tenth, and half, of the work gone.
 };
@@ -36,8 +36,8 @@ struct Reaction {
 struct PredictionPage {
   const Prediction& prediction;
   DrawnRun now;
-  std::optional<DrawnRun> predicted;  ///< Nothing without a what-if.
-  std::vector<Reaction> reactions;    ///< Of the job as predicted.
+  std::optional<DrawnRun> predicted;  ///< Empty without a what-if.
+  std::vector<Reaction> reactions;    ///< Reactions of the predicted job.
 };
 
 }  // namespace foretrace

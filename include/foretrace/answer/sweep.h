@@ -1,13 +1,13 @@
 #pragma once
 
-// The answers to the many questions of a sweep: the lines they are kept as while it runs, and what
-// they come to when it is over.
+// The answers to the many questions of a sweep: the lines that keep them while it runs, and their
+// summary when it is over.
 //
 //     {"schema": "foretrace.sweep/1", ..., "points": 10000, "settings": ["loader.workers"]}
 //     {"point": 0, "settings": {"loader.workers": 0}, "step_time_ns": 31415926, ...}
 //     {"point": 1, ...
 //
-// The first line says which sweep it is: two files whose first lines have the same "sweep" hold
+// The first line identifies the sweep: two files whose first lines have the same "sweep" contain
 // answers to the same questions about the same trace by the same program.
 
 #include <cstdint>
@@ -27,27 +27,27 @@ struct SweepFigure {
 };
 
 struct SweepPoint {
-  std::uint64_t number = 0;         ///< Of the sweep, from 0.
-  std::vector<std::string> values;  ///< Of the settings in their order, each as JSON.
+  std::uint64_t number = 0;         ///< Number of the point in the sweep, from 0.
+  std::vector<std::string> values;  ///< Values of the settings in their order, each as JSON.
   Nanoseconds step_time{0};
   double speedup = 1;  ///< Over the job as it was recorded.
   std::optional<Nanoseconds> lower, upper;
   Grade trust = Grade::good;
-  std::optional<Bytes> peak_allocated, peak_reserved;  ///< Of the fullest device.
+  std::optional<Bytes> peak_allocated, peak_reserved;  ///< Peaks of the fullest device.
   std::optional<bool> fits;  ///< No request was refused; nothing where memory is not known.
   std::vector<SweepFigure> figures;
   std::vector<std::string>
-      verdicts;         ///< Of each assertion: holds, fails, undecided; empty: not asked.
-  std::string refused;  ///< Why there is no answer; empty if there is one.
+      verdicts;         ///< For each assertion: holds, fails, undecided; empty if not asked.
+  std::string refused;  ///< The reason why there is no answer; empty if there is one.
 };
 
-/// What a file of answers begins with.
+/// The first line of a file of answers.
 struct SweepHeader {
   std::string scenario_json;      ///< The scenario with its defaults, as JSON.
   std::vector<InputFile> inputs;  ///< Traces, and other files that answers depend on.
   std::vector<std::string> settings;
   std::vector<std::string> asserts;
-  std::uint64_t points = 0;  ///< Of the whole sweep.
+  std::uint64_t points = 0;  ///< Points in the whole sweep.
   bool intervals = false, memory = true;
   Trust trust;  ///< In the recording; empty where several traces are asked about.
   std::optional<Nanoseconds> baseline_step_time;  ///< Nothing where several traces are asked about.
@@ -56,11 +56,11 @@ struct SweepHeader {
   std::uint64_t shard = 1, shards = 1;
 };
 
-/// 16 hex digits of what decides the answers: neither paths nor the shard.
+/// 16 hex digits that identify everything the answers depend on; paths and the shard are left out.
 std::string sweep_identity(const SweepHeader& header);
 
-/// How answers are kept. jsonl: as above. csv: rows of a spreadsheet under a heading; the first
-/// line of the other form goes into a file beside it.
+/// The format of a file of answers. jsonl: as above. csv: rows of a spreadsheet under a heading;
+/// the first line of the other form goes into a file next to it.
 enum class SweepForm : std::uint8_t { jsonl, csv };
 
 /// Lines end in a line break.
@@ -70,7 +70,7 @@ std::string sweep_point_line(const SweepHeader& header, const SweepPoint& point,
 /// Throws Error if the text is not such a line of this sweep.
 SweepPoint read_point_line(const SweepHeader& header, std::string_view line, SweepForm form);
 
-/// Of a file, what others need to know of its first line.
+/// The facts about a file that readers need from its first line.
 struct SweepFileHeader {
   std::string identity;
   std::uint64_t points = 0, shard = 1, shards = 1;
@@ -79,14 +79,15 @@ struct SweepFileHeader {
 /// Throws Error if it is none.
 SweepFileHeader read_header_line(std::string_view line);
 
-/// What keeps the file with this first line from being of the same sweep, in words; empty: nothing.
+/// The reason, in words, why the file with this first line is not of the same sweep; empty if it
+/// is.
 std::string difference_of_sweeps(const SweepHeader& header, std::string_view line);
 
-/// Numbers of the first point of a shard (from 1), and behind its last.
+/// The numbers of the first point of a shard (from 1) and of the point after its last.
 std::pair<std::uint64_t, std::uint64_t> points_of_shard(std::uint64_t points, std::uint64_t shard,
                                                         std::uint64_t shards);
 
-/// What the answers come to.
+/// The summary of the answers.
 struct SweepReport {
   SweepHeader header;
   std::vector<SweepPoint> points;
@@ -96,7 +97,7 @@ struct SweepReport {
 struct SweepEffect {
   std::string setting;
   Nanoseconds moves{0};  ///< From its best to its worst value, on average over all others.
-  double share = 0;      ///< Of the variance of step time.
+  double share = 0;      ///< Share of the variance of step time.
   std::string best;      ///< Its value with the least average step time, as JSON.
 };
 
@@ -108,7 +109,8 @@ struct SweepRefusal {
 
 struct SweepSummary {
   std::uint64_t answered = 0, refused = 0, unfit = 0, failed = 0;
-  std::optional<std::size_t> best;   ///< Into points: fastest of those that fit and hold.
+  std::optional<std::size_t>
+      best;  ///< Index of the fastest point that fits and satisfies all assertions.
   std::vector<std::size_t> front;    ///< No other is both faster and smaller; by time.
   bool by_reserved = false;          ///< Smaller in reserved memory, not in allocated.
   std::vector<SweepEffect> effects;  ///< Greatest share first.

@@ -1,11 +1,11 @@
 #pragma once
 
-// How far an answer can be relied on: a grade, and the facts it comes from, each with its figure
-// and the limit it is held against.
+// How far an answer can be relied on: a grade, and the facts behind it, each with its figure and
+// the limit that the figure is compared with.
 //
 //     good   nothing speaks against the answer
-//     fair   something is to be known about it: few steps, a kind of what-if nobody ever compared
-//     poor   it may be wrong altogether: its first line says so, --strict refuses it, assertions
+//     fair   it has a known weakness: few steps, a kind of what-if never compared with an outcome
+//     poor   it may be completely wrong: its first line says so, --strict refuses it, assertions
 //            about time are undecided, and `advise` recommends nothing
 //
 // The grade is that of the worst fact.
@@ -21,8 +21,8 @@ namespace foretrace {
 enum class Grade : std::uint8_t { good, fair, poor };
 std::string_view to_string(Grade grade);
 
-/// Beyond this share of a step, time that a recording does not explain decides too much of what a
-/// change would do for that to be relied on.
+/// If a recording does not explain more than this share of a step, the effect of a change depends
+/// too much on that time to be relied on.
 constexpr double kMuchOpenTime = 0.1;
 
 /// One fact. `limit`: beyond it the fact counts as `fair`, or `poor` where it is.

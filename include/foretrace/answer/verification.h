@@ -1,7 +1,7 @@
 #pragma once
 
-// The answer of `foretrace verify`: a prediction against what was measured after the change was
-// made, and what the error comes from.
+// The answer of `foretrace verify`: a prediction, the measurement after the change was made, and
+// the causes of the error.
 //
 //     predicted  48.90 ms (42.75 ms to 55.81 ms)
 //     measured   48.92 ms                             inside; the prediction is -0.0 % off
@@ -22,7 +22,7 @@ namespace foretrace {
 
 enum class Agreement : std::uint8_t { inside, near, outside };
 
-/// A step time, where it goes, and the peak of memory.
+/// A step time, its breakdown, and the peak of memory.
 struct VerifiedSide {
   Nanoseconds step_time{0};
   Breakdown breakdown;
@@ -30,20 +30,20 @@ struct VerifiedSide {
 };
 
 struct Verification {
-  std::vector<std::string> uses;  ///< What was predicted: "loader:workers=4".
+  std::vector<std::string> uses;  ///< The predicted change: "loader:workers=4".
   VerifiedSide before;            ///< The job that the prediction started from.
   VerifiedSide predicted;         ///< As the prediction was written.
   Nanoseconds lower{0}, upper{0};
   VerifiedSide measured;
-  Nanoseconds shortest{0}, longest{0};  ///< Of the measured steps.
+  Nanoseconds shortest{0}, longest{0};  ///< Range of the measured steps.
   double error = 0;                     ///< predicted / measured - 1
   Agreement agreement = Agreement::inside;
 
-  std::vector<InputFile> inputs;        ///< Of what was measured.
+  std::vector<InputFile> inputs;        ///< Files of the measurement.
   std::optional<Nanoseconds> repeated;  ///< The prediction made again, where its input is there.
   /// From the predicted timeline to the measured one.
   std::optional<Diff> residual;
-  Trust trust;         ///< In what was measured.
+  Trust trust;         ///< Trust of the measurement.
   std::string ledger;  ///< Where the outcome was added; empty: nowhere.
   Notes notes;
 };

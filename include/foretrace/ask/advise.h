@@ -1,7 +1,8 @@
 #pragma once
 
-// What would help: the job replayed with each cause of waiting thought away, with each transform
-// that is worth trying, with the best of them together, and with its parts made faster one by one.
+// Finds changes that would help: the job is replayed without each cause of waiting, with each
+// transform that is worth trying, with the best of them together, and with its parts made faster
+// one by one.
 
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct AdviceQuestion {
   std::vector<std::string> only, skip;  ///< Transforms; `only` empty: all that are worth trying.
   std::string machine;  ///< Name or path of a device that the job is moved to first.
   std::string until;    ///< "step_time <= 100ms", "throughput >= 4000"; empty: no target.
-  double samples = 0;   ///< Of a recorded step, for throughput.
+  double samples = 0;   ///< Samples in a recorded step, for throughput.
   /// With a target: one speed-up ("link.bandwidth"), or a setting with values
   /// ("loader.workers=1..32"); everything else is left out.
   std::string vary;

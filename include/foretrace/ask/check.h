@@ -1,14 +1,14 @@
 #pragma once
 
-// The gate of a continuous integration: what a job does is boiled down to a small baseline that is
-// committed with the program, and the trace of a changed program is held against it.
+// A gate for continuous integration: the work of a job is reduced to a small baseline that is
+// committed with the program, and the trace of a changed program is compared with it.
 //
 //     trace --summarize--> summary + figures --write_baseline--> baseline.json   (--bless)
 //     trace --summarize--> summary + figures --check(baseline)--> report
 //
 // A baseline names nothing of the machine: no paths, ids, streams or hosts. Work is identified by
 // kind, op, module, source line and name, so that causes can be named without the old trace. It may
-// stand for several recordings of the unchanged job: then what these differ by is no regression.
+// represent several recordings of the unchanged job: then the differences between them are noise.
 
 #include <cstdint>
 #include <map>
@@ -27,9 +27,9 @@ namespace foretrace {
 /// The way in which traces become graphs and figures. Baselines of another model are refused.
 constexpr int kCheckModel = 1;
 
-/// The levels of detail in which work is told apart go from 0 to this.
+/// The levels of detail at which work is distinguished go from 0 to this.
 constexpr int kCoarsestDetail = 4;
-/// Work is told apart by kind and name alone, wherever it is.
+/// Work is distinguished by kind and name alone, regardless of place.
 constexpr int kAnyPlace = kCoarsestDetail + 1;
 
 /// Work that the program does at one place, each step.
@@ -75,19 +75,19 @@ struct JobSummary {
   int detail = 0;  ///< 0: all that identifies a group; higher: less, where groups would be many.
   std::int32_t rank = 0;
   std::string device;            ///< "nvidia a100-sxm4-40gb"; empty where the trace does not say.
-  std::vector<JobGroup> groups;  ///< Sorted by what identifies them.
+  std::vector<JobGroup> groups;  ///< Sorted by their identity.
   std::vector<MemoryGroup> memory;   ///< Sorted.
   std::vector<KernelTimes> kernels;  ///< All but the smallest, sorted by name and key.
   FigureSteps figures;
-  /// The figures of every recording that the baseline stands for, with the one that the rest of the
-  /// summary is of. Empty where it is the only one.
+  /// The figures of every recording that the baseline represents, including the one that the rest
+  /// of the summary describes. Empty if there is only that one.
   std::vector<FigureSteps> runs;
 };
 
 /// 16 hex digits of everything in the groups but times and lines.
 std::string structure_fingerprint(const JobSummary& summary);
 
-/// The value that stands for those of all steps.
+/// How the values of all steps are summarized into one.
 enum class FigureValue : std::uint8_t { median, mean, greatest };
 
 /// A figure that can be checked.
@@ -98,13 +98,13 @@ struct FigureEntry {
   bool less_is_worse = false;
   bool is_timed = false;        ///< Left out where only the structure is compared.
   std::string_view fail, warn;  ///< Limits of a new baseline; empty: none.
-  bool has_floor = false;       ///< A hundredth of a step more is no failure of a new baseline.
+  bool has_floor = false;       ///< Whether a hundredth of a step is tolerated by new baselines.
 };
 const std::vector<FigureEntry>& figure_entries();
 /// Throws Error with the nearest name.
 const FigureEntry& figure_entry(std::string_view name);
 
-/// How much worse a figure may become: by a share of what it was, plus an amount.
+/// How much worse a figure may become: by a share of its old value, plus an amount.
 struct Limit {
   std::string text;  ///< "5%", "200MB", "+10", "5%+2ms"
   double relative = 0;
@@ -132,9 +132,9 @@ CheckBaseline parse_baseline_text(std::string_view text);
 std::string write_baseline(const CheckBaseline& baseline);
 
 struct CheckOptions {
-  std::map<std::string, Limit> fail, warn;  ///< In place of those of the baseline.
+  std::map<std::string, Limit> fail, warn;  ///< These replace the limits of the baseline.
   bool structure_only = false;
-  std::optional<Standing> undecided;  ///< Stands in for undecided.
+  std::optional<Standing> undecided;  ///< Replaces undecided verdicts.
   bool adds_runs = false;             ///< bless() keeps the recordings of the old baseline.
   std::string source_root;            ///< Folder that files of annotations are relative to.
   ImportOptions reading = {};
@@ -143,10 +143,10 @@ struct CheckOptions {
 /// Makes a baseline with the limits of `old`, where there is one, else the usual ones.
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
-/// Makes a baseline from several recordings of the unchanged job, at most kMostRuns. The one with
-/// the median step time is described; a change must be beyond the limit against each of them, and
-/// beyond what they differ by. With CheckOptions::adds_runs those of `old` are kept beside them, of
-/// all the newest. Throws Error where they are not of one job.
+/// Makes a baseline from several recordings of the unchanged job, at most kMostRuns. It describes
+/// the one with the median step time; a change must be beyond the limit against each of them, and
+/// beyond the differences between them. With CheckOptions::adds_runs the recordings of `old` are
+/// kept as well, the newest first if there are too many. Throws Error if they are not of one job.
 CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
 constexpr std::size_t kMostRuns = 16;
@@ -164,7 +164,7 @@ struct StepChange {
 StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> before,
                        std::vector<std::int64_t> after);
 
-/// The one value that stands for those of all steps.
+/// Summarizes the values of all steps.
 std::int64_t figure_value(const FigureEntry& figure, std::vector<std::int64_t> values);
 
 /// passed, undecided or failed.

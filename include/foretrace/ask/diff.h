@@ -1,14 +1,14 @@
 #pragma once
 
 // Differences between two recordings of one job - other code, another library, another machine -
-// and what they did to the step time.
+// and their effect on the step time.
 //
-// Tasks are matched by where they stand in the job (step, module, ops around them, order), not by
-// names, numbers and times alone. From both graphs one is made that holds the tasks and
-// dependencies of both. Replayed with those of A it gives A, with those of B it gives B; replayed
-// with some groups of differences switched over it says what these do. Groups are switched over one
-// after another, in an order and in the reverse of it, and each has the mean of the two changes it
-// makes: the effects add up to the whole, and those from B to A are the same with the other sign.
+// Tasks are matched by their place in the job (step, module, ops around them, order), not by names,
+// numbers and times alone. Both graphs are merged into one with the tasks and dependencies of both.
+// Replayed with those of A it gives A, with those of B it gives B; replayed with some groups of
+// differences switched it shows their effect. Groups are switched one after another, in an order
+// and in its reverse, and the effect of each is the mean of its two changes: the effects add up to
+// the whole, and those from B to A are the same with the opposite sign.
 
 #include <string>
 
@@ -24,12 +24,12 @@ namespace foretrace {
 struct DiffSide {
   const Graph& graph;
   const Timeline& timeline;
-  const Trace* trace = nullptr;  ///< Tells ops and source lines; may be left out.
+  const Trace* trace = nullptr;  ///< Supplies ops and source lines; may be null.
 };
 
 struct DiffOptions {
-  /// Groups of differences that are told apart; the smaller ones of a kind count together. 0: as
-  /// many as are replayed in about half a second.
+  /// Most groups of differences to distinguish; the smaller ones of a kind count together. 0: as
+  /// many as can be replayed in about half a second.
   std::size_t most_causes = 0;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The questions to a recording that change nothing in it: what does it wait for input, what holds
-// its memory, were causes found. Each goes from the file to the answer; a folder or a report of
-// several processes is the ranks of one job.
+// Questions about a recording as it is: does it wait for input, what uses its memory, were causes
+// found. Each goes from the file to the answer; a folder or a report of several processes is the
+// ranks of one job.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -22,9 +22,10 @@ namespace foretrace {
 struct InputQuestion {
   std::string synthetic;     ///< A trace of the same job with batches made up on the device.
   std::string cached;        ///< One with all its data in memory.
-  double samples = 0;        ///< Of a batch; 0: not known.
+  double samples = 0;        ///< Samples in a batch; 0: unknown.
   std::int64_t workers = 0;  ///< Loader processes of the recorded job; 0: not known.
-  double cached_share = -1;  ///< Of its data, when it was recorded; below 0: not known.
+  double cached_share =
+      -1;  ///< Share of its data that was cached when it was recorded; below 0: unknown.
   std::string policy = "page_cache";
 };
 
@@ -49,7 +50,7 @@ struct ValidatedRank {
   LeftOutSteps left_out;
   std::string against;  ///< The recording whose work was taken; empty: its own.
 
-  /// Names of what should hold for any graph and does not: "export" ...
+  /// Names of the relations that should hold for any graph but do not: "export" ...
   std::vector<std::string_view> broken() const;
 };
 

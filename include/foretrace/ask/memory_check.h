@@ -1,16 +1,16 @@
 #pragma once
 
-// Does the allocator that Foretrace replays do what the recorded one did? A trace that records
-// every block together with what was allocated and reserved in all answers that: its requests are
-// fed to a CachingAllocator, and the levels of the two are compared after each.
+// Does the replayed allocator do what the recorded one did? A trace that records every block
+// together with the total allocated and reserved memory answers that: its requests are fed to a
+// CachingAllocator, and the levels of the two are compared after each.
 //
 //     recorded  malloc 6MiB -> 22 MiB allocated, 32 MiB reserved
 //     replayed  malloc 6MiB -> 22 MiB allocated, 32 MiB reserved       no error
 //
-// cold: the allocator starts empty but for one block as large as what was in use. What the real one
-//     had in its cache is not known, and what was free between its blocks neither.
-// warm: it starts with the segments and blocks that can be told from the recording: those of a
-//     snapshot, or stretches between the addresses that the trace names.
+// cold: the allocator starts empty except for one block as large as the memory in use. The cache of
+//     the real one is unknown, and so is the free space between its blocks.
+// warm: it starts with the segments and blocks that the recording shows: those of a snapshot, or
+//     stretches between the addresses in the trace.
 
 #include <cstdint>
 #include <vector>
@@ -25,15 +25,15 @@ struct LevelError {
   Bytes recorded_peak{};
   Bytes replayed_peak{};
   Bytes most{};     ///< The greatest error at any event, without its sign.
-  double mean = 0;  ///< Of the errors without their signs, in bytes.
-  double peak = 0;  ///< Of the replayed peak: (replayed - recorded) / recorded.
+  double mean = 0;  ///< Mean size of the errors, in bytes.
+  double peak = 0;  ///< Error of the replayed peak: (replayed - recorded) / recorded.
   std::int64_t compared = 0;
 };
 
 struct MemoryReplay {
   LevelError allocated, reserved;
-  /// Blocks that were given out where the recorded allocator gave them; only of those whose segment
-  /// is one that both have at the same place.
+  /// Blocks at the same address as in the recording; counts only blocks in segments that both have
+  /// at the same place.
   std::int64_t same_address = 0;
   std::int64_t compared_addresses = 0;
 };
@@ -43,8 +43,8 @@ struct MemoryCheck {
   std::int64_t events = 0;  ///< Blocks made or freed.
   /// Frees of blocks that nothing in the trace makes; they were there before.
   std::int64_t freed_unmade = 0;
-  Bytes initial_allocated{}, initial_reserved{};  ///< In front of the first event.
-  /// Recorded sizes are those of blocks, rounding included, not what was asked for.
+  Bytes initial_allocated{}, initial_reserved{};  ///< Levels before the first event.
+  /// Recorded sizes are those of blocks, including rounding, not requested sizes.
   bool sizes_are_rounded = false;
   MemoryReplay cold, warm;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Before/after pairs whose outcome is known: what is predicted from the recording before, against
-// what the one after says.
+// Before/after pairs whose outcome is known: the prediction from the recording before is compared
+// with the recording after.
 //
 //     {"schema": "foretrace.pairs/1",
 //      "pairs": [{"name": "workers 0 -> 4", "before": "w0.json.gz", "after": "w4.json.gz",
@@ -44,17 +44,17 @@ PairList read_pairs(const std::string& path, const std::string& folder = {});
 
 struct PairOptions {
   ImportOptions reading = {};
-  std::string ledger_path;                              ///< Of the user's own ledger.
+  std::string ledger_path;                              ///< Path of the user's own ledger.
   std::function<void(const std::string&)> begins = {};  ///< Called with the name of each pair.
 };
 
 /// Pairs that cannot be compared are part of the answer. Throws Error if none can.
 PairsReport compare_pairs(const std::vector<PairList>& lists, const PairOptions& options = {});
 
-/// What a ledger can hold of them: step times that were recorded, and on which nothing was fitted.
+/// The outcomes that a ledger can contain: recorded step times on which nothing was fitted.
 std::vector<KnownOutcome> outcomes_of(const PairsReport& report);
 
-/// Whether the interval from all other steps holds the time of one that is left out.
+/// Whether the interval from all other steps contains the time of one that is left out.
 struct LeftOutSteps {
   std::size_t steps = 0, inside = 0;
 };

@@ -40,7 +40,8 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
 struct Vary {
   std::string setting;  ///< "recompute.share", "transforms[1].workers", "memory.limit".
   std::string values;   ///< "1,2,4", "0..16" (whole numbers), "0..1/20" (21 values), "8GB..40GB/8".
-  std::string until;    ///< An assertion; ranges are then searched for the last value that holds.
+  std::string
+      until;  ///< An assertion; ranges are then searched for the last value that satisfies it.
 };
 
 /// The prediction for each value, in order; points are worked out on all cores. Throws Error if the
@@ -55,12 +56,12 @@ Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const 
 /// The time in which only that side worked must then be gone.
 struct OneSide {
   Nanoseconds recorded{0};
-  Nanoseconds alone{0};  ///< Of `recorded`, while the other side did nothing.
+  Nanoseconds alone{0};  ///< Part of `recorded` while the other side did nothing.
   Nanoseconds left{0};   ///< Replayed without the side.
   /// The part of `left` beyond the time in which the other side worked or neither did, as a share
   /// of `recorded`: the graph takes this time of one side for time of the other, or for a lag.
   double excess() const;
-  /// Delays that were hidden behind the side come to light without it: up to 6 % were seen.
+  /// Without that side, delays appear that it had hidden: up to 6 % were seen.
   static constexpr double kMostExcess = 0.1;
   bool holds() const { return excess() <= kMostExcess; }
 };
@@ -75,20 +76,20 @@ struct Validation {
                                            ///< with fewer than three.
   std::optional<double> worst_cross_step_error;
   std::optional<double>
-      same_as_first_error;     ///< Of the guess "every step takes as long as the first".
+      same_as_first_error;     ///< Error of the guess "every step takes as long as the first".
   bool scale_holds = false;    ///< All durations and lags doubled: the time is doubled exactly.
   bool neutral_holds = false;  ///< A transform by factor 1 changes nothing.
   bool shrink_holds = false;   ///< Shrinking tasks, one at a time, never made the end later.
-  /// Export and re-import gave the same step time, or there are no times to export.
+  /// Whether export and re-import gave the same step time; true without times to export.
   bool export_holds = false;
   OneSide without_device, without_host;
   Notes notes;
 };
 /// has_times: false for a snapshot, the times of which are made up.
 Validation validate(const Inference& inference, bool has_times = true);
-/// Dependencies and lags of steps of one recording, the work of steps of another of the same job
-/// (two repeats): only the errors are filled in, and what describes `structure`. Throws Error if no
-/// steps are alike.
+/// Dependencies and lags from steps of one recording, work from steps of another of the same job
+/// (two repeats): only the errors are set, and the fields that describe `structure`. Throws Error
+/// if no steps are alike.
 Validation validate_against(const Inference& structure, const Inference& work);
 nlohmann::json to_json(const Validation& validation);
 

@@ -1,9 +1,8 @@
 #pragma once
 
-// Many questions about one trace, answered as predict() would answer each of them, and much sooner:
-// what counts is how many structures they have, not how many questions. Where settings only change
-// durations, eight questions are answered in one pass over a graph that is edited and compiled
-// once.
+// Answers many questions about one trace, each as predict() would, but much faster: the cost
+// depends on the number of structures, not of questions. Where settings only change durations,
+// eight questions are answered in one pass over a graph that is edited and compiled once.
 
 #include <atomic>
 #include <cstdint>
@@ -32,7 +31,7 @@ class Sweep {
  public:
   /// Reads scenario and traces. Throws Error with the place.
   explicit Sweep(const std::string& scenario_path, const SweepOptions& options = {});
-  /// Of a trace that was read already; its ranks.
+  /// Uses a trace that was already read, given by its ranks.
   Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
         const SweepOptions& options = {});
   /// Of all ranks of one trace, whatever the scenario names.
@@ -49,7 +48,7 @@ class Sweep {
     std::function<void(SweepPoint&&)> take;
     std::function<void()> flush;
   };
-  /// Answers the questions from `first` on and in front of `end`, or until `stop`.
+  /// Answers the questions from `first` up to but not including `end`, or until `stop`.
   void run(std::uint64_t first, std::uint64_t end, const Sink& sink,
            const std::atomic<bool>& stop) const;
   /// How many of the answers so far came from structures shared with others.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Closes the loop: predict, make the change, measure, and hear how far the prediction was off and
-// what it got wrong.
+// Closes the loop: predict, make the change, measure, and see how far the prediction was off and
+// where.
 
 #include <string>
 
@@ -11,16 +11,16 @@
 namespace foretrace {
 
 struct VerifyOptions {
-  /// What the prediction started from; empty: the path that it names, from the working directory or
-  /// else from the folder of the prediction.
+  /// The trace that the prediction was made from; empty: the path named in it, relative to the
+  /// working directory or else to the folder of the prediction.
   std::string trace = {};
   std::string ledger_path = {};  ///< The outcome is added there.
   ImportOptions reading = {};
 };
 
-/// `prediction_path` is what `predict --format json` wrote. Throws Error if it is not, TraceError
-/// if the measured trace cannot be used. A missing or changed input of the prediction is a warning:
-/// the step times are then compared, but not what they consist of.
+/// `prediction_path` is the output of `predict --format json`. Throws Error if it is not,
+/// TraceError if the measured trace cannot be used. A missing or changed input of the prediction is
+/// a warning: then only the step times are compared, not their parts.
 Verification verify(const std::string& prediction_path, const std::string& measured_path,
                     const VerifyOptions& options = {});
 

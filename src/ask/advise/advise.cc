@@ -1,5 +1,5 @@
-// Advice: a baseline, what bounds it, what would help alone and together, and how fast its parts
-// would have to be.
+// Advice: a baseline, its bound, the transforms that would help alone and together, and how fast
+// its parts would have to be.
 
 #include "foretrace/ask/advise.h"
 
@@ -24,7 +24,7 @@
 namespace foretrace {
 namespace {
 
-/// What is asked about one setting of a transform: its values are tried by replaying.
+/// A question about one setting of a transform: its values are tried by replaying.
 struct SettingQuestion {
   Vary vary;
   Scenario scenario;
@@ -65,7 +65,7 @@ void check_question(const AdviceQuestion& question) {
   }
 }
 
-/// The job as it would run on another device: what is recorded then is the replay.
+/// The job as it would run on another device: its replay is then the baseline.
 Inference moved(const Inference& inference, const std::string& machine, Notes& notes) {
   Inference other = clone(inference);
   Scenario scenario;
@@ -120,7 +120,7 @@ std::string allocation_calls(const Graph& graph) {
          " a step such as " + std::string(name);
 }
 
-/// Whether what would help most is about loading.
+/// Whether the most helpful transforms are about loading.
 bool advises_loading(const Advice& advice) {
   const auto best =
       std::find_if(advice.suggestions.begin(), advice.suggestions.end(),
@@ -128,7 +128,7 @@ bool advises_loading(const Advice& advice) {
   return best != advice.suggestions.end() && best->use.starts_with("loader");
 }
 
-/// Host work that is no launching is named from this share of a step on.
+/// Host work other than launching is named from this share of a step on.
 constexpr double kMuchOfAStep = 0.1;
 
 /// Adds causes that must be mended before any compiler helps: a program that asks the driver for
@@ -211,7 +211,7 @@ Advice advise_machine(Inference inference, const AdviceQuestion& question,
   Advice advice;
   if (!question.machine.empty()) {
     inference = within("--machine", [&] {
-      find_device(question.machine);  // Says best what is wrong with a name.
+      find_device(question.machine);  // This throws the best message about a wrong name.
       return moved(inference, question.machine, advice.notes);
     });
     advice.machine = question.machine;

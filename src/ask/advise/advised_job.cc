@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-/// Gains below this are within what models leave out, however steady the job is.
+/// Smaller gains are within the error of models, however steady the job is.
 constexpr double kLeastNoise = 0.01;
 
 /// Tools that do not look into CUDA graphs record each as one piece of work.

@@ -1,6 +1,6 @@
 #pragma once
 
-// A recorded job that advice is given for: what all its what-ifs are compared with.
+// The recorded job that is advised on: the reference for all its what-ifs.
 
 #include <memory>
 #include <string>
@@ -40,7 +40,7 @@ Nanoseconds step_time_with(const AdvisedJob& job, const std::vector<std::string>
 /// least a hundredth.
 double spread_of_steps(const StepTimes& measured);
 
-/// Work that goes away on the lane where most does.
+/// The work that goes away on the lane where most does.
 LaneGain local_gain(const AdvisedJob& job, const Graph& edited);
 
 }  // namespace foretrace

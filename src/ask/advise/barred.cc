@@ -17,14 +17,14 @@ std::string worst_text(const Trust& trust) {
   return {};
 }
 
-/// CUDA graphs replay what was captured, with the shapes of then.
+/// CUDA graphs replay the captured work with the shapes at that time.
 std::string why_not_captured(const AdvisedJob& job, const Suggestion& made) {
   const bool captures = made.use.starts_with("cuda_graphs") ||
                         made.use.find("mode=reduce-overhead") != std::string::npos;
   return captures ? job.hinders_capture : std::string();
 }
 
-/// The names of the levers that a suggestion acts on; empty where no lever stands for it.
+/// The names of the levers that a suggestion acts on; empty if there is none.
 std::vector<std::string_view> levers_of(std::string_view use) {
   struct Hold {
     std::string_view hold, lever;

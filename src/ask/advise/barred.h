@@ -22,12 +22,11 @@ using Ceilings = std::map<std::vector<std::string_view>, Ceiling>;
 /// that these act on, on all cores.
 Ceilings ceilings_of(const AdvisedJob& job, const std::vector<Suggestion>& made);
 
-/// Why a suggestion is none to recommend, however much it would bring; empty if nothing speaks
-/// against it:
+/// The reason not to recommend a suggestion, whatever its gain; empty if there is none:
 ///
-///   - it captures graphs where none would hold (capture.h)
-///   - it, or the recording, is not to be relied on (trust.h)
-///   - it would bring more than what it acts on would in no time at all: its own ceiling
+///   - it captures graphs that could not be replayed (capture.h)
+///   - it, or the recording, is not reliable (trust.h)
+///   - it would gain more than removing the work it acts on: its own upper bound
 std::string why_barred(const AdvisedJob& job, const Ceilings& ceilings, const Suggestion& made);
 
 }  // namespace foretrace

@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// Whose work bounds a step when nothing waits: of the lane with most of it.
+/// The lane with the most work, which bounds a step when nothing waits.
 struct Busiest {
   Nanoseconds work{0};
   PathPart part = PathPart::kernels;
@@ -41,8 +41,8 @@ double share_left(const Task& before, const Task& after) {
   return ratio(after.duration, before.duration);
 }
 
-/// Without waits lanes run on their own, each as long as its work: of what ran in the steady steps,
-/// with the durations of `edited`. Tasks that overlap the one in front count once.
+/// Without waits each lane runs on its own for as long as its work: the tasks of the steady steps,
+/// with the durations of `edited`. Tasks that overlap the previous one count once.
 Nanoseconds busy_time(const Graph& graph, const Timeline& timeline, const Graph& edited,
                       LaneId lane, const StepWindow& window) {
   Nanoseconds busy{0}, until{Nanoseconds::min()};
@@ -108,7 +108,7 @@ Rung last_rung(const Graph& graph, const Timeline& timeline, const std::vector<L
 }
 
 constexpr int kHalvings = 24;
-/// Of factors; what would have to be faster still would have to take no time.
+/// Smallest factor; work that must be faster still would have to take no time.
 constexpr double kPrecision = 1e-4;
 /// Work this many times as fast takes next to no time.
 constexpr double kFastest = 100;

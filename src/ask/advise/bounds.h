@@ -1,7 +1,7 @@
 #pragma once
 
-// What thinking something away would bring at most, and how fast something would have to be. Each
-// answer is a replay of an edited clone; none is worked out from shares of a breakdown.
+// Upper bounds on the gain from removing something, and how fast something would have to be. Each
+// answer is a replay of an edited clone; none is computed from shares of a breakdown.
 
 #include <vector>
 
@@ -19,12 +19,12 @@ Nanoseconds step_with(const Graph& graph, const Lever& lever, double factor);
 std::vector<Rung> ladder_of(const Graph& graph, Nanoseconds now);
 
 /// How many times as fast a lever's work must be for a step to take no longer than `target`; by
-/// bisection. Nothing if that is not enough however fast; 1 if it holds now; 0 if only next to no
-/// time, or none of what is there or not, will do.
+/// bisection. Empty if no speed is enough; 1 if it holds already; 0 if the work would have to take
+/// almost no time, or exists only as a whole.
 std::optional<double> speed_needed(const Graph& graph, const Lever& lever, Nanoseconds target);
 
-/// For each lever that there is something to pull at: what it brings at best, and from where on
-/// more brings nothing; with a target also the speed that it takes.
+/// For each lever with work: its gain at best, and the speed beyond which it gains nothing more;
+/// with a target also the speed that reaches it.
 std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<Lever>& levers,
                                   Nanoseconds now, std::optional<Nanoseconds> target);
 

@@ -29,7 +29,7 @@ struct Seen {
   std::string sized;        ///< The first op or kernel whose result has a size of its own.
   bool all_to_all = false;  ///< Exchanges of all to all.
   std::int64_t reads = 0;   ///< Copies to the host.
-  std::int64_t collective_waits = 0;  ///< Of the host.
+  std::int64_t collective_waits = 0;  ///< Waits of the host.
 };
 
 Seen look_at(const Graph& graph, const MeasuredSteps& steps) {
@@ -62,7 +62,7 @@ std::string hinders_capture(const Graph& graph) {
     return "no graph can hold what follows " +
            seen.sized.substr(0, seen.sized.find_first_of("<(")) +
            ": the size of its result differs in each step";
-  // One read a step tells the loss; sizes take more.
+  // One read per step fetches the loss; sizes take more.
   if (seen.all_to_all && seen.reads > steps.count)
     return "no graph can contain all-to-all exchanges whose sizes the host reads from the device";
   if (seen.collective_waits > 0) return "the host waits for collectives, and a graph ends there";

@@ -1,7 +1,7 @@
 #pragma once
 
 // Whether steps could be captured in CUDA graphs at all: a graph replays the same work on the same
-// shapes, and whatever the host has to read before it can go on lies between two graphs.
+// shapes, and a value that the host must read separates two graphs.
 
 #include <string>
 
@@ -9,14 +9,14 @@
 
 namespace foretrace {
 
-/// Why no capture would hold, in words; empty if nothing speaks against it:
+/// The reason why no capture would work, in words; empty if there is none:
 ///
 ///   - graphs that are captured or launched already
 ///   - results whose sizes depend on their data, which the host reads (nonzero, unique ...)
-///   - exchanges of all to all whose sizes the host reads from the device
+///   - all-to-all exchanges whose sizes the host reads from the device
 ///   - collectives that the host waits for
 ///
-/// Only steady steps count. Reading the loss at the end of a step does not hinder capture.
+/// Only steady steps count. Reading the loss at the end of a step does not prevent capture.
 std::string hinders_capture(const Graph& graph);
 
 }  // namespace foretrace

@@ -6,16 +6,16 @@
 namespace foretrace {
 namespace {
 
-/// Kernels that were not recorded one by one above this share make every what-if doubtful.
+/// If more than this share of kernels was not recorded one by one, every what-if is doubtful.
 constexpr double kMuchUnseen = 0.2;
 
 /// A kind that was never compared counts as having so many; see ledger.h.
 constexpr int kAssumedOutcomes = 2;
-/// One outcome, of some other job, tells next to nothing of this one.
+/// One outcome, of some other job, says next to nothing about this one.
 constexpr int kFewestOutcomes = 2;
-/// Fewer outcomes tell that a kind was right there, not that it is right here.
+/// Fewer outcomes show that a kind was right there, not that it is right here.
 constexpr int kConvincingOutcomes = 3;
-/// Of steps that were measured; what they vary by is guessed from fewer.
+/// Fewest measured steps; with fewer their variation is a guess.
 constexpr std::size_t kFewestSteps = 2;
 
 }  // namespace

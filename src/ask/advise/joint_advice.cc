@@ -21,9 +21,8 @@ bool is_more(const AdvisedJob& job, Nanoseconds gain, Nanoseconds step) {
   return gain > scaled(step, job.noise);
 }
 
-/// What was enough for a member alone may be too little beside the others: a step that is shorter
-/// wants its data sooner.
-/// Returns whether the settings are others now.
+/// A setting that was enough for a member alone may be too little in combination: a shorter step
+/// needs its data sooner. Returns whether the settings changed.
 bool retune(const AdvisedJob& job, std::size_t member, JointAdvice& joint) {
   const std::vector<std::string_view>& tries = worth_of(joint.uses[member]).tries;
   if (tries.size() < 2) return false;
@@ -48,7 +47,7 @@ bool retune(const AdvisedJob& job, std::size_t member, JointAdvice& joint) {
   return false;
 }
 
-/// Finds what goes together: the best one, then again and again what adds most to those there are.
+/// Finds suggestions that combine: the best one, then repeatedly the one that adds most.
 class Members {
  public:
   Members(const AdvisedJob& job, const std::vector<Suggestion>& suggestions, JointAdvice& joint)
@@ -69,7 +68,8 @@ class Members {
     }
     while (!others.empty() && joint_.members.size() < kMostTogether) {
       add_up(others);
-      // What adds nothing to some adds nothing to more of them, as long as these are what they are.
+      // A suggestion that adds nothing to some members adds nothing to more of them, as long as
+      // these do not change.
       std::erase_if(others, [&](const Addition& one) { return leave_out(one); });
       if (others.empty()) break;
       take(others.front());
@@ -117,7 +117,7 @@ class Members {
     });
   }
 
-  /// The member that takes hold of the same; empty if there is none.
+  /// The member that applies to the same work; empty if there is none.
   std::string held(const Addition& one) const {
     for (const std::string& use : joint_.uses) {
       const std::string_view hold = common_hold(use, suggestions_[one.suggestion].use);
@@ -159,7 +159,7 @@ class Members {
   Nanoseconds step_time_{0};
 };
 
-/// In one order, what a set of members brings; in the other as well where it is asked for.
+/// The gain of a set of members in one order; on request in the other order as well.
 class Sets {
  public:
   Sets(const AdvisedJob& job, const std::vector<Suggestion>& suggestions, const JointAdvice& joint)
@@ -193,7 +193,7 @@ class Sets {
   Nanoseconds reversed(std::size_t set) const { return reversed_[set]; }
 
  private:
-  /// Where one leaves nothing to do for the next, what there was to do is done.
+  /// If one leaves nothing to do for the next, the work is already done.
   Nanoseconds gain_of(std::size_t set, bool reversed) const {
     std::vector<std::string> uses;
     for (std::size_t i = 0; i < uses_.size(); ++i) {
@@ -219,7 +219,7 @@ class Sets {
   std::vector<Nanoseconds> gains_, reversed_;
 };
 
-/// What of the path a suggestion shortens most.
+/// The part of the path that a suggestion shortens most.
 PathPart relieved(const AdvisedJob& job, const Suggestion& one) {
   std::size_t best = 0;
   Nanoseconds most = Nanoseconds::min();

@@ -1,10 +1,10 @@
 #pragma once
 
-// What the best suggestions bring together: every subset of up to four is replayed, so that the sum
-// of single gains can be held against the real one, and the joint gain be divided among them
+// The joint gain of the best suggestions: every subset of up to four is replayed, so that the sum
+// of single gains can be compared with the real one, and the joint gain be divided among them
 // (Shapley, 1953: the mean of what each adds over all orders of joining).
 //
-//     a alone 30, b alone 30, both 40     the waiting that a takes away, b would have, too
+//     a alone 30, b alone 30, both 40     a removes waiting that b would also remove
 //     a alone  0, b alone 10, both 25     a only counts once b is done
 
 #include <vector>
@@ -13,9 +13,9 @@
 
 namespace foretrace {
 
-/// The best one for time, and those that add more than noise to it, also where alone they bring
-/// nothing. With a single member if others are recommended, but none adds to the best. Nothing if
-/// there is none.
+/// The best one for time, and those that add more than noise to it, even if they gain nothing
+/// alone. A single member if others are recommended, but none adds to the best. Empty if there is
+/// none.
 std::optional<JointAdvice> joint_advice(const AdvisedJob& job,
                                         const std::vector<Suggestion>& suggestions);
 

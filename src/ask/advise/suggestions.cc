@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::string_view kDevice = "<device>";
 
-/// What came of one try.
+/// The result of one try.
 struct Outcome {
   std::size_t worth = 0;  ///< Into worths().
   std::string use;
-  Nanoseconds time = Nanoseconds::max();  ///< Of the recorded samples, if it was screened.
+  Nanoseconds time = Nanoseconds::max();  ///< Time of the recorded samples, if it was screened.
   std::string refused;
 };
 
@@ -46,8 +46,8 @@ std::string_view maker_of(const DeviceModel& device) {
   return source.substr(0, source.find(' '));
 }
 
-/// Of the maker's devices that have more arithmetic and more bandwidth the next two, and the one
-/// with most bandwidth.
+/// Among the maker's devices with more arithmetic and more bandwidth, the next two and the one with
+/// the most bandwidth.
 std::vector<std::string> devices_above(const Graph& graph) {
   const auto arithmetic = [](const DeviceModel& device) {
     return std::max({device.fp16, device.bf16, device.fp32}).flops_per_second;
@@ -103,7 +103,7 @@ std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
   return "gains " + to_share(share) + ": within noise";
 }
 
-/// Memory is the goal of those that cost time: they are good if the peak falls.
+/// Transforms that cost time are meant for memory: they help if the peak falls.
 bool frees_memory(const AdvisedJob& job, const Suggestion& made) {
   const auto before = greatest_allocated(job.baseline.prediction.baseline_memory);
   return before && made.allocated && made.allocated->count < before->count * 99 / 100;
@@ -129,7 +129,7 @@ void refuse_idle(const AppliedStep& step) {
   if (step.changed_nothing) throw Error("changes nothing: " + step.summary);
 }
 
-/// A suggestion but for whether it is recommended; `doubt` is told where it is.
+/// A suggestion, before it is decided whether to recommend it; `doubt` is included.
 Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::string& use) {
   const Scenario scenario = scenario_with({use});
   Edited edited = edited_by(job.inference.graph, scenario, {.reasons = true});
@@ -162,21 +162,21 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
   return made;
 }
 
-/// Only what is recommended for time is doubted.
+/// Only suggestions recommended for time are doubted.
 void conclude(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
   judge(job, ceilings, made);
   if (!made.recommended || made.goal != "time") made.doubt.clear();
   made.confidence = confidence_of(job, made);
 }
 
-/// The reason without the transform's name, which stands beside it.
+/// The reason without the transform's name, which is shown beside it.
 std::string without_place(std::string text, const std::string& use) {
   const std::string place = use + ": ";
   if (text.starts_with(place)) text.erase(0, place.size());
   return text;
 }
 
-/// Runs what one try needs; what it cannot do is the reason that it is refused.
+/// Runs one try; the error of an impossible one becomes its reason.
 template <class Run>
 void attempt(Outcome& outcome, const Run& run) {
   try {
@@ -224,7 +224,7 @@ std::vector<Suggestion> answered(const AdvisedJob& job, std::span<Outcome> tried
   return made;
 }
 
-/// Of those that take hold of the same, only the first counts.
+/// Among those that apply to the same work, only the first counts.
 void note_alternatives(std::vector<Suggestion>& made) {
   for (std::size_t i = 0; i < made.size(); ++i) {
     for (std::size_t better = 0; better < i && made[i].instead_of.empty(); ++better) {
@@ -249,7 +249,7 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Of the time of kernels bound by arithmetic.
+/// Share of the time of arithmetic-bound kernels.
 double share_in_half_precision(const Graph& graph) {
   std::map<NameId, Nanoseconds> times;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -275,7 +275,7 @@ std::string missing(Premise premise, const Graph& graph) {
   return to_share(half) + " of the time of its arithmetic is in half precision already";
 }
 
-/// What there is to try; what is not is told with the reason.
+/// The transforms to try; the others are listed with the reason.
 std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string>& only,
                             const std::vector<std::string>& skip, Suggestions& all) {
   std::vector<Outcome> tries;
@@ -318,8 +318,9 @@ bool takes_hold_of(const Suggestion& one, std::string_view what) {
   return std::find(holds.begin(), holds.end(), what) != holds.end();
 }
 
-/// By gain. Of those for time that are about as good as the best, the surest comes first; and what
-/// loads data in time comes in front of compilers and graphs, as it takes no other code.
+/// Sorted by gain. Among those for time that are about as good as the best, the most certain comes
+/// first; and transforms that load data in time come before compilers and graphs, because they need
+/// no other code.
 void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& made) {
   std::stable_sort(made.begin(), made.end(),
                    [](const Suggestion& a, const Suggestion& b) { return a.gain > b.gain; });

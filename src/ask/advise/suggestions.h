@@ -11,7 +11,8 @@
 namespace foretrace {
 
 struct Suggestions {
-  std::vector<Suggestion> made;  ///< Those that save most first; then in the order of worths().
+  std::vector<Suggestion>
+      made;  ///< Sorted by time saved, greatest first; then in the order of worths().
   std::vector<NotTried> not_applicable, no_advice;
 };
 
@@ -19,14 +20,14 @@ struct Suggestions {
 Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string>& only,
                             const std::vector<std::string>& skip);
 
-/// Gives the first `most` of those recommended for time the intervals that `predict` gives, by
-/// replays with the work of other steps; that is too much work for all that was tried.
+/// Gives the first `most` suggestions recommended for time the intervals of `predict`, by replays
+/// with the work of other steps; that is too slow for everything that was tried.
 void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most);
 
 /// The line of worths() for a transform with settings.
 const Worth& worth_of(std::string_view use);
 
-/// What two transforms both take hold of; empty if they can be told apart.
+/// The work that two transforms both apply to; empty if they are independent.
 std::string_view common_hold(std::string_view one, std::string_view other);
 
 }  // namespace foretrace

@@ -28,7 +28,7 @@ double rate_of(std::string_view text) {
   return value;
 }
 
-/// What stands behind "<=" or ">=" (or without the "="), whichever it has to be.
+/// The text after "<=" or ">=" (or without the "="), whichever is required.
 std::string_view threshold_of(std::string_view name, std::string_view demand, char sign) {
   if (demand.empty() || demand.front() != sign) {
     throw Error(std::string("must be at ") + (sign == '<' ? "most" : "least") + " something: \"" +
@@ -54,7 +54,7 @@ AdviceTarget read_target(std::string_view text, double samples) {
     const double rate = within(name, [&] { return rate_of(threshold_of(name, demand, '>')); });
     if (!(samples > 0) || !std::isfinite(samples))
       throw Error("throughput: needs --samples, the number of samples in a recorded step");
-    // Of what would take longer than the clock can count nobody has to ask.
+    // A target beyond the range of the clock is always reached.
     target.step_time = scaled(1s, std::min(samples / rate, 1e9));
   } else {
     throw Error("must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"" +

@@ -6,8 +6,8 @@
 
 namespace foretrace {
 
-/// "step_time <= 100ms" (or <), and for `samples` in a step "throughput >= 4000" (or >), a second.
-/// Throws Error with what is allowed.
+/// "step_time <= 100ms" (or <), and for `samples` in a step "throughput >= 4000" (or >), per
+/// second. Throws Error with the allowed forms.
 AdviceTarget read_target(std::string_view text, double samples);
 
 }  // namespace foretrace

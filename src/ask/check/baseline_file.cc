@@ -95,7 +95,7 @@ Ordered figure_json(const CheckBaseline& baseline, const std::string& name,
   return object;
 }
 
-/// Typed access that says what is missing.
+/// Typed access that reports missing keys.
 template <class Value>
 Value needed(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -246,7 +246,7 @@ void read_list(const Json& document, const char* key, Read read, std::vector<Gro
   }
 }
 
-/// Whatever is summed up, and ten times of it, fits 64 bits.
+/// Any sum of the values, and ten times as much, fits 64 bits.
 void check_total(const JobSummary& summary) {
   double total = 0;
   const auto add = [&](std::int64_t amount) { total += std::abs(static_cast<double>(amount)); };

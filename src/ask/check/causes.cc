@@ -1,5 +1,5 @@
-// From changes to causes: what changed at one place is one cause, told by the change that says
-// most, and weighed by replaying the job without all of them.
+// From changes to causes: all changes at one place are one cause, named by the most significant
+// change, and weighed by replaying the job without all of them.
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// Replays take long on large jobs, and nobody reads more causes than this.
+/// Replays take long on large jobs, and more causes are not useful to readers.
 constexpr std::size_t kMostReplays = 10;
 constexpr std::size_t kMostCauses = 20;
 
@@ -30,7 +30,7 @@ struct Cluster {
 
 ClusterKey cluster_key(const WorkChange& change) {
   const std::string op = change.op.substr(0, change.op.find('/'));
-  // Without a place only the name of the work tells one cause from another.
+  // Without a place only the name of the work distinguishes causes.
   const bool has_place = !op.empty() || !change.file.empty();
   const std::string module = without_instances(change.module.substr(0, change.module.find(" (")));
   return {op, module, change.file, change.function,
@@ -175,8 +175,7 @@ class CauseFinder {
     return std::max(0ns, std::max(change.added(), change.bared()));
   }
 
-  /// Work that is merely slower, and by a small part of what the place became slower by, explains
-  /// nothing.
+  /// Work that is merely slower, and by a small part of the place's slowdown, explains nothing.
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
     const bool is_new = is_more(change) || has_more_bytes(change) || !change.replaced.empty() ||
                         change.after.pageable > change.before.pageable;
@@ -360,7 +359,7 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question) {
     return figure.name == "slower_kernels" || figure.name == "slowest_step" ||
            figure.name == "mean_step";
   });
-  // The coarsest baselines do not tell kernels apart.
+  // The coarsest baselines do not distinguish kernels.
   if (!unexplained.empty() && question.before.detail < kCoarsestDetail) {
     const Grouping grouping = group_work(question.job, kAnyPlace);
     JobSummary after = question.after;

@@ -77,8 +77,8 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, const std::
 }
 
 /// Kernels of one place stand out if they take this much longer than others of their kind, in every
-/// step longer than before in any, and that is this share of a step. Two runs of one program on one
-/// machine do not differ by as much.
+/// step longer than before in any, and if that is this share of a step. Two runs of one program on
+/// one machine do not differ by as much.
 constexpr double kOutstanding = 1.3;
 constexpr double kOutstandingShare = 0.005;
 

@@ -35,7 +35,7 @@ std::string scenario_words(const Scenario& scenario) {
   return words.empty() ? "as recorded" : words;
 }
 
-/// As it will be read again: names may hold any bytes, and a file only text.
+/// As it will be read back: names may contain any bytes, and a file only text.
 CheckBaseline as_written(CheckBaseline baseline) {
   return parse_baseline_text(write_baseline(baseline));
 }
@@ -206,7 +206,7 @@ void keep_newest(std::vector<Run>& runs) {
     runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(kMostRuns));
 }
 
-/// In front of its own.
+/// Before its own.
 void add_runs_of(const CheckBaseline& old, CheckBaseline& baseline) {
   refuse_other_job(old.summary, baseline.summary);
   JobSummary& now = baseline.summary;

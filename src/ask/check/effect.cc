@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-/// The waits that are to go, step by step: those at the new lines first, then the last ones.
+/// The waits to remove, step by step: those at the new lines first, then the last ones.
 std::vector<char> freed_waits(const ObservedJob& job, const Grouping& grouping,
                               const std::vector<TakenAway>& taken) {
   std::vector<char> freed(job.graph.task_count(), 0);

@@ -65,8 +65,8 @@ class Judge {
     const Limit* warn;
   };
 
-  /// The recording of the baseline that it is least bad against decides, unless what they differ by
-  /// leaves it open.
+  /// The recording of the baseline with the least regression decides, unless the differences
+  /// between them leave it open.
   void judge_against_all(const FigureEntry& entry, const Asked& asked,
                          CheckedFigure& figure) const {
     std::vector<std::int64_t> known;
@@ -88,7 +88,7 @@ class Judge {
                  " recordings of the baseline differ so much that a further one may differ as much";
   }
 
-  /// The steps of each recording that the baseline stands for.
+  /// The steps of each recording that the baseline represents.
   std::vector<const std::vector<std::int64_t>*> recordings_of(const std::string& name) const {
     std::vector<const std::vector<std::int64_t>*> all;
     for (const FigureSteps& run : baseline_.summary.runs) {

@@ -1,12 +1,12 @@
 #pragma once
 
-// Holds the figures of a job against those of its baseline, which may stand for several recordings.
+// Compares the figures of a job with those of its baseline, which may represent several recordings.
 //
 //     one recording     the change of the steps against its limit
-//     several           beyond the limit against each of them, and beyond what a further recording
-//                       of the unchanged job would reach: mean + t s sqrt(1 + 1/n)
+//     several           beyond the limit against each of them, and beyond the likely value of a
+//                       further recording of the unchanged job: mean + t s sqrt(1 + 1/n)
 //
-// A change beyond the limit, but within what a further recording would reach, is undecided.
+// A change beyond the limit, but within that value, is undecided.
 
 #include <cstddef>
 #include <vector>

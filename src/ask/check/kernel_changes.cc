@@ -9,9 +9,9 @@
 namespace foretrace {
 namespace {
 
-/// Where fewer kernels correspond, nothing shows what is usual.
+/// With fewer matching kernels, the usual change is unknown.
 constexpr std::size_t kLeastCompared = 5;
-/// No kernel decides alone what most became slower by.
+/// No kernel alone decides the slowdown of most.
 constexpr double kMostWeight = 0.1;
 /// Standard deviations of a normal distribution in its median absolute deviation: 1 / 0.6745.
 constexpr double kDeviationsOfMedian = 1.4826;

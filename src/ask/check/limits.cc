@@ -106,8 +106,8 @@ std::vector<std::int64_t> thinned(std::vector<std::int64_t> values) {
   return kept;
 }
 
-/// Each step against the same step before: what is no time often differs from step to step in the
-/// same way in each recording, as where gradients are gathered over several.
+/// Each step against the same step before: figures other than times often vary from step to step in
+/// the same way in each recording, as where gradients are accumulated over several.
 StepChange step_by_step(const FigureEntry& figure, const std::vector<std::int64_t>& before,
                         const std::vector<std::int64_t>& after) {
   constexpr std::int64_t kAnything = std::numeric_limits<std::int64_t>::max() / 4;

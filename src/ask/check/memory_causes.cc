@@ -1,4 +1,4 @@
-// Who holds more memory than before.
+// Causes of higher memory use.
 
 #include <map>
 #include <set>
@@ -29,7 +29,7 @@ CheckCause holder_cause(const MemoryGroup& group, Bytes more, const char* how) {
   return cause;
 }
 
-/// Holders with a twentieth of what the figure became worse by, without those in `said`.
+/// Holders with at least a twentieth of the figure's increase, except those in `said`.
 void add_holders(const CausesQuestion& question, const CheckedFigure& figure,
                  Bytes MemoryGroup::*part, std::set<HolderKey>& said,
                  std::vector<FoundCause>& found) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// A job as it was observed: one rank in full, and what counts of all of them.
+// An observed job: one rank in full, and the facts about all ranks that count.
 
 #include <cstdint>
 #include <optional>
@@ -31,7 +31,7 @@ struct JudgedRank {
   Nanoseconds step_time() const { return step_times(graph(), timeline()).step_time; }
 };
 
-/// The rank that is looked into, and what counts of all of them.
+/// The rank that is examined, and the facts about all ranks that count.
 struct JudgedJob {
   JudgedRank rank;
   std::optional<std::vector<std::int64_t>> slowest_steps;  ///< Where another rank is slower.
@@ -48,7 +48,7 @@ struct Observation {
   JobKernels kernels;
   JobSummary summary;
 };
-/// Puts what `now` is beside `before` into its figures: what is slower, and where.
+/// Adds the comparison of `now` with `before` to its figures: which kernels are slower, and where.
 void compare_kernels(const JobSummary& before, JobSummary& now);
 Observation observation_of(const JudgedJob& job, const CallSites& sites, std::optional<int> detail);
 

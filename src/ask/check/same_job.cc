@@ -13,8 +13,8 @@
 namespace foretrace {
 namespace {
 
-/// Jobs of other models had at most 0.55 in common, where kernels and ops were those of one family;
-/// versions of one job (batch size, device, precision, loading, compiled otherwise) 0.77 at least.
+/// Jobs of other models had at most 0.55 in common, if kernels and ops belonged to one family;
+/// versions of one job (batch size, device, precision, loading, compiled or not) at least 0.77.
 constexpr double kLeastAlike = 0.5;
 /// Repeats of a job had 0.92 in common at least, its ranks 0.78; the same model of another size
 /// 0.24.
@@ -76,7 +76,8 @@ std::string in_common(const Traits& was, const Traits& is) {
 
 double likeness(const JobSummary& before, const JobSummary& now) {
   const Traits was = traits_of(before), is = traits_of(now);
-  // Without ops nothing tells a job that was compiled, or runs as a graph, from another one.
+  // Without ops, a job that was compiled, or runs as a graph, cannot be distinguished from another
+  // one.
   if (was.ops.empty() || is.ops.empty() || loads_alike(was, is)) return 1;
   return std::max({shared_part(was.kernels, is.kernels), shared_part(was.ops, is.ops),
                    shared_part(was.op_names, is.op_names), shared_part(was.modules, is.modules)});

@@ -14,7 +14,7 @@ double likeness(const JobSummary& before, const JobSummary& now);
 /// Throws Error if the two have next to nothing in common.
 void refuse_other_job(const JobSummary& before, const JobSummary& now);
 
-/// Throws Error if they cannot be two recordings of one job that nobody changed in between.
+/// Throws Error if they cannot be two recordings of one unchanged job.
 void refuse_changed_job(const JobSummary& before, const JobSummary& now);
 
 }  // namespace foretrace

@@ -39,7 +39,7 @@ std::string only_file_named(const fs::path& root, const fs::path& name) {
 std::string file_in_sources(const std::string& file, const std::string& source_root) {
   if (file.empty() || source_root.empty()) return file;
   const fs::path root(source_root);
-  // The folders in front of the sources differ between machines: the longest end that exists wins.
+  // The folders before the sources differ between machines: the longest end that exists wins.
   fs::path rest = fs::path(file).relative_path();
   while (!rest.empty()) {
     const bool leaves_root =

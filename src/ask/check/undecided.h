@@ -1,15 +1,15 @@
 #pragma once
 
-// Jobs that are not judged: what is missing of a recording that breaks off cannot be told from what
-// the job no longer does, and a poor prediction proves nothing.
+// Jobs that are not judged: in a recording that breaks off, missing work cannot be distinguished
+// from removed work, and a poor prediction proves nothing.
 
 #include "foretrace/ask/check.h"
 #include "foretrace/infer.h"
 
 namespace foretrace {
 
-/// The facts of its recording. What was recorded is judged as it was: that its replay is off, or
-/// what it leaves open, is of no consequence but for a what-if (`is_edited`).
+/// The facts about its recording. A recording is judged as it is: an error of its replay, or open
+/// time, only matters for a what-if (`is_edited`).
 Trust trust_in_job(const Inference& inference, const Notes& notes, bool is_edited);
 
 /// By the report's trust, with the reason for each figure that was compared.

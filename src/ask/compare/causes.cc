@@ -163,7 +163,7 @@ class DiffCauseFinder {
     return site ? "Python in " + site->file : "Python of PyTorch and libraries";
   }
 
-  /// The numbers of steps are not what they are about.
+  /// The numbers of steps are not significant.
   static std::string_view plain_name(std::string_view name) {
     return name.starts_with("ProfilerStep#") ? "ProfilerStep" : name;
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Sorts the differences of a union graph into groups that a reader can act on: by what kind of work
-// it is, which op or call, and from which line. Group 0 is what belongs to none.
+// Sorts the differences of a union graph into groups that a reader can act on: by kind of work, op
+// or call, and source line. Group 0 contains everything else.
 
 #include <cstdint>
 #include <vector>

@@ -32,13 +32,13 @@ StepSpan span_of(const DiffSide& side, const SideSteps& steps, const SideWindow&
   return span;
 }
 
-/// Switches groups over and looks at what becomes of the step.
+/// Switches groups and measures the effect on the step.
 class Waterfall {
  public:
   Waterfall(UnionReplay& replay, StepSpan before, StepSpan after, std::size_t groups)
       : replay_(replay), before_(std::move(before)), after_(std::move(after)), groups_(groups) {}
 
-  /// The effect of each group: the mean of what switching it over changes in two orders, one the
+  /// The effect of each group: the mean of the changes when switching it in two orders, one the
   /// reverse of the other.
   std::vector<Nanoseconds> effects(Notes& notes) {
     std::vector<std::size_t> order;
@@ -54,7 +54,7 @@ class Waterfall {
                 "with the next group",
                 {}, circles_);
     }
-    // Halves are given to the next, so that the sum stays what it is.
+    // Halves of a nanosecond are carried over to the next, so that the sum stays the same.
     std::vector<Nanoseconds> effects(groups_);
     Nanoseconds sum{0}, given{0};
     for (std::size_t i = 0; i < groups_; ++i) {
@@ -265,7 +265,7 @@ class Comparison {
     };
     scope.last = std::min(last(before_, shift_before_), last(after_, shift_after_));
     scope.count = static_cast<std::int32_t>(compared_.count);
-    // Work between steps belongs to those around it.
+    // Work between steps belongs to the steps around it.
     if (scope.first == 0) scope.first = -1;
     return scope;
   }

@@ -61,8 +61,8 @@ Positions in_order(const Positions& pairs) {
   return kept;
 }
 
-/// The first of a key with the first, the second with the second ..., as far as these keep the
-/// order: for sequences that have too little in common for an exact search.
+/// Pairs the first of a key with the first, the second with the second ..., as far as that keeps
+/// the order: for sequences that have too little in common for an exact search.
 Positions by_occurrence(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> places;
   for (std::size_t i = 0; i < b.size(); ++i) places[b[i]].push_back(static_cast<std::uint32_t>(i));
@@ -85,7 +85,7 @@ Positions corresponding(std::span<const std::uint64_t> a, std::span<const std::u
   return by_occurrence(a, b);
 }
 
-/// The tasks of one lane in line, with what identifies them.
+/// The tasks of one lane in order, with their identities.
 struct Line {
   const MatchSide& side;
   std::vector<TaskId> tasks;
@@ -96,7 +96,7 @@ struct Line {
   }
   std::uint32_t place(std::size_t i) const { return side.keys.place[index(tasks[i])]; }
   std::uint32_t name(std::size_t i) const { return side.keys.name[index(tasks[i])]; }
-  /// Where nothing tells the op, any kernel could stand for any other.
+  /// Without a known op, any kernel could match any other.
   std::uint64_t family_unplaced(std::size_t i) const {
     const bool placed = side.keys.has_place[index(tasks[i])] != 0;
     return placed ? 0 : (std::uint64_t{side.keys.family[index(tasks[i])]} + 1) << 8U;
@@ -130,10 +130,10 @@ class LineMatcher {
   struct Runs {
     std::vector<std::uint64_t> keys;
     std::vector<Range> ranges;
-    std::vector<char> is_task;  ///< One task, not a run of what is further in.
+    std::vector<char> is_task;  ///< One task, not a run of nested ones.
   };
 
-  /// The part of the job that holds a task at a depth: 0 is the step.
+  /// The part of the job that contains a task at a depth: 0 is the step.
   std::pair<std::uint64_t, bool> key_at(const Line& line, std::size_t i, std::size_t depth) const {
     if (depth == 0) return {static_cast<std::uint64_t>(line.step(i) + 1), false};
     const std::vector<std::uint32_t>& parts = keys_.parts(line.place(i));
@@ -176,7 +176,7 @@ class LineMatcher {
     matching_.before_of[index(after_.tasks[b])] = before_.tasks[a];
   }
 
-  /// Tries again what is left over between neighbours that correspond.
+  /// Matches again among the tasks left over between matched neighbours.
   template <class Key>
   void match_left(const Key& key) {
     std::unordered_map<std::uint32_t, std::size_t> place_of;
@@ -234,7 +234,7 @@ Content content_of(const MatchSide& side, LaneId lane) {
   return content;
 }
 
-/// Tasks in common, those of lanes that come at the same place counting a little more.
+/// Number of tasks in common; lanes at the same position count slightly more.
 std::vector<LanePair> match_lanes(const MatchSide& before, const MatchSide& after) {
   struct Offer {
     std::int64_t common;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which tasks of two graphs correspond: by where they stand in the job.
+// Which tasks of two graphs correspond: by their place in the job.
 //
 //     step 3                                step 3
 //       GPT_0                                 GPT_0
@@ -8,11 +8,11 @@
 //           aten::addmm   gemm_128x64  <->        aten::addmm   gemm_64x32      another kernel
 //                                                 aten::item    Memcpy DtoH     added
 //
-// Lanes are matched first, by what they do. On each pair of lanes the lines of tasks are cut into
-// runs of one step, one module, one op ..., and the runs inside of two runs that correspond are
-// aligned in turn, so that a change in one op stays there. What is left over between tasks that
-// correspond is tried again without its name (another kernel in the same op), then without its
-// place (the same kernel in another op). Order is always kept: pairs never cross.
+// Lanes are matched first, by their work. On each pair of lanes the lines of tasks are cut into
+// runs of one step, one module, one op ..., and the runs inside two runs that correspond are
+// aligned in turn, so that a change in one op stays there. Tasks left over between matched tasks
+// are tried again without the name (another kernel in the same op), then without the place (the
+// same kernel in another op). Order is always kept: pairs never cross.
 
 #include <cstdint>
 #include <string>
@@ -47,7 +47,8 @@ struct TaskKeys {
   std::vector<std::uint32_t> name;
   std::vector<std::uint32_t> family;  ///< The name without numbers and parameters.
   std::vector<char> has_place;        ///< A module or an op is known.
-  std::vector<std::int32_t> step;     ///< Numbers of the steps in front, behind: -1.
+  std::vector<std::int32_t>
+      step;  ///< Numbers of the steps; between steps that of the earlier one, after the last -1.
 };
 
 /// The parts of a task's place that both recordings know; a part that only one knows would set all

@@ -172,7 +172,7 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
     return steps.marks.empty() ? -1 : steps.marks[i].step;
   };
   if (before.marks.size() >= 2 && after.marks.size() >= 2) {
-    // Nobody knows when the step behind the last one would have begun.
+    // It is unknown when the step after the last one would have begun.
     const auto count_before = std::ssize(before.marks) - 1,
                count_after = std::ssize(after.marks) - 1;
     const std::ptrdiff_t more = count_after - count_before;

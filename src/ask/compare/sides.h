@@ -33,10 +33,9 @@ struct ComparedSteps {
   std::int32_t step_before = -1, step_after = -1;  ///< -1: all tasks are compared.
 };
 
-/// The steps that have most in common: alike in how many tasks they have, near to the step time of
-/// their side, and the same steps come in front as far as the recordings allow. Where steps
-/// alternate a whole period is compared, and all where both sides have the same few,
-/// unlike ones.
+/// The steps that have most in common: similar in their number of tasks, near the step time of
+/// their side, and preceded by the same steps as far as the recordings allow. If steps alternate, a
+/// whole period is compared, and all steps if both sides have the same few, unlike ones.
 ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after);
 
 /// Names steps of one side: `count` marks from `mark` on, the first of which is of `step`; -1 names

@@ -27,7 +27,7 @@ Overlap lag_of(const Graph& graph, const Dependency& wait) {
   return {stands_in_line(graph, wait.before) ? wait.tail : Tail{}, wait.lag};
 }
 
-/// The one that lets a task start later, behind one that takes so long.
+/// The one that makes a task start later, after a task of the given duration.
 Overlap later_of(const Overlap& one, const Overlap& other, Nanoseconds duration) {
   return one.past_finish(duration) < other.past_finish(duration) ? other : one;
 }
@@ -69,7 +69,7 @@ void UnionGraph::add_task(TaskId before, TaskId after, std::uint32_t lane) {
   tasks_.push_back(task);
 }
 
-/// The two lines merged: what is left over of each stands in front of the next pair.
+/// The two lines merged: tasks left over in each come before the next pair.
 void UnionGraph::add_line(const LanePair& lanes, const Matching& matching, std::uint32_t number) {
   TaskId a = lanes.before == kNoLane ? kNoTask : before_.graph.first(lanes.before);
   TaskId b = lanes.after == kNoLane ? kNoTask : after_.graph.first(lanes.after);
@@ -89,7 +89,7 @@ void UnionGraph::add_line(const LanePair& lanes, const Matching& matching, std::
   }
 }
 
-/// Tasks that stand on no lane any more pass on waits.
+/// Removed tasks, which are on no lane, pass on waits.
 void UnionGraph::add_others() {
   for (std::uint32_t i = 0; i < of_before_.size(); ++i) {
     if (of_before_[i] == kNone) add_task(TaskId{i}, kNoTask, kNone);
@@ -146,7 +146,8 @@ void UnionGraph::add_waits() {
   for (std::size_t k = 1; k < first_wait_.size(); ++k) first_wait_[k] += first_wait_[k - 1];
 }
 
-/// Whom a task waits for on one side: those of its waits, and the one in front on its lane.
+/// The tasks that a task waits for on one side: its dependencies, and the previous task on its
+/// lane.
 template <class Visit>
 void UnionGraph::each_in_front(std::uint32_t task, bool after, const Visit& visit) const {
   for (std::uint32_t i = first_wait_[task]; i < first_wait_[task + 1]; ++i) {
@@ -187,7 +188,7 @@ std::optional<WayBetween> UnionGraph::came_between(const UnionWait& wait, WaySea
   each_in_front(wait.to, after, [&](std::uint32_t task) { open_up(task, {}); });
   for (std::size_t i = 0; i < open.size() && search.steps_left > 0; ++i, --search.steps_left) {
     const auto [task, way] = open[i];
-    // Who stands behind the goal on its lane waits for it, too.
+    // Tasks after the goal on its lane wait for it, too.
     const bool is_behind = goal.lane != kNone && tasks_[task].lane == goal.lane && task > wait.from;
     if (task == wait.from || is_behind) {
       if (way.first == kNone) return {};
@@ -275,7 +276,7 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
     if (time > start || (reason == kNone && time == start)) start = time, reason = because;
   };
   const std::uint32_t front = task.lane == kNone ? kNone : tail_[task.lane];
-  // A task that is not there would stand behind the one in front; others may be measured from it.
+  // A missing task would follow the one before it; others may be measured from it.
   const bool there = task.is_there(after);
   if (front != kNone) {
     const bool gap_after = task.matched() ? as_after[task.gap_group] != 0 : task.after != kNoTask;

@@ -1,16 +1,16 @@
 #pragma once
 
-// One graph that holds the tasks and dependencies of two, and replays as the one, as the other, or
-// as anything between.
+// One graph with the tasks and dependencies of two, which replays as the one, as the other, or as
+// anything between.
 //
 //     before   | a  b     d |        the union     a  b  c  d
 //     after    | a     c  d |        with b: before;  with c: after;  with both: something between
 //
 // Every difference (a task of one side, another duration or gap, another lag, a dependency of one
-// side) belongs to a group, and each group stands either as before or as after. With all groups as
-// before the replay is that of the graph before, to the nanosecond, and likewise after. Between
-// tasks of one lane that are there, those that are not leave no trace. Tasks on lanes that are not
-// FIFO take the time they took in the timeline given.
+// side) belongs to a group, and each group is switched to either before or after. With all groups
+// as before the replay is that of the graph before, to the nanosecond, and likewise after. Tasks
+// that are switched off have no effect on the tasks around them on a lane. Tasks on lanes that are
+// not FIFO take the time they took in the timeline given.
 
 #include <cstdint>
 #include <optional>
@@ -57,7 +57,7 @@ struct UnionSide {
   const Timeline& timeline;
 };
 
-/// The first and the last of those tasks on a way that only one side has.
+/// The first and the last of those tasks on a path that only one side has.
 struct WayBetween {
   std::uint32_t first = kNone, last = kNone;
 };
@@ -81,8 +81,8 @@ class UnionGraph {
   std::uint32_t first_wait(std::uint32_t task) const { return first_wait_[task]; }
   /// The number of a task of one of the two.
   std::uint32_t place_of(Side side, TaskId task) const;
-  /// Of a wait that one side has between tasks of both: whether the other side has a way between
-  /// the two over tasks that only it has, so that the wait is there all the same.
+  /// For a wait that one side has between tasks of both: whether the other side has a path between
+  /// the two over tasks that only it has, so that the wait exists nevertheless.
   ///
   ///     before   a --------> b          after   a -> new -> b
   std::optional<WayBetween> came_between(const UnionWait& wait, WaySearch& search) const;
@@ -108,12 +108,12 @@ class UnionReplay {
  public:
   UnionReplay(const UnionGraph& graph, std::uint32_t groups);
 
-  /// False if tasks wait for each other in a circle, as they may with some groups switched over and
+  /// False if tasks wait for each other in a cycle, which may happen with some groups switched and
   /// others not. Linear.
   bool run(const std::vector<char>& as_after);
   Nanoseconds start(std::uint32_t task) const { return start_[task]; }
   Nanoseconds finish(std::uint32_t task) const { return finish_[task]; }
-  /// The task whose end, or place in line, let this one start; kNone: nothing.
+  /// The task whose end, or place on the lane, determined the start of this one; kNone if none did.
   std::uint32_t reason(std::uint32_t task) const { return reason_[task]; }
   bool ran(std::uint32_t task) const { return there_[task] != 0; }
   Nanoseconds measure(const StepSpan& span) const;
@@ -125,7 +125,7 @@ class UnionReplay {
 
   const UnionGraph& graph_;
   std::size_t lanes_ = 0;
-  std::vector<std::uint32_t> order_;  ///< Topological, of all or of those that hold.
+  std::vector<std::uint32_t> order_;  ///< Topological order of all tasks, or of those that apply.
   bool order_holds_always_ = false;
   std::vector<Nanoseconds> start_, finish_;
   std::vector<std::uint32_t> reason_;

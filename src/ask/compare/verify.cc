@@ -72,7 +72,7 @@ VerifiedSide read_side(const Json& json) {
   return side;
 }
 
-/// The needed parts of what `predict --format json` wrote.
+/// The needed parts of the output of `predict --format json`.
 struct WrittenPrediction {
   VerifiedSide before, predicted;
   Nanoseconds lower{0}, upper{0};
@@ -216,7 +216,7 @@ struct Measured {
   MeasuredRank slowest;
 };
 
-/// Fills in what only the input of the prediction tells. Throws Error if that cannot be read.
+/// Adds everything that needs the input of the prediction. Throws Error if that cannot be read.
 void explain_error(const WrittenPrediction& written, const std::string& prediction_path,
                    const Measured& measured, const VerifyOptions& options, Verification& result) {
   const Scenario scenario =

@@ -29,7 +29,7 @@ Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
   return std::move(job.ranks[slowest.rank()].inference);
 }
 
-/// Loading on the training threads. What waits for workers is no work of theirs.
+/// Loading on the training threads. Waiting for workers is not work of theirs.
 std::vector<TaskId> loading_tasks(const Graph& graph) {
   std::vector<TaskId> loading;
   for (const TaskId id : Selector("input").select(graph)) {
@@ -46,8 +46,8 @@ void take_away(Graph& graph, InputReport& report) {
   report.without_copies = replayed_step_time(graph);
 }
 
-/// As many as keep up with the training thread, which itself still takes batches over; found by
-/// replaying, as what it takes over depends on their number.
+/// Enough workers to keep up with the training thread, which itself still receives batches; found
+/// by replaying, because that cost depends on their number.
 void find_workers(const Graph& graph, InputReport& report) {
   const InputStalls& stalls = report.stalls;
   Nanoseconds work{0};

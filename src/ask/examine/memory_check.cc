@@ -1,10 +1,9 @@
-// Replays what a trace records of an allocator, and compares the levels.
+// Replays the recorded requests to an allocator, and compares the levels.
 //
-// What a program did besides asking for blocks is not recorded everywhere. So two things are taken
-// from the recording, in the replay of both starts: where the driver put a segment (a block given
-// out when reserved memory grew is its first), and that the cache was given back (reserved memory
-// fell), as torch.cuda.empty_cache() does. That and when reserved memory grows are for the rules to
-// find.
+// Actions of a program other than requests are not recorded everywhere. So both replays take two
+// things from the recording: where the driver put a segment (a block allocated when reserved memory
+// grew is its first), and that the cache was freed (reserved memory fell), as by
+// torch.cuda.empty_cache(). When reserved memory grows, and everything else, is left to the rules.
 
 #include "foretrace/ask/memory_check.h"
 
@@ -29,7 +28,7 @@ bool is_sound(const MemoryRecord& record) {
          record.total_reserved < kMostRecorded;
 }
 
-/// As the recorded allocator was told to work; the defaults where the trace does not say.
+/// The recorded settings of the allocator; the defaults if unknown.
 AllocatorSettings recorded_settings(const Trace& trace) {
   AllocatorSettings settings;
   const auto found = trace.metadata.find("allocator_settings");
@@ -74,7 +73,7 @@ void examine(const Trace& trace, RecordedMemory& memory) {
   memory.reserved = first.total_reserved - reserved_change(first);
 }
 
-/// By device; those only that have blocks with levels.
+/// By device; only those that have blocks with levels.
 std::vector<RecordedMemory> devices_of(const Trace& trace) {
   std::map<std::int32_t, RecordedMemory> devices;
   const AllocatorSettings settings = recorded_settings(trace);
@@ -96,7 +95,7 @@ std::vector<RecordedMemory> devices_of(const Trace& trace) {
   return all;
 }
 
-/// Of one level.
+/// Compares one level.
 class LevelComparison {
  public:
   void compare(std::int64_t recorded, std::int64_t replayed) {

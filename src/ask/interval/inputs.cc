@@ -48,7 +48,7 @@ void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
   scale_recorded(doubted.prediction, inputs);
 }
 
-/// How much work the what-if changed, per step: whatever is wrong about it, is about that.
+/// How much work the what-if changed, per step: the model error is bounded by it.
 Nanoseconds touched(const Graph& recorded, const Graph& changed) {
   Nanoseconds sum{0};
   for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
@@ -72,7 +72,7 @@ bool has_open_waits(const Graph& graph) {
   return found;
 }
 
-/// Step time where no device task waits for what was only inferred.
+/// Step time if no device task waits for inferred dependencies.
 Nanoseconds without_open_waits(const Graph& graph) {
   Graph other = graph.clone();
   other.remove_dependencies([&](const Dependency& wait) { return is_open(graph, wait); });

@@ -13,9 +13,9 @@ namespace foretrace {
 
 struct Doubted {
   const Inference& inference;
-  const Graph& changed;  ///< A clone of the inferred graph after the what-if, or itself.
+  const Graph& changed;  ///< A clone of the inferred graph after the what-if, or the graph itself.
   const Prediction& prediction;
-  /// nullptr: nothing is replayed again; what steps vary by is scaled from the recording.
+  /// nullptr: nothing is replayed again; the variation of steps is scaled from the recording.
   const StepVariation* variation = nullptr;
   std::span<const KnownOutcome> own = {};  ///< The user's ledger.
 };

@@ -28,7 +28,7 @@ struct Source {
   std::vector<double> moves;
 };
 
-/// A scale that `outcomes` tell is drawn with it.
+/// A scale estimated from `outcomes` is drawn with it.
 double widened(Draws& draws, double value, std::size_t outcomes) {
   return draws.studentized(value,
                            static_cast<int>(std::clamp<std::size_t>(outcomes, 1, kManyOutcomes)));
@@ -114,7 +114,7 @@ class IntervalDraws {
            (inputs_.why_not.empty() ? "" : " (" + inputs_.why_not + ")");
   }
 
-  /// A prediction that is half of what comes is as likely as one that is twice that.
+  /// A prediction of half the outcome is as likely as one of twice the outcome.
   void add_model(const ErrorScale& model) {
     if (model.scale <= 0) return;
     const auto most = static_cast<double>(inputs_.touched.count());

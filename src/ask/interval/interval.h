@@ -5,16 +5,16 @@
 //
 //     point + variation + rest
 //
-//     variation   by how much a step differs from one resample to another (see resample.h), widened
-//                 as Student's distribution is, for it comes from few recorded steps
-//     model       what this kind of what-if was off by (see ledger.h), at most what it touched
-//     inferred    somewhere between waits that were inferred being there and not being there
-//     unexplained somewhere between delays without a cause staying as they are and scaling with the
+//     variation   the difference of a step between resamples (see resample.h), widened as Student's
+//                 distribution is, because it comes from few recorded steps
+//     model       the known error of this kind of what-if (see ledger.h), bounded by the changed
+//     work inferred    somewhere between inferred waits being present and absent unexplained
+//     somewhere between delays without a cause staying as they are and scaling with the
 //                 rest
 //     replay      the error of the unmodified replay, either way
 //
-// So four of five steps of the changed job are expected in it. It ignores what no source tells of:
-// another day, another machine.
+// So four of five steps of the changed job are expected in it. It ignores influences that no source
+// covers: another day, another machine.
 
 #include <string>
 #include <vector>
@@ -34,13 +34,14 @@ struct Bracket {
 
 struct IntervalInputs {
   Nanoseconds point{0};
-  /// Step times that were seen, or replayed: draws of what a step may take.
+  /// Observed or replayed step times: draws of the time that a step may take.
   std::vector<Nanoseconds> times = {};
-  std::size_t seen = 0;       ///< Recorded steps behind `times`; fewer than two: nothing is known.
-  std::size_t resamples = 0;  ///< Replays behind `times`; 0: scaled from the recording.
-  std::string why_not = {};   ///< Why there were no replays, where there is more to say.
-  std::vector<ErrorScale> models = {};  ///< Of the kinds of what-if.
-  Nanoseconds touched{0};               ///< No what-if is further off than this.
+  std::size_t seen =
+      0;  ///< Recorded steps behind `times`; fewer than two: the variation is unknown.
+  std::size_t resamples = 0;            ///< Replays behind `times`; 0: scaled from the recording.
+  std::string why_not = {};             ///< Why there were no replays, where there is more to say.
+  std::vector<ErrorScale> models = {};  ///< Errors of the kinds of what-if.
+  Nanoseconds touched{0};               ///< The error of a what-if is at most this.
   std::vector<Bracket> brackets = {};
   double replay_error = 0;
 };

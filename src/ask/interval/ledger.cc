@@ -14,7 +14,7 @@ constexpr int kPooledOutcomes = 2;
 /// For how many of others an outcome in the user's own ledger counts.
 constexpr int kOwnWeight = 3;
 
-/// What the user's ledger says of one kind.
+/// Outcomes of one kind in the user's ledger.
 struct OwnOutcomes {
   int count = 0;
   double squares = 0;

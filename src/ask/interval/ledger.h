@@ -1,14 +1,13 @@
 #pragma once
 
-// What is known of how far each kind of what-if is off. Errors of a kind are taken as normal,
-// around 0, with a scale that so many outcomes tell; what all kinds were off by counts as two more:
+// The known errors of each kind of what-if. Errors of a kind are taken as normal, around 0, with a
+// scale estimated from its outcomes; the pooled error of all kinds counts as two more:
 //
 //     scale^2 = (2 x pooled^2 + sum of squared errors) / outcomes,   outcomes = 2 + those known
 //
-// and an error drawn from that is one of Student's distribution. So a kind that was never compared
-// is as far off as all kinds are, and wide because nobody knows; one that was often right gets
-// narrow. An outcome in the user's own ledger counts as three of others: it is of his machine and
-// his jobs.
+// and an error drawn from that has Student's distribution. So a kind that was never compared has
+// the error of all kinds, with a wide distribution; one that was often right gets narrow. An
+// outcome in the user's own ledger counts three times: it comes from the user's machine and jobs.
 
 #include <span>
 #include <string>
@@ -30,7 +29,7 @@ struct LedgerEntry {
 /// nullptr if the kind is not listed.
 const LedgerEntry* entry_of(std::span<const LedgerEntry> entries, std::string_view kind);
 
-/// Errors that are known of one kind, and what all kinds were off by as two more.
+/// Known errors of one kind, with the pooled error of all kinds as two more.
 struct KnownErrors {
   double squares = 0;  ///< Their sum.
   int outcomes = 0;    ///< 0: the kind is an edit that models nothing.
@@ -39,7 +38,7 @@ KnownErrors known_errors(std::span<const LedgerEntry> entries, const LedgerEntry
 
 const std::vector<LedgerEntry>& ledger();
 
-/// nullptr for a what-if that was never compared with an outcome. `use` may have settings behind a
+/// nullptr for a what-if that was never compared with an outcome. `use` may have settings after a
 /// colon.
 const LedgerEntry* ledger_entry(std::string_view use);
 
@@ -48,16 +47,16 @@ double pooled_error();
 
 struct ErrorScale {
   double scale = 0;  ///< 0: exact.
-  int outcomes = 0;  ///< That tell the scale.
+  int outcomes = 0;  ///< Number of outcomes behind the scale.
   std::string text;  ///< "amp was typically off by 8.0 % (5 outcomes: the same factors on ...)".
 };
-/// Of one kind of what-if. An outcome of several transforms tells of each an equal part.
+/// For one kind of what-if. An outcome of several transforms counts in equal parts for each.
 ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own);
 
 /// How many outcomes of a kind are known, the user's own included.
 int known_outcomes(std::string_view use, std::span<const KnownOutcome> own);
 
-/// Those of the user's own ledger; none where no path is given. Throws Error as read_ledger().
+/// The outcomes in the user's own ledger; none without a path. Throws Error as read_ledger().
 std::vector<KnownOutcome> own_outcomes(const std::string& path);
 
 }  // namespace foretrace

@@ -51,7 +51,7 @@ void check_transforms(const std::vector<std::string>& uses) {
 KnownOutcome read_entry(const Json& object) {
   EntryFields fields;
   read_json(object, fields);
-  check_transforms(fields.transforms);  // In front of times that may be missing.
+  check_transforms(fields.transforms);  // Checked before times that may be missing.
   KnownOutcome outcome{.transforms = std::move(fields.transforms),
                        .error = 0,
                        .predicted = Nanoseconds(fields.predicted),
@@ -128,7 +128,7 @@ void write_ledger(const std::string& path, const std::vector<KnownOutcome>& outc
 }
 
 void append_to_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes) {
-  // What is not read back would make the whole file unreadable.
+  // An entry that cannot be read back would make the whole file unreadable.
   for (const KnownOutcome& outcome : outcomes) within(path, [&] { check_outcome(outcome); });
   std::vector<KnownOutcome> all;
   std::error_code ignored;

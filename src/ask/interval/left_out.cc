@@ -1,5 +1,5 @@
-// Is an interval as sure as it says? Each recorded step in turn is taken as not known: neither its
-// work nor its time counts, and the interval of all others must hold the time it took.
+// Is an interval as reliable as it claims? Each recorded step in turn is treated as unknown:
+// neither its work nor its time counts, and the interval of all others must contain its time.
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out)
 LeftOutSteps left_out_steps(const Inference& inference) {
   LeftOutSteps found;
   const StepTimes measured = step_times(inference.graph, inference.recorded);
-  if (measured.period > 1) return found;  // The others tell nothing of a step of another kind.
+  if (measured.period > 1) return found;  // The others say nothing about a step of another kind.
   const StepVariation variation(inference);
   if (variation.donors().size() < 3 || !all_in_line(inference.graph)) return found;
   for (const std::size_t step : variation.donors()) {

@@ -18,7 +18,7 @@ constexpr std::array kMemoryLedger = {
 #undef MEMORY_LEDGER
 };
 
-/// The doubt of several kinds of what-if together; it is exact if there are no outcomes.
+/// The joint uncertainty of several kinds of what-if; it is exact if there are no outcomes.
 struct MemoryDoubt {
   double squares = 0;
   int outcomes = 0;
@@ -38,7 +38,7 @@ const MemoryPeak* peak_before(const Prediction& prediction, std::int32_t device)
   return nullptr;
 }
 
-/// The most memory that what-ifs may need and could not count.
+/// The most memory that what-ifs may need but could not count.
 Bytes may_be_missing(const Prediction& prediction) {
   Bytes missing{};
   for (const AppliedStep& step : prediction.steps) {

@@ -1,15 +1,15 @@
 #pragma once
 
-// How much more or less memory a changed job may need than was predicted. Replaying an allocator on
-// known blocks is exact, so what is in doubt is which blocks a what-if makes of those recorded. By
-// the outcomes of memory_ledger.def, as with times (ledger.h):
+// How much more or less memory a changed job may need than predicted. Replaying an allocator on
+// known blocks is exact, so the uncertainty is in how a what-if changes the recorded blocks. By the
+// outcomes of memory_ledger.def, as with times (ledger.h):
 //
 //     scale^2 = sum over kinds of what-if of (2 x pooled^2 + sum of squared errors) / outcomes
 //     peak / (1 + t scale)  to  peak (1 + t scale)
 //
 // with t of Student's distribution for the fewest outcomes of a kind, so that four of five are in
-// it. Edits that do what they say, and what leaves the peak alone, have no such doubt. Ignored:
-// another allocator, fragmentation of memory that was reserved before the recording.
+// it. Edits, and transforms that leave the peak alone, have no such uncertainty. Ignored: another
+// allocator, fragmentation of memory that was reserved before the recording.
 
 #include <string_view>
 

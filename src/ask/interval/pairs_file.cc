@@ -1,4 +1,4 @@
-// Lists of before/after pairs: our own, and what scripts/ground_truth.py measured.
+// Lists of before/after pairs: our own, and the measurements of scripts/ground_truth.py.
 
 #include <algorithm>
 #include <filesystem>

@@ -66,7 +66,7 @@ class Resampler {
   }
 
  private:
-  /// What a task takes with the work of each donor, in compiled order.
+  /// The time of a task with the work of each donor, in compiled order.
   void tabulate(const Graph& recorded, const Graph& changed) {
     const std::size_t width = columns_.size();
     table_.resize(changed.task_count() * width);
@@ -93,7 +93,7 @@ class Resampler {
 
   static Nanoseconds varied(Nanoseconds now, Nanoseconds before, float own, float other) {
     if (own == other) return now;
-    if (own <= 0) {  // Whatever shortened nothing is not known to shorten this.
+    if (own <= 0) {  // A task that the what-if did not shorten is not assumed to be shorter here.
       return now + Nanoseconds(static_cast<std::int64_t>(other));
     }
     const double ratio = static_cast<double>(other) / static_cast<double>(own);
@@ -149,7 +149,7 @@ class Resampler {
   Compiled compiled_;
   StepProbes probes_;
   std::vector<Nanoseconds> work_;
-  std::vector<std::size_t> columns_;  ///< Of the donors that may be drawn.
+  std::vector<std::size_t> columns_;  ///< Columns of the donors that may be drawn.
   std::vector<Nanoseconds> table_;
   std::vector<std::uint32_t> step_of_;
 };

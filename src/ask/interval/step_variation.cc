@@ -92,7 +92,7 @@ class VariationTable {
   std::size_t reference_ = 0;
   std::size_t rows_ = 0;
   std::vector<std::uint32_t> row_of_;        ///< By task of the reference.
-  std::vector<std::vector<float>> columns_;  ///< Of each donor.
+  std::vector<std::vector<float>> columns_;  ///< Column of each donor.
 };
 
 StepVariation::StepVariation(const Inference& inference) { VariationTable(inference, *this); }

@@ -33,7 +33,7 @@ class StepVariation {
   /// Steps that have tasks.
   std::size_t step_count() const { return step_count_; }
 
-  /// What is known of a task of the recording.
+  /// The known facts about a task of the recording.
   struct Place {
     std::uint32_t row = kNoRow;
     std::uint32_t step = 0;  ///< Its own.

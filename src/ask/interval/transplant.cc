@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Of what two alike runs launch, and of their tasks or work, at least this share corresponds.
+/// At least this share of the launches of two equal runs, and of their tasks or work, corresponds.
 constexpr double kAlike = 0.9;
 
 void count_line(const StepLine& line, Match& launched, Match& work) {
@@ -25,7 +25,7 @@ void count_pair(const StepLine& into, std::size_t a, const StepLine& from, std::
   result.work_from.matched += static_cast<double>(from.durations[b].count());
 }
 
-/// Work without a partner goes to the nearest task with one in front of it, or behind it at the
+/// Work without a partner goes to the nearest earlier task with one, or a later one at the
 /// beginning of a line.
 void transplant_line(const StepLine& into, const StepLine& from, Transplant& result) {
   result.tasks.total += static_cast<double>(std::max(into.tasks.size(), from.tasks.size()));

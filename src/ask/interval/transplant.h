@@ -1,8 +1,8 @@
 #pragma once
 
-// Work of one run of tasks put into another: each task of the one belongs to a task of the other on
-// the same lane. Those that have no partner of their own belong to the nearest in front of them
-// that has one, so that no work is lost.
+// Puts the work of one run of tasks into another: each task of the one belongs to a task of the
+// other on the same lane. Tasks without a partner of their own belong to the nearest earlier one
+// that has a partner, so that no work is lost.
 //
 //     from   a 3   x 1   b 5   c 2
 //     into   a 4         b 4   y 9   c 2         a 3+1,  b 5,  y 0,  c 2
@@ -22,13 +22,13 @@ struct Match {
 };
 
 struct Transplant {
-  std::vector<std::pair<TaskId, Nanoseconds>> durations;  ///< Of every task of `into`.
+  std::vector<std::pair<TaskId, Nanoseconds>> durations;  ///< Work of every task of `into`.
   /// For every task of `from` on a lane that both have, in front the task of `into` it belongs to.
   std::vector<std::pair<TaskId, TaskId>> places;
   Match tasks, work_into, work_from;
   bool same_launches = true;
-  /// Runs are alike when nearly all of what they launch corresponds, on every lane, and nearly all
-  /// of their tasks or work. The number of host tasks alone would not do: many take less than the
+  /// Runs are alike if nearly all of their launches correspond, on every lane, and nearly all of
+  /// their tasks or work. The number of host tasks alone would not do: many take less than the
   /// resolution of a trace, and come and go.
   bool alike() const;
 };

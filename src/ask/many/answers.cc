@@ -20,7 +20,7 @@ std::string_view verdict_name(Verdict verdict) {
   return verdict == Verdict::holds ? "holds" : "fails";
 }
 
-/// Those of the last step of each name, as assertions see them.
+/// Figures of the last step of each name, as assertions see them.
 std::vector<SweepFigure> last_figures(const std::vector<AppliedStep>& steps) {
   std::vector<SweepFigure> figures;
   for (const AppliedStep& step : steps) {
@@ -148,7 +148,7 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
     }
     shared.usable = true;
   } catch (const Error&) {
-    shared.ranks.clear();  // Each question will say for itself what is wrong.
+    shared.ranks.clear();  // Each question then reports the error itself.
   }
 }
 

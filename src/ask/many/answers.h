@@ -19,13 +19,13 @@
 
 namespace foretrace {
 
-/// What questions with one structure share.
+/// State shared by questions with one structure.
 struct SharedStructure {
   std::once_flag made;
   bool usable = false;
   const SharedShape* shape = nullptr;
   const SweptJob* job = nullptr;
-  nlohmann::json scenario;  ///< Of one of the questions.
+  nlohmann::json scenario;  ///< Scenario of one of the questions.
   Scenario parsed;          ///< The same.
   std::vector<std::unique_ptr<SweepStructure>> ranks;
 };

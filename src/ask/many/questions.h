@@ -1,7 +1,7 @@
 #pragma once
 
-// What a sweep asks, and of what: the plan, the traces with their baselines, and what is the same
-// for all answers.
+// The questions of a sweep and their subject: the plan, the traces with their baselines, and
+// everything common to all answers.
 
 #include <map>
 #include <set>
@@ -53,12 +53,12 @@ class SweepQuestions {
  private:
   /// Assertions and shape of a combination.
   void note(const SweepCombination& combination);
-  /// The first values listed: of ranges their ends, whatever is drawn.
+  /// The first values listed; for ranges their ends, even if values are drawn.
   static std::vector<SweepValue> first_values(const SweepCombination& combination);
   void check_wanted(const std::string& text) const;
   /// Paths of all traces that are asked about.
   std::set<std::string> trace_paths() const;
-  /// Those that transforms learn from, and machine files.
+  /// Traces that transforms learn from, and machine files.
   void read_other_files();
   void describe_recorded();
 };

@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-/// Less than what apply() refuses, so that what it would refuse is answered by it.
+/// Stricter than apply(), so the slow path reports the error.
 constexpr double kSafeLength = 4e18;
 
 bool retimes(Transform& transform) {

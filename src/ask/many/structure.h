@@ -1,7 +1,7 @@
 #pragma once
 
-// What questions of a sweep have in common that differ in durations alone: the graph as edited for
-// one of them, compiled, and the transforms behind which durations differ.
+// Common state of questions of a sweep that differ only in durations: the graph as edited for one
+// of them, compiled, and the transforms that change durations.
 //
 //     transforms   amp, loader   | scale, scale        the last ones only retime tasks
 //     durations    the same      | element by element
@@ -35,9 +35,9 @@ class SweepScratch {
 
  private:
   friend class SweepStructure;
-  std::uint64_t loaded_ = 0;  ///< Whose durations they are.
+  std::uint64_t loaded_ = 0;  ///< The question whose durations are loaded.
   std::vector<std::vector<Nanoseconds>> sets_;
-  std::vector<std::vector<std::string>> held_;  ///< By set and stage: what was retimed last.
+  std::vector<std::vector<std::string>> held_;  ///< By set and stage: the last retimed settings.
   std::vector<Nanoseconds> before_, after_;
 };
 
@@ -49,7 +49,7 @@ class SweepStructure {
   SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
                  bool with_memory);
 
-  /// Of one question: its transforms from the tail on, and text that tells their settings apart.
+  /// One question: its transforms from the tail on, and a text that identifies their settings.
   struct Question {
     std::vector<const Transform*> transforms;
     std::vector<std::string> settings;
@@ -63,12 +63,12 @@ class SweepStructure {
   std::size_t task_count() const { return compiled_->task_count(); }
 
  private:
-  /// What one transform retimes.
+  /// The tasks that one transform retimes.
   struct Stage {
     std::vector<RetimedTask> tasks;
-    std::vector<std::uint32_t> rows;  ///< Of the tasks, in the compiled graph.
-    /// Their durations in front of the first stage, if no stage in front of this one retimes any of
-    /// them; otherwise empty.
+    std::vector<std::uint32_t> rows;  ///< Rows of the tasks in the compiled graph.
+    /// Their durations before the first stage, if no earlier stage retimes any of them; otherwise
+    /// empty.
     std::vector<Nanoseconds> before;
     /// No other stage retimes any of them: as long as the settings stay, durations do.
     bool is_exclusive = false;
@@ -93,7 +93,7 @@ class SweepStructure {
   std::optional<Compiled> compiled_;
   std::optional<StepProbes> probes_;
   std::vector<Nanoseconds> durations_;   ///< By row.
-  std::vector<Nanoseconds> still_work_;  ///< Of each stream, without those that are retimed.
+  std::vector<Nanoseconds> still_work_;  ///< Work of each stream, without retimed tasks.
   std::vector<std::vector<std::uint32_t>> moving_work_;  ///< Rows of these, by stream.
   double still_length_ = 0;  ///< All that passes if everything happens in turn.
 };

@@ -20,8 +20,8 @@ namespace {
 using Json = nlohmann::json;
 
 /// One run over some of the questions: takes them in blocks, each of about the time between two
-/// flushes, so that those with the same structure come together and yet little is lost when the
-/// program is killed.
+/// flushes, so that questions with the same structure are answered together and yet little is lost
+/// when the program is killed.
 class SweepRun {
  public:
   SweepRun(const SweepQuestions& questions, const SweepAnswers& answers, const Sweep::Sink& sink,
@@ -82,7 +82,7 @@ class SweepRun {
     }
   }
 
-  /// Questions with the same structure stand together, in the order of the first of them.
+  /// Questions with the same structure are adjacent, in the order of the first of them.
   std::vector<SweepTask> tasks_of(const std::vector<Asked>& block) {
     std::vector<SweepTask> tasks;
     std::map<std::string, std::size_t> open;  // The task that takes more questions.
@@ -121,7 +121,7 @@ class SweepRun {
     return made;
   }
 
-  /// Passes on what is answered without a gap.
+  /// Passes on the answers up to the first gap.
   void take(std::vector<Asked>& block, bool at_end) {
     for (; taken_ < block.size() && done_[taken_] != 0; ++taken_)
       sink_.take(std::move(*block[taken_].answer));

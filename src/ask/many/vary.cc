@@ -1,8 +1,8 @@
 // One setting, many values: the curve of time against memory, and the search along it.
 //
-// Every point is a prediction of its own from the same inferred graph. With an assertion to hold
-// until, and a range, the two neighbours between which it begins or ceases to hold are narrowed
-// down until a thousandth of the range, or two neighbouring whole numbers, are left.
+// Every point is a prediction of its own from the same inferred graph. With an assertion and a
+// range, the interval between the two neighbours where it begins or ceases to hold is narrowed down
+// until a thousandth of the range, or two neighbouring whole numbers, are left.
 
 #include "ask/many/vary.h"
 
@@ -48,7 +48,7 @@ class Varied {
     for (const Rank& rank : job_.ranks) {
       baselines_.push_back(baseline_of(rank.inference));
       baselines_.back().own = own;
-      // Of an interval only those that are asked about need to be worked out.
+      // Only the requested ends of an interval need to be computed.
       if (until_.starts_with("lower") || until_.starts_with("upper"))
         baselines_.back().variation = variation_of(rank.inference);
     }
@@ -59,7 +59,7 @@ class Varied {
     add(values_.listed);
     if (!until_.empty() && values_.is_range) narrow();
     refuse_nothing();
-    // Neither the limit nor the other settings of the allocator change time or what is allocated.
+    // Neither the limit nor the other settings of the allocator change time or allocated memory.
     if (!setting_.is_of_memory()) mark_front();
     if (!until_.empty()) find_answer();
     judge();
@@ -69,7 +69,7 @@ class Varied {
  private:
   using Points = std::vector<CurvePoint>;
 
-  /// Works points out on all cores, and puts them behind those there are.
+  /// Computes points on all cores, and adds them to the existing ones.
   void add(const std::vector<std::string>& values) {
     const std::size_t first = curve_.points.size();
     curve_.points.resize(first + values.size());
@@ -82,7 +82,7 @@ class Varied {
                  [&](std::size_t i) { curve_.points[first + i] = point(values[i], scenarios[i]); });
   }
 
-  /// Never throws: what a value cannot be asked for is part of the answer.
+  /// Never throws: the reason why a value has no answer is part of the answer.
   CurvePoint point(const std::string& value, const Scenario& scenario) {
     CurvePoint point;
     point.value = value;
@@ -143,7 +143,7 @@ class Varied {
     throw Error(curve_.points.front().refused);
   }
 
-  /// Among those that fit. Where no memory is recorded there is no front.
+  /// Among points that fit. Without recorded memory there is no front.
   void mark_front() {
     const auto counts = [](const CurvePoint& point) {
       return point.refused.empty() && point.fits && point.peak_allocated;

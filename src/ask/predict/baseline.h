@@ -1,6 +1,6 @@
 #pragma once
 
-// A baseline that many what-ifs are asked of: it is replayed once.
+// The baseline for many what-ifs: it is replayed once.
 
 #include <optional>
 #include <vector>
@@ -15,17 +15,18 @@ namespace foretrace {
 
 struct Baseline {
   Timeline replayed;
-  Prediction prediction;  ///< What is the same whatever the what-if.
+  Prediction prediction;  ///< The part that is common to all what-ifs.
   /// Set it, from the same inference, for intervals by replays with the work of other steps.
-  /// Without it predictions cost much less, and what steps vary by is scaled from the recording.
+  /// Without it predictions cost much less, and the variation of steps is scaled from the
+  /// recording.
   std::optional<StepVariation> variation = {};
   std::vector<KnownOutcome> own = {};  ///< The user's ledger; may be set.
-  /// Whether each prediction is graded by what its own replay leaves open. Without it none has a
+  /// Whether each prediction is graded by the open time of its own replay. Without it none has a
   /// grade, and many small ones cost half.
   bool weighs_changes = true;
 };
 
-/// `reasons`: whether the replay knows what made each task start.
+/// `reasons`: whether the replay records the reason for each start.
 Baseline baseline_of(const Inference& inference, bool reasons = false);
 
 /// The graph that a scenario leaves, replayed.
@@ -45,12 +46,12 @@ struct Wanted {
   bool memory = true;  ///< The peaks. Needs a replay with memory.
   bool trust = true;   ///< The grade; costs two more replays.
 };
-/// As predict_on(), of what a scenario left. Takes `edited.applied`.
+/// As predict_on(), for the edited graph of a scenario. Takes `edited.applied`.
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,
                           const Scenario& scenario, Edited& edited, const Wanted& wanted);
 
-/// As predict() but for where the time goes, for a scenario whose transforms have learnt from their
-/// donors already. May be called from several threads.
+/// As predict() without the breakdown, for a scenario whose transforms have already learnt from
+/// their donors. May be called from several threads.
 Prediction predict_on(const Baseline& baseline, const Inference& inference,
                       const Scenario& scenario);
 /// The same of the slowest rank, with the memory of the fullest. `baselines` has one for each rank.

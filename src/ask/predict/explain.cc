@@ -35,7 +35,7 @@ std::optional<Dependency> dependency_of(const Graph& graph, const Timeline& time
   return found;
 }
 
-/// What tasks of the path have in common when they are shown in one line.
+/// The common properties of tasks of the path that are shown in one line.
 struct Kin {
   NameId name{};
   LaneId lane = kNoLane;
@@ -98,8 +98,8 @@ std::string reason_text(const Graph& graph, const Kin& kin, const Sum& sum) {
   return text + ")";
 }
 
-/// Those with most work and those with most waiting, at most `most` of each, in order of their
-/// starts.
+/// The entries with the most work and those with the most waiting, at most `most` of each, in order
+/// of their starts.
 std::vector<std::pair<Kin, Sum>> greatest(std::vector<std::pair<Kin, Sum>> lines,
                                           std::size_t most) {
   std::vector<char> kept(lines.size(), 0);

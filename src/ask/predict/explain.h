@@ -1,7 +1,7 @@
 #pragma once
 
-// Why the prediction takes as long as it does: the chain of tasks that ends last, and what each of
-// them waited for.
+// Why the prediction takes as long as it does: the chain of tasks that ends last, and the reason
+// for the wait of each.
 
 #include <vector>
 

@@ -16,12 +16,12 @@ constexpr std::size_t kMostKernelNames = 3;
 
 bool on_host(const Graph& graph, TaskId task) { return !runs_on_device(graph.task(task).kind); }
 
-/// Whoever waits on the host for something on a device.
+/// Whether a host task waits for a device.
 bool is_host_wait(const Graph& graph, const Dependency& wait) {
   return !on_host(graph, wait.before) && on_host(graph, wait.after);
 }
 
-/// Those tasks as a whole.
+/// A lever for those tasks as a whole.
 Lever with_tasks(const Graph& graph, Lever lever, const std::function<bool(TaskId)>& wanted) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId task{i};
@@ -86,7 +86,7 @@ Lever driver_allocations(const Graph& graph) {
   return lever;
 }
 
-/// Of collectives of one name and size the quickest tells the transfer; what others take on top is
+/// The quickest collective of one name and size is the transfer; the excess of the others is
 /// waiting for other ranks.
 Lever transfers(const Graph& graph, Lever lever) {
   using Alike = std::pair<NameId, std::int64_t>;
@@ -105,8 +105,8 @@ Lever transfers(const Graph& graph, Lever lever) {
   return lever;
 }
 
-/// What tells kernels apart, as a text that is found in their names: without what is given to them,
-/// and with the name around it where it says little.
+/// A text in the names of kernels that distinguishes them: without arguments, and with the
+/// enclosing name if it says little.
 ///
 ///     at::native::reduce_kernel<512, 1>(...)  ->  reduce_kernel
 ///     cutlass::Kernel<...>(...)               ->  cutlass::Kernel
@@ -145,7 +145,7 @@ Lever kernels_like(const Graph& graph, std::string_view pattern) {
                     });
 }
 
-/// The base names of those kernels that take most of the time.
+/// The base names of the kernels that take most of the time.
 std::vector<std::string_view> greatest_kernels(const Graph& graph) {
   std::map<NameId, Nanoseconds> of_names;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {

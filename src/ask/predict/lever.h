@@ -1,8 +1,8 @@
 #pragma once
 
-// What of a graph can be made faster, as one says it of a program: launching, the network, loading.
-// A lever pulled to 0 is a rung of the ladder of bounds; pulled part of the way it answers "how
-// fast would it have to be".
+// The parts of a graph that can be made faster, as programmers name them: launching, the network,
+// loading. A lever pulled to 0 is a rung of the ladder of bounds; pulled part of the way it answers
+// "how fast would it have to be".
 //
 //     factor 1    as recorded
 //     factor 0.5  the work takes half of its time, waits follow
@@ -20,10 +20,10 @@ namespace foretrace {
 
 struct Lever {
   std::string name, title, assumes;
-  std::vector<std::pair<TaskId, Nanoseconds>> parts{};  ///< Of each task what gets faster.
+  std::vector<std::pair<TaskId, Nanoseconds>> parts{};  ///< The part of each task that gets faster.
   bool launch_delays = false;  ///< Also the delay from a launch to the start on the device.
   bool host_gaps = false;      ///< Also gaps between tasks of host threads.
-  Nanoseconds longest_host_gap = Nanoseconds::max();  ///< Of these.
+  Nanoseconds longest_host_gap = Nanoseconds::max();  ///< Number of these.
   bool device_gaps = false;                           ///< Also short gaps between tasks of streams.
   bool host_waits = false;  ///< The host does not wait for the device: there or not.
   /// Pulled to 0: the host does not wait for copies to the device, or inside these calls.
@@ -37,31 +37,30 @@ struct Lever {
 /// among them only where there are any.
 std::vector<Lever> ladder_levers(const Graph& graph);
 
-/// Host work of one piece that takes longer is no part of launching, whatever framework:
-/// dispatching an op takes 2 us to 200 us (recalled), so this is a pause, a load, an allocation or
-/// a lock.
+/// Longer host work of one piece is not part of launching, whatever the framework: dispatching an
+/// op takes 2 us to 200 us (recalled), so this is a pause, a load, an allocation or a lock.
 constexpr Nanoseconds kLongestDispatch = 1ms;
 
-/// Takes host work in pieces longer than kLongestDispatch, and of that the name with the most time;
-/// the title is the name. The lever is not there if there is no such work.
+/// Takes host work in pieces longer than kLongestDispatch, and from that the name with the most
+/// time; the title is the name. The lever is empty if there is no such work.
 Lever long_host_work(const Graph& graph);
 
-/// Calls of the driver that get or give back memory: "cudaMalloc", "hipFree", "cuMemAlloc_v2" ...;
+/// Calls of the driver that allocate or free memory: "cudaMalloc", "hipFree", "cuMemAlloc_v2" ...;
 /// not those of a pool (cudaMallocAsync).
 bool is_driver_allocation(std::string_view call);
 
 /// The levers of the ladder, and that of all kernels.
 std::vector<Lever> all_levers(const Graph& graph);
 
-/// Those that can be asked about: kernels, the names that take most of their time, host.work,
-/// launch.overhead, input.time, copy.bandwidth, link.bandwidth, syncs.
+/// The levers by name: kernels, the names that take most of their time, host.work, launch.overhead,
+/// input.time, copy.bandwidth, link.bandwidth, syncs.
 std::vector<Lever> speed_levers(const Graph& graph);
 
-/// One by its name; "kernels.PATTERN" takes those with that in their name or module. Throws Error,
-/// with the nearest, if there is none.
+/// One by its name; "kernels.PATTERN" selects kernels with the pattern in their name or module.
+/// Throws Error, with the nearest, if there is none.
 Lever lever_named(const Graph& graph, std::string_view name);
 
-/// Of the work that the lever is about, in a steady step.
+/// The lever's work in a steady step.
 Nanoseconds work_of(const Graph& graph, const Lever& lever);
 
 void pull(Graph& graph, const Lever& lever, double factor);

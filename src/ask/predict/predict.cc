@@ -33,7 +33,7 @@
 namespace foretrace {
 namespace {
 
-/// An answer and what it was read from, so that the predicted timeline can be written.
+/// An answer and its sources, so that the predicted timeline can be written.
 struct Answer {
   Prediction prediction;
   Graph graph;  ///< Empty for the job as recorded, unless it is to be written.
@@ -42,8 +42,7 @@ struct Answer {
   const Trace* trace = nullptr;     ///< Of the same, if it is known.
 };
 
-/// The order of tasks on a lane counts as one structural dependency for each that stands behind
-/// another.
+/// The order of tasks on a lane counts as one structural dependency for each task after another.
 void count_dependencies(const Graph& graph, Prediction& prediction) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     if (graph.previous(TaskId{i}) == kNoTask) continue;
@@ -78,7 +77,8 @@ void describe_baseline(const Inference& inference, const Timeline& replayed,
   }
 }
 
-/// Fills in all that an edited graph and its timeline tell; `memory`: the peaks as well.
+/// Fills in everything that follows from an edited graph and its timeline; `memory`: the peaks as
+/// well.
 void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Prediction& prediction) {
   prediction.steps = std::move(edited.applied.steps);
   for (std::string& assumption : edited.applied.assumptions)
@@ -128,7 +128,7 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> own,
   judge(inference, changed, own, prediction);
 }
 
-/// Someone who asked whether it fits wants to be told so before anything else.
+/// For a question about memory, this is the most important message.
 void note_refusals(Prediction& prediction) {
   for (const MemoryPeak& peak : prediction.predicted_memory) {
     if (!peak.out_of_memory) continue;
@@ -137,7 +137,7 @@ void note_refusals(Prediction& prediction) {
   }
 }
 
-/// What is the same whatever the what-if.
+/// The part that is common to all what-ifs.
 Prediction described_baseline(const Inference& inference, const Timeline& replayed) {
   Prediction prediction;
   prediction.notes = inference.notes;

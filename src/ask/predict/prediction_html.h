@@ -1,7 +1,7 @@
 #pragma once
 
-// From an answer to its page: what was recorded and what became of it are replayed once more, with
-// the reasons for every start, and the predicted job is asked what it hangs on.
+// From an answer to its page: the recorded and the changed job are replayed once more, with the
+// reasons for every start, and the predicted job is examined for what its step time depends on.
 
 #include <string>
 

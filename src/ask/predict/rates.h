@@ -6,11 +6,11 @@
 namespace foretrace {
 
 /// The work of a step of the recorded job: arithmetic over the steps that count, the peak of the
-/// device it was recorded on, and what the scenario says of samples.
+/// recorded device, and the samples given in the scenario.
 StepRates rates_of(const Graph& graph, const Timeline& timeline, const Scenario& scenario);
 
 /// The rates after the scenario. The model stays the recorded one, so its arithmetic grows with the
-/// samples alone: what is recomputed does not count. Not known for sequences of another length.
+/// samples alone: recomputed work does not count. Unknown for sequences of another length.
 StepRates changed_rates(StepRates rates, const Scenario& scenario);
 
 }  // namespace foretrace

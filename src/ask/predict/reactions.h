@@ -1,7 +1,7 @@
 #pragma once
 
-// What the step time of a job hangs on: each kind of work gets faster by a tenth and by half, all
-// else staying as it is, and the job is replayed. Work off the critical path moves nothing.
+// How the step time of a job reacts: each kind of work gets faster by a tenth and by half, with
+// everything else unchanged, and the job is replayed. Work off the critical path has no effect.
 
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace foretrace {
 
-/// Of every kind of work that there is; `step_time` is that of the graph as it is.
+/// For every kind of work in the graph; `step_time` is that of the unchanged graph.
 std::vector<Reaction> reactions_of(const Graph& graph, Nanoseconds step_time);
 
 }  // namespace foretrace

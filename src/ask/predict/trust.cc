@@ -32,8 +32,7 @@ Nanoseconds left_open(const Graph& recorded, const Graph& graph, const OpenTime&
                 ratio(graph.task(open.task).duration, recorded.task(open.task).duration));
 }
 
-/// A recording has a few first tasks that start when they do, and whatever was before them, nothing
-/// is wrong by it.
+/// A few first tasks of a recording start without a recorded cause; nothing is wrong with that.
 constexpr std::int64_t kFewPinned = 3;
 
 Nanoseconds shorter(Nanoseconds time, Nanoseconds by) { return std::max(0ns, time - by); }
@@ -97,7 +96,7 @@ Grade grade_between(double value, double fair, double poor) {
 /// Collects the facts of one answer.
 class Facts {
  public:
-  /// `changes`: whether the answer is about a change, so that what is left open can decide it.
+  /// `changes`: whether the answer is about a change, which open time can decide.
   Facts(const Prediction& prediction, bool changes) : prediction_(prediction), changes_(changes) {}
 
   void add_recording() {

@@ -14,17 +14,17 @@
 
 namespace foretrace {
 
-/// How much shorter a step of `graph` would be if what the recording leaves open took no time. By
-/// replay: a wait that is hidden behind other work does not count. `graph` is the inferred one or
-/// an edited clone; of a collective that takes another time by now the same share is open. Costs
-/// two replays where anything is open, nothing otherwise.
+/// How much shorter a step of `graph` would be if time that the recording leaves open took no time.
+/// By replay: a wait that is hidden behind other work does not count. `graph` is the inferred one
+/// or an edited clone; the open share of a collective whose duration changed stays the same. Costs
+/// two replays if any time is open, nothing otherwise.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
 
 /// Grades a prediction whose facts are filled in. `own`: the user's ledger.
 ///
 ///     always                   replay_error, unexplained, other_ranks, pinned, steps
 ///     where there are steps    spread, steps_found
-///     of a cut recording       cut_off
+///     for a cut recording      cut_off
 ///     for each kind of what-if compared or edit
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own);
 

@@ -1,9 +1,9 @@
 #pragma once
 
 // Were causes found, or times copied? Take the dependencies and lags of one step and only the work
-// of another, replay, and see whether the other step's time comes out. The start of a step is the
-// first device work launched in it, so the work between two starts is that of the step behind its
-// first launch and that of the next step in front of it:
+// of another, replay, and see whether the other step's time results. The start of a step is the
+// first device work launched in it, so the work between two starts is that of the step after its
+// first launch and that of the next step before its own:
 //
 //     work from   |      step B      | head of B+1
 //     put into    |      step A      | head of A+1         expected: start of B -> start of B+1

@@ -1,6 +1,6 @@
 #pragma once
 
-// What must hold for any graph, whatever it was made from.
+// Relations that must hold for any graph, whatever it was made from.
 
 #include "foretrace/ask/predict.h"
 #include "foretrace/infer.h"

@@ -11,7 +11,7 @@ namespace {
 
 enum class Side : std::uint8_t { none, device, host };
 
-/// Calls in which the host can wait for the device. Their time is no proof that the host worked.
+/// Calls in which the host can wait for the device. Their time does not prove that the host worked.
 bool can_wait(std::string_view name) {
   constexpr std::array<std::string_view, 4> kCalls = {"Synchronize", "Memcpy", "Free", "HostAlloc"};
   return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view part) {

@@ -1,14 +1,13 @@
 #pragma once
 
 // Whether host and device wait for each other where the graph says so. A replay cannot show it:
-// time that was copied replays as well as time whose cause is known. Taking one side away does:
+// copied time replays as well as time whose cause is known. Removing one side does:
 //
-//     host    |HHHH.......HHHH|        no device:  HHHHHHHH         the time in which only the side
-//     device  |..DDDDDDDDDDD..|        no host:    DDDDDDDDDDD      worked that is gone is gone,
-//     too
+//     host    |HHHH.......HHHH|        no device:  HHHHHHHH         the time in which only the
+//     device  |..DDDDDDDDDDD..|        no host:    DDDDDDDDDDD      removed side worked is gone
 //
-// Time in which both sides worked may stay or go: only the graph says which of the two held the
-// step up. So these are bounds, not predictions.
+// Time in which both sides worked may stay or go: only the graph says which of the two delayed the
+// step. So these are bounds, not predictions.
 //
 // Ignored: gaps and lags, which stay. On a busy device most are hidden and only count without it.
 

@@ -1,17 +1,17 @@
 #pragma once
 
-// The one way in which files are written. What is written goes into a temporary file beside the
-// target, which takes the target's place when it is whole: whoever looks finds the old file or the
-// new one, and a full disk or a kill costs nobody the old one.
+// The only way in which files are written. Output goes into a temporary file next to the target,
+// which replaces the target when it is complete: a reader finds the old file or the new one, and a
+// full disk or a kill never loses the old one.
 //
 //     NewFile file("result.json");
 //     file.write(text);
 //     file.commit();
 //
-// An existing file keeps its rights and, where the user may give files away, its owner. A symbolic
-// link stays, and the file that it leads to is replaced. Other names of a file with several (hard
-// links) keep the old contents. A file without the right to write, or in a folder without it, is
-// refused. Pipes and devices, such as /dev/stdout, are written as they are.
+// An existing file keeps its rights and, if the user may change owners, its owner. A symbolic link
+// stays, and its target is replaced. Other names of a file with several (hard links) keep the old
+// contents. A file without the right to write, or in a folder without it, is refused. Pipes and
+// devices, such as /dev/stdout, are written as they are.
 
 #include <functional>
 #include <iosfwd>
@@ -25,17 +25,17 @@ class TemporaryFile;
 
 /// Where a path leads to.
 struct FileTarget {
-  std::string path;     ///< Behind all symbolic links.
+  std::string path;     ///< The path after resolving all symbolic links.
   int descriptor = -1;  ///< /dev/stdout, /dev/fd/3: a file that this process has open.
 };
 
-/// Follows links, also those that lead to nothing yet. Throws Error if a folder on the way is not
-/// there.
+/// Follows links, also those that lead to nothing yet. Throws Error if a folder on the way is
+/// missing.
 FileTarget follow_links(const std::string& path);
 
 struct NewFileOptions {
-  /// For copies that others may not read and that can be made again: only the owner may read it,
-  /// a link is replaced instead of what it leads to, and nothing waits for the disk.
+  /// For private copies that can be made again: only the owner may read it, a link is replaced
+  /// instead of its target, and nothing waits for the disk.
   bool is_private = false;
 };
 
@@ -45,7 +45,7 @@ class NewFile {
   explicit NewFile(std::string path, NewFileOptions options = {});
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
-  /// Deletes what was written, unless it was committed.
+  /// Deletes the output unless it was committed.
   ~NewFile();
 
   void write(std::string_view bytes);
@@ -74,7 +74,7 @@ class NewFile {
 /// A whole file at once.
 void write_new_file(const std::string& path, std::string_view bytes, NewFileOptions options = {});
 
-/// Writes whatever `write` puts into the stream.
+/// Writes the output of `write` to the stream.
 void write_new_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace foretrace

@@ -17,7 +17,7 @@ class PackedFile {
   PackedFile& operator=(const PackedFile&) = delete;
   ~PackedFile();
 
-  /// Holds back up to a megabyte. Throws Error if the file cannot be written.
+  /// Buffers up to a megabyte. Throws Error if the file cannot be written.
   void write(std::string_view bytes) {
     buffer_ += bytes;
     if (buffer_.size() >= kFlushAt) flush();

@@ -47,7 +47,7 @@ std::string guessed_source_root() {
   return {};
 }
 
-/// Whole lines of at most `room` bytes, and a word on what is missing.
+/// Whole lines of at most `room` bytes, and a note about the rest.
 std::string cut_to(std::string text, std::size_t room) {
   if (text.size() <= room) return text;
   constexpr std::string_view kCut = "\n(cut: the summary is full)\n";
@@ -57,7 +57,7 @@ std::string cut_to(std::string text, std::size_t room) {
   return text.append(kCut);
 }
 
-/// Behind what other steps wrote there, which may still be writing: this file grows, and is not
+/// Appends after the output of other steps, which may still be writing: this file grows, and is not
 /// replaced. If it cannot grow, it stays as it was.
 void append_summary(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -80,7 +80,7 @@ void append_summary(const std::string& path, const std::string& text) {
 struct CheckCommand {
   std::string trace, baseline, scenario_path, undecided, source_root, summary;
   std::vector<std::string> more_traces, steps, most, warn;
-  /// By the name of the form: where else it goes.
+  /// Other output files, by the name of the format.
   std::vector<std::pair<std::string_view, std::string>> files;
   bool structure_only = false, bless_it = false, adds = false, github = false, quiet = false;
   FormatOption format{{}, "text"};
@@ -183,7 +183,7 @@ struct CheckCommand {
     return asked;
   }
 
-  /// The last one given holds.
+  /// The last one given applies.
   static void add_limit(std::map<std::string, Limit>& limits, std::pair<std::string, Limit> limit) {
     limits.insert_or_assign(std::move(limit.first), std::move(limit.second));
   }

@@ -159,7 +159,7 @@ struct CollectCommand {
     const CollectedRun program = foretrace::collect(command, folder.path(), chosen);
     std::string problem;
     std::vector<Recorded> all = read(program, folder, problem);
-    // A program that failed is to be known as one, whatever became of its recording.
+    // A failed program must be recognizable as such, whatever happened to its recording.
     session.exit_code = program.status;
     if (all.empty()) {
       std::cerr << "foretrace: nothing was recorded: "
@@ -182,8 +182,8 @@ struct CollectCommand {
       std::cerr << "foretrace: the raw recording is in " << folder.path() << '\n';
   }
 
-  /// What cannot be written is to be known before the program has run for hours. A path with a
-  /// slash at its end is a folder from here on.
+  /// Output that cannot be written must be reported before the program has run for hours. A path
+  /// with a trailing slash is a folder from here on.
   void settle_output(const CollectOptions& chosen) {
     if (output.empty()) throw Error("collect: --output must name a file or a folder");
     std::error_code ignored;
@@ -234,8 +234,8 @@ struct CollectCommand {
     return "the program used CUDA, but did nothing that was to be recorded";
   }
 
-  /// Those of processes that used a GPU; of all, if none did. `problem` gets what kept the first
-  /// one from being recorded.
+  /// The recordings of processes that used a GPU; of all, if none did. `problem` is set to the
+  /// reason why the first other one could not be recorded.
   std::vector<Recorded> read(const CollectedRun& program, SpoolFolder& folder,
                              std::string& problem) {
     const Progress progress("converting the recording", quiet);

@@ -11,12 +11,12 @@
 namespace foretrace {
 namespace {
 
-/// What is to say about one trace.
+/// The findings about one trace.
 struct Diagnosis {
   std::int32_t rank = 0, world_size = 1;
   std::vector<Finding> findings;
   std::optional<Prediction>
-      replay;            ///< Of the unmodified job; nothing if the trace cannot be used.
+      replay;            ///< Replay of the unmodified job; empty if the trace cannot be used.
   std::string unusable;  ///< Why.
 };
 

@@ -90,7 +90,7 @@ void help_any(const std::string& name, Session& session) {
   throw Error("there is no command or transform '" + name + "'" + did_you_mean(name, names));
 }
 
-/// "memory replay"; nothing if there is no such command inside of one.
+/// "memory replay"; empty if there is no such nested command.
 const CLI::App* nested_command(const std::vector<std::string>& topic, const Session& session) {
   if (topic.size() != 2) return nullptr;
   const CLI::App* outer = inner_command(session.app, topic[0]);

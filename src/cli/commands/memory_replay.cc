@@ -38,7 +38,7 @@ double fragmentation_of(const AllocatorLevels& levels) {
          static_cast<double>(levels.reserved);
 }
 
-/// A character for each `unit` bytes: what most of them are.
+/// A character for each `unit` bytes: the use of most of them.
 std::string picture_of(const AllocatorSegment& segment, std::int64_t unit,
                        const std::vector<std::string>& names) {
   std::string cells;
@@ -233,7 +233,7 @@ struct MemoryReplayCommand {
       throw Error((file == "-" ? "standard input" : file) +
                   ": has no steps; see `foretrace help memory replay`");
     }
-    allocator.set(program.settings);  // What is typed holds over what the file says.
+    allocator.set(program.settings);  // Options on the command line override the file.
     const AllocatorOutcome outcome = run_allocator_program(program);
     output.write(session, [&](std::ostream& out) {
       if (format.chosen == "json") {

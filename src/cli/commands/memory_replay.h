@@ -1,6 +1,6 @@
 #pragma once
 
-// "foretrace memory replay FILE": what the caching allocator does under a program of a few lines.
+// "foretrace memory replay FILE": runs a program of a few lines on the caching allocator.
 
 #include "cli/options/command.h"
 

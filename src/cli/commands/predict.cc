@@ -98,7 +98,7 @@ struct PredictCommand {
     return scenario;
   }
 
-  /// What to show: what was asked for here, else what the scenario asks for, else text.
+  /// The formats: those of the command line, else those of the scenario, else text.
   std::vector<std::string> chosen_reports(const Scenario& scenario) const {
     if (!format.chosen.empty()) return {format.chosen};
     if (!scenario.reports.empty()) return scenario.reports;
@@ -167,7 +167,7 @@ struct PredictCommand {
     found->write(prediction, out);
   }
 
-  /// What the scenario demands; those demands that do not hold are named on stderr.
+  /// Checks the assertions of the scenario; those that do not hold are named on stderr.
   static int check(const Scenario& question, const Prediction& prediction) {
     int code = kAnswered;
     for (const CheckedAssert& one : check_asserts(question, prediction)) {

@@ -19,7 +19,7 @@
 namespace foretrace {
 namespace {
 
-// What a signal handler may touch.
+// The only state that the signal handler may change.
 std::atomic<bool> stop_asked = false;
 std::atomic<int> stop_signal = 0;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -179,7 +179,7 @@ struct SweepCommand {
     }
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     tell(sweep, report, known, passed.count());
-    // As a shell tells it of a program that a signal ended.
+    // The exit code of a shell for a program that a signal ended.
     if (stop_asked) session.exit_code = 128 + stop_signal;
   }
 
@@ -205,7 +205,7 @@ struct SweepCommand {
     const SweepSummary found = summarize(report);
     if (!html.path.empty())
       html.write(session, [&](std::ostream& out) { write_sweep_page(report, out); });
-    // What one shard lacks others may have, and launchers end all processes when one fails.
+    // Other shards may have what this one lacks, and launchers end all processes when one fails.
     const bool is_whole = report.header.shards == 1;
     if (found.answered == 0 && is_whole)
       throw Error("sweep: no question has an answer; the first error: " +

@@ -33,7 +33,7 @@ std::string metamorphic(const Row& row) {
   return broken.empty() ? "holds" : broken;
 }
 
-/// Of steps whose time was not known, how many the interval holds.
+/// How many steps, their time taken as unknown, are inside the interval.
 std::string left_out_text(const Row& row) {
   if (row.left_out.steps == 0) return "-";
   return std::to_string(row.left_out.inside) + " of " + std::to_string(row.left_out.steps);
@@ -156,7 +156,7 @@ struct ValidateCommand {
     options.add_to(command);
   }
 
-  /// The file given, or those that are shipped: those of public recordings only with a folder.
+  /// The given file, or the shipped ones: those of public recordings only with a folder.
   std::vector<PairList> pair_lists() const {
     if (!pairs.empty()) return {read_pairs(pairs, folder)};
     std::vector<PairList> lists;

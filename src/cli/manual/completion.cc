@@ -1,6 +1,6 @@
 // Scripts with which a shell completes command lines. They are made from the same options that read
-// a command line, so that neither can know what the other does not. What a value may be is told by
-// the name of its type: "text|json" are words, "FILE" and "TRACE" are paths, "STEP" is a transform.
+// a command line, so they cannot disagree. The possible values follow from the name of the type:
+// "text|json" are words, "FILE" and "TRACE" are paths, "STEP" is a transform.
 
 #include <algorithm>
 #include <memory>
@@ -33,7 +33,7 @@ bool takes_value(const CLI::Option& option) { return option.get_items_expected_m
 constexpr std::string_view kPaths[] = {"FILE",     "FOLDER",     "TRACE", "TRACES", "OUT",
                                        "SCENARIO", "PREDICTION", "A",     "B",      "FILES"};
 
-/// What a value can be.
+/// The possible values.
 struct Choice {
   std::string words;  ///< Parted by spaces.
   bool paths = false;
@@ -55,7 +55,7 @@ Choice choice_named(const std::string& type) {
   return choice;
 }
 
-/// Of the arguments that are no options. `transform NAME` follows `help`.
+/// For arguments that are not options. `transform NAME` follows `help`.
 Choice positional_choice(const CLI::App& command) {
   Choice all;
   for (const CLI::App* inner : command.get_subcommands({}))
@@ -103,8 +103,8 @@ void write_bash_command(const CLI::App& command, std::ostream& out) {
       << "; else " << bash_reply(positional_choice(command)) << "; fi ;;\n";
 }
 
-/// What the shell has cut at '=' and ':' is put together again by "${COMP_WORDS[@]}" not being used
-/// for values: of a step only the transform's name is completed.
+/// The shell cuts words at '=' and ':', so "${COMP_WORDS[@]}" is not used for values: only the
+/// transform's name of a step is completed.
 void write_bash(const CLI::App& app, std::ostream& out) {
   out << "_foretrace() {\n"
          "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"

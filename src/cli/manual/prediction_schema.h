@@ -4,7 +4,7 @@
 
 namespace foretrace {
 
-/// Draft-07 schema of what `predict --format json` prints. Keys may be added to it, but are never
+/// Draft-07 schema of the output of `predict --format json`. Keys may be added to it, but are never
 /// renamed.
 nlohmann::json prediction_schema();
 

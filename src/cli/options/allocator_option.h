@@ -1,6 +1,6 @@
 #pragma once
 
-// What commands that ask whether a job fits want to know about the allocator.
+// The allocator options of commands that ask whether a job fits.
 
 #include <string>
 
@@ -9,13 +9,13 @@
 
 namespace foretrace {
 
-/// --allocator, --conf and --memory-limit; where they disagree, the last of these holds.
+/// --allocator, --conf and --memory-limit; if they disagree, the last of these applies.
 struct AllocatorOption {
   std::string settings, conf, limit;
 
   void add_to(CLI::App& command);
   bool given() const { return !settings.empty() || !conf.empty() || !limit.empty(); }
-  /// Overwrites what was given. Throws Error naming the option.
+  /// Overwrites the given settings. Throws Error naming the option.
   void set(AllocatorSettings& allocator) const;
 };
 

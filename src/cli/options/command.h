@@ -1,7 +1,7 @@
 #pragma once
 
-// Commands of the command line. Each file registers one: its options, and what it does when it is
-// called. Results go to `out`, everything else to stderr.
+// Commands of the command line. Each file registers one: its options, and its action. Results go to
+// `out`, everything else to stderr.
 
 #include <CLI/CLI.hpp>
 #include <ostream>
@@ -13,7 +13,7 @@
 
 namespace foretrace {
 
-/// What the process ends with; the numbers are part of the contract.
+/// Exit codes of the process; the numbers are part of the contract.
 enum ExitCode : int {
   kAnswered = 0,
   kCheckFailed = 1,
@@ -36,7 +36,7 @@ struct CommandEntry {
   void (*add)(CLI::App& command, Session& session);
 };
 
-/// Of a command such as `memory`, the one inside of it; nothing if there is none of this name.
+/// The nested command of a command such as `memory`; empty if there is none of this name.
 const CLI::App* inner_command(const CLI::App& outer, std::string_view name);
 
 /// Sorted by name.
@@ -46,7 +46,7 @@ const std::vector<CommandEntry>& commands();
 #include "cli/commands.def"
 #undef COMMAND
 
-/// The program. Never throws; what is wrong is one line on stderr.
+/// The program. Never throws; an error is one line on stderr.
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 
 }  // namespace foretrace

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOutput = "OUT";
-/// Names of values that are no paths.
+/// Names of values that are not paths.
 constexpr std::array<std::string_view, 3> kNoPaths = {"NAME", "TRANSFORM", "WORD"};
 /// Names of values that are traces: the texts in them name nothing that is read.
 constexpr std::array<std::string_view, 5> kTraces = {"TRACE", "TRACES", "A", "B", "FILES"};
@@ -69,7 +69,7 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// The text, and what of it lies between any two of its delimiters.
+/// The text, and its parts between any two of its delimiters.
 std::vector<std::string> possible_paths(const std::string& text) {
   std::vector<std::size_t> begins = {0}, ends;
   for (std::size_t at = text.find_first_of(":=,"); at != text.npos;
@@ -89,7 +89,8 @@ std::vector<std::string> possible_paths(const std::string& text) {
   return paths;
 }
 
-/// All texts of a JSON file that may name other files; none of what is no JSON, or is a trace.
+/// All texts of a JSON file that may name other files; none for a file that is not JSON, or is a
+/// trace.
 std::vector<std::string> texts_in_json(const std::string& path) {
   std::error_code error;
   if (fs::file_size(path, error) > kLongestJson || error) return {};
@@ -211,7 +212,7 @@ class CommandFiles::Inputs {
       if (is_file(path)) {
         add_file({.option = option, .path = path, .is_named = true});
         json_.push_back({option, path});
-      } else if (part.size() > 2 && is_folder(path)) {  // "." and ".." are no folders of traces.
+      } else if (part.size() > 2 && is_folder(path)) {  // "." and ".." are not folders of traces.
         add_files_in({option, path}, path, 1);
       }
     }

@@ -1,14 +1,14 @@
 #pragma once
 
-// Which files a command reads and which it writes, as its command line says, so that no output ever
-// takes the place of an input or of another output. Commands need not think of it: an option whose
-// values are called OUT (names_output()) is written; the value of every other option is read if it
-// names a file. Read, too, are
+// Which files a command reads and which it writes, according to its command line, so that no output
+// ever replaces an input or another output. Commands need no code for this: an option whose values
+// are called OUT (names_output()) is written; the value of every other option is read if it names a
+// file. Other files that are read are
 //
 //     the files of a folder, and of folders in it   ranks/  ranks/node0/
 //     archives and databases of which one part is   runs.tar.gz:rank0.json
-//     what settings of a step name                  --with replace:donor=other.json
-//     what JSON files among these name              {"trace": "../x.json"}, {"extends":
+//     named by settings of a step                   --with replace:donor=other.json
+//     named by JSON files among these               {"trace": "../x.json"}, {"extends":
 //     "base.json"}
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct NamedFile {
 
 class CommandFiles {
  public:
-  /// Throws Error if an output is an input or another output, by whatever name.
+  /// Throws Error if an output is an input or another output, under any name.
   void read_command_line(const CLI::App& command);
 
   /// More outputs, which only the command itself knows. An option that was taken for an input is

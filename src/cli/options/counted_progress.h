@@ -10,8 +10,8 @@
 
 namespace foretrace {
 
-/// How far a long piece of work is, how fast it goes and how long it will take: on stderr, once it
-/// has taken a second, and only on a terminal.
+/// Shows progress, speed and the remaining time of a long piece of work: on stderr, once it has
+/// taken a second, and only on a terminal.
 class CountedProgress {
  public:
   CountedProgress(std::string things, std::uint64_t all, bool quiet);

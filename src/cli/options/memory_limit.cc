@@ -10,7 +10,7 @@
 namespace foretrace {
 
 void limit_memory() {
-// The tools behind these reserve far more than they use.
+// The runtimes of these tools reserve far more than they use.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const std::optional<Bytes> left = free_memory();
   rlimit limit{};

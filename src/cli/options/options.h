@@ -16,8 +16,8 @@
 
 namespace foretrace {
 
-/// Gives `command` the options of a Command, and runs it when it is called, unless it would write
-/// over what it reads.
+/// Adds the options of a Command to `command`, and runs it when it is called, unless it would
+/// overwrite one of its inputs.
 template <class Command>
 void add_command(CLI::App& command, Session& session) {
   const auto added = std::make_shared<Command>();
@@ -28,7 +28,7 @@ void add_command(CLI::App& command, Session& session) {
   });
 }
 
-/// How traces are read: --no-cache, --cache-dir and --max-unpacked, and what else a command takes.
+/// How traces are read: --no-cache, --cache-dir and --max-unpacked, and others that a command adds.
 class ReadingOptions {
  public:
   void add_to(CLI::App& command);
@@ -37,7 +37,7 @@ class ReadingOptions {
   /// --steps and --window.
   void add_part_to(CLI::App& command) { part_.add_to(command); }
 
-  /// Throws Error on what is no size or no range.
+  /// Throws Error on an invalid size or range.
   ImportOptions options() const;
 
  private:
@@ -46,8 +46,8 @@ class ReadingOptions {
   PartOption part_;
 };
 
-/// Says on stderr what a large recording will take, and how to ask about a part of it, before it is
-/// read; nothing if only a part is asked for.
+/// Warns on stderr about the cost of a large recording, and how to read only a part of it, before
+/// it is read; silent if only a part is requested.
 void say_if_large(const std::string& path, const ImportOptions& reading, bool quiet);
 
 /// --output: results go to a file instead of standard output.
@@ -69,7 +69,7 @@ struct FormatOption {
   void check() const;
 };
 
-/// Of the commands that examine traces: how to answer, and where copies of traces are kept.
+/// For commands that examine traces: the format of the answer, and where copies of traces are kept.
 struct AnswerOptions {
   bool quiet = false;
   FormatOption format{{"text", "json"}, "text"};
@@ -78,7 +78,7 @@ struct AnswerOptions {
   void add_to(CLI::App& command);
 };
 
-/// The argument of those that take one.
+/// The argument of commands that take one trace.
 void add_trace(CLI::App& command, std::string& trace);
 
 /// Indented, with a line break at the end.

@@ -30,8 +30,8 @@ struct OutputChoice {
   void add_to(CLI::App& command);
   /// Throws Error, before anything was read, if the ending or `to` is of no known form.
   void check(const std::string& command) const;
-  /// One for each trace; makes the folder. Throws Error if they have no place of their own, or
-  /// would take that of what is read.
+  /// One for each trace; makes the folder. Throws Error if two have the same place, or one would
+  /// replace an input.
   std::vector<Output> places(const std::string& from, const std::vector<Trace>& traces,
                              Session& session) const;
 

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// Where nothing in the trace marks steps, those that are found in it, numbered from 0.
+/// If nothing in the trace marks steps, those that are found in it, numbered from 0.
 Window window_of_found_steps(const Trace& trace, StepRange steps) {
   const Inference inference = infer(trace);
   const Graph& graph = inference.graph;

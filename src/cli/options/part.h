@@ -14,7 +14,7 @@ struct PartOption {
   std::string steps, window;
 
   void add_to(CLI::App& command);
-  /// Throws Error on what is no range, before anything was read.
+  /// Throws Error on an invalid range, before anything was read.
   void check() const;
   Part part() const;
   /// Replaces each trace by its part, if one was asked for.

@@ -8,7 +8,7 @@
 
 namespace foretrace {
 
-/// Says on stderr what the program is at, and since when, as long as the object lives: only on a
+/// Shows the current activity and its elapsed time on stderr as long as the object lives: only on a
 /// terminal, and only once it has taken two seconds.
 class Progress {
  public:

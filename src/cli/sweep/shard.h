@@ -13,11 +13,11 @@ struct Shard {
   std::uint64_t of = 1;
 };
 
-/// What the environment has under a name; empty: nothing.
+/// The value of an environment variable; empty if not set.
 using Environment = std::function<std::string(const char*)>;
 
-/// "3/8", or "auto": from what Slurm, Open MPI or another MPI tells each of its processes. Throws
-/// Error.
+/// "3/8", or "auto": from the variables that Slurm, Open MPI or another MPI sets for each of its
+/// processes. Throws Error.
 Shard read_shard(const std::string& text, const Environment& environment);
 
 /// "results.jsonl" -> "results.shard-3-of-8.jsonl"; unchanged for the only shard.

@@ -39,7 +39,7 @@ std::string first_line(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string line;
   if (!in) throw Error("cannot read '" + path + "'");
-  // Before a line is looked for in what may be a large file of something else.
+  // Checked before looking for a line in what may be a large file of another kind.
   if (in.peek() != '{') throw Error(path + ": is not a file of sweep answers");
   if (!next_line(in, line)) throw Error(path + ": is not a file of sweep answers");
   return line;
@@ -81,7 +81,7 @@ void SweepFile::cut(std::uint64_t size) {
   if (::lseek(file_, static_cast<off_t>(size), SEEK_SET) < 0) cannot("write", path_);
 }
 
-/// Only what is a file of answers: a slip of the hand must not cost another file.
+/// Deletes only a file of answers: a mistyped path must not cost another file.
 void SweepFile::forget() {
   if (std::filesystem::file_size(path_) > 0) {
     const std::string line = first_line(form_ == SweepForm::csv ? header_file_of(path_) : path_);
@@ -138,7 +138,7 @@ void SweepFile::read() {
       if (point.number != number) break;
       answered_.push_back(std::move(point));
     } catch (const Error&) {
-      break;  // What a crash of the machine left there is asked again, with all behind it.
+      break;  // A line damaged by a crash of the machine is asked again, with all after it.
     }
     size += line.size();
   }
@@ -207,7 +207,7 @@ std::vector<ShardFile> in_order(const std::vector<std::string>& files, SweepForm
   return shards;
 }
 
-/// Of a line of a point.
+/// The number in the line of a point.
 std::uint64_t number_of_line(std::string_view line, SweepForm form) {
   constexpr std::string_view kBegin = "{\"point\":";
   if (form == SweepForm::jsonl) {

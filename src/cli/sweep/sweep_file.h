@@ -1,8 +1,8 @@
 #pragma once
 
 // A file of answers that grows while a sweep runs. It can be cut off anywhere, by a kill or a full
-// disk, and taken up again: whole lines are kept, a torn one is cut, and in the end the bytes are
-// those of a run that was never stopped.
+// disk, and continued: whole lines are kept, a torn one is cut, and in the end the bytes are those
+// of a run that was never stopped.
 
 #include <cstdint>
 #include <string>
@@ -14,18 +14,18 @@ namespace foretrace {
 
 class SweepFile {
  public:
-  /// Opens or makes the file, and reads the answers it holds. `fresh`: forgets them. Throws Error
-  /// if it is of another sweep, or if another process writes it.
+  /// Opens or makes the file, and reads its answers. `fresh`: deletes them. Throws Error if it
+  /// belongs to another sweep, or if another process writes it.
   SweepFile(std::string path, const SweepHeader& header, SweepForm form, bool fresh);
   ~SweepFile();
   SweepFile(const SweepFile&) = delete;
   SweepFile& operator=(const SweepFile&) = delete;
 
-  /// Those that were there.
+  /// Answers that were already there.
   std::vector<SweepPoint>& answered() { return answered_; }
 
   void add(const SweepPoint& point);
-  /// Throws Error if it cannot be written; what was written before is kept.
+  /// Throws Error if it cannot be written; earlier output is kept.
   void flush();
 
  private:
@@ -43,14 +43,14 @@ class SweepFile {
   std::string waiting_;  ///< Not yet written.
 };
 
-/// Of a file of rows: the file beside it with the first line.
+/// For a file of rows, the file next to it with the first line.
 std::string header_file_of(const std::string& path);
 
-/// jsonl or csv, by name (empty: not told) or the ending of the path. Throws Error.
+/// jsonl or csv, by name (empty: not given) or the ending of the path. Throws Error.
 SweepForm sweep_form(const std::string& name, const std::string& path);
 
-/// Puts files of shards together, as one process would have written them. Throws Error naming what
-/// is missing, double or of another sweep.
+/// Merges files of shards, as one process would have written them. Throws Error naming parts that
+/// are missing, double or of another sweep.
 void merge_shards(const std::vector<std::string>& files, const std::string& output, SweepForm form);
 
 }  // namespace foretrace

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint64_t kPage = std::uint64_t{2} << 20;  ///< Of the driver's memory.
+constexpr std::uint64_t kPage = std::uint64_t{2} << 20;  ///< A page of the driver's memory.
 
 class Anonymizer {
  public:

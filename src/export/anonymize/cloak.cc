@@ -157,7 +157,7 @@ std::string Cloak::kernel(std::string_view name) {
   if (is_public_collective_kernel(bare)) return keep(bare);
   std::string hidden = how_.kernel_words == nullptr ? std::string() : how_.kernel_words(name);
   if (!hidden.empty()) keep(hidden);
-  // Only these are told from others by their case, too.
+  // Only these also need their case to be recognized.
   for (const std::string_view sign : {"nccl", "rccl", "msccl", "AllReduce", "all_reduce"}) {
     const bool is_there = hidden.find(sign) != std::string::npos;
     if (name.find(sign) != std::string_view::npos && !is_there)

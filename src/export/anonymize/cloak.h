@@ -27,7 +27,7 @@ class Cloak {
   std::string values(std::string_view json);
   std::string collective(std::string_view name);
   std::string type(std::string_view name);
-  /// Of a group or a thread, and everything else of which nothing is known.
+  /// For a group or a thread, and everything else of an unknown kind.
   std::string word(std::string_view text);
   std::string keep(std::string_view text);
 

@@ -21,8 +21,8 @@ bool is_identifier(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_word);
 }
 
-/// Calls `holds` for each stretch of letters, digits and (if `joins`) underscores; whether it
-/// always held.
+/// Calls `holds` for each stretch of letters, digits and (if `joins`) underscores; returns whether
+/// it was always true.
 template <class Holds>
 bool each_word(std::string_view text, bool joins, Holds&& holds) {
   for (std::size_t i = 0; i < text.size();) {

@@ -11,11 +11,11 @@ namespace foretrace {
 bool is_public_call(std::string_view name);
 /// "aten::add_", "c10d::allreduce_", "record_param_comms", "Buffer Flush", "ProfilerStep#3".
 bool is_public_op(std::string_view name);
-/// "AddmmBackward0" was made by PyTorch; users' functions have no number behind them.
+/// "AddmmBackward0" was made by PyTorch; users' functions have no trailing number.
 bool is_public_autograd_node(std::string_view name);
 /// "Memcpy HtoD (Pageable -> Device)".
 bool is_public_copy(std::string_view name);
-/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL", without what stands in parentheses behind it.
+/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL", without the parenthesized part at its end.
 bool is_public_collective_kernel(std::string_view name);
 /// "allreduce", "all_gather_into_tensor".
 bool is_public_collective(std::string_view name);
@@ -23,7 +23,7 @@ bool is_public_collective(std::string_view name);
 bool is_public_type(std::string_view name);
 /// "12", "[1, -1]", "0.5", "True".
 bool is_public_value(std::string_view text);
-/// Of what a trace says of itself: versions and switches of the profiler.
+/// Metadata of a trace: versions and switches of the profiler.
 bool is_public_metadata(std::string_view key, std::string_view json);
 
 }  // namespace foretrace

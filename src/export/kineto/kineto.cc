@@ -7,7 +7,7 @@
 //     links         arrows "fwdbwd"
 //     correlation   arrows "ac2g" from calls to what they launched
 //
-// What an execution trace or a memory snapshot knows beyond that has no place in the format.
+// The format has no place for the other contents of an execution trace or a memory snapshot.
 
 #include <algorithm>
 #include <optional>

@@ -59,7 +59,7 @@ class KinetoNames {
     return json;
   }
 
-  /// As kineto_value() gives it.
+  /// As returned by kineto_value().
   const std::string& value(NameId id) {
     std::string& json = values_[static_cast<std::size_t>(id)];
     if (json.empty()) json = kineto_value(names_[id]);
@@ -71,7 +71,7 @@ class KinetoNames {
   std::vector<std::string> strings_, values_;
 };
 
-/// `json` gives a name of the trace as JSON text; what is empty is left out.
+/// `json` converts a name of the trace to JSON text; empty values are left out.
 template <class Json>
 void add_op_details(const OpDetails& details, Json&& json, KinetoArguments& arguments) {
   const auto add_text = [&](std::string_view key, NameId text) {

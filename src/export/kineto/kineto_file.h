@@ -1,7 +1,7 @@
 #pragma once
 
-// A Chrome trace in the form of PyTorch's profiler, while it is written: members that say what was
-// recorded where, then one event after the other.
+// A Chrome trace in the form of PyTorch's profiler, while it is written: members that describe the
+// recording, then one event after the other.
 //
 //     KinetoFile file("x.json.gz");
 //     file.member("displayTimeUnit", "\"ms\"");
@@ -32,7 +32,7 @@ class KinetoFile {
   /// Throws Error if `path` cannot be written; gzip if it ends in .gz.
   explicit KinetoFile(const std::string& path) : file_(path) {}
 
-  /// A member of the object around the events, in front of them; `json` is its value.
+  /// A member of the object around the events, before them; `json` is its value.
   void member(std::string_view key, std::string_view json);
   void begin_events();
 
@@ -42,12 +42,12 @@ class KinetoFile {
                 Nanoseconds finish, std::string_view arguments);
   void instant(std::string_view category, std::string_view name, Track track, Nanoseconds time,
                std::string_view arguments);
-  /// One end of an arrow; "ac2g" ones lead from a call to what it launched.
+  /// One end of an arrow; "ac2g" ones lead from a call to the work it launched.
   void arrow(bool is_end, std::int64_t id, Track track, Nanoseconds time,
              std::string_view category = "ac2g");
   void name_process(std::int64_t process, std::string_view name, std::int64_t position);
   void name_thread(Track track, std::string_view name, std::int64_t position);
-  /// What else viewers show of a track: `what` is "process_labels", for one.
+  /// Other facts that viewers show for a track: `what` is "process_labels", for example.
   void describe(std::string_view what, Track track, std::string_view key, std::string_view json);
 
   /// Ends the file. Throws Error if anything could not be written.

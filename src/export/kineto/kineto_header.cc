@@ -28,7 +28,7 @@ std::string devices_of(const Trace& trace) {
   return print(all);
 }
 
-/// What the trace says of the job, with the rank that the trace is known by.
+/// The job information in the trace, with the rank of this trace.
 std::string job_of(const Trace& trace, const std::string& recorded) {
   Json json = Json::parse(recorded, nullptr, false);
   if (!json.is_object()) json = Json::object();

@@ -15,7 +15,7 @@ bool is_call(const HostRecord& record) {
   return record.kind == HostKind::runtime || record.kind == HostKind::driver;
 }
 
-/// The process that calls CUDA; one trace is one process, whatever its threads say.
+/// The process that calls CUDA; one trace is one process, whatever its threads contain.
 std::int64_t process_of(const Trace& trace) {
   for (const HostRecord& record : trace.hosts) {
     if (is_call(record)) return trace.threads[record.thread].process;

@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::int64_t kRegular = 1;  ///< ENUM_CUDA_KERNEL_LAUNCH_TYPE
 
-/// Of ENUM_CUDA_MEMCPY_OPER, by direction.
+/// Numbers of ENUM_CUDA_MEMCPY_OPER, by direction.
 constexpr std::int64_t kCopyKinds[] = {0, 1, 2, 8, 10, 9};
 
-/// Of ENUM_CUDA_MEM_KIND.
+/// Names of ENUM_CUDA_MEM_KIND.
 constexpr std::string_view kMemoryKinds[] = {"Pageable",       "Pinned",  "Device",
                                              "Array",          "Managed", "Device Static",
                                              "Managed Static", "Unknown"};
@@ -57,7 +57,8 @@ Ends ends_of(const DeviceRecord& record, std::string_view name) {
   return {};
 }
 
-/// "gemm" for "void cutlass::gemm<float, 2>(int)": without what the compiler knows it by.
+/// "gemm" for "void cutlass::gemm<float, 2>(int)": without return type, template and function
+/// arguments.
 std::string_view short_name(std::string_view name) {
   const std::size_t end = name.find_first_of("<(");
   // A name that begins so is of no function.

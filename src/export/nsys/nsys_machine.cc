@@ -1,4 +1,4 @@
-// What a report says of the machine, the session and itself, and the tables of what numbers mean,
+// Writes facts about the machine, the session and the report, and the tables that explain numbers,
 // which scripts join.
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Ops, annotations and Python frames as NVTX ranges. Scripts see their names; what else is known of
-// an op stands in the JSON payload of its range.
+// Ops, annotations and Python frames as NVTX ranges. Scripts see their names; the other facts about
+// an op are in the JSON payload of its range.
 
 #include <nlohmann/json.hpp>
 

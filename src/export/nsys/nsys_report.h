@@ -1,10 +1,11 @@
 #pragma once
 
 // A trace as the tables that Nsight Systems exports to SQLite, so that scripts made for those run.
-// Ops, annotations and Python frames become NVTX ranges. What no table has a place for stands where
-// others look over it: in columns behind the usual ones, in the category and the JSON payload of a
-// range, in META_DATA_EXPORT. Left out is what says nothing of time: segments and blocks of an
-// allocator, tensors, links, stacks; and annotations of the device, which nsys derives.
+// Ops, annotations and Python frames become NVTX ranges. Facts that have no place in a table are
+// put where other readers ignore them: in columns after the usual ones, in the category and the
+// JSON payload of a range, in META_DATA_EXPORT. Records without times are left out: segments and
+// blocks of an allocator, tensors, links, stacks; so are annotations of the device, which nsys
+// derives.
 
 #include <cstdint>
 #include <map>
@@ -18,7 +19,7 @@
 
 namespace foretrace {
 
-/// Of every row: the tables know contexts, a trace does not.
+/// Context of every row: the tables have contexts, a trace does not.
 inline constexpr std::int64_t kContext = 1;
 
 /// The table StringIds while it fills.
@@ -32,7 +33,7 @@ class NsysTexts {
  private:
   const Names& names_;
   SqliteInsert rows_;
-  std::vector<std::int64_t> ids_;  ///< Of names; -1: not yet.
+  std::vector<std::int64_t> ids_;  ///< Ids of names; -1: not yet assigned.
   std::map<std::string, std::int64_t, std::less<>> others_;
   std::int64_t next_ = 0;
 };

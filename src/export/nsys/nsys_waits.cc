@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kInvalid = 0xffffffff;
 
-/// Of ENUM_CUPTI_SYNC_TYPE.
+/// The number in ENUM_CUPTI_SYNC_TYPE.
 std::int64_t type_of(SyncKind kind) {
   switch (kind) {
     case SyncKind::event:
@@ -98,7 +98,7 @@ void NsysExport::write_memory() {
   for (const MemoryRecord& record : trace_.memory) {
     if (!is_recorded(record)) continue;
     const auto none = std::nullopt;
-    // A caching allocator is to its blocks what a pool of the driver is.
+    // A caching allocator relates to its blocks as a pool of the driver does.
     const bool pooled = record.action == MemoryAction::block;
     const std::optional<std::int64_t> stream =
         record.stream == kNone ? none : std::optional(trace_.streams[record.stream].id);

@@ -20,7 +20,7 @@ SqliteWriter::SqliteWriter(const std::string& path) : path_(path), file_(path) {
   const int opened = sqlite3_open_v2(place.c_str(), &database, flags, nullptr);
   database_.reset(database);
   if (opened != SQLITE_OK) fail();
-  // Until it has its name nobody else sees the file, and a half-written one is thrown away.
+  // Nobody else sees the file before it has its name, and an incomplete one is discarded.
   run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN");
 }
 

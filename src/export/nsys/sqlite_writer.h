@@ -25,7 +25,7 @@ class SqliteWriter {
   SqliteWriter& operator=(const SqliteWriter&) = delete;
 
   void run(const std::string& sql);
-  /// Gives the file its name. All inserts must be gone.
+  /// Gives the file its name. All inserts must be destroyed first.
   void finish();
 
  private:

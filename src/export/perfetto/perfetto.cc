@@ -3,11 +3,11 @@
 //
 //     process         threads       ops, ranges, frames and calls
 //     GPU 0           stream 7      kernels, copies and fills; ranges and waits beside them
-//                     memory        what the allocator gave out and holds, as counters
+//                     memory        allocated and reserved bytes, as counters
 //     flows           from calls to what they launched, from forward ops to their backward
 //
-// All a record says is in the arguments of its slice, under the names that PyTorch's profiler gives
-// them, so that reading the file back gives the records again.
+// The arguments of a slice contain all fields of its record, under the names of PyTorch's profiler,
+// so that reading the file back gives the records again.
 
 #include <algorithm>
 #include <limits>
@@ -32,7 +32,7 @@ struct Moment {
   enum class What : std::uint8_t { host, device, sync, end, memory, link } what = What::end;
 };
 
-// Tracks are numbered: what they are of, which, and the row.
+// Tracks are numbered by kind, index and row.
 enum class Of : std::uint64_t {
   file = 1,
   process,
@@ -139,7 +139,7 @@ class PerfettoExport {
     return stream == kNoStream ? 0 : devices_.at(trace_.streams[stream].device);
   }
 
-  /// Rows behind the first are tracks of the same name.
+  /// Rows after the first are tracks of the same name.
   void lay_out(std::vector<Slice>& slices, Of of, std::uint64_t which, Moment::What what,
                bool nests, std::string_view label) {
     const std::uint32_t rows = arrange(slices, nests);

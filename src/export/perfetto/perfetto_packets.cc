@@ -22,7 +22,7 @@ ProtoWriter clock(std::uint64_t id, std::int64_t time_ns) {
 void PerfettoPackets::begin(std::int64_t origin_ns) {
   ProtoWriter snapshot;
   snapshot.add(1, clock(kBootTime, origin_ns));
-  // A clock that counts from 1970 tells the time of day.
+  // A clock that counts from 1970 is the time of day.
   if (origin_ns > kYear2001) snapshot.add(1, clock(kRealTime, origin_ns));
   ProtoWriter packet;
   packet.add(6, snapshot);

@@ -27,7 +27,7 @@ class PerfettoPackets {
   /// Says which clock times are of, and that texts are interned from here on. First of all.
   void begin(std::int64_t origin_ns);
 
-  /// A track for everything below it; 0 is no parent. `process` and `thread` are ids.
+  /// A parent track; 0 means no parent. `process` and `thread` are ids.
   void group(std::uint64_t uuid, std::string_view name, std::uint64_t parent, std::int32_t rank);
   void process(std::uint64_t uuid, std::int64_t process, std::string_view name);
   void thread(std::uint64_t uuid, std::int64_t process, std::int64_t thread, std::string_view name);

@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-/// Whether `slice` may be drawn on top of what is open in a row, which it goes to then.
+/// Returns whether `slice` may be drawn on top of the open slices of a row, and adds it to them.
 bool take(std::vector<std::int64_t>& open, const Slice& slice, bool nests) {
   while (!open.empty() && open.back() <= slice.start_ns) open.pop_back();
   if (!open.empty() && (!nests || open.back() < slice.end_ns)) return false;
@@ -21,7 +21,7 @@ std::uint32_t arrange(std::vector<Slice>& slices, bool nests) {
     return std::tuple(a.start_ns, -a.end_ns, a.depth, a.record) <
            std::tuple(b.start_ns, -b.end_ns, b.depth, b.record);
   });
-  std::vector<std::vector<std::int64_t>> rows;  // Ends of what is open.
+  std::vector<std::vector<std::int64_t>> rows;  // Ends of the open slices.
   for (Slice& slice : slices) {
     slice.row = 0;
     while (slice.row < rows.size() && !take(rows[slice.row], slice, nests)) ++slice.row;

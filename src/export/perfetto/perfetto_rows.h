@@ -17,10 +17,10 @@ struct Slice {
   std::int64_t end_ns = 0;
   std::uint32_t record = 0;
   std::uint32_t row = 0;
-  std::uint8_t depth = 0;  ///< Of two with the same times, the one inside has more.
+  std::uint8_t depth = 0;  ///< If two have the same times, the inner one has a greater depth.
 };
 
-/// Sorts the slices of a track, outer ones first, and gives each its row; with `nests` false no two
+/// Sorts the slices of a track, outer ones first, and assigns each a row; with `nests` false no two
 /// slices of a row overlap at all. Returns the number of rows.
 std::uint32_t arrange(std::vector<Slice>& slices, bool nests);
 

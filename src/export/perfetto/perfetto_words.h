@@ -1,6 +1,6 @@
 #pragma once
 
-// What the slices of a Perfetto trace say of their records: names, categories and arguments.
+// The content of the slices of a Perfetto trace: names, categories and arguments of their records.
 
 #include <string_view>
 
@@ -9,10 +9,10 @@
 
 namespace foretrace {
 
-/// Name and category of the event that tells what the file itself is.
+/// Name and category of the event that describes the file itself.
 inline constexpr std::string_view kPerfettoHead = "foretrace";
 
-/// Of two host records with the same times the one with more is inside.
+/// If two host records have the same times, the one with the greater depth is inside.
 int perfetto_depth(HostKind kind);
 
 void describe_host(const Trace& trace, const HostRecord& record, PerfettoPackets& out);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Protocol buffers without a schema: fields by their numbers, one behind the other. A message
-// inside of a message is written by itself first.
+// Protocol buffers without a schema: fields by their numbers, one after the other. A nested message
+// is written by itself first.
 
 #include <cstdint>
 #include <string>

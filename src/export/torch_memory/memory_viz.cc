@@ -1,4 +1,5 @@
-// What torch.cuda.memory._dump_snapshot writes, for pytorch.org/memory_viz and scripts made for it.
+// Writes the output of torch.cuda.memory._dump_snapshot, for pytorch.org/memory_viz and scripts
+// made for it.
 
 #include "export/torch_memory/memory_viz.h"
 
@@ -101,7 +102,7 @@ class SnapshotWriter {
   const Trace& trace_;
   const VizState& state_;
   PickleWriter out_;
-  std::vector<std::uint32_t> stacks_;  ///< What the pickle calls them, if they were written.
+  std::vector<std::uint32_t> stacks_;  ///< Their indices in the pickle, if they were written.
   std::unordered_map<std::string_view, std::uint32_t> frames_;
 };
 
@@ -197,7 +198,7 @@ void SnapshotWriter::write_json(const Json& value, int depth) {
   out_.end();
 }
 
-/// Whatever else the snapshot said of itself.
+/// Writes the other metadata of the snapshot.
 void SnapshotWriter::write_settings() {
   bool has_settings = false;
   for (const auto& [key, text] : trace_.metadata) {

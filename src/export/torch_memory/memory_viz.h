@@ -1,6 +1,6 @@
 #pragma once
 
-// What a memory snapshot says, as far as it can be had from a trace.
+// The content of a memory snapshot, as far as a trace has it.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 namespace foretrace {
 
 /// One event of a device's history. Stacks are texts here, because those of a profiler's trace are
-/// made of the ops around the event.
+/// made from the ops around the event.
 struct VizEvent {
   MemoryAction action = MemoryAction::block;
   bool frees = false;
@@ -49,12 +49,12 @@ struct VizState {
   bool has_times = true;
 };
 
-/// Of a trace that was a snapshot: what it holds.
+/// From a trace that was a snapshot: its state.
 VizState state_of_snapshot(const Trace& trace);
 
-/// Of a profiler's trace with memory events: what is still alive at its end lies in segments, which
-/// the profiler does not tell, so they are made around the blocks. Throws Error if the events have
-/// no addresses.
+/// From a profiler's trace with memory events: blocks alive at its end lie in segments, which the
+/// profiler does not record, so segments are made around the blocks. Throws Error if the events
+/// have no addresses.
 VizState state_of_events(const Trace& trace);
 
 }  // namespace foretrace

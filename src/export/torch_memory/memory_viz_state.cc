@@ -118,7 +118,7 @@ class EnclosingOps {
     return found->second;
   }
 
-  /// "train.py(88): step" is what the profiler calls a frame of Python.
+  /// "train.py(88): step" is the profiler's form of a Python frame.
   std::string frame(std::uint32_t host) const {
     const HostRecord& record = trace_.hosts[host];
     const std::string_view name = trace_.names[record.name];
@@ -143,7 +143,7 @@ class EnclosingOps {
 /// Segments around blocks that are sorted by address: whole granules, joined where they touch.
 void place(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device, VizState& state) {
   VizSegment* segment = nullptr;
-  std::uint64_t end = 0;  // Of the blocks in the segment so far.
+  std::uint64_t end = 0;  // End of the blocks in the segment so far.
   const auto segment_end = [&] {
     return segment->address + static_cast<std::uint64_t>(segment->bytes);
   };
@@ -157,7 +157,8 @@ void place(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device, V
   };
   for (const auto& [address, event] : live) {
     const auto size = static_cast<std::uint64_t>(event.bytes);
-    if (segment != nullptr && address < end) continue;  // Not what an allocator gives out.
+    if (segment != nullptr && address < end)
+      continue;  // An allocator does not return such addresses.
     const std::uint64_t first = address / kGranule * kGranule;
     const std::uint64_t last = (address + size + kGranule - 1) / kGranule * kGranule;
     if (segment == nullptr || first > segment_end()) {
@@ -193,7 +194,7 @@ class InUseBefore {
     }
   }
 
-  /// As one block behind all others.
+  /// Placed as one block after all others.
   void place(std::int32_t device, VizState& state) const {
     if (level_ <= known_) return;
     VizSegment& segment = state.segments.emplace_back();
@@ -271,7 +272,8 @@ VizState state_of_events(const Trace& trace) {
     before[record->device].add(*record);
     std::vector<VizEvent>& history = history_of(record->device, state);
     if (record->action == MemoryAction::block && event.frees) {
-      // Profilers tell once that a block came back; a snapshot tells when that was asked for too.
+      // Profilers record only that a block was freed; a snapshot also records when that was
+      // requested.
       VizEvent asked = event;
       asked.action = MemoryAction::free_requested;
       history.push_back(asked);

@@ -110,7 +110,7 @@ void PickleWriter::again(std::uint32_t number) {
   little_endian(number, is_short ? 1 : 4);
 }
 
-/// Writes what was gathered as one frame.
+/// Writes the buffered bytes as one frame.
 void PickleWriter::flush() {
   char head[9] = {'\x95'};
   for (int i = 0; i < 8; ++i)

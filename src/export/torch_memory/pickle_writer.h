@@ -1,7 +1,7 @@
 #pragma once
 
 // Writes a pickle of plain data, protocol 4, to a file. Uses only the opcodes that Python itself
-// uses for such data, because other readers of these files know no others. Texts, and whatever else
+// uses for such data, because other readers of these files know no others. Texts, and anything else
 // the caller marks, are written once and referred to afterwards.
 //
 //     writer.begin_dict();
@@ -20,7 +20,7 @@ namespace foretrace {
 
 class PickleWriter {
  public:
-  /// Throws Error if the file cannot be written or grows beyond what PyTorch's viewer loads.
+  /// Throws Error if the file cannot be written or grows beyond the limit of PyTorch's viewer.
   explicit PickleWriter(std::string path);
   PickleWriter(const PickleWriter&) = delete;
   PickleWriter& operator=(const PickleWriter&) = delete;
@@ -34,7 +34,7 @@ class PickleWriter {
 
   void begin_list() { begin(']', 'e', 1); }
   void begin_dict() { begin('}', 'u', 2); }
-  /// `end()` closes what was begun last; the values in between are its elements, or keys and
+  /// `end()` closes the container begun last; the values in between are its elements, or keys and
   /// values.
   void end();
   /// A tuple of the last two values.
@@ -49,7 +49,7 @@ class PickleWriter {
 
  private:
   struct Open {
-    char add;           ///< Opcode that adds what is above the mark.
+    char add;           ///< Opcode that adds the values above the mark.
     std::size_t per;    ///< Values per element.
     std::size_t count;  ///< Values since the mark.
   };
@@ -63,7 +63,7 @@ class PickleWriter {
 
   std::string path_;
   NewFile file_;
-  std::string bytes_;  ///< Of the frame that is not yet written.
+  std::string bytes_;  ///< Bytes of the frame that is not yet written.
   std::vector<Open> open_;
   std::unordered_map<std::string, std::uint32_t> texts_;
   std::uint32_t remembered_ = 0;

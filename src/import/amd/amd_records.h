@@ -1,8 +1,8 @@
 #pragma once
 
-// Records of AMD's profilers, whichever file they come from: numbers threads, streams and devices,
-// and makes times relative at the end. What these profilers tell is the same in all their files:
-// dispatches of kernels, copies, calls of HIP and HSA, ranges of roctx, allocations.
+// Records of AMD's profilers, from any of their files: this numbers threads, streams and devices,
+// and makes times relative at the end. All of their files contain the same: dispatches of kernels,
+// copies, calls of HIP and HSA, ranges of roctx, allocations.
 
 #include <cstdint>
 #include <map>
@@ -27,10 +27,11 @@ struct AmdTimes {
 
 struct AmdAgent {
   bool is_gpu = false;
-  std::int32_t ordinal = -1;  ///< Among GPUs; -1 for a CPU.
+  std::int32_t ordinal = -1;  ///< The index among GPUs; -1 for a CPU.
 };
 
-/// What a call belongs to: the names that AMD's tools give to their domains begin with these words.
+/// The kind of call in a domain: the names that AMD's tools give to their domains begin with these
+/// words.
 HostKind kind_of_domain(std::string_view domain);
 
 class AmdRecords {
@@ -40,25 +41,25 @@ class AmdRecords {
   std::uint16_t thread(std::int64_t process, std::int64_t id);
   std::uint16_t stream(std::int32_t device, std::int64_t id);
 
-  /// An agent by the number that records refer to it with. GPUs get ordinals in the order in which
-  /// they come.
+  /// Adds an agent by the number that records refer to it with. GPUs get ordinals in the order of
+  /// their calls.
   void add_agent(std::int64_t number, bool is_gpu, Device device);
   AmdAgent agent(std::int64_t number) const;
 
-  /// Each adds a record and says whether its times are possible.
+  /// Each adds a record and returns whether its times are possible.
   bool add_device(DeviceRecord record, AmdTimes times);
   bool add_host(HostRecord record, AmdTimes times);
 
-  /// `bytes` of 0 for a free: the size is that of the allocation at this address.
+  /// `bytes` is 0 for a free: the size is that of the allocation at this address.
   void add_allocation(MemoryRecord record, std::int64_t time);
   void add_free(MemoryRecord record, std::int64_t time);
 
-  /// In which direction a copy between these agents goes, and whose stream it is on.
+  /// The direction of a copy between these agents, and the agent whose stream it is on.
   CopyDirection direction(std::int64_t from, std::int64_t to) const;
   std::int32_t device_of_copy(std::int64_t from, std::int64_t to) const;
 
-  /// Makes times relative to the first one, and notes what was odd. Throws TraceError if there is
-  /// no record.
+  /// Makes times relative to the first one, and notes oddities. Throws TraceError if there is no
+  /// record.
   void finish();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 
-// The parts of reading AMD's SQLite files; two families share a prefix of their tables.
+// The parts that read AMD's SQLite files; two families share a prefix of their tables.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace foretrace {
 
-/// Texts by their number, out of a table (id, string).
+/// Texts by their number, from a table (id, string).
 class RocpdStrings {
  public:
   RocpdStrings(const SqliteFile& file, std::string_view table, Names& names);
@@ -25,17 +25,17 @@ class RocpdStrings {
   std::unordered_map<std::int64_t, NameId> names_;
 };
 
-/// Valid UTF-8 out of what a database holds.
+/// Turns text from a database into valid UTF-8.
 NameId intern_text(std::string_view text, Names& names);
 
-/// Files of rocmProfileData (rpd): rocpd_api, rocpd_op, rocpd_api_ops, rocpd_string.
+/// Reads files of rocmProfileData (rpd): rocpd_api, rocpd_op, rocpd_api_ops, rocpd_string.
 void read_rpd(const SqliteFile& file, Trace& trace);
 
-/// Files of rocprofiler-sdk (rocprofv3): rocpd_kernel_dispatch_<guid>, rocpd_region_<guid> and so
-/// on. `guid` is what follows the names of the tables, "_0a1b..." or nothing.
+/// Reads files of rocprofiler-sdk (rocprofv3): rocpd_kernel_dispatch_<guid>, rocpd_region_<guid>
+/// and so on. `guid` is the suffix of the table names, "_0a1b..." or empty.
 void read_rocpd(const SqliteFile& file, const std::string& guid, Trace& trace);
 
-/// What follows "rocpd_string" in a name of a table; more than one if files were merged.
+/// Returns what follows "rocpd_string" in table names; several if files were merged.
 std::vector<std::string> guids_of(const SqliteFile& file);
 
 }  // namespace foretrace

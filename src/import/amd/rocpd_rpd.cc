@@ -1,5 +1,5 @@
-// rocmProfileData: calls and operations in one table each, tied by a third. The number of a call is
-// the correlation id of its operations. Ranges of roctx are calls of the name "UserMarker".
+// rocmProfileData has one table each for calls and operations, joined by a third. The number of a
+// call is the correlation id of its operations. Ranges of roctx are calls named "UserMarker".
 
 #include <algorithm>
 #include <optional>
@@ -20,7 +20,7 @@ struct Copy {
   bool pinned = false;
 };
 
-/// Of hipMemcpyKind, or as the type of the operation says.
+/// The direction by hipMemcpyKind, or by the type of the operation.
 CopyDirection direction_of(std::int64_t kind, std::string_view type) {
   switch (kind) {
     case 0:
@@ -77,7 +77,7 @@ class RpdReader {
   std::unordered_map<std::int64_t, std::int64_t> call_of_;  ///< By operation.
   std::unordered_map<std::int64_t, Launch> launches_;       ///< By call, or by operation.
   std::unordered_map<std::int64_t, Copy> copies_;
-  bool by_operation_ = false;  ///< Details are of operations, as the first version has it.
+  bool by_operation_ = false;  ///< Details belong to operations, as in the first version.
   std::int64_t barriers_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// rocprofiler-sdk's database. What ran has a start and an end, either in its row or, since version
-// 4 of the schema, as numbers of rows in a table of times, with thread, agent and queue in a table
-// of tracks. Events tie rows together: their stack_id is the profiler's correlation id.
+// The database of rocprofiler-sdk. Each activity has a start and an end, either in its row or,
+// since version 4 of the schema, as numbers of rows in a table of times, with thread, agent and
+// queue in a table of tracks. Events join rows: their stack_id is the profiler's correlation id.
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ struct Event {
   NameId category{};
 };
 
-/// The columns that say when and where; every table of what ran has some of them.
+/// The columns for time and place; every table of activities has some of them.
 constexpr std::string_view kWhere[] = {"start",    "end",       "start_id", "end_id",
                                        "track_id", "pid",       "tid",      "agent_id",
                                        "queue_id", "stream_id", "event_id"};
@@ -52,7 +52,7 @@ class SdkReader {
 
  private:
   std::string table(std::string_view name) const { return std::string(name) + guid_; }
-  /// With the columns of kWhere first.
+  /// Selects the columns of kWhere first.
   SqliteRows rows(std::string_view name, std::initializer_list<std::string_view> more) const {
     std::vector<std::string_view> columns(std::begin(kWhere), std::end(kWhere));
     columns.insert(columns.end(), more);
@@ -64,7 +64,7 @@ class SdkReader {
 
   using Numbers = std::unordered_map<std::int64_t, std::int64_t>;
   void read_numbers(std::string_view name, std::string_view column, Numbers& numbers) const;
-  /// What a number stands for, or itself.
+  /// Returns what a number stands for, or the number itself.
   static std::int64_t at(const Numbers& numbers, std::int64_t id) {
     const auto found = numbers.find(id);
     return found == numbers.end() ? id : found->second;

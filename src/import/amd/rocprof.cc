@@ -4,7 +4,7 @@
 //     buffer_records, callback_records     one list per domain: kernel_dispatch, memory_copy,
 //                                          hip_api, hsa_api, marker_api, memory_allocation ...
 //
-// Lists may come in any order and be of any length, so names are looked up when all was read.
+// Lists may come in any order and be of any length, so names are looked up after all is read.
 
 #include "import/amd/rocprof.h"
 
@@ -49,7 +49,7 @@ Trace RocprofDocument::read() {
   return std::move(trace_);
 }
 
-/// Calls `visit(key)` for each member; false where the text ends or is no JSON.
+/// Calls `visit(key)` for each member; false if the text ends or is not JSON.
 template <class Visit>
 bool RocprofDocument::each_in_object(Visit&& visit) {
   if (json_.peek() != '{') return false;
@@ -70,7 +70,7 @@ bool RocprofDocument::each_in_object(Visit&& visit) {
   }
 }
 
-/// Calls `visit()` in front of each element, which it has to read.
+/// Calls `visit()` before each element, which it has to read.
 template <class Visit>
 bool RocprofDocument::each_in_list(Visit&& visit) {
   if (json_.peek() != '[') return json_.skip_value();
@@ -126,7 +126,7 @@ bool RocprofDocument::read_metadata() {
   return true;
 }
 
-/// Names of operations by the number of their domain, and texts of markers by correlation id.
+/// Reads names of operations by the number of their domain, and texts of markers by correlation id.
 bool RocprofDocument::read_strings() {
   JsonValue value;
   if (!json_.read(value)) return false;
@@ -148,7 +148,8 @@ void RocprofDocument::note_cut() {
                    "at byte " + std::to_string(json_.offset()));
 }
 
-/// By what only the end of the file may tell: kernels by their symbol, calls by their domain.
+/// Names kernels by their symbol and calls by their domain, which may only follow at the end of the
+/// file.
 void RocprofDocument::resolve_names() {
   for (const auto& [record, symbol] : unnamed_kernels_) {
     const auto found = symbols_.find(symbol);

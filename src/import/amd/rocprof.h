@@ -24,7 +24,7 @@ class RocprofDocument {
   Trace read();
 
  private:
-  /// Numbers that mean names: which domain, which of its operations.
+  /// Numbers that stand for names: a domain, and one of its operations.
   struct Operation {
     std::size_t kind = 0;
     std::size_t number = 0;
@@ -33,7 +33,7 @@ class RocprofDocument {
     std::string name;
     std::vector<NameId> operations;
   };
-  /// The members of a record that any domain has, and those of some.
+  /// The members that records of any domain have, and those that only some have.
   struct Record {
     Operation operation;
     AmdTimes times;

@@ -9,7 +9,7 @@ namespace foretrace {
 
 namespace {
 
-/// Of an object such as {"handle": 18}.
+/// Reads the number in an object such as {"handle": 18}.
 std::int64_t handle(const JsonValue& value) {
   if (value.kind != ValueKind::object) return to_integer(value);
   std::int64_t number = 0;

@@ -47,10 +47,9 @@ std::string nanoseconds(const ::timespec& time) {
   return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
 }
 
-/// A text that differs once the file has changed. Its times can be set back by whoever
-/// changes it, but for that of the last change of anything about it; where a clock or a file system
-/// is too coarse for that, samples of the contents remain. Empty if the file is no file, or too
-/// short to be worth a copy.
+/// Returns a text that differs once the file has changed. A writer can reset its times, except for
+/// the time of the last status change; where a clock or a file system is too coarse for that,
+/// samples of the contents remain. Empty if this is not a file, or too short to be worth a copy.
 std::string fingerprint(const std::string& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return {};

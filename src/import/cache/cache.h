@@ -1,7 +1,7 @@
 #pragma once
 
 // Copies of traces in our own format, which are read many times faster than JSON. A cache that
-// cannot be used is as good as none: nothing here fails.
+// cannot be used is ignored: nothing here fails.
 
 #include <optional>
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace foretrace {
 
-/// The copy of the trace in `path`, which may name a member of an archive, as the file is now.
+/// The copy of the trace in `path`, which may name a member of an archive, in the present state of
+/// the file.
 class CachedCopy {
  public:
-  /// No folder: no copy.
+  /// Without a folder there is no copy.
   CachedCopy(std::string path, std::string folder);
 
-  /// The trace, if there is a copy of this very file.
+  /// Returns the trace if there is a copy of exactly this file.
   std::optional<Trace> read() const;
-  /// Keeps a copy, if the file is long enough for that to matter and did not change meanwhile.
+  /// Keeps a copy if the file is long enough for that to matter and did not change meanwhile.
   void write(const Trace& trace) const;
 
  private:

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 /// The limit of all copies together.
 constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
-/// Writing a copy takes seconds; what is older than this many is of a writer that was killed.
+/// Writing a copy takes seconds; an unfinished copy older than this was left by a killed writer.
 constexpr std::int64_t kLongestWriting = 3600;
 constexpr std::size_t kDigits = 32;
 constexpr std::string_view kEnding = ".ftrace";
@@ -31,7 +31,7 @@ bool is_copy(std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == kDigits;
 }
 
-/// The same with ".XXXXXX" behind it, and perhaps a dot in front: while it is written.
+/// The same followed by ".XXXXXX", and perhaps preceded by a dot: a copy that is being written.
 bool is_unfinished(std::string_view name) {
   if (name.starts_with('.')) name.remove_prefix(1);
   const std::size_t end = kDigits + kEnding.size();
@@ -87,7 +87,7 @@ bool is_trusted_folder(const std::string& folder) {
   if ((found.st_mode & kOthersWrite) != 0 && !only_copies) return false;
   if (only_copies && ::fchmod(opened, 0700) != 0) return false;
   if ((found.st_mode & kOthersWrite) != 0) {
-    // After the rights were changed: what is there now is all that others can have put there.
+    // The rights were changed first, so nobody else can add files after this listing.
     for (const std::string& name : names_in(folder)) ::unlinkat(opened, name.c_str(), 0);
   }
   return true;

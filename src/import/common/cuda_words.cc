@@ -19,7 +19,7 @@ constexpr CopyKind kCopyKinds[] = {
     {"DtoD", CopyDirection::on_device},
     {"HtoH", CopyDirection::on_host},
     {"PtoP", CopyDirection::peer},
-    // Nsight Systems' own: of unified memory.
+    // Nsight Systems' own names, for unified memory.
     {"HtoD", CopyDirection::in},
     {"DtoH", CopyDirection::out},
     {"DtoD", CopyDirection::peer},
@@ -34,7 +34,7 @@ const Entry& entry(const Entry (&table)[size], std::int64_t number) {
   return table[number >= 0 && number < static_cast<std::int64_t>(size) ? number : 0];
 }
 
-/// Versions are 1000 times the major one, so they have four digits and more.
+/// Versions are 1000 times the major one, so they have at least four digits.
 std::string_view without_number(std::string_view call) {
   const std::size_t at = call.rfind("_v");
   if (at == std::string_view::npos || call.size() - at < 6) return call;

@@ -18,7 +18,7 @@ std::int64_t left_out_events(Trace& trace) {
       trace.memory, [&](const MemoryRecord& record) { return !sizes.take(record.bytes); }));
 }
 
-/// Totals that cannot be are as good as none.
+/// Impossible totals are read as missing.
 std::int64_t forget_totals(Trace& trace) {
   std::int64_t forgotten = 0;
   for (MemoryRecord& record : trace.memory) {
@@ -36,7 +36,7 @@ bool is_believable(std::uint64_t address, std::int64_t bytes, BelievedSizes& siz
   return bytes >= 0 && static_cast<std::uint64_t>(bytes) <= room && sizes.take(bytes);
 }
 
-/// Blocks cover their segments, so that they are believed all or not at all.
+/// Blocks cover their segments, so they are accepted all or not at all.
 std::int64_t left_out_segments(Trace& trace) {
   BelievedSizes sizes;
   const bool believable =
@@ -55,7 +55,7 @@ std::int64_t left_out_segments(Trace& trace) {
   return count;
 }
 
-/// Copies and tensors stay without their size.
+/// Keeps copies and tensors without their size.
 std::int64_t forget_sizes(Trace& trace) {
   BelievedSizes copied, accessed;
   std::int64_t forgotten = 0;

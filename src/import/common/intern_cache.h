@@ -1,8 +1,8 @@
 #pragma once
 
-// Names in front of which most texts are recognized by comparing them with one candidate, which is
+// A cache before Names that recognizes most texts by comparing them with one candidate, which is
 // faster than hashing all of a long text: kernel names and call stacks have hundreds of bytes, and
-// the same few come again and again.
+// the same few recur.
 
 #include <array>
 #include <cstdint>
@@ -40,7 +40,7 @@ class InternCache {
     return word;
   }
 
-  /// Of the length and four samples.
+  /// Hashes the length and four samples.
   static std::size_t hash(std::string_view text) {
     const std::size_t size = text.size();
     std::uint64_t mixed = size * 0x9e3779b97f4a7c15U;

@@ -7,7 +7,7 @@ namespace foretrace {
 
 namespace {
 
-/// Names that only PyTorch's own ranges begin with, where they carry no numbers.
+/// Names that begin only PyTorch's own ranges, for ranges without numbers.
 constexpr std::string_view kSpaces[] = {
     "aten::",       "prims::", "prim::", "torch::autograd", "c10d::", "autograd::engine::",
     "torchvision::"};
@@ -16,7 +16,7 @@ void skip_blanks(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
 }
 
-/// "= 12", or nothing; takes it off `text`.
+/// Takes "= 12" off `text`, if it begins so.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -25,7 +25,7 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
   return value;
 }
 
-/// A list with all its brackets, or nothing; takes it off `text`.
+/// Takes a list with all its brackets off `text`, if it begins with one.
 std::string_view take_list(std::string_view& text) {
   if (text.empty() || text.front() != '[') return {};
   int depth = 0;
@@ -59,13 +59,12 @@ bool take_part(std::string_view& text, NvtxOp& op, bool& stashed) {
   if (key == "op_id") return op.record_function = *number, true;
   if (key == "stashed seq") return op.sequence = *number, stashed = true;
   if (key != "seq") return false;
-  // A backward op has a number of its own besides that of its forward op, which is the one it is
-  // linked by.
+  // A backward op has a number of its own in addition to that of its forward op, which links it.
   if (!stashed) op.sequence = *number;
   return true;
 }
 
-/// Where the first ", key = value" begins.
+/// Position of the first ", key = value".
 std::size_t first_part(std::string_view text) {
   for (std::size_t at = text.find(", "); at != std::string_view::npos;
        at = text.find(", ", at + 2)) {

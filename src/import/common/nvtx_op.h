@@ -1,11 +1,11 @@
 #pragma once
 
-// What PyTorch writes into the names of NVTX ranges (torch.autograd.profiler.emit_nvtx):
+// Names that PyTorch gives to NVTX ranges (torch.autograd.profiler.emit_nvtx):
 //
 //     aten::add, seq = 12, op_id = 7, sizes = [[2, 3], [2, 3]], input_op_ids = [[6, 0]]
 //     AddBackward0, stashed seq=12
 //
-// Ranges of the profiled program itself are names and nothing else.
+// Ranges of the profiled program itself are only names.
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ struct NvtxOp {
   std::string_view sizes = {};        ///< JSON text; empty if none.
 };
 
-/// The op that a range stands for, in parts of `text`; nothing if the range is no op of PyTorch.
+/// The op that a range stands for, in parts of `text`; empty if the range is not an op of PyTorch.
 std::optional<NvtxOp> parse_nvtx_op(std::string_view text);
 
 }  // namespace foretrace

@@ -11,7 +11,7 @@ namespace foretrace {
 std::optional<std::int32_t> rank_in_name(std::string_view path);
 
 /// As above, or the number at the end of the name, as execution traces have it: "dlrm_eg_3.json",
-/// "final.3.et". A year is no rank.
+/// "final.3.et". A year is not a rank.
 std::optional<std::int32_t> rank_of_execution_trace(std::string_view path);
 
 }  // namespace foretrace

@@ -1,7 +1,7 @@
 #pragma once
 
-// The times of a trace, all of them: importers read them on the clock of their file and make them
-// relative to the first one at the end, as a trace has them.
+// Visits all times of a trace: importers read them on the clock of their file and make them
+// relative to the first one at the end.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,8 +21,8 @@ void each_time(Trace& trace, Visit&& visit) {
   for (LinkRecord& record : trace.links) visit(record.time_ns);
 }
 
-/// Makes the first time 0 and the origin what it was, where `base_ns` is time 0 of the file. The
-/// importer has left out times so far apart that their difference does not fit.
+/// Makes the first time 0 and sets the origin to it, where `base_ns` is time 0 of the file. The
+/// importer has left out times so far apart that their difference overflows.
 inline void make_times_relative(Trace& trace, std::int64_t base_ns = 0) {
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   std::int64_t first = kNever;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which of a few dozen known words a text is. Built by the compiler, looked up for every key of
-// every event: two multiplications and one comparison. The text must be readable for 8 bytes.
+// Finds which of a few dozen known words a text is. Built by the compiler, looked up for every key
+// of every event: two multiplications and one comparison. The text must be readable for 8 bytes.
 
 #include <array>
 #include <bit>
@@ -30,7 +30,7 @@ class WordTable {
     }
   }
 
-  /// The value of `text`, or Value{} if it is no known word.
+  /// The value of `text`, or Value{} if it is not a known word.
   Value find(std::string_view text) const {
     const Ends ends = ends_of(text);
     for (std::size_t at = hash(ends);; at = (at + 1) % kSlots) {
@@ -56,7 +56,7 @@ class WordTable {
     return count < 8 ? word & ((std::uint64_t{1} << (8 * count)) - 1) : word;
   }
 
-  /// All there is to know about a text of up to 16 bytes.
+  /// Determines a text of up to 16 bytes completely.
   struct Ends {
     std::uint64_t first = 0, last = 0, size = 0;
     friend constexpr bool operator==(const Ends&, const Ends&) = default;

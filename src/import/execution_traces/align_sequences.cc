@@ -10,9 +10,9 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kGram = 8;         ///< Elements of a piece.
-constexpr std::size_t kCommon = 256;     ///< A piece that occurs more often tells nothing.
-constexpr std::size_t kSamples = 65536;  ///< Pieces of `a` that vote.
+constexpr std::size_t kGram = 8;         ///< Elements in a piece.
+constexpr std::size_t kCommon = 256;     ///< More frequent pieces do not identify a place.
+constexpr std::size_t kSamples = 65536;  ///< Number of pieces of `a` that vote.
 constexpr std::int32_t kMostEdits = 512;
 constexpr std::int32_t kNowhere = -(1 << 30);
 
@@ -60,8 +60,8 @@ void each_shared(const std::vector<std::uint32_t>& a, const std::vector<Piece>& 
   }
 }
 
-/// Where both are at the same point: on the diagonal with the most votes in the stretch of
-/// diagonals with the most votes, at its rarest piece.
+/// Where both are at the same point: at the rarest piece on the diagonal with the most votes, in
+/// the stretch of diagonals with the most votes.
 Start find_start(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
   constexpr std::size_t kStretch = 256;
   const std::size_t size = std::min({kGram, a.size(), b.size()});
@@ -78,7 +78,7 @@ Start find_start(const std::vector<std::uint32_t>& a, const std::vector<std::uin
   }
   std::vector<std::uint32_t> votes(2 * kStretch);
   const auto vote_of = [&](std::size_t i, std::size_t j) {
-    return diagonal(i, j) - best * kStretch;  // Wraps where it is in front.
+    return diagonal(i, j) - best * kStretch;  // This wraps if it is before.
   };
   each_shared(a, pieces, size, [&](std::size_t i, std::size_t j, std::size_t) {
     if (vote_of(i, j) < votes.size()) ++votes[vote_of(i, j)];
@@ -119,12 +119,13 @@ class Side {
   std::int32_t size_;
 };
 
-/// The furthest that a number of edits leads on each diagonal x - y. Level d has diagonals -d to d.
+/// The furthest point that a number of edits reaches on each diagonal x - y. Level d has diagonals
+/// -d to d.
 class EditScript {
  public:
   EditScript(Side a, Side b) : a_(a), b_(b) {}
 
-  /// Goes on until `a` or the edits are used up; then end_x() and end_y() tell how far it came.
+  /// Runs until `a` or the edits are used up; end_x() and end_y() then return how far it came.
   void run() {
     while (!grow_level() && levels() < kMostEdits) {
     }
@@ -162,7 +163,7 @@ class EditScript {
   bool comes_from_above(std::int32_t level, std::int32_t diagonal) const {
     return furthest(level - 1, diagonal + 1) > furthest(level - 1, diagonal - 1);
   }
-  /// Where a level comes onto a diagonal, in front of its matches.
+  /// Where a level enters a diagonal, before its matches.
   std::int32_t entry(std::int32_t level, std::int32_t diagonal) const {
     return comes_from_above(level, diagonal) ? furthest(level - 1, diagonal + 1)
                                              : furthest(level - 1, diagonal - 1) + 1;

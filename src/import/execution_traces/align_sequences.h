@@ -1,8 +1,8 @@
 #pragma once
 
-// Which elements of one sequence are which of another, when both tell of the same: here the names
-// of the ops of a thread, as two observers wrote them down. One may have seen more (other steps in
-// front and behind), and each may lack some.
+// Aligns two sequences that record the same thing: here the names of the ops of a thread, as two
+// observers wrote them down. One may have seen more (other steps before and after), and each may
+// lack some.
 //
 // The many short pieces that both have in common vote for how far apart they are; that finds the
 // place. From one piece there the match grows to both sides along a shortest edit script (Myers, An

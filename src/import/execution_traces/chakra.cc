@@ -18,7 +18,7 @@ bool is_printable(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f; });
 }
 
-/// A name, and the rest of a message.
+/// A name, followed by the rest of a message.
 bool is_attribute(std::string_view message) {
   ProtoReader fields(message);
   if (!fields.next() || fields.number() != 1 || !is_printable(fields.bytes())) return false;
@@ -27,7 +27,7 @@ bool is_attribute(std::string_view message) {
   return !fields.damaged();
 }
 
-/// Fields 1 and 2 as the message about the file has them: a version and attributes.
+/// Fields 1 and 2 as in the message about the file: a version and attributes.
 bool is_metadata(std::string_view message) {
   ProtoReader fields(message);
   while (fields.next()) {
@@ -79,12 +79,12 @@ class ChakraFile {
       if (!message) return;
       if (nodes_.add(*message)) continue;
       if (damaged_++ == 0) first_damaged_ = offset;
-      // A length that is wrong puts the rest out of step: then nothing in it is a node.
+      // After a wrong length, the rest is out of step and contains no nodes.
       if (damaged_ > kMostDamaged && damaged_ > static_cast<std::int64_t>(nodes_.count())) return;
     }
   }
 
-  /// A length that no message has ends the file as its end does: what is in front of it is good.
+  /// An impossible length ends the file as its end does: everything before it is valid.
   std::optional<std::string_view> next() {
     try {
       return stream_.delimited();

@@ -23,7 +23,7 @@ class PaddedJson {
     size_ = text_.size();
     text_.append(TextWindow::kPadding, '\0');
   }
-  /// Nothing if the text is no JSON.
+  /// Empty if the text is not JSON.
   JsonValue value() const {
     JsonCursor cursor(text_.data(), text_.data() + size_);
     JsonValue value;
@@ -57,7 +57,7 @@ struct PaddedArguments {
   PaddedJson values, shapes, types;
 };
 
-/// 0 for what does not fit.
+/// Returns 0 for a number that does not fit.
 std::int64_t whole(double number) {
   constexpr double kMost = 9e18;
   return number > -kMost && number < kMost ? static_cast<std::int64_t>(number) : 0;
@@ -155,8 +155,8 @@ bool ChakraNodes::add(std::string_view message) {
   node.thread = draft.number(Attribute::thread, 0);
   node.stream = draft.number(Attribute::stream, -1);
   node.scope = draft.number(Attribute::scope, 0);
-  // A device node without a record function has nothing of the op that launched it: what stands
-  // for the thread is its stream.
+  // A device node without a record function has nothing of the op that launched it: its thread is
+  // really its stream.
   node.has_stream_only = draft.has(Attribute::thread) && !draft.has(Attribute::record_function);
   if (node.is_communication()) describe_communication(draft);
   if (node.on_device) {
@@ -210,7 +210,7 @@ bool ChakraNodes::read_fields(std::string_view message, Draft& draft) {
   return !fields.damaged();
 }
 
-/// Attributes with nanoseconds win over the fields with microseconds.
+/// Attributes with nanoseconds take precedence over the fields with microseconds.
 void ChakraNodes::set_times(Draft& draft) {
   const auto possible = [](std::int64_t time, std::int64_t most) {
     return time >= 0 && time <= most;
@@ -275,7 +275,7 @@ void ChakraNodes::describe_op(Draft& draft) {
   tensors_.add(number, outputs.arguments(), true);
 }
 
-/// A device node repeats what its op was given; that tells the device, and the bytes of a copy.
+/// A device node repeats the arguments of its op, which give the device, and the bytes of a copy.
 void ChakraNodes::describe_device_node(Draft& draft) {
   const std::size_t before = trace_.tensors.size();
   const PaddedArguments outputs(read_slots(draft.outputs));
@@ -318,7 +318,7 @@ void ChakraNodes::describe_communication(Draft& draft) {
   trace_.collectives.push_back(details);
 }
 
-/// Field 1 is the version; in the oldest files it is an attribute, and field 2 is not there.
+/// Field 1 is the version; in the oldest files it is an attribute, and field 2 is missing.
 void ChakraNodes::add_metadata(std::string_view message) {
   for (ProtoReader fields(message); fields.next();) {
     const bool is_version = fields.number() == 1 && !fields.bytes().starts_with('\n');

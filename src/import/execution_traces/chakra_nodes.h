@@ -1,6 +1,6 @@
 #pragma once
 
-// One node of a Chakra file after the other, from bytes.
+// Reads the nodes of a Chakra file from bytes, one after the other.
 
 #include <string>
 
@@ -15,7 +15,7 @@ class ChakraNodes {
   explicit ChakraNodes(Trace& trace)
       : trace_(trace), names_(trace.names), tensors_(trace, names_) {}
 
-  /// False if the message is damaged or no node; then nothing was added.
+  /// False if the message is damaged or not a node; then nothing was added.
   bool add(std::string_view message);
   void add_metadata(std::string_view message);
 
@@ -24,7 +24,7 @@ class ChakraNodes {
   void write_notes();
 
  private:
-  /// What one node's message says, as views into it.
+  /// The message of one node, as views into it.
   struct Draft;
 
   bool read_fields(std::string_view message, Draft& draft);

@@ -24,9 +24,9 @@ bool is_among(const std::vector<std::uint64_t>& ids, std::uint64_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// The CPU node that gave the device this work. Both kinds of dependency name it, in files of
-/// different age with others beside it: the caller if the data depends on it too, else the first
-/// CPU node that the data depends on.
+/// The CPU node that launched this device work. Both kinds of dependency name it, in files of
+/// different age next to others: the caller if the data depends on it too, else the first CPU node
+/// that the data depends on.
 std::uint32_t launcher_of(const std::vector<ChakraNode>& nodes, const ChakraNode& node) {
   const auto first_cpu = [&](const std::vector<std::uint64_t>& ids, auto&& condition) {
     for (const std::uint64_t id : ids) {
@@ -36,7 +36,7 @@ std::uint32_t launcher_of(const std::vector<ChakraNode>& nodes, const ChakraNode
     }
     return kNone;
   };
-  constexpr std::size_t kMostCallers = 16;  // One, as a rule.
+  constexpr std::size_t kMostCallers = 16;  // Usually there is one.
   if (node.control.size() > kMostCallers) return first_cpu(node.data, [](auto) { return true; });
   const auto any = [](std::uint64_t) { return true; };
   const auto in_data = [&](std::uint64_t id) { return is_among(node.data, id); };
@@ -45,7 +45,7 @@ std::uint32_t launcher_of(const std::vector<ChakraNode>& nodes, const ChakraNode
   return first_cpu(node.control, any);
 }
 
-/// Where device nodes are named as callers, the ids are those of an earlier numbering.
+/// Where device nodes are named as callers, the ids belong to an earlier numbering.
 bool control_is_stale(const std::vector<ChakraNode>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const ChakraNode& node) {
     if (node.on_device) return false;
@@ -56,7 +56,7 @@ bool control_is_stale(const std::vector<ChakraNode>& nodes) {
   });
 }
 
-/// Starts that the file does not tell.
+/// Computes starts that are not in the file.
 class Schedule {
  public:
   Schedule(const std::vector<ChakraNode>& nodes, const ChakraLinks& links)
@@ -74,7 +74,7 @@ class Schedule {
       if (waits_[i] == 0) ready_.push(i);
     }
     std::vector<bool> done(nodes_.size());
-    std::size_t first = 0;  // All in front of it are done.
+    std::size_t first = 0;  // All before it are done.
     std::int64_t forced = 0;
     for (std::size_t count = 0; count < nodes_.size(); ++count) {
       if (ready_.empty()) {
@@ -123,12 +123,12 @@ class Schedule {
   std::vector<std::vector<std::uint32_t>> dependents_;
   /// The smallest id first, as that is the order in which the program ran.
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_;
-  std::map<std::pair<bool, std::int64_t>, std::int64_t> lanes_;  ///< When each is free.
+  std::map<std::pair<bool, std::int64_t>, std::int64_t> lanes_;  ///< When each lane is free.
   ChakraTimes times_;
 };
 
-/// Starts as the file tells them. Device nodes carry the time of their launch in some files; a
-/// stream runs one at a time all the same.
+/// Starts as recorded. In some files device nodes carry the time of their launch; a stream still
+/// runs one at a time.
 ChakraTimes recorded_times(const std::vector<ChakraNode>& nodes, Notes& notes) {
   ChakraTimes times;
   times.awaited.assign(nodes.size(), kNone);

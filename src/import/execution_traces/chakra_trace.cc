@@ -1,8 +1,8 @@
-// From the nodes of a Chakra file to records.
+// Turns the nodes of a Chakra file into records.
 //
-// A node says which op launched it, but the call that did so is no node. So that a launch is found
-// as in any other trace, each device node gets a call of its own, which takes no time, at the end
-// of the op's own work. A CPU node that depends on a device node gets a call in front of it that
+// A node names the op that launched it, but the launch call is not a node. So that a launch is
+// found as in any other trace, each device node gets a call of its own, which takes no time, at the
+// end of the op's own work. A CPU node that depends on a device node gets a call before it that
 // waits.
 
 #include <algorithm>
@@ -143,8 +143,8 @@ class Builder {
     return call.correlation;
   }
 
-  /// Lets an op last until the last one that it called is done: the converter writes what an op did
-  /// itself as its duration.
+  /// Extends each op to the end of the last op that it called: the converter writes only an op's
+  /// own time as its duration.
   void enclose(const ChakraLinks& links) {
     std::vector<std::uint32_t> order(nodes_.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -163,7 +163,7 @@ class Builder {
     }
   }
 
-  /// Ends the innermost op that is open, and lets the one around it last as long.
+  /// Ends the innermost open op and extends the one around it to the same end.
   void close(std::vector<std::uint32_t>& stack) {
     const HostRecord& inner = trace_.hosts[host_of_[stack.back()]];
     const std::int64_t end = inner.start_ns + inner.duration_ns;
@@ -222,7 +222,7 @@ class Builder {
   std::uint32_t calls_ = 0;
 };
 
-/// Files written for simulators say of no node that it is a CPU's: then all work is a device's.
+/// Files written for simulators mark no node as a CPU node: then all work is device work.
 void decide_places(std::vector<ChakraNode>& nodes, Notes& notes) {
   const bool any = std::any_of(nodes.begin(), nodes.end(),
                                [](const ChakraNode& node) { return node.says_where; });

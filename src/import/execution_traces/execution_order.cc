@@ -9,7 +9,7 @@ namespace foretrace {
 namespace {
 
 /// For each place in `order`, the place of its parent; kNone where it has none. A parent begins
-/// before its children, so that there can be no circle.
+/// before its children, so there can be no cycle.
 std::vector<std::uint32_t> parents_in(const std::vector<NodeIds>& nodes,
                                       const std::vector<std::uint32_t>& order) {
   std::vector<std::uint32_t> parents(order.size(), kNone);

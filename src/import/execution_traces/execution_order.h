@@ -9,19 +9,19 @@
 
 namespace foretrace {
 
-/// at::RecordScope::USER_SCOPE: what a program named, not an op.
+/// at::RecordScope::USER_SCOPE: a range that the program named, not an op.
 inline constexpr std::int64_t kUserScope = 7;
 
-/// Of an op. Ids count upwards as ops begin, over all threads; a parent is the op that called it,
-/// or an id that no op has.
+/// Ids of an op. They count upwards as ops begin, over all threads; a parent is the op that called
+/// it, or an id that no op has.
 struct NodeIds {
   std::uint64_t id = 0;
   std::uint64_t parent = 0;
 };
 
-/// Sorts the host records, with those that refer to them, into the order in which they began. As
-/// times they get the positions at which they begin and end, so that what is called inside an op
-/// lies inside it:
+/// Sorts the host records, with those that refer to them, into the order in which they began. Their
+/// times become the positions at which they begin and end, so that calls inside an op lie inside
+/// it:
 ///
 ///     zeros       |0.......................5|
 ///       empty       |1...2|

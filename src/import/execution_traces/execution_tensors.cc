@@ -19,7 +19,7 @@ std::vector<JsonValue> elements_of(const JsonValue& array) {
   return elements;
 }
 
-/// What is inside the outermost brackets of "GenericList[...]" or "Tuple[...]"; empty if there are
+/// The text inside the outermost brackets of "GenericList[...]" or "Tuple[...]"; empty if there are
 /// none.
 std::string_view inside_brackets(std::string_view type) {
   const std::size_t open = type.find('[');
@@ -29,7 +29,7 @@ std::string_view inside_brackets(std::string_view type) {
              : type.substr(open + 1, close - open - 1);
 }
 
-/// Takes the text up to the next comma outside of all brackets.
+/// Takes the text up to the next comma outside all brackets.
 std::string_view take_type(std::string_view& types) {
   int depth = 0;
   std::size_t at = 0;
@@ -44,7 +44,7 @@ std::string_view take_type(std::string_view& types) {
   return taken;
 }
 
-/// "float" of "Tensor(float)"; empty for a tensor that has no data.
+/// "float" for "Tensor(float)"; empty for a tensor without data.
 std::string_view element_type(std::string_view type) {
   const std::size_t open = type.find(kTensor);
   const std::size_t close = type.rfind(')');
@@ -153,7 +153,7 @@ void ExecutionTensors::write_notes() {
 std::string json_from_python(std::string_view text) {
   std::string json;
   json.reserve(text.size());
-  char quote = 0;  // Of the text that is open.
+  char quote = 0;  // Quote of the open text.
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\\' && quote != 0 && i + 1 < text.size()) {

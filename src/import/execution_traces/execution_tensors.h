@@ -1,7 +1,7 @@
 #pragma once
 
-// The tensors that an op of an execution trace reads or writes. PyTorch writes what an op was given
-// as three lists of the same length, an entry for each argument:
+// The tensors that an op of an execution trace reads or writes. PyTorch writes the arguments of an
+// op as three lists of the same length, an entry for each argument:
 //
 //     values  [[13, 14, 0, 64, 4, "cuda:0"], [-1]]     tensor, storage, offset, elements,
 //     shapes  [[64], [[]]]                             bytes of an element, device
@@ -18,7 +18,7 @@
 
 namespace foretrace {
 
-/// The three lists, each a JSON array; ValueKind::none where there is none.
+/// The three lists, each a JSON array; ValueKind::none if missing.
 struct Arguments {
   JsonValue values;
   JsonValue shapes;
@@ -32,11 +32,11 @@ class ExecutionTensors {
   /// Adds a record for each tensor among the arguments (or results) of the op `host`.
   void add(std::uint32_t host, const Arguments& arguments, bool is_output);
 
-  /// The values with an empty text for each tensor, as profilers write "Concrete Inputs": what is
-  /// left is the same for every op of its kind.
+  /// The values with an empty text for each tensor, as profilers write "Concrete Inputs": the rest
+  /// is the same for every op of its kind.
   std::string concrete_values(const Arguments& arguments);
 
-  /// Says what was odd.
+  /// Notes oddities.
   void write_notes();
 
  private:
@@ -56,14 +56,14 @@ class ExecutionTensors {
   std::string impossible_example_;
 };
 
-/// Whether an argument of this type is a tensor or holds some.
+/// Whether an argument of this type is a tensor or contains some.
 bool has_tensors(std::string_view type);
 
 /// The ordinal in "cuda:1"; -1 for host memory.
 std::int16_t device_ordinal(std::string_view device);
 
-/// What Python's str() makes of lists, texts, numbers, True and None, as JSON; JSON stays as it is.
-/// What is neither comes out as something that is no JSON.
+/// Converts what Python's str() makes of lists, texts, numbers, True and None to JSON; JSON stays
+/// as it is. Anything else comes out as invalid JSON.
 std::string json_from_python(std::string_view text);
 
 }  // namespace foretrace

@@ -10,9 +10,9 @@ namespace foretrace {
 
 namespace {
 
-/// Below this share of its ops an execution trace is of another run.
+/// With a smaller share of its ops, an execution trace belongs to another run.
 constexpr double kLeastShare = 0.5;
-/// Pairs of one rank that are tried; more are not the recordings of one job.
+/// Most pairs of one rank that are tried; more are not the recordings of one job.
 constexpr std::size_t kMostPairs = 16;
 
 std::string percent(double share) {
@@ -50,7 +50,7 @@ struct Pair {
   OpMatch match;
 };
 
-/// All pairs of a rank, the best first; nothing where there are too many to try.
+/// All pairs of a rank, the best first; empty if there are too many to try.
 std::vector<Pair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, Notes& notes) {
   std::vector<std::size_t> profiled, executions;
   for (std::size_t i = 0; i < traces.size(); ++i) {
@@ -67,7 +67,7 @@ std::vector<Pair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, 
   for (const std::size_t p : profiled) {
     for (const std::size_t e : executions) pairs.push_back({p, e, match_ops(traces[p], traces[e])});
   }
-  // PyTorch's own has all ops; Chakra's is made from it and from the profiler's trace.
+  // PyTorch's own trace has all ops; Chakra's is made from it and from the profiler's trace.
   const auto quality = [&](const Pair& pair) {
     const bool is_original = !traces[pair.execution].has_times;
     return std::pair(pair.match.share() >= kLeastShare && is_original, pair.match.share());

@@ -1,4 +1,4 @@
-// Which op of an execution trace is which record of a profiler's trace.
+// Finds the record of a profiler's trace for each op of an execution trace.
 
 #include <algorithm>
 #include <map>
@@ -19,7 +19,7 @@ std::int64_t record_function(const Trace& trace, const HostRecord& record) {
   return record.details == kNone ? -1 : trace.op_details[record.details].record_function;
 }
 
-/// The number in `to` of each name in `from`; kNone for names that `to` does not have.
+/// The number in `to` of each name in `from`; kNone for names that `to` lacks.
 std::vector<std::uint32_t> translate_names(const Names& from, const Names& to) {
   std::vector<std::uint32_t> translation(from.size(), kNone);
   for (std::size_t i = 1; i < from.size(); ++i) {
@@ -52,8 +52,8 @@ class Matcher {
     return names_[static_cast<std::size_t>(execution_.hosts[op].name)];
   }
 
-  /// Ids are the same in both where the names behind them are: another observer may have counted
-  /// record functions from another start.
+  /// Ids match if the names of equal ids do: another observer may have counted record functions
+  /// from another start.
   OpMatch match_ids() const {
     std::vector<Identified> known;
     for (std::uint32_t i = 0; i < profiled_.hosts.size(); ++i) {
@@ -85,7 +85,7 @@ class Matcher {
       if (is_op(trace.hosts[i])) threads[trace.hosts[i].thread].push_back(i);
     }
     for (Hosts& hosts : threads) {
-      // Of those that start at the same time, the outer one came first.
+      // If two start at the same time, the outer one came first.
       std::stable_sort(hosts.begin(), hosts.end(), [&](std::uint32_t a, std::uint32_t b) {
         const HostRecord& left = trace.hosts[a];
         const HostRecord& right = trace.hosts[b];
@@ -104,7 +104,7 @@ class Matcher {
     return names;
   }
 
-  /// How many of `ops` have a partner of their name among the counted ones.
+  /// Number of `ops` that have a partner of their name among the counted ones.
   std::int64_t common(const Hosts& ops, std::vector<std::int32_t> counts) const {
     std::int64_t both = 0;
     for (const std::uint32_t op : ops) {
@@ -113,7 +113,7 @@ class Matcher {
     return both;
   }
 
-  /// The thread with most names in common, among those that are not taken.
+  /// The thread with the most names in common, among those not taken.
   std::size_t partner_of(const Hosts& ops, const std::vector<Hosts>& threads,
                          const std::vector<bool>& taken) const {
     std::size_t best = threads.size();
@@ -130,7 +130,8 @@ class Matcher {
   }
 
   OpMatch match_sequences() const {
-    constexpr std::size_t kMostThreads = 64;  // More hardly have ops, and each pair is compared.
+    constexpr std::size_t kMostThreads =
+        64;  // Every pair is compared; more threads hardly have ops.
     OpMatch match;
     match.hosts.assign(execution_.hosts.size(), kNone);
     std::vector<Hosts> ours = ops_of_threads(execution_);

@@ -1,6 +1,7 @@
 #pragma once
 
-// PyTorch's execution trace: every op of some steps with what it read and wrote, without times.
+// PyTorch's execution trace: every op of some steps with the tensors it read and wrote, without
+// times.
 //
 //     {"schema": "1.1.0-chakra.0.0.4", "pid": 7, "nodes": [
 //       {"id": 6, "name": "aten::zeros", "ctrl_deps": 4,
@@ -31,11 +32,11 @@ struct PytorchNode {
   std::int64_t scope = 0;
   std::int64_t thread = 0;
   std::uint64_t forward_thread = 0;
-  bool is_on_device = false;  ///< Put there by a program that joined this with a profiler's trace.
+  bool is_on_device = false;  ///< A program that joined this with a profiler's trace added it.
   Arguments inputs, outputs;
 };
 
-/// False if it is no JSON object or has no id or name.
+/// False if it is not a JSON object or has no id or name.
 bool parse_pytorch_node(const JsonValue& text, PytorchNode& node);
 
 class PytorchDocument {
@@ -47,7 +48,7 @@ class PytorchDocument {
         lanes_(trace_),
         tensors_(trace_, names_) {}
 
-  /// Throws TraceError where there is no node at all.
+  /// Throws TraceError if there is no node at all.
   Trace read();
 
  private:
@@ -66,7 +67,7 @@ class PytorchDocument {
   InternCache names_;
   KinetoLanes lanes_;
   ExecutionTensors tensors_;
-  std::vector<NodeIds> ids_;  ///< Of each host record.
+  std::vector<NodeIds> ids_;  ///< Ids of each host record.
   std::vector<std::string> keys_;
   std::int64_t process_ = 0;
   std::int64_t nodes_ = 0;

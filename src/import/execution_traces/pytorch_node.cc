@@ -47,7 +47,7 @@ constexpr WordTable<Key, 64> kKeys{
     {"fw_tid", Key::forward_thread},
 };
 
-/// A parent may stand in a list of its own.
+/// A parent may be in a list of its own.
 std::uint64_t parent_of(const JsonValue& value) {
   if (value.kind != ValueKind::array) return static_cast<std::uint64_t>(to_integer(value));
   std::uint64_t parent = 0;

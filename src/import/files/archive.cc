@@ -30,7 +30,7 @@ bool is_tar(std::string_view head) {
   return sum == recorded;
 }
 
-/// A name that is no text of the present locale is still one in UTF-8, or the other way around.
+/// A name that is not text in the present locale may still be UTF-8, or the other way around.
 std::string name_of(archive_entry* entry) {
   if (const char* name = archive_entry_pathname_utf8(entry)) return name;
   if (const char* name = archive_entry_pathname(entry)) return name;
@@ -59,7 +59,7 @@ class OwnedMember : public Source {
               ArchiveReader::Form form = ArchiveReader::Form::archive)
       : bytes_(std::move(bytes)), archive_(*bytes_, std::move(budget), form) {}
 
-  /// To the first member of that name, or to the first of all.
+  /// Goes to the first member of that name, or to the first of all.
   bool find(const std::string& name = {}) {
     while (archive_.next()) {
       if (name.empty() || archive_.name() == name) return true;
@@ -116,7 +116,7 @@ ArchiveReader::ArchiveReader(Source& bytes, std::shared_ptr<UnpackBudget> budget
     note_damage();
 }
 
-/// Nothing may be thrown through libarchive, which is C.
+/// Exceptions must not pass through libarchive, which is C.
 std::ptrdiff_t ArchiveReader::give(struct archive* reader, void* self, const void** chunk) {
   auto& mine = *static_cast<ArchiveReader*>(self);
   *chunk = mine.chunk_.data();
@@ -170,7 +170,7 @@ std::size_t ArchiveReader::take(char* to, std::size_t room, UnpackStage stage) {
   return static_cast<std::size_t>(got);
 }
 
-/// By reading it, as that counts what libarchive would unpack to skip it.
+/// Skips by reading, because that counts what libarchive would unpack to skip it.
 void ArchiveReader::skip_member() {
   if (!in_member_) return;
   std::vector<char> waste(kChunk);

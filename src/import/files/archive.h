@@ -18,14 +18,14 @@ namespace foretrace {
 
 struct ArchivePath {
   std::string archive;
-  std::string member;  ///< Empty: `archive` is the whole path.
+  std::string member;  ///< If empty, `archive` is the whole path.
 };
 
-/// Splits at the first ':' behind the name of a file that exists.
+/// Splits at the first ':' after the name of an existing file.
 ArchivePath split_archive_path(const std::string& path);
 
-/// Whether a file of these first bytes (512 or more) is an archive: a tar, or a zip that is called
-/// so. What PyTorch saves are zips as well.
+/// Whether a file with these first bytes (512 or more) is an archive: a tar, or a zip with that
+/// ending. Files that PyTorch saves are zips as well.
 bool is_archive(std::string_view path, std::string_view head);
 
 /// Walks over the members of an archive in one pass.
@@ -33,13 +33,13 @@ class ArchiveReader {
  public:
   enum class Form : std::uint8_t { archive, packed_file };
 
-  /// `bytes` must outlive this. What comes out is counted, if there is a budget. Of a packed file
-  /// (xz, bzip2) the only member is what is in it.
+  /// `bytes` must outlive this. Output is counted, if there is a budget. A packed file (xz, bzip2)
+  /// has its content as its only member.
   explicit ArchiveReader(Source& bytes, std::shared_ptr<UnpackBudget> budget = nullptr,
                          Form form = Form::archive);
 
-  /// Goes to the next regular file. False at the end; damage() tells if that is too early. Throws
-  /// what `bytes` throws, as does read().
+  /// Goes to the next regular file. False at the end; damage() then tells whether that is too
+  /// early. Throws what `bytes` throws, as does read().
   bool next();
 
   const std::string& name() const { return name_; }
@@ -62,7 +62,7 @@ class ArchiveReader {
   std::shared_ptr<UnpackBudget> budget_;
   Form form_;
   std::vector<char> chunk_;
-  std::exception_ptr thrown_;  ///< By `bytes_`, and to be thrown again behind libarchive.
+  std::exception_ptr thrown_;  ///< Thrown by `bytes_`, and thrown again after libarchive returns.
   bool at_end_ = false, in_member_ = false;
   std::string name_;
   std::string damage_;

@@ -1,5 +1,4 @@
-// gzip, several members in a row included, through ISA-L where it is installed and zlib where it is
-// not.
+// gzip, including several members in a row, through ISA-L if it is installed and zlib otherwise.
 
 #include <cstdint>
 #include <cstring>
@@ -22,7 +21,7 @@ constexpr std::size_t kGzipChunk = 1 << 16;
 constexpr const char* kCut = "the gzip data ends in the middle";
 constexpr const char* kDamaged = "the gzip data is damaged";
 
-/// One decompressor: what ISA-L and zlib have in common.
+/// The common interface of ISA-L and zlib.
 class Inflater {
  public:
   enum class Result { going_on, member_done, damaged };
@@ -39,7 +38,7 @@ class Inflater {
  private:
 #ifdef FORETRACE_HAVE_ISAL
   inflate_state state_;
-  /// Kept here, as isal_inflate() forgets what it has read of a header that the input cuts in two.
+  /// The header is kept here, because isal_inflate() forgets a header that the input cuts in two.
   isal_gzip_header header_;
   bool in_header_ = true;
 #else
@@ -144,7 +143,7 @@ class Gzip : public Source {
     at_end_ = in_size_ == 0;
   }
 
-  /// What follows a member is another one, or padding that every gzip ignores.
+  /// A member is followed by another one, or by padding that every gzip ignores.
   bool next_member() {
     if (in_size_ == 1) {
       const std::uint8_t first = *in_;

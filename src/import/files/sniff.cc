@@ -17,7 +17,7 @@ bool is_apple_double(const std::string& member) {
   return member.compare(slash == std::string::npos ? 0 : slash + 1, 2, "._") == 0;
 }
 
-/// The members of an archive, and what the first is that is no trace.
+/// Visits the members of an archive and keeps what the first one is that is not a trace.
 class Walk {
  public:
   Walk(const TraceFile& file, const std::function<void(const TraceFile&)>& visit)
@@ -55,7 +55,7 @@ class Walk {
             decompressed(member_source(archive_), file_.budget(), UnpackStage::member)};
   }
 
-  /// Says what a member is instead of a trace; empty if it is one.
+  /// Describes a member that is not a trace; empty if it is one.
   static std::string what_else_is(const TraceFile& member) {
     try {
       return importer_for(member) != nullptr ? std::string() : what_it_is(member);

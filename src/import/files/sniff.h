@@ -12,22 +12,23 @@ namespace foretrace {
 /// be opened.
 const ImporterEntry* importer_for(const TraceFile& file);
 
-/// Whatever an archive holds beside traces.
+/// Contents of an archive other than traces.
 struct ArchiveRest {
-  std::string first_other;  ///< "member is ..." of the first that is no trace; empty if none is.
-  std::string damage;       ///< Why the archive ends too early; empty if it does not.
+  std::string
+      first_other;     ///< "member is ..." for the first that is not a trace; empty if all are.
+  std::string damage;  ///< Why the archive ends too early; empty if it does not.
 };
 
 /// Goes over an archive in one pass and calls `visit` with each member that some importer
 /// recognizes, in the order of the archive. A member can be read until `visit` returns. Throws
-/// TraceError where more comes out of the archive than is allowed.
+/// TraceError if the archive unpacks to more than is allowed.
 ArchiveRest walk_archive(const TraceFile& archive,
                          const std::function<void(const TraceFile& member)>& visit);
 
-/// A note of what the archive may have lost.
+/// Notes what the archive may have lost.
 void note_damage(const ArchiveRest& rest, const std::string& archive, Notes& notes);
 
-/// For "must be a trace, but is ...", where no importer recognizes a file.
+/// The end of "must be a trace, but is ...", for a file that no importer recognizes.
 std::string what_it_is(const TraceFile& file);
 
 }  // namespace foretrace

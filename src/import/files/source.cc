@@ -13,8 +13,8 @@ namespace foretrace {
 
 namespace {
 
-/// A file is opened several times: to see what it is, to read it, and for its checksum. What a pipe
-/// has given once is gone, and opening one that nobody writes to never returns.
+/// A file is opened several times: to see what it is, to read it, and for its checksum. A pipe can
+/// be read only once, and opening one that nobody writes to never returns.
 void refuse_streams(const std::string& path) {
   std::error_code unknown;
   switch (std::filesystem::status(path, unknown).type()) {
@@ -76,7 +76,7 @@ class Counted : public Source {
 
 using Undo = std::unique_ptr<Source> (*)(std::unique_ptr<Source>);
 
-/// The decompressor for how a file begins; null if it is not compressed.
+/// The decompressor for the first bytes of a file; null if it is not compressed.
 Undo undo_of(std::string_view head) {
   using namespace std::string_view_literals;
   struct Known {

@@ -1,7 +1,6 @@
 #pragma once
 
-// The bytes of a trace, in order, after decompression. Nothing here holds more than a window of
-// them.
+// The bytes of a trace, in order, after decompression. Only a window of them is kept.
 
 #include <cstddef>
 #include <memory>
@@ -19,12 +18,12 @@ class Source {
   /// Up to `room` bytes; 0 only at the end.
   virtual std::size_t read(char* to, std::size_t room) = 0;
 
-  /// Why the bytes stop before their proper end, as a sentence without its full stop; empty if they
-  /// do not. Known after read() has returned 0.
+  /// Why the bytes stop too early, as a sentence without its full stop; empty if they do not. Known
+  /// after read() has returned 0.
   virtual std::string damage() const { return {}; }
 };
 
-/// A source whose first bytes can be looked at without taking them.
+/// A source whose first bytes can be read in advance.
 class PeekedSource : public Source {
  public:
   explicit PeekedSource(std::unique_ptr<Source> rest) : rest_(std::move(rest)) {}
@@ -47,14 +46,14 @@ std::unique_ptr<Source> open_file(const std::string& path);
 std::unique_ptr<Source> inflate_gzip(std::unique_ptr<Source> compressed);
 std::unique_ptr<Source> inflate_zstd(std::unique_ptr<Source> compressed);
 
-/// Undoes gzip, zstd, xz or bzip2, if the first bytes say so; a Git LFS pointer is a TraceError.
-/// Decompresses `bytes`. The output is counted, and too much of it is a TraceError of read().
+/// Undoes gzip, zstd, xz or bzip2, by the first bytes; throws TraceError for a Git LFS pointer. The
+/// output is counted, and read() throws TraceError if it is too much.
 std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes,
                                            std::shared_ptr<UnpackBudget> budget, UnpackStage stage);
-/// With a budget of its own, that `bytes` are counted against.
+/// The same with a budget of its own, which `bytes` count against.
 std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes);
 
-/// The bytes of `bytes`, counted as they are read: as taken from the file, or as unpacked.
+/// The same bytes, counted as they are read: as taken from the file, or as unpacked.
 std::unique_ptr<Source> counted_as_packed(std::unique_ptr<Source> bytes,
                                           std::shared_ptr<UnpackBudget> budget);
 std::unique_ptr<Source> counted_as_unpacked(std::unique_ptr<Source> bytes,

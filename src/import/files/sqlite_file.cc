@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
 constexpr std::size_t kHeader = 100;
-/// A row takes at least so many bytes: its place in the page, its size, its number, its header.
+/// A row takes at least this many bytes: its place in the page, its size, its number, its header.
 constexpr std::int64_t kLeastRow = 4;
 constexpr std::int64_t kMostText = 64 << 20;
 
@@ -28,7 +28,7 @@ std::uint64_t big_endian(std::string_view bytes) {
 }
 
 struct Pages {
-  std::uint64_t size = 0, count = 0;  ///< `count` is 0 where the header does not tell.
+  std::uint64_t size = 0, count = 0;  ///< `count` is 0 if the header does not have it.
 };
 
 Pages pages_of(std::string_view header) {
@@ -36,13 +36,12 @@ Pages pages_of(std::string_view header) {
   if (header.size() < kHeader) return pages;
   pages.size = big_endian(header.substr(16, 2));
   if (pages.size == 1) pages.size = 65536;
-  // Versions before 3.7 leave the count as it was, and with it the number that says for when it
-  // holds.
+  // Versions before 3.7 do not update the count, and so neither the number that marks it as valid.
   if (header.substr(24, 4) == header.substr(92, 4)) pages.count = big_endian(header.substr(28, 4));
   return pages;
 }
 
-/// As SQLite wants it: everything but letters, digits and a few signs as %xx.
+/// Escapes the path for SQLite: everything but letters, digits and a few signs as %xx.
 std::string to_uri(const std::string& path) {
   std::string uri = "file://";
   std::error_code ignored;
@@ -67,8 +66,8 @@ std::string quoted(std::string_view name) {
   return text + "\"";
 }
 
-/// A database that was being written through a log says so in its header, and is then not read from
-/// memory. The log is not here, so what the header says does not matter.
+/// The header of a database that was being written through a log says so, and SQLite then refuses
+/// to read it from memory. The log is missing here, so that mark is removed.
 class WithoutLog : public Source {
  public:
   explicit WithoutLog(std::unique_ptr<PeekedSource> bytes) : bytes_(std::move(bytes)) {
@@ -156,7 +155,7 @@ void SqliteFile::restrict() {
   sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH,
                 static_cast<int>(std::min(std::max<std::int64_t>(size_, 4096), kMostText)));
-  // Reading through a mapping would end the program where the file is cut meanwhile.
+  // Reading through a mapping would end the program if the file is truncated meanwhile.
   sqlite3_exec(database, "PRAGMA mmap_size=0; PRAGMA cell_size_check=1", nullptr, nullptr, nullptr);
 }
 
@@ -164,7 +163,7 @@ void SqliteFile::list_tables() {
   tables_.insert("sqlite_schema");
   SqliteRows rows(*this, "sqlite_schema", {"type", "name", "rootpage"});
   while (rows.next()) {
-    // A table without pages of its own is code of an extension.
+    // A table without pages of its own is implemented by an extension.
     if (rows.text(0) == "table" && rows.integer(2) > 0) tables_.insert(std::string(rows.text(1)));
   }
   tables_.erase("sqlite_schema");
@@ -227,8 +226,8 @@ std::string_view SqliteRows::text(int column) const {
   if (text == nullptr) return {};
   const int size = sqlite3_column_bytes(statement_.get(), column);
   text_bytes_ += size;
-  // UTF-16 takes up to twice as many bytes, numbers up to four times as many, when they become
-  // text.
+  // Converted to text, UTF-16 takes up to twice as many bytes, and numbers up to four times as
+  // many.
   if (text_bytes_ > 8 * file_.size()) fail("there is more text than the file has room for");
   return {reinterpret_cast<const char*>(text), static_cast<std::size_t>(size)};
 }

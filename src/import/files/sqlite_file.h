@@ -1,9 +1,9 @@
 #pragma once
 
-// A SQLite database that somebody else wrote, opened so that nothing in it can do harm: read only,
+// A SQLite database from an untrusted source, opened so that nothing in it can do harm: read only,
 // without locks or a journal, without views, triggers, virtual tables and extensions. Tables are
-// read from end to end; what a table or column is missing reads as NULL, because exporters of
-// traces leave out what was not recorded and name things anew in every version.
+// read from end to end; missing tables and columns read as NULL, because exporters of traces leave
+// out what was not recorded and rename things in every version.
 //
 // A damaged or hostile file may claim more rows or longer texts than it has bytes. Rows are
 // therefore counted against the size of the file.
@@ -22,24 +22,23 @@ struct sqlite3_stmt;
 
 namespace foretrace {
 
-/// Whether these first bytes open a SQLite database.
+/// Whether these are the first bytes of a SQLite database.
 bool is_sqlite(std::string_view head);
-/// How large it is by its own account; 0 where it does not tell.
+/// The size in its header; 0 if there is none.
 std::int64_t sqlite_size(std::string_view head);
-/// So that it can be read from memory.
+/// Makes it readable from memory.
 std::unique_ptr<Source> without_log(std::unique_ptr<PeekedSource> database);
 
 class SqliteFile {
  public:
-  /// A compressed or archived database is unpacked into a file without a name. Throws
-  /// TraceError, without the path unless it cannot be opened at all, if the database cannot be
-  /// read.
+  /// A compressed or archived database is unpacked into a file without a name. Throws TraceError if
+  /// the database cannot be read; with the path only if it cannot be opened at all.
   explicit SqliteFile(const TraceFile& file);
 
   /// Real tables only, in the order of their names.
   const std::set<std::string, std::less<>>& tables() const { return tables_; }
   bool has(std::string_view table) const { return tables_.find(table) != tables_.end(); }
-  /// In the order of the table; none if there is no such table.
+  /// In the order of the table; empty if there is no such table.
   std::vector<std::string> columns(std::string_view table) const;
   std::int64_t size() const { return size_; }
 
@@ -54,13 +53,13 @@ class SqliteFile {
   void restrict();
   void list_tables();
 
-  TraceFile file_;  ///< Keeps what was unpacked.
+  TraceFile file_;  ///< Keeps the unpacked file alive.
   std::unique_ptr<sqlite3, Close> database_;
   std::set<std::string, std::less<>> tables_;
-  std::int64_t size_ = 0;  ///< Of the file, in bytes.
+  std::int64_t size_ = 0;  ///< Size of the file in bytes.
 };
 
-/// All rows of a table, in its own order. None if there is no such table.
+/// All rows of a table, in its own order; none if there is no such table.
 class SqliteRows {
  public:
   /// Columns that the table lacks read as NULL.
@@ -70,14 +69,14 @@ class SqliteRows {
   /// Goes to the next row. Throws TraceError with the table and the row if the file is damaged.
   bool next();
 
-  /// Of the current row. `column` counts from 0 in the list given.
+  /// Columns of the current row; `column` counts from 0 in the list given.
   bool has(int column) const;
   std::int64_t integer(int column, std::int64_t otherwise = 0) const;
   /// Valid until next().
   std::string_view text(int column) const;
   /// Whether the table has a column of that number.
   bool known(int column) const { return known_[static_cast<std::size_t>(column)]; }
-  std::int64_t number() const { return number_; }  ///< Of the current row, from 1.
+  std::int64_t number() const { return number_; }  ///< Number of the current row, from 1.
 
  private:
   struct Finish {

@@ -7,7 +7,7 @@
 
 namespace foretrace {
 
-/// Whose tables a SQLite database has. `none` is no database at all.
+/// The program that made a SQLite database. `none` is not a database at all.
 enum class SqliteKind : std::uint8_t { none, nsys, nvprof, rocpd, other, damaged };
 
 struct SqliteSniff {
@@ -15,7 +15,7 @@ struct SqliteSniff {
   std::string damage;  ///< Why it cannot be read.
 };
 
-/// Opens the file and looks at the names of its tables; they alone tell.
+/// Opens the file and looks at the names of its tables only.
 SqliteSniff sniff_sqlite(const Sniffed& file);
 
 }  // namespace foretrace

@@ -19,16 +19,17 @@ constexpr std::size_t kHead = 64 * 1024;
 }  // namespace
 
 struct TraceFile::Opened {
-  std::string path;  ///< Without the part.
+  std::string path;  ///< The path without the part.
   std::int64_t max_unpacked = 0;
-  /// Opened, and looked into at most.
+  /// Open, with only its first bytes read.
   std::unique_ptr<PeekedSource> fresh;
   std::optional<std::string> head;
   std::optional<bool> is_plain;
   std::unique_ptr<UnpackedFile> unpacked;
-  std::optional<std::string> not_unpacked;  ///< Why it cannot be: tried once, asked for often.
+  std::optional<std::string>
+      not_unpacked;  ///< The reason why it cannot be unpacked, kept for later calls.
 
-  std::shared_ptr<UnpackBudget> budget;  ///< Belongs to `fresh`, or to what was opened last.
+  std::shared_ptr<UnpackBudget> budget;  ///< Belongs to `fresh`, or to the source opened last.
 
   std::unique_ptr<PeekedSource> open() {
     const ArchivePath parts = split_archive_path(path);
@@ -120,7 +121,7 @@ TraceFile named_file(const std::string& path, std::int64_t max_unpacked) {
     const TraceFile file(path.substr(0, colon), max_unpacked);
     if (is_sqlite(file.head())) return file.with_part(part);
   } catch (const TraceError&) {
-    // The path as a whole gives the better message.
+    // An error about the whole path is clearer.
   }
   return {path, max_unpacked};
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 // The input of an importer: a file, a member of an archive as "archive.tar.gz:member", or one trace
-// of a file that holds several, as the process of a report: "report.sqlite:1234". It is opened
-// several times, to see what it is and to read it, and is unpacked once all the same.
+// of a file that contains several, such as the process of a report: "report.sqlite:1234". It is
+// opened several times, to see what it is and to read it, but unpacked only once.
 
 #include <cstdint>
 #include <memory>
@@ -16,14 +16,14 @@ class UnpackedFile;
 
 class TraceFile {
  public:
-  /// The path of a file or of a member of an archive. As in ImportOptions, `max_unpacked` bytes may
-  /// come out of it; 0 for what no recording reaches.
+  /// The path of a file or of a member of an archive. As in ImportOptions, at most `max_unpacked`
+  /// bytes may come out of it; 0 applies the limit of UnpackBudget.
   TraceFile(std::string path, std::int64_t max_unpacked = 0);
   TraceFile(const char* path) : TraceFile(std::string(path)) {}
-  /// The present member of an archive that is being walked over.
+  /// The current member of an archive that is being walked over.
   TraceFile(std::string path, std::int64_t max_unpacked, std::unique_ptr<PeekedSource> member);
 
-  /// As it stands in messages, and as the user may write it.
+  /// As shown in messages, and as the user may write it.
   const std::string& path() const { return path_; }
   const std::string& part() const { return part_; }  ///< "1234", or empty.
   TraceFile with_part(const std::string& part) const;
@@ -35,9 +35,9 @@ class TraceFile {
   /// All bytes, decompressed. Throws TraceError.
   std::unique_ptr<PeekedSource> open() const;
   std::int64_t max_unpacked() const;
-  /// The budget of the bytes that open() gave last. Empty for the member of a walk.
+  /// The budget of the bytes that open() returned last. Empty for the member of a walk.
   std::shared_ptr<UnpackBudget> budget() const;
-  /// The path of the file, if it is one that can be read as it is: not packed, not in an archive.
+  /// The path of the file if it can be read directly: not packed, not in an archive.
   const std::string* plain() const;
   /// All bytes, decompressed, in a file without a name. Throws TraceError.
   const UnpackedFile& unpacked() const;

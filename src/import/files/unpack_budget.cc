@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kMost = std::int64_t{16} << 30;
 /// Below this the ratio does not matter.
 constexpr std::int64_t kHarmless = std::int64_t{256} << 20;
-/// The highest of real traces is 34.
+/// The highest ratio of real traces is 34.
 constexpr std::int64_t kMostRatio = 200;
 
 }  // namespace

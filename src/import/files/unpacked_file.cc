@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Left on the disk, so that other programs can go on.
+/// This much is left free on the disk for other programs.
 constexpr std::int64_t kLeftFree = std::int64_t{64} << 20;
 
 [[noreturn]] void fail() {
@@ -34,8 +34,7 @@ std::string temporary_folder() {
   return error ? "/tmp" : folder.string();
 }
 
-/// Open, and without a name from the first moment on. The folder that it is made in is nobody
-/// else's.
+/// An open file that never had a visible name, made in a private folder.
 class NamelessFile {
  public:
   NamelessFile() {
@@ -53,7 +52,7 @@ class NamelessFile {
   NamelessFile& operator=(const NamelessFile&) = delete;
   ~NamelessFile() { ::close(descriptor_); }
 
-  /// Throws TraceError if the disk has no room for so many more bytes.
+  /// Throws TraceError if the disk has no room for this many more bytes.
   void check_room(std::int64_t wanted) const {
     struct statvfs disk {};
     if (::fstatvfs(descriptor_, &disk) != 0) return;

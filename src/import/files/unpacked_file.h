@@ -1,7 +1,7 @@
 #pragma once
 
-// Unpacked bytes in a file without a name, for readers that seek. Nobody else
-// can open the file, and it is gone when the program ends, however it ends.
+// Unpacked bytes in a file without a name, for readers that seek. Nobody else can open the file,
+// and it is gone when the program ends in any way.
 
 #include <cstdint>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace foretrace {
 
 class UnpackedFile {
  public:
-  /// All of `bytes`. `expected` is how many there are, as far as known, or 0: where the disk has no
+  /// Writes all of `bytes`. `expected` is their number as far as known, or 0: if the disk has no
   /// room for them, nothing is written. Throws TraceError.
   UnpackedFile(Source& bytes, std::int64_t expected);
   UnpackedFile(const UnpackedFile&) = delete;

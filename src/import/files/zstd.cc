@@ -14,7 +14,7 @@ struct FreeStream {
   void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
 };
 
-/// Frames in a row, as `zstd` and `pzstd` write them.
+/// Reads consecutive frames, as `zstd` and `pzstd` write them.
 class Zstd : public Source {
  public:
   explicit Zstd(std::unique_ptr<Source> compressed)
@@ -58,7 +58,7 @@ class Zstd : public Source {
   std::vector<char> chunk_;
   std::unique_ptr<ZSTD_DStream, FreeStream> stream_;
   ZSTD_inBuffer in_{nullptr, 0, 0};
-  std::size_t wanted_ = 1;  ///< 0 where a frame has just ended.
+  std::size_t wanted_ = 1;  ///< 0 if a frame has just ended.
   bool done_ = false;
   std::string damage_;
 };

@@ -13,7 +13,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// The product of the numbers in "[128, 2, 1]", at most 2^32 - 1; 0 if it is no such list.
+/// The product of the numbers in "[128, 2, 1]", at most 2^32 - 1; 0 if it is not such a list.
 std::uint32_t volume(const KinetoEvent& event, Field field) {
   if (!event.has(field) || event[field].kind != ValueKind::array) return 0;
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();

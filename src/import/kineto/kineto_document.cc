@@ -60,7 +60,7 @@ void KinetoDocument::read_object() {
   }
 }
 
-/// One key and its value. False if that is no JSON.
+/// Reads one key and its value. False if it is not JSON.
 bool KinetoDocument::read_member() {
   JsonValue value;
   std::string key;
@@ -92,7 +92,7 @@ bool KinetoDocument::read_member() {
   return true;
 }
 
-/// A value that is small enough to be kept whole; `text` gets what it says.
+/// Reads a value that is small enough to be kept whole; `text` is set to its text.
 bool KinetoDocument::read_value(JsonValue& value, std::string& text) {
   for (;;) {
     JsonCursor ahead = cursor();
@@ -107,7 +107,7 @@ bool KinetoDocument::read_value(JsonValue& value, std::string& text) {
   }
 }
 
-/// A container of any length, without keeping it.
+/// Skips a container of any length, without keeping it.
 bool KinetoDocument::skip_value() {
   std::int64_t depth = 0;
   do {

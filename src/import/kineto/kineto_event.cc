@@ -72,7 +72,7 @@ bool scan_key(JsonCursor& cursor, JsonValue& key) {
 
 enum class Next { key, end, broken };
 
-/// What stands in front of the next key: '{' was just passed, or a value.
+/// The separator before the next key, after '{' or a value.
 Next next_key(JsonCursor& cursor, bool first) {
   char c = cursor.peek();
   if (!first && c == ',') {
@@ -92,8 +92,8 @@ Next next_key(JsonCursor& cursor, bool first) {
 }  // namespace
 
 bool KinetoEvent::parse_value(JsonCursor& cursor, Field field) {
-  // In place: a copy would wait for the bytes of the value to arrive in memory. Values of
-  // Field::none are overwritten.
+  // This reads in place: a copy would wait for the bytes of the value to arrive in memory. Values
+  // of Field::none are overwritten.
   if (!cursor.scan_value(values_[static_cast<std::size_t>(field)])) return false;
   if (field == Field::none) return true;
   if (has(field)) ++duplicate_keys;

@@ -5,7 +5,7 @@
 //     {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10.5, "dur": 3,
 //      "args": {"correlation": 12, "stream": 7, ...}}
 //
-// Here it is only cut into pieces. Nothing is copied or converted: most events need few of their
+// It is only cut into pieces here. Nothing is copied or converted: most events need few of their
 // fields.
 
 #include <array>
@@ -15,10 +15,10 @@
 
 namespace foretrace {
 
-/// What may stand in an event or its args and matters to a trace.
+/// Fields of an event or its args that matter to a trace.
 enum class Field : std::uint8_t {
   none,
-  // Of the event.
+  // Fields of the event.
   phase,
   category,
   name,
@@ -28,7 +28,7 @@ enum class Field : std::uint8_t {
   duration,
   flow_id,
   args,
-  // Of its args.
+  // Fields of its args.
   external,
   correlation,
   sequence,
@@ -91,11 +91,11 @@ class KinetoEvent {
   }
   std::string_view text(Field field) const { return has(field) ? (*this)[field].view() : ""; }
 
-  /// Reads the object that `cursor` is at. False if it is not whole or not JSON; then the cursor is
-  /// anywhere in it.
+  /// Reads the object that `cursor` is at. False if it is incomplete or not JSON; then the cursor
+  /// is anywhere in it.
   bool parse(JsonCursor& cursor);
 
-  std::int64_t duplicate_keys = 0;  ///< Of all events parsed so far.
+  std::int64_t duplicate_keys = 0;  ///< Counted over all events parsed so far.
 
  private:
   bool parse_args(JsonCursor& cursor);

@@ -9,8 +9,8 @@ namespace foretrace {
 
 namespace {
 
-/// No profiler writes a longer one, but one that misses a bracket seems to go on for ever. Looking
-/// for the end of such events takes time, so there may not be many of them.
+/// No profiler writes a longer event, but an event without its closing bracket seems to go on for
+/// ever. Looking for the end of such events takes time, so only a few are allowed.
 constexpr std::ptrdiff_t kLongestEvent = 16 << 20;
 constexpr std::int64_t kMostUnfinished = 100;
 
@@ -45,7 +45,7 @@ void KinetoDocument::read_events() {
   }
 }
 
-/// One element of the list. False if there is nothing to read behind it.
+/// Reads one element of the list. False if there is nothing to read after it.
 bool KinetoDocument::read_event() {
   ++elements_;
   bool unfinished = false;
@@ -69,7 +69,7 @@ bool KinetoDocument::read_event() {
   return leave_out_event(unfinished);
 }
 
-/// An event whose end is nowhere may be the last one, cut off, or one with a bracket too few.
+/// An event without an end may be the last one, cut off, or one with a bracket too few.
 bool KinetoDocument::leave_out_event(bool unfinished) {
   const std::int64_t start = offset();
   const bool hopeless = unfinished && ++unfinished_ > kMostUnfinished;
@@ -81,7 +81,7 @@ bool KinetoDocument::leave_out_event(bool unfinished) {
   return true;
 }
 
-/// Strictly at first, then once more with quotes that may be part of a text.
+/// Parses strictly at first, then once more with quotes that may be part of a text.
 bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
   const std::int64_t duplicates = event_.duplicate_keys;
   if (!event_.parse(cursor)) {
@@ -90,7 +90,7 @@ bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
     if (cursor.ran_out) return false;
     cursor = JsonCursor(start, window_.end());
     cursor.lenient = true;
-    // A text that swallowed its neighbours shows in the shortest one.
+    // The shortest text shows whether a text swallowed its neighbours.
     if (!event_.parse(cursor) || event_.text(Field::phase).size() != 1) {
       event_.duplicate_keys = duplicates;
       return false;
@@ -110,7 +110,8 @@ bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
   return true;
 }
 
-/// To what looks like the begin of another event: "},{" with any white space, and a key behind it.
+/// Skips to what looks like the start of another event: "},{" with any white space, followed by a
+/// key.
 bool KinetoDocument::skip_to_next_event() {
   constexpr std::ptrdiff_t kContext = 256;
   ++at_;

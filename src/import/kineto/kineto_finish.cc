@@ -1,5 +1,5 @@
-// What can only be done when all events are there: the origin of time, names of lanes, sizes found
-// at calls, notes.
+// Everything that needs all events: the origin of time, names of lanes, sizes found at calls,
+// notes.
 
 #include <algorithm>
 #include <limits>
@@ -66,8 +66,7 @@ void KinetoRecords::drop_unrecorded_times() {
     first = std::min(first, time);
     last = std::max(last, time);
   });
-  // Time 0 is a time like any other, unless all others are a minute and ten times their span away
-  // from it.
+  // Time 0 is valid, unless all other times are a minute and ten times their span away from it.
   constexpr std::int64_t kFar = 60'000'000'000;
   if (zeros == 0 || first == kNever || first < kFar || first / 10 <= last - first) return;
   const auto drop = [](auto& records) {
@@ -104,8 +103,7 @@ void KinetoRecords::count_shared_correlations() {
     if (record.correlation != 0) ids.push_back(record.correlation);
   }
   if (ids.empty()) return;
-  // Profilers count upwards, so that one bit for each id up to the last is less than the ids
-  // themselves.
+  // Profilers count upwards, so one bit for each id up to the last takes less memory than the ids.
   const auto [least, most] = std::minmax_element(ids.begin(), ids.end());
   const std::size_t range = std::size_t{*most} - *least + 1;
   std::int64_t shared = 0;

@@ -36,7 +36,7 @@ std::uint32_t KinetoRecords::op_details(const KinetoEvent& event) {
   if (details.stack == NameId{}) details.stack = name(event, Field::module);
   details.sequence = event.integer(Field::sequence, -1);
   details.forward_thread = static_cast<std::uint64_t>(event.integer(Field::forward_thread, 0));
-  // 0 where no execution trace was written at the same time.
+  // 0 if no execution trace was written at the same time.
   const std::int64_t record_function = event.integer(Field::record_function, 0);
   if (record_function != 0) details.record_function = record_function;
   const bool says_something = details.shapes != NameId{} || details.types != NameId{} ||

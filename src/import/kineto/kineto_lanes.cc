@@ -7,7 +7,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kFirstText = -1000000;  ///< Of the empty text.
+constexpr std::int64_t kFirstText = -1000000;  ///< Number of the empty text.
 constexpr std::uint32_t kMostLanes = 0xffff;
 constexpr std::size_t kMostNames = 100000;
 
@@ -111,7 +111,7 @@ void KinetoLanes::finish() {
       thread.name = texts_[static_cast<NameId>(text)];
   }
   // Where every thread is a process of its own, as in timelines of tensors, the name of the process
-  // says more.
+  // is more informative.
   for (LaneName& known : process_names_) {
     const std::uint32_t count = threads_.size();
     const std::uint32_t number = threads_.number(known.process, 0, is_new);

@@ -13,10 +13,10 @@
 
 namespace foretrace {
 
-/// Numbers pairs of integers from 0 in the order in which they come. Amortised constant time.
+/// Numbers pairs of integers from 0 in order of first use. Amortised constant time.
 class PairTable {
  public:
-  /// The number of a pair; `is_new` tells whether it was not there before.
+  /// The number of a pair; `is_new` is set if it was not there before.
   std::uint32_t number(std::int64_t a, std::int64_t b, bool& is_new);
   std::uint32_t size() const { return count_; }
 
@@ -46,7 +46,8 @@ class KinetoLanes {
   void name_thread(std::int64_t process, std::int64_t id, std::string_view name);
   void name_process(std::int64_t process, std::string_view name);
 
-  /// Gives the threads their names, and says so if there were more lanes than a trace can number.
+  /// Gives the threads their names, and adds a note if there were more lanes than a trace can
+  /// number.
   void finish();
 
  private:
@@ -58,7 +59,7 @@ class KinetoLanes {
   Trace& trace_;
   PairTable threads_;
   PairTable streams_;
-  Names texts_;  ///< Those that stand for a pid or tid.
+  Names texts_;  ///< Texts that stand for a pid or tid.
   std::vector<LaneName> thread_names_;
   std::vector<LaneName> process_names_;
   std::int64_t too_many_ = 0;

@@ -1,4 +1,4 @@
-// What a trace says about the machine it was recorded on.
+// Reads facts about the machine that a trace was recorded on.
 
 #include <nlohmann/json.hpp>
 

@@ -49,13 +49,14 @@ bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-/// Ranges of the profiler and of PyTorch's own loops, which old traces do not tell from operators.
+/// Ranges of the profiler and of PyTorch's own loops, which old traces do not distinguish from
+/// operators.
 bool is_old_annotation(std::string_view name) {
   return starts_with(name, kProfilerStep) || starts_with(name, "Optimizer.") ||
          starts_with(name, "enumerate(DataLoader)#");
 }
 
-/// Of an event on a CPU thread.
+/// The kind of an event on a CPU thread.
 HostKind host_kind(Category category, std::string_view name) {
   switch (category) {
     case Category::annotation:

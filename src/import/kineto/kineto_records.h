@@ -17,7 +17,7 @@
 
 namespace foretrace {
 
-/// What is odd about events. One line in kOddTexts each.
+/// Kinds of odd events. Each has one line in kOddTexts.
 enum class Odd : std::uint8_t {
   no_time,
   bad_time,
@@ -35,8 +35,7 @@ enum class Odd : std::uint8_t {
   count
 };
 
-/// What a category says about its events; both generations of names, and those of ROCm, XPU and
-/// others.
+/// The meaning of a category; both generations of names, and those of ROCm, XPU and others.
 enum class Category : std::uint8_t {
   unknown,
   none,
@@ -51,8 +50,8 @@ enum class Category : std::uint8_t {
   fill,
   device_annotation,
   sync,
-  ignored,   ///< Says the same as other events.
-  no_place,  ///< Of something that a trace does not hold.
+  ignored,   ///< Repeats other events.
+  no_place,  ///< Stands for something that a trace does not contain.
 };
 
 class KinetoRecords {
@@ -117,7 +116,7 @@ class KinetoRecords {
   bool whole_us_ = true;
   std::vector<std::vector<HostRecord>> open_;  ///< Ranges that have begun, by thread.
   std::vector<CallBytes> call_bytes_;
-  std::int64_t offset_ = 0;  ///< Of the current event.
+  std::int64_t offset_ = 0;  ///< Position of the current event.
   std::array<std::pair<std::int64_t, std::int64_t>, static_cast<std::size_t>(Odd::count)>
       odd_{};  ///< Count, first offset.
 };

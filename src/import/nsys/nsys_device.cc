@@ -7,7 +7,7 @@ namespace foretrace {
 
 namespace {
 
-/// What ENUM_CUDA_MEM_KIND counts from 0 on, its last one for unknown, as CUPTI does.
+/// ENUM_CUDA_MEM_KIND counts from 0, with unknown last; CUPTI's numbers do not.
 std::int64_t memory_of(const SqliteRows& row, int column) {
   const std::int64_t kind = row.integer(column, -1);
   return kind < 7 ? kind + 1 : 0;
@@ -22,7 +22,7 @@ std::uint32_t volume_at(const SqliteRows& row, int first) {
   return volume(row.integer(first), row.integer(first + 1), row.integer(first + 2));
 }
 
-/// What every row of the device's tables has, in front of what only some have.
+/// Columns that every table of device rows has, before those that only some have.
 std::vector<std::string_view> columns_with(std::initializer_list<std::string_view> more) {
   std::vector<std::string_view> columns = {"start",       "end",       "globalPid",
                                            "deviceId",    "streamId",  "correlationId",
@@ -34,7 +34,7 @@ constexpr int kCommon = 8;
 
 }  // namespace
 
-/// Columns 3 to 7. The start and the rest are the caller's.
+/// Reads columns 3 to 7; the caller reads the start and the rest.
 void NsysReport::add_device(DeviceRecord& record, const SqliteRows& row) {
   record.stream = stream(row, 3, 4);
   record.correlation = static_cast<std::uint32_t>(row.integer(5));
@@ -115,7 +115,7 @@ void NsysReport::read_fills() {
   }
 }
 
-/// A report of whole graphs has one row for a launch and none for the kernels in it.
+/// A report of whole graphs has one row per launch and none for the kernels in it.
 void NsysReport::read_graphs() {
   SqliteRows rows(file_, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                   columns_with({"graphId", "graphExecId"}));

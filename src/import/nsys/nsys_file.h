@@ -1,14 +1,14 @@
 #pragma once
 
 // A report of Nsight Systems, exported to SQLite (nsys export --type sqlite). Tables and columns
-// come and go with the version and with what was recorded, so each is asked for, none is expected.
+// vary with the version and with what was recorded, so each is looked up and none is expected.
 // Times are nanoseconds since the session began.
 //
 //     globalTid   hardware, machine, process, thread: 8, 8, 24 and 24 bits
 //     globalPid   the same with 0 for the thread
 //
-// One report may hold several processes, which count their correlation ids alike. Each is a trace
-// of its own, named "report.sqlite:PID".
+// One report may contain several processes, whose correlation ids overlap. Each is a trace of its
+// own, named "report.sqlite:PID".
 
 #include <array>
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace foretrace {
 
-/// What is odd about rows. One line in kNsysOddTexts each.
+/// Kinds of odd rows. Each has one line in kNsysOddTexts.
 enum class NsysOdd : std::uint8_t {
   bad_time,
   negative_duration,
@@ -49,10 +49,11 @@ struct NsysProcess {
 /// The processes of a report that a trace can be made of, in the order of their ranks.
 struct NsysProcesses {
   std::vector<NsysProcess> all;
-  std::int64_t left_out = 0;    ///< Processes without device work beside ones with.
-  std::string first_left_out;   ///< Its name.
-  bool ranks_recorded = false;  ///< By MPI; else they are the order of devices and processes.
-  bool told = true;             ///< Whether the rows say which process they are of.
+  std::int64_t left_out = 0;   ///< Processes without device work next to others with it.
+  std::string first_left_out;  ///< Its name.
+  bool ranks_recorded =
+      false;  ///< Ranks as MPI recorded them; else they follow the order of devices and processes.
+  bool told = true;  ///< Whether the rows name their process.
 };
 
 NsysProcesses find_nsys_processes(const SqliteFile& file);
@@ -64,7 +65,7 @@ class NsysStrings {
 
   std::string_view text(std::int64_t id) const;
   NameId name(std::int64_t id);
-  /// Without the version in it: "cudaLaunchKernel" for "cudaLaunchKernel_v7000".
+  /// The name without the version in it: "cudaLaunchKernel" for "cudaLaunchKernel_v7000".
   NameId call(std::int64_t id);
   NameId intern(std::string_view text);
   std::int64_t invalid() const { return invalid_; }
@@ -72,7 +73,7 @@ class NsysStrings {
  private:
   struct Entry {
     std::string text;
-    NameId name{}, call{};  ///< Once asked for.
+    NameId name{}, call{};  ///< Set on first use.
   };
   Names& names_;
   InternCache intern_;
@@ -139,9 +140,9 @@ class NsysReport {
   void note_processes();
   void write_notes();
 
-  /// Whether the row is of this process, by a column with a global id.
+  /// Whether the row belongs to this process, by a column with a global id.
   bool is_mine(const SqliteRows& row, int column) const;
-  /// From two columns; false if they are no times.
+  /// Reads two columns; false if they are not times.
   bool take_times(const SqliteRows& row, int start, int end, Times& times);
   std::int64_t take_bytes(const SqliteRows& row, int column, std::string_view what);
   std::uint16_t thread(const SqliteRows& row, int column);
@@ -158,7 +159,7 @@ class NsysReport {
   std::vector<EventRecord> events_;         ///< By context, event and correlation.
   std::vector<EventRecord> synced_events_;  ///< By sync id.
   std::vector<NvtxText> domains_, categories_;
-  std::vector<std::uint32_t> memory_calls_;  ///< Into Trace::hosts.
+  std::vector<std::uint32_t> memory_calls_;  ///< Indices into Trace::hosts.
   std::int64_t session_ns_ = 0;
   std::array<std::pair<std::int64_t, std::string>, static_cast<std::size_t>(NsysOdd::count)> odd_;
 };

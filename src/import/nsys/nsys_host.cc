@@ -1,4 +1,4 @@
-// Calls of CUDA and what else ran on threads of the process.
+// Calls of CUDA and other work on threads of the process.
 
 #include "import/nsys/nsys_file.h"
 
@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kDriverClass = 1;
 constexpr std::int64_t kRuntimeClass = 0;
 
-/// Newer classes hold both: the runtime's functions begin with "cuda", the driver's with "cu".
+/// Newer classes contain both: the runtime's functions begin with "cuda", the driver's with "cu".
 HostKind kind_of(std::int64_t event_class, std::string_view name) {
   if (event_class == kDriverClass) return HostKind::driver;
   if (event_class == kRuntimeClass) return HostKind::runtime;

@@ -1,4 +1,4 @@
-// What a report says of the machine, of the session and of itself.
+// Reads what a report contains about the machine, the session and itself.
 
 #include <algorithm>
 #include <charconv>
@@ -14,7 +14,7 @@ namespace foretrace {
 
 namespace {
 
-/// The newest layout of tables that this was written for.
+/// The newest version of the tables that this was written for.
 constexpr std::int64_t kKnownMajor = 3;
 constexpr std::size_t kMostMessages = 12;
 constexpr std::size_t kLongestMessage = 200;
@@ -81,8 +81,8 @@ void NsysReport::read_old_devices() {
   }
 }
 
-/// Streams are numbered within their context. Where two contexts of a device use the same number,
-/// what they say of it counts only if they agree.
+/// Streams are numbered within their context. If two contexts of a device use the same number,
+/// their flags count only if they agree.
 void NsysReport::read_stream_flags() {
   const auto is_mine = [&](const SqliteRows& row, int column) {
     return process_.pid == 0 || !row.has(column) ||
@@ -150,8 +150,8 @@ void NsysReport::read_export() {
   }
 }
 
-/// What the profiler itself said while it recorded, about this process or all. What it says of CUDA
-/// and NVTX tells of lost records; the rest is of samples of the CPU, graphics and so on.
+/// Messages of the profiler while it recorded, about this process or all. Those on CUDA and NVTX
+/// report lost records; the rest is about samples of the CPU, graphics and so on.
 void NsysReport::read_messages() {
   SqliteRows rows(file_, "DIAGNOSTIC_EVENT", {"severity", "text", "globalPid"});
   std::set<std::string> seen;

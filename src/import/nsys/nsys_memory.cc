@@ -1,5 +1,5 @@
-// Device memory that the program got and gave back. What comes from a pool is a block of it; all
-// else is what an allocator of the program gets from the driver.
+// Device memory that the program allocated and freed. An allocation from a pool is a block of it;
+// any other is what an allocator of the program gets from the driver.
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ bool is_on_host(std::int64_t kind) { return kind == 0 || kind == 1; }
 
 }  // namespace
 
-/// The calls that take and give back memory, by their start.
+/// Finds the calls that allocate and free memory, by their start.
 void NsysReport::find_memory_calls() {
   for (std::size_t i = 0; i < trace_.hosts.size(); ++i) {
     const HostRecord& record = trace_.hosts[i];
@@ -48,8 +48,8 @@ void NsysReport::find_memory_calls() {
                    });
 }
 
-/// Rows say their process only; their call says the thread. Versions that do not name the call
-/// leave the time, at which the call runs.
+/// Rows name only their process; their call names the thread. In versions that do not name the
+/// call, the call running at that time is used.
 std::uint16_t NsysReport::thread_of_memory(const SqliteRows& row) {
   if (row.has(thread_id)) return thread(row, thread_id);
   const auto call = calls_.find(static_cast<std::uint32_t>(row.integer(correlation)));

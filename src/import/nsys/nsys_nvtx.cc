@@ -1,6 +1,5 @@
 // Ranges that the program itself marked. Those of PyTorch's emit_nvtx are ops; all others are
-// annotations, named with their domain in front where it is not the default one:
-// "NCCL:ncclAllReduce".
+// annotations, preceded by their domain unless it is the default one: "NCCL:ncclAllReduce".
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -28,8 +27,8 @@ enum EventType : std::int64_t {
 
 }  // namespace
 
-/// Domains, categories and threads are named by events of their own, which may come later than
-/// those they name.
+/// Domains, categories and threads are named by events of their own, which may come after their
+/// uses.
 void NsysReport::read_nvtx_names() {
   SqliteRows rows(
       file_, "NVTX_EVENTS",
@@ -122,7 +121,7 @@ void NsysReport::take_op(const NvtxOp& op, HostRecord& record) {
   trace_.op_details.push_back(details);
 }
 
-/// Our own export says in the category what a range is; its name is then all of the text.
+/// Our own export puts the kind of a range into its category; its name is then the whole text.
 bool NsysReport::take_category(std::int64_t of_domain, std::int64_t number, HostKind& kind) const {
   for (const NvtxText& entry : categories_) {
     if (entry.process != of_domain || entry.id != number) continue;
@@ -133,8 +132,7 @@ bool NsysReport::take_category(std::int64_t of_domain, std::int64_t number, Host
   return false;
 }
 
-/// What our own export adds to a range. Payloads of others say nothing that a trace has a place
-/// for.
+/// Reads what our own export adds to a range. A trace has no place for other payloads.
 void NsysReport::take_payload(std::string_view text, HostRecord& record) {
   if (!text.starts_with(nsys_words::kPayloadStart)) return;
   const nlohmann::json all = nlohmann::json::parse(text, nullptr, false);

@@ -1,4 +1,4 @@
-// Which processes a report holds, and which rank each is.
+// Finds the processes in a report and the rank of each.
 
 #include <algorithm>
 #include <limits>
@@ -24,12 +24,12 @@ constexpr std::string_view kDeviceTables[] = {
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"};
 constexpr std::string_view kHostTables[] = {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"};
 
-/// Of each process the least device it uses.
+/// The lowest device that each process uses.
 using Devices = std::map<std::int64_t, std::int64_t>;
 
 struct Found {
   Devices with_work, on_host;
-  bool untold = false;  ///< Device rows that do not say which process they are of.
+  bool untold = false;  ///< Device rows that do not name their process.
   bool any = false;
 };
 
@@ -58,7 +58,7 @@ Found look(const SqliteFile& file) {
   return found;
 }
 
-/// CUDA numbers the devices that a process is shown from 0; this is how the machine numbers them.
+/// CUDA numbers the devices visible to a process from 0; this is the numbering of the machine.
 void use_machine_order(const SqliteFile& file, Devices& devices) {
   SqliteRows rows(file, "TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"});
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> gpus;
@@ -85,7 +85,7 @@ void name_processes(const SqliteFile& file, std::vector<NsysProcess>& processes)
   }
 }
 
-/// True if MPI says it of every process.
+/// True if MPI recorded the rank of every process.
 bool take_mpi_ranks(const SqliteFile& file, std::vector<NsysProcess>& processes) {
   constexpr std::int64_t kMostRanks = 1 << 24;
   std::map<std::int64_t, std::int64_t> ranks;
@@ -142,7 +142,7 @@ NsysProcesses find_nsys_processes(const SqliteFile& file) {
   NsysProcesses processes;
   Devices chosen = found.with_work;
   if (chosen.empty()) {
-    // Rows of old versions do not say whose they are. With one process that calls CUDA it is clear.
+    // Rows of old versions do not name their process. If only one process calls CUDA, it is clear.
     processes.told = !(found.untold && found.on_host.size() > 1);
     if (processes.told) chosen = found.on_host;
     if (chosen.empty()) chosen.emplace(0, kNoDevice);

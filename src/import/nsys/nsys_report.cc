@@ -1,4 +1,4 @@
-// What all tables of a report have in common, and what is done when all are read.
+// Common parts of all tables of a report, and the steps after all are read.
 
 #include <algorithm>
 

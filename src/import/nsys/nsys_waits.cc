@@ -1,4 +1,4 @@
-// Waits. A row says which event was waited for; the rows of recorded events say where that was
+// Waits. A row names the event that was waited for; the rows of recorded events say where that was
 // recorded, so that the wait becomes one for a place on a stream:
 //
 //     cudaEventRecord(e, 20)     CUDA_EVENT       event 5, stream 20, correlation 100, sync id 9
@@ -15,7 +15,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kInvalid = 0xffffffff;  ///< For a stream or event that does not apply.
+constexpr std::int64_t kInvalid = 0xffffffff;  ///< Marks a stream or event that does not apply.
 
 enum Column {
   start,
@@ -35,7 +35,7 @@ bool is_valid(const SqliteRows& row, int column) {
   return row.has(column) && row.integer(column) != kInvalid && row.integer(column) >= 0;
 }
 
-/// Each kind leaves out what does not apply to it.
+/// Each kind leaves out the ids that do not apply to it.
 SyncKind kind_of_ids(const SqliteRows& row) {
   const bool of_stream = is_valid(row, stream);
   if (is_valid(row, event)) return of_stream ? SyncKind::stream_wait_event : SyncKind::event;
@@ -115,8 +115,8 @@ SyncKind NsysReport::kind_of_call(std::uint32_t id) const {
   return SyncKind::unknown;
 }
 
-/// Versions without the column deprecatedSyncType number the types otherwise than their own table
-/// of types says, so that the call and the ids are asked first.
+/// Versions without the column deprecatedSyncType number the types differently from their own table
+/// of types, so the call and the ids are checked first.
 SyncKind NsysReport::sync_kind(const SqliteRows& row, SyncKind called) {
   const SyncKind typed = kind_of_type(row.integer(type));
   if (row.known(old_type)) return typed != SyncKind::unknown ? typed : called;

@@ -1,8 +1,7 @@
 #pragma once
 
-// What our own export to the tables of Nsight Systems says besides what those have a place for, in
-// places where other readers look over it. src/export/nsys/nsys_words.h has the same, as the two
-// modules see nothing of each other.
+// Names for what our own export adds to the tables of Nsight Systems, in places that other readers
+// ignore. src/export/nsys/nsys_words.h has the same, because neither module includes the other.
 
 #include <string_view>
 
@@ -12,7 +11,7 @@ namespace foretrace::nsys_words {
 inline constexpr std::string_view kOpCategory = "PyTorch op";
 inline constexpr std::string_view kPythonCategory = "Python frame";
 inline constexpr std::string_view kAnnotationCategory = "annotation";
-/// Of the JSON payload of a range: {"foretrace": {...}}.
+/// Start of the JSON payload of a range: {"foretrace": {...}}.
 inline constexpr std::string_view kPayloadStart = "{\"foretrace\":";
 /// Names in META_DATA_EXPORT.
 inline constexpr std::string_view kRank = "FORETRACE_RANK";

@@ -1,7 +1,7 @@
 // Perfetto traces: a stream of packets (protos/perfetto/trace/trace_packet.proto). Packets of one
 // sequence share texts by number, a default track and clocks of their own; those of sources other
-// than TrackEvents (the scheduler, counters of the system) have no place in a trace and are passed
-// over.
+// than TrackEvents (the scheduler, counters of the system) have no place in a trace and are
+// skipped.
 
 #include "import/perfetto/perfetto.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
 
-/// A clock that a sequence has made up: it counts in units, perhaps each time from the last.
+/// A clock that a sequence defines: it counts in units, perhaps each time from the last.
 struct OwnClock {
   std::int64_t base_ns = 0;  ///< In the trace's clock, at `value`.
   std::int64_t value = 0;
@@ -143,7 +143,7 @@ class PerfettoDocument {
     return clock;
   }
 
-  /// The same moment on several clocks; those from 64 on are the sequence's own.
+  /// Reads the same moment on several clocks; those from 64 on belong to the sequence.
   static void read_snapshot(std::string_view message, Sequence& sequence) {
     constexpr std::uint64_t kFirstOwn = 64, kBootTime = 6;
     std::map<std::uint64_t, OwnClock> own;
@@ -220,8 +220,8 @@ class PerfettoDocument {
 
 }  // namespace
 
-/// A first packet, and in it a field that only packets have: Chakra's files of messages have their
-/// texts in fields 1 and 2.
+/// Checks for a first packet with a field that only packets have: Chakra's files of messages have
+/// their texts in fields 1 and 2.
 bool recognizes_perfetto(const Sniffed& file) {
   std::string_view rest = file.head;
   if (rest.empty() || rest[0] != '\n') return false;

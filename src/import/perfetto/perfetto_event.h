@@ -1,6 +1,6 @@
 #pragma once
 
-// One event of a Perfetto trace with its texts looked up: what a TrackEvent message says.
+// One event of a Perfetto trace with its texts looked up: the content of a TrackEvent message.
 
 #include <cstdint>
 #include <string>

@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kOtherTracks = -3'000'000;  ///< Ids of tracks that are no threads.
+constexpr std::int64_t kOtherTracks = -3'000'000;  ///< Ids of tracks that are not threads.
 constexpr int kDeepestParents = 64;
 
 struct HostWord {
@@ -34,7 +34,7 @@ constexpr DeviceWord kDeviceWords[] = {
     {"gpu_user_annotation", DeviceKind::annotation},
 };
 
-/// The value of `Kind` that is written as `text`; `otherwise` if none is.
+/// The value of `Kind` that is written as `text`; `otherwise` if there is none.
 template <class Kind>
 Kind named(std::string_view text, Kind last, Kind otherwise) {
   for (int i = 0; i <= static_cast<int>(last); ++i) {
@@ -57,7 +57,7 @@ std::int32_t to_int32(std::int64_t value) {
       value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
 }
 
-/// What our own exporter says of a device, behind its number.
+/// Reads what our own exporter adds to a device, after its number.
 void add_fact(const PerfettoArgument& fact, Device& device) {
   if (fact.key == "device name") device.name = fact.text;
   if (fact.key == "memory_bytes") device.memory_bytes = fact.number;
@@ -68,7 +68,7 @@ void add_fact(const PerfettoArgument& fact, Device& device) {
 
 }  // namespace
 
-/// A ThreadDescriptor, or a ProcessDescriptor, which has fewer fields that matter.
+/// Reads a ThreadDescriptor, or a ProcessDescriptor, which has fewer fields that matter.
 void PerfettoRecords::read_owner(std::string_view descriptor, Track& track) {
   ProtoReader ids(descriptor);
   while (ids.next()) {
@@ -91,7 +91,7 @@ void PerfettoRecords::add_track(std::string_view descriptor) {
     read_owner(fields.bytes(), track);
   }
   Track& known = tracks_[uuid];
-  // A descriptor may come again with every new begin of its sequence.
+  // A descriptor may be repeated whenever its sequence starts over.
   track.number = known.number;
   if (track.name.empty()) track.name = std::move(known.name);
   known = std::move(track);
@@ -285,7 +285,7 @@ void PerfettoRecords::add_memory(const PerfettoEvent& event, std::int64_t time_n
   trace_.memory.push_back(record);
 }
 
-/// What our own exporter says of the trace as a whole.
+/// Reads what our own exporter adds to the trace as a whole.
 void PerfettoRecords::add_head(const PerfettoEvent& event) {
   constexpr std::string_view kMetadata = "metadata ";
   constexpr std::int64_t kMostRanks = 1 << 24;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Turns the events of a Perfetto trace into records. Those that we wrote say in their arguments
-// what they are; of others, slices become annotations on the thread of their track.
+// Turns the events of a Perfetto trace into records. Those that we wrote have arguments that name
+// their kind; slices of others become annotations on the thread of their track.
 
 #include <string>
 #include <string_view>
@@ -31,7 +31,7 @@ class PerfettoRecords {
     std::string name;
     std::int64_t process = 0, thread = 0;
     bool has_process = false, has_thread = false;
-    std::uint32_t number = kNone;  ///< Into Trace::threads, once something stands on it.
+    std::uint32_t number = kNone;  ///< Index into Trace::threads, once something is on it.
   };
   /// A slice that has begun: its record in one of the tables.
   struct Open {

@@ -15,7 +15,7 @@ constexpr std::size_t kBlock = 16;
 /// One bit for each of 16 bytes.
 struct TextBits {
   std::uint32_t stops = 0;  ///< Quotes, backslashes and control characters.
-  std::uint32_t high = 0;   ///< Bytes of no ASCII character.
+  std::uint32_t high = 0;   ///< Bytes that are not ASCII.
 };
 
 struct BracketBits {

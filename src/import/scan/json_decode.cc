@@ -40,7 +40,7 @@ std::int32_t hex4(const char* at, const char* end) {
   return value;
 }
 
-/// Behind "\u"; goes past what it used.
+/// Decodes what follows "\u" and moves past what it used.
 std::uint32_t decode_unicode(const char*& at, const char* end) {
   const std::int32_t first = hex4(at, end);
   if (first < 0) return kReplacement;
@@ -54,7 +54,7 @@ std::uint32_t decode_unicode(const char*& at, const char* end) {
   return 0x10000 + ((code - 0xd800) << 10U) + (static_cast<std::uint32_t>(second) - 0xdc00);
 }
 
-/// Behind the backslash.
+/// Decodes what follows the backslash.
 void append_escape(std::string& out, const char*& at, const char* end) {
   const char c = *at++;
   switch (c) {

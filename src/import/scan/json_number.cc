@@ -8,14 +8,14 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// A decimal number as digits * 10^exponent. At most 18 digits are kept, the rest only counts.
+/// A decimal number as digits * 10^exponent. At most 18 digits are kept; the rest is only counted.
 struct Decimal {
   std::int64_t digits = 0;
   std::int64_t exponent = 0;
   bool round_up = false;  ///< The first digit that was not kept is 5 or more.
 };
 
-/// False if this is no number.
+/// False if this is not a number.
 bool read_decimal(const char* at, const char* end, Decimal& number) {
   int kept = 0;
   bool any = false;
@@ -99,7 +99,7 @@ bool to_nanoseconds(const JsonValue& value, std::int64_t most, ExactTime& time) 
   const bool negative = at < end && *at == '-';
   if (negative || (at < end && *at == '+')) ++at;
 
-  // What profilers write: at most 15 digits and 3 decimals.
+  // Profilers write at most 15 digits and 3 decimals.
   std::int64_t us = 0;
   const char* digit = at;
   while (digit < end && digit - at < 17 && is_digit(*digit)) us = us * 10 + (*digit++ - '0');

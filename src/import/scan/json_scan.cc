@@ -69,7 +69,7 @@ bool JsonCursor::ends_text(const char* behind_quote) const {
   ++ahead.at;
   const char after = ahead.peek();
   if (after != '"') return std::strchr("{}[]-0123456789", after) != nullptr;
-  // A quote behind a comma opens the next key or the next text, if it closes again at once.
+  // A quote after a comma opens the next key or the next text, if it closes again at once.
   JsonValue ignored;
   if (!ahead.scan_text(ignored)) return true;
   const char behind = ahead.peek();

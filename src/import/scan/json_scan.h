@@ -1,8 +1,8 @@
 #pragma once
 
-// Finding where the values of a JSON text begin and end, without building anything: a value is a
-// span of the text, read only by whoever wants it. The text must be followed by
-// TextWindow::kPadding bytes of 0.
+// Finds where the values of a JSON text begin and end, without building anything: a value is a span
+// of the text, decoded only on demand. The text must be followed by TextWindow::kPadding bytes of
+// 0.
 
 #include <bit>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace foretrace {
 
 enum class ValueKind : std::uint8_t { none, text, number, literal, array, object };
 
-/// What is between the quotes of a text; of anything else the whole of it.
+/// The text between the quotes; for any other value all of it.
 struct JsonValue {
   const char* begin = nullptr;
   std::uint32_t size = 0;
@@ -26,7 +26,7 @@ struct JsonValue {
   std::string_view view() const { return {begin, size}; }
 };
 
-/// What was wrong with a text that is readable all the same.
+/// Errors in a text that is readable nevertheless.
 struct JsonOddities {
   std::int64_t control_characters = 0;
   std::int64_t unescaped_quotes = 0;
@@ -34,8 +34,8 @@ struct JsonOddities {
   std::int64_t no_numbers = 0;  ///< NaN, Infinity.
 };
 
-/// A position in the text. Every member that returns a bool says whether it found what it looked
-/// for; if not, `ran_out` tells whether that was only because the text in the window ended.
+/// A position in the text. Every member that returns a bool returns whether it found what it looked
+/// for; if not, `ran_out` is set if only the text in the window ended.
 class JsonCursor {
  public:
   static constexpr int kDeepest = 256;
@@ -46,14 +46,14 @@ class JsonCursor {
     while (static_cast<unsigned char>(*at) <= ' ' && is_space(*at)) ++at;
   }
 
-  /// The next character behind white space, 0 at the end.
+  /// The next character after white space, 0 at the end.
   char peek() {
     skip_space();
     if (at >= end) ran_out = true;
     return *at;
   }
 
-  /// A text, when `at` is at its opening quote.
+  /// Scans a text, when `at` is at its opening quote.
   bool scan_text(JsonValue& value) {
     // Most texts are keys and short names.
     const TextBits bits = look_at_text(at + 1);
@@ -68,7 +68,8 @@ class JsonCursor {
     at += stop + 2;
     return true;
   }
-  /// Any value. Arrays and objects may nest kDeepest levels; if they nest deeper, `too_deep` tells.
+  /// Scans any value. Arrays and objects may nest kDeepest levels; if they nest deeper, `too_deep`
+  /// is set.
   bool scan_value(JsonValue& value);
 
   const char* at;
@@ -78,7 +79,7 @@ class JsonCursor {
   /// A quote ends a text only where the text may end: for names with quotes that are not escaped.
   /// Slow.
   bool lenient = false;
-  bool in_key = false;  ///< For `lenient`: the text is a key.
+  bool in_key = false;  ///< For `lenient`: whether the text is a key.
   JsonOddities odd;
 
  private:
@@ -89,20 +90,20 @@ class JsonCursor {
   bool scan_scalar(JsonValue& value);
 };
 
-/// The text without escapes and with every invalid UTF-8 byte replaced by U+FFFD; adds to `invalid`
-/// if there was one.
+/// The text without escapes and with every invalid UTF-8 byte replaced by U+FFFD; increments
+/// `invalid` if there was one.
 std::string decode_text(const JsonValue& value, std::int64_t& invalid);
 /// The same for text that never was JSON.
 std::string valid_text(std::string_view text, std::int64_t& invalid);
 
-/// Modulo 2^64; 0 if there are no digits. Signs and what follows the digits are accepted, so that
-/// "12", "-3" and 7.0 all work.
+/// The value modulo 2^64; 0 if there are no digits. Signs and anything after the digits are
+/// accepted, so that "12", "-3" and 7.0 all work.
 std::int64_t to_integer(const JsonValue& value);
 /// Whether to_integer() would use any digit.
 bool is_integer(const JsonValue& value);
 
-/// A decimal number of microseconds, exactly, as nanoseconds. False if it is no finite number of at
-/// most `most`.
+/// A decimal number of microseconds, exactly, as nanoseconds. False if it is not a finite number of
+/// at most `most`.
 struct ExactTime {
   std::int64_t ns = 0;
   bool whole_us = true;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Walking through a JSON text of any length, value by value, in the memory of the longest value
-// that is asked for; and through the members of a value that is there.
+// Walks through a JSON text of any length, value by value, in the memory of the longest value
+// requested; and through the members of a value in memory.
 
 #include <string>
 
@@ -15,19 +15,19 @@ class JsonStream {
   explicit JsonStream(Source& bytes, std::size_t window = TextWindow::kSize)
       : window_(bytes, window), at_(window_.end()) {}
 
-  /// The next character behind white space; 0 at the end of the text.
+  /// The next character after white space; 0 at the end of the text.
   char peek();
-  /// Goes past the character that peek() showed.
+  /// Moves past the character that peek() returned.
   void skip() { ++at_; }
 
-  /// The whole value that comes next, valid until the next call. False if it is no JSON or not all
-  /// there: ended() tells which. Throws TraceError if it nests too deeply.
+  /// Reads the whole next value, valid until the next call. False if it is not JSON or incomplete:
+  /// ended() tells which. Throws TraceError if it nests too deeply.
   bool read(JsonValue& value);
-  /// A value of any length.
+  /// Skips a value of any length.
   bool skip_value();
   bool ended() const { return ended_; }
 
-  /// Of the next character in the whole text.
+  /// Position of the next character in the whole text.
   std::int64_t offset() const { return window_.offset(at_); }
   const JsonOddities& odd() const { return odd_; }
 
@@ -38,8 +38,8 @@ class JsonStream {
   bool ended_ = false;
 };
 
-/// Calls `visit` with the key and the value of each member of an object; false if that is not what
-/// it is, or from where on it is no JSON.
+/// Calls `visit` with the key and the value of each member of an object; false if it is not an
+/// object, or from where it is not JSON.
 template <class Visit>
 bool each_member(const JsonValue& object, Visit&& visit) {
   if (object.kind != ValueKind::object) return false;
@@ -59,7 +59,7 @@ bool each_member(const JsonValue& object, Visit&& visit) {
   }
 }
 
-/// As each_member(), for the elements of an array.
+/// Like each_member(), for the elements of an array.
 template <class Visit>
 bool each_element(const JsonValue& array, Visit&& visit) {
   if (array.kind != ValueKind::array) return false;

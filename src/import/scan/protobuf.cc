@@ -28,7 +28,7 @@ std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
 
 bool ProtoReader::next() {
   if (damaged_ || rest_.empty()) return false;
-  damaged_ = true;  // Until the field is found whole.
+  damaged_ = true;  // Cleared once the field is found to be complete.
   const std::optional<std::uint64_t> key = take_varint(rest_);
   if (!key || *key >> 3U == 0 || *key >> 3U > 0x1fffffff) return false;
   number_ = static_cast<std::uint32_t>(*key >> 3U);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Protocol buffers without a schema: a message is cut into its fields, and whoever knows the schema
-// takes those it wants by their number. Nothing is copied: a field of bytes is a view into the
+// Protocol buffers without a schema: a message is cut into its fields, and the caller, who knows
+// the schema, takes fields by their number. Nothing is copied: a field of bytes is a view into the
 // message.
 //
 //     ProtoReader fields(message);
@@ -10,7 +10,7 @@
 //     }
 //     if (fields.damaged()) ...
 //
-// A view of what is no message (a number, say) reads as damaged or as fields that nobody asks for;
+// A view that is not a message (a number, say) reads as damaged or as fields that nobody asks for;
 // it is never read beyond its end.
 
 #include <bit>
@@ -25,25 +25,25 @@ namespace foretrace {
 
 enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
-/// Takes a varint from the front of `bytes`; nothing, and `bytes` as before, if there is no whole
-/// one of at most ten bytes.
+/// Takes a varint from the front of `bytes`; without a complete one of at most ten bytes, returns
+/// nothing and leaves `bytes` as before.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes);
 
 class ProtoReader {
  public:
   explicit ProtoReader(std::string_view message) : rest_(message) {}
 
-  /// False at the end of the message, or where it is damaged.
+  /// False at the end of the message, or if it is damaged.
   bool next();
   bool damaged() const { return damaged_; }
 
-  // Of the field that next() found. A field of another wire type than asked for reads as 0 or
-  // empty, as in a schema that has changed.
+  // The field that next() found. A field of another wire type than requested reads as 0 or empty,
+  // as in a schema that has changed.
   std::uint32_t number() const { return number_; }
   WireType wire() const { return wire_; }
   std::uint64_t unsigned_value() const { return wire_ == WireType::bytes ? 0 : value_; }
   std::int64_t signed_value() const { return static_cast<std::int64_t>(unsigned_value()); }
-  /// Of sint32 and sint64, which have their sign in the lowest bit.
+  /// For sint32 and sint64, which have their sign in the lowest bit.
   std::int64_t zigzag_value() const {
     return static_cast<std::int64_t>(unsigned_value() >> 1U ^ -(unsigned_value() & 1U));
   }
@@ -54,7 +54,7 @@ class ProtoReader {
     return wire_ == WireType::fixed32 ? std::bit_cast<float>(static_cast<std::uint32_t>(value_))
                                       : 0;
   }
-  /// Of texts, bytes, messages inside the message, and packed lists.
+  /// For texts, bytes, messages inside the message, and packed lists.
   std::string_view bytes() const { return bytes_; }
 
   /// Calls `visit` with each value of a list of varints, packed or one field each.
@@ -77,8 +77,8 @@ class ProtoReader {
   bool damaged_ = false;
 };
 
-/// The bytes of a long file of messages, in order. Holds one message at a time; a length that the
-/// file claims is not believed before the bytes are there.
+/// The bytes of a long file of messages, in order. Keeps one message at a time; a length in the
+/// file is not trusted before the bytes are there.
 class ProtoStream {
  public:
   /// No message of a trace is longer.
@@ -86,21 +86,21 @@ class ProtoStream {
 
   explicit ProtoStream(Source& bytes) : source_(bytes) {}
 
-  /// Nothing at the end of the bytes, also in the middle of a varint; is_cut() tells which.
+  /// Empty at the end of the bytes, also in the middle of a varint; is_cut() tells which.
   std::optional<std::uint64_t> varint();
-  /// The next `size` bytes, valid until the next call; nothing if there are fewer. Throws
-  /// TraceError if `size` is more than kLongest.
+  /// The next `size` bytes, valid until the next call; empty if there are fewer. Throws TraceError
+  /// if `size` is more than kLongest.
   std::optional<std::string_view> take(std::uint64_t size);
-  /// A message behind its length, as in files of delimited messages.
+  /// A message after its length, as in files of delimited messages.
   std::optional<std::string_view> delimited();
 
   /// Something began and did not end.
   bool is_cut() const { return cut_; }
-  /// Of the next byte.
+  /// Position of the next byte.
   std::int64_t offset() const { return dropped_ + static_cast<std::int64_t>(at_); }
 
  private:
-  /// Whether `size` bytes are there behind `at_`, after reading on for them.
+  /// Whether `size` bytes are available after `at_`, reading on if necessary.
   bool fill(std::size_t size);
 
   Source& source_;

@@ -1,8 +1,8 @@
 #pragma once
 
-// A sliding window over a long text. A parser works on what is there; where something is unfinished
-// at the end of the window, it asks for more and starts that thing again. So a text of any length
-// is read in the memory of its longest event.
+// A sliding window over a long text. A parser works on the text in the window; if something is
+// unfinished at its end, it asks for more and starts that thing again. So a text of any length is
+// read in the memory of its longest event.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@ namespace foretrace {
 
 class TextWindow {
  public:
-  /// Readable bytes behind end(), all 0: a scanner may look ahead this far.
+  /// Readable bytes after end(), all 0: a scanner may look ahead this far.
   static constexpr std::size_t kPadding = 64;
   static constexpr std::size_t kSize = std::size_t{1} << 20;
   static constexpr std::size_t kLargest = std::size_t{1} << 28;
@@ -23,12 +23,11 @@ class TextWindow {
   const char* begin() const { return buffer_.get(); }
   const char* end() const { return buffer_.get() + filled_; }
 
-  /// Forgets what is in front of `from` and reads on behind what is left; `from` then points at the
-  /// same text. False if there is no more text. Throws TraceError if what must be kept is longer
-  /// than kLargest.
+  /// Drops the text before `from` and reads on after the rest; `from` then points at the same text.
+  /// False if there is no more text. Throws TraceError if the text to keep is longer than kLargest.
   bool slide(const char*& from);
 
-  /// Of a position in the whole text.
+  /// Offset of a position in the whole text.
   std::int64_t offset(const char* at) const { return dropped_ + (at - buffer_.get()); }
 
  private:

@@ -1,5 +1,5 @@
-// What a spool is about: names, threads, streams, clocks and facts. The rows are in spool_rows.cc,
-// what joins them in spool_joins.cc.
+// Names, threads, streams, clocks and facts of a spool. The rows are in spool_rows.cc, their joins
+// in spool_joins.cc.
 
 #include "import/spool/spool.h"
 

@@ -47,7 +47,7 @@ class SpoolReader {
   struct InnerCall {
     std::uint32_t inner = 0, outer = 0;
   };
-  /// What a collective of NCCL says of itself on the thread that asks for it.
+  /// The facts that NCCL records about a collective on the thread that calls it.
   struct NamedCollective {
     std::int64_t time = 0;
     std::uint32_t record = 0;  ///< Host record of its range.
@@ -127,7 +127,7 @@ class SpoolReader {
   std::unordered_map<std::uint64_t, std::uint64_t> early_ends_;  ///< Times, by range.
   std::unordered_set<std::uint32_t> named_by_program_;           ///< Threads.
   std::vector<spool::Event> events_;
-  std::vector<spool::Sync> waits_;  ///< Of events, with the sync record's place.
+  std::vector<spool::Sync> waits_;  ///< Waits for events, with the sync record's place.
   std::vector<std::uint32_t> wait_records_;
   std::vector<InnerCall> inner_;
   std::vector<std::uint32_t> dropped_;  ///< Host records that go.

@@ -1,6 +1,6 @@
-// What joins the records of a spool: ranges with their ends, waits with the events they wait for,
-// calls with those inside them, collectives with what NCCL says of them, copies of graphs with
-// their originals.
+// Joins the records of a spool: ranges with their ends, waits with the events they wait for, calls
+// with those inside them, collectives with NCCL's facts about them, copies of graphs with their
+// originals.
 
 #include <algorithm>
 #include <limits>

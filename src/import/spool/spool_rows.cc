@@ -214,7 +214,7 @@ void SpoolReader::add_device_memory(const spool::DeviceMemory& row) {
                       .address = row.address,
                       .bytes = is_release ? -bytes : bytes,
                       .device = static_cast<std::int16_t>(on_device ? row.device : -1)};
-  // What a pool gives out is a block; cudaMalloc is what an allocator of the program asks for.
+  // An allocation from a pool is a block; cudaMalloc is called by an allocator of the program.
   if (row.is_async == 0)
     record.action = is_release ? MemoryAction::segment_free : MemoryAction::segment_alloc;
   if (row.is_async != 0 && on_device) record.stream = stream(row.device, row.context, row.stream);
@@ -284,7 +284,7 @@ void SpoolReader::begin_range(const spool::Range& row) {
     collectives_.push_back({trace_.hosts[record].start_ns, record, row.payload});
 }
 
-/// Of the youngest open range of its domain; domains do not nest in each other.
+/// Ends the youngest open range of its domain; domains do not nest in each other.
 void SpoolReader::end_push(const spool::Range& row) {
   const std::uint16_t number = thread(row.thread);
   if (threads_.size() <= number) threads_.resize(std::size_t{number} + 1);

@@ -194,7 +194,7 @@ std::uint64_t PickleMachine::slot_in_line() {
 }
 
 void PickleMachine::put(std::uint64_t slot) {
-  // Slots are counted up, and each is filled by an operation of its own.
+  // Slots are numbered consecutively, and each is filled by an operation of its own.
   if (slot >= all_.size()) fail("names slot " + std::to_string(slot) + " of its memo");
   const PlainValue value = top();
   if (slot >= memo_.size()) {
@@ -212,7 +212,7 @@ void PickleMachine::get(std::uint64_t slot) {
   push(memo_[slot]);
 }
 
-/// What moves values about, and what frames the pickle.
+/// Operations that move values, and those that frame the pickle.
 bool PickleMachine::arrange(unsigned opcode) {
   switch (opcode) {
     case '(':
@@ -256,7 +256,7 @@ bool begins_pickle(std::string_view head) {
   if (head.size() < 2) return false;
   if (head[0] == '\x80')
     return head[1] >= 2 && static_cast<unsigned char>(head[1]) <= kNewestPickleProtocol;
-  // Protocols 0 and 1 have no number: a dict or a list that is put into the memo.
+  // Protocols 0 and 1 have no number: they begin with a dict or a list that is put into the memo.
   const auto starts = [&](std::string_view start) { return head.starts_with(start); };
   return starts("(dp") || starts("(lp") || starts("}q") || starts("]q");
 }

@@ -1,13 +1,13 @@
 #pragma once
 
 // Python pickles as plain data: a machine for the opcodes of protocols 0 to 5 that make numbers,
-// texts, lists, tuples, sets and dicts. A pickle is a program, and most of what it can ask for is
-// calls of Python functions. Nothing is ever called here: a pickle that asks for it is refused
-// with the name of what it wanted to call. Only collections.OrderedDict, defaultdict, set and
-// frozenset are understood, as the plain containers they are.
+// texts, lists, tuples, sets and dicts. A pickle is a program, and most of its operations are calls
+// of Python functions. Nothing is ever called here: a pickle that asks for a call is refused with
+// the name of the function. Only collections.OrderedDict, defaultdict, set and frozenset are
+// understood, as the plain containers they are.
 //
 // A value is a number of 8 bytes, and containers refer to their elements by such numbers. So a list
-// that is shared a million times, or that contains itself, costs what its pickle costs. Whoever
+// that is shared a million times, or that contains itself, costs as little as its pickle. Code that
 // walks the values has to expect both.
 
 #include <cstdint>
@@ -32,7 +32,7 @@ enum class PlainKind : std::uint8_t {
   bytes,
   list,  ///< Also tuples and sets.
   dict,
-  callable  ///< One of the few known ones. Never part of what a reader gets to see.
+  callable  ///< One of the few known ones. Readers never get to see it.
 };
 
 struct PlainValue {
@@ -50,17 +50,18 @@ class PlainData {
  public:
   PlainValue root;
 
-  /// Of an integer or a truth value; modulo 2^64, so that addresses fit. Nothing for other kinds.
+  /// The value of an integer or a truth value; modulo 2^64, so that addresses fit. Empty for other
+  /// kinds.
   std::optional<std::int64_t> integer(PlainValue value) const;
   double real(PlainValue value) const { return reals_[value.index()]; }
-  /// Of a text; empty for other kinds. Not always valid UTF-8.
+  /// The value of a text; empty for other kinds. Not always valid UTF-8.
   std::string_view text(PlainValue value) const;
   /// Elements of a list; keys and values of a dict in turn. Empty for other kinds.
   std::span<const PlainValue> items(PlainValue value) const;
   std::size_t container_count() const { return containers_.size(); }
 
-  /// What a dict has under a key: none if it has nothing there. Of a huge dict only the last
-  /// elements are looked at, so that looking into one many times costs little.
+  /// The value of a key in a dict: none if it is missing. In a huge dict only the last elements are
+  /// searched, so that many lookups stay cheap.
   PlainValue find(PlainValue dict, std::string_view key) const;
 
   PlainValue make(PlainKind kind, std::uint64_t index = 0) const {
@@ -68,7 +69,7 @@ class PlainData {
   }
   PlainValue make_integer(std::int64_t value);
   PlainValue make_real(double value);
-  /// Of bytes that live as long as this: those of the file.
+  /// The bytes must live as long as this, like those of the file.
   PlainValue make_text(std::string_view text, PlainKind kind = PlainKind::text);
   PlainValue make_copied_text(std::string_view text) { return make_text(copies_[copy(text)]); }
   PlainValue make_container(PlainKind kind);
@@ -78,8 +79,8 @@ class PlainData {
   /// Keeps the bytes that texts refer to.
   std::string_view keep(std::string bytes);
 
-  /// Throws TraceError where the values take far more memory than those of a text of `size` bytes
-  /// do in any snapshot: a gigabyte of empty lists, of a byte each, would take forty.
+  /// Throws TraceError if the values take far more memory than a text of `size` bytes needs in any
+  /// snapshot: a gigabyte of empty lists, of a byte each, would take forty.
   void check_size(std::size_t size) const;
 
  private:
@@ -90,14 +91,14 @@ class PlainData {
   std::vector<double> reals_;
   std::vector<std::string_view> texts_;
   std::vector<std::vector<PlainValue>> containers_;
-  std::size_t elements_ = 0;  ///< In all containers.
+  std::size_t elements_ = 0;  ///< Count over all containers.
   Names copies_;
 };
 
-/// Throws TraceError with the place on anything that is no whole pickle of plain data.
+/// Throws TraceError with the place if this is not a complete pickle of plain data.
 PlainData read_pickle(std::string bytes);
 
-/// Whether the bytes may begin a pickle of plain data.
+/// Whether a pickle of plain data may begin with these bytes.
 bool begins_pickle(std::string_view head);
 
 }  // namespace foretrace

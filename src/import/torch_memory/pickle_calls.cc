@@ -1,4 +1,4 @@
-// What a pickle may ask for beyond plain data, nearly all of which is refused.
+// Calls that a pickle may ask for beyond plain data, nearly all of which are refused.
 
 #include "foretrace/error.h"
 #include "import/torch_memory/pickle_machine.h"
@@ -14,7 +14,7 @@ struct KnownCallable {
   Callable what;
 };
 
-/// Modules as Python 3 calls them.
+/// Modules by their names in Python 3.
 constexpr KnownCallable kKnown[] = {{"collections.OrderedDict", Callable::dict},
                                     {"collections.defaultdict", Callable::default_dict},
                                     {"builtins.set", Callable::list},
@@ -78,7 +78,7 @@ void PickleMachine::push_callable(std::string_view module, std::string_view name
   refuse_call(full);
 }
 
-/// Only what makes an empty dict, or a set out of one list.
+/// Only calls that make an empty dict, or a set from one list, are allowed.
 void PickleMachine::reduce() {
   const PlainValue arguments = pop();
   const PlainValue callable = pop();

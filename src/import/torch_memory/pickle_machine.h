@@ -1,7 +1,7 @@
 #pragma once
 
-// The machine that runs a pickle: a stack of values, marks in it, and a memo of values to be used
-// again. Each opcode takes values from the stack and pushes what it makes.
+// The machine that runs a pickle: a stack of values, marks in it, and a memo of values for reuse.
+// Each opcode takes values from the stack and pushes its result.
 
 #include <span>
 #include <string>
@@ -64,7 +64,7 @@ class PickleMachine {
     return std::span(stack_).subspan(from);
   }
 
-  // Each of these does one kind of operation and says whether the opcode is of that kind.
+  // Each of these does one kind of operation and returns whether the opcode is of that kind.
   bool make_number(unsigned opcode);
   bool make_text(unsigned opcode);
   bool make_container(unsigned opcode);
@@ -87,11 +87,11 @@ class PickleMachine {
 
   PlainData data_;
   std::string_view all_, rest_;
-  std::size_t operation_ = 0;  ///< Where the present one begins.
+  std::size_t operation_ = 0;  ///< Position at which the current operation begins.
   std::vector<PlainValue> stack_;
   std::vector<std::size_t> marks_;
   std::vector<PlainValue> memo_;
-  std::vector<bool> filled_;  ///< Which slots of the memo hold something.
+  std::vector<bool> filled_;  ///< Which slots of the memo are used.
   std::size_t memoized_ = 0;
   bool stopped_ = false;
 };

@@ -37,7 +37,7 @@ std::optional<std::uint32_t> hexadecimal(std::string_view text, std::size_t from
   return value;
 }
 
-/// What a backslash and `c` stand for, if it is one character.
+/// The character that a backslash and `c` stand for, if it is one character.
 std::optional<char> simple_escape(char c) {
   switch (c) {
     case 'n':

@@ -20,13 +20,13 @@ double rough_number(std::string_view twos_complement);
 /// A double of eight bytes, big-endian.
 double big_endian_real(std::string_view bytes);
 
-/// "12", "-3L"; nothing if it is none or needs more than 64 bits.
+/// "12", "-3L"; empty if it is not an integer or needs more than 64 bits.
 std::optional<std::int64_t> decimal_integer(std::string_view text);
 std::optional<double> decimal_real(std::string_view text);
 
-/// What the protocol 0 of Python 2 writes: 'a\x00b', with its quotes. Nothing if it is malformed.
+/// Text as protocol 0 of Python 2 writes it: 'a\x00b', with its quotes. Empty if it is malformed.
 std::optional<std::string> unquoted(std::string_view text);
-/// \uXXXX and \UXXXXXXXX undone, other bytes taken as Latin-1. Nothing if it is malformed.
+/// Undoes \uXXXX and \UXXXXXXXX; other bytes are read as Latin-1. Empty if it is malformed.
 std::optional<std::string> raw_unicode(std::string_view text);
 
 }  // namespace foretrace

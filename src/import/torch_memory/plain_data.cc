@@ -46,7 +46,7 @@ PlainValue PlainData::find(PlainValue dict, std::string_view key) const {
   if (!dict.is_dict()) return {};
   const auto all = items(dict);
   const std::size_t least = all.size() > 2 * kMostKeys ? all.size() - 2 * kMostKeys : 0;
-  // The last one counts, as it does in Python.
+  // The last one counts, as in Python.
   for (std::size_t i = all.size(); i >= least + 2; i -= 2) {
     if (all[i - 2].kind() == PlainKind::text && text(all[i - 2]) == key) return all[i - 1];
   }
@@ -82,7 +82,7 @@ void PlainData::append(PlainValue container, std::span<const PlainValue> element
 }
 
 void PlainData::check_size(std::size_t size) const {
-  constexpr std::size_t kBookkeeping = 16;  // The C library's, for each container.
+  constexpr std::size_t kBookkeeping = 16;  // The C library's overhead for each container.
   const std::size_t taken = containers_.size() * (sizeof(containers_[0]) + kBookkeeping) +
                             elements_ * sizeof(PlainValue) + texts_.size() * sizeof(texts_[0]) +
                             (reals_.size() + integers_.size()) * sizeof(double);

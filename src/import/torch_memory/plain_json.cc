@@ -1,4 +1,5 @@
-// Between JSON and plain data: snapshots are also kept as JSON, and settings are shown as such.
+// Converts between JSON and plain data: snapshots are also kept as JSON, and settings are shown as
+// such.
 
 #include <nlohmann/json.hpp>
 
@@ -104,7 +105,7 @@ class Writer {
     if (text.size() > most_) return false;
     return put(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
   }
-  /// What JSON allows as a key. Other keys are written as texts.
+  /// Writes a key that JSON allows. Other keys are written as texts.
   bool put_key(PlainValue key) {
     if (key.kind() == PlainKind::text) return put_text(data_.text(key));
     if (const auto number = data_.integer(key)) return put_text(std::to_string(*number));

@@ -1,14 +1,13 @@
 // A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot): a pickle, or the same as JSON,
-// of
+// with
 //
 //     segments       what the caching allocator holds of each device, cut into blocks
 //     device_traces  what it did before, one list of events for each device
 //
-// An event becomes a MemoryRecord with the size that the event carries: what was asked for in
-// present versions, the rounded size in old ones. What the allocator counts are whole blocks, so
-// the levels after each event come from a replay of its rules (torch_memory_levels.cc). The
-// allocator knows an operation that ran out of memory by the bytes the device had free: they are
-// the `address` of such a record.
+// An event becomes a MemoryRecord with the size that the event carries: the requested size in
+// present versions, the rounded size in old ones. The allocator counts whole blocks, so the levels
+// after each event come from a replay of its rules (torch_memory_levels.cc). An event that ran out
+// of memory carries the free bytes of the device: they are the `address` of such a record.
 
 #include "import/torch_memory/torch_memory.h"
 
@@ -57,7 +56,7 @@ std::string read_whole(Source& bytes) {
 }  // namespace
 
 bool recognizes_torch_memory(const Sniffed& file) {
-  // Any pickle: what it is if it is no snapshot, is known only after it was read.
+  // Accepts any pickle: only reading it shows whether it is a snapshot.
   return begins_pickle(file.head) || is_json_snapshot(file.head);
 }
 
@@ -76,7 +75,7 @@ Trace read_torch_memory(const TraceFile& input) {
 Trace SnapshotReader::read() {
   trace_.format = "torch_memory";
   trace_.tick_ns = 1000;
-  // Before there were histories, a snapshot was the list of segments.
+  // Before histories existed, a snapshot was the list of segments.
   const bool is_bare = data_.root.is_list();
   const PlainValue segments = is_bare ? data_.root : data_.find(data_.root, "segments");
   const PlainValue traces = data_.find(data_.root, "device_traces");
@@ -119,7 +118,7 @@ void SnapshotReader::count(Odd odd, const std::string& example) {
   if (times++ == 0) first = example;
 }
 
-/// A list that was read already would multiply what the file holds.
+/// Reading a list twice would multiply the contents of the file.
 bool SnapshotReader::is_new_list(PlainValue list, const std::string& example) {
   if (!list.is_list()) return false;
   const bool is_new = lists_.insert(list.index()).second;
@@ -127,7 +126,7 @@ bool SnapshotReader::is_new_list(PlainValue list, const std::string& example) {
   return is_new;
 }
 
-/// What else a snapshot says of itself, if it is not too long.
+/// Reads the other metadata of a snapshot, if it is not too long.
 void SnapshotReader::read_metadata(PlainValue key, PlainValue value) {
   const std::string_view name = data_.text(key);
   if (name.empty() || name == "segments" || name == "device_traces" ||
@@ -147,7 +146,8 @@ void SnapshotReader::read_annotations(PlainValue annotations) {
   for (const Open& open : open_) count(Odd::unpaired, std::string(trace_.names[open.name]));
 }
 
-/// One end of a range. Ranges of one thread nest; ends take the last one begun of their name.
+/// Reads one end of a range. Ranges of one thread nest; an end closes the last open one of its
+/// name.
 void SnapshotReader::read_annotation(PlainValue annotation, const std::string& place) {
   std::int64_t time_ns = 0;
   const std::string_view stage = data_.text(data_.find(annotation, "stage"));
@@ -158,7 +158,7 @@ void SnapshotReader::read_annotation(PlainValue annotation, const std::string& p
   if (device < -1 || device > INT16_MAX) return count(Odd::bad_device, place);
   const Open here{time_ns, thread(static_cast<std::int32_t>(device)), text(annotation, "name")};
   if (stage == "START") return open_.push_back(here);
-  // How deep ranges nest is bounded, so that many ends without a begin cost little each.
+  // The nesting of ranges is bounded, so that many ends without a begin cost little each.
   constexpr std::size_t kDeepest = 256;
   const std::size_t least = open_.size() > kDeepest ? open_.size() - kDeepest : 0;
   for (std::size_t i = open_.size(); i-- > least;) {
@@ -182,7 +182,7 @@ NameId SnapshotReader::text(PlainValue dict, std::string_view key) {
   return trace_.names.intern(valid_text(data_.text(data_.find(dict, key)).substr(0, kMost)));
 }
 
-/// Annotations do not say which thread they are of, only which device was current.
+/// Annotations do not name their thread, only the device that was current.
 std::uint16_t SnapshotReader::thread(std::int32_t device) {
   const auto next = static_cast<std::uint16_t>(trace_.threads.size());
   const auto [found, is_new] = threads_.try_emplace(device, next);
@@ -203,7 +203,7 @@ bool SnapshotReader::read_time(PlainValue event, std::int64_t& time_ns, const st
   return true;
 }
 
-/// Times from the first one on. Without any, the position of an event is its time.
+/// Makes times relative to the first one. Without any, the position of an event is its time.
 void SnapshotReader::settle_times() {
   trace_.has_times = timed_ > 0 || (trace_.memory.empty() && !trace_.hosts.empty());
   if (!trace_.has_times) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The parts of reading a memory snapshot of PyTorch: what its lists hold becomes records of a
-// Trace. The parts share what is known about one file.
+// The parts that read a memory snapshot of PyTorch: the content of its lists becomes records of a
+// Trace. The parts share the state of one file.
 
 #include <map>
 #include <string>
@@ -17,23 +17,23 @@
 
 namespace foretrace {
 
-/// Throws TraceError on a text that is no JSON.
+/// Throws TraceError on a text that is not JSON.
 PlainData read_plain_json(std::string text);
 
-/// As compact JSON text; empty if that were longer than `most`, or nested deeper than anybody
-/// nests, which a value that contains itself does.
+/// Compact JSON text; empty if that is longer than `most`, or nests too deeply, as a value that
+/// contains itself does.
 std::string to_json_text(const PlainData& data, PlainValue value, std::size_t most);
 
-/// The text with U+FFFD for what is no UTF-8, at most 1 MiB of it.
+/// The text with U+FFFD for invalid UTF-8, at most 1 MiB of it.
 std::string valid_text(std::string_view text);
 
-/// Stacks as texts. The same list of frames is a text once, and all texts together are bounded,
+/// Stacks as texts. Each list of frames becomes a text once, and all texts together are bounded,
 /// because a small pickle can mention the same long frame many times.
 class SnapshotStacks {
  public:
   SnapshotStacks(const PlainData& data, Names& names, std::size_t file_size);
 
-  /// Of a list of frames {filename, line, name}, innermost first.
+  /// The stack for a list of frames {filename, line, name}, innermost first.
   NameId stack(PlainValue frames);
   std::int64_t left_out() const { return left_out_; }
 
@@ -44,13 +44,13 @@ class SnapshotStacks {
 
   const PlainData& data_;
   Names& names_;
-  std::size_t budget_;                                     ///< Bytes of text that may yet be made.
-  std::unordered_map<std::uint64_t, NameId> stacks_;       ///< By the identity of the list.
+  std::size_t budget_;                                ///< Bytes of text that may still be made.
+  std::unordered_map<std::uint64_t, NameId> stacks_;  ///< By the identity of the list.
   std::unordered_map<std::uint64_t, std::string> frames_;  ///< By the identity of the dict.
   std::int64_t left_out_ = 0;
 };
 
-/// How the allocator was told to round and to split; as PyTorch does by default.
+/// The allocator's settings for rounding and splitting; by default PyTorch's.
 struct AllocatorRules {
   std::int64_t max_split_bytes = -1;  ///< -1: unlimited.
   /// Divisions between two powers of two, for sizes from 2^20 on, each twice the size before.
@@ -65,14 +65,15 @@ AllocatorRules read_rules(const PlainData& data, PlainValue settings);
 /// Everything about one device, in the order of its history.
 struct DeviceHistory {
   std::int32_t device = 0;
-  std::size_t first = 0, last = 0;  ///< Into Trace::memory.
+  std::size_t first = 0, last = 0;  ///< Indices into Trace::memory.
 };
 
 struct HistoryFit {
-  std::int64_t entries_missing = 0;  ///< Events that do not fit what was there before them.
-  std::int64_t other_sizes = 0;      ///< Blocks that the snapshot holds with another size.
+  std::int64_t entries_missing = 0;  ///< Events that contradict the state before them.
+  std::int64_t other_sizes = 0;      ///< Blocks whose size differs in the snapshot.
   std::int64_t start_allocated = 0, start_reserved = 0;
-  std::int64_t off_allocated = 0;  ///< Of blocks in use by the history or the snapshot only.
+  std::int64_t off_allocated =
+      0;  ///< Bytes of blocks in use according to only one of history and snapshot.
 };
 
 /// Sets total_allocated and total_reserved of every event.
@@ -142,8 +143,8 @@ class SnapshotReader {
   std::vector<DeviceHistory> histories_;
   std::map<std::pair<std::int32_t, std::int64_t>, std::uint32_t> streams_;
   std::map<std::int32_t, std::uint16_t> threads_;
-  std::unordered_set<std::uint64_t> lists_;  ///< That were read: no list is read twice.
-  std::vector<Open> open_;                   ///< Annotations that began.
+  std::unordered_set<std::uint64_t> lists_;  ///< Lists that were read: none is read twice.
+  std::vector<Open> open_;                   ///< Annotations that are open.
   std::int64_t timed_ = 0, untimed_ = 0;
   std::int64_t last_time_ns_ = 0;
   BelievedSizes sizes_;

@@ -71,8 +71,8 @@ class AllocatorReplay {
     for (std::size_t i = history_.first; i < history_.last; ++i) visit(trace_.memory[i]);
   }
 
-  /// Recorders can be told to skip actions: where nothing tells that a free was completed, the
-  /// request for it has to do.
+  /// Recorders can be set to skip actions: if nothing shows that a free was completed, the request
+  /// for it is used.
   void choose_what_completes() {
     bool completed = false, requested = false;
     each_event([&](const MemoryRecord& record) {
@@ -106,7 +106,7 @@ class AllocatorReplay {
   const AllocatorRules& rules_;
   Trace& trace_;
   Pieces pieces_;
-  std::map<std::uint64_t, std::int64_t> live_;  ///< What each block in use counts.
+  std::map<std::uint64_t, std::int64_t> live_;  ///< The counted size of each block in use.
   std::size_t segments_ = 0;
   std::int64_t allocated_ = 0, reserved_ = 0;
   bool requests_complete_ = false;
@@ -129,7 +129,7 @@ void AllocatorReplay::remove_segment(std::uint64_t address, std::int64_t bytes) 
   pieces_.erase(found, end);
 }
 
-/// Those that no event brings, or whose first event takes them away.
+/// Restores segments that no event brings, or whose first event removes them.
 void AllocatorReplay::restore_segments() {
   std::map<std::uint64_t, bool> mentioned;
   std::int64_t mapped = 0;
@@ -177,7 +177,8 @@ Pieces::iterator AllocatorReplay::piece_at(std::uint64_t address) {
   return address < end_of(piece) ? piece : pieces_.end();
 }
 
-/// A block that was in use in front of the first event: cut out of the free space around it.
+/// Restores a block that was in use before the first event: it is cut out of the free space around
+/// it.
 void AllocatorReplay::occupy(std::uint64_t address, std::int64_t charge) {
   live_[address] = charge;
   allocated_ += charge;
@@ -215,7 +216,7 @@ std::int64_t AllocatorReplay::place(std::uint64_t address, std::int64_t asked) {
   if (piece == pieces_.end()) return size;
   if (piece->second.used) return ++fit_.entries_missing, size;
   if (piece->first != address) {
-    // What was free in front of the first event may have been several blocks.
+    // Space that was free before the first event may have been several blocks.
     const auto lead = static_cast<std::int64_t>(address - piece->first);
     const Piece behind{piece->second.bytes - lead, piece->second.segment, false};
     piece->second.bytes = lead;
@@ -233,7 +234,7 @@ std::int64_t AllocatorReplay::place(std::uint64_t address, std::int64_t asked) {
 void AllocatorReplay::allocate(const MemoryRecord& record) {
   const auto before = live_.find(record.address);
   if (before != live_.end()) {
-    // That it came back is not in the history.
+    // The history lacks its free.
     ++fit_.entries_missing;
     allocated_ -= before->second;
     live_.erase(before);
@@ -275,8 +276,7 @@ void AllocatorReplay::merge(Pieces::iterator piece) {
   pieces_.erase(piece);
 }
 
-/// Blocks are compared by their addresses, as the size of one that was there all the time may not
-/// be known.
+/// Compares blocks by their addresses, because the size of one that was never freed may be unknown.
 void AllocatorReplay::compare() {
   std::map<std::uint64_t, std::int64_t> gone = live_;
   bool has_segments = false;
@@ -298,7 +298,7 @@ void AllocatorReplay::compare() {
   for (const auto& [address, bytes] : gone) fit_.off_allocated += bytes;
 }
 
-/// By the logarithm of the size, downwards to where the settings begin.
+/// The index is the logarithm of the size, clamped to where the settings begin.
 std::int64_t divisions_of(const std::vector<std::int64_t>& divisions, std::int64_t bytes) {
   if (divisions.empty()) return 0;
   const auto power =
@@ -331,7 +331,7 @@ AllocatorRules read_rules(const PlainData& data, PlainValue settings) {
   rules.max_split_bytes = data.integer(data.find(settings, "max_split_size")).value_or(-1);
   const PlainValue divisions = data.find(settings, "roundup_power2_divisions");
   if (const auto all = data.integer(divisions)) rules.divisions = {*all};
-  // Keyed by the size in MiB that a setting begins to hold for.
+  // Keys are the sizes in MiB from which a setting applies.
   for (std::int64_t size = 1; divisions.is_dict() && size <= (1 << 15); size *= 2) {
     const auto parts = data.integer(data.find(divisions, std::to_string(size)));
     if (!parts) break;

@@ -1,4 +1,4 @@
-// What is odd about a snapshot, and how far its history reaches.
+// Notes on the oddities of a snapshot, and on how far its history reaches.
 
 #include "import/torch_memory/torch_memory.h"
 

@@ -28,7 +28,7 @@ constexpr std::array kActions{
     Word{"snapshot", MemoryAction::snapshot},
 };
 
-/// Whether an event gives memory back.
+/// Whether an event frees memory.
 bool gives_back(std::string_view action) {
   return action == "free_completed" || action == "free_requested" || action == "free" ||
          action == "segment_free" || action == "segment_unmap";
@@ -104,8 +104,8 @@ void SnapshotReader::read_blocks(PlainValue blocks, std::uint32_t segment,
   if (covered != trace_.segments[segment].bytes) count(Odd::uncovered, place);
 }
 
-/// Old versions do not write the address, which follows from the sizes, and keep frames and what
-/// was asked for in a list of what the block was used for, the present use first.
+/// Old versions omit the address, which follows from the sizes, and keep frames and requested sizes
+/// in a list of the block's uses, the present use first.
 bool SnapshotReader::read_block(PlainValue value, std::uint64_t expected, MemoryBlock& block,
                                 const std::string& place) {
   if (!value.is_dict()) return count(Odd::no_dict, place), false;

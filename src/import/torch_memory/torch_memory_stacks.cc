@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kTextPerByte = 16;
 constexpr std::size_t kLeastBudget = std::size_t{16} << 20;
 
-/// ';' parts frames, so it becomes ',' inside one.
+/// ';' separates frames, so it becomes ',' inside one.
 std::string cleaned(std::string_view text) {
   std::string out = valid_text(text);
   std::replace(out.begin(), out.end(), ';', ',');
@@ -50,7 +50,7 @@ NameId SnapshotStacks::stack(PlainValue frames) {
 
 void SnapshotStacks::spend(std::size_t bytes) { budget_ -= std::min(bytes, budget_); }
 
-/// Nothing once the budget is spent.
+/// Empty once the budget is spent.
 std::string_view SnapshotStacks::frame(PlainValue frame) {
   if (budget_ == 0) return {};
   const auto [found, is_new] = frames_.try_emplace(frame.bits);
@@ -62,7 +62,7 @@ std::string_view SnapshotStacks::frame(PlainValue frame) {
 }
 
 std::string SnapshotStacks::frame_text(PlainValue frame) const {
-  // What is no dict is shown as it is; nobody writes that.
+  // Anything that is not a dict is shown as it is; no recorder writes that.
   if (!frame.is_dict()) return cleaned(data_.text(frame));
   const auto line = data_.integer(data_.find(frame, "line"));
   std::string text = cleaned(data_.text(data_.find(frame, "filename")));

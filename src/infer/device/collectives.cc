@@ -1,8 +1,8 @@
-// Collectives. One is given to a stream of its own and told to wait for what its thread launched
+// Collectives. A collective runs on a stream of its own and waits for what its thread launched
 // before it; that holds for every framework, and also where the wait did not bind when recorded.
-// The update waits for the collectives in front of it. How long a collective takes is arrival skew
-// (other ranks are late) plus transfer; one rank alone cannot tell them apart, so the excess over
-// the quickest collective of the same kind and size is named as what only other ranks explain.
+// The update waits for the collectives before it. The duration of a collective is arrival skew
+// (other ranks are late) plus transfer; one rank alone cannot separate them, so the excess over the
+// quickest collective of the same kind and size is reported as time that only other ranks explain.
 
 #include <algorithm>
 #include <map>

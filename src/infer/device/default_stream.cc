@@ -1,5 +1,5 @@
-// The legacy default stream of a device: its work waits for all that was launched before it on the
-// blocking streams, and what is launched on them later waits for it (CUDA C++ Programming Guide,
+// The legacy default stream of a device: its work waits for everything launched before it on the
+// blocking streams, and work launched on them later waits for it (CUDA C++ Programming Guide,
 // "Default Stream"). Streams created as non-blocking are exempt.
 //
 //     blocking      |==A==|         |==C==|
@@ -12,8 +12,8 @@
 // copy engine, and the device had room. A trace without a single call that orders streams does not
 // show that there was none, so nothing is concluded from it.
 //
-// Ignored: work of CUDA graphs, and devices with several contexts, each of which has a default
-// stream of its own.
+// Ignored: work of CUDA graphs, and devices with several contexts, each of which has its own
+// default stream.
 
 #include <algorithm>
 #include <array>
@@ -99,8 +99,8 @@ class DefaultStreams {
     }
   }
 
-  /// By its number, where nothing else tells: CUPTI calls the default stream of the first context
-  /// 7, HIP calls it 0.
+  /// Decides by number, if nothing else is known: CUPTI calls the default stream of the first
+  /// context 7, HIP calls it 0.
   static bool is_default(const std::vector<Stream>& all, std::size_t stream) {
     if (all[stream].id == 7) return true;
     return all[stream].id == 0 && std::none_of(all.begin(), all.end(), [&](const Stream& other) {

@@ -1,8 +1,8 @@
-// Why each device task started when it did. Its possible causes are the task in front of it on its
+// Why each device task started when it did. Its possible causes are the previous task on its
 // stream, its launch, and activities on other streams. The cause that allows the latest start is
-// the one that bound; it carries the lag that was recorded, the others what such a cause typically
-// costs, so that they bind at the right time in another world. What remains beyond the typical lag
-// is unexplained, kept as a lag and counted.
+// the one that bound; it carries the recorded lag, the others the typical lag of such a cause, so
+// that they bind at the right time after a change. The rest beyond the typical lag is unexplained,
+// kept as a lag and counted.
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ class Connector {
     waits_ = draft.stream_waits;
     find_graph_waits(draft, waits_);
     find_collective_waits(draft, waits_);
-    // For one pair, a recorded wait stays in front of an inferred one.
+    // For one pair, a recorded wait stays before an inferred one.
     std::stable_sort(waits_.begin(), waits_.end());
   }
 
@@ -39,7 +39,7 @@ class Connector {
   struct Cause {
     Kind kind;
     std::int64_t time;     ///< When it was done.
-    std::int64_t typical;  ///< What it usually costs from there.
+    std::int64_t typical;  ///< Its typical lag from there.
     std::int64_t fence;
     EventWait wait{};
     std::int64_t lag = 0;

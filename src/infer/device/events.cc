@@ -1,6 +1,6 @@
-// Waits between streams. Sync records say exactly what a stream waited for. Where the profiler was
-// not asked for them, a start that neither launch nor line explains is searched for its cause among
-// the other streams of the device:
+// Waits between streams. Sync records say exactly what a stream waited for. If the profiler did not
+// record them, a start that neither its launch nor its lane explains is searched for its cause
+// among the other streams of the device:
 //
 //     event wait    an activity that finished just before:             ====|   ->   |====
 //     device full   a kernel of many blocks that ran all the while; its last blocks leave room as
@@ -33,7 +33,7 @@ std::int64_t call_start(const Draft& draft, std::uint32_t correlation) {
              : draft.trace.hosts[found->second].start_ns;
 }
 
-/// What `record` says. Where `any_exact`, events of this recording are known, and one that is not
+/// The wait in `record`. With `any_exact`, events of this recording are known, and an unknown one
 /// is from before it.
 std::optional<EventWait> recorded_wait(const Draft& draft, const SyncRecord& record,
                                        bool any_exact) {
@@ -114,7 +114,7 @@ Explanation WaitFinder::explain(std::uint32_t event, std::int64_t known) const {
   const DeviceEvent& waiting = draft_.events[event];
   const std::int32_t device = draft_.trace.streams[waiting.stream].device;
   Explanation finished, full;
-  std::int64_t latest = known;  // When the last of those that finished before did so.
+  std::int64_t latest = known;  // The finish of the last one that finished before.
   std::int64_t least_left = std::numeric_limits<std::int64_t>::max();
   std::int64_t full_since = 0;
   for (std::size_t stream = 0; stream < by_finish_.size(); ++stream) {

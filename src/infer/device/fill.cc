@@ -46,7 +46,7 @@ class FillCounter {
   }
 
  private:
-  /// 0 where the trace does not tell.
+  /// 0 if unknown.
   double places_on(std::int32_t ordinal) const {
     for (const Device& device : draft_.trace.properties) {
       if (device.ordinal == ordinal)

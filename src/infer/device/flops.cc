@@ -24,7 +24,7 @@ namespace {
 using Shape = std::vector<double>;
 
 /// The lists of numbers in a JSON text such as [[32, 3], [], [64]]; an empty shape for anything
-/// that is no list of numbers.
+/// that is not a list of numbers.
 std::vector<Shape> read_shapes(std::string_view text) {
   std::vector<Shape> shapes;
   int depth = 0;
@@ -45,8 +45,8 @@ std::vector<Shape> read_shapes(std::string_view text) {
   return shapes;
 }
 
-/// The values of an op come as texts: ["", "[1, 1]", "True"]. Those that are lists of numbers, as
-/// lists; the others empty.
+/// The values of an op are texts: ["", "[1, 1]", "True"]. Lists of numbers are returned as lists,
+/// the others empty.
 std::vector<Shape> read_values(std::string_view text) {
   std::vector<Shape> values;
   for (std::size_t i = 0; (i = text.find('"', i)) != text.npos;) {
@@ -119,7 +119,7 @@ class Counter {
   explicit Counter(Draft& draft) : draft_(draft) {}
 
   void count() {
-    std::unordered_map<std::uint32_t, TaskId> longest;  // Of each op that counts.
+    std::unordered_map<std::uint32_t, TaskId> longest;  // Indexed by each op that counts.
     for (const DeviceEvent& event : draft_.events) {
       if (event.kind != TaskKind::kernel || event.call == kNone) continue;
       const std::uint32_t op = op_of(draft_.calls[event.call]);

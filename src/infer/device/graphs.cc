@@ -55,7 +55,7 @@ class GraphWaits {
   const Draft& draft_;
   Why why_;
   std::vector<GraphEdge> edges_;  ///< By the node that waits.
-  std::vector<Node> nodes_;       ///< Of the current launch, by node.
+  std::vector<Node> nodes_;       ///< Nodes of the current launch.
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Where a call stops being work and starts to wait. A call that copies from pageable memory waits
-// for its own copy; a call that synchronizes waits for the last activity launched before it, on the
+// Where a call stops working and starts to wait. A call that copies from pageable memory waits for
+// its own copy; a call that synchronizes waits for the last activity launched before it, on the
 // stream the sync record names or, without one, on the stream that fits the time of its return.
 //
 //     |-- host work --|-- launch --|......waits......|-- tail --|
 //     start           launch_start launch_finish     released   finish
 //
-// A call that stages its copy waits for what is in front of the copy first.
+// A call that stages its copy first waits for the activities before the copy.
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ Scope scope_named(std::string_view name) {
   return Scope::none;
 }
 
-/// An event of the program, as far as calls tell of it.
+/// An event of the program, as far as it is known from calls.
 struct EventMark {
   std::int64_t done;  ///< When the activity was.
   std::int64_t time;  ///< When the event was recorded.
@@ -40,7 +40,7 @@ class Resolver {
     find_recorded_waits(draft_, draft_.stream_waits);
     find_default_stream_waits(draft_, draft_.stream_waits);
     find_repeated_waits(draft_, draft_.stream_waits);
-    // For one pair, a recorded wait stays in front of an inferred one.
+    // For one pair, a recorded wait stays before an inferred one.
     std::stable_sort(draft_.stream_waits.begin(), draft_.stream_waits.end());
   }
 
@@ -77,8 +77,8 @@ class Resolver {
     }
   }
 
-  /// What the program's events may stand for: the activity that a thread launched last before it
-  /// recorded one. Any activity, where the calls that record events were not traced.
+  /// Finds what the program's events may represent: the activity that a thread launched last before
+  /// it recorded one. Any activity, if the calls that record events were not traced.
   void mark_events() {
     std::vector<const HostRecord*> records;
     for (const HostRecord& record : draft_.trace.hosts) {
@@ -111,7 +111,8 @@ class Resolver {
     if (event != kNone) marks_.push_back({draft_.events[event].finish, time, event});
   }
 
-  /// Of what events made before the call may stand for, that which was done last while it ran.
+  /// The activity that finished last during the call, among those that events recorded before it
+  /// may represent.
   std::uint32_t latest_event_done(const Call& call) const {
     auto mark = std::partition_point(marks_.begin(), marks_.end(), [&](const EventMark& m) {
       return m.done <= call.finish + draft_.tolerance;
@@ -142,12 +143,12 @@ class Resolver {
                    std::max(call.launch_start, std::min(first.start, call.finish)));
   }
 
-  /// Finds what a call did before it handed over its first activity. A copy that the host stages
-  /// waits for the activities in front of it (CUDA Runtime API, "API synchronization behavior"), so
-  /// only the time behind these is work (staging). Nothing else makes the host wait before it
-  /// launches: where nothing in front held the activity up, the driver worked first (set-up).
+  /// Finds the work of a call before its first activity. A copy that the host stages waits for the
+  /// activities before it (CUDA Runtime API, "API synchronization behavior"), so only the time
+  /// after these is work (staging). Nothing else makes the host wait before it launches: if nothing
+  /// before held the activity up, the driver worked first (set-up).
   ///
-  ///     |..waits for what is in front..|-- work --|-- launch --|..waits..|
+  ///     |..waits for activities before..|-- work --|-- launch --|..waits..|
   ///     start                          held_until launch_start
   void cut_work(Call& call, const DeviceEvent& first, bool blocking) {
     bool held = false;
@@ -172,8 +173,9 @@ class Resolver {
     call.launch_start = std::max(from, first.start - draft_.typical.launch);
   }
 
-  /// Calls `visit(event, fence)` with what an activity is known to wait for on the device, and how
-  /// long behind the end of that it starts at the latest, if nothing else holds it up.
+  /// Calls `visit(event, fence)` with each event that an activity is known to wait for on the
+  /// device, and how long after its end the activity starts at the latest, if nothing else delays
+  /// it.
   template <class Visit>
   void each_in_front(std::uint32_t event, const Visit& visit) const {
     const Typical& typical = draft_.typical;
@@ -257,7 +259,7 @@ class Resolver {
     return kNone;
   }
 
-  /// Of the last activities of all streams the one that was done last while the call ran.
+  /// Among the last activities of all streams, the one that finished last during the call.
   std::uint32_t latest_done(const Call& call) const {
     std::uint32_t best = kNone;
     for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {

@@ -6,7 +6,7 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Frames of Python other than calls of modules hold whole programs.
+/// Frames of Python other than calls of modules contain whole programs.
 bool encloses(const Draft& draft, const HostRecord& record) {
   if (record.duration_ns <= 0) return false;
   switch (record.kind) {

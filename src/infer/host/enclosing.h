@@ -7,7 +7,7 @@
 
 namespace foretrace::infer_detail {
 
-/// The outermost of the ops, ranges and module calls of each thread: what was recorded as one.
+/// The outermost ops, ranges and module calls of each thread.
 class Enclosing {
  public:
   struct Range {

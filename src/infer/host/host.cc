@@ -52,7 +52,7 @@ class Cutter {
     std::uint32_t record;
     std::int64_t finish;
     std::uint32_t context;
-    std::size_t first_segment;  ///< Those from here on may be its own.
+    std::size_t first_segment;  ///< Segments from here on may be its own.
     bool emitted = false;
   };
 
@@ -126,7 +126,7 @@ class Cutter {
   std::int64_t now_ = 0;
 };
 
-/// Of records with the same times the call is inside the op, the op inside the annotation.
+/// If records have the same times, the call is inside the op and the op inside the annotation.
 int depth_of(HostKind kind) {
   if (kind == HostKind::annotation) return 0;
   if (kind == HostKind::python) return 1;
@@ -154,7 +154,8 @@ std::vector<std::vector<std::uint32_t>> records_by_thread(const Trace& trace) {
   return threads;
 }
 
-/// A backward op is of the module of the forward op with its sequence number; what it calls, too.
+/// A backward op belongs to the module of the forward op with its sequence number; so do the ops it
+/// calls.
 void carry_modules_to_backward(Draft& draft) {
   const Trace& trace = draft.trace;
   std::unordered_map<std::int64_t, NameId> module_of;

@@ -1,10 +1,10 @@
-// The role of each thread in the program. Most threads give work to a device, or wait for it, or
-// work for one that does. Some have no such role:
+// The role of each thread in the program. Most threads launch device work, or wait for it, or work
+// for a thread that does. Some have no such role:
 //
-//     watches   asks again and again whether the device is done, or only sleeps (NCCL's watchdog, a
-//               progress bar's monitor). Nothing waits for it, so it is left out.
-//     helps     runs operators now and then, for whom is not known. In between it waits for
-//               something to do; that is no work.
+//     watches   polls whether the device is done, or only sleeps (NCCL's watchdog, a progress bar's
+//               monitor). Nothing waits for it, so it is left out.
+//     helps     runs operators now and then, for an unknown thread. In between it waits for
+//               something to do; that is not work.
 
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Calls that only look. What they are named like in CUDA and HIP; "GetDevice" and its like are
-/// neither here nor there.
+/// Whether a call only queries, by name prefixes of CUDA and HIP; "GetDevice" and the like do not
+/// count either way.
 bool only_looks(std::string_view call) {
   constexpr std::array<std::string_view, 7> kDoes = {"Memcpy", "Memset", "Synchronize", "Malloc",
                                                      "Free",   "Alloc",  "GraphLaunch"};

@@ -1,8 +1,8 @@
 // Threads that wait for threads. While the main thread is inside backward() it shows one long
 // stretch without records, and the autograd thread is busy only within it: the main thread started
-// it and waits for it. Found by that shape alone, so it holds for any pair of threads; of two
+// it and waits for it. Found by that shape alone, so it works for any pair of threads; of two
 // threads that look alike the one with the step markers is the one that waits. A thread that only
-// sleeps (a watchdog) does not fit: what others do begins and ends at any time of its sleep.
+// sleeps (a watchdog) does not fit: the work of others begins and ends at any time of its sleep.
 
 #include <algorithm>
 #include <optional>
@@ -26,8 +26,8 @@ constexpr std::int64_t kPartLeft = 5;
 
 bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
-/// Threads that only make calls (a watchdog that asks for events) neither give work to others nor
-/// take it.
+/// Threads that only make calls (a watchdog that queries events) neither hand work to others nor
+/// receive it.
 bool takes_part(const Draft& draft, const std::vector<Segment>& thread) {
   return std::any_of(thread.begin(), thread.end(), [&](const Segment& segment) {
     if (!is_busy(segment)) return false;
@@ -52,8 +52,8 @@ std::int64_t standing(const Draft& draft, std::size_t thread) {
   return backward * 2 > records ? -records : records;
 }
 
-/// Of the waiting stretch, the part before and behind the worker's burst may be work of the waiter:
-/// any for the thread of the steps, little for others.
+/// The waiting stretch before and after the worker's burst may be work of the waiter: of any length
+/// for the thread of the steps, short for others.
 bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
   if (main) return burst * 10 >= stretch * kTenthsFilled;
   return stretch - burst <= std::max(stretch / kPartLeft, kMostLeft) && burst * 2 >= stretch;
@@ -68,8 +68,8 @@ using Position = std::vector<Segment>::const_iterator;
 
 bool starts_before(const Segment& segment, std::int64_t time) { return segment.start < time; }
 
-/// The last segment of what the worker of `found` did from `first` on; none if it goes on beyond
-/// the wait.
+/// The last segment of the worker of `found` in the burst from `first` on; none if it goes on
+/// beyond the wait.
 std::optional<Position> last_of_burst(const Draft& draft, const Handover& found, Position first) {
   const std::vector<Segment>& waiter = draft.threads[found.waiter];
   const std::vector<Segment>& worker = draft.threads[found.worker];
@@ -86,9 +86,9 @@ std::optional<Position> last_of_burst(const Draft& draft, const Handover& found,
   return last;
 }
 
-/// What `worker` did in segment `i` of `waiter`. At both ends of the segment the worker must be
-/// idle; or the waiter does a piece of the same backward pass there: the autograd engine gives
-/// gradients on the CPU back to the thread that waits for it.
+/// The burst of `worker` in segment `i` of `waiter`. At both ends of the segment the worker must be
+/// idle; or the waiter does a piece of the same backward pass there: the autograd engine returns
+/// gradients on the CPU to the thread that waits for it.
 bool find_burst(const Draft& draft, Handover& found, bool main) {
   const std::vector<Segment>& waiter = draft.threads[found.waiter];
   const std::vector<Segment>& worker = draft.threads[found.worker];
@@ -113,7 +113,7 @@ bool find_burst(const Draft& draft, Handover& found, bool main) {
          last->finish - from >= kLeastWait / 2;
 }
 
-/// The threads that take part, those first that are more likely to wait.
+/// The threads that take part, the most likely to wait first.
 std::vector<std::uint16_t> threads_by_standing(const Draft& draft) {
   std::vector<std::uint16_t> order;
   for (std::size_t i = 0; i < draft.threads.size(); ++i) {
@@ -167,8 +167,8 @@ void pin(Draft& draft, TaskId task) {
 
 namespace {
 
-/// Who started a worker long after the waiter began to wait: another worker of the same wait, with
-/// what it had just done. The autograd thread of one device hands over to that of the next.
+/// The task that started a worker long after the waiter began to wait: the last task of another
+/// worker of the same wait. The autograd thread of one device hands over to that of the next.
 TaskId starter_of(const Draft& draft, std::size_t number) {
   const Handover& handover = draft.handovers[number];
   const std::int64_t start = draft.recorded.start[index(handover.first_task)].count();

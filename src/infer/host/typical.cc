@@ -1,6 +1,6 @@
-// Typical delays: what a launch, a pair of kernels in line and an event cost on this machine, from
-// those starts that only one cause explains. They are what a start may lag behind its cause without
-// being unexplained, and what a dependency costs that did not bind when it was recorded.
+// Typical delays: the cost of a launch, of consecutive kernels and of an event on this machine,
+// from starts that only one cause explains. A start may lag its cause by this much without being
+// unexplained, and a dependency that did not bind when recorded costs this much.
 
 #include <algorithm>
 #include <numeric>

@@ -1,12 +1,12 @@
 // Allocator events become allocations between the host tasks that made and freed them. With
 // addresses the pairs are exact; without (profilers of 2021) a free is matched with the youngest
-// live allocation of its size that anything can have used: outside of the op that made it a block
-// is not freed before another op launched something. What is freed without having been allocated
-// was there when the recording began.
+// live allocation of its size that anything can have used: outside the op that made it, a block is
+// not freed before another op launched something. A block that is freed without having been
+// allocated existed when the recording began.
 //
-// An event is tied to the task that its thread was at, so long after the start of that task as was
-// recorded, and keeps its position among all events: what the replay of an unchanged graph makes
-// and frees, it makes and frees in recorded order.
+// An event is tied to the task that its thread was executing, at the recorded offset from the start
+// of that task, and keeps its position among all events: the replay of an unchanged graph makes and
+// frees blocks in recorded order.
 
 #include "infer/memory/memory.h"
 
@@ -47,9 +47,9 @@ class Pairing {
   }
 
  private:
-  /// Blocks are what the program uses. One without an allocator of its own uses what it asks the
-  /// driver for. Recorders can be told to skip actions: where nothing tells that a free was
-  /// completed, the request for it has to do.
+  /// Blocks are the memory that the program uses. A program without an allocator of its own uses
+  /// what it requests from the driver. Recorders can be set to skip actions: if nothing shows that
+  /// a free was completed, the request for it is used.
   void choose_what_counts() {
     bool has_frees = false;
     for (const MemoryRecord& record : draft_.trace.memory) {
@@ -179,7 +179,7 @@ class Pairing {
   std::vector<BlockSites> sites_;
   std::vector<std::pair<std::size_t, std::uint32_t>> streams_;  ///< Block, into Trace::streams.
   std::map<Key, std::vector<std::size_t>> live_;
-  std::set<Key> freed_;  ///< Sizes of which one was freed, where there are no addresses.
+  std::set<Key> freed_;  ///< Sizes that were freed, where there are no addresses.
   std::map<std::int32_t, std::int64_t> levels_;  ///< Before the first event of a device.
 };
 
@@ -218,7 +218,7 @@ class ThreadPlaces {
 
  private:
   const Draft& draft_;
-  std::vector<std::size_t> at_;  ///< Of each thread the task found last.
+  std::vector<std::size_t> at_;  ///< For each thread, the task found last.
 };
 
 }  // namespace

@@ -1,18 +1,18 @@
 #pragma once
 
-// What the rules about memory share: where each block was made and freed, and which op gave the
-// device what work. memory.cc pairs the events and calls the rules in order:
+// Data shared by the rules about memory: where each block was made and freed, and which op launched
+// which work. memory.cc pairs the events and calls the rules in order:
 //
 //     memory.cc           allocator events -> blocks; who made and freed them, and when
-//     memory_sites.cc     what surrounded an event on its thread: ops, source lines
-//     memory_uses.cc      what a block is for, from where it was made and freed
+//     memory_sites.cc     the context of an event on its thread: ops, source lines
+//     memory_uses.cc      the use of a block, from where it was made and freed
 //     memory_work.cc      which op launched which device tasks
-//     memory_gradients.cc gradients that autograd adds to those that are there
+//     memory_gradients.cc gradients that autograd adds to existing ones
 //     memory_initial.cc   parameters that no event mentions
 //     memory_access.cc    which device tasks write and read a block
-//     memory_in_place.cc  the same, of ops that change what they take
+//     memory_in_place.cc  the same, for ops that change their arguments
 //     memory_mirror.cc    which works of a backward pass belong to which of a forward pass
-//     memory_tensors.cc   who touches a block, where an execution trace says so
+//     memory_tensors.cc   who uses a block, where an execution trace has it
 
 #include <cstdint>
 #include <functional>
@@ -36,10 +36,10 @@ inline constexpr std::int64_t in_blocks(std::int64_t bytes) {
 /// Later than any event.
 inline constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
 
-/// What was around an allocator event. A thread without records around it has none of it.
+/// The context of an allocator event. It is empty on a thread without records around the event.
 struct MemorySite {
   std::int64_t time = 0;
-  std::uint32_t record = kNone;   ///< Into Trace::memory; kNone if there is no such event.
+  std::uint32_t record = kNone;   ///< Index into Trace::memory; kNone if there is no such event.
   std::uint32_t context = kNone;  ///< Into Draft::contexts: the innermost op.
   std::uint32_t op = kNone;       ///< Host record: the op that people recognise; see NamedOps.
   std::uint32_t unit = kNone;     ///< The same, but only if it is one operator or autograd node.
@@ -61,35 +61,35 @@ class PhaseTimes {
   void add(Phase phase, std::int64_t time) {
     begins_[static_cast<std::size_t>(phase)].push_back(time);
   }
-  /// Behind the last add().
+  /// Call it after the last add().
   void sort();
-  /// Whether an op of `phase` began behind `after` and no later than `until`.
+  /// Whether an op of `phase` began after `after` and no later than `until`.
   bool began(Phase phase, std::int64_t after, std::int64_t until) const;
-  /// When the first op of `phase` behind `after` began; the greatest time if none did.
+  /// When the first op of `phase` after `after` began; the greatest time if none did.
   std::int64_t next(Phase phase, std::int64_t after) const;
 
  private:
   std::vector<std::int64_t> begins_[5];
 };
 
-/// What an op does to hand out memory, and nothing else: aten::empty and the like.
+/// Whether an op only allocates memory: aten::empty and the like.
 bool only_allocates(std::string_view op);
 /// A call of autograd's engine, or a node of its graph.
 bool is_backward_call(std::string_view op);
 /// A call of autograd's engine that runs one node.
 bool runs_node(std::string_view op);
 
-/// Of each context the ops around it that stand for the others; host records or kNone.
+/// For each context, the ops around it that represent the others; host records or kNone.
 class NamedOps {
  public:
   explicit NamedOps(const Draft& draft);
 
-  /// The outermost op with a namespace that does more than to allocate: "aten::conv2d", where
-  /// aten::cudnn_convolution calls aten::empty. It is what the program called.
+  /// The outermost op with a namespace that does more than allocate: "aten::conv2d", where
+  /// aten::cudnn_convolution calls aten::empty. It is the op that the program called.
   std::uint32_t op(std::uint32_t context) const { return all_[context].op; }
   /// Without such an op: the innermost range of the program, else the innermost op.
   std::uint32_t name(std::uint32_t context) const;
-  /// The node of autograd around it, as far as recorded with the call of the engine; otherwise the
+  /// The node of autograd around it, if recorded with the call of the engine; otherwise the
   /// outermost op of the backward pass.
   std::uint32_t node(std::uint32_t context) const { return all_[context].node; }
   /// Source lines that the profiler wrote beside the innermost op that has any.
@@ -103,13 +103,13 @@ class NamedOps {
   std::vector<Around> all_;
 };
 
-/// Looks up what surrounds a time on a thread.
+/// Looks up the context of a time on a thread.
 class Surroundings {
  public:
   explicit Surroundings(Draft& draft);
   MemorySite at(std::uint32_t record, bool frees) const;
   /// The frames of Python around a time, innermost first, in the form of MemoryRecord::stack; or
-  /// what the profiler wrote beside the op.
+  /// those that the profiler recorded with the op.
   NameId stack(const MemorySite& site);
 
  private:
@@ -131,20 +131,20 @@ class Surroundings {
 
   Draft& draft_;
   NamedOps ops_;
-  std::vector<char> allocates_;      ///< Of each name: an op that does nothing but allocate.
-  std::vector<char> runs_backward_;  ///< Of each thread: nearly all its ops are backward.
+  std::vector<char> allocates_;      ///< For each name: whether it is an op that only allocates.
+  std::vector<char> runs_backward_;  ///< For each thread: whether nearly all its ops are backward.
   std::vector<std::vector<Frame>> frames_;
-  std::unordered_map<std::uint32_t, NameId> stacks_;  ///< Of each that the profiler wrote.
+  std::unordered_map<std::uint32_t, NameId> stacks_;  ///< Stacks that the profiler recorded.
 };
 
 /// Device tasks that one op launched itself, one after another.
 struct OpWork {
-  std::int64_t time = 0;              ///< Of the first launch.
-  std::uint32_t context = kNone;      ///< Of the launching op, into Draft::contexts.
+  std::int64_t time = 0;          ///< Time of the first launch.
+  std::uint32_t context = kNone;  ///< Context of the launching op, an index into Draft::contexts.
   std::uint32_t first = 0, last = 0;  ///< Launches of the thread, into LaunchedWork::launches().
 };
 
-/// What each thread launched, by op and in order.
+/// The work that each thread launched, by op and in order.
 class LaunchedWork {
  public:
   explicit LaunchedWork(const Draft& draft);
@@ -156,7 +156,7 @@ class LaunchedWork {
   };
   std::span<const OpWork> works(std::uint16_t thread) const { return works_[thread]; }
   std::span<const Launch> launches(std::uint16_t thread) const { return launches_[thread]; }
-  /// The first launch of the thread at or behind `time`, a number.
+  /// Number of the first launch of the thread at or after `time`.
   std::uint32_t first_launch(std::uint16_t thread, std::int64_t time) const;
 
  private:
@@ -164,18 +164,19 @@ class LaunchedWork {
   std::vector<std::vector<Launch>> launches_;
 };
 
-/// Bytes of each tensor that an op took, from its recorded shapes and types; 0 for what is none.
+/// Bytes of each tensor argument of an op, from its recorded shapes and types; 0 for other
+/// arguments.
 std::vector<std::int64_t> input_bytes(const Draft& draft, std::uint32_t op);
 
-/// Where events happened: the task, and so long after its start; and what was around it.
+/// Places of events: the task, the time since its start, and the context.
 struct EventPlaces {
   std::function<std::pair<TaskId, Nanoseconds>(const MemoryRecord&, std::uint32_t number)> place;
   std::function<MemorySite(std::uint32_t number, bool frees)> site;
   std::function<NameId(const MemorySite&)> stack;
 };
 
-/// memory.cc: adds an allocation for each block, and returns where they were made and freed.
-/// `work` tells what can have used a block that has no address.
+/// memory.cc: adds an allocation for each block, and returns where they were made and freed. `work`
+/// shows what can have used a block that has no address.
 std::vector<BlockSites> pair_events(Draft& draft, const LaunchedWork& work,
                                     const EventPlaces& places);
 
@@ -186,7 +187,7 @@ MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const M
 void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites);
 void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);
 
-/// memory_gradients.cc: nodes of autograd that add a gradient to one that is there, and let it go.
+/// memory_gradients.cc: nodes of autograd that add a gradient to an existing one and free it.
 class GradientSums {
  public:
   explicit GradientSums(const Draft& draft);
@@ -196,8 +197,8 @@ class GradientSums {
   std::vector<std::vector<std::uint32_t>> passes(const std::vector<BlockSites>& sites) const;
 
  private:
-  std::vector<char> adds_;            ///< Of each host record: such a node.
-  std::vector<std::int64_t> begins_;  ///< Of ops of a forward pass, in order.
+  std::vector<char> adds_;            ///< For each host record: whether it is such a node.
+  std::vector<std::int64_t> begins_;  ///< Begins of the ops of a forward pass, in order.
 };
 
 /// An op takes a block as its weight, or changes it.
@@ -208,7 +209,8 @@ struct WeightUse {
 };
 /// memory_initial.cc: adds the blocks, which have no sites, and returns who takes them.
 std::vector<WeightUse> find_weights(Draft& draft, std::vector<BlockSites>& sites);
-/// memory_tensors.cc: a block, and what an execution trace tells of it (into Trace::tensors).
+/// memory_tensors.cc: a block, and its accesses in an execution trace (indices into
+/// Trace::tensors).
 struct MeasuredUses {
   std::uint32_t block = 0;
   std::vector<std::uint32_t> tensors;
@@ -220,7 +222,7 @@ struct WorkRange {
   std::uint16_t thread = 0;
   std::uint32_t first = 0, last = 0;
 };
-/// Of each work of `forward` the one of `backward` that belongs to it.
+/// For each work of `forward`, the matching one of `backward`.
 std::vector<std::uint32_t> mirror_works(const Draft& draft, const LaunchedWork& work,
                                         const WorkRange& forward, const WorkRange& backward);
 
@@ -230,9 +232,9 @@ bool runs_passes(const Draft& draft, const LaunchedWork& work, const WorkRange& 
 /// memory_in_place.cc: which block a piece of work changes.
 struct BlockChange {
   std::uint32_t block = 0;
-  std::uint32_t work = 0;  ///< Of the thread.
+  std::uint32_t work = 0;  ///< Work of the thread.
 };
-/// What one thread does with a block before that.
+/// Accesses of one thread to a block before that.
 struct BlockHistory {
   std::uint32_t block = 0;
   std::uint32_t written = 0;           ///< The last work that fills it.

@@ -1,22 +1,22 @@
-// Which device tasks touch a block:
+// Which device tasks use a block:
 //
-//     writes   what the op that asked for the block launched behind that: the innermost op around
-//              the request that launched anything; where none did, the next op that did
-//     reads    the next ops that took a tensor of its size, until one writes a block like it; where
+//     writes   the tasks that the op that requested the block launched after that: the innermost op
+//              around the request that launched anything; if none did, the next op that did
+//     reads    the next ops that took a tensor of its size, until one writes such a block; if
 //              shapes were not recorded, or none took one, the next op that launched anything
-//     changes  what an op changes in place it reads and writes; see memory_in_place.cc
+//     changes  an op that changes a block in place reads and writes it; see memory_in_place.cc
 //     saved    the backward node with the sequence number of a forward op reads what that op read
-//              and wrote, as far as it is still there; where both are of very many ops, in the
+//              and wrote, as far as it still exists; if both consist of very many ops, in the
 //              opposite order, see memory_mirror.cc
-//     let go   what the backward pass frees was read by the node that frees it
+//     let go   a block that the backward pass frees was read by the node that frees it
 //     weights  the ops that take a parameter read it
 //     update   gradients are read, parameters and states read and written by the optimizer's first
 //              and last kernel that took a tensor of their size, or its first and last at all
 //
-// Where an execution trace says what an op took and gave, that is taken instead.
+// If an execution trace has the arguments and results of an op, they are used instead.
 //
-// An op can only touch a block that the host holds when it launches; the device may be far behind
-// that, as frees on the same stream are safe.
+// An op can only use a block that the host has allocated when it launches; the device may be far
+// behind that, as frees on the same stream are safe.
 
 #include <algorithm>
 #include <limits>
@@ -57,11 +57,11 @@ class AccessFinder {
  private:
   struct Written {
     std::uint16_t thread = 0;
-    std::uint32_t last_work = kNone;  ///< Of the thread; kNone: nobody writes it.
+    std::uint32_t last_work = kNone;  ///< Last work of the thread; kNone: nothing writes it.
   };
 
   /// Profilers of AMD number the devices of kernels and those of allocators in different ways, so
-  /// where there is one of each they are the same.
+  /// if there is one of each they are the same.
   void find_devices() {
     const std::vector<Allocation>& blocks = draft_.graph.allocations();
     one_device_ = std::all_of(blocks.begin(), blocks.end(),
@@ -82,8 +82,8 @@ class AccessFinder {
     return !sites.freed.exists() || time <= sites.freed.time;
   }
 
-  /// A piece of work touches a block that is there. Of very many launches of one op the first and
-  /// the last stand for all.
+  /// Records that a piece of work uses an existing block. For very many launches of one op, the
+  /// first and the last represent all.
   bool touch(std::uint32_t block, std::uint16_t thread, std::uint32_t number, bool writes,
              Provenance provenance = Provenance::inferred) {
     const OpWork& work = work_.works(thread)[number];
@@ -102,7 +102,7 @@ class AccessFinder {
     const std::int32_t device = draft_.graph.allocations()[block].device;
     if (!one_device_ && device_of(event) != device) return false;
     if (!is_there(block, launch.time)) return false;
-    // What comes from the host is only written, what goes there only read.
+    // A copy from the host only writes a device block, a copy to it only reads one.
     if (event.kind == (writes ? TaskKind::copy_out : TaskKind::copy_in)) return false;
     draft_.graph.accesses().push_back({block, event.task, writes, provenance});
     if (!writes && draft_.graph.task(event.task).phase == Phase::backward) {
@@ -148,7 +148,7 @@ class AccessFinder {
     return launch;
   }
 
-  /// Of the innermost op of a piece of work whose shapes were recorded.
+  /// Input sizes of the innermost op around a piece of work whose shapes were recorded.
   const std::vector<std::int64_t>& inputs_of(const OpWork& work) {
     static const std::vector<std::int64_t> kNothing;
     if (!has_shapes_) return kNothing;
@@ -190,7 +190,7 @@ class AccessFinder {
       if (takes(works[i], bytes) && touch(block, thread, i, false)) any = true;
       if (writes_of_size_.contains({thread, i, bytes})) break;
     }
-    // What waits for the update is not for the next op.
+    // Blocks that wait for the update are not for the next op.
     const MemoryUse use = draft_.graph.allocations()[block].use;
     if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient) return;
     // Copies that only fill other blocks are none.
@@ -200,7 +200,7 @@ class AccessFinder {
     }
   }
 
-  /// What ops change in place, they read and write.
+  /// Ops that change blocks in place read and write them.
   void find_changed() {
     std::vector<std::vector<BlockHistory>> histories(touched_.size());
     std::vector<std::uint32_t> number(sites_.size(), kNone);
@@ -245,8 +245,8 @@ class AccessFinder {
     std::int64_t start = 0, finish = 0;
   };
 
-  /// Of each sequence number the op that made the node, and the node. Ops in front of the one that
-  /// made it carry the number, too, so the last to begin is the one; of a node the outermost.
+  /// For each sequence number, the op that made the node, and the node. Ops before the one that
+  /// made it carry the number, too, so the last to begin is the one; of nested nodes the outermost.
   void find_saved() {
     std::map<std::int64_t, std::pair<Span, Span>> nodes;
     for (const Context& context : draft_.contexts) {
@@ -301,8 +301,8 @@ class AccessFinder {
     }
   }
 
-  /// One op and one node stand for many. A node that runs a forward pass again first takes what
-  /// that one took.
+  /// One op and one node each consist of many ops. A node that runs a forward pass again first uses
+  /// the blocks that the pass used.
   void share_in_order(const WorkRange& forward, const WorkRange& backward) {
     const bool again = runs_passes(draft_, work_, backward);
     const std::vector<std::uint32_t> mirrored =
@@ -322,7 +322,7 @@ class AccessFinder {
     return use == MemoryUse::activation || use == MemoryUse::parameter;
   }
 
-  /// The node that frees a block, or the last work in front of that.
+  /// The node that frees a block, or the last work before that.
   void find_last_reader(std::uint32_t block) {
     const MemorySite& freed = sites_[block].freed;
     if (!freed.exists() || freed.phase != Phase::backward) return;
@@ -332,7 +332,7 @@ class AccessFinder {
         freed.node == kNone ? freed.time : draft_.trace.hosts[freed.node].start_ns;
     const auto [from, to] = works_in(freed.thread, start, freed.time);
     if (to - from > kMostAhead) {
-      // A node of so much work frees at its end what any part of it read.
+      // A node with this much work frees at its end blocks that any part of it read.
       if (!has_backward_reader_[block]) touch(block, freed.thread, to - 1, false);
     } else if (to > from) {
       for (std::uint32_t i = from; i < to; ++i) touch(block, freed.thread, i, false);
@@ -410,8 +410,8 @@ class AccessFinder {
     }
   }
 
-  /// What was measured of a block stands for all that was inferred of it. In the order of the
-  /// blocks; of each block in that of the tasks, writes in front.
+  /// Measured accesses of a block replace all that were inferred. Sorted by block; for each block
+  /// by task, writes first.
   void keep_each_once() {
     std::vector<Access>& all = draft_.graph.accesses();
     const AccessLists lists(draft_.graph);
@@ -444,7 +444,7 @@ class AccessFinder {
   const std::vector<BlockSites>& sites_;
   const LaunchedWork& work_;
   bool one_device_ = false;
-  std::vector<char> has_backward_reader_;  ///< Of each block.
+  std::vector<char> has_backward_reader_;  ///< Indexed by block.
   std::vector<Written> written_;
   std::set<std::tuple<std::uint16_t, std::uint32_t, std::int64_t>> writes_of_size_;  ///< By work.
   std::vector<std::vector<std::vector<std::uint32_t>>> touched_;  ///< Blocks, by thread and work.

@@ -1,10 +1,10 @@
-// Where a gradient is there already, autograd's last node adds the new one to it and lets that go:
+// If a gradient already exists, autograd's last node adds the new one to it and frees that:
 //
 //     AccumulateGrad  [ aten::add_(gradient, new) ]   frees `new`
 //
 // So `new` is a gradient, and one of its size is kept from step to step, as is a parameter. This
-// needs no shapes. Where several gradients are one tensor, or views of one, nothing is freed, and
-// nothing is told.
+// needs no shapes. If several gradients are one tensor, or views of one, nothing is freed, and
+// nothing is inferred.
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// Ops that change what they take, as PyTorch names them: a name of aten that ends in '_', whose
-// first argument it is. Its size is known, not which block it is; so it is one that
+// Ops that change their arguments, as PyTorch names them: a name of aten that ends in '_', which
+// changes its first argument. Its size is known, but not its block; so it is a block that
 //
 //     is as large, and was filled or changed by an earlier op that nobody has read since,
 //     is kept for the backward pass rather than not, and
@@ -7,7 +7,8 @@
 //
 //     out = norm(x); out += shortcut; relu_(out)     add_ and relu_ both change `out`
 //
-// What an op has read before, it is rarely allowed to change: autograd would need it as it was.
+// An op is rarely allowed to change a block that was read before: autograd would need its old
+// value.
 
 #include <algorithm>
 #include <map>
@@ -69,15 +70,15 @@ class ChangeFinder {
 
   const Draft& draft_;
   const std::vector<BlockHistory>& blocks_;
-  std::vector<std::uint32_t> changed_;  ///< Of each block the work that changed it last.
-  std::vector<std::size_t> next_;       ///< Of each the first in `taken` behind that.
+  std::vector<std::uint32_t> changed_;  ///< The last work that changed each block.
+  std::vector<std::size_t> next_;       ///< For each, the first in `taken` after that.
   std::vector<std::uint32_t> order_;
   std::size_t begun_ = 0;
   std::map<std::int64_t, std::vector<std::uint32_t>> there_;  ///< By size, in order of `written`.
 };
 
-/// Of the tensor that the innermost op in place around a piece of work changes, as an allocator
-/// counts them; 0 for none. aten::clamp_min_ calls aten::clamp_min.
+/// Size of the tensor that the innermost in-place op around a piece of work changes, as an
+/// allocator counts it; 0 if none. aten::clamp_min_ calls aten::clamp_min.
 std::int64_t changed_bytes(const Draft& draft, const OpWork& work) {
   constexpr int kMostDepth = 64;
   int depth = 0;

@@ -1,22 +1,22 @@
-// Parameters that no allocator event mentions, because they were there before the recording. Where
+// Parameters that no allocator event mentions, because they existed before the recording. Where
 // shapes were recorded, the ops of a forward pass show them: each op that takes weights
 // (convolution, linear, embedding, norms; running statistics included) takes some of its own. They
 // count
 //
-//     once        for each module that is known by name, and for an embedding and a linear layer of
-//                 the same shape, which models share by custom
+//     once        for each module with a known name, and for an embedding and a linear layer of
+//                 the same shape, which models usually share
 //     of a pass   the forward pass that takes most, as the first and the last may be cut off
-//     only if     they fit into what was in use when the recording began; where that was not
+//     only if     they fit into the memory in use when the recording began; if that was not
 //                 recorded, if autograd accumulates as many gradients as there are weights
 //
-// Where no op shows its weights, the gradients do that autograd adds to those of the steps before:
-// each has a gradient and a parameter of its size that were there.
+// Where no op shows its weights, gradients that autograd adds to those of earlier steps show them:
+// for each, a gradient and a parameter of its size existed.
 //
 // If autograd adds to as many gradients as there are weights, and none of them was made in the
-// recording, these were there, too: as many bytes again. The same holds for the states of an
-// optimizer whose name tells their number (PyTorch's documentation: Adam and its kin keep two
-// tensors for each parameter, RMSprop and Adagrad one, SGD one if it has momentum, which shows in
-// its multiplications). What does not fit is not claimed, and stays with Graph::initial_memory().
+// recording, these existed, too: as many bytes again. The same holds for the states of an optimizer
+// whose name implies their number (PyTorch's documentation: Adam and its kin keep two tensors for
+// each parameter, RMSprop and Adagrad one, SGD one if it has momentum, which shows in its
+// multiplications). The rest is not attributed, and stays with Graph::initial_memory().
 
 #include <algorithm>
 #include <array>
@@ -204,7 +204,7 @@ class WeightFinder {
     std::erase_if(passes_, [](const Pass& pass) { return pass.weights.empty(); });
   }
 
-  /// Without those that share their memory with another.
+  /// Without weights that share their memory with another.
   std::vector<Weight> distinct(const std::vector<Weight>& weights) const {
     std::set<std::tuple<NameId, std::size_t, std::int64_t>> of_module;
     std::multiset<std::int64_t> embedded;
@@ -257,7 +257,7 @@ class WeightFinder {
 
   /// Gradients that one backward pass accumulates, and how many of them by adding in place.
   void count_accumulations() {
-    std::map<std::uint32_t, bool> adds;  // Of each node.
+    std::map<std::uint32_t, bool> adds;  // Indexed by node.
     std::vector<std::uint32_t> around(draft_.contexts.size(), kNone);
     for (std::size_t i = 0; i < draft_.contexts.size(); ++i) {
       const Context& context = draft_.contexts[i];
@@ -285,7 +285,7 @@ class WeightFinder {
     return trained > 0 && additions_ == trained && take(whole_bytes(weights, true));
   }
 
-  /// Tensors that the optimizer keeps for each parameter; 0 where nothing tells.
+  /// Tensors that the optimizer keeps for each parameter; 0 if unknown.
   std::size_t old_states(const std::vector<Weight>& weights) {
     if (is_made_[static_cast<std::size_t>(MemoryUse::optimizer_state)]) return 0;
     std::size_t multiplications = 0, updates = 0, foreach = 0;

@@ -1,13 +1,13 @@
 // A compiled program has one op for a whole forward pass, and one node of autograd for its backward
-// pass. The backward pass goes the way back:
+// pass. The backward pass runs in reverse:
 //
 //     forward     a   relu  b   tanh  c        k-th from the front
 //     backward    c' tanh_backward b' relu_backward a'        k-th from the end
 //
-// Ops that say whose gradient they compute are tied to each other where there are as many of the
-// one as of the other; what lies between two ties is spread evenly. Sources: PyTorch's naming of
-// backward ops (aten::X_backward); the autograd engine runs nodes in the reverse order of their
-// creation, and its compilers trace just that.
+// Ops whose names match are tied to each other if there are equally many of both; ops between two
+// ties are spread evenly. Sources: PyTorch's naming of backward ops (aten::X_backward); the
+// autograd engine runs nodes in the reverse order of their creation, and its compilers trace just
+// that.
 
 #include <algorithm>
 #include <map>
@@ -84,7 +84,7 @@ class Mirror {
 
   void for_each_op(std::uint16_t thread, std::uint32_t number,
                    const std::function<void(std::string_view)>& visit) const {
-    constexpr int kMostDepth = 8;  // Of ops below the one that stands for the whole pass.
+    constexpr int kMostDepth = 8;  // Depth of ops below the one that represents the whole pass.
     int depth = 0;
     for (std::uint32_t at = work_.works(thread)[number].context; at != kNone && depth < kMostDepth;
          at = draft_.contexts[at].parent, ++depth) {
@@ -141,7 +141,7 @@ bool runs_passes(const Draft& draft, const LaunchedWork& work, const WorkRange& 
          at != kNone && depth < kMostDepth; at = draft.contexts[at].parent, ++depth) {
       const std::uint32_t op = draft.contexts[at].op;
       if (op == kNone || !runs_node(draft.name(draft.trace.hosts[op]))) continue;
-      // A context may stand for an op as its parent does.
+      // A context may represent an op through its parent.
       const std::uint32_t parent = draft.contexts[at].parent;
       if (parent == kNone || draft.contexts[parent].op != op) ++calls;
     }

@@ -1,4 +1,4 @@
-// What was around an allocator event: the ops and Python frames that were open on its thread.
+// The context of an allocator event: the ops and Python frames that were open on its thread.
 
 #include <algorithm>
 #include <array>
@@ -140,7 +140,7 @@ MemorySite Surroundings::at(std::uint32_t record, bool frees) const {
   const Segment* segment = segment_at(site, frees);
   site.context = segment == nullptr ? kNone : segment->context;
   if (site.context == kNone) {
-    // Between its ops the engine lets go of what they saved.
+    // Between its ops the engine frees the values that they saved.
     if (runs_backward_[site.thread]) site.phase = Phase::backward;
     return site;
   }
@@ -153,7 +153,7 @@ MemorySite Surroundings::at(std::uint32_t record, bool frees) const {
 
 namespace {
 
-/// "train.py(12): step" as "train.py:12 step"; nothing for what is no line of a file.
+/// "train.py(12): step" as "train.py:12 step"; empty for anything but a line of a file.
 std::string frame_text(std::string_view frame) {
   const std::size_t open = frame.rfind('(', frame.find("): "));
   const std::size_t close = frame.find("): ");
@@ -228,7 +228,7 @@ NameId Surroundings::python_stack(std::uint16_t thread, std::int64_t time) {
   return at == kNone ? NameId{} : text_of(thread, at);
 }
 
-/// The text of a frame is its own line in front of the text of the frame around it; as many as a
+/// The text of a frame is its own line followed by the text of the frame around it; as many as a
 /// reader can use.
 NameId Surroundings::text_of(std::uint16_t thread, std::size_t frame) {
   constexpr int kMostFrames = 24;

@@ -17,8 +17,8 @@ struct Frame {
 
 /// "path/file.py:12 function"; a frame of C++ has "??:0 name" or the like.
 Frame read_frame(std::string_view text) {
-  // The line is the last number between ':' and ' ' in front of which the file ends; functions of
-  // C++ hold both characters, so the first that fits is taken.
+  // The line is the last number between ':' and ' ' before which the file ends; functions of C++
+  // contain both characters, so the first that fits is taken.
   for (std::size_t at = text.find(':'); at != text.npos; at = text.find(':', at + 1)) {
     std::size_t end = at + 1;
     while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
@@ -76,7 +76,7 @@ bool names_workspace(std::string_view function) {
          function.find("BlasHandle") != function.npos;
 }
 
-/// "at::_ops::add_Tensor::call(...)": what follows a capital letter is the overload.
+/// "at::_ops::add_Tensor::call(...)": the part from a capital letter on is the overload.
 std::string_view called_op(std::string_view function) {
   constexpr std::string_view kBegin = "at::_ops::";
   constexpr std::string_view kEnd = "::call(";
@@ -135,7 +135,7 @@ StackFacts StackReader::facts_of(std::string_view stack) {
 
 namespace {
 
-/// The frames of Python of each of the stacks, once; what C++ frames are called varies.
+/// The Python frames of each stack, once; names of C++ frames vary.
 std::set<std::string> python_frames(const std::vector<std::string_view>& stacks) {
   std::set<std::string> found;
   std::set<const char*> seen;  // Names are interned: the same stack is at the same place.
@@ -156,14 +156,14 @@ std::set<std::string> python_frames(const std::vector<std::string_view>& stacks)
 
 bool lie_within_one_call(const std::vector<std::string_view>& repeated,
                          const std::vector<std::string_view>& others) {
-  constexpr std::string_view kCall = " _call_impl";  // Of torch.nn.Module.
+  constexpr std::string_view kCall = " _call_impl";  // A call of torch.nn.Module.
   const auto common_end = [](std::string_view a, std::string_view b) {
     const auto [in_a, in_b] = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
     return a.substr(a.size() - static_cast<std::size_t>(in_a - a.rbegin()));
   };
   const std::set<std::string> inner = python_frames(repeated);
   if (inner.empty()) return false;
-  std::string_view outer = *inner.begin();  // Outermost frames stand last.
+  std::string_view outer = *inner.begin();  // Outermost frames come last.
   for (const std::string& stack : inner) outer = common_end(outer, stack);
   const std::size_t root = outer.rfind(kCall);
   if (root == std::string_view::npos || outer.find(kCall) == root) return false;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the stack of an allocation says about it. Stacks are those of a memory snapshot, frames
+// What the stack of an allocation shows about it. Stacks are those of a memory snapshot, frames
 // "file:line function", innermost first, joined by ';':
 //
 //     backward   the autograd engine, or a function named "backward", is on it; or it is empty,
@@ -9,7 +9,7 @@
 //     update     a function named "step" (or of torch.optim) of a file about optimizers, further
 //                in than any of the above
 //
-// What none of this fits has no phase.
+// Any other stack has no phase.
 
 #include <string>
 #include <string_view>
@@ -45,9 +45,8 @@ class StackReader {
   std::unordered_map<std::uint32_t, StackFacts> known_;
 };
 
-/// Whether what is made with the stacks `repeated` is made by parts of one call of a module, as
-/// layers are: all of it lies in a call within a call, and the outer one makes some of `others`
-/// besides.
+/// Whether blocks with the stacks `repeated` are made by parts of one call of a module, as layers
+/// are: all of them lie in a call within a call, and the outer one also makes some of `others`.
 bool lie_within_one_call(const std::vector<std::string_view>& repeated,
                          const std::vector<std::string_view>& others);
 

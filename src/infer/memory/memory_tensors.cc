@@ -1,5 +1,5 @@
-// An execution trace tells what ops took and gave: a storage is the block of its size that was made
-// inside the op that gave it first.
+// An execution trace has the arguments and results of ops: a storage is the block of its size that
+// was made inside the op that first returned it.
 
 #include <algorithm>
 #include <map>
@@ -45,7 +45,7 @@ class StorageTies {
          at = draft_.contexts[at].parent, ++depth) {
       const auto found = given_.find(draft_.contexts[at].op);
       if (found == given_.end()) continue;
-      // An op gives few.
+      // An op returns few.
       constexpr std::size_t kMostTried = 64;
       const auto end = found->second.begin() +
                        static_cast<std::ptrdiff_t>(std::min(kMostTried, found->second.size()));

@@ -1,20 +1,20 @@
-// What a block is for, by what caused it to be made and to go. The first rule that holds:
+// The use of a block, from where it is made and freed. The first rule that applies:
 //
 //     input            an op wrote it by a copy from the host as large as it is
-//     parameter        made in front of the first step, and still there at the end of the recording
+//     parameter        made before the first step, and alive at the end of the recording
 //     workspace        made and freed inside one op, or one node of autograd
-//     optimizer_state  made in the update, and still there when the next update began
-//     gradient         made in the backward pass, and still there when that was over; or added by
-//                      autograd to a gradient that was there
-//     activation       made in the forward pass, and still there when the backward pass began; or
-//                      there before the recording and freed by the backward pass; or made while
-//                      autograd was on and never freed, where the recording has no backward pass
+//     optimizer_state  made in the update, and alive when the next update began
+//     gradient         made in the backward pass, and alive when that was over; or added by
+//                      autograd to an existing gradient
+//     activation       made in the forward pass, and alive when the backward pass began; or
+//                      alive before the recording and freed by the backward pass; or made while
+//                      autograd was on and never freed, if the recording has no backward pass
 //     temporary        made in any phase and freed before that was over
 //
 // A phase is over when an op of another phase began. Between its ops the thread of the autograd
-// engine frees what the node that just ran had saved, so what it frees is freed by the backward
-// pass. A block that the recording cuts off has the use of its like: all others of the same size,
-// op and source line that were told. The rest stays unknown.
+// engine frees the values that the last node had saved, so blocks that it frees are freed by the
+// backward pass. A block that the recording cuts off has the use of similar ones: all others of the
+// same size, op and source line whose use is known. The rest stays unknown.
 
 #include <algorithm>
 #include <map>
@@ -47,7 +47,7 @@ MemoryUse use_from_backward(const PhaseTimes& times, std::int64_t made, const Me
       times.began(Phase::update, made, until) || times.began(Phase::forward, made, until);
   if (survived) return MemoryUse::gradient;
   if (!freed.exists()) return MemoryUse::unknown;
-  // Freed by another thread behind the last backward op: what nobody but the program held.
+  // Freed by another thread after the last backward op: only the program itself held it.
   return times.began(Phase::backward, freed.time, kEver - 1) ? MemoryUse::temporary
                                                              : MemoryUse::gradient;
 }
@@ -103,13 +103,13 @@ class UseTeller {
            made.time < draft_.steps.front().start;
   }
 
-  /// Copies are as large as what was asked for; the block may be a little larger.
+  /// Copies have the requested size; the block may be a little larger.
   bool is_copied_in(const Allocation& block, const MemorySite& made, std::int64_t freed) const {
     if (made.op == kNone || made.phase == Phase::update) return false;
     const HostRecord& op = draft_.trace.hosts[made.op];
     const std::int64_t until = std::min(freed, op.start_ns + op.duration_ns);
     const auto launches = work_.launches(made.thread);
-    constexpr int kMost = 4;  // A copy of what was just made is among the first things launched.
+    constexpr int kMost = 4;  // A copy of a new block is among the first tasks launched.
     std::uint32_t at = work_.first_launch(made.thread, made.time);
     for (int i = 0; i < kMost && at < launches.size(); ++i, ++at) {
       if (launches[at].time > until) return false;
@@ -189,7 +189,7 @@ MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const M
 
 namespace {
 
-/// What an update makes and frees, in order.
+/// Allocations and frees of an update, in order.
 struct UpdateEvent {
   std::uint32_t order;
   std::uint32_t block;
@@ -214,18 +214,18 @@ std::vector<UpdateEvent> events_of_updates(const std::vector<Allocation>& blocks
 }  // namespace
 
 void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites) {
-  // Of each size those that an update made, the youngest last, until they are freed or known.
+  // For each size, blocks that an update made, the youngest last, until they are freed or known.
   std::map<std::pair<std::int32_t, std::int64_t>, std::vector<std::uint32_t>> made;
   for (const UpdateEvent& event : events_of_updates(blocks, sites)) {
     const Allocation& block = blocks[event.block];
-    // Of blocks of one request the allocator may count different rests.
+    // The allocator may count different rests for blocks of the same request.
     const std::int64_t size = (block.requested > Bytes{} ? block.requested : block.bytes).count;
     std::vector<std::uint32_t>& alike = made[{block.device, size}];
     if (!event.frees) {
       alike.push_back(event.block);
       continue;
     }
-    // What an update frees of its own is young.
+    // Blocks that an update frees of its own are young.
     constexpr std::size_t kMostTried = 64;
     for (std::size_t i = 0; i < std::min(kMostTried, alike.size()); ++i) {
       const auto at = alike.end() - 1 - static_cast<std::ptrdiff_t>(i);

@@ -70,8 +70,8 @@ std::vector<std::string_view> read_texts(std::string_view list) {
   return texts;
 }
 
-/// Places in each list of a JSON text such as [[32, 3], [], 5]; 0 for what is no list of numbers
-/// alone. An empty list is a number or an absent tensor.
+/// Places in each list of a JSON text such as [[32, 3], [], 5]; 0 for anything but a list of
+/// numbers. An empty list is a number or an absent tensor.
 std::vector<std::int64_t> read_places(std::string_view text) {
   constexpr std::int64_t kMost = std::int64_t{1} << 42;  // No tensor has more places; chosen.
   std::vector<std::int64_t> places;

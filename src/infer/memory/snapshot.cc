@@ -1,16 +1,15 @@
-// A memory snapshot alone: what an allocator did, without what ran. Each device gets a lane of the
-// host, with a task from each event to the next, so that the history keeps its times; and every
-// block that the history or the state at its end knows is an allocation:
+// A memory snapshot alone: what an allocator did, without the tasks. Each device gets a host lane,
+// with a task from each event to the next, so that the history keeps its times; and every block in
+// the history or in the state at its end is an allocation:
 //
 //     device 0   |aaaabbffcccc...    a task is named by what made its block; f frees one
 //
-// What a block is for follows from the stacks of those that were made (memory_stacks.h) and the
-// rules on phases (memory_uses.cc); blocks that the program made while it built its model, and that
-// are there when training updates it, are parameters; the optimizer's are states. A free happens in
-// the phase of what was made last. Steps are those of Optimizer.step, where the snapshot has such
-// annotations, or the period of the sizes. There are no device tasks, so no accesses, and nothing
-// tells how long the device worked: such a graph says what memory is needed, not how long a step
-// takes.
+// The use of a block follows from stacks (memory_stacks.h) and the rules on phases
+// (memory_uses.cc); blocks that the program made while it built its model, and that exist when
+// training updates it, are parameters; the optimizer's are states. A free happens in the phase of
+// the last allocation. Steps are those of Optimizer.step, if the snapshot has such annotations, or
+// the period of the sizes. There are no device tasks, so no accesses, and it is unknown how long
+// the device worked: such a graph shows how much memory is needed, not how long a step takes.
 
 #include <algorithm>
 #include <map>
@@ -77,7 +76,7 @@ class SnapshotGraph {
            (record.action == MemoryAction::block || record.action == MemoryAction::free_requested);
   }
 
-  /// Events carry what was asked for; what a block counts is by how much the level changed.
+  /// Events carry the requested size; the change of the level is the counted size of a block.
   void charge_blocks() {
     charged_.assign(draft_.trace.memory.size(), 0);
     std::map<std::int32_t, std::int64_t> levels;
@@ -209,7 +208,7 @@ class SnapshotGraph {
       const MemorySite& known = sites_[i].made.exists() ? sites_[i].made : sites_[i].freed;
       blocks_[i].requested = Bytes{std::abs(draft_.trace.memory[known.record].bytes)};
       blocks_[i].bytes = Bytes{charged_[known.record]};
-      // What came back at last is what was counted.
+      // The counted size is the one at its free.
       if (sites_[i].freed.exists()) blocks_[i].bytes = Bytes{charged_[sites_[i].freed.record]};
       if (sites_[i].made.exists()) {
         blocks_[i].op = stacks_.read(draft_.trace.memory[known.record].stack).op;
@@ -240,7 +239,7 @@ class SnapshotGraph {
     return use_by_phases(times_, sites.made, sites.freed);
   }
 
-  /// When what was built by `time` is used: where the pass behind it is over.
+  /// When a block that was built by `time` is used: at the end of the pass after it.
   std::int64_t updated_behind(std::int64_t time) const {
     const std::int64_t forward = std::max(first_forward_, time);
     if (forward == kEver) return kEver - 1;
@@ -284,7 +283,7 @@ class SnapshotGraph {
               "size.");
   }
 
-  /// Whether the level is lower behind it. A request to free a block is followed by the event that
+  /// Whether the level is lower after it. A request to free a block is followed by the event that
   /// does it, unless the recorder left those out.
   bool gives_back(const MemoryRecord& record) const {
     if (record.bytes >= 0 || record.action != MemoryAction::free_requested) return frees(record);
@@ -396,9 +395,9 @@ class SnapshotGraph {
   std::int64_t first_forward_ = kEver;
   bool empty_is_backward_ = false;
   std::vector<std::uint32_t> order_;  ///< Into Trace::memory.
-  // Of each record of Trace::memory:
+  // Indexed by record of Trace::memory:
   std::vector<std::int64_t> position_;  ///< In order_.
-  std::vector<std::int64_t> charged_;   ///< What the allocator counted.
+  std::vector<std::int64_t> charged_;   ///< Sizes that the allocator counted.
   std::vector<Phase> phases_;
   std::vector<TaskId> task_of_;
 };

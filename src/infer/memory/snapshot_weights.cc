@@ -9,7 +9,7 @@ namespace {
 
 using DeviceAndSize = std::pair<std::int32_t, std::int64_t>;
 
-/// As the program asked for them: the allocator may give two alike requests unlike blocks.
+/// The requested size: the allocator may serve equal requests with unequal blocks.
 DeviceAndSize size_of(const Allocation& block) {
   return {block.device, block.requested > Bytes{} ? block.requested.count : block.bytes.count};
 }
@@ -59,7 +59,7 @@ bool tell_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>
   bool told = false;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i].use != MemoryUse::unknown || !waits_all_along(i)) continue;
-    // A program with forward passes alone also makes their input in front of them.
+    // A program with forward passes alone also makes their input before them.
     if (is_forward_only ? !was_there(i) : missing[size_of(blocks[i])]-- <= 0) continue;
     blocks[i].use = MemoryUse::parameter;
     told = true;

@@ -1,10 +1,10 @@
 // The clocks of host and device. A profiler converts device times to the host's clock, and is off
-// by up to some tens of microseconds, which two things show:
+// by up to some tens of microseconds, which shows in two ways:
 //
 //     early   kernels start before the call that launched them
 //     late    calls that wait for the device return before what they wait for is done
 //
-// The shift is the smallest that sets all but a few of them right.
+// The shift is the smallest that corrects all but a few of them.
 
 #include <algorithm>
 
@@ -25,7 +25,8 @@ std::int64_t but_for_stragglers(std::vector<std::int64_t>& values) {
   return *straggler;
 }
 
-/// How long before the return of each call that surely waited what it waited for was done.
+/// For each call that certainly waited, the time between the end of what it waited for and its
+/// return.
 class Returns {
  public:
   explicit Returns(const Draft& draft)
@@ -89,7 +90,7 @@ class Returns {
   std::vector<std::int64_t> spare_;
 };
 
-/// What to add to device times. Where both tell, launches are the better witness.
+/// The offset for device times. If both are available, launches are more reliable.
 std::int64_t find_shift(const Draft& draft, std::vector<std::int64_t>& delays) {
   const std::int64_t delay = but_for_stragglers(delays);
   if (delay <= 0) return std::min(-delay, kGreatestShift);

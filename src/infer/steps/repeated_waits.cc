@@ -1,17 +1,17 @@
-// Waits between streams where neither events nor streams are recorded, only the calls: a thread
-// that makes a stream wait for an event (cudaStreamWaitEvent) next gives work to that stream. What
-// the event stands for is not known, but the same program does the same again, and now and then the
+// Waits between streams if neither events nor streams are recorded, only the calls: a thread that
+// makes a stream wait for an event (cudaStreamWaitEvent) next launches work on that stream. The
+// event's meaning is unknown, but the same program repeats the same pattern, and now and then the
 // wait binds:
 //
 //     calls        S   wait  Q        S   wait  Q
 //     stream 1   |SSSSSSSSSS|       |SSS|
-//     stream 2              |QQ|          |QQ|       the second wait did not bind; it is there
+//     stream 2              |QQ|          |QQ|       the second wait did not bind; it exists
 //
-// So each kernel that is launched behind such a call, by its name and stream, is taken to wait for
-// what was launched last on another stream before the call, if it never began before that was done,
-// and if several of its starts have no other cause.
+// So each kernel that is launched after such a call, by its name and stream, is assumed to wait for
+// the last launch on another stream before the call, if it never began before that was done, and if
+// several of its starts have no other cause.
 //
-// Ignored: events older than the last launch on their stream. Where a program waits for those, work
+// Ignored: events older than the last launch on their stream. If a program waits for those, work
 // begins while later work of that stream still runs, and nothing is concluded.
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr std::size_t kEnough = 3;
 /// other. Chosen.
 constexpr std::int64_t kRightBehind = 20'000;
 
-/// Who waits, by name and stream, and for which stream.
+/// The waiting work, by name and stream, and the stream it waits for.
 using WaitKey = std::tuple<NameId, std::uint16_t, std::uint16_t>;
 
 struct WaitTally {
@@ -51,7 +51,7 @@ class RepeatedWaits {
   }
 
   void find(std::vector<EventWait>& waits) {
-    std::vector<std::int64_t> launched(calls_.size(), 0);  // Of each thread, when last.
+    std::vector<std::int64_t> launched(calls_.size(), 0);  // The last one of each thread.
     for (const std::uint32_t i : draft_.by_launch) {
       const Call& call = *draft_.call_of(draft_.events[i]);
       const std::int64_t since = std::exchange(launched[call.thread], call.start);
@@ -100,7 +100,7 @@ class RepeatedWaits {
   }
 
   const Draft& draft_;
-  std::vector<std::vector<std::int64_t>> calls_;  ///< Of each thread, when it made a stream wait.
+  std::vector<std::vector<std::int64_t>> calls_;  ///< When each thread made a stream wait.
   std::map<WaitKey, WaitTally> tallies_;
 };
 

@@ -64,8 +64,7 @@ std::vector<std::vector<Activity>> host_activities(const Draft& draft) {
   return threads;
 }
 
-/// Most repetitions begin in the record in which the one in front began: they are parts of what was
-/// recorded as one.
+/// Most repetitions begin in the same record as the previous one: they are parts of one record.
 bool is_within_one(const std::vector<Activity>& activities,
                    const std::vector<std::size_t>& begins) {
   std::size_t within = 0;
@@ -80,9 +79,8 @@ bool is_within_one(const std::vector<Activity>& activities,
 using Places = std::map<std::uint32_t, std::vector<std::size_t>>;
 using Votes = std::map<std::size_t, std::size_t>;  ///< For each distance.
 
-/// Every stretch of a few activities, by what it is made of. Where one layer ends and the next
-/// begins there are stretches that occur once in a step, even if each activity in them occurs
-/// often.
+/// Every stretch of a few activities, by its content. Where one layer ends and the next begins
+/// there are stretches that occur once in a step, even if each activity in them occurs often.
 Places places_of_stretches(const std::vector<Activity>& activities) {
   constexpr std::size_t kLength = 8;
   Places places;
@@ -156,7 +154,7 @@ double match(const std::vector<Activity>& activities, std::size_t period) {
   return static_cast<double>(alike) / static_cast<double>(activities.size() - period);
 }
 
-/// A step begins behind the longest pauses of the launching side.
+/// A step begins after the longest pauses of the launching side.
 std::vector<std::size_t> begins_at(const std::vector<Activity>& activities, std::size_t period) {
   std::vector<std::int64_t> pause(period, 0);
   for (std::size_t i = 1; i < activities.size(); ++i) {
@@ -170,13 +168,13 @@ std::vector<std::size_t> begins_at(const std::vector<Activity>& activities, std:
   return begins;
 }
 
-/// Activities and those that stand for them in the next repetition. Here and there a repetition may
-/// have some that others lack:
+/// Activities and their counterparts in the next repetition. Now and then a repetition may have
+/// some that others lack:
 ///
-///     A B C D   A B X C D   A B C D         next of the first C is the C behind the X
+///     A B C D   A B X C D   A B C D         next of the first C is the C after the X
 struct Repetition {
-  double share = 0;                 ///< Of activities that have a next one.
-  std::size_t lacking = 0;          ///< Those that have none.
+  double share = 0;                 ///< Share of activities that have a next one.
+  std::size_t lacking = 0;          ///< Number of those that have none.
   std::vector<std::uint32_t> next;  ///< kNone: there is none.
 };
 
@@ -250,8 +248,8 @@ std::vector<std::size_t> repeated(const std::vector<Activity>& activities,
   return begins;
 }
 
-/// With nearly the same number: the shortest of those distances at which few activities lack a next
-/// one. Alike layers lack some at every beginning and end of a step, the steps themselves only
+/// Among nearly equal numbers, the shortest of the distances at which few activities lack a next
+/// one. Equal layers lack some at every beginning and end of a step, the steps themselves only
 /// where one differs.
 std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities,
                                          const std::set<std::size_t>& candidates,

@@ -1,6 +1,6 @@
 // Training steps: from the profiler's markers ("ProfilerStep#7"), else from ranges that the program
 // numbered itself ("step 7"), else from Optimizer.step annotations, else from ranges or calls of a
-// root module that hold nearly all that was launched, else from the period of what was launched
+// root module that contain nearly all launches, else from the period of the launches
 // (step_period.cc).
 
 #include <algorithm>
@@ -53,7 +53,7 @@ bool find_numbered_ranges(Draft& draft) {
               [](const MarkedStep& a, const MarkedStep& b) { return a.start < b.start; });
     bool in_line = steps.size() >= kLeastRepeats;
     for (std::size_t i = 1; i < steps.size(); ++i) in_line &= steps[i - 1].finish <= steps[i].start;
-    // Of several words the one with fewer, longer ranges: a step has several micro-batches.
+    // The word with fewer, longer ranges wins: a step has several micro-batches.
     if (in_line && (best.empty() || steps.size() < best.size())) best = std::move(steps);
   }
   if (best.empty()) return false;
@@ -134,8 +134,8 @@ double share_held(const Draft& draft, const Holders& holders) {
   return static_cast<double>(held) / static_cast<double>(draft.by_launch.size());
 }
 
-/// Ranges, none of them within another record, that hold nearly all that was launched. What lies in
-/// one of them was recorded as one, however often something comes again within it.
+/// Ranges, none of them within another record, that contain nearly all launches. Each is one step,
+/// however often something repeats within it.
 bool find_holding_ranges(Draft& draft) {
   const auto kinds = holders_of_work(draft);
   const auto most = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
@@ -154,8 +154,8 @@ bool find_holding_ranges(Draft& draft) {
   return true;
 }
 
-/// A profiler that is stopped at the end of a loop leaves a last marker with nothing in it. Where
-/// most steps give the device work, the others are none.
+/// A profiler that is stopped at the end of a loop leaves a last marker with nothing in it. If most
+/// steps have device work, those without are not steps.
 void drop_steps_without_work(Draft& draft) {
   std::vector<char> works(draft.steps.size(), 0);
   for (const std::uint32_t event : draft.by_launch) {

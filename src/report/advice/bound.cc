@@ -23,7 +23,7 @@ const Rung* rung_named(const Advice& advice, std::string_view name) {
   return nullptr;
 }
 
-/// The kind of work without which most of a step goes away, as the table of ceilings has it.
+/// The kind of work without which most of a step goes away, as in the table of upper bounds.
 Bound bound_of(const Advice& advice) {
   struct Part {
     PathPart part;
@@ -47,7 +47,7 @@ Bound bound_of(const Advice& advice) {
 
 bool is_host(PathPart part) { return part == PathPart::host || part == PathPart::launches; }
 
-/// "host waits 12 times a step": where that is what keeps it from running ahead.
+/// "host waits 12 times a step": if that prevents it from running ahead.
 std::string host_waits_text(const Advice& advice) {
   if (advice.path.host_waits < 0.5 || host_share(advice.path) < 0.1) return {};
   return ", and the host waits for the device " +

@@ -6,8 +6,8 @@
 
 namespace foretrace {
 
-/// Names what bounds a step: the kind of work without which the step would be shortest, read from
-/// the table of ceilings, so that the two cannot disagree. Without ceilings it is the kind that
+/// Names the bound of a step: the kind of work without which the step would be shortest, read from
+/// the table of upper bounds, so that the two cannot disagree. Without these it is the kind that
 /// takes most of the critical path.
 std::string bound_sentence(const Advice& advice);
 

@@ -111,7 +111,7 @@ void write_ceilings(const Advice& advice, std::ostream& out) {
   write_head(out, "At most", "if it took no time: " + text);
 }
 
-/// The suggestions that are recommended for time, as narrow as that goes.
+/// The suggestions that are recommended for time, as a narrow table.
 Table short_table(const Advice& advice) {
   Table table{.heading = {"", "step", "change", "between", "sure"}, .rows = {}, .left = {0, 4}};
   for (const Suggestion* one : recommended(advice, "time")) {

@@ -81,7 +81,7 @@ bool is_member(const Advice& advice, const Suggestion& one) {
                      [&](std::size_t member) { return &advice.suggestions[member] == &one; });
 }
 
-/// Of the members of the joint advice: together they are no surer than the least sure.
+/// The lowest confidence among the members of the joint advice.
 std::string weakest(const Advice& advice) {
   std::string word = "high";
   for (const std::size_t member : advice.joint->members) {

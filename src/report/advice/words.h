@@ -10,7 +10,7 @@
 
 namespace foretrace {
 
-/// What bounds a step, what would help most, what nothing beats.
+/// The bound of a step, the most helpful change, and the overall limit.
 struct AdviceVerdict {
   std::string bound, help, best;
 };
@@ -23,18 +23,18 @@ Table ladder_table(const Advice& advice);
 /// The recommended ones with this goal, at most `most`.
 std::vector<const Suggestion*> recommended(const Advice& advice, std::string_view goal);
 Table suggestion_table(const Advice& advice, std::string_view goal);
-/// What is behind a suggestion, one sentence each.
+/// Details of a suggestion, one sentence each.
 std::vector<std::string> suggestion_details(const Advice& advice, const Suggestion& one);
 Table memory_choice_table(const Advice& advice);
 Table speed_table(const Advice& advice);
 
-/// About the best together: the joint gain against the sum, then who contributes what.
+/// About the best combination: the joint gain against the sum, then each contribution.
 std::vector<std::string> joint_sentences(const Advice& advice);
 Table pair_table(const Advice& advice);
 
-/// What reaches the target; empty without one.
+/// The changes that reach the target; empty without one.
 std::string target_sentence(const Advice& advice);
-/// "fused_optimizer: brings nothing" ... of those not recommended.
+/// "fused_optimizer: gains nothing" ... for those not recommended.
 std::vector<std::string> not_recommended(const Advice& advice);
 
 }  // namespace foretrace

@@ -35,7 +35,7 @@ std::string xml_text(std::string_view text) {
   return escaped;
 }
 
-/// In workflow commands, data may hold neither % nor line breaks, properties no : and , either.
+/// In workflow commands, data may contain neither % nor line breaks, properties no : and , either.
 std::string command_text(std::string_view text, bool is_property) {
   std::string escaped;
   for (const char c : text) {

@@ -101,7 +101,7 @@ void write_check_bencher(const CheckReport& report, std::ostream& out) {
   Json names = Json::object();
   for (const CheckedFigure& figure : report.figures) {
     if (!figure.after) continue;
-    // Bencher names what is measured by its second key; only times are latencies.
+    // Bencher uses the second key as the measure; only times are latencies.
     const char* measure = figure.unit == FigureUnit::time    ? "latency"
                           : figure.unit == FigureUnit::bytes ? "bytes"
                           : figure.unit == FigureUnit::share ? "share"
@@ -118,7 +118,7 @@ void write_check_bencher(const CheckReport& report, std::ostream& out) {
 void write_check_benchmark(const CheckReport& report, std::ostream& out) {
   Json list = Json::array();
   for (const CheckedFigure& figure : report.figures) {
-    // The tool takes what is smaller for better.
+    // The tool treats smaller values as better.
     if (!figure.after || figure.less_is_worse) continue;
     Json entry = {{"name", tracked_name(report, figure)},
                   {"unit", benchmark_unit(figure.unit)},

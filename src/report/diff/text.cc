@@ -18,7 +18,7 @@ Notes all_notes(const DiffReport& report, const Diff& diff) {
   return notes;
 }
 
-/// The tables of a rank, each with what stands in front of it.
+/// The tables of a rank, each with its introduction.
 std::vector<Table> diff_tables(const DiffReport& report, const Diff& diff) {
   std::vector<Table> tables{ranks_table(report)};
   const bool tells_times = !diff.identical && diff.has_times;

@@ -252,7 +252,7 @@ Table content_table(const Diff& diff, const SideNames& names) {
   add("launches", before.launches, after.launches);
   add("synchronizations", before.syncs, after.syncs);
   add("allocations", before.allocations, after.allocations);
-  // A trace that does not record memory is no job without any.
+  // A trace that does not record memory does not show that the job uses none.
   if (diff.before.peak_allocated && diff.after.peak_allocated)
     add_bytes("peak allocated", *diff.before.peak_allocated, *diff.after.peak_allocated);
   return table;
@@ -324,7 +324,7 @@ std::string diff_verdict(const Diff& diff) {
             (change > 0ns ? " longer" : " less") + unit + " (" +
             change_text(diff.before.step_time, diff.after.step_time) + ")";
   }
-  // Within what steps of one recording differ by, causes are those of chance.
+  // Within the variation of steps in one recording, causes are due to chance.
   const bool apart = diff.after.times.fastest > diff.before.times.slowest ||
                      diff.before.times.fastest > diff.after.times.slowest || diff.before.steps < 3;
   if (diff.same_structure && !apart && diff.before.has_steps)

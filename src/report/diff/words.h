@@ -11,8 +11,8 @@ namespace foretrace {
 
 /// "12 new cudaStreamSynchronize from train.py:88 main"
 std::string cause_text(const DiffCause& cause);
-/// The same, where what comes and goes in the rest of the comparison says more than the number of
-/// dependencies that do.
+/// The same, if additions and removals in the rest of the comparison are more informative than the
+/// number of their dependencies.
 std::string cause_text(const Diff& diff, const DiffCause& cause);
 
 /// The begin of a verdict about two unrelated jobs; empty otherwise.

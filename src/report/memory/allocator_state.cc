@@ -66,7 +66,7 @@ std::map<std::int16_t, Allocator> allocators(const Trace& trace) {
     one.in_use_requested += block.requested_bytes;
   }
   for (auto& [device, one] : all) {
-    // What is in use at the end and was never given out was there before the first event.
+    // Memory in use at the end that was never allocated existed before the first event.
     one.missing = std::max<std::int64_t>(one.in_use_requested - one.asked, 0);
     one.peak_requested += one.missing;
     if (one.segments > 0) {
@@ -77,8 +77,8 @@ std::map<std::int16_t, Allocator> allocators(const Trace& trace) {
   return all;
 }
 
-/// Whether the history tells where everything at its end came from. Events carry what was asked for
-/// or, in old versions, whole blocks.
+/// Whether the history explains all memory at its end. Events carry requested sizes or, in old
+/// versions, whole blocks.
 bool is_whole(const Allocator& one) {
   return one.missing == 0 && one.start_reserved <= 0 &&
          (one.asked == one.in_use_requested || one.asked == one.in_use);
@@ -133,7 +133,7 @@ nlohmann::json allocators_json(const Trace& trace) {
       entry["reserved_at_end_bytes"] = one.held;
       entry["in_use_at_end_bytes"] = one.in_use;
       entry["requested_at_end_bytes"] = one.in_use_requested;
-      // Of a snapshot: whether the history tells where everything at its end came from.
+      // For a snapshot: whether the history explains all memory at its end.
       entry["history_complete"] =
           one.missing == 0 && one.start_reserved <= 0 && one.in_use_requested == one.asked;
     }
@@ -155,7 +155,7 @@ nlohmann::json allocating_stacks_json(const Trace& trace) {
 
 namespace {
 
-/// Peaks, as far as the recording tells; nothing if it tells none.
+/// Recorded peaks; empty if there are none.
 std::string peaks_text(const Allocator& one, bool is_snapshot) {
   if (one.peak_allocated < 0 && one.peak_reserved < 0) return {};
   std::string text = "peak ";
@@ -179,7 +179,7 @@ void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>
     if (text.empty()) continue;
     if (one.out_of_memory > 0) text += ", " + grouped(one.out_of_memory) + " times out of memory";
     rows.push_back({name, std::move(text)});
-    if (one.segments == 0) continue;  // What it holds at the end is not known.
+    if (one.segments == 0) continue;  // Its state at the end is unknown.
     rows.push_back({"", "at the end " + bytes_text(one.in_use) + " in " +
                             counted(one.used_blocks, "block") + " of " + grouped(one.blocks) +
                             ", " + bytes_text(one.held) + " in " +

@@ -1,6 +1,6 @@
 #pragma once
 
-// What an allocator did and holds, for `info`: levels, blocks, and who asked for the most.
+// The history and state of an allocator, for `info`: levels, blocks, and who requested the most.
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-// The blocks of one device in order of time: what every section of the memory report is read from.
+// The blocks of one device in order of time: the source of every section of the memory report.
 
 #include <vector>
 
@@ -15,9 +15,9 @@ struct DeviceMemory {
   const Timeline& timeline;
   std::int32_t device = 0;
   Nanoseconds from{0}, to{0};       ///< The window, `to` included only at the very end.
-  std::vector<MemoryEvent> events;  ///< Of the device, in order, from first to last.
-  std::vector<TimedBlock> blocks;   ///< Of the device, in order of number.
-  Bytes unnamed{};                  ///< In use all the time without a block that stands for it.
+  std::vector<MemoryEvent> events;  ///< Events of the device, in order, from first to last.
+  std::vector<TimedBlock> blocks;   ///< Blocks of the device, in order of number.
+  Bytes unnamed{};                  ///< Bytes in use all the time that belong to no known block.
   /// When each step begins on the host: where its first task does that is not on a device. In
   /// order; steps without tasks have none.
   struct StepSpan {
@@ -25,7 +25,7 @@ struct DeviceMemory {
     Nanoseconds begin{0}, end{0};
   };
   std::vector<StepSpan> steps;
-  Nanoseconds end{0};  ///< Of the recording, and of blocks that outlive it.
+  Nanoseconds end{0};  ///< End of the recording, and of blocks that outlive it.
 
   const Allocation& allocation(std::uint32_t number) const { return graph.allocations()[number]; }
   Bytes initial() const { return initial_memory(graph, device); }
@@ -37,13 +37,13 @@ DeviceMemory device_memory(const Graph& graph, const Timeline& timeline, std::in
 /// The task of an event; kNoTask where the recording has none.
 TaskId task_of(const Graph& graph, const MemoryEvent& event);
 
-/// What is in use after each event; the first point is the beginning.
+/// Bytes in use after each event; the first point is the beginning.
 std::vector<MemoryCurve::Point> level_curve(const DeviceMemory& memory);
 
-/// Who made a block: its op, else the task that made it, else in brackets what is known.
+/// The maker of a block: its op, else the task that made it, else a remark in brackets.
 std::string maker_of(const Graph& graph, const Allocation& block);
 
-/// The frame of its stack that tells most, cut to what fits a line; empty without a stack.
+/// The most informative frame of its stack, cut to fit a line; empty without a stack.
 std::string line_of(const Graph& graph, const Allocation& block);
 
 /// Of sorted times; zeros for none.

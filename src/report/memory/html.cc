@@ -1,6 +1,6 @@
-// One page: the verdict, level and blocks over time, and every table of the text report, which is
-// also what a screen reader reads instead of the pictures. It loads nothing. Times are nanoseconds
-// since the window began; a block is [made, lifetime, offset, bytes, use, op, line, flags].
+// One page: the verdict, level and blocks over time, and every table of the text report, which a
+// screen reader also reads instead of the pictures. It loads nothing. Times are nanoseconds since
+// the window began; a block is [made, lifetime, offset, bytes, use, op, line, flags].
 
 #include <algorithm>
 #include <map>
@@ -74,7 +74,7 @@ Json steps_json(const MemoryReport& report) {
 Json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayout& layout) {
   NameTable names;
   Json blocks = Json::array(), uses = Json::array();
-  // What nothing names stands at the bottom, as one block of the whole window.
+  // Memory without a name is at the bottom, as one block of the whole window.
   const std::int64_t bottom = report.unnamed.count;
   const std::int64_t length = (report.to - report.from).count();
   if (bottom > 0) {

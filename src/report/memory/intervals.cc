@@ -1,6 +1,6 @@
-// How long blocks lie untouched. A block is touched when it is made, by each task that reads or
-// writes it, and when it is freed; its content has to be there between two accesses only, so only
-// those intervals can be hidden behind copies.
+// How long blocks are unused. A block is used when it is made, by each task that reads or writes
+// it, and when it is freed; its content has to exist between two accesses only, so only those
+// intervals can be hidden behind copies.
 
 #include <algorithm>
 #include <map>
@@ -125,8 +125,8 @@ class Untouched {
     return time_for(bytes, question_.out) + time_for(bytes, question_.in);
   }
 
-  /// Rows of what is alike in each step, by the bytes that are away and for how long (AutoSwap's
-  /// AOA).
+  /// One row for equal intervals of all steps, by the bytes that are away and for how long
+  /// (AutoSwap's AOA).
   std::vector<SwapRow> best() const {
     using Key = std::tuple<NameId, NameId, NameId, NameId, std::int64_t>;
     std::map<Key, SwapRow> rows;
@@ -166,7 +166,7 @@ class Untouched {
   const DeviceMemory& memory_;
   const MemoryQuestion& question_;
   IntervalSection& section_;
-  std::vector<Touch> touches_;  ///< Of the block that is visited.
+  std::vector<Touch> touches_;  ///< Accesses of the current block.
   std::vector<Nanoseconds> times_;
   Decades decades_;
   std::vector<MemoryCurve::Point> needs_;  ///< Changes, not levels.

@@ -141,7 +141,7 @@ Json intervals_json(const IntervalSection& section) {
           {"moved_bytes", section.moved_bytes.count}};
 }
 
-/// What is taken for each byte in use at the peak.
+/// Reserved bytes per byte in use at the peak.
 double part_of(Bytes taken, Bytes used) {
   return used > Bytes{} ? static_cast<double>(taken.count) / static_cast<double>(used.count) : 1;
 }

@@ -69,7 +69,7 @@ struct Event {
   Nanoseconds until{0};
   std::size_t block = 0;
 
-  /// Of those made at one time the longest-lived is put lowest.
+  /// Among blocks made at one time, the longest-lived is lowest.
   auto key() const { return std::tuple(time, makes, -until, block); }
 };
 
@@ -77,7 +77,7 @@ std::vector<Event> events_of(const std::vector<PlacedBlock>& blocks) {
   std::vector<Event> events;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const TimedBlock& block = blocks[i].block;
-    // One that is freed when it is made still has to be put before it is taken away.
+    // A block that is freed when it is made must still be placed before it is removed.
     const Nanoseconds freed = std::max(block.freed, block.made + 1ns);
     events.push_back({block.made, true, freed, i});
     events.push_back({freed, false, freed, i});

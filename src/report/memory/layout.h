@@ -1,14 +1,14 @@
 #pragma once
 
-// Where blocks stand in a picture of time by address: those that live at the same time do not
-// overlap. As they come, each takes the best fitting gap, like an allocator without segments; what
-// is there from the beginning to the end stands at the bottom.
+// Where blocks are drawn in a picture of time by address: those that live at the same time do not
+// overlap. In order of allocation, each takes the best fitting gap, like an allocator without
+// segments; blocks that live from the beginning to the end are at the bottom.
 //
 //     |    cccc   eeee
 //     |  bbbb   dddddd          y: offset of the block, x: its life
 //     |aaaaaaaaaaaaaaaaaaaa
 //
-// For many blocks only the largest get a place of their own; the level of all others is one band.
+// If there are many blocks, only the largest are drawn; the level of all others is one band.
 
 #include <vector>
 

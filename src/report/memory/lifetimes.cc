@@ -15,7 +15,7 @@ bool inside_op(const Allocation& block) {
          (block.freed_by != kNoTask && block.freed_by == block.made_by);
 }
 
-/// The level in front of the first event at or behind each time; both in order.
+/// The level before the first event at or after each time; both in order.
 std::vector<Bytes> levels_at(const DeviceMemory& memory, const std::vector<Nanoseconds>& times) {
   const std::vector<MemoryCurve::Point> curve = level_curve(memory);
   std::vector<Bytes> levels;
@@ -40,8 +40,8 @@ struct Pile {
   std::int64_t blocks = 0;
 };
 
-/// A block of the last step may be freed in the next, which was not recorded. One of a step before
-/// that has outlived a step; of the very first, it may be what is made only once.
+/// A block of the last step may be freed in the next, which was not recorded. One of an earlier
+/// step has outlived a step; one of the very first may be made only once.
 std::vector<LeakRow> leaks(const DeviceMemory& memory) {
   std::map<std::pair<std::string, std::string>, Pile> piles;
   const std::int32_t last = memory.steps.empty() ? -1 : memory.steps.back().step;

@@ -1,5 +1,5 @@
-// What is in use over time, for what, and on whose account at the peak. One sweep over the events;
-// at each the level of every use is known.
+// The memory in use over time, by use and, at the peak, by holder. One sweep over the events; at
+// each the level of every use is known.
 
 #include <algorithm>
 #include <map>
@@ -36,7 +36,7 @@ class Sweep {
     finish();
   }
 
-  /// The events that lead to the peak; the rest come behind it.
+  /// The events that lead to the peak; the rest come after it.
   std::size_t peak_event() const { return peak_event_; }
 
  private:

@@ -24,7 +24,7 @@ Stretch pictured(const MemoryReport& report) {
   return stretch;
 }
 
-/// What is drawn: times of the recording, or the numbers of events in their place.
+/// The horizontal axis: times of the recording, or the numbers of events instead.
 struct Drawn {
   Nanoseconds from{0}, to{0};
   std::vector<MemoryCurve::Point> curve;  ///< The first point is at `from` or before.
@@ -73,7 +73,7 @@ char letter(Phase phase) {
   return kLetters[static_cast<std::size_t>(phase)];
 }
 
-/// Of each column, the time at which it ends.
+/// The time at which each column ends.
 Nanoseconds column_end(const Drawn& stretch, std::size_t column, std::size_t columns) {
   const double share = static_cast<double>(column + 1) / static_cast<double>(columns);
   return stretch.from + scaled(stretch.to - stretch.from, share);
@@ -111,7 +111,7 @@ std::string phase_letters(const Drawn& stretch, std::size_t columns) {
   return letters;
 }
 
-/// Of the level: where nothing is below half of the highest, the scale begins near the lowest.
+/// If the level is never below half of its highest value, the scale begins near the lowest.
 Bytes foot(const std::vector<Bytes>& levels) {
   const Bytes least = *std::min_element(levels.begin(), levels.end());
   const Bytes most = *std::max_element(levels.begin(), levels.end());

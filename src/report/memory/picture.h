@@ -21,8 +21,8 @@ namespace foretrace {
 
 constexpr std::size_t kPictureColumns = 64;
 
-/// Of the step with the peak, or of the whole window where that is in no step. Empty for a window
-/// of no length.
+/// For the step with the peak, or the whole window if that is in no step. Empty for a window of no
+/// length.
 std::string level_picture(const MemoryReport& report, std::size_t columns = kPictureColumns,
                           std::size_t rows = 8);
 

@@ -1,6 +1,6 @@
-// What blocks would take if an allocator knew the future: those of the step with the peak, as it
-// would repeat itself, at places planned ahead. Lifetimes are in events, so that what is made and
-// freed in one instant has its place too.
+// The memory that blocks would take if an allocator knew the future: those of the step with the
+// peak, repeated, at places planned ahead. Lifetimes are in events, so that blocks made and freed
+// in one instant have their place too.
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ EventRange planned_events(const DeviceMemory& memory, const MemoryReport& report
   return {number(from), to >= memory.end ? std::ssize(memory.events) : number(to), step};
 }
 
-/// Those that live in the range, from its begin to its end at most.
+/// Blocks that live in the range, clipped to it.
 std::vector<PoolBlock> living(const DeviceMemory& memory, const EventRange& range) {
   std::vector<std::size_t> place(memory.graph.allocations().size());
   std::vector<PoolBlock> blocks;

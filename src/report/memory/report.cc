@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// What pinned copies reach over PCIe 3.0 x16 (measured in Capuchin, ASPLOS 2020).
+/// Bandwidth of pinned copies over PCIe 3.0 x16 (measured in Capuchin, ASPLOS 2020).
 constexpr Bandwidth kUsualLink{12e9};
 
 std::string name_of_device(const Graph& graph, std::int32_t device) {
@@ -21,7 +21,7 @@ std::string name_of_device(const Graph& graph, std::int32_t device) {
   return number < graph.device_names().size() ? graph.device_names()[number] : std::string();
 }
 
-/// Of devices and host alike; a device goes before the host however much that holds.
+/// Among devices and host; a device comes before the host whatever their sizes.
 std::int32_t chosen_device(const std::vector<MemorySummary>& devices,
                            const MemoryQuestion& question) {
   const auto fuller = [](const MemorySummary& a, const MemorySummary& b) {
@@ -72,7 +72,7 @@ void note_what_is_missing(const DeviceMemory& memory, MemoryReport& report) {
   if (!has_use) report.notes.add(Severity::info, "the trace does not show what blocks are for");
 }
 
-/// What is not told is that of the device, if it is a known one.
+/// Missing values are those of the device, if it is a known one.
 void take_from_model(MemoryQuestion& question, MemoryReport& report) {
   const DeviceModel* model = device_recorded_as(report.device_name);
   if (model) report.capacity = model->memory;

@@ -5,7 +5,7 @@
 // direction of the link moves one block at a time:
 //
 //     block  |access|..............................|access|
-//     out           [====]                                      first free slot behind the access
+//     out           [====]                                      first free slot after the access
 //     in                                     [====]             last free slot before the next
 //     away               |<----------------->|
 //
@@ -20,11 +20,12 @@ namespace foretrace {
 
 struct SwapCandidate {
   Bytes bytes{};
-  Nanoseconds begin{0}, end{0};  ///< The access before ends, the one behind begins.
+  Nanoseconds begin{0},
+      end{0};  ///< From the end of the access before to the begin of the one after.
 };
 
 struct SwapEstimate {
-  Bytes bound{};    ///< Highest level with all candidates away, each with the link for itself.
+  Bytes bound{};    ///< Highest level with all candidates away, as if each had the link alone.
   Bytes planned{};  ///< Highest level with copies one at a time.
   std::int64_t moved = 0;
   Bytes moved_bytes{};
@@ -32,8 +33,8 @@ struct SwapEstimate {
 
 /// `curve` is the level in order of time. Candidates that help where the level is highest, largest
 /// and longest, get the link first: by bytes times the area of the level above its mean while they
-/// are away (in the spirit of WDOA of AutoSwap, which is the area under the load). What it finds is
-/// a plan that works, not the best of all.
+/// are away (in the spirit of WDOA of AutoSwap, which is the area under the load). The result is a
+/// feasible plan, not the best of all.
 SwapEstimate plan_swaps(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end,
                         const std::vector<SwapCandidate>& candidates, Bandwidth out, Bandwidth in);
 

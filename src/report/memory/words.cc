@@ -30,7 +30,7 @@ std::string when_text(const MemoryReport& report, const MemoryMoment& moment) {
 }
 
 std::string refusal_text(const MemoryReport& report, const ReplayedAllocator::Refused& refused) {
-  // Only what was there before the recording is ever put in beyond the limit.
+  // Only memory from before the recording is ever put in beyond the limit.
   if (refused.reserved > report.limit) {
     return who_text(refused.moment.op, refused.moment.line) + " takes " +
            to_text(refused.reserved) + " by itself";
@@ -42,8 +42,8 @@ std::string refusal_text(const MemoryReport& report, const ReplayedAllocator::Re
          to_text(refused.largest_free);
 }
 
-/// What the job reserves is what was recorded; whether it fits is decided by a replay that starts
-/// with an empty cache, so with a limit that is what counts.
+/// The job's reserved memory is the recorded one; whether it fits is decided by a replay that
+/// starts with an empty cache, so with a limit that value counts.
 std::string reserved_text(const MemoryReport& report, Bytes& most) {
   constexpr double kClearly = 1.05;
   const std::optional<Bytes>& recorded = report.allocator->recorded_reserved;

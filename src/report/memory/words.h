@@ -11,10 +11,11 @@
 
 namespace foretrace {
 
-/// Whether it fits, how full it is; when that is and who asks; what most of it is for.
+/// Whether it fits, and how full it is; when the peak is and what causes it; what most of it is
+/// for.
 std::vector<std::string> verdict_lines(const MemoryReport& report);
 
-/// A heading, what is to say first, a table, and what is to say last; each may be empty.
+/// A heading, an introduction, a table, and a closing remark; each may be empty.
 struct MemorySection {
   std::string heading;
   std::vector<std::string> before;
@@ -22,7 +23,7 @@ struct MemorySection {
   std::vector<std::string> after;
 };
 
-/// Those that have something to say, in the order of the report.
+/// Sections with content, in the order of the report.
 std::vector<MemorySection> memory_sections(const MemoryReport& report);
 
 /// "12.3 %"; of nothing it is "-".

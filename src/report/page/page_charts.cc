@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// Of the width, in percent; whatever was given, it stays inside.
+/// A share of the width in percent, clamped to stay inside.
 std::string width_text(double share) {
   return to_fixed(100 * std::clamp(share, 0.0, 1.0), 3) + '%';
 }

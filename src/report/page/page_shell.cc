@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// A cell of a table. Bars of text are drawn, as nobody wants to hear them read.
+/// A cell of a table. Bars of text are drawn, so that screen readers skip them.
 std::string html_cell(const std::string& text) {
   if (text.empty() || text.find_first_not_of('#') != std::string::npos) return html_text(text);
   return "<span class=\"bar\" style=\"width: " + std::to_string(text.size()) +
@@ -25,7 +25,7 @@ constexpr std::string_view kChosenTheme =
     "try { const theme = localStorage.getItem('foretrace-theme'); "
     "if (theme) document.documentElement.dataset.theme = theme; } catch {}";
 
-/// The elements that run, in the order in which they stand; the first is in the head.
+/// The elements that run, in order; the first is in the head.
 std::vector<std::string> scripts_of(const Page& page) {
   std::vector<std::string> scripts = {std::string(kChosenTheme)};
   if (page.has_charts) scripts.emplace_back(embedded("vendor/uplot/uPlot.iife.min.js"));

@@ -1,17 +1,17 @@
 #pragma once
 
-// What every page has: one file that loads nothing, looks the same as the others in light and in
-// dark, can be printed, and can be used with the keyboard and a screen reader.
+// The common parts of every page: one file that loads nothing, looks the same as the others in
+// light and in dark, can be printed, and can be used with the keyboard and a screen reader.
 //
 //     header   heading, button for the other theme
-//     lead     what to know first, in HTML
+//     lead     the most important facts, in HTML
 //     nav      to the sections
 //     section  heading, HTML              one for each
 //     footer
 //     data     JSON, parsed when a script asks for it
 //     scripts  page/shell.js, uPlot where there are charts, then those of the page
 //
-// Everything a trace says goes through html_text(), html_table() or script_json(): names may hold
+// All text from a trace goes through html_text(), html_table() or script_json(): names may contain
 // any bytes. A policy in the page itself forbids it to load anything, and to run any script but
 // those of the page, whose hashes it names.
 
@@ -34,11 +34,11 @@ std::string html_items(const std::vector<std::string>& lines);
 /// As the text of a script element, in which nothing may look like its end.
 std::string script_json(const nlohmann::json& value);
 
-/// In a box that scrolls sideways by itself. A cell of '#' alone is drawn as a bar, which nobody
-/// hears read.
+/// In a box that scrolls sideways by itself. A cell of '#' alone is drawn as a bar, which screen
+/// readers skip.
 std::string html_table(const std::string& caption, const Table& table);
 
-/// Folded away under `summary`: what a picture shows, for those who do not see it.
+/// Folded under `summary`: the content of a picture as text.
 std::string html_folded(const std::string& summary, const std::string& html);
 
 struct PageSection {
@@ -52,7 +52,7 @@ struct PageData {
 };
 
 struct Page {
-  std::string title;    ///< Of the window.
+  std::string title;    ///< Title of the window.
   std::string heading;  ///< The verdict.
   std::string lead;     ///< HTML.
   std::vector<PageSection> sections;

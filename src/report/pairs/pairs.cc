@@ -1,4 +1,4 @@
-// Predictions beside what came, in words and as JSON.
+// Predictions and outcomes, in words and as JSON.
 
 #include "foretrace/answer/pairs.h"
 

@@ -22,7 +22,7 @@ std::string csv_text(std::string_view text) {
 
 namespace {
 
-/// Of the fullest device, or the host; empty where memory is not recorded.
+/// For the fullest device, or the host; empty if memory is not recorded.
 void write_memory(const Prediction& prediction, std::ostream& out) {
   const auto write = [&](const std::optional<Bytes>& peak) {
     out << ',';

@@ -46,7 +46,7 @@ std::string bar(double size, double longest) {
   return std::string(static_cast<std::size_t>(share * kBarWidth + 0.5), '#');
 }
 
-/// Marks in front of a value: the answer, and those of the front.
+/// Marks before a value: the answer, and the front.
 std::string marked(const Curve& curve, std::size_t i) {
   std::string text = curve.answer == i ? "> " : "  ";
   return text + curve.points[i].value;

@@ -62,13 +62,13 @@ void keep_busiest(std::vector<DrawnLane>& lanes) {
   lanes.resize(kMostLanes);
 }
 
-/// Threads that launch stand above the streams they feed.
+/// Threads that launch are above the streams they feed.
 auto lane_place(const Graph& graph, const DrawnLane& drawn) {
   const Lane& lane = graph.lane(drawn.id);
   return std::tuple(lane.rank, lane.device, static_cast<int>(lane.kind), index(drawn.id));
 }
 
-/// Marks, by task, those that there is room for.
+/// Marks, by task, those that fit on the page.
 std::vector<char> chosen_tasks(const DrawnRun& run, const Drawing& drawing, std::size_t most) {
   struct Candidate {
     bool elsewhere;  ///< Not in the step that is shown whole.

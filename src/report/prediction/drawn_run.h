@@ -1,9 +1,8 @@
 #pragma once
 
-// What of a run is drawn on a page: its lanes in the order in which people look for them, its
-// steps, and of its tasks as many as there is room for. Those of one step in the middle come first,
-// then the longest of all others: at every zoom something is there to be seen, and in that one step
-// everything.
+// The part of a run that a page draws: its lanes in the order in which readers look for them, its
+// steps, and as many of its tasks as fit. Those of one step in the middle come first, then the
+// longest of all others: at every zoom there is something to see, and in that one step everything.
 
 #include <cstddef>
 #include <string>
@@ -27,7 +26,7 @@ struct DrawnLane {
   std::size_t tasks = 0;
   Nanoseconds busy{0};
   std::vector<TaskId> all;    ///< In order of their starts; no markers.
-  std::vector<TaskId> shown;  ///< Those of `all` that there is room for.
+  std::vector<TaskId> shown;  ///< The tasks of `all` that fit on the page.
 };
 
 struct Drawing {
@@ -42,7 +41,7 @@ struct Drawing {
 /// With at most `most` tasks.
 Drawing drawing_of(const DrawnRun& run, std::size_t most);
 
-/// What one waited for beyond its place in line, as far as the replay tells.
+/// How long a task waited beyond its place on the lane, as far as the replay knows.
 Nanoseconds waited_in(const DrawnRun& run, TaskId task);
 
 /// The classes that have a color, all but `none`.

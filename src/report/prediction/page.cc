@@ -15,7 +15,7 @@ namespace {
 /// Both keep a page of any trace below 6 MB.
 constexpr std::size_t kMostTasks = 400'000;
 constexpr std::size_t kMostBytesOfTimelines = 5'200'000;
-constexpr std::size_t kMostLevels = 6'000;  ///< Of all curves together, as far as they go.
+constexpr std::size_t kMostLevels = 6'000;  ///< Limit for all curves together.
 constexpr std::size_t kFewestLevels = 100;
 
 struct DrawnRuns {

@@ -1,4 +1,4 @@
-// The sections that are about figures; those about timelines are in prediction_timeline.cc.
+// The sections about figures; those about timelines are in prediction_timeline.cc.
 
 #include "report/prediction/sections.h"
 

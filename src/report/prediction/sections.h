@@ -14,9 +14,9 @@ namespace foretrace {
 
 /// Bars and the table of where the time goes.
 PageSection time_section(const PredictionPage& page);
-/// The canvas, what steers it, and its lanes as a table.
+/// The canvas, its controls, and its lanes as a table.
 PageSection timeline_section(const std::vector<TitledRun>& runs);
-/// What the critical path works on and waits for.
+/// The critical path's work and waits.
 PageSection path_section(const std::vector<TitledRun>& runs);
 /// When the lanes of one step go forward, backward and update.
 PageSection schedule_section(const std::vector<TitledRun>& runs);

@@ -22,7 +22,7 @@ std::string button_html(const std::string& id, const std::string& text, const st
          "</button>\n";
 }
 
-/// What is on the page and what is not.
+/// Says which tasks are on the page and which are not.
 std::string left_out(const std::vector<TitledRun>& runs) {
   std::string text;
   for (const TitledRun& titled : runs) {
@@ -127,11 +127,11 @@ std::vector<PhaseBand> bands_of(const TitledRun& titled, const DrawnLane& lane) 
 
 struct LaneBands {
   std::string run, lane;
-  Nanoseconds begin{0};  ///< Of the step.
+  Nanoseconds begin{0};  ///< Begin of the step.
   std::vector<PhaseBand> bands;
 };
 
-/// Of the busiest lanes of one run, in their order.
+/// The busiest lanes of one run, in their order.
 std::vector<LaneBands> lane_bands(const TitledRun& titled) {
   constexpr std::size_t kMostRows = 6, kMostBands = 200;
   std::vector<std::pair<Nanoseconds, LaneBands>> all;

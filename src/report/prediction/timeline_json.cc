@@ -44,7 +44,7 @@ std::string group_of(const Graph& graph, const Lane& lane, bool several_ranks) {
   return group;
 }
 
-/// Lanes by what is read of them: the same in all runs.
+/// Lanes by their label: the same in all runs.
 class PageLanes {
  public:
   std::size_t number(const Graph& graph, LaneId id, bool several_ranks) {
@@ -81,7 +81,7 @@ std::string occupancy(const DrawnRun& run, const DrawnLane& lane, Nanoseconds bi
     std::int64_t sum = 0;
     for (const std::int64_t time : classes) sum += time;
     const auto most = std::max_element(classes.begin(), classes.end()) - classes.begin();
-    // What there is of it is seen, however little.
+    // Any work is visible, however little.
     const std::int64_t level =
         sum == 0 ? 0 : std::clamp<std::int64_t>((31 * sum) / bin.count(), 1, 31);
     bytes += static_cast<char>(most << 5 | level);
@@ -94,7 +94,7 @@ struct PathStretch {
   Nanoseconds from{0}, to{0};
 };
 
-/// Tasks of the path that stand close together on one lane are one stretch.
+/// Tasks of the path that are close together on one lane form one stretch.
 std::vector<PathStretch> path_stretches(const DrawnRun& run, const std::vector<TaskId>& path) {
   std::vector<PathStretch> stretches;
   for (const TaskId id : path) {

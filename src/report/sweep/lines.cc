@@ -26,7 +26,7 @@ std::string one_line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// FNV-1a, 64 bits: identifies, and protects from nobody.
+/// FNV-1a, 64 bits: this identifies, but does not protect against attacks.
 std::string fingerprint(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -37,10 +37,10 @@ std::string fingerprint(std::string_view text) {
 }
 
 constexpr std::size_t kDeepest = 64;
-constexpr std::uint64_t kMostParts = 1'000'000;  ///< Of shards.
+constexpr std::uint64_t kMostParts = 1'000'000;  ///< Most shards.
 constexpr std::uint64_t kMostPoints = 10'000'000;
 
-/// What is nested without an end would be written without an end of the stack.
+/// Unlimited nesting would overflow the stack when it is written.
 Ordered parsed_line(std::string_view text) {
   std::size_t depth = 0;
   bool quoted = false;
@@ -111,7 +111,7 @@ std::vector<std::string> csv_columns(const SweepHeader& header) {
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {
-    // Line breaks would make two rows of it for those who cut files at them; a cell has none.
+    // Programs that cut files at line breaks would read two rows; a cell has none.
     const bool quoted = cell.find_first_of(",\"") != cell.npos;
     line += (quoted ? csv_text(cell) : csv_cell(cell)) + ',';
   }
@@ -191,7 +191,7 @@ SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
   return point;
 }
 
-/// Of a row without its line break.
+/// Cells of a row without its line break.
 std::vector<std::string> csv_cells(std::string_view row) {
   std::vector<std::string> cells(1);
   bool quoted = false;

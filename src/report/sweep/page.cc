@@ -1,5 +1,6 @@
 // The answers of a sweep as one page: parallel axes, one for each setting and result, that can be
-// brushed; two of them against each other with the front; and a table of what the brushes leave.
+// brushed; two of them against each other with the front; and a table of the answers that the
+// brushes leave.
 
 #include <algorithm>
 #include <map>
@@ -17,7 +18,7 @@
 namespace foretrace {
 namespace {
 
-/// More lines than this a browser draws slowly, and nobody tells apart.
+/// More lines than this are slow to draw and impossible to distinguish.
 constexpr std::size_t kMostDrawn = 20'000;
 constexpr std::size_t kMostFigureAxes = 4;
 
@@ -44,7 +45,7 @@ PageJson axis_of_numbers(const std::string& name, const std::string& key, const 
   return {{"name", name}, {"key", key}, {"unit", unit}, {"values", std::move(values)}};
 }
 
-/// Numbers as they are; other values by their place among those there are.
+/// Numbers as they are; other values by their index among the existing ones.
 PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_t>& drawn,
                          std::size_t setting, const std::string& label) {
   PageJson values = PageJson::array();
@@ -68,7 +69,7 @@ PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_
   return axis;
 }
 
-/// Those that are the same everywhere tell nothing, but for step time.
+/// Constant columns are left out, except step time.
 template <class Value>
 void add_result(PageJson& axes, const SweepReport& report, const std::vector<std::size_t>& drawn,
                 const PageJson& axis, const Value& value_of) {
@@ -160,7 +161,7 @@ void add_use(PageJson& axes, const SweepReport& report, const std::vector<std::s
   axes.back()["names"] = std::move(names);
 }
 
-/// What to set step time against at first: memory, or the setting that moves it most.
+/// The first axis to compare step time with: memory, or the setting that moves it most.
 std::size_t first_across(const PageJson& axes, const SweepSummary& summary) {
   std::string wanted = summary.effects.empty() ? "" : summary.effects.front().setting;
   if (!summary.front.empty())

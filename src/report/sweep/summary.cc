@@ -1,8 +1,8 @@
-// What the answers of a sweep come to.
+// The summary of a sweep's answers.
 //
-// How much a setting decides is the share of the variance of step time that lies between its
-// values, all others averaged over (the first-order index of Sobol):  Var(E[t | x]) / Var(t).
-// Settings that draw from a range are cut into groups of equally many answers first.
+// The influence of a setting is the share of the variance of step time that lies between its
+// values, averaged over all others (the first-order index of Sobol):  Var(E[t | x]) / Var(t).
+// Settings that draw from a range are first cut into groups of equally many answers.
 
 #include <algorithm>
 #include <charconv>

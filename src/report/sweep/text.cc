@@ -1,4 +1,4 @@
-// What a sweep came to, for people.
+// The summary of a sweep, for people.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -30,10 +30,10 @@ bool is_collective(std::string_view name) {
   return contains(name, "nccl") || contains(name, "rccl");
 }
 
-/// What is asked of each distinct name is asked once.
+/// Facts that are determined once for each distinct name.
 struct NameFacts {
   bool launch = false, event_wait = false, sync = false, module = false, collective = false;
-  std::optional<std::size_t> step_word{};  ///< Of the range of a training step.
+  std::optional<std::size_t> step_word{};  ///< For the range of a training step.
 };
 
 std::vector<NameFacts> facts_of(const Names& names) {
@@ -67,7 +67,8 @@ class Count {
   }
 
  private:
-  /// Those of the profiler; else of the word with the fewest, as a step has several micro-batches.
+  /// The profiler's steps; else those of the word with the fewest, as a step has several
+  /// micro-batches.
   void count_steps() {
     if (markers_.empty()) return;
     auto chosen = markers_.begin();

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a trace holds, counted once: `info` shows it and `doctor` judges it.
+// The contents of a trace, counted once: `info` shows it and `doctor` judges it.
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ struct Census {
 
   std::int64_t orphans = 0;   ///< Device records without a recorded call of their correlation id.
   std::int64_t launches = 0;  ///< Calls that must have given work to a device.
-  std::int64_t lost = 0;      ///< ... of which no device record tells.
+  std::int64_t lost = 0;      ///< ... without a device record.
   std::int64_t early = 0;     ///< Device records that start before their call.
   std::int64_t earliest_ns = 0;    ///< By how much, at most.
   std::int64_t instant = 0;        ///< Kernels of no duration.
@@ -36,8 +36,8 @@ struct Census {
   bool shapes = false, module_names = false;
   std::int64_t collectives = 0, described_collectives = 0;
   std::int64_t tensors_read = 0, tensors_written = 0;  ///< As often as an op does so.
-  std::int64_t bytes_read = 0, bytes_written = 0;      ///< Of those tensors.
-  std::int64_t storages = 0;                           ///< Different ones behind them.
+  std::int64_t bytes_read = 0, bytes_written = 0;      ///< Bytes of those tensors.
+  std::int64_t storages = 0;                           ///< Number of distinct storages.
   std::int64_t addressed = 0, totalled = 0;  ///< Memory events with an address, with a total.
 };
 

@@ -1,5 +1,5 @@
-// What is missing in a trace, what that costs a prediction, and which setting of the tool that
-// recorded it would record it. One function per finding, in the order in which they are shown.
+// Finds data missing in a trace, what that costs a prediction, and which setting of the recording
+// tool would record it. One function per finding, in the order in which they are shown.
 
 #include <algorithm>
 #include <functional>
@@ -27,8 +27,7 @@ Finding remark(std::string what, std::string cost, std::string fix) {
   return {Severity::info, std::move(what), std::move(cost), std::move(fix)};
 }
 
-/// What to do in the tool that made the trace. Tools without a text of their own are helped by what
-/// PyTorch's profiler can do.
+/// The remedy in the tool that made the trace. Other tools get the text for PyTorch's profiler.
 struct Fix {
   const char* torch;
   const char* collect;
@@ -279,7 +278,7 @@ Found overhead(const Patient& patient) {
   return finding;
 }
 
-/// What an allocator held, without the work it was for.
+/// It has the allocator's memory, without the work that used it.
 bool is_memory_snapshot(const Trace& trace) {
   return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
 }
@@ -309,7 +308,7 @@ constexpr Found (*kChecks[])(const Patient&) = {
 
 namespace {
 
-/// What to do about something in the data that is not as it should be.
+/// The remedy for a defect in the data.
 std::string again_for(const Trace& trace) {
   if (is_memory_snapshot(trace)) {
     return "torch.cuda.memory._record_memory_history(max_entries=...) with more entries, before "

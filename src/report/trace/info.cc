@@ -101,7 +101,7 @@ std::string recorded_text(const Trace& trace, const Census& census) {
          to_text(Nanoseconds(trace.tick_ns));
 }
 
-/// Of the collectives that are described.
+/// Sizes of the described collectives.
 Json collectives_json(const Trace& trace) {
   std::map<std::string, std::int64_t> kinds;
   std::int64_t in_elements = 0;

@@ -79,7 +79,7 @@ std::string bottleneck(const InputReport& report, const Difference& found) {
   return loading >= copying ? "loading" : "copying";
 }
 
-/// What comes before all tables.
+/// The text before all tables.
 std::string headline(const InputReport& report, const Difference& found) {
   const std::string time =
       to_text(report.replayed) + (report.has_steps ? " a step" : " for the whole recording");

@@ -11,7 +11,7 @@
 
 namespace foretrace {
 
-/// Indented; bytes that are not UTF-8 (names in traces may hold any) are shown as replacement
+/// Indented; bytes that are not UTF-8 (names in traces may contain any) become replacement
 /// characters.
 std::string json_text(const nlohmann::json& value);
 

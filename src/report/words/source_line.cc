@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kFrameShown = 100;
 
-/// What is in front of the caller in every stack: the recorder, the allocator, the dispatcher.
+/// Frames above the caller in every stack: the recorder, the allocator, the dispatcher.
 bool is_machinery(std::string_view frame) {
   constexpr std::string_view kMachinery[] = {
       "torch::unwind",      "CapturedTraceback", "gather_with_cpp", "CachingAllocator",

@@ -16,7 +16,7 @@ bool has(const std::vector<std::size_t>& columns, std::size_t column) {
 
 bool is_left(const Table& table, std::size_t column) { return has(table.left, column); }
 
-/// In code nothing can be escaped; what would end the code or the cell is shown without.
+/// Nothing can be escaped in code; characters that would end the code or the cell are dropped.
 std::string code_cell(const std::string& cell) {
   if (cell.empty() || cell.find_first_of("`|") != std::string::npos) return markdown_cell(cell);
   return '`' + shown(cell) + '`';

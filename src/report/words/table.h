@@ -1,9 +1,8 @@
 #pragma once
 
 // Rows of cells as aligned text or as markdown. The first column is left-aligned, the others right
-// unless said otherwise; where lines get too long for a
-// terminal, a last column that is left-aligned goes on below itself. Cells are text as it is: both
-// forms show it literally and on one line.
+// unless specified; where lines get too long for a terminal, a left-aligned last column wraps
+// within its column. Cells are plain text: both forms show it literally and on one line.
 
 #include <iosfwd>
 #include <string>

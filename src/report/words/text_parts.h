@@ -1,7 +1,7 @@
 #pragma once
 
-// What answers as text are made of: sentences behind their headings, lists, and tables with a
-// title. Each wraps what is too long for a terminal, and writes nothing where there is nothing.
+// The parts of answers as text: sentences after their headings, lists, and tables with a title.
+// Each wraps text that is too long for a terminal, and writes nothing if it is empty.
 
 #include <iosfwd>
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace foretrace {
 
-/// Where sentences behind a heading begin.
+/// The column where sentences after a heading begin.
 constexpr std::size_t kSentenceColumn = 14;
 
 /// "Bound by      the host: ..."
 void write_headed(std::ostream& out, std::string_view heading, std::string_view sentence,
                   std::size_t column = kSentenceColumn, std::size_t width = kLineWidth);
 
-/// An empty line, the title, and each line behind a dash.
+/// An empty line, the title, and each line after a dash.
 void write_list(std::ostream& out, std::string_view title, const std::vector<std::string>& lines);
 
 /// An empty line, the title if there is one, and the table.

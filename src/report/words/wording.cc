@@ -17,7 +17,7 @@ std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
          " of the recording";
 }
 
-/// What the time is of.
+/// The unit that the time refers to.
 std::string unit(const Prediction& prediction) {
   return prediction.has_steps ? " a step" : " for the whole recording";
 }
@@ -41,7 +41,7 @@ std::string peak_text(const MemoryPeak& peak) {
          (peak.peak_reserved ? ", " + to_text(*peak.peak_reserved) + " reserved" : "");
 }
 
-/// Where the trace tells of memory alone.
+/// For a trace that only records memory.
 std::string how_much_memory(const Prediction& prediction) {
   const auto fullest = [](const std::vector<MemoryPeak>& peaks) {
     const MemoryPeak* most = nullptr;
@@ -66,14 +66,14 @@ std::string how_much(const Prediction& prediction) {
          "), " + to_fixed(prediction.speedup, 3) + " times as fast";
 }
 
-/// What would do, as far as one replay beyond the limit tells.
+/// Memory that would be enough, judged from one replay without a limit.
 std::string needed_text(const MemoryPeak& peak) {
   return "about " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be enough";
 }
 
 std::string refused_text(const MemoryPeak& peak) {
   const Refusal& refusal = *peak.out_of_memory;
-  // Only what was there before the recording is ever put in beyond the limit.
+  // Only memory from before the recording is ever put in beyond the limit.
   if (refusal.reserved > refusal.limit) {
     return "no: memory in use before the recording, " + to_text(refusal.requested) +
            ", is more than " + to_text(refusal.limit) + "; " + needed_text(peak);
@@ -89,8 +89,8 @@ std::string refused_text(const MemoryPeak& peak) {
          " allocated; " + needed_text(peak);
 }
 
-/// A replay starts with an empty cache. Where the recorded one held clearly more, nobody knows what
-/// of that the job needs, or needed before the recording.
+/// A replay starts with an empty cache. If the recorded one held clearly more, it is unknown how
+/// much of that the job needs, or needed before the recording.
 std::string more_was_recorded(const Prediction& prediction, std::int32_t device) {
   constexpr double kClearly = 1.05;
   for (const MemoryPeak& peak : prediction.baseline_memory) {

@@ -39,17 +39,17 @@ struct VerdictLines {
 };
 VerdictLines verdict(const Prediction& prediction);
 
-/// What the prediction rests on, as pairs of a heading and a sentence.
+/// The evidence for the prediction, as pairs of a heading and a sentence.
 struct Ground {
   std::string_view heading;
   std::string sentence;
 };
 std::vector<Ground> grounds(const Prediction& prediction);
 
-/// What each step of the scenario did: "amp: 12 kernels ...".
+/// The effect of each step of the scenario: "amp: 12 kernels ...".
 std::vector<std::string> changes(const Prediction& prediction);
 
-/// What each step worked out: "loader: miss share 0.862, disk bytes 225 GB".
+/// The figures of each step: "loader: miss share 0.862, disk bytes 225 GB".
 std::vector<std::string> figures(const Prediction& prediction);
 
 /// note_text() of every note.
@@ -59,20 +59,19 @@ std::vector<std::string> note_texts(const Notes& notes);
 std::string note_text(const Note& note);
 std::string note_text_without_severity(const Note& note);
 
-/// "**Trust is poor: ...**" and an empty line, from trust_warning(); empty where that is. `in`: in
-/// what the trust is, such as " in what was measured".
+/// "**Trust is poor: ...**" and an empty line, from trust_warning(); empty if that is. `in`: the
+/// subject, such as " in what was measured".
 std::string markdown_trust(const std::string& warning, std::string_view in = "");
 
-/// What a verdict ends with where a note is a warning; empty otherwise.
+/// The end of a verdict if a note is a warning; empty otherwise.
 std::string mind_warnings(const Notes& notes);
 
 bool is_what_if(const Prediction& prediction);
 
-/// A what-if, or a question about a limit or the allocator: memory has a "predicted", too.
+/// A what-if, or a question about a limit or the allocator: memory has a "predicted" column, too.
 bool asks_memory(const Prediction& prediction);
 
-/// A baseline whose replay is further off than this is marked: what-ifs on it are not to be
-/// trusted.
+/// A baseline with a greater replay error is marked: what-ifs on it cannot be trusted.
 constexpr double kTrustedReplayError = 0.01;
 
 }  // namespace foretrace

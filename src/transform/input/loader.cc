@@ -191,7 +191,7 @@ class Loader final : public Transform {
     const StageTimes times = stage_times(settings_, times_without_loading(graph, all_work(batches)),
                                          tally.work_of_step(settings_));
     const std::optional<double> cores = settings_.cores_of_job();
-    // A table of rates has what cores do to each other already.
+    // A table of rates already includes contention between cores.
     if (!cores || !settings_.prep_rates.empty()) return times;
     for (const std::vector<LaneId>& of_lane : workers) {
       if (static_cast<double>(settings_.workers + 1) <= *cores) continue;
@@ -223,8 +223,8 @@ class Loader final : public Transform {
     for (std::size_t k = 0; k < batches.size(); ++k) {
       const Batch& batch = batches[k];
       const Nanoseconds work = scaled(total_duration(graph, batch.work), factor);
-      // Of the first ones it matters when they are ready, which does not vary with their own work:
-      // in a loader that has run for long, places that are filled make up for that.
+      // For the first ones, only the time when they are ready matters, which does not vary with
+      // their own work: in a loader that has run for long, filled places make up for that.
       const Nanoseconds left = k < at_once ? left_of_first(mean, k, lanes) : work;
       const double share = work > 0ns ? factor * static_cast<double>(left.count()) /
                                             static_cast<double>(work.count())
@@ -254,13 +254,13 @@ class Loader final : public Transform {
     return workers;
   }
 
-  /// What the first batch of worker k still has to get of its preparation when the recording
-  /// begins, for batches that all take `work`. Alone, the loader has a batch ready each
+  /// The preparation left of the first batch of worker k when the recording begins, for batches
+  /// that all take `work`. Alone, the loader has a batch ready each
   ///
   ///     pace = max(read, (read + work) / W)
   ///
-  /// and reads one each `read`. What is left lets batch k be ready `pace` behind the one before,
-  /// and the last of the first W have all of it, so that those behind them go on at the same pace.
+  /// and reads one each `read`. The rest makes batch k ready `pace` after the one before, and the
+  /// last of the first W have all of it left, so that those after them continue at the same pace.
   Nanoseconds left_of_first(Nanoseconds work, std::size_t k, const FetchLanes& lanes) const {
     const auto workers = static_cast<double>(settings_.workers);
     const Nanoseconds beyond =
@@ -280,7 +280,7 @@ class Loader final : public Transform {
                            .rank = graph.lane(train).rank});
   }
 
-  /// Puts the hand-over where the work of the batch stood.
+  /// Puts the hand-over in the place of the batch's work.
   TaskId add_hand_over(Graph& graph, const Batch& batch, LaneId pin) const {
     const Nanoseconds touch = settings_.first_touch.bytes_per_second > 0
                                   ? time_for(batch.bytes, settings_.first_touch)

@@ -1,6 +1,6 @@
 #pragma once
 
-// The parts of the transform "loader": its settings, what a batch costs, the lanes that batches go
+// The parts of the transform "loader": its settings, the cost of a batch, the lanes that batches go
 // through, and the figures. See loader.cc for the picture.
 
 #include <map>
@@ -27,7 +27,7 @@ struct LoaderSettings {
   bool pin_memory = false;
   Bandwidth pinned_bandwidth{12e9};
 
-  std::int64_t samples = 0;  ///< Of a batch; 0: not known.
+  std::int64_t samples = 0;  ///< Samples in a batch; 0: unknown.
   std::vector<std::string> prep_rates;
   Bytes dataset_bytes{};
   std::int64_t dataset_samples = 0;
@@ -41,7 +41,7 @@ struct LoaderSettings {
   /// Throws Error where one setting needs another.
   void check() const;
   bool reads() const { return storage.bytes_per_second > 0; }
-  /// Of the cores, for one job.
+  /// Cores of one job.
   std::optional<double> cores_of_job() const;
 };
 
@@ -53,14 +53,14 @@ struct Batch {
 /// By the thread that loads.
 using Batches = std::map<LaneId, std::vector<Batch>>;
 
-/// What a batch asks of storage and network, and which part of it this job reads and prepares.
+/// The load of a batch on storage and network, and the part of it that this job reads and prepares.
 struct BatchCost {
   ItemShares shares;
-  double part = 1;  ///< 1 / jobs with coordinated preparation.
-  Bytes disk{};     ///< Read from disk.
-  Bytes read{};     ///< `disk`, and what hits the cache as the bytes that disk reads in that time.
-  Bytes remote{};   ///< From the caches of other servers.
-  Bandwidth storage{};  ///< What one of the jobs gets of it.
+  double part = 1;      ///< 1 / jobs with coordinated preparation.
+  Bytes disk{};         ///< Read from disk.
+  Bytes read{};         ///< `disk`, plus cache hits as the bytes that the disk reads in that time.
+  Bytes remote{};       ///< From the caches of other servers.
+  Bandwidth storage{};  ///< Bandwidth for one of the jobs.
 };
 
 BatchCost cost_of_batch(const LoaderSettings& settings);
@@ -68,8 +68,8 @@ BatchCost cost_of_batch(const LoaderSettings& settings);
 /// Time of a worker on a batch as the table of rates says; nothing without one.
 std::optional<Nanoseconds> prep_time(const LoaderSettings& settings);
 
-/// How a batch is read: tasks behind each other, the first of which the worker's free place and the
-/// worker itself let begin.
+/// Reading a batch: consecutive tasks, the first of which waits for the worker's free place and the
+/// worker itself.
 struct Fetch {
   TaskId first = kNoTask;  ///< kNoTask: reading is not modelled.
   TaskId last = kNoTask;
@@ -81,7 +81,7 @@ class FetchLanes {
  public:
   FetchLanes(const LoaderSettings& settings, LaneId thread);
   Fetch add(Graph& graph);
-  /// Of one batch on an idle lane; of the slower of both lanes.
+  /// For one batch on an idle lane; for the slower of both lanes.
   Nanoseconds time() const;
   Nanoseconds slower() const;
 
@@ -103,23 +103,22 @@ class FetchLanes {
 /// are cores, all get the same.
 void share_cores(Graph& graph, double cores, const std::vector<LaneId>& workers);
 
-/// Times of a step in the limit of a loader that has run for long, as far as each stage alone
-/// bounds them.
+/// Times of a step in the limit of a loader that has run for long, bounded by each stage alone.
 struct StageTimes {
   Nanoseconds train{0};  ///< With batches that are there at once.
-  Nanoseconds copy{0};   ///< What of `train` input copies cost: without them it would be less.
+  Nanoseconds copy{0};   ///< The cost of input copies in `train`.
   Nanoseconds prep{0};   ///< Greater of that and of preparing.
   Nanoseconds fetch{0};  ///< Greater of all three: the step.
 };
 
-/// What a step asks of the CPU.
+/// CPU work of a step.
 struct CpuWork {
-  Nanoseconds loading{0};  ///< Of all workers of the job together.
-  Nanoseconds host{0};     ///< Of the threads that train.
+  Nanoseconds loading{0};  ///< Work of all workers of the job together.
+  Nanoseconds host{0};     ///< Work of the threads that train.
   double batches = 1;
 };
 
-/// What there is to load in a graph.
+/// The loading found in a graph.
 struct LoaderTally {
   std::size_t batches = 0;
   std::size_t threads = 0;
@@ -143,11 +142,11 @@ StageTimes stage_times(const LoaderSettings& settings, StageTimes times, CpuWork
 std::vector<Figure> loader_figures(const LoaderSettings& settings, const StageTimes& times,
                                    CpuWork work);
 
-/// The summary, and what must hold.
+/// Writes the summary and the assumptions.
 void describe_loading(const LoaderSettings& settings, const LoaderTally& tally,
                       const StageTimes& times, Effect& effect);
 
-/// To whole bytes, at most what 64 bits hold.
+/// Rounds to whole bytes, clamped to 64 bits.
 Bytes rounded(double bytes);
 
 /// "reading", "preparation" or "training".

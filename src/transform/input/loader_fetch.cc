@@ -5,9 +5,9 @@
 //     b r / N                       on "network"
 //
 // so that an epoch of D samples takes D m / S + D (1 - m) / C, which is equation 1 of Mohan et al.
-// (VLDB'21): one stage that reads what hits and what misses by turns. Batches are read in their
-// order, as one stream of reads at full bandwidth: many readers that slow each other down, and a
-// disk that is slower for many small files than S, are S's to hold.
+// (VLDB'21): one stage that reads hits and misses by turns. Batches are read in order, as one
+// stream of reads at full bandwidth: readers that slow each other down, and a disk that is slower
+// for many small files, must be included in S.
 
 #include <cmath>
 
@@ -66,8 +66,8 @@ FetchLanes::FetchLanes(const LoaderSettings& settings, LaneId thread) : thread_(
   if (cost.remote.count > 0 && settings.network.bytes_per_second > 0) {
     const Bandwidth network{settings.network.bytes_per_second /
                             static_cast<double>(settings.set.jobs)};
-    // The link of a server that loads is none of the job's own links: what it does in the
-    // background is no part of a step.
+    // The loading server's link is not one of the job's own links: its background work is not part
+    // of a step.
     stages_.push_back(
         {"network of storage", "fetch batch", LaneKind::storage, cost.remote, network, kNoTask});
   }
@@ -140,7 +140,7 @@ void share_cores(Graph& graph, double cores, const std::vector<LaneId>& workers)
     for (TaskId id = graph.first(thread), next = kNoTask; id != kNoTask; id = next) {
       next = graph.next(id);
       const bool moves = needs_core(graph.task(id));
-      // What stood in line behind each other still does.
+      // Tasks that were ordered still are.
       if (before != kNoTask && (moves || before_moved)) {
         wait_for(graph, before, id, Rule::in_line, graph.task(id).gap);
       }

@@ -1,4 +1,4 @@
-// What the loader alone, preparation alone and training alone allow, as rates of samples:
+// Upper bounds of the loader, of preparation and of training, each alone, as rates of samples:
 //
 //     G = batch / step time with batches that are there at once
 //     P = batch / (time to prepare a batch / workers), or less where cores are few
@@ -7,8 +7,8 @@
 //     speed = min(F, P, G)          (Mohan et al., VLDB'21: equation 2 and section 3.3)
 //
 // The stalls are differences as measured there: t1 with batches that are there at once, t2 when
-// they must be prepared, t3 when they must be read, too. They are closed forms; the replay of the
-// edited graph is what the answer's step time comes from.
+// they must be prepared, t3 when they must be read, too. They are closed forms; the step time of
+// the answer comes from the replay of the edited graph.
 
 #include <algorithm>
 #include <cmath>

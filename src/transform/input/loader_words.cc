@@ -1,4 +1,4 @@
-// What the loader did, in words.
+// Describes what the loader did.
 
 #include "transform/input/loader.h"
 

@@ -1,22 +1,22 @@
 // Copies from and to pinned memory, without waiting for them. The host stages a copy of pageable
-// memory through a pinned buffer of the driver, piece by piece, and is held that long; so two of
-// them never overlap, whatever the program asks for. The link itself has an engine for each
-// direction, and pinned memory is copied by these alone:
+// memory through a pinned buffer of the driver, piece by piece, and is blocked that long; so two of
+// them never overlap, whatever the program does. The link itself has an engine for each direction,
+// and copies of pinned memory only need these:
 //
 //     cpu        |LwwwwMwwww|          cpu        |LM....|
 //     copies in  |.iiii.....|    ->    copies in  |.iii..|
 //     copies out |......oooo|          copies out |..ooo.|
 //
-// How fast the link is cannot be seen from staged copies. What can: it is at least as fast as they
-// were. On the way in, the host fills a piece while the engine sends the one before, so the slower
-// of the two is what was recorded. On the way out the host has to wait for a piece before it can
-// empty it, so that its own copy comes on top, and goes:
+// Staged copies do not show the bandwidth of the link, only a lower bound. On the way in, the host
+// fills a piece while the engine sends the one before, so the recorded time is that of the slower
+// of the two. On the way out the host has to wait for a piece before it can empty it, so that its
+// own copy comes on top, and goes away:
 //
 //     in   recorded, or bytes / bandwidth where that is given and less
 //     out  recorded - bytes / host_copy, or bytes / bandwidth
 //
-// Ignored: what pinning itself costs (once, where buffers are used again), copies of one direction
-// on several streams that share their engine, and traffic of the other direction on the link.
+// Ignored: the cost of pinning itself (once, if buffers are reused), copies of one direction on
+// several streams that share their engine, and traffic of the other direction on the link.
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"
@@ -79,7 +79,7 @@ class PinMemory final : public Transform {
     std::vector<RetimedTask> retimed;
     for (const TaskId id : find_copies(graph)) {
       const Task& task = graph.task(id);
-      // A double holds the bytes of any copy there is, up to 2^53, exactly.
+      // A double represents the bytes of any real copy, up to 2^53, exactly.
       retimed.push_back(
           {id, static_cast<std::uint32_t>(task.kind), static_cast<double>(task.bytes.count)});
     }

@@ -9,14 +9,14 @@
 namespace foretrace {
 namespace {
 
-/// Gives input copies a lane of their own, as a data loader with pinned memory and a second stream
-/// does. A copy then waits for a free buffer instead of for the kernels in front of it:
+/// Puts input copies on a lane of their own, as a data loader with pinned memory and a second
+/// stream does. A copy then waits for a free buffer instead of for the kernels before it:
 ///
 ///     stream  |iiAAAAjjBBBB|      stream           |..AAAABBBB|
 ///                             ->  stream+prefetch  |iijj......|
 ///
 /// A copy still waits for the call that issued it; that call no longer waits for the copy, and is
-/// made before the host waits for the step in front:
+/// made before the host waits for the previous step:
 ///
 ///     cpu     |LMw...LMw...|   w waits for the device   ->   cpu |LLMw...Mw...|
 class Prefetch final : public Transform {
@@ -63,10 +63,10 @@ class Prefetch final : public Transform {
   }
 
  private:
-  /// What one iteration consumes: copies that directly follow each other fill one buffer.
+  /// The input of one iteration: consecutive copies fill one buffer.
   struct Input {
     Group copies;
-    TaskId last_user = kNoTask;  ///< In front of the next input. The last input has none.
+    TaskId last_user = kNoTask;  ///< Last user before the next input. The last input has none.
   };
 
   std::map<LaneId, std::vector<Input>> find_inputs(const Graph& graph) const {
@@ -89,8 +89,9 @@ class Prefetch final : public Transform {
     return copies;
   }
 
-  /// A stream made for copies is a non-blocking one. What CUDA itself put in front of a copy, since
-  /// it ran on the default stream or on a blocking one, is now in front of what follows the copy.
+  /// A stream made for copies is a non-blocking one. Tasks that CUDA itself ordered before a copy,
+  /// because it ran on the default stream or on a blocking one, now come before the tasks after the
+  /// copy.
   static void pass_on_implicit_waits(Graph& graph, const std::vector<TaskId>& copies) {
     std::vector<char> leaves(graph.task_count(), 0);
     for (const TaskId copy : copies) leaves[index(copy)] = 1;
@@ -152,8 +153,8 @@ class Prefetch final : public Transform {
     return changed;
   }
 
-  /// Lets the calls of each input follow those of the input that had its buffer last but one, if
-  /// the host waits in between. From the last input on, so that each finds the old place of others.
+  /// Makes the calls of each input follow those of the input that had its buffer before, if the
+  /// host waits in between. From the last input on, so that each finds the old place of others.
   /// Returns how many calls moved.
   std::size_t call_ahead(Graph& graph, const Launches& launches,
                          const std::vector<Input>& inputs) const {
@@ -187,8 +188,8 @@ class Prefetch final : public Transform {
     return calls;
   }
 
-  /// Behind `earliest`, or behind loading that comes later; kNoTask where the host does not wait
-  /// between there and the call.
+  /// After `earliest`, or after loading that comes later; kNoTask if the host does not wait between
+  /// there and the call.
   static TaskId place_ahead(const Graph& graph, TaskId call, TaskId earliest) {
     bool waits = false;
     TaskId at = graph.previous(call);
@@ -200,7 +201,7 @@ class Prefetch final : public Transform {
     return waits ? at : kNoTask;
   }
 
-  /// A call that another thread lets begin may be what that thread's work belongs to.
+  /// A call that another thread starts may belong to that thread's work.
   static bool waits_for_host(const Graph& graph, TaskId call) {
     bool found = false;
     graph.each_wait(call, [&](const Dependency& wait) {

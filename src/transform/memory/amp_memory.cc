@@ -85,7 +85,7 @@ class Halver {
     const std::vector<std::uint32_t> order = in_order();
     for (const std::uint32_t block : order) {
       if (kind(block) != OpKind::low) continue;
-      // Without known uses, who asked for a product stands for who computes it.
+      // If uses are unknown, the op that requested the block of a product is taken to compute it.
       if (!knows_uses()) low_[index(view_.block(block).made_by)] = 1;
       for (const Access& access : view_.uses.of_block(block)) {
         if (access.writes) low_[index(access.task)] = 1;
@@ -160,8 +160,8 @@ class Halver {
     }
   }
 
-  /// Where it is not known what an op reads: a gradient has the type of what it is the gradient of,
-  /// and so its size; any other block is made of the one in front of it.
+  /// If the inputs of an op are unknown: a gradient has the type, and so the size, of its value;
+  /// any other block is made from the one before it.
   bool seems_half(std::uint32_t block) const {
     if (view_.phase(view_.block(block).made_by) != Phase::backward) return follows_half_;
     const auto alike = forward_.find(asked_[block]);
@@ -170,7 +170,7 @@ class Halver {
     return half == all || (half > 0 && follows_half_);
   }
 
-  /// Whether whatever writes the block reads only what is in half precision, and something.
+  /// Whether the tasks that write the block read something, and only in half precision.
   bool reads_half_only(std::uint32_t block) const {
     bool any = false;
     for (const Access& access : view_.uses.of_block(block)) {
@@ -229,8 +229,8 @@ class Halver {
 
   /// The products of one step.
   struct Products {
-    TaskId first = kNoTask, last = kNoTask;  ///< Of the forward pass.
-    TaskId last_late = kNoTask;              ///< Of the backward pass; kNoTask: none.
+    TaskId first = kNoTask, last = kNoTask;  ///< First and last use in the forward pass.
+    TaskId last_late = kNoTask;              ///< Last use in the backward pass; kNoTask: none.
   };
 
   std::map<std::int32_t, Products> products_of_steps() const {
@@ -253,7 +253,7 @@ class Halver {
       if (is_last(task, products.last)) products.last = task;
     }
     std::erase_if(steps, [](const auto& step) { return step.second.first == kNoTask; });
-    // Tasks outside all steps may lie in front of the first and behind the last.
+    // Tasks outside all steps may lie before the first and after the last.
     if (steps.size() > 1) steps.erase(-1);
     return steps;
   }
@@ -281,7 +281,7 @@ class Halver {
     tally_.weight_casts = std::max(tally_.weight_casts, weights);
   }
 
-  /// Is there at `now`, and read by products where it is known what they read.
+  /// Whether it exists at `now`, and is read by products, if readers are known.
   bool is_weight(std::uint32_t number, Nanoseconds now) const {
     const Allocation& block = view_.block(number);
     if (block.use != MemoryUse::parameter || block.bytes <= Bytes{}) return false;
@@ -293,8 +293,8 @@ class Halver {
            });
   }
 
-  /// The first product of the step that reads the weight, and the last that keeps its cast. Where
-  /// it is not known who reads it, those of the whole step.
+  /// The first product of the step that reads the weight, and the last that keeps its cast. If
+  /// readers are unknown, those of the whole step.
   std::pair<TaskId, TaskId> readers(std::uint32_t number, const Products& products) const {
     const auto uses = view_.uses.of_block(number);
     if (uses.empty())
@@ -313,12 +313,12 @@ class Halver {
   MemoryView view_;
   const std::vector<char>& may_change_;
   const std::vector<char>& already_half_;
-  std::vector<char> half_;  ///< Of each block.
-  std::vector<char> low_;   ///< Of each task: it multiplies in half precision.
+  std::vector<char> half_;  ///< For each block.
+  std::vector<char> low_;   ///< For each task: whether it multiplies in half precision.
   std::map<NameId, OpKind> kinds_;
-  std::vector<std::int64_t> asked_;        ///< Of each block, as recorded.
+  std::vector<std::int64_t> asked_;        ///< Recorded size of each block.
   std::map<std::int64_t, Alike> forward_;  ///< Blocks of the forward pass, by that size.
-  bool follows_half_ = false;  ///< The block made in front of this one is in half precision.
+  bool follows_half_ = false;  ///< Whether the block made before this one is in half precision.
   HalvedMemory tally_;
 };
 

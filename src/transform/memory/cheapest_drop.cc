@@ -100,7 +100,7 @@ class Search {
   }
 
   DropChoice run() {
-    // Deeper than this the stack of calls would not hold, and the search not end.
+    // A deeper search would exhaust the stack and take too long.
     best_.least = false;
     if (order_.size() > kMostItems) return best_;
     visit(0);
@@ -164,7 +164,7 @@ class Search {
   std::int64_t effort_;
   Union cost_;
   std::vector<std::int64_t> share_;
-  std::vector<Bytes> open_bytes_;  ///< Of the items from there on.
+  std::vector<Bytes> open_bytes_;  ///< Bytes of the items from each index on.
   std::vector<Worth> order_;
   std::vector<std::uint32_t> chosen_;
 };

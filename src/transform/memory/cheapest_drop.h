@@ -1,16 +1,16 @@
 #pragma once
 
-// Which blocks to drop to save so many bytes at the least time of computing them again. Work that
-// several dropped blocks need is done once:
+// Chooses the blocks to drop that save a number of bytes with the least time to compute them again.
+// Work that several dropped blocks need is done once:
 //
 //     min  time of the union of work(b) over the dropped b      so that      sum bytes(b) >= wanted
 //
 // Greedily: always the block that saves the most bytes for the time it adds (MSPS of Capuchin,
 // ASPLOS'20). Exactly: branch and bound over the blocks, with the fractional knapsack as bound in
-// which each task's time is divided among all who need it - never more than what a union costs.
+// which each task's time is divided among all blocks that need it - never more than a union costs.
 //
-// An own search, not a solver of integer programs: this one problem is small, and GLPK would put
-// the whole program under the GPL.
+// This has its own search instead of a solver of integer programs: this one problem is small, and
+// GLPK would put the whole program under the GPL.
 
 #include <cstdint>
 #include <vector>
@@ -34,13 +34,14 @@ struct DropChoice {
   std::vector<std::uint32_t> items;  ///< In ascending order.
   Bytes bytes{};
   Nanoseconds time{0};
-  bool least = false;  ///< Proven that there is no cheaper one.
+  bool least = false;  ///< It is proven that no cheaper choice exists.
 };
 
 /// All items if even they do not save enough.
 DropChoice drop_greedily(const DropProblem& problem);
 
-/// Never worse than drop_greedily(). Gives up after `effort` looks at an item: then the best found.
+/// Never worse than drop_greedily(). Gives up after examining `effort` items and returns the best
+/// found.
 DropChoice drop_cheapest(const DropProblem& problem, std::int64_t effort = 2'000'000);
 
 }  // namespace foretrace

@@ -1,19 +1,19 @@
 // Activations kept in a smaller form between the passes (Jain et al., Gist: Efficient Data Encoding
 // for Deep Neural Network Training, ISCA'18):
 //
-//     binarize   what only the backward passes of ReLU and pooling look at: a bit for each value;
-//     of
-//                an argmax of pooling four bits
-//     csr        outputs of ReLU and pooling that others look at, mostly zeros: only the others,
+//     binarize   blocks that only the backward passes of ReLU and pooling read: a bit for each
+//     value;
+//                four bits for an argmax of pooling
+//     csr        outputs of ReLU and pooling that others read, mostly zeros: only the others,
 //                bytes = (1 - sparsity) * values * (value bytes + 1), above 20 % sparsity
 //     narrow     all else, as fp16, fp10 (three in four bytes) or fp8; lossy
 //
-//     block      |mmmm|E                        E encodes behind the last forward use,
+//     block      |mmmm|E                        E encodes after the last forward use,
 //     encoded         |eeeeeeeee|
-//     decoded                  D|mmmm|          D decodes in front of the first backward one
+//     decoded                  D|mmmm|          D decodes before the first backward one
 //
-// Encoding reads the one form and writes the other at the bandwidth of the device's memory.
-// Ignored: kernels that read a form directly (but for binarize, whose backward passes do), and
+// Encoding reads one form and writes the other at the bandwidth of the device's memory. Ignored:
+// kernels that read an encoded form directly (except binarize, whose backward passes do), and
 // accuracy.
 
 #include <algorithm>
@@ -82,7 +82,7 @@ class Encode final : public Transform {
     Bytes bytes{}, encoded{};
   };
 
-  /// What names of ops and kernels say.
+  /// Facts from the names of ops and kernels.
   struct Words {
     explicit Words(const Graph& graph)
         : relu(graph, "/relu|threshold|clamp_min/"), pool(graph, "/[Pp]ool/") {}
@@ -109,7 +109,8 @@ class Encode final : public Transform {
     for (const Access& access : view.uses.of_block(number)) {
       const NameId name = view.graph.task(access.task).name;
       if (!view.is_late(access.task)) {
-        if (access.writes) writer = name;  // In place, ReLU writes what another op asked for.
+        if (access.writes)
+          writer = name;  // In place, ReLU writes a block that another op requested.
         continue;
       }
       // Pooling needs the places of its largest values, not the values.
@@ -179,7 +180,7 @@ class Encode final : public Transform {
     return added;
   }
 
-  /// Uses on other lanes do not stand in line behind the decoding.
+  /// Uses on other lanes are not ordered after the decoding.
   static void let_others_wait(Graph& graph, const MemoryView& view, const Activation& activation,
                               TaskId decode, Why why) {
     std::vector<LaneId> lanes = {graph.lane_of(decode)};
@@ -272,7 +273,7 @@ class Encode final : public Transform {
     return effect;
   }
 
-  static constexpr double kArgmaxBytes = 8;  // Of an index as PyTorch keeps it.
+  static constexpr double kArgmaxBytes = 8;  // Size of an index in PyTorch.
 
   AllocationSelector where_{"activation"};
   std::string mode_ = "lossless";

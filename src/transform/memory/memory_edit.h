@@ -1,12 +1,12 @@
 #pragma once
 
-// What transforms of memory share: who uses a block when, which blocks wait between the forward and
-// the backward pass, and how to cut such a wait out of a lifetime.
+// Common parts of transforms of memory: which tasks use a block when, which blocks wait between the
+// forward and the backward pass, and how to cut such a wait out of a lifetime.
 //
 //     block     |mmmmmmmmmmmmmmmmmmm|        made, last used forward (f), first used backward (b)
-//     uses       w   f         b            nobody looks at it between f and b
-//     block     |mmmmmm|                     freed behind f,
-//     behind               |mmmmmm|          made again in front of b
+//     uses       w   f         b            it is unused between f and b
+//     block     |mmmmmm|                     freed after f,
+//     after                |mmmmmm|          made again before b
 //
 // Times are those of a replay.
 
@@ -19,8 +19,8 @@
 
 namespace foretrace {
 
-/// The accesses of each block in order of time, and those of each task. Holds as long as the graph
-/// is not edited. Linear but for sorting each block's.
+/// The accesses of each block in order of time, and those of each task. Valid as long as the graph
+/// is not edited. Linear except for sorting those of each block.
 class BlockUses {
  public:
   BlockUses(const Graph& graph, const std::vector<Nanoseconds>& starts);
@@ -36,17 +36,17 @@ class BlockUses {
 /// A block that the forward pass makes and the backward pass reads.
 struct Activation {
   std::uint32_t allocation = 0;
-  TaskId last_forward = kNoTask;    ///< Nobody uses it from behind this ...
+  TaskId last_forward = kNoTask;    ///< It is unused from the end of this ...
   TaskId first_backward = kNoTask;  ///< ... until this, of the backward pass.
 };
 
-/// Those of `blocks` that are made in the recording, used by something in front of the backward
-/// pass and then by a task of it, in order of `blocks`. `starts` are those of `uses`.
+/// Blocks in `blocks` that are made in the recording, used before the backward pass and then by a
+/// task of it, in order of `blocks`. `starts` are those of `uses`.
 std::vector<Activation> find_activations(const Graph& graph, const BlockUses& uses,
                                          const std::vector<std::uint32_t>& blocks);
 
-/// Throws Error that says why `blocks` hold no activation: nothing is known of who uses them, or of
-/// passes, or the backward pass uses none.
+/// Throws Error that says why `blocks` contain no activation: accesses or passes are unknown, or
+/// the backward pass uses none.
 [[noreturn]] void no_activation(const Graph& graph, const std::vector<std::uint32_t>& blocks);
 
 /// So long after the start of a task.
@@ -55,8 +55,8 @@ struct Moment {
   Nanoseconds after{0};
 };
 
-/// Who asks the allocator for `block` when `task` is what uses it: its launch where the allocator
-/// is called on the host, as PyTorch's is, otherwise `task` itself.
+/// The task that requests `block` from the allocator when `task` uses it: its launch if the
+/// allocator is called on the host, as PyTorch's is, otherwise `task` itself.
 TaskId allocator_side(const Graph& graph, const Launches& launches, const Allocation& block,
                       TaskId task);
 Moment start_of(TaskId task);
@@ -80,8 +80,8 @@ std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<Lifet
 struct ExtraWork {
   Task task;
   TaskId beside = kNoTask;
-  bool behind = false;             ///< Directly behind `beside`, otherwise in front of it.
-  Nanoseconds launch_duration{0};  ///< Of the call that gives it to the device.
+  bool behind = false;             ///< Directly after `beside`, otherwise before it.
+  Nanoseconds launch_duration{0};  ///< Duration of the call that launches it.
 };
 struct InsertedWork {
   TaskId task = kNoTask;

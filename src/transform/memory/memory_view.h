@@ -1,6 +1,6 @@
 #pragma once
 
-// What a graph says of its memory before it is edited, worked out once.
+// Facts about the memory of a graph before it is edited, computed once.
 
 #include "foretrace/simulate.h"
 #include "foretrace/timeline.h"
@@ -23,7 +23,7 @@ struct MemoryView {
   }
   const Allocation& block(std::uint32_t number) const { return graph.allocations()[number]; }
   Phase phase(TaskId task) const { return graph.task(task).phase; }
-  /// Of the backward pass or the update behind it.
+  /// Whether it is in the backward pass or the update after it.
   bool is_late(TaskId task) const {
     return phase(task) == Phase::backward || phase(task) == Phase::update;
   }

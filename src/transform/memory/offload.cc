@@ -1,6 +1,6 @@
-// Blocks wait in host memory instead of on the device for as long as nobody touches them:
+// Blocks wait in host memory instead of on the device while they are unused:
 //
-//     stream    |A...P......B|     a block that A and B touch, and that is in the way at P
+//     stream    |A...P......B|     a block that A and B use, and that takes room at P
 //     swap out  |.oooo.......|     size / bandwidth
 //     swap in   |.......iiii.|     size / bandwidth
 //
@@ -8,8 +8,8 @@
 // the inputs of all layers, of convolutions, or of as few as fit (vDNN, MICRO 2016). The copies go
 // over the host link, one at a time in each direction.
 //
-// Ignored: how much host memory there is, what copies take from the memory bandwidth of kernels,
-// and pages that are not pinned.
+// Ignored: the limit of host memory, the share of copies in the memory bandwidth of kernels, and
+// pages that are not pinned.
 
 #include <algorithm>
 #include <optional>

@@ -1,12 +1,12 @@
-// Activation checkpointing: memory for time. Activations are let go behind their last forward use
-// and computed again in front of their first backward one (Chen et al., Training Deep Nets with
-// Sublinear Memory Cost, 2016):
+// Activation checkpointing: memory for time. Activations are freed after their last forward use and
+// computed again before their first backward one (Chen et al., Training Deep Nets with Sublinear
+// Memory Cost, 2016):
 //
 //     n layers, one kept at the end of each of sqrt(n) segments:  about 2 sqrt(n) layers of memory
 //     instead of n, for at most one more forward pass
 //
-// Ignored: work whose only effect the trace does not show (random state is put back for free), and
-// that an allocator cuts its memory differently, which the replay of the allocator shows.
+// Ignored: work whose only effect the trace does not show (restoring random state is free), and
+// different fragmentation, which the replay of the allocator shows.
 
 #include <algorithm>
 

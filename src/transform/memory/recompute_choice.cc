@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kEffort = 2'000'000;  // Of all searches; about a fifth of a second.
+constexpr std::int64_t kEffort = 2'000'000;  // Limit over all searches; about a fifth of a second.
 
 /// An activation that could be dropped.
 struct Droppable {
@@ -19,7 +19,7 @@ struct Droppable {
   TaskId written_by = kNoTask;  ///< The last forward writer.
   std::int32_t pass = -1;
   Bytes bytes{};
-  Bytes net{};  ///< Less what else must be kept for it.
+  Bytes net{};  ///< Saved bytes, less the blocks that must be kept for it.
   std::vector<TaskId> work;
 };
 
@@ -48,7 +48,7 @@ class Chooser {
     return last;
   }
 
-  /// Those of `activations` that can be computed again, in order of the forward pass.
+  /// The `activations` that can be computed again, in order of the forward pass.
   std::vector<Droppable> droppable(const std::vector<Activation>& activations,
                                    const ForwardPlaces& places, const ForwardPlaces* within_) {
     std::vector<RecomputeCost> costs = recompute_costs(view_, activations, within_);
@@ -108,8 +108,8 @@ class Chooser {
     return choice;
   }
 
-  /// What a segment makes for itself is dropped; what it gives to others is kept, and so is all of
-  /// the last one, which the backward pass needs at once.
+  /// Blocks that a segment makes for itself are dropped; blocks that it passes to others are kept,
+  /// and so are all of the last one, which the backward pass needs at once.
   RecomputeChoice by_segments(std::int64_t length, double share) {
     const ForwardPlaces places = cut_forward(view_, activations_, length);
     std::vector<Activation> inner;
@@ -252,11 +252,11 @@ class Levels {
   struct Change {
     std::int32_t device;
     Nanoseconds time;
-    std::int64_t bytes;  ///< What is freed at the same time as something is made goes first.
+    std::int64_t bytes;  ///< Frees come before allocations at the same time.
     friend auto operator<=>(const Change&, const Change&) = default;
   };
 
-  /// Of the level at first, what no known block accounts for.
+  /// The part of the initial level that no known block explains.
   std::int64_t extra_at_first(std::int32_t device) const {
     std::int64_t known = 0;
     for (const Allocation& block : view_.graph.allocations()) {
@@ -269,7 +269,7 @@ class Levels {
   std::vector<Change> changes_;
 };
 
-/// The most that short-lived blocks of a unit hold together.
+/// The greatest sum of a unit's short-lived blocks.
 Bytes most_temporary(const MemoryView& view, const RecomputePlan& plan, const RecomputeUnit& unit) {
   std::map<std::uint32_t, bool> open;
   Bytes level{}, most{};

@@ -12,8 +12,8 @@ namespace foretrace {
 
 struct RecomputeWish {
   std::string policy;       ///< every, sqrt, selected, all or budget.
-  std::int64_t layers = 1;  ///< Of a segment, for every.
-  double share = 1;         ///< Of the bytes the policy would drop, 0 to 1.
+  std::int64_t layers = 1;  ///< Layers in a segment, for every.
+  double share = 1;         ///< Share of the bytes the policy would drop, 0 to 1.
   Bytes save{};             ///< For budget: of each pass; 0: by share or peak.
   Bytes peak{};             ///< For budget; 0: by share or save.
   bool exact = true;
@@ -21,8 +21,8 @@ struct RecomputeWish {
 
 struct RecomputeChoice {
   RecomputePlan plan;
-  Bytes droppable{};  ///< Of the pass that keeps the most.
-  Bytes saved{};      ///< Of the pass that saves the most.
+  Bytes droppable{};  ///< For the pass that keeps the most.
+  Bytes saved{};      ///< For the pass that saves the most.
   std::int32_t passes = 0;
   std::size_t impossible = 0;  ///< Activations whose work is unknown or cannot be done again.
   bool least = false;          ///< Proven to be the least time, for budget.
@@ -35,8 +35,8 @@ struct RecomputeChoice {
 RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activation>& activations,
                                  const RecomputeWish& wish);
 
-/// The greatest level of any device if the plan took no time: what is dropped is gone behind its
-/// last forward use, and all that a unit makes is there at once in front of its first backward use.
+/// The greatest level of any device if the plan took no time: dropped blocks are freed after their
+/// last forward use, and all blocks of a unit appear at once before its first backward use.
 Bytes peak_of(const MemoryView& view, const RecomputePlan& plan);
 
 }  // namespace foretrace

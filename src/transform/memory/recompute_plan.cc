@@ -5,8 +5,9 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostWork = 20'000;          // Tasks in the work of one block.
-constexpr std::size_t kMostWorkInAll = 5'000'000;  // Of all blocks, so that costs stay cheap.
+constexpr std::size_t kMostWork = 20'000;  // Tasks in the work of one block.
+constexpr std::size_t kMostWorkInAll =
+    5'000'000;  // Total over all blocks, so that costs stay cheap.
 
 bool can_run_again(TaskKind kind) {
   switch (kind) {
@@ -21,13 +22,13 @@ bool can_run_again(TaskKind kind) {
   }
 }
 
-/// Written by what is not part of a forward pass, and not lost when a forward pass writes it.
+/// Whether it is written outside the forward pass, and not overwritten by a forward pass.
 bool persists(MemoryUse use) {
   return use == MemoryUse::parameter || use == MemoryUse::gradient ||
          use == MemoryUse::optimizer_state || use == MemoryUse::input;
 }
 
-/// Follows what work needs, unit by unit in order of time.
+/// Collects the work that is needed, unit by unit in order of time.
 class Planner {
  public:
   Planner(const MemoryView& view, const ForwardPlaces* places)
@@ -57,7 +58,7 @@ class Planner {
     return std::move(plan_);
   }
 
-  /// As if `activation` alone were dropped; the planner is as new behind it.
+  /// As if `activation` alone were dropped; resets the planner afterwards.
   RecomputeCost cost_of(const Activation& activation) {
     RecomputeCost cost;
     dropped_[activation.allocation] = 1;
@@ -136,7 +137,7 @@ class Planner {
     });
   }
 
-  /// Sees to it that `task`, when it runs again, finds what it reads.
+  /// Makes sure that `task` finds what it reads when it runs again.
   void provide(std::uint32_t block, TaskId task) {
     switch (state_[block]) {
       case State::restored:
@@ -182,7 +183,7 @@ class Planner {
     return !view_.is_late(task) && view_.before(task, unit_.before);
   }
 
-  /// A task that writes a block that another wrote before changes what is in it.
+  /// A task that writes a block that another wrote before changes its content.
   bool reads_too(const Access& access) const {
     const auto accesses = view_.uses.of_task(access.task);
     return std::any_of(accesses.begin(), accesses.end(), [&](const Access& other) {
@@ -190,7 +191,7 @@ class Planner {
     });
   }
 
-  /// Runs again what wrote the block, up to `until`; false if nothing that may be did.
+  /// Repeats the tasks that wrote the block, up to `until`; false if none that may be repeated did.
   bool do_writers(std::uint32_t block, TaskId until, bool must) {
     bool any = false;
     std::vector<TaskId> writers;
@@ -226,7 +227,7 @@ class Planner {
     open_.push_back(task);
   }
 
-  /// What the copy of `task` touches must exist then, if it is not there anyway.
+  /// Blocks that the copy of `task` uses must exist then, if they do not anyway.
   void note_lives(TaskId task) {
     for (const Access& access : view_.uses.of_task(task)) {
       const std::uint32_t block = access.allocation;
@@ -244,7 +245,7 @@ class Planner {
         case State::temporary:
           break;
       }
-      // What a kept block's writer writes again goes elsewhere.
+      // When the writer of a kept block runs again, it writes elsewhere.
       if (state_[block] == State::kept && !access.writes) continue;
       ExtraLife& life = plan_.temporaries[block];
       if (life.first == kNoTask) life.first = task;

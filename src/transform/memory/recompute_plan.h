@@ -1,9 +1,9 @@
 #pragma once
 
-// Which work a program does again to have dropped activations back. A dropped block needs the tasks
-// that wrote it; these need what they read, as far as it is no longer there: other dropped blocks,
-// and what the forward pass had let go. Everything is computed again at most once, in the order of
-// the forward pass, in front of the first backward use of anything that depends on it:
+// Which work a program repeats to restore dropped activations. A dropped block needs the tasks that
+// wrote it; these need what they read, unless it still exists: other dropped blocks, and blocks
+// that the forward pass had freed. Everything is computed again at most once, in the order of the
+// forward pass, before the first backward use of anything that depends on it:
 //
 //     forward    A B C D        a, b, c made by A, B, C; b and c dropped
 //     backward           B C d c b a        c is needed first, and for it b: one unit
@@ -22,10 +22,11 @@ constexpr std::int32_t kNoSegment = -1;
 
 /// A stretch of a forward pass in the order of time.
 struct ForwardPlaces {
-  std::vector<std::int32_t> segment;  ///< Of each task, counted over the recording, or kNoSegment.
-  std::vector<std::int32_t> unit;     ///< Of each task: number of its layer in its pass; same.
-  std::vector<std::int32_t> pass;     ///< Of each segment: which forward pass.
-  bool by_layer = false;              ///< Layers are known; otherwise each kept block is one.
+  std::vector<std::int32_t>
+      segment;  ///< Segment of each task, counted over the recording, or kNoSegment.
+  std::vector<std::int32_t> unit;  ///< Number of each task's layer in its pass; likewise.
+  std::vector<std::int32_t> pass;  ///< Forward pass of each segment.
+  bool by_layer = false;           ///< Layers are known; otherwise each kept block is one.
   std::int32_t passes = 0;
 };
 
@@ -34,12 +35,12 @@ struct ForwardPlaces {
 ForwardPlaces cut_forward(const MemoryView& view, const std::vector<Activation>& activations,
                           std::int64_t length);
 
-/// Work done again in front of one task.
+/// Work that is repeated before one task.
 struct RecomputeUnit {
   TaskId before = kNoTask;                ///< The first backward use.
   std::vector<TaskId> work{};             ///< In the order of the forward pass.
-  std::vector<std::uint32_t> restored{};  ///< Dropped blocks that are there again behind it.
-  std::int32_t segment = kNoSegment;      ///< Of ForwardPlaces, if it is of one.
+  std::vector<std::uint32_t> restored{};  ///< Dropped blocks that are restored after it.
+  std::int32_t segment = kNoSegment;      ///< Segment in ForwardPlaces, if it is in one.
 };
 
 /// The copies of two tasks between which a block must exist (once more).
@@ -58,16 +59,16 @@ struct RecomputePlan {
   std::map<std::uint32_t, TaskId> let_go;
 };
 
-/// `places`: work is only done again inside the segment of what needs it, and what other segments
-/// gave is kept until then. nullptr: as far back as needed.
+/// `places`: work is only repeated inside the segment that needs it, and blocks from other segments
+/// are kept until then. nullptr: as far back as needed.
 RecomputePlan plan_recompute(const MemoryView& view, const std::vector<Activation>& dropped,
                              const ForwardPlaces* places);
 
-/// What dropping one block alone takes.
+/// The cost of dropping one block alone.
 struct RecomputeCost {
   std::vector<TaskId> work;
-  Bytes kept;             ///< Of other blocks that must be kept longer for it.
-  bool possible = false;  ///< False if what wrote it is unknown, or nothing that can be done again.
+  Bytes kept;             ///< Bytes of other blocks that must be kept longer for it.
+  bool possible = false;  ///< False if its writers are unknown or cannot be repeated.
 };
 /// One for each of `activations`. `limit` bounds the work in each and in all (then not possible).
 std::vector<RecomputeCost> recompute_costs(const MemoryView& view,

@@ -7,7 +7,7 @@ namespace foretrace {
 namespace {
 
 constexpr Nanoseconds kMostGap = 1us;   // Recalled: between kernels that wait only for each other.
-constexpr int kMostHostTasks = 10'000;  // In front of one launch.
+constexpr int kMostHostTasks = 10'000;  // Most host tasks before one launch.
 
 class Replay {
  public:
@@ -60,7 +60,7 @@ class Replay {
     }
   }
 
-  /// What the thread did between the launch in front and this one.
+  /// Host work of the thread between the previous launch and this one.
   template <class AsLate>
   void copy_host_work(TaskId call, TaskId launch_before, std::int32_t step, const AsLate& as_late) {
     std::vector<TaskId> work;
@@ -89,7 +89,7 @@ class Replay {
     graph_.add(launched);
   }
 
-  /// Who asks the allocator for `block` when the copy of `task` uses it.
+  /// The task that requests `block` from the allocator when the copy of `task` uses it.
   TaskId copy_side(std::uint32_t block, TaskId task) const {
     const TaskId side = allocator_side(view_.graph, view_.launches, view_.block(block), task);
     if (side == task) return copy_[index(task)];
@@ -104,7 +104,8 @@ class Replay {
   void renumber() {
     std::vector<LifetimeCut> splits;
     for (const Activation& activation : plan_.dropped) {
-      // What no copy writes stays: its writers are on another device than who needs it first.
+      // A block that no copy writes stays: its writers are on another device than the first task
+      // that needs it.
       const TaskId writer = first_copied_writer(activation.allocation);
       if (writer != kNoTask) splits.push_back(split_of(activation, writer));
     }
@@ -181,7 +182,7 @@ class Replay {
     }
   }
 
-  /// Uses on other lanes do not stand in line behind the copies.
+  /// Uses on other lanes are not ordered after the copies.
   void let_others_wait(const RecomputeUnit& unit) {
     const Why why = why_named(graph_.names(), "recomputed");
     for (const std::uint32_t block : unit.restored) {
@@ -206,8 +207,8 @@ class Replay {
   const MemoryView& view_;
   const RecomputePlan& plan_;
   bool host_work_;
-  std::vector<TaskId> copy_;                              ///< Of each task that runs again.
-  std::vector<TaskId> launch_copy_;                       ///< Of each call that is made again.
+  std::vector<TaskId> copy_;                              ///< Copy of each repeated task.
+  std::vector<TaskId> launch_copy_;                       ///< Copy of each repeated call.
   std::unordered_map<std::uint32_t, std::uint32_t> now_;  ///< Blocks under their new numbers.
   RecomputeTally tally_;
 };

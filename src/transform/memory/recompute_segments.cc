@@ -1,5 +1,5 @@
-// Where a forward pass begins and ends, and how it is cut into segments. Layers are those the trace
-// knows; without them each task that completes a block kept for the backward pass ends one.
+// Where a forward pass begins and ends, and how it is cut into segments. Layers are those in the
+// trace; without them each task that completes a block kept for the backward pass ends one.
 
 #include <algorithm>
 #include <cmath>
@@ -107,7 +107,8 @@ class Cutter {
   }
 
   const MemoryView& view_;
-  std::vector<char> completes_;  ///< 1: writes an activation; 2: nobody writes it behind that.
+  std::vector<char>
+      completes_;  ///< 1: it writes an activation; 2: nothing writes that activation later.
   ForwardPlaces places_;
   std::vector<std::int32_t> pass_of_;
   std::vector<std::int32_t> units_of_pass_;

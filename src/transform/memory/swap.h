@@ -1,9 +1,9 @@
 #pragma once
 
-// Blocks that leave the device for host memory and come back: what a plan says, and the edits that
-// carry it out. Two planners make plans, by access interval and by layer.
+// Blocks that leave the device for host memory and come back: the plan, and the edits that carry it
+// out. Two planners make plans, by access interval and by layer.
 //
-//     stream    |A...P......B|     a block that A and B touch, and that is in the way at P
+//     stream    |A...P......B|     a block that A and B use, and that takes room at P
 //     swap out  |.oooo.......|
 //     swap in   |.......iiii.|     away from the end of o to the start of i
 
@@ -32,7 +32,7 @@ struct Swap {
   std::uint32_t allocation = 0;
   TaskId out_after = kNoTask;  ///< The copy out waits for this ...
   Anchor out_anchor = Anchor::finish;
-  TaskId freed_at = kNoTask;  ///< Waits for the copy out; what comes behind may use the room.
+  TaskId freed_at = kNoTask;  ///< The task waits for the copy out; later ones may use the memory.
   TaskId trigger = kNoTask;   ///< The copy in waits for this, if there is one ...
   Anchor trigger_anchor = Anchor::finish;
   TaskId synced = kNoTask;      ///< Waits for the copy in although it does not need the block.
@@ -47,7 +47,7 @@ struct SwapPlan {
   std::vector<Swap> swaps;
   bool in_access_order = false;  ///< Copies go in the order of accesses, not of planned times.
   std::size_t considered = 0;    ///< Waits between accesses that were looked at.
-  std::size_t hideable = 0;      ///< Of these, how many are long enough to leave and come back.
+  std::size_t hideable = 0;  ///< The number of these that are long enough to leave and come back.
 };
 
 /// Which accesses touch a block, in order of time.
@@ -70,7 +70,7 @@ struct IntervalSettings {
   bool hidden_only = true;
   Bytes saved_bytes{};  ///< Enough of the peak of a device; 0: as much as possible.
   double share = 0;     ///< The same, as a share of it.
-  Bytes target{};       ///< The same, as what is left.
+  Bytes target{};       ///< The same, as the remaining peak.
 };
 SwapPlan plan_by_interval(const Graph& graph, const Timeline& timeline, const Launches& launches,
                           const SwapLink& link, const IntervalSettings& settings);

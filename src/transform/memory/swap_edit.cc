@@ -31,7 +31,7 @@ bool freed_by_calls(const Graph& graph, const Allocation& block) {
   const auto called = [&](TaskId task) { return !runs_on_device(graph.task(task).kind); };
   if (block.made_by != kNoTask) return called(block.made_by);
   if (block.freed_by != kNoTask) return called(block.freed_by);
-  // It stays for the whole run; the others tell how this program allocates.
+  // It stays for the whole run; the others show how this program allocates.
   for (const Allocation& other : graph.allocations()) {
     if (other.made_by != kNoTask) return called(other.made_by);
   }
@@ -40,7 +40,7 @@ bool freed_by_calls(const Graph& graph, const Allocation& block) {
 
 namespace {
 
-/// The two copies of a swap, and the calls that give them to the device.
+/// The two copies of a swap, and the calls that issue them.
 struct Copies {
   TaskId out = kNoTask, in = kNoTask;
   TaskId in_call = kNoTask;
@@ -127,8 +127,8 @@ class SwapEdit {
                 .why = why});
   }
 
-  /// A call on the host behind the one that launched `near`. Where the next call overlaps that
-  /// one's tail there is no room for it, and without a call no need.
+  /// A call on the host after the one that launched `near`. If the next call overlaps that one's
+  /// tail there is no room for it, and without a call no need.
   TaskId add_call(TaskId near, std::string_view name) {
     const TaskId call = launches_.launch_of(near);
     if (call == kNoTask) return kNoTask;
@@ -191,14 +191,13 @@ class SwapEdit {
     for (std::size_t i = 0; i < swaps_.size(); ++i) splits.push_back(split_of(i));
     const std::map<std::uint32_t, TaskId> last = last_backward_uses();
     const std::vector<std::uint32_t> behind = split_lifetimes(graph_, splits, timeline_.start);
-    std::map<std::uint32_t, std::uint32_t>
-        front;  // Of each block the part in front of the next trip.
+    std::map<std::uint32_t, std::uint32_t> front;  // For each block, the part before the next trip.
     for (const std::size_t i : in_order(&Swap::in_start, &Swap::back, true)) {
       const std::uint32_t number = swaps_[i].allocation;
       const std::uint32_t now = front.try_emplace(number, number).first->second;
       touch(now, copies_[i].out, false);
       touch(behind[i], copies_[i].in, true);
-      // Room is given back in front of what the same moment makes, and taken behind that.
+      // At the same moment, memory is freed before allocations and allocated after them.
       graph_.allocations()[now].freed_order = 0;
       graph_.allocations()[behind[i]].made_order = 0xffffffff;
       front[number] = behind[i];
@@ -221,7 +220,7 @@ class SwapEdit {
     graph_.accesses().push_back({part, task, writes, Provenance::assumed});
   }
 
-  /// Of activations that leave, if it is in the backward pass.
+  /// Last backward use of activations that leave.
   std::map<std::uint32_t, TaskId> last_backward_uses() const {
     std::map<std::uint32_t, TaskId> last;
     for (const Swap& swap : swaps_) {
@@ -242,8 +241,9 @@ class SwapEdit {
     return last;
   }
 
-  /// What came back for the backward pass goes with its last use there, as it is a copy that only
-  /// that one holds; what the program itself held would have stayed for as long as was recorded.
+  /// A block fetched for the backward pass is freed after its last use there, because only that
+  /// pass holds the copy; a block that the program itself held would have stayed as long as
+  /// recorded.
   void let_go(std::uint32_t part, TaskId last) {
     Allocation& block = graph_.allocations()[part];
     const TaskId call = freed_by_calls(graph_, block) ? launches_.launch_of(last) : kNoTask;

@@ -1,5 +1,5 @@
-// Which blocks leave, chosen by how long nobody touches them (Capuchin, ASPLOS 2020; AutoSwap,
-// arXiv 1903.06631). A pair of accesses has the free time
+// Chooses blocks by how long they are unused (Capuchin, ASPLOS 2020; AutoSwap, arXiv 1903.06631). A
+// pair of accesses has the free time
 //
 //     FT = start of the later - finish of the earlier - time out - time in
 //
@@ -8,10 +8,11 @@
 // peak is too high, the pair with the best score of those that are away at the peak is taken:
 //
 //     doa   FT                          wdoa   area under the memory curve between the accesses
-//     aoa   size * FT, or FT / size     swdoa  the same, on the curve without what left before
+//     aoa   size * FT, or FT / size     swdoa  the same, on the curve without blocks that left
+//     before
 //           where FT < 0
 //
-// Ignored: how much host memory there is, and what copies take from the bandwidth of kernels.
+// Ignored: the limit of host memory, and the share of copies in the bandwidth of kernels.
 
 #include <algorithm>
 #include <map>
@@ -24,8 +25,8 @@
 namespace foretrace {
 namespace {
 
-/// Two accesses with nothing in between, and when the block could be away: in the time of the
-/// allocator, which may be that of the host's calls, far ahead of the device.
+/// Two consecutive accesses, and when the block could be away: in the time of the allocator, which
+/// may be that of the host's calls, far ahead of the device.
 struct Pair {
   std::uint32_t allocation = 0;
   TaskId evicted = kNoTask, back = kNoTask;
@@ -70,12 +71,12 @@ class IntervalPlanner {
     std::vector<Nanoseconds> finishes;
   };
 
-  /// What waits for a copy, and what it waits for, in the line of a stream.
+  /// The task that waits for a copy, and the one that it waits for, in the order of a stream.
   struct Place {
     TaskId freed_at = kNoTask, trigger = kNoTask;
     Nanoseconds out_start{}, in_start{};
     Nanoseconds away_from{}, away_until{};
-    Nanoseconds late{};  ///< What is waited for the copies, on their own.
+    Nanoseconds late{};  ///< Time that tasks wait for the copies alone.
   };
 
   void list_line(LaneId lane) {
@@ -115,7 +116,7 @@ class IntervalPlanner {
     }
   }
 
-  /// When the host gives a task to the device; its own start where that is unknown.
+  /// When the host launches a task; its own start if that is unknown.
   Nanoseconds call_start(TaskId task) const {
     const TaskId call = launches_.launch_of(task);
     return call == kNoTask ? start(task) : start(call);
@@ -237,7 +238,7 @@ class IntervalPlanner {
     return best != nullptr;
   }
 
-  /// The link only gets fuller: what finds no place never will.
+  /// The link only gets fuller: a copy that finds no place now never will.
   std::optional<Place> hidden_place(const Pair& pair) const {
     Place place;
     place.out_start = out_.channel.first_slot(pair.idle_from, pair.out_time);
@@ -251,8 +252,8 @@ class IntervalPlanner {
     return place;
   }
 
-  /// Away at the peak whatever that costs: what makes the peak waits for the copy out, and the copy
-  /// in for the end of the peak, if they would not be done or begin in time without that.
+  /// Away at the peak at any cost: the task that makes the peak waits for the copy out, and the
+  /// copy in for the end of the peak, unless they end or begin in time without that.
   std::optional<Place> late_place(const Pair& pair, LoadCurve::Stretch peak) const {
     const bool calls = freed_by_calls(graph_, graph_.allocations()[pair.allocation]);
     const auto begins = [&](TaskId task) { return calls ? call_start(task) : start(task); };
@@ -288,8 +289,8 @@ class IntervalPlanner {
     return place;
   }
 
-  /// The first task behind `evicted` in its line that starts once the block is gone and, where
-  /// calls free it, has one.
+  /// The first task after `evicted` on its lane that starts once the block is gone and, if calls
+  /// free it, has one.
   TaskId first_from(TaskId evicted, Nanoseconds gone, bool called) const {
     const Line& line = line_of(evicted);
     const auto behind = std::lower_bound(line.finishes.begin(), line.finishes.end(), gone);
@@ -301,7 +302,7 @@ class IntervalPlanner {
     return kNoTask;
   }
 
-  /// The last task in front of `back` that is done by `start`.
+  /// The last task before `back` that is done by `start`.
   TaskId last_until(TaskId back, Nanoseconds in_start) const {
     const Line& line = line_of(back);
     const auto behind = std::upper_bound(line.finishes.begin(), line.finishes.end(), in_start);
@@ -319,7 +320,7 @@ class IntervalPlanner {
     const bool calls = freed_by_calls(graph_, graph_.allocations()[pair.allocation]);
     place.away_from = gone, place.away_until = place.in_start;
     if (!calls) {
-      // The copy in starts with what it waits for, which may be earlier than it must.
+      // The copy in starts with the task it waits for, which may be earlier than necessary.
       if (place.trigger != kNoTask) place.away_until = std::max(gone, finish(place.trigger));
       place.freed_at = kNoTask;
       return;
@@ -359,7 +360,7 @@ class IntervalPlanner {
   std::vector<MemoryEvent> events_;
   std::vector<std::uint32_t> positions_;
   std::vector<Line> lines_;
-  Copies out_, in_;  ///< Of the device that is planned.
+  Copies out_, in_;  ///< Copies of the device that is planned.
   SwapPlan plan_;
 };
 

@@ -1,14 +1,14 @@
-// Which blocks leave, chosen by layer (vDNN, MICRO 2016). The input of a layer leaves while the
-// layer computes, and both streams wait for each other at its end; on the way back each layer
-// fetches the input of the nearest layer in front of it that has not been fetched, looking no
-// further than the next convolution:
+// Chooses blocks by layer (vDNN, MICRO 2016). The input of a layer leaves while the layer computes,
+// and both streams wait for each other at its end; in the backward pass each layer fetches the
+// input of the nearest layer before it that has not been fetched, looking no further than the next
+// convolution:
 //
 //     T_forward  = sum of max(forward of n,  input of n / bandwidth)
-//     T_backward = sum of max(backward of m, what it fetches / bandwidth)
+//     T_backward = sum of max(backward of m, its fetched input / bandwidth)
 //
-// A block that several layers read belongs to the last of them. Where tasks know their layer, those
-// of one in a row are it; otherwise each kernel is a layer of its own. What no layer fetched ahead
-// comes when it is needed.
+// A block that several layers read belongs to the last of them. If tasks know their layer,
+// consecutive tasks with the same one form it; otherwise each kernel is a layer of its own. A block
+// that no layer fetched ahead comes when it is needed.
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ struct LayerRun {
   bool convolution = false;
   std::vector<std::size_t> inputs{};  ///< Swaps whose block leaves in it.
   bool fetched = false;
-  std::int64_t mirrors = -1;  ///< Of a backward run: the forward run of its layer.
+  std::int64_t mirrors = -1;  ///< For a backward run, the forward run of its layer.
 };
 
 bool is_convolution(std::string_view text) {
@@ -117,7 +117,7 @@ class LayerPlanner {
     for (std::size_t n = 0; n < forward_.size(); ++n) position_[forward_[n]] = n;
   }
 
-  /// What is there for longer than a pass is not an input of a layer.
+  /// A block that exists for longer than a pass is not an input of a layer.
   bool stays(std::uint32_t number) const {
     const MemoryUse use = graph_.allocations()[number].use;
     return use == MemoryUse::parameter || use == MemoryUse::gradient ||
@@ -146,7 +146,7 @@ class LayerPlanner {
     const std::uint32_t run = run_of_[index(last)];
     LayerRun& layer = runs_[run];
     if (convolutions_only && !layer.convolution) return;
-    // What the layer itself writes cannot leave before it is there.
+    // A block that the layer itself writes cannot leave before it is made.
     const TaskId leaves = made_before ? layer.first : last;
     const TaskId next = graph_.next(layer.last);
     if (next == kNoTask || start(next) <= start(leaves) || start(next) >= start(back)) return;
@@ -199,7 +199,7 @@ class LayerPlanner {
   std::vector<std::uint32_t> run_of_;
   std::vector<LayerRun> runs_;
   std::vector<std::uint32_t> forward_, backward_;  ///< Runs in order of time.
-  std::vector<std::size_t> position_;              ///< Of each run in forward_.
+  std::vector<std::size_t> position_;              ///< Position of each run in forward_.
   std::map<NameId, bool> convolves_;
   SwapPlan plan_;
 };

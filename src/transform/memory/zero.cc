@@ -1,6 +1,6 @@
-// ZeRO: what data-parallel workers hold alike is divided among them (Rajbhandari et al., ZeRO:
-// Memory Optimizations Toward Training Trillion Parameter Models, SC'20). With P, G and O bytes of
-// parameters, gradients and optimizer state, each of N workers holds
+// ZeRO: the replicated state of data-parallel workers is divided among them (Rajbhandari et al.,
+// ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, SC'20). With P, G and O
+// bytes of parameters, gradients and optimizer state, each of N workers has
 //
 //     stage 1:  P + G + O/N        stage 2:  P + (G+O)/N        stage 3:  (P+G+O)/N + largest layer
 //
@@ -86,8 +86,8 @@ class Zero final : public Transform {
     return std::to_string(workers_) + (workers_ == 1 ? " worker" : " workers");
   }
 
-  /// What the trace knows, unless it is given. Of gradients, which come and go, the most at a time
-  /// is what the blocks of a step hold together.
+  /// Sizes from the trace, unless given. Gradients come and go, so their size is the greatest sum
+  /// of the blocks of a step.
   static void measure(const Graph& graph, Kind& kind) {
     if (kind.given > Bytes{}) {
       kind.bytes = kind.given;

@@ -57,7 +57,7 @@ class AddDependency final : public Transform {
   }
 
  private:
-  /// Only a task that starts strictly earlier, so that no circle comes about.
+  /// Only tasks that start strictly earlier are used, so that no cycle results.
   static std::vector<Dependency> nearest(const std::vector<TaskId>& from,
                                          const std::vector<TaskId>& to,
                                          const std::vector<Nanoseconds>& starts) {

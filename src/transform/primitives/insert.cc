@@ -8,9 +8,9 @@
 namespace foretrace {
 namespace {
 
-/// Adds work: beside each selected task, or once per step beside the first (before) or last
-/// (behind) one. On the same lane it stands in line; on a lane of its own it is tied to its
-/// neighbour by a dependency:
+/// Adds work: beside each selected task, or once per step next to the first (before) or last
+/// (behind) one. On the same lane it is queued there; on a lane of its own a dependency ties it to
+/// its neighbour:
 ///
 ///     stream  |AAABBB|   behind A, lane "side"  ->  stream  |AAABBB|
 ///                                                   side    |...XX.|

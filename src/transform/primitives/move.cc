@@ -9,8 +9,8 @@
 namespace foretrace {
 namespace {
 
-/// Puts tasks on another lane, where they run beside the old one. Of the order on the old lane only
-/// what is asked for stays, as dependencies:
+/// Puts tasks on another lane, where they run beside the old one. Only the requested part of the
+/// order on the old lane stays, as dependencies:
 ///
 ///     stream  |AAAAcccBBBB|   where c, front no  ->  stream  |AAAABBBB|
 ///                                                    copies  |ccc.....|

@@ -9,8 +9,8 @@
 namespace foretrace {
 namespace {
 
-/// Lets a lane take its most urgent ready task first, setting aside a less urgent one at the end of
-/// a slice:
+/// Makes a lane run its most urgent ready task first, preempting a less urgent one at the end of a
+/// slice:
 ///
 ///     link  |cccccaab|   by layer (a is the front)  ->  link  |ccaabccc|
 class Priority final : public Transform {

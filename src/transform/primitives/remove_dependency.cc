@@ -9,7 +9,7 @@ namespace {
 constexpr Provenance kProvenances[] = {Provenance::measured, Provenance::structural,
                                        Provenance::inferred, Provenance::assumed};
 
-/// Drops dependencies for which every given condition holds; the order of lanes stays.
+/// Deletes dependencies for which every given condition holds; the order of lanes stays.
 class RemoveDependency final : public Transform {
  public:
   void describe(Fields& fields) override {

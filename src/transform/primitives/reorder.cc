@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// Sorts the selected tasks of a lane and step among the places they hold; the others keep theirs:
+/// Sorts the selected tasks of a lane and step among their places; the others keep theirs:
 ///
 ///     link  |cccbba|   by layer  ->  link  |abbccc|
 class Reorder final : public Transform {

@@ -62,7 +62,7 @@ class Split final : public Transform {
     }
   }
 
-  /// The last slice is the task itself, so that those who wait for its end still do.
+  /// The last slice is the task itself, so that tasks waiting for its end still do.
   Group cut(Graph& graph, TaskId id) const {
     const Task whole = graph.task(id);
     const std::int64_t n = count(whole);

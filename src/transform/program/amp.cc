@@ -6,8 +6,8 @@
 //
 // Kernels bound by latency, such as messages between devices, take as long as before.
 //
-// Ignored: which kernels the framework would pick instead, and conversions other than those asked
-// for.
+// Ignored: kernels that the framework would pick instead, and conversions other than those
+// requested.
 
 #include <algorithm>
 
@@ -88,7 +88,7 @@ class Amp final : public Transform {
   }
 
   bool only_retimes(std::string_view setting) const override {
-    // What is added goes in front of the kernel that starts first, which depends on times.
+    // Added tasks go before the kernel that starts first, which depends on times.
     const bool adds = cast_time_ > Nanoseconds(0) || scaler_time_ > Nanoseconds(0);
     const bool is_factor =
         setting == "compute_factor" || setting == "memory_factor" || setting == "tf32_factor";
@@ -137,7 +137,7 @@ class Amp final : public Transform {
     std::size_t changed = 0, added = 0;
   };
 
-  /// As in a snapshot of memory, which holds no times of kernels.
+  /// As in a snapshot of memory, which has no kernels.
   static bool has_no_kernel(const Graph& graph) {
     for (std::size_t i = 0; i < graph.task_count(); ++i) {
       if (runs_on_device(graph.task(static_cast<TaskId>(i)).kind)) return false;
@@ -234,8 +234,8 @@ class Amp final : public Transform {
     return kernels.size();
   }
 
-  /// The scaler looks for infinite gradients on the device, and the host must know before it goes
-  /// on.
+  /// The scaler looks for infinite gradients on the device, and the host needs the result before it
+  /// goes on.
   std::size_t add_scaler(Graph& graph) const {
     const std::vector<TaskId> kernels = first_of_phase(graph, "update");
     const Launches launches(graph);

@@ -1,5 +1,5 @@
-// More or fewer samples in a batch. The work of the passes grows with them, down to what a kernel
-// takes however little it does; so do activations, temporaries and inputs:
+// More or fewer samples in a batch. The work of the passes grows with them, down to a kernel's
+// minimum time; so do activations, temporaries and inputs:
 //
 //     stream  |iAABBu|   factor 2  ->  stream  |iiAAAABBBBu|
 //
@@ -7,7 +7,7 @@
 //
 // A kernel that does not fill the device takes more work in the same time until it does
 // (batch_work.h). Parameters, gradients, the optimizer's state and work, collectives of gradients,
-// and what the host does to launch all of it stay. Ignored: other kernels that libraries choose for
+// and the host's work to launch all of it stay. Ignored: other kernels that libraries choose for
 // other shapes.
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace {
 
 /// A loss, a count or a flag: as large for any batch.
 constexpr std::int64_t kSingleNumber = 8;
-/// What the caching allocator of PyTorch gives for one.
+/// The size of the caching allocator's block for one.
 constexpr std::int64_t kSmallestBlock = 512;
 
 void lower_to(Nanoseconds& least, Nanoseconds duration) {

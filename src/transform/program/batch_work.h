@@ -1,18 +1,18 @@
 #pragma once
 
-// What of a run grows with the batch, and by how much: the work and memory of the passes, not those
-// of parameters. Shared by batch_size and gradient_accumulation.
+// Which part of a run grows with the batch, and by how much: the work and memory of the passes, not
+// those of parameters. Shared by batch_size and gradient_accumulation.
 //
 //     t' = floor + (t - floor) * max(1, fill * f) / max(1, fill)
 //
 //     f     samples in the new batch / samples recorded
-//     fill  how many times over the kernel's blocks take up the device (Task::fill)
+//     fill  how many times over the kernel's blocks fill the device (Task::fill)
 //
-// `floor` is what a kernel takes however little it does: the shortest of the trace, as starting and
-// draining cost the same whatever it computes. As long as a device is not full, more blocks run in
-// the same time, and fewer save none; but libraries cut arithmetic finer for smaller batches, so
-// that it fills the device as before. Where fill is not known, the kernel is taken to fill it. What
-// part of the traffic of a kernel bound by memory is parameters does not grow.
+// `floor` is the minimum time of a kernel: the shortest of the trace, as starting and draining cost
+// the same whatever it computes. As long as a device is not full, more blocks run in the same time,
+// and fewer save none; but libraries cut arithmetic finer for smaller batches, so that it fills the
+// device as before. If the fill is unknown, the kernel is assumed to fill it. The part of a
+// memory-bound kernel's traffic that is parameters does not grow.
 //
 // Longer sequences are like larger batches, so sequence_length uses it as well.
 
@@ -38,14 +38,14 @@ class BatchWork {
   /// Whether a task takes longer for some batch.
   bool grows(TaskId task);
 
-  /// Whether the size of an allocation follows the batch: what the passes make and keep or throw
-  /// away, but no parameter, gradient or state of an optimizer, nothing that the backward pass
-  /// makes in the size of a parameter and the forward pass never makes, and nothing so small that
-  /// it may be a single number.
+  /// Whether the size of an allocation follows the batch: blocks that the passes make, but no
+  /// parameter, gradient or state of an optimizer, nothing that the backward pass makes in the size
+  /// of a parameter and the forward pass never makes, and nothing so small that it may be a single
+  /// number.
   bool grows(std::uint32_t allocation) const;
 
  private:
-  /// Of the bytes that a task touches, those that follow the batch; 1 where nothing is known.
+  /// The share of a task's bytes that follows the batch; 1 if unknown.
   double growing_share(TaskId task) const;
   bool copies_samples(const Task& task) const;
 
@@ -54,7 +54,7 @@ class BatchWork {
   const Graph& graph_;
   double most_;
   KernelClasses classes_;
-  std::set<std::int64_t> sizes_of_weights_;  ///< But of what the forward pass makes.
+  std::set<std::int64_t> sizes_of_weights_;  ///< Except for sizes that the forward pass makes.
   bool has_phases_ = false;
   Nanoseconds kernel_floor_{};
   Nanoseconds copy_floor_{};
@@ -72,10 +72,10 @@ struct Grown {
   Nanoseconds before{}, after{};  ///< All work of these tasks; saturating.
 };
 
-/// Lets the work of every task grow that follows the batch, by `factors[task]`.
+/// Scales the work of every task that follows the batch, by `factors[task]`.
 void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors, Grown& grown);
 
-/// Lets every allocation grow that follows the batch, by `factors[allocation]`.
+/// Scales every allocation that follows the batch, by `factors[allocation]`.
 void grow_blocks(Graph& graph, const BatchWork& work, const std::vector<double>& factors,
                  Grown& grown);
 

@@ -1,14 +1,14 @@
 // Batch normalization split in two, each half joined with its neighbour (Jung et al., Restructuring
 // Batch Normalization to Accelerate CNN Training, SysML 2019), as Daydream models it (USENIX
-// ATC'20): the activations beside are no kernels of their own any more, and the normalizations move
+// ATC'20): adjacent activations are no longer kernels of their own, and the normalizations move
 // fewer bytes,
 //
 //     t' = t * factor
 //
 //     stream |ccccbbbbrrcccc|  ->  |ccccbbcccc|     c convolution, b batch norm, r ReLU
 //
-// Ignored: what the convolutions take for the work they inherit, which is why predictions are
-// optimistic: 12.7 % on DenseNet-121 where 7 % were measured.
+// Ignored: the additional time of the convolutions, which is why predictions are optimistic: 12.7 %
+// on DenseNet-121 where 7 % were measured.
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"

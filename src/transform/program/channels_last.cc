@@ -1,11 +1,11 @@
-// Tensors stay in the layout that tensor cores want (NHWC), so nobody converts them around each
+// Tensors stay in the layout of tensor cores (NHWC), so no kernel converts them around each
 // convolution:
 //
 //     stream |nnccccmm nnccccmm|  ->  |nncccccccc|     n to NHWC, c convolution, m back
 //
 // Convolutions without conversions stay as they are, unless a factor is given for those in half
-// precision or TF32 that their names do not call NHWC. Ignored: that pooling and normalization take
-// other kernels in the other layout.
+// precision or TF32 whose names do not contain NHWC. Ignored: other kernels that pooling and
+// normalization use in the other layout.
 
 #include "foretrace/error.h"
 #include "foretrace/select.h"

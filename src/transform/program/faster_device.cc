@@ -1,13 +1,14 @@
 // The roofline between two devices: work bound by arithmetic scales with the peak of its precision,
-// work bound by memory with the bandwidth, copies with the link, and what takes a few microseconds
-// whatever the device stays:
+// work bound by memory with the bandwidth, copies with the link, and kernels of a few microseconds
+// stay:
 //
 //     t' = t * peak(from) / peak(to)     or     t * bandwidth(from) / bandwidth(to)
 //
-// Convolutions in FP32 go to TF32 tensor cores where only the other device has them, as PyTorch
-// lets cuDNN do by default (torch.backends.cudnn.allow_tf32; matrix products need to be told).
+// Convolutions in FP32 use TF32 tensor cores if only the other device has them, which PyTorch
+// allows cuDNN by default (torch.backends.cudnn.allow_tf32; matrix products need a setting).
 //
-// Ignored: that a larger device is harder to fill, caches, and kernels chosen anew by libraries.
+// Ignored: that a larger device is harder to fill, caches, and different kernels that libraries
+// choose.
 
 #include <algorithm>
 

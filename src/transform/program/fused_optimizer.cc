@@ -3,9 +3,9 @@
 //     cpu     |LhMhN......|                cpu     |L......|
 //     stream  |.A.B.C.....|   ->           stream  |.AAA...|
 //
-// The fused kernel takes the sum of what it replaces (Daydream, USENIX ATC'20), or what its memory
-// traffic takes: t = parameters * bytes_per_parameter / (efficiency * bandwidth). Ignored: what the
-// fused kernel saves by keeping values in registers.
+// The fused kernel takes the sum of what it replaces (Daydream, USENIX ATC'20), or the time of its
+// memory traffic: t = parameters * bytes_per_parameter / (efficiency * bandwidth). Ignored: savings
+// of the fused kernel by keeping values in registers.
 
 #include <algorithm>
 #include <set>
@@ -70,8 +70,8 @@ class FusedOptimizer final : public Transform {
   }
 
  private:
-  /// One kernel cannot wait for work of another stream that needs a part of it: what a group waits
-  /// for after its first kernel has begun ends the group.
+  /// One kernel cannot wait for work of another stream that needs a part of it: a wait after the
+  /// first kernel of a group has begun ends the group.
   static std::vector<Group> split_at_waits(const Graph& graph, const std::vector<Group>& groups) {
     const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
     std::vector<Group> parts;
@@ -121,7 +121,7 @@ class FusedOptimizer final : public Transform {
       } else if (graph.task(task).kind == TaskKind::host) {
         between.push_back(task);
       }
-      // The line goes on into the next step when some call stands on another thread.
+      // The line continues in the next step if some call is on another thread.
       if (graph.task(task).step != graph.task(first).step) return;
     }
   }

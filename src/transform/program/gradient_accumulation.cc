@@ -3,9 +3,9 @@
 //
 //     stream  |iiFFFFBBBBccUU|   ->   stream  |iFFBBiFFBBccUU|
 //
-// A micro-batch has 1/n of the samples: kernels take what they take at least plus 1/n of the rest
+// A micro-batch has 1/n of the samples: kernels take their minimum time plus 1/n of the rest
 // (batch_work.h), and every kernel is launched n times. Activations shrink to 1/n, as those of one
-// micro-batch are gone before the next begins; gradients stay from the first on.
+// micro-batch are freed before the next begins; gradients stay from the first on.
 //
 // Ignored: adding to a gradient instead of writing it, and normalizations over a smaller batch.
 
@@ -74,8 +74,8 @@ class GradientAccumulation final : public Transform {
            task.phase == Phase::forward || task.phase == Phase::backward;
   }
 
-  /// From the first to the last such task on each lane of a step, what stands between included
-  /// unless it updates or communicates.
+  /// From the first to the last such task on each lane of a step, including tasks between unless
+  /// they update or communicate.
   Passes find_passes(const Graph& graph) const {
     Passes passes;
     passes.in_pass.resize(graph.task_count(), 0);
@@ -128,7 +128,7 @@ class GradientAccumulation final : public Transform {
       replace_block(graph, number, resized(graph.allocations()[number], share, "micro_batches"));
   }
 
-  /// The recorded tasks become the last micro-batch; the others stand in front of them.
+  /// The recorded tasks become the last micro-batch; the others come before them.
   class Copier {
    public:
     Copier(Graph& graph, const Timeline& before, const Passes& passes, std::size_t count)
@@ -154,9 +154,9 @@ class GradientAccumulation final : public Transform {
     }
 
    private:
-    /// What the copies stand in front of: the first on the lane that starts when the passes have
-    /// begun. One moment on all lanes, as an update that comes amid the passes may wait for any of
-    /// them, and hold up any other.
+    /// The tasks that the copies precede: the first on the lane that starts when the passes have
+    /// begun. One moment on all lanes, as an update amid the passes may wait for any of them, and
+    /// delay any other.
     TaskId place_of(TaskId first, Nanoseconds begin) const {
       for (TaskId id = graph_.previous(first); id != kNoTask; id = graph_.previous(id)) {
         if (index(id) >= before_.start.size() || before_.start[index(id)] < begin) break;
@@ -175,7 +175,7 @@ class GradientAccumulation final : public Transform {
           of_batch[index(id)] = graph_.insert_before(place, task);
         }
       }
-      // The pause in front of the passes is made once; the others follow what is in front of them.
+      // The pause before the passes is made once; the others follow the task before them.
       graph_.task(first).gap = 0ns;
       for (std::size_t k = 1; k < copies_.size(); ++k) {
         Task& copy = graph_.task(copies_[k][index(first)]);
@@ -183,8 +183,8 @@ class GradientAccumulation final : public Transform {
       }
     }
 
-    /// Those between tasks of the passes hold in each micro-batch. What they waited for from before
-    /// the step, the first one waits for.
+    /// Dependencies between tasks of the passes hold in each micro-batch. If they waited for
+    /// something before the step, the first micro-batch waits for it.
     void copy_dependencies() {
       std::vector<Dependency> added;
       graph_.each_dependency([&](const Dependency& wait) {
@@ -213,7 +213,8 @@ class GradientAccumulation final : public Transform {
       return id != kNoTask && index(id) < passes_.in_pass.size() && in_pass(id);
     }
 
-    /// What a pass makes and frees is made and freed by each; a gradient stays from the first on.
+    /// Blocks that a pass makes and frees are made and freed by each; a gradient stays from the
+    /// first on.
     void copy_blocks() {
       const std::size_t count = graph_.allocations().size();
       std::vector<std::vector<std::uint32_t>> copied(count);
@@ -251,8 +252,8 @@ class GradientAccumulation final : public Transform {
     Graph& graph_;
     const Timeline& before_;
     const Passes& passes_;
-    std::vector<std::vector<TaskId>> copies_;  ///< Of each micro-batch but the last.
-    std::vector<Nanoseconds> begins_;          ///< Of the passes of each task's step.
+    std::vector<std::vector<TaskId>> copies_;  ///< Copies of each micro-batch but the last.
+    std::vector<Nanoseconds> begins_;          ///< Begin of the passes of each task's step.
   };
 
   std::int64_t micro_batches_ = 2;

@@ -2,11 +2,11 @@
 // of another library, on another device.
 //
 //     own      a  g  r  a          a and r keep their names: times of the other trace
-//     other    a  h  r  q  a       g and h stand in the same place and are of one kind: time of h
-//                                  q has no counterpart: added behind r
+//     other    a  h  r  q  a       g and h are in the same place and of one kind: time of h
+//                                  q has no counterpart: added after r
 //
-// Steps are aligned as sequences of names, what lies between as sequences of kinds of work, and
-// what still differs takes the time of its counterpart as a whole. Ignored: that the host would
+// Steps are aligned as sequences of names, the rest between as sequences of kinds of work, and
+// whatever still differs takes the time of its counterpart as a whole. Ignored: that the host would
 // launch more or fewer kernels.
 
 #include <map>
@@ -25,7 +25,7 @@ struct Matched {
   std::size_t by_name = 0, by_kind = 0, by_place = 0, pooled = 0, none = 0, added = 0, gone = 0;
 };
 
-/// What one step of the trace makes of the typical step of the donor.
+/// Aligns one step of the trace with the typical step of the donor.
 class Transplant {
  public:
   Transplant(Graph& graph, const DonorSteps& donor, bool whole)
@@ -96,7 +96,7 @@ class Transplant {
     }
   }
 
-  /// Several stand where several others do: their times are stretched to the same sum.
+  /// Several kernels correspond to several others: their times are stretched to the same sum.
   void take_together(const std::vector<TaskId>& kernels, const AlignedRun& run) {
     Nanoseconds wanted(0);
     for (std::size_t i = run.other_begin; i < run.other_end; ++i) {

@@ -4,7 +4,7 @@
 //     cpu     |LMN......|                cpu     |L......|
 //     stream  |.aaabbbcc|   ->           stream  |.ffff..|
 //
-// What a fused kernel takes is in chains.h. Ignored: joining kernels that do not follow each other
+// The time of a fused kernel is in chains.h. Ignored: joining kernels that do not follow each other
 // (siblings that read the same tensor), and host work of the ops whose kernels go away.
 
 #include "foretrace/error.h"

@@ -3,9 +3,9 @@
 //     cpu     |LsssssMsss|                 cpu     |LM......|
 //     stream  |.AAAAA.BBB|   ->            stream  |.AAAAABBB|
 //
-// What the host read may still be needed: at the begin of the next step, if it is only shown or
-// compared. How far it gets ahead is bound by the launch queue: launch n waits for the activity of
-// launch n - queue. Ignored: that shapes or branches may hang on the value.
+// The value that the host read may still be needed: at the start of the next step, if it is only
+// shown or compared. The launch queue limits how far it gets ahead: launch n waits for the activity
+// of launch n - queue. Ignored: shapes or branches that may depend on the value.
 
 #include <algorithm>
 #include <map>
@@ -175,8 +175,8 @@ class RemoveSync final : public Transform {
     for (const auto& [rank, own] : by_rank) {
       for (std::size_t i = queue_count(); i < own.size(); ++i) {
         const TaskId work = last[index(own[i - queue_count()])];
-        // Work may wait for what is launched later: on a stream that threads share, for an event,
-        // or for room on the device. It has left the queue all the same.
+        // Work may wait for something launched later: on a stream that threads share, for an event,
+        // or for room on the device. It has left the queue nevertheless.
         if (behind[index(work)] >= place[index(own[i])]) continue;
         graph.add({.before = work,
                    .after = own[i],
@@ -204,7 +204,7 @@ class RemoveSync final : public Transform {
     return latest;
   }
 
-  /// The longest that an activity starts behind its launch.
+  /// The longest delay between an activity and its launch.
   static Nanoseconds furthest_ahead(const Graph& graph, const Launches& launches,
                                     const std::vector<Nanoseconds>& starts) {
     Nanoseconds most(0);

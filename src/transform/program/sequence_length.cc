@@ -1,13 +1,13 @@
-// Longer or shorter sequences in a batch of as many. What there is for each position grows with
-// them, as with a larger batch (batch_work.h); attention's scores, which there are for each pair of
-// positions, grow with the square:
+// Longer or shorter sequences in a batch of as many. Work and memory per position grow with them,
+// as with a larger batch (batch_work.h); attention's scores, one for each pair of positions, grow
+// with the square:
 //
 //     bytes' = bytes * factor        scores' = scores * factor^2
 //
-// The kernels that make or read scores, and fused attention, take as much longer as scores are
-// larger; all others as with a larger batch. Parameters, gradients, the optimizer's state and what
-// it needs for its work stay. Ignored: tables with a row for each position that a model may have,
-// and other kernels that libraries choose for other shapes.
+// The kernels that make or read scores, and fused attention, take longer in proportion to scores;
+// all others as with a larger batch. Parameters, gradients, the optimizer's state and its workspace
+// stay. Ignored: tables with a row for each position that a model may have, and other kernels that
+// libraries choose for other shapes.
 
 #include <algorithm>
 #include <optional>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t kLongestSequence = 1'000'000'000;
 
-/// The greatest size of a change: what grows with the square is still a number.
+/// The greatest change for which the square is still a number.
 constexpr double kMostFactor = 1e4;
 
 class SequenceLength final : public Transform {
@@ -108,7 +108,7 @@ class SequenceLength final : public Transform {
     return found;
   }
 
-  /// Tasks whose work is in proportion to the scores: those that touch some, and fused attention.
+  /// Tasks whose work is in proportion to the scores: those that use some, and fused attention.
   static std::vector<char> by_pairs(const Graph& graph, const std::vector<char>& scores) {
     std::vector<char> tasks(graph.task_count(), 0);
     for (const Access& access : graph.accesses()) {

@@ -1,10 +1,10 @@
-// Rules that put other kernels in the place of some, as far as they pay: rewrite.h has the rules
-// and the search. Kernels that no pattern matches, and waits, cut a stream into lines; lines that
-// are the same are searched once. Costs are sums of kernel times, which is what MetaFlow adds up.
+// Rules that replace kernels by others, as far as that pays: rewrite.h has the rules and the
+// search. Kernels that no pattern matches, and waits, cut a stream into lines; equal lines are
+// searched once. Costs are sums of kernel times, as in MetaFlow.
 //
 //     "rules": ["conv ; relu => conv_relu : first", "conv_relu ; conv_relu => pair : 0.8 * sum"]
 //
-// Ignored: memory of what is no longer made between.
+// Ignored: memory of intermediate results that are no longer made.
 
 #include <limits>
 #include <map>

@@ -5,12 +5,12 @@
 //     cpu     |LhhMhhN......|                cpu     |gLwN.....|     g guards, w wrapper
 //     stream  |.aaa.bbb.cccc|   ->           stream  |..ffffccc|
 //
-// Time of the host in a region: guard_time + launches * (recorded launch + wrapper_time), where
-// that is less than what was recorded. With mode reduce-overhead the regions are then launched as
-// CUDA graphs (cuda_graphs.cc). A region ends where the host waits for the device, loads input or
-// copies from or to host memory, and where another kernel than a compiled one is launched.
+// Time of the host in a region: guard_time + launches * (recorded launch + wrapper_time), if that
+// is less than the recorded time. With mode reduce-overhead the regions are then launched as CUDA
+// graphs (cuda_graphs.cc). A region ends where the host waits for the device, loads input or copies
+// from or to host memory, and where a kernel that is not compiled is launched.
 //
-// Ignored: compilation itself, products of matrices chosen anew (max-autotune), another order of
+// Ignored: compilation itself, a new choice of matrix products (max-autotune), another order of
 // kernels, tensors that are computed again in the backward pass.
 
 #include <algorithm>
@@ -122,7 +122,7 @@ class TorchCompile final : public Transform {
     for (const TaskId launch : region.launches) add(launch, wrapper_time_);
   }
 
-  /// What the fused kernels are launched by becomes graphs, as far as that finds something to do.
+  /// Captures the launches of the fused kernels as graphs, if there is anything to capture.
   static void add_graphs(Graph& graph, Effect& effect) {
     const std::unique_ptr<Transform> graphs = make_cuda_graphs();
     const Effect more = within("mode", [&] { return graphs->apply(graph); });

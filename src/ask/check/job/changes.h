@@ -1,6 +1,6 @@
 #pragma once
 
-// Differences between two summaries of a job, place by place, and what each of them costs.
+// Differences between two summaries of a job, place by place, and the cost of each.
 
 #include <cstdint>
 #include <string>
@@ -17,12 +17,12 @@ struct WorkChange {
   JobGroup before, after;  ///< Sums where several groups correspond. Empty where there is none.
   std::vector<std::uint32_t> now;  ///< Groups of the job that is judged.
   std::string kind, op, module, file, function;
-  std::string replaced;       ///< Names of what is gone where other names took its place.
+  std::string replaced;       ///< Names that were replaced by others.
   double expected = 1;        ///< By how much all work of the kind is slower.
   bool stands_out = false;    ///< As many kernels take longer than in any step before.
-  Nanoseconds added() const;  ///< Work beyond what was expected.
+  Nanoseconds added() const;  ///< Work beyond the expected amount.
   std::int64_t more() const { return after.count - before.count; }
-  Nanoseconds bared() const;  ///< No longer hidden behind kernels.
+  Nanoseconds bared() const;  ///< Work that is no longer hidden behind kernels.
 };
 
 /// Work of one kind that is slower everywhere.
@@ -50,7 +50,7 @@ std::vector<WorkChange> marked_changes(const JobSummary& before,
 /// Groups of the same kind and name as one, wherever they are.
 JobSummary at_any_place(const JobSummary& summary);
 
-/// Work to take out of the job in order to see what it costs.
+/// Work to remove from the job in order to see its cost.
 struct TakenAway {
   std::uint32_t group = 0;
   double left = 0;               ///< Share of the work of each task that stays.
@@ -89,15 +89,15 @@ const CheckedFigure* worse_figure(const CausesQuestion& question, std::string_vi
 std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks,
                         CheckCause& cause);
 
-/// Adds who holds more memory at the peak, and what is never freed.
+/// Adds causes for more memory at the peak, and for memory that is never freed.
 void add_memory(const CausesQuestion& question, std::vector<FoundCause>& found);
 
-/// Adds the kernels of one name and shape that became slower, as far as no cause in `found` has
-/// half of it.
+/// Adds the kernels of one name and shape that became slower, unless a cause in `found` has half of
+/// it.
 void add_slower_kernels(const CausesQuestion& question, std::vector<FoundCause>& found);
 
-/// Adds what takes long in the slowest step and not in others, if that step or the mean is worse,
-/// or if nothing in `found` explains a step time that is.
+/// Adds the excess work of the slowest step, if that step or the mean is worse, or if nothing in
+/// `found` explains a worse step time.
 void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found);
 
 /// The lines of `after` that have no counterpart in `before`, which may have moved as a whole.

@@ -22,12 +22,12 @@ std::int64_t share_of(std::int64_t part, std::int64_t whole) {
 }
 
 /// The part of a thread's time that is work of a step. A thread that nothing waits for may live,
-/// poll and sleep beside a step. Nothing shows what a thread that is only waited for does between
+/// poll and sleep beside a step. The work of a thread that is only waited for is unknown between
 /// its records.
 enum class Part : char { none, recorded, all };
 
-/// By lane: all of the threads that launch work of devices, of those that they wait for what was
-/// recorded. Without any launch all threads count.
+/// By lane: all time of threads that launch device work, recorded work of those they wait for.
+/// Without any launch all threads count.
 std::vector<Part> parts_of_threads(const Graph& graph) {
   std::vector<Part> parts(graph.lane_count(), Part::none);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -49,7 +49,7 @@ std::vector<Part> parts_of_threads(const Graph& graph) {
   return parts;
 }
 
-/// Sums of what each step has of each kind of work.
+/// Sums of each kind of work in each step.
 class FigureSums {
  public:
   explicit FigureSums(const ObservedJob& job)
@@ -150,8 +150,8 @@ std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least_collectives(const G
 }
 
 /// The share of the time of copies and collectives that could run beside kernels: replayed with
-/// hosts that take no time, without delays, and with ranks that arrive together. What is short
-/// weighs little on either side.
+/// hosts that take no time, without delays, and with ranks that arrive together. Short work has
+/// little weight on either side.
 std::vector<std::int64_t> possible_overlap(const ObservedJob& job, const SteadySteps& steps) {
   Graph graph = job.graph.clone();
   const auto least = least_collectives(graph);

@@ -1,4 +1,4 @@
-// Groups of work: what the program does at one place, with the sums of each step.
+// Groups of work: the work of the program at one place, with the sums of each step.
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// How long each kernel of a job takes, told apart by name and shape.
+// How long each kernel of a job takes, by name and shape.
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-// Who holds the memory at the peak, and what stays from step to step.
+// The holders of memory at the peak, and the memory kept from step to step.
 
 #include <algorithm>
 #include <map>
@@ -22,7 +22,7 @@ struct MemorySum {
   std::vector<std::int64_t> kept;  ///< By column of steps.
 };
 
-/// When the host begins each step, in order; those without tasks of hosts are left out.
+/// When the host begins each step, in order; steps without host tasks are left out.
 std::map<std::int32_t, Nanoseconds> step_begins(const ObservedJob& job) {
   std::map<std::int32_t, Nanoseconds> begins;
   for (std::uint32_t i = 0; i < job.graph.task_count(); ++i) {
@@ -107,13 +107,13 @@ class MemoryGrouper {
     const std::optional<std::size_t> column = steps_.column(step);
     if (step < 0 || !column) return;
     const auto next = begins_.upper_bound(step);
-    // Freed later than the next step has begun for good: what that step still reads is not kept.
+    // Freed well after the next step has begun: memory that only that step still reads is not kept.
     if (next == begins_.end() || std::next(next) == begins_.end()) return;
     judged_[*column] = 1;
     if (freed > std::next(next)->second) sum.kept[*column] += block.bytes.count;
   }
 
-  /// The last steps are not followed by others that would free what they made.
+  /// The last steps are not followed by others that would free their memory.
   std::int64_t kept_in_a_step(const MemorySum& sum) const {
     std::vector<std::int64_t> values;
     for (std::size_t i = 0; i < judged_.size(); ++i) {

@@ -14,7 +14,7 @@ void remove_all(std::string& text, std::string_view part) {
     text.erase(at, part.size());
 }
 
-/// Without what stands in brackets, inner ones included. Brackets that never close stay.
+/// Removes everything in brackets, including inner ones. Unclosed brackets stay.
 std::string without(std::string_view text, char open, char close) {
   std::string kept;
   std::size_t depth = 0;
@@ -108,7 +108,7 @@ std::uint32_t host_record(const ObservedJob& job, TaskId task) {
 bool is_synchronizing(const ObservedJob& job, TaskId task) {
   const TaskKind kind = job.graph.task(task).kind;
   if (runs_on_device(kind) || kind == TaskKind::marker) return false;
-  // A wait that a what-if took away leaves the call behind, as work of the host.
+  // A wait that a what-if removed leaves the call behind, as work of the host.
   if (job.is_edited && kind != TaskKind::sync) return false;
   const std::string_view name = job.graph.name(task);
   if (name.find("Synchronize") != std::string_view::npos) return true;

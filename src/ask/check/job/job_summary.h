@@ -1,6 +1,6 @@
 #pragma once
 
-// A job boiled down to what a later recording can be held against, step by step. One file
+// A job reduced to a summary that a later recording can be compared with, step by step. One file
 // for each part: groups of work, figures, memory.
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct ObservedJob {
   bool is_edited = false;
 };
 
-/// The steps that the step time is taken from, those of a period that alternate in one column. A
+/// The steps that the step time is taken from, those of an alternating period in one column. A
 /// graph without steps is one step.
 class SteadySteps {
  public:
@@ -40,7 +40,7 @@ class SteadySteps {
   bool is_whole_recording() const { return columns_.empty(); }
 
  private:
-  std::vector<std::int32_t> columns_;  ///< By step; -1 for those left out.
+  std::vector<std::int32_t> columns_;  ///< By step; -1 for steps that are left out.
   std::size_t count_ = 1;
   std::int64_t period_ = 1;
 };
@@ -56,7 +56,7 @@ class Concealment {
  private:
   struct Busy {
     std::vector<std::pair<Nanoseconds, Nanoseconds>> kernels;  ///< Disjoint, in order.
-    std::vector<Nanoseconds> before;                           ///< Length of those in front.
+    std::vector<Nanoseconds> before;  ///< Total length of the earlier steps.
     LaneId main = kNoLane;
   };
   Nanoseconds busy_until(const Busy& busy, Nanoseconds time) const;
@@ -71,8 +71,8 @@ bool is_synchronizing(const ObservedJob& job, TaskId task);
 /// The record of a task on a host thread, kNone for others.
 std::uint32_t host_record(const ObservedJob& job, TaskId task);
 
-/// A name without what differs between builds, sizes and runs: arguments of templates, numbers,
-/// addresses, folders.
+/// A name without parts that differ between builds, sizes and runs: arguments of templates,
+/// numbers, addresses, folders.
 std::string plain_name(std::string_view name, bool is_kernel);
 
 /// "Block_3/Linear_1" -> "Block_*/Linear_*"
@@ -82,7 +82,7 @@ std::string without_instances(std::string_view module);
 struct Grouping {
   int detail = 0;
   std::vector<JobGroup> groups;
-  std::vector<std::uint32_t> group_of;  ///< By task; kNone for those of steps left out.
+  std::vector<std::uint32_t> group_of;  ///< By task; kNone for tasks of steps that are left out.
 };
 /// `detail`: as that of the baseline; nothing: the finest that is small enough to be committed.
 Grouping group_work(const ObservedJob& job, std::optional<int> detail);

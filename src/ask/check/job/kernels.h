@@ -1,19 +1,19 @@
 #pragma once
 
-// Kernels of one name and shape, held against what the same kernels took before.
+// Compares kernels of one name and shape with the earlier times of the same kernels.
 //
 // A kernel's own time depends on no host, so it varies little, and hundreds of kernels are compared
-// at once. Two things keep chance out:
+// at once. Two quantities guard against chance:
 //
-//     pace     what most kernels became slower by: the clock, the device. A single kernel is judged
-//              beside it.
+//     pace     the slowdown of most kernels: the clock, the device. A single kernel is judged
+//              relative to it.
 //     noise    sigma^2 = (scatter of all kernels between the two recordings)^2
-//                      + (what its own steps, or several blessed recordings, vary by)^2
-//                      + (what the clock of the recorder cannot resolve)^2
+//                      + (variation of its own steps, or of several blessed recordings)^2
+//                      + (resolution of the recorder's clock)^2
 //              With n kernels, one is slower beyond sqrt(2 ln(100 n)) sigma, which noise reaches by
 //              chance in less than one comparison out of a hundred (Bonferroni, of a normal tail).
 //
-// Beyond that it must take kLeastSlower longer, in each step longer than in any before, and the
+// In addition it must take kLeastSlower longer, in each step longer than in any before, and the
 // added time must be kLeastShare of the work of all kernels.
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class WorkOfSteps {
     Nanoseconds usual{0}, there{0};
     Nanoseconds more() const { return there - usual; }
   };
-  /// The group with the most work in a step beyond what is usual for it.
+  /// The group with the greatest excess over its usual work in a step.
   Excess greatest(std::int32_t step, std::size_t steps) const {
     Excess found;
     for (const auto& [group, works] : steps_) {
@@ -51,7 +51,7 @@ std::string host_name(const JobGroup& group) {
   return group.kind == "input" ? "loading" : "host work";
 }
 
-/// Finds the slowest step and what it took longer for.
+/// Finds the slowest step and the work that took longer in it.
 class SlowestStep {
  public:
   explicit SlowestStep(const CausesQuestion& question)
@@ -73,7 +73,7 @@ class SlowestStep {
     cause.kind = "host", cause.local = more_;
     cause.what = "one step of " + std::to_string(steps_.size()) + " takes " +
                  to_text(length(slowest_)) + " where the others take " + to_text(times_.step_time);
-    // The host works ahead: what holds a step up may be in that before it.
+    // The host works ahead: the work that delays a step may be in the previous one.
     const WorkOfSteps works(question_);
     std::int32_t at = steps_[slowest_];
     WorkOfSteps::Excess excess = works.greatest(at, steps_.size());

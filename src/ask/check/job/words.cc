@@ -50,7 +50,7 @@ std::string more_words(const WorkChange& change) {
 std::string slower_words(const WorkChange& change) {
   const std::int64_t then = std::max<std::int64_t>(1, change.before.count);
   const std::int64_t now = std::max<std::int64_t>(1, change.after.count);
-  // Older baselines do not tell the longest.
+  // Older baselines do not have the longest.
   const Nanoseconds was = change.before.longest, is = change.after.longest;
   const bool is_call = change.kind != "host" && change.kind != "input";
   if (is_call && now > 1 && was > 0ns && (is - was) * 10 >= 6 * change.added()) {
@@ -73,7 +73,7 @@ std::string copy_words(const WorkChange& change) {
            " -> " + std::to_string(now.pageable) + " of " + std::to_string(now.count) + "), " +
            to_text(then.work) + " -> " + to_text(now.work);
   }
-  // As much of it runs beside kernels as before, or what is new does not.
+  // As much of it runs beside kernels as before, or the new part does not.
   if (change.bared() > 0ns && now.hidden < scaled(then.hidden, 0.95)) {
     std::string text = "lost overlap: " + name_of(change) + " hidden behind kernels " +
                        percent_hidden(then.hidden, then.work) + " -> " +

@@ -1,6 +1,6 @@
 #pragma once
 
-// How changes are told to people.
+// Describes changes in words.
 
 #include <string>
 
@@ -9,7 +9,8 @@
 
 namespace foretrace {
 
-/// How much a change tells: of several at one place the greatest is the headline. 0: nothing.
+/// How significant a change is: of several at one place the greatest is the headline. 0: not at
+/// all.
 int telling_rank(const WorkChange& change);
 bool is_event_wait(const WorkChange& change);
 /// Whether `kind` names a kind of task of which `holds` is true.
