@@ -9,7 +9,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/assignments.h"
+#include "base/fields/assignments.h"
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
 

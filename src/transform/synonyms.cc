@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/assignments.h"
+#include "base/fields/assignments.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "foretrace/transform.h"

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/settings.h"
+#include "base/fields/settings.h"
 #include "foretrace/transform.h"
 #include "fuzz/supply.h"
 

@@ -1,6 +1,6 @@
 #include "cli/options/allocator_option.h"
 
-#include "base/assignments.h"
+#include "base/fields/assignments.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "base/setting_json.h"
+#include "base/fields/setting_json.h"
 
 namespace foretrace {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/settings.h"
+#include "base/fields/settings.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

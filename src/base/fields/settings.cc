@@ -1,4 +1,4 @@
-#include "base/settings.h"
+#include "base/fields/settings.h"
 
 #include "foretrace/error.h"
 

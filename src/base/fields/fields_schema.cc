@@ -1,4 +1,4 @@
-#include "base/setting_json.h"
+#include "base/fields/setting_json.h"
 
 namespace foretrace {
 namespace {

@@ -1,8 +1,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "base/assignments.h"
-#include "base/settings.h"
+#include "base/fields/assignments.h"
+#include "base/fields/settings.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/settings.h"
+#include "base/fields/settings.h"
 
 namespace foretrace {
 
