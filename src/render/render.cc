@@ -269,7 +269,7 @@ class Rendering {
     graph_.each_wait(task, [&](const Dependency& wait) {
       const std::uint32_t of_call = correlation_[index(wait.before)];
       if (of_call == 0 || sure) return;
-      sure = wait.provenance == Provenance::measured && graph_.names()[wait.why] == "launch";
+      sure = wait.provenance == Provenance::measured && wait.why == Rule::launch;
       if (sure || correlation == 0) correlation = of_call;
     });
     return correlation;
