@@ -101,8 +101,9 @@ void Graph::remove(TaskId task) {
   graph.tasks[index(task)].duration = graph.tasks[index(task)].gap = Nanoseconds(0);
   if (lane(lane_of(task)).discipline != Discipline::fifo) return;
 
-  // A removed task waits for one in front and is waited for by one behind, whatever was removed
-  // around it: two dependencies each, so that a chain of removed tasks stays linear.
+  // A removed task waits for the one before it, and the one after it waits for the removed task,
+  // whatever was removed around it: two dependencies each, so that a chain of removed tasks stays
+  // linear.
   const NameId in_line = graph.names.intern("in line");
   graph.forget_gap(task, in_line);
   if (front != kNoTask) add({.before = front, .after = task, .why = in_line});

@@ -168,7 +168,7 @@ std::vector<Inference> ranks_of(const std::string& path, const How& how) {
   return ranks;
 }
 
-/// A file may ask about several traces; what is given as a dictionary asks about one.
+/// A file may ask about several traces; a dictionary asks about one.
 Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
   options.reading = how.reading();
   if (!asked.scenario_file.empty()) {
