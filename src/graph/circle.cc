@@ -51,7 +51,7 @@ class CircleSearch {
     return std::find(begin, end, task) != end;
   }
 
-  /// The shortest circle through `start` that has fewer than `limit` waits, or nothing.
+  /// The shortest cycle through `start` that has fewer than `limit` waits, or empty.
   std::vector<Edge> through(std::uint32_t start, std::size_t limit) {
     ++round_;
     level_ = {start};

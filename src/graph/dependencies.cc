@@ -57,8 +57,8 @@ std::size_t Graph::remove_dependencies(const std::function<bool(const Dependency
 
 std::size_t Graph::dependency_count() const { return impl_->dependencies.size(); }
 
-// The visitors below hand out copies and stop at what was the last one, so that a visitor may add
-// dependencies.
+// The visitors below pass copies and stop at the dependency that was last at the start, so that a
+// visitor may add dependencies.
 
 void Graph::each_dependency(const std::function<void(const Dependency&)>& visit) const {
   const std::size_t count = impl_->dependencies.size();

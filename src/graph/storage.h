@@ -21,7 +21,7 @@ namespace foretrace {
 
 constexpr std::uint32_t kNothing = 0xffffffff;
 
-/// Where a task stands, and the ends of its lists of dependencies.
+/// The place of a task, and the ends of its lists of dependencies.
 struct Place {
   static constexpr std::uint32_t kRemoved = 0x80000000;
 
@@ -50,7 +50,7 @@ struct Line {
 
 struct Graph::Impl {
   Names names;
-  std::deque<Lane> lanes;  // A Lane& holds while lanes are added.
+  std::deque<Lane> lanes;  // A Lane& stays valid while lanes are added.
   std::vector<Line> lines;
   std::vector<Task> tasks;
   std::vector<Place> places;
@@ -68,7 +68,7 @@ struct Graph::Impl {
   Line& line(LaneId lane) { return lines[index(lane)]; }
 
   TaskId add_task(LaneId lane, const Task& task);
-  /// Puts a task that stands nowhere behind `front` (kNoTask: first) on `lane`.
+  /// Puts a task that is on no lane after `front` (kNoTask: first) on `lane`.
   void put_behind(TaskId task, TaskId front, LaneId lane);
   /// Closes the line over `task`.
   void take_out(TaskId task);

@@ -16,8 +16,8 @@ bool is_plain(char c) {
          std::string_view("_.+-*/()~%$&!?;'").find(c) != std::string_view::npos;
 }
 
-/// How much of the beginning of `text` is a plain name. "->" and ".." end one, and a "#" may only
-/// stand inside.
+/// The length of the plain name at the start of `text`. "->" and ".." end one, and a "#" may only
+/// be inside.
 std::size_t plain_length(std::string_view text) {
   std::size_t i = 0;
   for (; i < text.size(); ++i) {

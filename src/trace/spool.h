@@ -33,14 +33,14 @@ struct Header {
   State state = State::recording;
   std::uint64_t process = 0;
   std::uint64_t parent = 0;
-  Clock device_clock = Clock::monotonic;  ///< Of everything that CUPTI timed.
+  Clock device_clock = Clock::monotonic;  ///< Clock of everything that CUPTI timed.
   std::uint32_t cupti_version = 0;        ///< 0: CUPTI was never heard of.
   // What was lost, as far as known. Rewritten at every flush.
   std::uint64_t rows = 0;              ///< Written.
   std::uint64_t dropped_by_cupti = 0;  ///< Records for which CUPTI had no buffer.
   std::uint64_t lost_on_disk = 0;      ///< Rows that could not be written.
   std::uint64_t untimed = 0;           ///< Kernels and copies without times: CUPTI ran out of room.
-  std::uint64_t unknown_records = 0;   ///< Of kinds that were not asked for.
+  std::uint64_t unknown_records = 0;   ///< Records of kinds that were not requested.
   std::uint64_t discarded_records = 0;  ///< In buffers given back unread, for want of memory.
   std::uint32_t disk_error = 0;         ///< errno of the first failed write.
   std::uint32_t cupti_error = 0;        ///< Result code of CUPTI's fatal error.
@@ -65,7 +65,7 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == 24);
 
-/// Every row begins with its kind, which tells its size.
+/// Every row begins with its kind, which determines its size.
 enum class RowKind : std::uint16_t {
   kernel = 1,
   transfer,
@@ -122,7 +122,7 @@ struct Transfer {
   std::uint8_t source_kind = 0;
   std::uint8_t destination_kind = 0;
   std::uint8_t is_async = 0;
-  std::uint16_t source_device = 0;  ///< Of peer copies.
+  std::uint16_t source_device = 0;  ///< Source of peer copies.
   std::uint16_t destination_device = 0;
   std::uint64_t graph_node = 0;
 };
@@ -244,12 +244,12 @@ struct Range {
   RowKind row = RowKind::range_push;
   std::uint16_t reserved = 0;
   std::uint32_t thread = 0;
-  std::uint64_t time = 0;  ///< Of the monotonic clock.
+  std::uint64_t time = 0;  ///< Time of the monotonic clock.
   std::uint32_t name = 0;
   std::uint32_t domain = 0;   ///< Text; 0 is the default domain.
   std::uint32_t payload = 0;  ///< Text, JSON; 0 if none.
   std::uint32_t reserved2 = 0;
-  std::uint64_t id = 0;  ///< Of starts and ends.
+  std::uint64_t id = 0;  ///< Links starts and ends.
 };
 
 /// That a node of a CUDA graph waits for another.
@@ -275,7 +275,7 @@ struct Block {
   RowKind row = RowKind::block;
   std::int16_t device = 0;  ///< -1: host memory.
   std::uint32_t thread = 0;
-  std::uint64_t time = 0;  ///< Of the monotonic clock.
+  std::uint64_t time = 0;  ///< Time of the monotonic clock.
   std::uint64_t address = 0;
   std::int64_t bytes = 0;  ///< Negative when taken back.
   std::int64_t total_allocated = 0;
@@ -304,10 +304,10 @@ struct Window {
   RowKind row = RowKind::window;
   std::uint16_t is_open = 0;
   std::uint32_t reserved = 0;
-  std::uint64_t time = 0;  ///< Of the monotonic clock.
+  std::uint64_t time = 0;  ///< Time of the monotonic clock.
 };
 
-/// 0 for a number that is no kind.
+/// 0 for a number that is not a kind.
 constexpr std::uint32_t row_bytes(RowKind kind) {
   switch (kind) {
     case RowKind::kernel:

@@ -230,7 +230,7 @@ TEST(CheckChanges, LaunchesThatAllTakeLongerAreOneChange) {
   const WorkChanges found = work_changes(before, after);
   ASSERT_EQ(found.general.size(), 1u);
   EXPECT_EQ(general_words(found.general[0]),
-            "launch calls take 2.00 times as long everywhere, not in one place: the driver, or a "
+            "launch calls take 2.00 times as long throughout, not in one place: the driver, or a "
             "tool that follows its calls");
   EXPECT_TRUE(found.changes.empty());
 }

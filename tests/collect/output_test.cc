@@ -32,7 +32,7 @@ TEST(Output, SeveralRanksInAFolderThatWasAskedFor) {
   const Recording recording({.program = {"ranks", "2"}, .output = "runs/"});
   EXPECT_TRUE(fs::exists(recording.path("runs/rank0.ftrace"))) << said(recording);
   EXPECT_TRUE(fs::exists(recording.path("runs/rank1.ftrace"))) << said(recording);
-  EXPECT_FALSE(says(recording, "also holds")) << said(recording);
+  EXPECT_FALSE(says(recording, "also contains")) << said(recording);
 }
 
 TEST(Output, RanksOfALargerJobBeforeAreNotTakenForThisOnes) {
@@ -41,7 +41,7 @@ TEST(Output, RanksOfALargerJobBeforeAreNotTakenForThisOnes) {
       FORETRACE_BINARY, "collect", "-o", larger.path("out.ftrace"), "--", PLAYED_APP, "ranks", "2"};
   const Ended ended = run_program(again, {{"LD_LIBRARY_PATH", STANDIN_13}});
   EXPECT_EQ(ended.status, 0) << ended.err;
-  EXPECT_NE(ended.err.find("out also contains rank2.ftrace, not of this recording"),
+  EXPECT_NE(ended.err.find("out also contains rank2.ftrace, which this recording"),
             std::string::npos)
       << ended.err;
 }
@@ -49,7 +49,7 @@ TEST(Output, RanksOfALargerJobBeforeAreNotTakenForThisOnes) {
 TEST(Output, IsRefusedBeforeTheProgramRuns) {
   const Recording pickle({.program = {"steps", "3"}, .output = "out.pickle"});
   EXPECT_EQ(pickle.ended.status, 2);
-  EXPECT_TRUE(says(pickle, "would hold memory events alone: add --memory")) << said(pickle);
+  EXPECT_TRUE(says(pickle, "would contain only memory events: add --memory")) << said(pickle);
   EXPECT_EQ(pickle.ended.out, "") << "the program ran";
 }
 
@@ -99,7 +99,7 @@ TEST(Output, SaysWhyAPartOfTheProgramHadNothing) {
 TEST(Output, SaysThatThereIsNoMemoryHistory) {
   const Recording recording({.options = {"--memory-history"}, .program = {"steps", "3"}});
   EXPECT_EQ(recording.ended.status, 0);
-  EXPECT_TRUE(says(recording, "there is no memory history")) << said(recording);
+  EXPECT_TRUE(says(recording, "no memory history was written")) << said(recording);
 }
 
 }  // namespace

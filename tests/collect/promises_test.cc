@@ -227,7 +227,7 @@ TEST(Promises, AFailingStatusIsPassedOnEvenIfNothingWasRecorded) {
       {FORETRACE_BINARY, "collect", "-o", "/tmp/never.ftrace", "--", "/bin/sh", "-c", "exit 7"},
       {});
   EXPECT_EQ(ended.status, 7);
-  EXPECT_NE(ended.err.find("ended with status 7"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("exited with status 7"), std::string::npos) << ended.err;
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST(Refusals, AProgramThatUsesNoCuda) {
       {FORETRACE_BINARY, "collect", "-o", "/tmp/never.ftrace", "--", "/bin/echo", "hello"}, {});
   EXPECT_EQ(ended.status, kNothingRecorded);
   EXPECT_EQ(ended.out, "hello\n");
-  EXPECT_NE(ended.err.find("used no CUDA"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("did not use CUDA"), std::string::npos) << ended.err;
 }
 
 TEST(Refusals, ASecondClientInTheProgramDoesNotTakeTheBuffers) {

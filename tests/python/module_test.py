@@ -110,7 +110,7 @@ class Module(unittest.TestCase):
     def test_errors_are_of_the_scenario_or_of_the_trace(self):
         with self.assertRaisesRegex(foretrace.Error, 'there is no transform "ampp"'):
             foretrace.predict(LOADER, "ampp")
-        with self.assertRaisesRegex(foretrace.TraceError, "no known format"):
+        with self.assertRaisesRegex(foretrace.TraceError, "an unknown format"):
             foretrace.predict(ROOT / "README.md", "amp")
         with self.assertRaisesRegex(foretrace.Error, "give all steps so"):
             foretrace.predict(LOADER, "amp", {"use": "amp"})

@@ -178,7 +178,7 @@ class Planted(unittest.TestCase):
         sample("small").write(self.folder / "after.json.gz")
         done = self.run_check(self.folder / "after.json.gz")
         self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertIn("must be of the job that the baseline is of, not of another one", done.stderr)
+        self.assertIn("must be of the same job as the baseline", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_several_recordings_make_a_baseline(self):
@@ -199,7 +199,7 @@ class Planted(unittest.TestCase):
         self.assertIn("of 4 recordings", done.stdout)
         done = self.run_check(*runs)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
-        self.assertIn("only --bless takes several recordings", done.stderr)
+        self.assertIn("several recordings are only allowed with --bless", done.stderr)
 
     def test_harmless_changes_are_not_flagged(self):
         for name in ("small", "resnet"):

@@ -57,7 +57,7 @@ def stopped_politely(ask, results, stop):
     if process.returncode == 0:
         return  # It was done before.
     assert process.returncode == 128 + stop, (process.returncode, errors)
-    assert b"the same command goes on from there" in errors, errors
+    assert b"run the same command again to continue" in errors, errors
     assert results.read_bytes().endswith(b"\n"), "a line is torn"
 
 

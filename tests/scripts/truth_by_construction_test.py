@@ -153,7 +153,7 @@ class Truth(unittest.TestCase):
     def check_said(self, settings, program, says):
         """Whether the answer says that it rests on a rule about streams whose flags are not recorded."""
         said = json.dumps(self.answer(self.record(settings, program)))
-        self.assertEqual("is taken to wait for blocking streams" in said, says)
+        self.assertEqual("and blocking streams are assumed to wait for each other" in said, says)
 
 
 class Retimed(Truth):

@@ -321,7 +321,7 @@ struct CollectCommand {
     if (others.empty()) return;
     std::cerr << "foretrace: " << folder.string() << " also contains " << *others.begin()
               << (others.size() == 1 ? "" : " and " + std::to_string(others.size() - 1) + " more")
-              << ", which are not from this recording: delete old files, or they are read as "
+              << ", which this recording did not write: delete old files, or they are read as "
                  "further ranks\n";
   }
 

@@ -78,7 +78,7 @@ void SpoolReader::learn(const SpoolFile::Chunk& chunk) {
 
 namespace {
 
-/// Two numbers in front of a text, and where the next begins.
+/// Two numbers before a text, and where the next begins.
 struct Prefixed {
   std::uint32_t first = 0, second = 0;
   std::string_view rest;
@@ -114,7 +114,7 @@ void SpoolReader::learn_texts(std::string_view body, std::uint32_t count) {
   }
 }
 
-/// The same text if it is UTF-8, else what can be saved of it.
+/// The same text if it is UTF-8, else its valid part.
 std::string_view SpoolReader::valid(std::string_view text) {
   const bool plain = std::all_of(text.begin(), text.end(),
                                  [](char c) { return static_cast<unsigned char>(c) < 0x80; });
@@ -320,7 +320,7 @@ void SpoolReader::write_notes() {
     tell("records of unknown kinds", static_cast<std::int64_t>(header.unknown_records));
   const std::string place =
       damage_.first_at < 0 ? std::string() : "at byte " + std::to_string(damage_.first_at);
-  // A recording that was cut off may end anywhere; one that was ended may not.
+  // A recording that was cut off may end anywhere; one that ended properly may not.
   const bool cut = damage_.ends_in_a_chunk && header.state == spool::State::finished;
   const std::int64_t damaged = damage_.chunks + (cut ? 1 : 0);
   warn("damaged parts of the spool, left out", static_cast<std::uint64_t>(damaged),

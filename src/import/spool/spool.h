@@ -1,7 +1,7 @@
 #pragma once
 
 // A spool's rows as records of a trace. Names come first, because chunks that explain them may be
-// written after rows that are known by number only; then records; last what joins records of
+// written after rows that refer to them by number; then records; last the joins between records of
 // different kinds.
 
 #include <array>
@@ -43,7 +43,7 @@ class SpoolReader {
     std::vector<OpenRange> ranges;
     std::vector<std::uint32_t> driver_calls;  ///< Host records that no runtime call covers yet.
   };
-  /// A call inside of another: what it launched, the outer one launched.
+  /// A call inside another: work that it launched counts as launched by the outer one.
   struct InnerCall {
     std::uint32_t inner = 0, outer = 0;
   };
@@ -83,8 +83,8 @@ class SpoolReader {
   std::uint32_t add_range(const spool::Range& row);
   void add_block(const spool::Block& row);
   Times device_times(std::uint64_t start, std::uint64_t end);
-  /// A time of the monotonic clock on that of the device.
-  /// No later than what can be subtracted from any other time; damage alone tells later ones.
+  /// Converts a time of the monotonic clock to that of the device. The result is clamped so that it
+  /// can be subtracted from any other time; only damage causes later ones.
   static std::int64_t sound_time(std::uint64_t time);
   std::int64_t on_device_clock(std::uint64_t monotonic) const;
 

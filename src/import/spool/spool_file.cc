@@ -95,7 +95,7 @@ bool SpoolFile::next(std::size_t& at, Chunk& chunk, Damage& damage) const {
   return false;
 }
 
-/// To the next place that may be a chunk: they stand at multiples of 8.
+/// Moves to the next place that may be a chunk, at multiples of 8.
 void SpoolFile::pass_over(std::size_t& at, Damage& damage) const {
   const std::size_t began = at;
   const std::string_view magic(reinterpret_cast<const char*>(&spool::kChunkMagic), 4);

@@ -1,7 +1,8 @@
 #pragma once
 
-// The chunks of a spool (trace/spool.h), each checked before it is believed. A damaged chunk is
-// left out and the next one searched for, so that a torn or flipped file gives up what is whole.
+// The chunks of a spool (trace/spool.h), each checked before it is used. A damaged chunk is left
+// out and the next one searched for, so that a torn or damaged file yields everything that is
+// intact.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace foretrace {
 
 class SpoolFile {
  public:
-  /// Maps the file, or reads it where it is packed. Throws TraceError if it is no spool.
+  /// Maps the file, or reads it if it is packed. Throws TraceError if it is not a spool.
   explicit SpoolFile(const TraceFile& input);
   ~SpoolFile();
   SpoolFile(const SpoolFile&) = delete;
@@ -42,7 +43,7 @@ class SpoolFile {
   Damage each_chunk(Visit&& visit) const;
 
  private:
-  /// The next chunk at or behind `at`, which moves behind it; false at the end.
+  /// The next chunk at or after `at`, which moves past it; false at the end.
   bool next(std::size_t& at, Chunk& chunk, Damage& damage) const;
   void pass_over(std::size_t& at, Damage& damage) const;
 

@@ -32,8 +32,8 @@ void SpoolReader::close_ranges() {
   stray_ends_ += static_cast<std::int64_t>(early_ends_.size());
 }
 
-/// The runtime does its work by driver calls. One record of both is enough, and is what other
-/// profilers show; what the inner one launched, the outer one launched.
+/// The runtime works through driver calls. One record for both is enough, as in other profilers;
+/// work launched by the inner one counts as launched by the outer one.
 void SpoolReader::join_inner_calls() {
   if (inner_.empty()) return;
   std::unordered_map<std::uint32_t, std::uint32_t> outer_of;
@@ -71,8 +71,8 @@ void SpoolReader::drop_records() {
   for (NamedCollective& named : collectives_) named.record = moved[named.record];
 }
 
-/// By the number of the recording where CUPTI tells it; else the last recording of that event in
-/// front of the wait.
+/// By the number of the recording if CUPTI reports it; else the last recording of that event before
+/// the wait.
 void SpoolReader::resolve_events() {
   if (waits_.empty()) return;
   std::unordered_map<std::uint64_t, std::uint32_t> by_sync_id;
@@ -157,8 +157,8 @@ std::vector<NodeRun> node_runs(const Trace& trace) {
 
 }  // namespace
 
-/// CUPTI's documentation leaves open which of the two nodes of an edge it is that waits. The times
-/// tell: who waits starts when the other is done.
+/// CUPTI's documentation does not say which of the two nodes of an edge waits. The times show it:
+/// the waiting one starts when the other is done.
 void SpoolReader::orient_edges() {
   if (trace_.graph_edges.empty()) return;
   const std::vector<NodeRun> runs = node_runs(trace_);
@@ -226,7 +226,7 @@ std::vector<OnThread> launches_of_collectives(const Trace& trace) {
 
 }  // namespace
 
-/// Whether the range tells what a collective moves; adds that to what the kernel does.
+/// Whether the range says what a collective moves; adds that to the kernel's total.
 bool SpoolReader::add_collective(const NamedCollective& named, CollectiveDetails& details) {
   const nlohmann::json payload = nlohmann::json::parse(texts_[named.payload], nullptr, false);
   if (!payload.is_object()) return false;

@@ -148,7 +148,7 @@ void SpoolReader::add_transfer(const spool::Transfer& row) {
 }
 
 /// Calls of a thread come in the order in which they return, so that those inside a runtime call
-/// stand right in front of it.
+/// come right before it.
 void SpoolReader::add_call(const spool::Call& row) {
   const Times times = device_times(row.start, row.end);
   constexpr std::uint16_t kRuntime = 2;
@@ -303,7 +303,7 @@ void SpoolReader::end_push(const spool::Range& row) {
 void SpoolReader::end_start(const spool::Range& row) {
   const auto found = started_.find(row.id);
   if (found == started_.end()) {
-    // Threads write what they saw one after the other: the start may still come.
+    // Threads write their events one after the other: the start may still come.
     early_ends_[row.id] = row.time;
     return;
   }

@@ -146,7 +146,7 @@ std::string general_words(const GeneralChange& general) {
   for (const Kind& kind : kKinds) {
     if (kind.name == general.kind)
       return std::string(kind.work) + to_fixed(general.factor, 2) +
-             " times as long everywhere, not in one place: " + std::string(kind.because_of);
+             " times as long throughout, not in one place: " + std::string(kind.because_of);
   }
   return {};
 }
