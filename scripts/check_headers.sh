@@ -3,14 +3,13 @@
 #     scripts/check_headers.sh [COMPILER]
 set -u
 cd "$(dirname "$0")/.." || exit 2
-compiler=${1:-${CXX:-c++}}
-failed=0
-for header in $(find include/foretrace src -name "*.h" | sort); do
-  # A second inclusion must change nothing.
-  if ! printf '#include "%s"\n#include "%s"\n' "$PWD/$header" "$PWD/$header" |
+export compiler="${1:-${CXX:-c++}}"
+# A second inclusion must change nothing.
+find include/foretrace src -name '*.h' | sort | xargs -P "$(nproc)" -n 1 sh -c '
+  if ! printf "#include \"%s\"\n#include \"%s\"\n" "$PWD/$0" "$PWD/$0" |
       "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Iinclude -Isrc -x c++ -; then
-    echo "$header: does not compile alone" >&2
-    failed=1
-  fi
-done
-exit $failed
+    echo "$0: does not compile alone" >&2
+    exit 1
+  fi'
+status=$?
+[ $status -eq 0 ] || exit 1
