@@ -226,11 +226,10 @@ struct Trace {
   /// begin and each end of an op is a tick of its own, so that ops still follow each other and
   /// nest, but lengths mean nothing. Such a trace cannot be replayed.
   bool has_times = true;
-  std::string format;  ///< "kineto", "ftrace" ...
-  std::map<std::string, std::string>
-      metadata;                   ///< What else the file says of itself, as JSON text.
-  Notes notes;                    ///< What the importer found odd.
-  std::vector<SourceFile> files;  ///< Set by import, and stored nowhere.
+  std::string format;                           ///< "kineto", "ftrace" ...
+  std::map<std::string, std::string> metadata;  ///< Holds other facts about the file, as JSON text.
+  Notes notes;                                  ///< Lists oddities that the importer found.
+  std::vector<SourceFile> files;                ///< Set by import, and stored nowhere.
 
   std::size_t record_count() const {
     return hosts.size() + devices.size() + syncs.size() + memory.size() + links.size();
@@ -250,6 +249,8 @@ void write_ftrace(const Trace& trace, const std::string& path);
 std::string_view to_string(HostKind kind);
 std::string_view to_string(DeviceKind kind);
 std::string_view to_string(CopyDirection direction);
+/// "HtoD" and so on, as CUPTI abbreviates the ends of a copy; empty for none.
+std::string_view copy_sign(CopyDirection direction);
 std::string_view to_string(SyncKind kind);
 std::string_view to_string(MemoryAction action);
 std::string_view to_string(BlockState state);

@@ -93,22 +93,6 @@ class Places {
   std::vector<std::int64_t> numbers_;             ///< By lane, of its stream.
 };
 
-/// Readers tell the direction of a copy by its name.
-std::string_view sign_of(CopyDirection direction) {
-  switch (direction) {
-    case CopyDirection::in:
-      return "HtoD";
-    case CopyDirection::out:
-      return "DtoH";
-    case CopyDirection::on_device:
-      return "DtoD";
-    case CopyDirection::peer:
-      return "PtoP";
-    default:
-      return "";
-  }
-}
-
 CopyDirection direction_of(TaskKind kind) {
   switch (kind) {
     case TaskKind::copy_in:
@@ -257,7 +241,7 @@ class Rendering {
     const std::string_view plain = graph_.names()[task.name];
     if (task.kind == TaskKind::collective && !contains(plain, "ccl"))
       return trace_.names.intern("nccl " + std::string(plain));
-    const std::string_view sign = sign_of(direction_of(task.kind));
+    const std::string_view sign = copy_sign(direction_of(task.kind));
     if (contains(plain, sign)) return name_of(task.name);
     return trace_.names.intern("Memcpy " + std::string(sign) + " (" + std::string(plain) + ")");
   }
@@ -321,7 +305,7 @@ class Rendering {
   Trace trace_;
   Places places_;
   std::vector<NameId> names_;               ///< By name of the graph.
-  std::vector<std::uint32_t> correlation_;  ///< Of launches, by task.
+  std::vector<std::uint32_t> correlation_;  ///< Holds the ids of launches, by task.
   std::uint32_t last_correlation_ = 0;
 };
 

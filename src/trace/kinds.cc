@@ -114,4 +114,22 @@ std::int64_t reserved_change(const MemoryRecord& record) {
   }
 }
 
+std::string_view copy_sign(CopyDirection direction) {
+  switch (direction) {
+    case CopyDirection::in:
+      return "HtoD";
+    case CopyDirection::out:
+      return "DtoH";
+    case CopyDirection::on_device:
+      return "DtoD";
+    case CopyDirection::peer:
+      return "PtoP";
+    case CopyDirection::on_host:
+      return "HtoH";
+    case CopyDirection::none:
+      return "";
+  }
+  return "";
+}
+
 }  // namespace foretrace

@@ -1,7 +1,6 @@
 #include "collect/cupti/cupti_flush.h"
 
-#include <csignal>
-
+#include "collect/own/detached_thread.h"
 #include "collect/own/locked.h"
 
 namespace foretrace::collect {
@@ -24,14 +23,7 @@ std::optional<cupti::Result> CuptiFlush::run(const CuptiLibrary& cupti, std::uin
 }
 
 bool CuptiFlush::start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread{};
-  has_thread_ = pthread_create(&thread, nullptr, thread_main, this) == 0;
-  if (has_thread_) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  has_thread_ = start_detached(thread_main, this) == 0;
   return has_thread_;
 }
 

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "collect/own/detached_thread.h"
 #include "collect/own/locked.h"
 #include "collect/own/meeting.h"
 #include "collect/own/standard_error.h"
@@ -78,23 +78,15 @@ bool Recorder::start() {
 ThreadLog* Recorder::log() { return start() && is_open() ? ThreadLog::own(writer_) : nullptr; }
 
 void Recorder::start_flusher() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread{};
-  has_flusher_ = pthread_create(&thread, nullptr, flusher_main, this) == 0;
-  if (has_flusher_) {
-    pthread_setname_np(thread, "foretrace");
-    pthread_detach(thread);
-  } else {
+  has_flusher_ = start_detached(flusher_main, this) == 0;
+  if (!has_flusher_) {
     writer_.write_fact("problem",
                        "no thread could be made: what is recorded is written at the end");
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void* Recorder::flusher_main(void* recorder) {
+  pthread_setname_np(pthread_self(), "foretrace");
   static_cast<Recorder*>(recorder)->run_flusher();
   return nullptr;
 }
@@ -124,7 +116,7 @@ void Recorder::run_flusher() {
 
 void Recorder::flush(bool force) {
   if (!is_alive()) return;
-  // What is logged must not wait for CUPTI, which may take all the time there is.
+  // Logged rows must not wait for CUPTI, which may take all the time there is.
   if (force) ThreadLog::drain_all();
   if (holds_cupti_) fetch(force);
   if (!force) come_first_at_exit();

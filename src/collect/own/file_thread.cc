@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 
+#include "collect/own/detached_thread.h"
 #include "collect/own/locked.h"
 
 namespace foretrace::collect {
@@ -40,14 +40,7 @@ bool leave_shared_descriptors() {
 
 int FileThread::start() {
   process_ = getpid();
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread{};
-  const int error = pthread_create(&thread, nullptr, thread_main, this);
-  if (error == 0) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const int error = start_detached(thread_main, this);
   if (error != 0) return error;
   // It must have its table before anything else may happen: see leave_shared_descriptors().
   const Locked lock(mutex_);

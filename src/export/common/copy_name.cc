@@ -31,24 +31,6 @@ std::string_view ends_of(CopyDirection direction, bool pinned) {
 
 }  // namespace
 
-std::string_view copy_sign(CopyDirection direction) {
-  switch (direction) {
-    case CopyDirection::in:
-      return "HtoD";
-    case CopyDirection::out:
-      return "DtoH";
-    case CopyDirection::on_device:
-      return "DtoD";
-    case CopyDirection::peer:
-      return "PtoP";
-    case CopyDirection::on_host:
-      return "HtoH";
-    case CopyDirection::none:
-      return "";
-  }
-  return "";
-}
-
 std::string copy_name(const Trace& trace, const DeviceRecord& record) {
   const std::string_view name = trace.names[record.name];
   const bool tells_ends = record.direction == CopyDirection::none ||

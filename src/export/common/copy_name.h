@@ -6,9 +6,6 @@
 
 namespace foretrace {
 
-/// "HtoD" and so on, as CUPTI abbreviates the ends of a copy; empty for none.
-std::string_view copy_sign(CopyDirection direction);
-
 /// The name of a copy, or one in the profiler's spelling, "Memcpy HtoD (Pinned -> Device)", if its
 /// own does not contain source and destination.
 std::string copy_name(const Trace& trace, const DeviceRecord& record);

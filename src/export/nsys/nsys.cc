@@ -2,8 +2,8 @@
 
 #include "export/common/registered.h"
 #include "export/nsys/nsys_report.h"
-#include "export/nsys/nsys_words.h"
 #include "foretrace/error.h"
+#include "trace/nsys_words.h"
 
 namespace foretrace {
 

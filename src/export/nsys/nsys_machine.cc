@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "export/nsys/nsys_report.h"
-#include "export/nsys/nsys_words.h"
 #include "foretrace/version.h"
+#include "trace/nsys_words.h"
 #include "trace/stream_flags.h"
 
 namespace foretrace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "export/nsys/nsys_report.h"
-#include "export/nsys/nsys_words.h"
+#include "trace/nsys_words.h"
 
 namespace foretrace {
 

@@ -7,7 +7,7 @@
 
 #include "base/json_string.h"
 #include "import/nsys/nsys_file.h"
-#include "import/nsys/nsys_words.h"
+#include "trace/nsys_words.h"
 #include "trace/stream_flags.h"
 
 namespace foretrace {

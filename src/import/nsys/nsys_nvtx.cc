@@ -6,7 +6,7 @@
 
 #include "import/common/nvtx_op.h"
 #include "import/nsys/nsys_file.h"
-#include "import/nsys/nsys_words.h"
+#include "trace/nsys_words.h"
 
 namespace foretrace {
 

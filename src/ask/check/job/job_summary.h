@@ -37,7 +37,6 @@ class SteadySteps {
   /// The share of one step in a sum over a column; rounded up, so that nothing vanishes.
   std::int64_t per_step(std::int64_t sum) const { return (sum + period_ - 1) / period_; }
   std::optional<std::size_t> column(std::int32_t step) const;
-  bool is_whole_recording() const { return columns_.empty(); }
 
  private:
   std::vector<std::int32_t> columns_;  ///< By step; -1 for steps that are left out.

@@ -1,7 +1,7 @@
 #pragma once
 
 // Names for what our own export adds to the tables of Nsight Systems, in places that other readers
-// ignore. src/import/nsys/nsys_words.h has the same, because neither module includes the other.
+// ignore: the exporter writes them, and the importer reads them back.
 
 #include <string_view>
 
