@@ -54,7 +54,7 @@ enum class TaskKind : std::uint8_t {
   transfer,
   marker
 };
-/// What a task does, for whoever adds tasks up. none: a marker.
+/// Classifies tasks by the work they do, for sums over tasks. Markers are `none`.
 enum class TaskClass : std::uint8_t {
   compute,
   communication,

@@ -43,8 +43,8 @@ struct ReportEntry {
 };
 const std::vector<ReportEntry>& reports();
 
-/// What a trace holds, for `info`; and what is missing, what that costs a prediction and which
-/// profiler setting would fix it, for `doctor`.
+/// `info` lists what a trace holds; `doctor` says what is missing, what that costs a prediction and
+/// which profiler setting would fix it.
 struct Finding {
   Severity severity = Severity::info;
   std::string what, cost, fix;

@@ -136,7 +136,7 @@ std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timel
 /// A stall is time that was seen, not time that would be won: what follows may wait for something
 /// else, too. Replaying the graph with loading that takes no time tells that.
 struct InputStalls {
-  /// Of a step on average.
+  /// Times are averages over the steps.
   struct Part {
     Nanoseconds stall{0};
     Nanoseconds hidden{0};
@@ -151,14 +151,14 @@ struct InputStalls {
   std::int64_t steps = 0;     ///< That the averages are of.
   std::int64_t batches = 0;   ///< Loaded in these.
   std::int64_t pageable = 0;  ///< Copies in, by the memory they come from.
-  std::int64_t pinned = 0;    ///< Those whose records do not tell are neither.
+  std::int64_t pinned = 0;    ///< Copies whose records do not say are neither.
   Bytes copied{};             ///< In a step.
 };
 
 /// Over the steps that the step time is taken from. n log n.
 InputStalls input_stalls(const Graph& graph, const Timeline& timeline);
 
-/// Of a loading task, by its name; tasks that load have kind input.
+/// The name of a loading task says what it does; such tasks have kind input.
 enum class Loading : std::uint8_t { untold, reading, preparing, waiting };
 Loading loading_named(std::string_view name);
 

@@ -72,7 +72,7 @@ struct Graph::Impl {
   void put_behind(TaskId task, TaskId front, LaneId lane);
   /// Closes the line over `task`.
   void take_out(TaskId task);
-  /// Those removed in front of `task` pass their waits on to it with its gap, which goes when it is
+  /// Tasks removed in front of `task` pass their waits on to it with its gap, which goes when it is
   /// removed itself.
   void forget_gap(TaskId task);
   /// Enters dependency `number` into the lists of both its tasks.

@@ -175,7 +175,7 @@ void align_clocks(Draft& draft);
 void measure_typical_delays(Draft& draft);
 /// steps.cc: from markers, else by finding the period.
 void find_steps(Draft& draft);
-/// What happens less often than this is no sign of steps. Chosen.
+/// A pattern that occurs less often than this is no sign of steps. Chosen.
 inline constexpr std::size_t kLeastRepeats = 3;
 
 /// step_period.cc: finds steps by repetition, where nothing marks them.
@@ -210,7 +210,7 @@ void find_default_stream_waits(Draft& draft, std::vector<EventWait>& waits);
 void find_repeated_waits(const Draft& draft, std::vector<EventWait>& waits);
 /// graphs.cc: what the structure of CUDA graphs says.
 void find_graph_waits(Draft& draft, std::vector<EventWait>& waits);
-/// What on another stream explains that an event started as late as it did; nothing later than
+/// Names the work on another stream that explains an event's late start; nothing later than
 /// `known` is a reason.
 struct Explanation {
   std::uint32_t before = kNone;

@@ -31,7 +31,7 @@ bool names_call(std::string_view name) {
          (name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z');
 }
 
-/// What surrounds a slice.
+/// Describes the surroundings of a slice.
 struct Surroundings {
   std::int32_t step = -1;
   Phase phase = Phase::none;
@@ -126,7 +126,7 @@ class HostLane {
 
   std::uint32_t record_of(std::size_t i) const { return graph_.task(slices_[i].task).record; }
 
-  /// What an op, an annotation or a frame does between the calls and ops inside it.
+  /// True for work of an op, an annotation or a frame between the calls and ops inside it.
   bool is_part_of_op(std::size_t i) const {
     return !is_hidden(i) && slices_[i].kind != HostKind::runtime && record_of(i) != kNone;
   }
@@ -218,7 +218,7 @@ class HostLane {
   std::vector<HostSlice> slices_;
   std::vector<Surroundings> around_;
   std::vector<bool> is_untraced_;
-  std::vector<bool> is_mark_;  ///< Of steps, which are marked as a whole.
+  std::vector<bool> is_mark_;  ///< True for steps, which are marked as a whole.
   std::unordered_map<std::uint32_t, std::size_t> last_of_op_;  ///< By host record.
   std::vector<OpenOp> open_ops_;
 };

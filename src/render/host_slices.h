@@ -23,7 +23,7 @@ namespace foretrace {
 struct HostSlice {
   Nanoseconds start{0}, finish{0};
   HostKind kind = HostKind::op;
-  std::string name;               ///< Of an annotation or a call; otherwise that of `task`.
+  std::string name;  ///< Names an annotation or a call; otherwise equals that of `task`.
   std::uint32_t details = kNone;  ///< Into Trace::op_details.
   TaskId task = kNoTask;          ///< kNoTask for an annotation.
   TaskId launch = kNoTask;        ///< The task that device tasks of this call depend on.

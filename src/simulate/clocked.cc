@@ -233,7 +233,7 @@ class Replay {
   std::vector<State> tasks_;  ///< And one behind the last.
   std::vector<Bytes> bytes_;  ///< By TaskId, if any lane is shared.
   std::vector<std::uint32_t> dependents_;
-  std::vector<Nanoseconds> lags_;  ///< Of those waits, less the tails, if any is not 0.
+  std::vector<Nanoseconds> lags_;  ///< Lags of the waits less the tails, if any is not 0.
   bool has_lags_ = false;
   bool has_from_start_ = false;
   Timeline timeline_;
@@ -243,7 +243,7 @@ class Replay {
   Nanoseconds now_{-1};
   std::vector<ClockedLane> lanes_;  ///< By LaneId.
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<std::uint32_t> arrivals_;  ///< Of tasks, now.
+  std::vector<std::uint32_t> arrivals_;  ///< Holds tasks that arrive now.
   std::vector<std::uint32_t> due_;       ///< Lanes to wake now.
   LaneProgress progress_;
 };

@@ -14,7 +14,7 @@ namespace foretrace {
 
 constexpr Nanoseconds kNever = Nanoseconds::max();
 
-/// What a wake-up brought about, in order.
+/// Lists the results of a wake-up, in order.
 struct LaneProgress {
   struct Start {
     TaskId task;

@@ -19,7 +19,7 @@ constexpr std::size_t kSetsAtOnce = 8;
 /// A task whose times are wanted.
 struct Probe {
   std::uint32_t task = 0;   ///< Its row.
-  std::uint32_t place = 0;  ///< Of its times among those of a set.
+  std::uint32_t place = 0;  ///< Locates its times among those of a set.
 };
 
 /// Times of the probes in each of eight replays: those of the first, those of the second ...

@@ -58,8 +58,8 @@ template <bool with_lags>
 using Durations = const std::int64_t* const (&)[kSetsAtOnce];
 using Greatest = std::int64_t (&)[kSetsAtOnce];
 
-/// Of those tasks of the block that ends before `end`, from the probe `next` on. Returns the first
-/// probe behind the block.
+/// Reads the probes of tasks of the block that ends before `end`, from the probe `next` on. Returns
+/// the first probe behind the block.
 std::size_t read_probes(const Ring& ring, const ProbeTimes& wanted, std::size_t next,
                         std::size_t end, Durations durations) {
   const std::size_t count = wanted.probes.size();

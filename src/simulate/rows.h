@@ -33,11 +33,12 @@ struct Rows {
   static constexpr std::uint32_t kFromStart = 0x80000000, kTail = 0x40000000;
   static constexpr std::uint32_t kFlags = kFromStart | kTail;
 
-  std::vector<std::uint32_t> position;  ///< Of each task of the graph.
+  std::vector<std::uint32_t> position;  ///< Has one entry per task of the graph.
   std::vector<std::uint32_t> first;     ///< One more than there are tasks.
   std::vector<std::uint32_t> before;
-  std::vector<std::int64_t> lag;  ///< Of each wait; empty if there is neither a lag nor a flag.
-  std::vector<double> tail;       ///< Share of each wait; empty if there is no kTail.
+  std::vector<std::int64_t>
+      lag;  ///< Has one entry per wait; empty if there is neither a lag nor a flag.
+  std::vector<double> tail;  ///< Share of each wait; empty if there is no kTail.
   std::vector<Nanoseconds> duration;
   std::uint32_t reach = 1;  ///< The farthest that a task looks back.
 

@@ -190,16 +190,16 @@ class SharedLane final : public EventLane {
   double capacity_;  ///< Bytes per nanosecond, as all rates here.
   Nanoseconds time_{0};
   double level_ = 0;
-  double served_ = 0;         ///< What a task at the level has got since this was last 0.
+  double served_ = 0;         ///< A task at the level has received this since the last reset.
   double limited_ = 0;        ///< The sum of the limits of those that run at theirs.
   std::size_t at_level_ = 0;  ///< Tasks.
   std::size_t at_limit_ = 0;
   std::vector<Active> active_;  ///< Slots, some of them free.
   std::vector<std::uint32_t> free_;
-  Heap<double> level_by_limit_;  ///< Those that have a limit.
+  Heap<double> level_by_limit_;  ///< Holds tasks that have a limit.
   Heap<double> level_by_work_;
   Heap<double, std::greater<double>> limited_by_limit_;
-  Heap<Nanoseconds> finishes_;  ///< Of those at their limit, and of those without bytes.
+  Heap<Nanoseconds> finishes_;  ///< Holds tasks at their limit, and tasks without bytes.
   std::vector<Arrival> arrived_;
 };
 

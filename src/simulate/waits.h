@@ -1,6 +1,7 @@
 #pragma once
 
-// What tasks wait for, places in line and dependencies alike, as both forms of the replay read it.
+// Both forms of the replay read here what tasks wait for: their place in line and dependencies
+// alike.
 
 #include <cstdint>
 #include <vector>

@@ -35,7 +35,7 @@ struct Header {
   std::uint64_t parent = 0;
   Clock device_clock = Clock::monotonic;  ///< Clock of everything that CUPTI timed.
   std::uint32_t cupti_version = 0;        ///< 0: CUPTI was never heard of.
-  // What was lost, as far as known. Rewritten at every flush.
+  // These count what was lost, as far as known. They are rewritten at every flush.
   std::uint64_t rows = 0;              ///< Written.
   std::uint64_t dropped_by_cupti = 0;  ///< Records for which CUPTI had no buffer.
   std::uint64_t lost_on_disk = 0;      ///< Rows that could not be written.
@@ -163,7 +163,8 @@ struct Event {
   std::uint64_t device_time = 0;
 };
 
-/// What the program itself asks of the driver: cudaMalloc, cudaMallocAsync and their opposites.
+/// The program itself asks the driver for this memory: cudaMalloc, cudaMallocAsync and their
+/// opposites.
 struct DeviceMemory {
   RowKind row = RowKind::device_memory;
   std::uint16_t device = 0;

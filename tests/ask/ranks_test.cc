@@ -17,7 +17,7 @@ namespace {
 /// Each step launches a kernel, waits for it, and holds a block of memory meanwhile; then the host
 /// works. Times are in us.
 struct RecordedRank {
-  int duration = 100;  ///< Of the kernel.
+  int duration = 100;  ///< The kernel takes this long.
   int host = 0;
   std::int64_t bytes = 1'000'000;
   int first_duration = 0;  ///< Duration in the first step, if it differs.

@@ -1,5 +1,5 @@
-// What recording costs: reading a record of CUPTI's (off the program's threads), an NVTX range (on
-// them), and what becomes of ten million kernels with their calls.
+// Measures the cost of recording: reading a record of CUPTI's (off the program's threads), an NVTX
+// range (on them), and what becomes of ten million kernels with their calls.
 //
 //     collect_bench [kernels]
 

@@ -260,7 +260,7 @@ SAME(abi::Name, object_kind, CUpti_ActivityName, objectKind);
 SAME(abi::Name, object, CUpti_ActivityName, objectId);
 SAME(abi::Name, name, CUpti_ActivityName, name);
 
-// What callbacks are told.
+// CUPTI passes these to callbacks.
 SAME(abi::CallbackData, site, CUpti_CallbackData, callbackSite);
 SAME(abi::ResourceData, context, CUpti_ResourceData, context);
 SAME(abi::ResourceData, handle, CUpti_ResourceData, resourceHandle);

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the program says of itself is not compared here.
+/// The program's own output is not compared here.
 std::string said(const Recording& recording) { return recording.ended.err; }
 
 bool says(const Recording& recording, const std::string& text) {

@@ -1,4 +1,4 @@
-// What a program may rely on while it is recorded; README.md lists it.
+// A program may rely on these promises while it is recorded; README.md lists them.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -188,7 +188,7 @@ TEST(Promises, ACuptiThatHangsHoldsNobodyUp) {
         << recording.ended.err;
   });
   EXPECT_LT(seconds, 12);
-  // What CUPTI has no part in is there all the same.
+  // Rows that CUPTI has no part in are there all the same.
   Recording recording({.program = {"threads", "2", "1"}, .environment = environment});
   EXPECT_EQ(host_names_of(recording.trace(), HostKind::annotation)["work of a thread"], 2);
   EXPECT_EQ(recording.spooled().header.state, spool::State::finished);

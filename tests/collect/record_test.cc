@@ -1,4 +1,4 @@
-// What the collector makes of programs that behave.
+// The collector records programs that behave.
 
 #include <gtest/gtest.h>
 

@@ -106,7 +106,7 @@ std::string name_of(spool::RowKind kind, const char* row) {
   }
 }
 
-/// What CUPTI writes, but for overhead.
+/// CUPTI writes these kinds, and overhead.
 constexpr const char* kCounted[] = {"kernel", "copy",    "peer_copy", "fill",   "runtime",
                                     "driver", "sync",    "event",     "memory", "pool",
                                     "device", "context", "stream"};
@@ -233,7 +233,7 @@ void expect_all_accounted(const Recording& recording) {
   const std::uint64_t lost = header.dropped_by_cupti + header.discarded_records + header.untimed +
                              header.lost_on_disk + header.unknown_records;
   EXPECT_GT(came, 0U) << recording.ended.out << recording.ended.err;
-  // What could not be written counts rows, some of which CUPTI had no part in: readings of clocks,
+  // The count of unwritten rows includes some that CUPTI had no part in: readings of clocks,
   // names of calls, edges of the window. And overhead, which is left out above.
   std::uint64_t other = 0;
   if (header.lost_on_disk != 0) {

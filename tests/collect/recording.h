@@ -27,7 +27,7 @@ struct Ended {
 /// Runs a program to its end; kills it after half a minute, which fails the test.
 Ended run_program(const std::vector<std::string>& command, const Environment& environment);
 
-/// What the program says CUPTI did with records of one kind.
+/// Counts what the program says CUPTI did with records of one kind.
 struct Emitted {
   std::uint64_t written = 0;
   std::uint64_t dropped = 0;
@@ -41,7 +41,7 @@ std::map<std::string, Emitted> emitted(const std::string& out);
 /// The number behind the last line that begins with `key` and a blank; -1 if there is none.
 std::int64_t told(const std::string& out, const std::string& key);
 
-/// What a spool holds, by the same names.
+/// Counts the rows of a spool, by the same names.
 struct Spooled {
   spool::Header header;
   std::map<std::string, std::uint64_t> rows;
@@ -50,7 +50,7 @@ struct Spooled {
 Spooled count_rows(const std::string& spool);
 
 struct Recipe {
-  std::vector<std::string> options = {};  ///< Of `foretrace collect`.
+  std::vector<std::string> options = {};  ///< Options passed to `foretrace collect`.
   std::vector<std::string> program = {};  ///< Arguments of played_app.
   Environment environment = {};
   std::string app = {};    ///< Another program than played_app.
@@ -72,7 +72,7 @@ class Recording {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   /// The trace of the one process that was recorded. Fails the test if there is none.
   const Trace& trace();
-  Spooled spooled() const;  ///< Of the first spool.
+  Spooled spooled() const;  ///< Reads the first spool.
   bool has_trace() const;
 
  private:

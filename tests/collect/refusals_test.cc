@@ -1,4 +1,4 @@
-// What happens where nothing, or not everything, can be recorded: the program runs all the same,
+// Where nothing, or not everything, can be recorded, the program runs all the same,
 // and one line says why.
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is left when a program ends in a way that nobody planned for.
+// Checks what is left when a program ends in a way that nobody planned for.
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
 
 #include "import/files/source.h"
 
-/// What a fuzzer made up, as the bytes of a trace.
+/// Presents a fuzzer's input as the bytes of a trace.
 class Bytes : public foretrace::Source {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}

@@ -12,7 +12,7 @@
 namespace {
 
 foretrace::Trace read(const std::uint8_t* data, std::size_t size) {
-  // What begins like JSON is PyTorch's.
+  // Input that begins like JSON is PyTorch's.
   if (data[0] == '{') {
     Bytes bytes(data, size);
     return foretrace::PytorchDocument(bytes, 64 + size % 100).read();

@@ -39,14 +39,14 @@ void require(bool holds, const char* what) {
   std::abort();
 }
 
-/// Those that edit waits, order, lanes or memory, and nothing else.
+/// True for transforms that edit waits, order, lanes or memory, and nothing else.
 bool leaves_work_alone(std::string_view transform) {
   static const std::set<std::string_view> all = {"add_dependency",    "move",    "priority",
                                                  "remove_dependency", "reorder", "resize"};
   return all.contains(transform);
 }
 
-/// Those where the user says who waits for whom, or in which order tasks run, and may contradict
+/// True where the user says who waits for whom, or in which order tasks run, and may contradict
 /// what waits there already.
 bool may_make_a_circle(std::string_view transform) {
   static const std::set<std::string_view> all = {"add_dependency", "move", "reorder", "replace"};
@@ -64,7 +64,7 @@ Work work_of(const Graph& graph) {
   return work;
 }
 
-/// What a transform says of itself before it is applied: the work that will be there, or nothing
+/// A transform announces, before it is applied, the work that will be there; nothing
 /// where it says nothing.
 std::optional<Work> work_to_come(const DrawnTransform& drawn, const Graph& graph) {
   Work work = work_of(graph);
@@ -82,7 +82,7 @@ std::optional<Work> work_to_come(const DrawnTransform& drawn, const Graph& graph
   return work;
 }
 
-/// Of a split without overhead, all of the work is still there, in more tasks.
+/// After a split without overhead all of the work is still there, in more tasks.
 Nanoseconds sum(const Work& work) {
   Nanoseconds all{0};
   for (const auto& one : work) all += one.value_or(0ns);

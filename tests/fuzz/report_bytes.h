@@ -1,6 +1,6 @@
 #pragma once
 
-// What the bytes of an answer may never do, whatever names it repeats: drive a terminal, command a
+// The bytes of an answer may never, whatever names it repeats, drive a terminal, command a
 // runner of continuous integration, or be no JSON.
 
 #include <cstddef>
@@ -56,7 +56,7 @@ inline void require_json(std::string_view text) {
   require_of_answer(nlohmann::json::accept(text), "no JSON", text);
 }
 
-/// Of pages and of JUnit's XML: markup in names is text.
+/// In pages and in JUnit's XML, markup in names is text.
 inline void require_no_forged_markup(std::string_view text) {
   require_of_answer(text.find("<script>alert(1)") == text.npos, "a forged script", text);
   require_of_answer(text.find("<img src=x") == text.npos, "a forged picture", text);

@@ -183,7 +183,7 @@ class Program {
     if (supply_.once_in(3)) launched(engine_, TaskKind::collective, "ncclDevKernel_AllReduce");
   }
 
-  /// What no program does, but a file may say.
+  /// Adds things that no program does but a file may say.
   void add_odd() {
     const std::size_t tasks = graph_.task_count();
     while (supply_.once_in(2)) {

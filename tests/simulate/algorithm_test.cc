@@ -1,4 +1,4 @@
-// What Daydream's simulation algorithm gives for cases small enough to be worked out by hand:
+// Compares with Daydream's simulation algorithm on cases small enough to be worked out by hand:
 // launches on one CPU thread that take 5us each with 3us of other work behind, kernels on one
 // stream, and a synchronization at the end.
 

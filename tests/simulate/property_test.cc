@@ -1,4 +1,4 @@
-// What must hold for any graph.
+// These properties must hold for any graph.
 
 #include <gtest/gtest.h>
 

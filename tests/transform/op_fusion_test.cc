@@ -76,7 +76,7 @@ stream |ffffff|
 }
 
 TEST(OpFusion, AccessesTellTheBytes) {
-  // Of 4 + 4 + 4 + 4 MB the tensor in between is neither written nor read: half of the time.
+  // The tensor in between, 4 + 4 of 16 MB, is neither written nor read: half of the time.
   constexpr auto kAccesses = R"(
     cpu: m 1, L:launch 1, M:launch 1, f 1
     stream: "a elementwise" 4, "b elementwise" 4

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the memory of a device is used for, block by block: how much is in use and when most, for
+// Reports how the memory of a device is used, block by block: how much is in use and when most, for
 // which purpose, by which op, how long blocks live, and how long they are unused.
 //
 //     bytes |        ____               made .. freed     lifetime

@@ -34,7 +34,7 @@ class Sweep {
   /// Uses a trace that was already read, given by its ranks.
   Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
         const SweepOptions& options = {});
-  /// Of all ranks of one trace, whatever the scenario names.
+  /// Asks about all ranks of one trace, whatever the scenario names.
   Sweep(const nlohmann::json& scenario, const std::string& trace_path,
         const SweepOptions& options = {});
   Sweep(Sweep&&) noexcept;

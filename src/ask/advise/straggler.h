@@ -14,7 +14,7 @@ namespace foretrace {
 
 struct RankChoice {
   std::size_t rank = 0;   ///< Into the ranks of the job.
-  std::string straggler;  ///< What it keeps the others waiting for; empty if there is none.
+  std::string straggler;  ///< Says why the others wait for it; empty if none does.
 };
 
 /// Without a straggler the rank with the longest step. Adds a note of all step times.

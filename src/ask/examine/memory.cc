@@ -18,7 +18,7 @@ struct ExaminedRank {
   MemorySummary fullest;
 };
 
-/// What the driver was asked for comes to the same as what was allocated where it is not known.
+/// Where reserved memory is not known, allocated memory stands in for it.
 MemoryNeed need_of(const MemorySummary& summary) {
   return {.is_refused = !summary.fits,
           .reserved = std::max(summary.peak, summary.reserved.value_or(Bytes{})),

@@ -15,7 +15,7 @@ namespace {
 
 bool is_call(HostKind kind) { return kind == HostKind::runtime || kind == HostKind::driver; }
 
-/// Of records with the same times the inner one comes later.
+/// Among records with the same times, the inner one comes later.
 int nesting(HostKind kind) {
   if (kind == HostKind::annotation) return 0;
   if (kind == HostKind::python) return 1;
@@ -27,7 +27,7 @@ std::string_view folder_of(std::string_view file) {
   return slash == std::string_view::npos ? std::string_view() : file.substr(0, slash + 1);
 }
 
-/// What both begin with, whole folders only.
+/// Returns the prefix that both share, in whole folders.
 std::string_view common_folder(std::string_view a, std::string_view b) {
   std::size_t same = 0;
   while (same < a.size() && same < b.size() && a[same] == b[same]) ++same;
@@ -214,7 +214,7 @@ class Surroundings {
   }
 
   const Trace& trace_;
-  std::vector<Place> places_;  ///< Of each host record.
+  std::vector<Place> places_;  ///< Has one entry per host record.
   std::vector<FoundSite> of_name_, of_stack_;
   std::vector<char> stack_read_;
   std::vector<std::uint32_t> name_number_;

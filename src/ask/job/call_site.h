@@ -34,8 +34,8 @@ struct CallSite {
 /// "train.py:88 main"
 std::string to_text(const CallSite& site);
 
-/// Of every task of an inferred graph. About linear in the records, once. A task whose record is
-/// none of the trace's has no place.
+/// Knows the call site of every task of an inferred graph. Construction is about linear in the
+/// records. A task whose record is none of the trace's has no place.
 class CallSites {
  public:
   CallSites(const Trace& trace, const Graph& graph);
@@ -61,7 +61,7 @@ class CallSites {
   std::vector<Place> of_task_;
   std::vector<CallSite> sites_;
   std::vector<std::string> paths_;
-  std::vector<std::string> names_;  ///< Of ops and calls.
+  std::vector<std::string> names_;  ///< Holds names of ops and calls.
 };
 
 }  // namespace foretrace

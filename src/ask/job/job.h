@@ -27,7 +27,7 @@ struct Rank {
   Inference inference;
   /// Memory snapshots have no times; those of their graph are positions in a history.
   bool is_snapshot = false;
-  Notes import_notes;  ///< What the importer found odd.
+  Notes import_notes;  ///< Lists oddities that the importer found.
   /// The greatest level that the recorded allocator reports for each device.
   std::map<std::int32_t, Bytes> recorded_reserved;
   std::vector<SourceFile> files;

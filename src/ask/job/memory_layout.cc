@@ -196,7 +196,7 @@ class TouchedLayout {
 
   const RecordedMemory& memory_;
   std::vector<EarlyBlock> early_;
-  AddressRanges touched_[2];  ///< Of small blocks, of large ones.
+  AddressRanges touched_[2];  ///< The first holds small blocks, the second large ones.
   std::vector<const MemoryRecord*> old_;
   std::set<std::uint64_t> cuts_;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// What an allocator held when a recording began, as far as the recording tells. Of a snapshot,
-// which has the state at the end: that, with all events taken back. Of a profiler, which has blocks
+// Reconstructs what an allocator held when a recording began, as far as the recording shows it. A
+// snapshot has the state at the end, from which all events are taken back. A profiler has blocks
 // only:
 //
 //     touched    |bbbb|      |bb|bbbb|    stretches of addresses that blocks of the trace lie in
@@ -21,7 +21,7 @@
 
 namespace foretrace {
 
-/// What was recorded of one device, in order of time.
+/// Holds the records of one device, in order of time.
 struct RecordedMemory {
   std::int32_t device = 0;
   std::vector<const MemoryRecord*> records;
@@ -46,7 +46,7 @@ struct EarlyBlock {
   std::uint32_t stream = kNone;
 };
 
-/// Those that a record frees but none makes, in the order in which they are freed.
+/// Returns blocks that a record frees but none makes, in the order in which they are freed.
 std::vector<EarlyBlock> blocks_from_before(const RecordedMemory& memory);
 
 /// Handles of blocks are their places in blocks_from_before(), or else above any of these.

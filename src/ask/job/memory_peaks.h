@@ -1,6 +1,6 @@
 #pragma once
 
-// What a timeline needs of each device's memory, and whether it is to be had.
+// Finds how much of each device's memory a timeline needs, and whether there is enough.
 
 #include <vector>
 

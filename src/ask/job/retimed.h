@@ -39,7 +39,7 @@ class Retimed {
     explicit Recorded(const Graph& graph) : probes(graph), work(probes.work(graph)) {}
 
     StepProbes probes;
-    std::vector<Nanoseconds> work;  ///< Of the probes' streams.
+    std::vector<Nanoseconds> work;  ///< Holds the work of the probes' streams.
     Compiled::LagPlaces places;
     std::vector<Nanoseconds> durations;  ///< In compiled order, as are the lags.
     std::vector<std::int64_t> lags;

@@ -28,12 +28,12 @@ PathPart part_of_path(TaskKind kind) {
   return PathPart::delays;
 }
 
-/// What a task adds to its lane: where it overlaps the one in front, less.
+/// A task adds this time to its lane: less where it overlaps the task in front.
 Nanoseconds own_time(const Graph& graph, TaskId task) {
   return std::max(0ns, graph.task(task).duration - tail_in_front(graph, task));
 }
 
-/// What a time is counted in.
+/// Times count only inside this span, and are those of one of its steps.
 struct Span {
   Nanoseconds from = Nanoseconds::min(), to = Nanoseconds::max();
   std::int64_t steps = 1;

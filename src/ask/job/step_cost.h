@@ -1,7 +1,7 @@
 #pragma once
 
-// What a step costs, lane by lane and along the critical path. Of the steps that the step time is
-// taken from.
+// Adds up what a step costs, lane by lane and along the critical path, over the steps that the step
+// time is taken from.
 
 #include <vector>
 
@@ -21,11 +21,11 @@ struct MeasuredSteps {
 };
 MeasuredSteps measured_steps(const Graph& graph);
 
-/// Of each lane, in a step on average; where tasks overlap the one in front, once. What shared
-/// lanes carry takes as long as at full capacity.
+/// Returns the work of each lane in an average step, overlapping time counted once. Transfers on
+/// shared lanes take as long as at full capacity.
 std::vector<Nanoseconds> lane_work(const Graph& graph);
 
-/// Of what leads to the begin of the last step, between the begins of steady steps. Each instant
+/// Follows the path that leads to the start of the last step, over the steady steps. Each instant
 /// counts for the task of the path that started last. Needs `reasons`.
 PathShares path_shares(const Graph& graph, const Timeline& timeline);
 

@@ -38,8 +38,8 @@ struct Answer {
   Prediction prediction;
   Graph graph;  ///< Empty for the job as recorded, unless it is to be written.
   Timeline timeline;
-  const Graph* recorded = nullptr;  ///< Of the rank that the answer is about.
-  const Trace* trace = nullptr;     ///< Of the same, if it is known.
+  const Graph* recorded = nullptr;  ///< Belongs to the rank that the answer is about.
+  const Trace* trace = nullptr;     ///< Belongs to the same rank, if it is known.
 };
 
 /// The order of tasks on a lane counts as one structural dependency for each task after another.

@@ -83,7 +83,7 @@ void add_trace(CLI::App& command, std::string& trace);
 
 /// Indented, with a line break at the end.
 void print_json(const nlohmann::json& value, std::ostream& out);
-/// What to_json() of report.h makes of an answer; for answers of commands, listed in options.cc.
+/// Writes what to_json() of report.h makes of an answer; options.cc lists the answers of commands.
 template <class Answer>
 void print_answer(const Answer& answer, std::ostream& out);
 

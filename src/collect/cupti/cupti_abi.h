@@ -1,6 +1,6 @@
 #pragma once
 
-// What the collector needs of CUPTI's binary interface, in our own words: the library is bound at
+// Describes the part of CUPTI's binary interface that the collector uses: the library is bound at
 // run time by its SONAME, so that the collector is built and tested where no CUDA toolkit is. Each
 // record is declared up to the last field that is read. CUPTI makes records longer at their end
 // from version to version, and has never moved these fields; how long a record is, its own iterator
@@ -18,7 +18,7 @@ namespace foretrace::cupti {
 enum Result : std::int32_t {
   kSuccess = 0,
   kInvalidParameter = 1,
-  kMaxLimitReached = 12,  ///< Of the iterator: no more records.
+  kMaxLimitReached = 12,  ///< The iterator has no more records.
   kNotInitialized = 15,   ///< The driver is too old for this CUPTI.
   kInvalidKind = 21,
   kInsufficientPrivileges = 35,
@@ -154,7 +154,7 @@ struct FORETRACE_CUPTI_RECORD Memset {
   std::uint32_t graph;
 };
 
-/// Of the runtime, the driver, and launches inside of CUDA.
+/// Calls of the runtime, calls of the driver and launches inside CUDA share this record.
 struct FORETRACE_CUPTI_RECORD Api {
   Kind kind;
   std::uint32_t callback;
@@ -299,18 +299,18 @@ constexpr std::uint32_t kProfilerStop = 309;
 // The same of the runtime domain.
 constexpr std::uint32_t kRuntimeProfilerStart = 171;
 constexpr std::uint32_t kRuntimeProfilerStop = 172;
-// Of the driver domain, called very often and of no use.
+// These callbacks of the driver domain are called very often and are of no use.
 constexpr std::uint32_t kChatterDriver[] = {304 /* cuCtxGetCurrent */,
                                             392 /* cuDevicePrimaryCtxGetState */,
                                             686 /* cuKernelGetAttribute */};
 constexpr std::uint32_t kChatterRuntime[] = {17 /* cudaGetDevice */};
-// Of the resource domain.
+// This callback belongs to the resource domain.
 constexpr std::uint32_t kGraphNodeDependencyCreated = 15;
 constexpr std::uint32_t kGraphNodeCloned = 20;
-// Of the state domain.
+// This callback belongs to the state domain.
 constexpr std::uint32_t kFatalError = 1;
 
-/// What a callback of the driver domain is told, up to the first field.
+/// CUPTI passes this to a callback of the driver domain; declared up to the first field.
 struct CallbackData {
   std::uint32_t site;  ///< 0 entering, 1 leaving.
 };
@@ -347,7 +347,7 @@ using BufferCompleted = void (*)(void* context, std::uint32_t stream, std::uint8
                                  std::size_t size, std::size_t valid);
 using TimestampCallback = std::uint64_t (*)();
 
-/// Of cuptiSubscribe_v2.
+/// cuptiSubscribe_v2 takes these parameters.
 struct SubscriberParams {
   std::size_t struct_size;
   const char* subscriber_name;

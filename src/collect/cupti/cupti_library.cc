@@ -22,8 +22,8 @@ int note_cudart(dl_phdr_info* loaded, std::size_t, void* found) {
   return 1;
 }
 
-/// Of the CUDA that the program uses; 0 if it cannot be told. A CUPTI that is newer than the driver
-/// does not work.
+/// Returns the major version of the program's CUDA; 0 if unknown. A CUPTI that is newer than the
+/// driver does not work.
 int cuda_major() {
   int major = 0;
   dl_iterate_phdr(note_cudart, &major);

@@ -14,9 +14,9 @@ namespace foretrace::collect {
 constexpr std::size_t kMostRowBytes = 64;
 
 struct Decoded {
-  std::uint32_t bytes = 0;        ///< Of the row; 0 if there is none.
+  std::uint32_t bytes = 0;        ///< The row has this size; 0 if there is none.
   bool is_untimed = false;        ///< A kernel, copy or fill for which CUPTI had no room: no row.
-  bool is_unknown = false;        ///< Of a kind that nobody asked for: no row.
+  bool is_unknown = false;        ///< Nobody asked for this kind: no row.
   void* owned_details = nullptr;  ///< The caller has to free this.
 };
 

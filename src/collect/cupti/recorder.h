@@ -46,14 +46,14 @@ class Recorder {
 
   const Settings& settings() const { return settings_; }
   SpoolWriter& writer() { return writer_; }
-  /// Of ranges and blocks: nothing outside the window is wanted.
+  /// Ranges and blocks outside the window are not wanted.
   bool is_open() const { return window_open_.load(std::memory_order_relaxed); }
   /// nullptr if nothing is to be logged now.
   ThreadLog* log();
   /// An NVTX range begins; opens and closes the window if steps are what it goes by.
   void note_range(const char* name);
 
-  static std::uint64_t now();  ///< Of the monotonic clock.
+  static std::uint64_t now();  ///< Reads the monotonic clock.
 
  private:
   enum class Wanted : std::uint8_t { nothing, open, closed };

@@ -1,4 +1,4 @@
-// What the recorder asks of CUPTI, and what CUPTI calls.
+// The recorder's requests to CUPTI, and the callbacks that CUPTI makes, are here.
 
 #include <cstdio>
 #include <cstdlib>

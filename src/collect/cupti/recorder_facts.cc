@@ -1,4 +1,4 @@
-// What the spool says about the process besides what it did.
+// The spool describes the process here, apart from its activity.
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -146,7 +146,7 @@ auto with(const nvtx::PayloadData* data, std::size_t count, const void* domain, 
   return act(named);
 }
 
-// What goes into the tables. The signatures are NVTX's.
+// These functions go into the tables. The signatures are NVTX's.
 
 void core_mark_ex(const nvtx::EventAttributes* event) { with(event, nullptr, mark); }
 void core_mark(const char* name) { mark({.name = name}); }

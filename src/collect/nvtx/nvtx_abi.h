@@ -1,6 +1,6 @@
 #pragma once
 
-// What the collector needs of NVTX's interface for tools, in our own words. NVTX's headers,
+// Describes the part of NVTX's interface for tools that the collector uses. NVTX's headers,
 // compiled into the program, look for the library that NVTX_INJECTION64_PATH names and hand it
 // tables of function pointers to fill.
 //
@@ -59,7 +59,7 @@ struct EventAttributes {
   std::int32_t color_type;
   std::uint32_t color;
   std::int32_t payload_type;
-  std::int32_t payload_count;  ///< Of kPayloadExtension.
+  std::int32_t payload_count;  ///< Used with kPayloadExtension.
   union {
     std::uint64_t unsigned_value;
     std::int64_t signed_value;

@@ -17,7 +17,7 @@ struct Schema {
   std::uint64_t id;
   std::size_t count;
   nvtx::SchemaEntry* entries;
-  std::size_t value_size = 0;  ///< Of an enumeration, which has no entries.
+  std::size_t value_size = 0;  ///< Only set for an enumeration, which has no entries.
 };
 
 constexpr std::size_t kMostSchemas = 256;
@@ -50,7 +50,7 @@ constexpr TypeTraits kTypes[] = {
     {44, 8, 'f'}, {71, 4, 'u'}, {72, 8, 'u'}, {73, 4, 'u'}, {74, 8, 'u'},
 };
 
-/// Of a type of NVTX's or an enumeration of the program's; 0 bytes for any other.
+/// Describes a type of NVTX or an enumeration of the program; any other has 0 bytes.
 TypeTraits traits_of(std::uint64_t type) {
   for (const TypeTraits& known : kTypes) {
     if (known.type == type) return known;

@@ -13,7 +13,7 @@ namespace foretrace::collect {
 /// JSON text of a bounded size; what does not fit is left out.
 class PayloadText {
  public:
-  /// Of the value that an event carries; empty if it has none.
+  /// Takes the value that an event carries; empty if it has none.
   explicit PayloadText(const nvtx::EventAttributes& event);
   PayloadText(const nvtx::PayloadData* data, std::size_t count);
 

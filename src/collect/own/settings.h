@@ -1,6 +1,6 @@
 #pragma once
 
-// What the launcher tells the libraries inside the program, by environment variables:
+// The launcher configures the libraries inside the program by environment variables:
 //
 //     FORETRACE_SPOOL         folder for spools; nothing is recorded without
 //     FORETRACE_RECORD        what: a list of kernels, api, sync, graphs, nvtx, memory,

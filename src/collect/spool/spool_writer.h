@@ -51,7 +51,7 @@ class SpoolWriter {
   FileThread files;
   Texts texts;
 
-  // What only the recorder knows; see spool::Header.
+  // Only the recorder knows these; see spool::Header.
   std::atomic<std::uint64_t> dropped_by_cupti{0};
   std::atomic<std::uint64_t> untimed{0};
   std::atomic<std::uint64_t> unknown_records{0};

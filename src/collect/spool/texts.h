@@ -27,7 +27,7 @@ class Texts {
     std::size_t size = 0;
     std::uint32_t count = 0;
   };
-  /// Those that got their number since the last call.
+  /// Returns the texts that got their number since the last call.
   Body take_new();
 
  private:

@@ -34,7 +34,7 @@ class ThreadLog {
  private:
   static constexpr std::size_t kRoom = std::size_t{64} << 10;
 
-  /// What a log held, so that its thread can go on while it is written.
+  /// Copies the contents of a log, so that its thread can go on while they are written.
   struct Copy {
     std::size_t used = 0;
     std::uint32_t rows = 0;

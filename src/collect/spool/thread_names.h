@@ -7,7 +7,7 @@
 
 namespace foretrace::collect {
 
-/// What the threads of this process are called, as the system knows it.
+/// Knows the names of this process's threads, as the system has them.
 class ThreadNames {
  public:
   /// Writes the names of threads that were not there, or called otherwise, at the last call.

@@ -12,7 +12,7 @@
 //
 // In expandable segments any rest of 512 bytes is split off, so there rounding is all.
 //
-// What was there in front of the first event follows from the state at the end: a block or segment
+// The state before the first event follows from the state at the end: a block or segment
 // whose address no event mentions was there all the time, one whose first event gives it back was
 // there too. The blocks that the history ends with are compared with those of the snapshot.
 

@@ -34,8 +34,8 @@ constexpr std::size_t kEnough = 8;
 constexpr std::int64_t kLaunchedLongBefore = 10'000;
 
 struct Limits {
-  std::int64_t most = 0;   ///< Of what is typical.
-  std::int64_t fence = 0;  ///< Of the fence, or twice what is typical where that is more.
+  std::int64_t most = 0;   ///< The greatest typical value.
+  std::int64_t fence = 0;  ///< The fence, or twice the typical value where that is more.
 };
 /// A slow driver or a virtual device takes long for each launch.
 constexpr Limits kOnIdleDevice = {.most = 10'000'000, .fence = 50'000};

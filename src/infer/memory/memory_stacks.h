@@ -1,6 +1,6 @@
 #pragma once
 
-// What the stack of an allocation shows about it. Stacks are those of a memory snapshot, frames
+// Derives facts about an allocation from its stack. Stacks are those of a memory snapshot, frames
 // "file:line function", innermost first, joined by ';':
 //
 //     backward   the autograd engine, or a function named "backward", is on it; or it is empty,

@@ -19,7 +19,7 @@ constexpr std::size_t kLeastActivities = 18;
 constexpr double kLeastMatch = 0.95;
 /// A longer period must match by so much more than a shorter one. Chosen.
 constexpr double kClearlyBetter = 0.005;
-/// Of the distances between the places of one stretch, so many quarters must be the same. Chosen.
+/// This many quarters of the distances between the places of a stretch must be the same. Chosen.
 constexpr std::size_t kQuartersAlike = 3;
 
 struct Activity {

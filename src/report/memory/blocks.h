@@ -46,7 +46,7 @@ std::string maker_of(const Graph& graph, const Allocation& block);
 /// The most informative frame of its stack, cut to fit a line; empty without a stack.
 std::string line_of(const Graph& graph, const Allocation& block);
 
-/// Of sorted times; zeros for none.
+/// Sorts the times first; returns zeros if there are none.
 Quantiles quantiles(std::vector<Nanoseconds> times);
 
 /// Decades from below 1 us to 10 s and more, without the empty ones at both ends.

@@ -16,7 +16,7 @@ Table memory_table(const Prediction& prediction);
 Table rate_table(const Prediction& prediction);
 /// "MFU 41.2 %, exposed communication 23.3 %": those that are known; may be empty.
 std::string rates_text(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step);
-/// What tasks on the critical path waited for, longest first.
+/// Lists what tasks on the critical path waited for, longest first.
 Table wait_table(const Prediction& prediction);
 /// The work on the critical path, longest first.
 Table work_table(const Prediction& prediction);

@@ -31,7 +31,7 @@ class AllocationSelector final : public Described {
 
   /// Throws Error, naming the setting, on an expression that cannot be read. select() does so too.
   void check() const;
-  /// What is asked for: `use activation, op "relu"`, or "any allocation".
+  /// Describes the selection: `use activation, op "relu"`, or "any allocation".
   std::string to_text() const;
 
  private:

@@ -106,7 +106,7 @@ class ChainFinder {
     return graph_.task(id).kind == TaskKind::kernel ? Pattern::pointwise : Pattern::other;
   }
 
-  /// What a compiler has left apart stays apart.
+  /// Kernels that a compiler has left apart stay apart.
   Pattern pattern_of(TaskId id) {
     const Task& task = graph_.task(id);
     if (task.kind != TaskKind::kernel || graph_.names()[task.name].starts_with("triton_"))
@@ -173,7 +173,7 @@ int tensors_named(std::string_view name) {
   return 0;
 }
 
-/// What a chain moves, from the accesses of its kernels.
+/// Counts the bytes that a chain moves, from the accesses of its kernels.
 struct Traffic {
   Bytes before{}, after{};
   std::vector<std::uint32_t> temporaries;  ///< Allocations that nobody else touches.
@@ -271,7 +271,7 @@ class ChainPrice {
     return saved + saved_behind_reductions(chain, reads);
   }
 
-  /// What a reduction has read is read again by what is applied to it: x in x / sum(x).
+  /// A kernel that applies a reduction reads the same data again: x in x / sum(x).
   Nanoseconds saved_behind_reductions(const Group& chain, const std::vector<Nanoseconds>& reads) {
     Nanoseconds saved(0), at_hand(0), most(0);
     for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -289,7 +289,7 @@ class ChainPrice {
 
   Pattern pattern_of(TaskId task) { return classes_.of(graph_.task(task).name).pattern; }
 
-  /// What moving the tensor in between takes of the time of the kernel that writes or reads it.
+  /// Returns the part of the kernel's time that moving the tensor in between takes.
   Nanoseconds per_tensor(TaskId id, bool writes) {
     const Task& task = graph_.task(id);
     const auto i = static_cast<std::size_t>(task.name);

@@ -14,7 +14,7 @@
 //
 //     saved = 2 * min(t(a) / tensors(a), t(b) / tensors(b))
 //
-// What a reduction has read is at hand for one kernel behind it, as in x / sum(x).
+// Data that a reduction has read is at hand for one kernel behind it, as in x / sum(x).
 //
 // Kernels bound by arithmetic keep their own time. Ignored: caches, in which a tensor may have
 // stayed from one kernel to the next; registers, of which a long chain may want too many.
@@ -28,7 +28,7 @@
 
 namespace foretrace {
 
-/// What may be joined.
+/// Says which kernels may be joined.
 struct ChainRule {
   std::int64_t longest = 64;       ///< Kernels in a chain.
   std::int64_t reductions = 2;     ///< Reductions and normalizations in a chain, at most.
@@ -37,10 +37,10 @@ struct ChainRule {
                                    /// this order, instead of any that may be joined by class.
 };
 
-/// Of selected tasks, in order of lanes. A chain stays within a phase and a step. It ends where
-/// a kernel waits for more than its launch and its own stream, where another stream or the host
-/// waits for one, and where the host waits for the device between two launches. Kernels that
-/// TorchInductor made (triton_*) are joined by name only: it has left them apart.
+/// Finds chains of selected tasks, in order of lanes. A chain stays within a phase and a step. It
+/// ends where a kernel waits for more than its launch and its own stream, where another stream or
+/// the host waits for one, and where the host waits for the device between two launches. Kernels
+/// that TorchInductor made (triton_*) are joined by name only: it has left them apart.
 std::vector<Group> find_chains(const Graph& graph, const Launches& launches,
                                const std::vector<TaskId>& tasks, const ChainRule& rule);
 
@@ -58,7 +58,7 @@ struct ChainsFused {
   std::size_t temporaries = 0;  ///< Allocations that are not needed any more.
   Nanoseconds before{0}, after{0};
   Bytes bytes_kept{};  ///< No longer moved, where accesses tell.
-  Bytes freed{};       ///< Of those allocations, together.
+  Bytes freed{};       ///< The total size of those allocations.
   std::vector<TaskId> fused;
 
   std::string to_text() const;

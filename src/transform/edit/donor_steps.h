@@ -1,6 +1,6 @@
 #pragma once
 
-// What another trace says about the times of kernels: one typical step of it, in order, and the
+// Takes the times of kernels from another trace: one typical step of it, in order, and the
 // middle time of each kernel by name and by kind.
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class NameNumbers {
 using KernelSteps = std::map<std::int32_t, std::vector<TaskId>>;
 KernelSteps kernel_steps(const Graph& graph, const std::vector<TaskId>& kernels);
 
-/// What kind of work a kernel is, for those that are called differently in both traces.
+/// Names the kind of work a kernel does, for kernels that are called differently in both traces.
 std::string kind_of_kernel(std::string_view name);
 
 struct DonorKernel {
@@ -43,7 +43,7 @@ class DonorSteps {
   const std::vector<DonorKernel>& typical() const { return typical_; }
   bool has_steps() const { return has_steps_; }
   std::optional<Nanoseconds> by_name(std::string_view name) const;
-  /// Of the kernels of that kind; by their arithmetic where both traces know it.
+  /// Returns the time of kernels of that kind; by their arithmetic where both traces know it.
   std::optional<Nanoseconds> by_kind(const std::string& kind, double flops) const;
 
  private:
@@ -53,7 +53,7 @@ class DonorSteps {
     std::vector<Nanoseconds> durations;  ///< Until `typical` is known, their median.
     Nanoseconds typical{0};
     double flops = 0;
-    Nanoseconds with_flops{0};  ///< Of those kernels whose arithmetic is known, together.
+    Nanoseconds with_flops{0};  ///< The total time of kernels whose arithmetic is known.
   };
   bool has_steps_ = false;
   std::vector<DonorKernel> typical_;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What several transforms need to find their way in a graph and to say what they did.
+// Several transforms share these functions to find their way in a graph and to say what they did.
 
 #include <functional>
 #include <string>

@@ -12,7 +12,7 @@ namespace foretrace {
 
 struct Fusion {
   Group tasks;           ///< On one lane, in order of the line. The first becomes the fused task.
-  Nanoseconds duration;  ///< Of the fused task.
+  Nanoseconds duration;  ///< The fused task takes this long.
 };
 
 struct FusionCount {

@@ -14,7 +14,7 @@ LoadCurve::LoadCurve(const Graph& graph, const Timeline& timeline,
     if (block.device != device) continue;
     level += event.frees ? -block.bytes.count : block.bytes.count;
     if (event.time == times_.back()) {
-      // What was held for an instant counts too: it is what the device must have.
+      // A block held for an instant counts too: the device must have room for it.
       levels.back() = std::max(levels.back(), level);
     } else {
       times_.push_back(event.time);

@@ -14,7 +14,7 @@ namespace foretrace {
 
 class LoadCurve {
  public:
-  /// Of `device`, with `events` from memory_events().
+  /// Describes `device`, with `events` from memory_events().
   LoadCurve(const Graph& graph, const Timeline& timeline, const std::vector<MemoryEvent>& events,
             std::int32_t device);
 
@@ -47,7 +47,8 @@ class LoadCurve {
   double area(std::size_t node, Range of_node, Range range, std::int64_t added) const;
   void update(std::size_t node);
 
-  std::vector<Nanoseconds> times_;  ///< Of the beginnings of stretches, and of the end of the last.
+  std::vector<Nanoseconds>
+      times_;  ///< Stretches begin at these times; the last one ends at the last.
   std::vector<Node> nodes_;
 };
 

@@ -33,7 +33,7 @@ class RewriteRule {
 
   std::size_t length() const { return patterns_.size(); }
   bool matches(std::size_t place, std::string_view name) const;
-  /// Of `length()` kernels in line.
+  /// Takes `length()` kernels in line.
   RewrittenKernel apply(const RewrittenKernel* kernels) const;
 
  private:

@@ -46,7 +46,7 @@ class Weightless {
   std::vector<std::pair<Nanoseconds, Bytes>> work_;
 };
 
-/// What reads batches, as FetchLanes adds it.
+/// Returns the tasks that read batches, as FetchLanes adds them.
 std::vector<TaskId> reading(const Graph& graph) {
   std::vector<TaskId> tasks;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {

@@ -104,7 +104,7 @@ class PinMemory final : public Transform {
     std::vector<TaskId> copies;
     for (const TaskId id : where_.select_some(graph)) {
       const Task& task = graph.task(id);
-      // Those that were pinned already say so.
+      // Copies that were pinned already say so.
       const bool pinned = graph.name(id).find("Pinned") != std::string_view::npos;
       if (crosses_host_link(task.kind) && !pinned && task.bytes >= least_) copies.push_back(id);
     }

@@ -1,4 +1,4 @@
-// What programs do to the process that we are guests in, and what they find there.
+// Programs do this to the process that we are guests in, and print what they find there.
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -30,7 +30,7 @@ void nest() {
   nvtxRangePop();
   const int left_inner = nvtxRangePop();
   const int left_outer = nvtxRangePop();
-  // What a program is told, which some use: the level, from 0.
+  // NVTX returns the level, from 0, which some programs use.
   std::printf("levels %d %d %d %d\n", outer, inner, left_inner, left_outer);
 }
 

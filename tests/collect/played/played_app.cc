@@ -72,7 +72,7 @@ int play_flood(const Arguments& arguments) {
   return finish();
 }
 
-/// What is on the device when the program ends.
+/// Leaves work on the device when the program ends.
 int play_unfinished(const Arguments& arguments) {
   start_cuda();
   run_steps(number(arguments, 0, 10));

@@ -1,6 +1,6 @@
 #pragma once
 
-// What played_app can be told to do: one function for each first argument.
+// played_app plays one of these functions, by its first argument.
 
 #include <string>
 #include <vector>

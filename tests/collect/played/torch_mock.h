@@ -25,7 +25,7 @@ PLAYED_EXPORT void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes
 extern "C" {
 /// How often PyTorch's own function was reached.
 PLAYED_EXPORT std::uint64_t played_reports();
-/// Of libc10_cuda.so: a block comes, or goes if `bytes` is negative.
+/// libc10_cuda.so exports this: a block comes, or goes if `bytes` is negative.
 PLAYED_EXPORT void played_block(void* pointer, std::int64_t bytes, std::size_t total_allocated,
                                 std::size_t total_reserved, std::int8_t device);
 }

@@ -216,7 +216,7 @@ bool Activity::finish_records(Buffer& buffer) const {
   return buffer.unfinished.empty();
 }
 
-/// Those of `full_` that are finished, or all of them.
+/// Takes the finished buffers of `full_`, or all of them.
 void Activity::collect(bool force, std::vector<std::unique_ptr<Buffer>>& ready) {
   const std::lock_guard hold(mutex_);
   std::deque<std::unique_ptr<Buffer>> left;

@@ -52,7 +52,7 @@ struct Buffer {
   std::vector<Unfinished> unfinished;
 };
 
-/// Of one thread of the program.
+/// Belongs to one thread of the program.
 struct Filling {
   std::mutex mutex;
   std::unique_ptr<Buffer> buffer;
@@ -119,7 +119,7 @@ class Activity {
   Completed completed_ = nullptr;
   std::atomic<Clock> clock_{nullptr};
   std::atomic<bool> enabled_[kMostKinds] = {};
-  std::atomic<bool> calls_[2][kMostCallbacks] = {};  ///< Of the driver, the runtime.
+  std::atomic<bool> calls_[2][kMostCallbacks] = {};  ///< The driver comes first, then the runtime.
   Counters counters_[kMostKinds];
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> lost_{0};
@@ -127,7 +127,7 @@ class Activity {
   std::atomic<std::uint64_t> kernels_{0};
   std::atomic<bool> is_over_{false};
 
-  mutable std::mutex mutex_;  ///< Of what follows.
+  mutable std::mutex mutex_;  ///< Guards the members below.
   std::deque<std::unique_ptr<Filling>> fillings_;
   std::deque<std::unique_ptr<Buffer>> full_;
   std::set<const std::uint8_t*> out_;  ///< Buffers that the client has lent.
@@ -142,7 +142,7 @@ class Activity {
   std::mutex delivery_;  ///< One buffer is handed over at a time.
 };
 
-/// What a client does that NVIDIA forbids. The line fails every test, as none expects it.
+/// Reports that a client does what NVIDIA forbids. The line fails every test, as none expects it.
 void complain(const char* what);
 
 /// As cuptiSetThreadIdType says: the kernel's number or pthread's.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the parts of the played driver share: when devices are done with what is put on their
+// The parts of the played driver share this: when devices are done with what is put on their
 // streams, and the calls of the program that put it there.
 
 #include <atomic>
@@ -27,7 +27,7 @@ std::pair<std::uint64_t, std::uint64_t> put(std::uint32_t device, std::uint32_t 
                                             std::uint64_t duration);
 std::uint64_t stream_free_at(std::uint32_t device, std::uint32_t stream);
 std::uint64_t device_free_at(std::uint32_t device);
-/// What is put on the stream from now on begins no earlier.
+/// Work put on the stream from now on begins no earlier.
 void delay(std::uint32_t device, std::uint32_t stream, std::uint64_t until);
 void wait_until(std::uint64_t time);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What FORETRACE_STANDIN asks for; see standin.h.
+// FORETRACE_STANDIN asks for these faults; see standin.h.
 
 #include <cstdint>
 #include <map>

@@ -39,7 +39,7 @@ class Library {
 
   Library();
 
-  /// What every function answers before it does anything; kSuccess if it may go on.
+  /// Every function returns this before it does anything, unless it is kSuccess.
   Result gate() const;
   Result subscribe(void** subscriber, Callback callback, void* user, const char* name);
   std::string holder() const;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a program that plays a CUDA program asks of the stand-in for libcupti: the part of the
+// A program that plays a CUDA program uses this part of the stand-in for libcupti: the part of the
 // driver that CUPTI watches. Devices run what is put on their streams in order, in the time that
 // the caller says it takes. The stand-in is found by the symbol kDriverSymbol; without it (NVIDIA's
 // own library, or none) nothing is played.
@@ -41,7 +41,7 @@ struct Copy {
   std::uint8_t kind;  ///< As CUPTI numbers them: 1 in, 2 out, 8 on the device, 10 to a peer.
   std::uint32_t device;
   std::uint32_t stream;
-  std::uint32_t to_device;  ///< Of peer copies.
+  std::uint32_t to_device;  ///< Set for peer copies.
   std::uint64_t bytes;
   std::uint64_t duration_ns;
   bool is_async;
@@ -56,19 +56,19 @@ struct Allocation {
   std::uint64_t bytes;
 };
 
-/// Of one kind of record.
+/// Counts records of one kind.
 struct Counts {
   std::uint64_t written;    ///< Put into a buffer.
   std::uint64_t dropped;    ///< There was no buffer.
-  std::uint64_t untimed;    ///< Of those written: will never have times.
+  std::uint64_t untimed;    ///< Written records that will never have times.
   std::uint64_t delivered;  ///< The client has read them and came back.
-  std::uint64_t bytes;      ///< Of copies and fills written.
+  std::uint64_t bytes;      ///< Total bytes of the copies and fills written.
 };
 
 /// Every function may be called from any thread.
 struct Driver {
   std::uint32_t (*version)();
-  /// What cuInit does behind the injection.
+  /// cuInit does this after the injection.
   void (*init)(std::uint32_t devices);
   void (*create_stream)(std::uint32_t device, std::uint32_t stream, std::uint32_t priority);
   std::uint32_t (*launch)(const Launch* launch);
