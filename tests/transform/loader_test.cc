@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/simulated.h"
+#include "transform/checked.h"
 
 namespace foretrace {
 namespace {
@@ -55,8 +56,10 @@ TEST(Loader, CoresAreSharedWithTheTrainingThread) {
 )",
                       LOADER(R"(, "workers": 1, "cores": 1)")),
             R"(
-cpu cores |aabbbb.tBB|
-          |..ttAAA...|
+train         |..........|
+train+worker0 |..........|
+cpu cores     |aabbbb.tBB|
+              |..ttAAA...|
 )");
 }
 
@@ -74,9 +77,29 @@ TEST(Loader, TheDeviceGoesOnWhileThreadsShareACore) {
 )",
                       LOADER(R"(, "workers": 1, "cores": 1)")),
             R"(
-stream    |.......AAAAABBBBB|
-cpu cores |aabbbb.tMM.......|
-          |..ttLLL..........|
+train         |.................|
+stream        |.......AAAAABBBBB|
+train+worker0 |.................|
+cpu cores     |aabbbb.tMM.......|
+              |..ttLLL..........|
+)");
+}
+
+TEST(Loader, AThreadBeginsAtItsOwnTimeOnSharedCores) {
+  // The first task of the thread waits for nobody, so not for the workers that share its cores.
+  Graph graph = parse_graph(
+      "train: S:host 2, a:input 2, A:host 2, b:input 2, B:host 2, "
+      "c:input 2, C:host 2");
+  const auto loader = read_transform(
+      nlohmann::json::parse(LOADER(R"(, "workers": 2, "cores": 2, "prefetch_factor": 1)")));
+  apply_checked(*loader, graph);
+  EXPECT_EQ("\n" + to_ascii(graph, simulate(graph)), R"(
+train         |............|
+train+worker0 |............|
+train+worker1 |............|
+cpu cores     |aa.tcctBBtCC|
+              |bbb.AA......|
+              |SSS.........|
 )");
 }
 

@@ -135,9 +135,18 @@ void share_cores(Graph& graph, double cores, const std::vector<LaneId>& workers)
                                         .discipline = Discipline::shared,
                                         .capacity = {cores * 1e9}});
   for (const LaneId thread : threads) {
+    // The first task of a thread waits for nobody but for its moment, which the thread keeps: on
+    // the shared lane it would count as a task that lost its place in line.
     TaskId before = kNoTask;
+    const TaskId first = graph.first(thread);
+    if (first != kNoTask && needs_core(graph.task(first))) {
+      before = graph.insert_before(first, {.gap = graph.task(first).gap,
+                                           .name = graph.names().intern("begins"),
+                                           .kind = TaskKind::marker});
+      graph.task(first).gap = 0ns;
+    }
     bool before_moved = false;
-    for (TaskId id = graph.first(thread), next = kNoTask; id != kNoTask; id = next) {
+    for (TaskId id = first, next = kNoTask; id != kNoTask; id = next) {
       next = graph.next(id);
       const bool moves = needs_core(graph.task(id));
       // Tasks that were ordered still are.
