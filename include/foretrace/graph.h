@@ -132,8 +132,9 @@ enum class Anchor : std::uint8_t { finish, start };
 ///
 /// in_line: for the task in front on its lane. launch: for the call that gave it to the device.
 /// launch_queue: a call, for a place in the queue. blocking_copy, device_sync: a call, for the
-/// device. event_wait, default_stream, device_full: for work on another stream. recorded_start: for
-/// the time at which it was recorded, since no cause is known.
+/// device. event_wait, default_stream, device_full: for work on another stream. other_ranks: a
+/// collective, for the last of its ranks. recorded_start: for the time at which it was recorded,
+/// since no cause is known.
 enum class Rule : std::uint8_t {
   in_line,
   launch,
@@ -147,6 +148,7 @@ enum class Rule : std::uint8_t {
   update_after_collectives,
   thread_handover,
   wait_for_thread,
+  other_ranks,
   recorded_start
 };
 
@@ -280,6 +282,14 @@ class Graph {
   std::string_view name(TaskId id) const { return names()[task(id).name]; }
 
   LaneId add_lane(Lane lane);
+  /// Where the lanes and tasks of an absorbed graph begin; the others follow in their order.
+  struct Absorbed {
+    std::uint32_t first_lane = 0, first_task = 0;
+    TaskId here(TaskId other) const { return TaskId{first_task + index(other)}; }
+  };
+  /// Adds the lanes of another graph with their tasks and dependencies, removed tasks included; not
+  /// its allocations and steps. Linear.
+  Absorbed absorb(const Graph& other);
   const Lane& lane(LaneId id) const;
   Lane& lane(LaneId id);
   std::size_t lane_count() const;

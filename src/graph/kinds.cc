@@ -68,7 +68,7 @@ constexpr std::string_view kRules[] = {"in line",          "launch",
                                        "default stream",   "device full",
                                        "collective input", "update after collectives",
                                        "thread hand-over", "wait for thread",
-                                       "recorded start"};
+                                       "other ranks",      "recorded start"};
 static_assert(std::size(kRules) == static_cast<std::size_t>(Rule::recorded_start) + 1,
               "a rule has no name");
 constexpr std::string_view kProvenances[] = {"measured", "structural", "inferred", "assumed"};

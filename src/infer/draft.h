@@ -155,6 +155,7 @@ struct Draft {
   Notes notes;
   std::vector<std::string> assumptions;
   std::vector<OpenTime> open;  ///< Time without a known cause, task by task.
+  std::vector<RecordedCollective> collectives;
 
   std::string_view name(const HostRecord& record) const { return trace.names[record.name]; }
   /// The recorded wait of a call, or nullptr.
@@ -234,6 +235,8 @@ class WaitFinder {
 void connect_devices(Draft& draft);
 /// collectives.cc: how much of the collectives' time only other ranks explain.
 void measure_arrival_skew(Draft& draft);
+/// collectives.cc: what other ranks can recognize each collective by.
+void list_collectives(Draft& draft);
 /// threads.cc: the waits of host tasks.
 void connect_hosts(Draft& draft);
 /// The step that a time lies in; -1 before the first and after the last. In steps.cc.

@@ -38,8 +38,15 @@ void check_memory(const Trace& trace) {
 }
 
 Inference finish(infer_detail::Draft& draft) {
-  return {std::move(draft.graph), std::move(draft.recorded), std::move(draft.notes),
-          std::move(draft.assumptions), std::move(draft.open)};
+  return {.graph = std::move(draft.graph),
+          .recorded = std::move(draft.recorded),
+          .notes = std::move(draft.notes),
+          .assumptions = std::move(draft.assumptions),
+          .open = std::move(draft.open),
+          .collectives = std::move(draft.collectives),
+          .rank = {.number = draft.trace.rank,
+                   .world_size = draft.trace.world_size,
+                   .origin = Nanoseconds(draft.trace.origin_ns)}};
 }
 
 }  // namespace
@@ -78,6 +85,7 @@ Inference infer(const Trace& trace) {
   break_circles(draft);
   settle_step_time(draft);
   measure_arrival_skew(draft);
+  list_collectives(draft);
   count_flops(draft);
   measure_fill(draft);
   connect_memory(draft);

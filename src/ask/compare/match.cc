@@ -5,7 +5,7 @@
 #include <span>
 #include <tuple>
 
-#include "ask/job/align.h"
+#include "base/align.h"
 #include "trace/step_name.h"
 
 namespace foretrace {

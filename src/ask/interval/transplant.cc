@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ask/job/align.h"
+#include "base/align.h"
 
 namespace foretrace {
 namespace {

@@ -1,10 +1,12 @@
 #include "ask/job/job.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/threads.h"
 #include "foretrace/error.h"
+#include "simulate/joint_replay.h"
 
 namespace foretrace {
 namespace {
@@ -40,6 +42,48 @@ void infer_rank(Trace trace, const JobOptions& options, Rank& rank) {
   if (options.keep_traces) rank.trace = std::move(trace);
 }
 
+std::vector<const Inference*> inferences_of(const Job& job) {
+  std::vector<const Inference*> all;
+  for (const Rank& rank : job.ranks) all.push_back(&rank.inference);
+  return all;
+}
+
+/// "rank 1 (run/rank1.json)"
+std::vector<std::string> labels_of(const Job& job) {
+  std::vector<std::string> labels;
+  for (const Rank& rank : job.ranks) {
+    std::string label = "rank " + std::to_string(rank.number);
+    if (!rank.files.empty()) label += " (" + rank.files.front().path + ")";
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
+/// Time that other ranks explain is open no more where they are there.
+void close_waits(Job& job) {
+  std::vector<std::set<TaskId>> met(job.ranks.size());
+  for (const Meeting& meeting : job.join.meetings) {
+    for (const MeetingMember& member : meeting.members) met[member.rank].insert(member.task);
+  }
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    Inference& rank = job.ranks[i].inference;
+    Nanoseconds closed{0};
+    std::erase_if(rank.open, [&](const OpenTime& open) {
+      if (!open.of_peers || !met[i].contains(open.task)) return false;
+      closed += open.time;
+      return true;
+    });
+    rank.graph.unexplained().peers -= closed;
+    rank.notes.merge(job.join.notes);
+  }
+}
+
+void join(Job& job) {
+  if (job.ranks.size() < 2 || job.has_snapshots()) return;
+  job.join = join_ranks(inferences_of(job), labels_of(job));
+  close_waits(job);
+}
+
 }  // namespace
 
 std::string Job::place(const Rank& rank) const {
@@ -64,12 +108,13 @@ bool Job::has_snapshots() const {
 
 Job read_job(const std::string& path, const JobOptions& options) {
   std::vector<Trace> traces = import_all(path, options.reading);
-  Job job{.path = path, .ranks = {}};
+  Job job{.path = path, .ranks = {}, .join = {}};
   for (const Trace& trace : traces) job.ranks.push_back(described(trace));
   on_all_cores(traces.size(), [&](std::size_t i) {
     within(job.place(job.ranks[i]),
            [&] { infer_rank(std::move(traces[i]), options, job.ranks[i]); });
   });
+  if (options.joins_ranks) within(path, [&] { join(job); });
   return job;
 }
 
@@ -83,7 +128,41 @@ Job job_of(std::vector<Inference> ranks) {
     rank.inference = std::move(inference);
     job.ranks.push_back(std::move(rank));
   }
+  join(job);
   return job;
+}
+
+std::vector<const Graph*> graphs_of(const Job& job) {
+  std::vector<const Graph*> graphs;
+  for (const Rank& rank : job.ranks) graphs.push_back(&rank.inference.graph);
+  return graphs;
+}
+
+std::vector<Timeline> replay(const Job& job, std::span<const Graph* const> graphs,
+                             const SimulateOptions& options) {
+  CHECK(graphs.size() == job.ranks.size());
+  std::vector<Timeline> timelines(graphs.size());
+  if (!job.is_joined()) {
+    on_all_cores(graphs.size(),
+                 [&](std::size_t i) { timelines[i] = simulate(*graphs[i], options); });
+    return timelines;
+  }
+  Nanoseconds first = job.join.clocks.front().offset;
+  for (const RankClock& clock : job.join.clocks) first = std::min(first, clock.offset);
+  std::vector<JoinedGraph> ranks;
+  for (std::size_t i = 0; i < graphs.size(); ++i)
+    ranks.push_back({graphs[i], job.join.clocks[i].offset - first});
+  return simulate_jointly(ranks, job.join.meetings, options);
+}
+
+void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph) {
+  for (const Meeting& meeting : job.join.meetings) {
+    for (const MeetingMember& member : meeting.members) {
+      if (member.rank != rank || graph.removed(member.task)) continue;
+      const std::uint32_t task = index(member.task);
+      graph.task(member.task).duration = replayed.finish[task] - replayed.start[task];
+    }
+  }
 }
 
 Inference clone(const Inference& inference) {
@@ -91,7 +170,9 @@ Inference clone(const Inference& inference) {
           .recorded = inference.recorded,
           .notes = inference.notes,
           .assumptions = inference.assumptions,
-          .open = inference.open};
+          .open = inference.open,
+          .collectives = inference.collectives,
+          .rank = inference.rank};
 }
 
 }  // namespace foretrace

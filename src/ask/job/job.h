@@ -3,10 +3,11 @@
 // A job: the ranks that ran together, each with the graph of its own recording, and the files that
 // they were read from.
 //
-//     files --import--> traces --infer--> ranks
+//     files --import--> traces --infer--> ranks --join--> meetings
 //
-// The ranks are apart: no task of one waits for a task of another. What a question needs of each is
-// here, and chosen_rank.h picks the one that it is answered for.
+// Each rank keeps a graph of its own, which transforms edit. Where ranks meet, in collectives and
+// messages, is listed beside them: replay() makes each wait for the last one. chosen_rank.h picks
+// the rank that a question is answered for.
 
 #include <cstdint>
 #include <map>
@@ -18,7 +19,9 @@
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/notes.h"
+#include "foretrace/simulate.h"
 #include "foretrace/trace.h"
+#include "infer/ranks/join.h"
 
 namespace foretrace {
 
@@ -38,6 +41,7 @@ struct Rank {
 struct Job {
   std::string path;         ///< As given.
   std::vector<Rank> ranks;  ///< In order of their numbers. At least one.
+  RankJoin join;            ///< Empty for a single rank, and where JobOptions do not ask for it.
 
   /// Stands in front of errors of a rank: "runs/7: rank 1", and the path alone for the only rank.
   std::string place(const Rank& rank) const;
@@ -45,6 +49,8 @@ struct Job {
   /// for their checksums, on all cores. Throws TraceError.
   std::vector<InputFile> inputs() const;
   bool has_snapshots() const;
+  /// Whether ranks wait for each other.
+  bool is_joined() const { return !join.meetings.empty(); }
 };
 
 struct JobOptions {
@@ -53,13 +59,27 @@ struct JobOptions {
   bool keep_traces = false;
   /// Ranks that infer() refuses are part of the job. Otherwise they are a TraceError.
   bool keep_refused = false;
+  /// Ranks wait for each other; recordings that are not of one job are a TraceError.
+  bool joins_ranks = false;
 };
 
 /// Imports rank after rank, and infers them on all cores. Throws TraceError.
 Job read_job(const std::string& path, const JobOptions& options = {});
 
-/// The job of ranks that were inferred already: without files or traces.
+/// The job of ranks that were inferred already: without files or traces. Throws TraceError if they
+/// are not of one job.
 Job job_of(std::vector<Inference> ranks);
+
+/// Replays a graph for each rank, its own or an edited clone of it: together where ranks meet. The
+/// times are on the clock of each rank. Throws as simulate() does.
+std::vector<Timeline> replay(const Job& job, std::span<const Graph* const> graphs,
+                             const SimulateOptions& options = {});
+/// Its own graphs.
+std::vector<const Graph*> graphs_of(const Job& job);
+
+/// Makes each task of a meeting last as long as in the replay, waits for other ranks included, so
+/// that a replay of the rank alone has the same times.
+void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph);
 
 Inference clone(const Inference& inference);
 

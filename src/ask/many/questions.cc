@@ -118,7 +118,7 @@ std::set<std::string> SweepQuestions::trace_paths() const {
 void SweepQuestions::read_traces() {
   for (const std::string& path : trace_paths()) {
     if (path.empty()) throw Error("sweep: which TRACE? Give it with --trace, or in the scenario");
-    Job job = read_job(path, {.reading = options.reading});
+    Job job = read_job(path, {.reading = options.reading, .joins_ranks = true});
     for (InputFile& input : job.inputs()) header.inputs.push_back(std::move(input));
     known.emplace(path, within(path, [&] { return swept_job(std::move(job), options.intervals); }));
   }

@@ -176,7 +176,7 @@ Sweep::Sweep(const Json& scenario, std::vector<Inference> ranks, const SweepOpti
 
 Sweep::Sweep(const Json& scenario, const std::string& trace_path, const SweepOptions& options)
     : impl_(std::make_unique<Impl>(scenario, "", options)) {
-  impl_->questions.take(read_job(trace_path, {.reading = options.reading}));
+  impl_->questions.take(read_job(trace_path, {.reading = options.reading, .joins_ranks = true}));
 }
 
 Sweep::Sweep(Sweep&&) noexcept = default;

@@ -251,7 +251,7 @@ Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const 
 
 Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  const Job job = read_job(trace_path, {.reading = options.reading});
+  const Job job = read_job(trace_path, {.reading = options.reading, .joins_ranks = true});
   Curve curve = vary(job, scenario, question, options);
   curve.has_times = !job.has_snapshots();
   curve.inputs = job.inputs();

@@ -7,6 +7,7 @@
 
 #include "ask/interval/step_variation.h"
 #include "ask/job/apply.h"
+#include "ask/job/job.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/simulate.h"
@@ -40,6 +41,10 @@ struct Edited {
 };
 /// Throws Error if one of the transforms cannot be applied.
 Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options);
+
+/// The ranks of a job that a scenario leaves, replayed together where they meet.
+std::vector<Edited> edited_by(const Job& job, const Scenario& scenario,
+                              const SimulateOptions& options);
 
 /// The facts wanted of an edited graph beside its step time and interval.
 struct Wanted {

@@ -189,23 +189,15 @@ void note_question(const Scenario& scenario, Prediction& prediction) {
   prediction.memory_limit = allocator_of(scenario).limit;
 }
 
-Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options,
-              bool has_times = true) {
-  const bool is_edited = edits(scenario);
-  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !is_edited});
-  Prediction prediction;
-  Edited edited;
-  on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
-    if (side == 0)
-      prediction = described_baseline(inference, replayed);
-    else
-      edited = edited_by(inference.graph, scenario, {.reasons = options.explain});
-  });
+/// `edited` is empty where the scenario edits nothing.
+Answer answer(const Inference& inference, const Scenario& scenario, Timeline replayed,
+              std::optional<Edited> edited, const PredictOptions& options, bool has_times = true) {
+  Prediction prediction = described_baseline(inference, replayed);
   prediction.has_times = has_times;
   prediction.baseline_rates = rates_of(inference.graph, replayed, scenario);
   prediction.predicted_rates = changed_rates(prediction.baseline_rates, scenario);
   note_question(scenario, prediction);
-  if (is_edited) return what_if(std::move(edited), std::move(prediction), scenario, options);
+  if (edited) return what_if(std::move(*edited), std::move(prediction), scenario, options);
   return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
 }
 
@@ -218,9 +210,10 @@ void add_recorded_reserved(const Rank& rank, std::vector<MemoryPeak>& peaks) {
 }
 
 /// Errors of the trace say which; those of the scenario are about all ranks.
-Answer answer(const Job& job, const Rank& rank, const Scenario& scenario,
-              const PredictOptions& options) try {
-  Answer result = answer(rank.inference, scenario, options, !rank.is_snapshot);
+Answer answer(const Job& job, const Rank& rank, const Scenario& scenario, Timeline replayed,
+              std::optional<Edited> edited, const PredictOptions& options) try {
+  Answer result = answer(rank.inference, scenario, std::move(replayed), std::move(edited), options,
+                         !rank.is_snapshot);
   result.recorded = &rank.inference.graph;
   if (rank.trace) result.trace = &*rank.trace;
   Notes notes;
@@ -253,14 +246,28 @@ void take_peaks(FullestPeaks fullest, const Job& job, Prediction& prediction) {
                                            std::to_string(job.ranks[fullest.chosen.rank()].number));
 }
 
-/// A reason to trust the answer less.
-TrustReason ranks_alone(std::size_t count) {
+/// Whether ranks wait for each other's change.
+TrustReason ranks_joined(const Job& job) {
+  const std::size_t count = job.ranks.size();
+  TrustReason reason{.name = "ranks",
+                     .grade = Grade::fair,
+                     .text = "each of " + std::to_string(count) +
+                             " ranks was predicted alone: none waits for another's change",
+                     .value = static_cast<double>(count),
+                     .limit = 1};
+  if (!job.is_joined()) return reason;
+  std::size_t matched = 0, all = 0;
+  for (const RankMeetings& rank : job.join.ranks)
+    matched += rank.matched, all += rank.matched + rank.unmatched;
+  constexpr double kMostAlone = 0.1;
+  const double alone =
+      static_cast<double>(all - matched) / static_cast<double>(std::max<std::size_t>(all, 1));
   return {.name = "ranks",
-          .grade = Grade::fair,
-          .text = "each of " + std::to_string(count) +
-                  " ranks was predicted alone: none waits for another's change",
-          .value = static_cast<double>(count),
-          .limit = 1};
+          .grade = alone > kMostAlone ? Grade::fair : Grade::good,
+          .text = std::to_string(count) + " ranks wait for each other in " +
+                  std::to_string(matched) + " of their " + std::to_string(all) + " collectives",
+          .value = alone,
+          .limit = kMostAlone};
 }
 
 /// Adds what was odd about the recordings of ranks other than the one that is shown.
@@ -274,17 +281,39 @@ void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
   }
 }
 
+struct Replays {
+  std::vector<Timeline> recorded;
+  std::vector<std::optional<Edited>> edited;
+};
+
+/// Of the job as recorded and as the scenario leaves it, by rank.
+Replays replays_of(const Job& job, const Scenario& scenario, const PredictOptions& options) {
+  const bool is_edited = edits(scenario);
+  Replays all{.recorded = {}, .edited = std::vector<std::optional<Edited>>(job.ranks.size())};
+  on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
+    if (side == 0) {
+      all.recorded = replay(job, graphs_of(job), {.reasons = options.explain && !is_edited});
+      return;
+    }
+    std::vector<Edited> edited = edited_by(job, scenario, {.reasons = options.explain});
+    std::move(edited.begin(), edited.end(), all.edited.begin());
+  });
+  return all;
+}
+
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
 Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& options) {
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  Replays replays = replays_of(job, scenario, options);
   Answer worst;
   RecordedRun recorded;
   Slowest predicted_slowest, recorded_slowest;
   FullestPeaks fullest;
   std::string all;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    Answer next = answer(job, job.ranks[i], scenario, options);
+    Answer next = answer(job, job.ranks[i], scenario, std::move(replays.recorded[i]),
+                         std::move(replays.edited[i]), options);
     const Prediction& prediction = next.prediction;
     all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.ranks[i].number) + ": ";
     if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
@@ -300,10 +329,10 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   take_peaks(std::move(fullest), job, worst.prediction);
   set_memory_interval(worst.prediction);
   if (job.ranks.size() == 1) return worst;
-  if (edits(scenario)) worst.prediction.trust.reasons.push_back(ranks_alone(job.ranks.size()));
+  if (edits(scenario)) worst.prediction.trust.reasons.push_back(ranks_joined(job));
   add_warnings(job, shown, worst.prediction.notes);
-  std::string text = "each rank was predicted alone; the answer is the slowest, rank " +
-                     std::to_string(job.ranks[shown].number);
+  std::string text = job.is_joined() ? "ranks wait for each other; " : "each rank was predicted alone; ";
+  text += "the answer is the slowest, rank " + std::to_string(job.ranks[shown].number);
   if (is_another)
     text += "; as recorded it is rank " +
             std::to_string(job.ranks[recorded_slowest.rank()].number) + " with " +
@@ -352,7 +381,9 @@ void finish(const Answer& answer, const PredictOptions& options) {
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {
   const Job job = read_job(
-      trace_path, {.reading = options.reading, .keep_traces = !options.perfetto_path.empty()});
+      trace_path, {.reading = options.reading,
+                   .keep_traces = !options.perfetto_path.empty(),
+                   .joins_ranks = true});
   check_ranks(scenario, job);
   Donors(options.reading).teach(scenario);
   Answer answer = slowest(job, scenario, options);
@@ -366,7 +397,11 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
   check_ranks(scenario, inference.graph);
   Donors(options.reading).teach(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
-  Answer result = answer(inference, scenario, options);
+  std::optional<Edited> edited;
+  if (edits(scenario))
+    edited = edited_by(inference.graph, scenario, {.reasons = options.explain});
+  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
+  Answer result = answer(inference, scenario, std::move(replayed), std::move(edited), options);
   result.recorded = &inference.graph;
   set_interval(inference, own, result);
   finish(result, options);
@@ -385,6 +420,24 @@ Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOpt
   edited.timeline = simulate(edited.graph, options);
   edited.times = step_times(edited.graph, edited.timeline);
   return edited;
+}
+
+std::vector<Edited> edited_by(const Job& job, const Scenario& scenario,
+                              const SimulateOptions& options) {
+  std::vector<Edited> ranks(job.ranks.size());
+  on_all_cores(ranks.size(), [&](std::size_t i) {
+    ranks[i].graph = job.ranks[i].inference.graph.clone();
+    ranks[i].applied = apply(scenario, ranks[i].graph);
+  });
+  std::vector<const Graph*> graphs;
+  for (const Edited& rank : ranks) graphs.push_back(&rank.graph);
+  std::vector<Timeline> timelines = replay(job, graphs, options);
+  on_all_cores(ranks.size(), [&](std::size_t i) {
+    ranks[i].timeline = std::move(timelines[i]);
+    ranks[i].times = step_times(ranks[i].graph, ranks[i].timeline);
+    keep_waits(job, i, ranks[i].timeline, ranks[i].graph);
+  });
+  return ranks;
 }
 
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,
@@ -419,12 +472,18 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
 Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
                            const Scenario& scenario) {
   check_ranks(scenario, job);
+  std::vector<Edited> edited;
+  if (job.is_joined() && edits(scenario)) edited = edited_by(job, scenario, {});
   Prediction worst;
   std::vector<MemoryPeak> peaks;
   Slowest slowest;
   Fullest fullest;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    Prediction next = predict_on(baselines[i], job.ranks[i].inference, scenario);
+    const Inference& inference = job.ranks[i].inference;
+    Prediction next = edited.empty()
+                          ? predict_on(baselines[i], inference, scenario)
+                          : predict_edited(baselines[i], inference, scenario, edited[i],
+                                           {.trust = baselines[i].weighs_changes});
     if (fullest.consider(i, need_of(next.predicted_memory))) peaks = next.predicted_memory;
     if (slowest.consider(i, next.predicted.step_time)) worst = std::move(next);
   }

@@ -64,4 +64,29 @@ void measure_arrival_skew(Draft& draft) {
   }
 }
 
+void list_collectives(Draft& draft) {
+  Names& names = draft.graph.names();
+  for (const DeviceEvent& event : draft.events) {
+    if (event.kind != TaskKind::collective || event.task == kNoTask) continue;
+    const DeviceRecord& record = draft.trace.devices[event.record];
+    const std::string_view kernel = draft.trace.names[record.name];
+    RecordedCollective& one = draft.collectives.emplace_back();
+    one.task = event.task;
+    if (record.details != kNone) {
+      const CollectiveDetails& details = draft.trace.collectives[record.details];
+      one.operation = details.collective, one.type = details.dtype;
+      one.group = details.group, one.members = details.ranks;
+      one.elements = details.in_elements, one.sequence = details.sequence;
+      one.group_size = details.group_size;
+    }
+    if (one.operation == NameId{})
+      one.operation = names.intern(kernel.substr(0, kernel.find_first_of("(<")));
+  }
+  const auto start = [&](const RecordedCollective& one) {
+    return std::pair(draft.recorded.start[index(one.task)], one.task);
+  };
+  std::sort(draft.collectives.begin(), draft.collectives.end(),
+            [&](const auto& a, const auto& b) { return start(a) < start(b); });
+}
+
 }  // namespace foretrace::infer_detail

@@ -1,4 +1,4 @@
-#include "ask/job/align.h"
+#include "base/align.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,229 @@
+#include "infer/ranks/groups.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "foretrace/error.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+/// FNV-1a.
+std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325) {
+  for (const char letter : text)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return hash;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& letter : result)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return result;
+}
+
+/// Whether each rank passes as much to it. Exchanges of all with all may be uneven, and only the
+/// root of a gather or scatter has the whole.
+bool has_equal_parts(const std::string& operation) {
+  for (const char* uneven : {"alltoall", "all_to_all", "send", "recv", "gather", "scatter"}) {
+    if (operation.find(uneven) == std::string::npos) continue;
+    return operation.find("allgather") != std::string::npos ||
+           operation.find("reduce_scatter") != std::string::npos;
+  }
+  return true;
+}
+
+/// A message is a send on one side and a receive on the other.
+std::string common_operation(std::string_view recorded) {
+  std::string operation = lower(recorded);
+  if (operation == "send" || operation == "recv" || operation == "isend" || operation == "irecv")
+    return "send and receive";
+  return operation;
+}
+
+std::vector<std::int32_t> members_in(std::string_view text) {
+  std::vector<std::int32_t> members;
+  std::int64_t number = -1;
+  for (const char letter : text) {
+    if (letter >= '0' && letter <= '9') {
+      number = std::min<std::int64_t>(std::max<std::int64_t>(number, 0) * 10 + (letter - '0'),
+                                      INT32_MAX);
+    } else if (letter == '.') {
+      return {};  // The profiler has shortened a long list.
+    } else if (number >= 0) {
+      members.push_back(static_cast<std::int32_t>(std::exchange(number, -1)));
+    }
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+std::string words_for(const std::vector<std::int32_t>& members) {
+  constexpr std::size_t kMostListed = 8;
+  std::string text = "ranks ";
+  for (std::size_t i = 0; i < std::min(members.size(), kMostListed); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(members[i]);
+  if (members.size() > kMostListed)
+    text += " ... (" + std::to_string(members.size()) + " ranks)";
+  return text;
+}
+
+/// The members, the name of the group, and for a group that was not recorded the stream.
+using GroupKey = std::tuple<std::vector<std::int32_t>, std::string, std::uint32_t>;
+
+class Grouping {
+ public:
+  Grouping(std::span<const Inference* const> ranks, std::span<const std::string> labels)
+      : ranks_(ranks), labels_(labels) {}
+
+  std::vector<RankGroup> find() {
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) sort_out(rank);
+    pair_streams();
+    std::vector<RankGroup> all;
+    for (auto& [key, group] : groups_) all.push_back(std::move(group));
+    return all;
+  }
+
+ private:
+  void sort_out(std::uint32_t rank) {
+    const Inference& from = *ranks_[rank];
+    const Names& names = from.graph.names();
+    std::map<LaneId, GroupLine> unnamed;
+    for (std::uint32_t i = 0; i < from.collectives.size(); ++i) {
+      const RecordedCollective& one = from.collectives[i];
+      if (one.group_size == 1) continue;  // It waits for nobody.
+      const Occurrence found = occurrence(from, i);
+      const std::vector<std::int32_t> members = members_in(names[one.members]);
+      const std::string name(names[one.group]);
+      if (members.empty() && name.empty()) {
+        GroupLine& line = unnamed[from.graph.lane_of(one.task)];
+        line.rank = rank;
+        line.all.push_back(found);
+        continue;
+      }
+      if (members.size() == 1) continue;
+      RankGroup& group = groups_[{members, name, 0}];
+      check_size(group, members, name, one, rank);
+      if (group.lines.empty() || group.lines.back().rank != rank)
+        group.lines.push_back({rank, {}});
+      group.lines.back().all.push_back(found);
+    }
+    for (auto& [lane, line] : unnamed) unnamed_[rank].push_back(std::move(line));
+  }
+
+  static Occurrence occurrence(const Inference& from, std::uint32_t number) {
+    const RecordedCollective& one = from.collectives[number];
+    const Names& names = from.graph.names();
+    const std::string operation = common_operation(names[one.operation]);
+    Occurrence found{.number = number};
+    found.key = hash_of(operation, hash_of(names[one.type]));
+    if (has_equal_parts(operation))
+      found.key = hash_of(std::to_string(one.elements), found.key);
+    const Task& task = from.graph.task(one.task);
+    if (task.step >= 0)
+      found.step = hash_of(from.graph.steps()[static_cast<std::size_t>(task.step)].name);
+    const std::int64_t origin = from.rank.origin.count();
+    found.start = origin + from.recorded.start[index(one.task)].count();
+    found.finish = origin + from.recorded.finish[index(one.task)].count();
+    found.sequence = one.sequence;
+    return found;
+  }
+
+  void check_size(RankGroup& group, const std::vector<std::int32_t>& members,
+                  const std::string& name, const RecordedCollective& one, std::uint32_t rank) {
+    const std::int64_t size =
+        one.group_size > 0 ? one.group_size : static_cast<std::int64_t>(members.size());
+    if (group.size == 0) {
+      group.size = size;
+      group.name = members.empty() ? "group \"" + name + "\"" : words_for(members);
+    }
+    if (size == group.size || size == 0) return;
+    throw TraceError(labels_[rank] + ": its group of " + group.name + " has " +
+                     std::to_string(size) + " ranks, but " + std::to_string(group.size) + " for " +
+                     labels_[group.lines.front().rank] + "; give ranks of one job");
+  }
+
+  /// Streams that belong together need not have the same number on each rank.
+  void pair_streams() {
+    if (unnamed_.empty()) return;
+    auto most = unnamed_.begin();
+    for (auto it = unnamed_.begin(); it != unnamed_.end(); ++it) {
+      if (it->second.size() > most->second.size()) most = it;
+    }
+    const std::uint32_t reference = most->first;
+    const std::vector<GroupLine> streams = most->second;
+    for (std::uint32_t i = 0; i < streams.size(); ++i) {
+      RankGroup& group = groups_[{{}, {}, i + 1}];
+      group.name = "all ranks";
+      group.size = static_cast<std::int64_t>(ranks_.size());
+    }
+    for (auto& [rank, lines] : unnamed_) {
+      std::vector<char> taken(streams.size(), 0);
+      std::stable_sort(lines.begin(), lines.end(), [](const GroupLine& a, const GroupLine& b) {
+        return a.all.size() > b.all.size();
+      });
+      for (GroupLine& line : lines) {
+        const std::size_t stream =
+            rank == reference ? stream_with(streams, line) : best_stream(streams, line, taken);
+        if (stream == streams.size()) continue;
+        taken[stream] = 1;
+        groups_[{{}, {}, static_cast<std::uint32_t>(stream) + 1}].lines.push_back(std::move(line));
+      }
+    }
+    for (auto& [key, group] : groups_) {
+      std::stable_sort(group.lines.begin(), group.lines.end(),
+                       [](const GroupLine& a, const GroupLine& b) { return a.rank < b.rank; });
+    }
+  }
+
+  static std::size_t stream_with(const std::vector<GroupLine>& streams, const GroupLine& line) {
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      if (streams[i].all.front().number == line.all.front().number) return i;
+    }
+    return streams.size();
+  }
+
+  /// The one of which most collectives have a partner; if it fits none, the first that is left.
+  static std::size_t best_stream(const std::vector<GroupLine>& streams, const GroupLine& line,
+                                 const std::vector<char>& taken) {
+    std::size_t best = streams.size();
+    std::int64_t most = -1;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      if (taken[i] != 0) continue;
+      std::size_t differs = 0;
+      std::int64_t fit = 0;
+      for (const std::int64_t place : places_of(line, streams[i], differs)) {
+        if (place >= 0 && place < static_cast<std::int64_t>(streams[i].all.size())) ++fit;
+      }
+      if (fit > most) most = fit, best = i;
+    }
+    return best;
+  }
+
+  std::span<const Inference* const> ranks_;
+  std::span<const std::string> labels_;
+  std::map<GroupKey, RankGroup> groups_;
+  std::map<std::uint32_t, std::vector<GroupLine>> unnamed_;  ///< By rank, a line for each stream.
+};
+
+}  // namespace
+
+std::vector<RankGroup> groups_of(std::span<const Inference* const> ranks,
+                                 std::span<const std::string> labels) {
+  return Grouping(ranks, labels).find();
+}
+
+std::string described(const Inference& rank, const Occurrence& one) {
+  const RecordedCollective& recorded = rank.collectives[one.number];
+  const Names& names = rank.graph.names();
+  std::string text(names[recorded.operation]);
+  if (recorded.elements < 0) return text;
+  text += " of " + std::to_string(recorded.elements);
+  if (recorded.type != NameId{}) text += ' ' + lower(names[recorded.type]);
+  return text;
+}
+
+}  // namespace foretrace::infer_detail

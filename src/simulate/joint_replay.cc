@@ -1,0 +1,173 @@
+#include "simulate/joint_replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/threads.h"
+#include "foretrace/error.h"
+#include "foretrace/scaling.h"
+
+namespace foretrace {
+namespace {
+
+/// Of a task of a meeting, without the wait for others: what a transform did to its duration it did
+/// to both parts.
+Nanoseconds transfer_of(const MeetingMember& member, Nanoseconds duration) {
+  if (member.recorded <= 0ns || duration == member.recorded) return duration - member.skew;
+  const double part = static_cast<double>(member.skew.count()) /
+                      static_cast<double>(member.recorded.count());
+  return duration - scaled(duration, part);
+}
+
+/// What overlaps a task that gets shorter overlaps it by as long as before, or by all of it.
+Overlap shortened(const Overlap& overlap, Nanoseconds before, Nanoseconds after) {
+  Overlap found = overlap_of(overlap.tail.of(before), after);
+  found.lag += overlap.lag;
+  return found;
+}
+
+}  // namespace
+
+JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings)
+    : ranks_(ranks.begin(), ranks.end()) {
+  for (const JoinedGraph& rank : ranks_) {
+    const Graph::Absorbed& place = places_.emplace_back(graph_.absorb(*rank.graph));
+    for (std::uint32_t i = place.first_lane; i < graph_.lane_count(); ++i) {
+      Lane& lane = graph_.lane(LaneId{i});
+      lane.name.insert(0, "rank " + std::to_string(lane.rank) + ' ');
+    }
+    if (rank.begins > 0ns) begin_later(place.first_lane, rank.begins);
+  }
+  enters_.assign(graph_.task_count(), kNoTask);
+  for (const Meeting& meeting : meetings) add(meeting);
+  graph_.change_dependencies([&](Dependency& wait) {
+    if (wait.tail.empty() || wait.anchor == Anchor::start) return;
+    const auto found = before_.find(wait.before);
+    if (found == before_.end()) return;
+    const Overlap overlap = shortened({wait.tail, wait.lag}, found->second,
+                                      graph_.task(wait.before).duration);
+    wait.tail = overlap.tail, wait.lag = overlap.lag;
+  });
+}
+
+void JointGraph::begin_later(std::uint32_t first_lane, Nanoseconds begins) {
+  const auto end = static_cast<std::uint32_t>(graph_.lane_count());
+  const LaneId lane = graph_.add_lane({.name = "(begin)", .kind = LaneKind::origin});
+  const TaskId begin = graph_.append(lane, {.duration = begins, .kind = TaskKind::marker});
+  for (std::uint32_t i = first_lane; i < end; ++i) {
+    const bool in_line = graph_.lane(LaneId{i}).discipline == Discipline::fifo;
+    for (TaskId task = graph_.first(LaneId{i}); task != kNoTask; task = graph_.next(task)) {
+      graph_.add({.before = begin, .after = task});
+      if (in_line) break;
+    }
+  }
+}
+
+TaskId JointGraph::start_of(std::size_t rank, TaskId own) const {
+  const TaskId here = task(rank, own);
+  const TaskId enter = enters_[index(here)];
+  return enter == kNoTask ? here : enter;
+}
+
+TaskId JointGraph::add_enter(TaskId task) {
+  const Task old = graph_.task(task);
+  const TaskId enter =
+      graph_.insert_before(task, {.gap = old.gap,
+                                  .name = graph_.names().intern("(enters)"),
+                                  .step = old.step,
+                                  .kind = TaskKind::marker});
+  graph_.task(enter).tail = old.tail;
+  graph_.task(task).gap = 0ns;
+  std::vector<Dependency> waits;
+  graph_.each_wait(task, [&](const Dependency& wait) { waits.push_back(wait); });
+  for (Dependency& wait : waits) {
+    wait.after = enter;
+    graph_.add(wait);
+  }
+  enters_[index(task)] = enter;
+  return enter;
+}
+
+void JointGraph::add(const Meeting& meeting) {
+  std::vector<std::pair<const MeetingMember*, TaskId>> members;
+  std::size_t held = 0;
+  for (const MeetingMember& member : meeting.members) {
+    const TaskId task = this->task(member.rank, member.task);
+    if (graph_.removed(task)) continue;
+    members.emplace_back(&member, task);
+    held += member.left_early ? 0 : 1;
+  }
+  if (members.size() < 2 || held == 0) return;
+  std::vector<TaskId> enters;
+  for (const auto& [member, task] : members) enters.push_back(add_enter(task));
+  const Task marker{.name = graph_.names().intern("(all ranks have entered)"),
+                    .kind = TaskKind::marker};
+  TaskId all = kNoTask;
+  for (const auto& [member, task] : members) {
+    if (member->left_early) continue;
+    if (all == kNoTask) {
+      all = graph_.insert_before(task, marker);
+      for (const TaskId enter : enters)
+        graph_.add({.before = enter,
+                    .after = all,
+                    .provenance = meeting.matched,
+                    .why = Rule::other_ranks});
+    }
+    graph_.add({.before = all, .after = task, .provenance = meeting.matched,
+                .why = Rule::other_ranks});
+    const Nanoseconds before = graph_.task(task).duration;
+    const Nanoseconds after = transfer_of(*member, before);
+    graph_.task(task).duration = after;
+    before_.emplace(task, before);
+    if (const TaskId next = graph_.next(task); next != kNoTask) {
+      Task& behind = graph_.task(next);
+      const Overlap overlap = shortened({behind.tail, behind.gap}, before, after);
+      if (!behind.tail.empty()) behind.tail = overlap.tail, behind.gap = overlap.lag;
+    }
+  }
+}
+
+Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memory) const {
+  const Graph& own = *ranks_[rank].graph;
+  const Graph::Absorbed& place = places_[rank];
+  const Nanoseconds begins = ranks_[rank].begins;
+  const auto count = static_cast<std::uint32_t>(own.task_count());
+  Timeline timeline;
+  timeline.start.reserve(count), timeline.finish.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const TaskId task = place.here(TaskId{i});
+    // A removed task that waits for nothing was over before the rank began.
+    timeline.start.push_back(
+        std::max(0ns, joint.start[index(start_of(rank, TaskId{i}))] - begins));
+    timeline.finish.push_back(std::max(0ns, joint.finish[index(task)] - begins));
+    if (!own.removed(TaskId{i}))
+      timeline.length = std::max(timeline.length, timeline.finish.back());
+  }
+  const auto is_own = [&](TaskId task) {
+    return index(task) >= place.first_task && index(task) < place.first_task + count;
+  };
+  for (std::uint32_t i = 0; i < count && !joint.reasons.empty(); ++i) {
+    Reason reason = joint.reasons[index(start_of(rank, TaskId{i}))];
+    if (reason.before != kNoTask && is_own(reason.before))
+      reason.before = TaskId{index(reason.before) - place.first_task};
+    else if (reason.before != kNoTask)
+      reason = {.before = kNoTask, .why = Rule::other_ranks, .lag = reason.lag};
+    timeline.reasons.push_back(reason);
+  }
+  if (memory) timeline.memory = memory_curves(own, timeline);
+  return timeline;
+}
+
+std::vector<Timeline> simulate_jointly(std::span<const JoinedGraph> ranks,
+                                       const std::vector<Meeting>& meetings,
+                                       const SimulateOptions& options) {
+  const JointGraph joint(ranks, meetings);
+  const Timeline all = simulate(joint.graph(), {.reasons = options.reasons, .memory = false});
+  std::vector<Timeline> timelines(ranks.size());
+  on_all_cores(ranks.size(), [&](std::size_t rank) {
+    timelines[rank] = joint.of_rank(rank, all, options.memory);
+  });
+  return timelines;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,66 @@
+#pragma once
+
+// Several ranks replayed together: where they meet, each waits for the last to enter.
+//
+//     rank 0   ...|E......|TTTT|      E enters, T transfer: the task of the meeting
+//     rank 1   .......|E..|TTTT|
+//                     all entered
+//
+// A meeting is three kinds of tasks on the lanes that its members have anyway, so that any replay
+// can take it: an "enter" in front of each task, one marker behind all of them, and the tasks
+// themselves, with the duration of the transfer alone.
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/simulate.h"
+#include "foretrace/timeline.h"
+#include "graph/meeting.h"
+
+namespace foretrace {
+
+/// A rank of a job that is replayed: its graph, which a transform may have edited, and when it
+/// begins on the common clock.
+struct JoinedGraph {
+  const Graph* graph = nullptr;
+  Nanoseconds begins{0};  ///< Never negative.
+};
+
+class JointGraph {
+ public:
+  /// Members that a transform removed do not take part. Linear.
+  JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings);
+
+  /// The lanes of all ranks, with the numbers of their ranks in front of their names.
+  const Graph& graph() const { return graph_; }
+  Graph& graph() { return graph_; }
+  /// A task of a rank.
+  TaskId task(std::size_t rank, TaskId own) const { return places_[rank].here(own); }
+  /// Where it starts: at its enter, if it has one.
+  TaskId start_of(std::size_t rank, TaskId own) const;
+
+  /// The times of one rank, on its own clock, from those of all: a task of a meeting lasts from
+  /// where it enters, with the wait for the others. Memory as of the rank's graph if `memory`.
+  Timeline of_rank(std::size_t rank, const Timeline& joint, bool memory) const;
+
+ private:
+  void begin_later(std::uint32_t first_lane, Nanoseconds begins);
+  void add(const Meeting& meeting);
+  TaskId add_enter(TaskId task);
+
+  Graph graph_;
+  std::vector<JoinedGraph> ranks_;
+  std::vector<Graph::Absorbed> places_;  ///< By rank.
+  std::vector<TaskId> enters_;           ///< By task, or kNoTask; markers have none.
+  std::unordered_map<TaskId, Nanoseconds> before_;  ///< Durations with the wait for others.
+};
+
+/// Replays all, and returns the times of each rank on its own clock. Throws as simulate() does.
+std::vector<Timeline> simulate_jointly(std::span<const JoinedGraph> ranks,
+                                       const std::vector<Meeting>& meetings,
+                                       const SimulateOptions& options = {});
+
+}  // namespace foretrace
