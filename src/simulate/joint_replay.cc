@@ -1,11 +1,13 @@
 #include "simulate/joint_replay.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/threads.h"
 #include "foretrace/error.h"
 #include "foretrace/scaling.h"
+#include "simulate/fold.h"
 
 namespace foretrace {
 namespace {
@@ -97,7 +99,7 @@ void JointGraph::add(const Meeting& meeting) {
     members.emplace_back(&member, task);
     held += member.left_early ? 0 : 1;
   }
-  if (members.size() < 2 || held == 0) return;
+  if (held == 0) return;
   std::vector<TaskId> enters;
   for (const auto& [member, task] : members) enters.push_back(add_enter(task));
   const Task marker{.name = graph_.names().intern("(all ranks have entered)"),
@@ -158,16 +160,35 @@ Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memor
   return timeline;
 }
 
-std::vector<Timeline> simulate_jointly(std::span<const JoinedGraph> ranks,
-                                       const std::vector<Meeting>& meetings,
-                                       const SimulateOptions& options) {
-  const JointGraph joint(ranks, meetings);
+JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
+                             const std::vector<Meeting>& meetings,
+                             const JointOptions& options) {
+  JointReplay replay;
+  if (options.folds) {
+    replay.alike = alike_ranks(ranks, meetings);
+  } else {
+    replay.alike.resize(ranks.size());
+    std::iota(replay.alike.begin(), replay.alike.end(), 0U);
+  }
+  std::vector<std::uint32_t> kept, place(ranks.size());
+  std::vector<JoinedGraph> graphs;
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    if (replay.alike[rank] != rank) continue;
+    place[rank] = static_cast<std::uint32_t>(kept.size());
+    kept.push_back(rank);
+    graphs.push_back(ranks[rank]);
+  }
+  std::vector<Meeting> folded = folded_meetings(meetings, replay.alike);
+  for (Meeting& meeting : folded) {
+    for (MeetingMember& member : meeting.members) member.rank = place[member.rank];
+  }
+  const JointGraph joint(graphs, folded);
   const Timeline all = simulate(joint.graph(), {.reasons = options.reasons, .memory = false});
-  std::vector<Timeline> timelines(ranks.size());
-  on_all_cores(ranks.size(), [&](std::size_t rank) {
-    timelines[rank] = joint.of_rank(rank, all, options.memory);
+  replay.timelines.resize(ranks.size());
+  on_all_cores(kept.size(), [&](std::size_t i) {
+    replay.timelines[kept[i]] = joint.of_rank(i, all, options.memory);
   });
-  return timelines;
+  return replay;
 }
 
 }  // namespace foretrace

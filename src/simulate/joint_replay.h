@@ -58,9 +58,24 @@ class JointGraph {
   std::unordered_map<TaskId, Nanoseconds> before_;  ///< Durations with the wait for others.
 };
 
-/// Replays all, and returns the times of each rank on its own clock. Throws as simulate() does.
-std::vector<Timeline> simulate_jointly(std::span<const JoinedGraph> ranks,
-                                       const std::vector<Meeting>& meetings,
-                                       const SimulateOptions& options = {});
+struct JointOptions {
+  bool reasons = false;
+  bool memory = true;
+  bool folds = true;  ///< Ranks that are provably alike are replayed once; see fold.h.
+};
+
+struct JointReplay {
+  /// By rank: the first rank that is alike, itself if there is none before it.
+  std::vector<std::uint32_t> alike;
+  /// By rank, on its own clock; empty for a rank that is like one before it.
+  std::vector<Timeline> timelines;
+
+  const Timeline& of(std::size_t rank) const { return timelines[alike[rank]]; }
+};
+
+/// Replays all ranks together. Throws as simulate() does.
+JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
+                             const std::vector<Meeting>& meetings,
+                             const JointOptions& options = {});
 
 }  // namespace foretrace

@@ -25,10 +25,13 @@ struct PredictOptions {
   std::string perfetto_path = {};
   std::string html_path = {};    ///< Write the report page there.
   std::string ledger_path = {};  ///< The user's own ledger of errors, beside the built-in one.
+  /// Ranks of the whole job: those that were recorded are repeated; 0: only these.
+  std::int32_t world_size = 0;
+  bool exact = false;  ///< Replays each rank by itself, even those that are provably alike.
 };
 
-/// Everything from file to answer. Several ranks of a folder: each is predicted, and the slowest is
-/// the answer.
+/// Everything from file to answer. The ranks of a folder are one job and wait for each other; the
+/// slowest is the answer.
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options = {});
 

@@ -84,7 +84,7 @@ bool is_for(Transform& transform, const Graph& graph) {
 
 void check_ranks(const Scenario& scenario, const Job& job) {
   std::set<std::int32_t> known;
-  for (const Rank& rank : job.ranks) known.merge(ranks_of(rank.inference.graph));
+  for (const WorldRank& rank : job.world) known.insert(rank.number);
   check_ranks(scenario, known);
 }
 

@@ -1,12 +1,12 @@
 #include "ask/job/job.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "base/threads.h"
 #include "foretrace/error.h"
-#include "simulate/joint_replay.h"
 
 namespace foretrace {
 namespace {
@@ -78,10 +78,40 @@ void close_waits(Job& job) {
   }
 }
 
-void join(Job& job) {
-  if (job.ranks.size() < 2 || job.has_snapshots()) return;
-  job.join = join_ranks(inferences_of(job), labels_of(job));
-  close_waits(job);
+/// Repeats the recorded ranks until there are `size`: their groups are those of other ranks, as many
+/// places further on.
+void repeat(Job& job, std::int32_t size) {
+  const std::size_t recorded = job.ranks.size(), wanted = static_cast<std::size_t>(size);
+  const bool is_whole = job.ranks.back().number == static_cast<std::int32_t>(recorded) - 1;
+  if (!is_whole || wanted < recorded || wanted % recorded != 0)
+    throw Error("ranks: must be a multiple of the " + std::to_string(recorded) +
+                " recorded ranks, which are numbered from 0, got " + std::to_string(size));
+  const std::vector<Meeting> once = job.join.meetings;
+  for (std::size_t first = recorded; first < wanted; first += recorded) {
+    for (std::uint32_t i = 0; i < recorded; ++i) {
+      job.world.push_back({static_cast<std::int32_t>(first + i), i, false});
+      if (!job.join.clocks.empty()) job.join.clocks.push_back(job.join.clocks[i]);
+    }
+    for (Meeting meeting : once) {
+      for (MeetingMember& member : meeting.members)
+        member.rank += static_cast<std::uint32_t>(first);
+      job.join.meetings.push_back(std::move(meeting));
+    }
+  }
+}
+
+void list_world(Job& job) {
+  for (std::uint32_t i = 0; i < job.ranks.size(); ++i)
+    job.world.push_back({job.ranks[i].number, i, true});
+}
+
+void join(Job& job, std::int32_t world_size = 0) {
+  if (job.has_snapshots()) return;
+  if (job.ranks.size() > 1) {
+    job.join = join_ranks(inferences_of(job), labels_of(job));
+    close_waits(job);
+  }
+  if (world_size > 0) repeat(job, world_size);
 }
 
 }  // namespace
@@ -108,13 +138,14 @@ bool Job::has_snapshots() const {
 
 Job read_job(const std::string& path, const JobOptions& options) {
   std::vector<Trace> traces = import_all(path, options.reading);
-  Job job{.path = path, .ranks = {}, .join = {}};
+  Job job{.path = path, .ranks = {}, .world = {}, .join = {}};
   for (const Trace& trace : traces) job.ranks.push_back(described(trace));
   on_all_cores(traces.size(), [&](std::size_t i) {
     within(job.place(job.ranks[i]),
            [&] { infer_rank(std::move(traces[i]), options, job.ranks[i]); });
   });
-  if (options.joins_ranks) within(path, [&] { join(job); });
+  list_world(job);
+  if (options.joins_ranks) within(path, [&] { join(job, options.world_size); });
   return job;
 }
 
@@ -128,24 +159,33 @@ Job job_of(std::vector<Inference> ranks) {
     rank.inference = std::move(inference);
     job.ranks.push_back(std::move(rank));
   }
+  list_world(job);
   join(job);
   return job;
 }
 
 std::vector<const Graph*> graphs_of(const Job& job) {
   std::vector<const Graph*> graphs;
-  for (const Rank& rank : job.ranks) graphs.push_back(&rank.inference.graph);
+  for (const WorldRank& rank : job.world)
+    graphs.push_back(&job.ranks[rank.recorded].inference.graph);
   return graphs;
 }
 
-std::vector<Timeline> replay(const Job& job, std::span<const Graph* const> graphs,
-                             const SimulateOptions& options) {
-  CHECK(graphs.size() == job.ranks.size());
-  std::vector<Timeline> timelines(graphs.size());
+JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
+                   const JointOptions& options) {
+  CHECK(graphs.size() == job.world.size());
   if (!job.is_joined()) {
-    on_all_cores(graphs.size(),
-                 [&](std::size_t i) { timelines[i] = simulate(*graphs[i], options); });
-    return timelines;
+    JointReplay replay;
+    std::map<const Graph*, std::uint32_t> first;
+    for (std::uint32_t i = 0; i < graphs.size(); ++i)
+      replay.alike.push_back(options.folds ? first.try_emplace(graphs[i], i).first->second : i);
+    replay.timelines.resize(graphs.size());
+    on_all_cores(graphs.size(), [&](std::size_t i) {
+      if (replay.alike[i] != i) return;
+      replay.timelines[i] =
+          simulate(*graphs[i], {.reasons = options.reasons, .memory = options.memory});
+    });
+    return replay;
   }
   Nanoseconds first = job.join.clocks.front().offset;
   for (const RankClock& clock : job.join.clocks) first = std::min(first, clock.offset);

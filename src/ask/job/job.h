@@ -19,9 +19,9 @@
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/notes.h"
-#include "foretrace/simulate.h"
 #include "foretrace/trace.h"
 #include "infer/ranks/join.h"
+#include "simulate/joint_replay.h"
 
 namespace foretrace {
 
@@ -38,10 +38,20 @@ struct Rank {
   std::string refused;         ///< Why there is no graph; only where JobOptions ask for such ranks.
 };
 
+/// A rank of the whole job: recorded, or taken to be like one that was.
+struct WorldRank {
+  std::int32_t number = 0;
+  std::uint32_t recorded = 0;  ///< Into Job::ranks.
+  bool is_recorded = true;
+};
+
 struct Job {
   std::string path;         ///< As given.
-  std::vector<Rank> ranks;  ///< In order of their numbers. At least one.
-  RankJoin join;            ///< Empty for a single rank, and where JobOptions do not ask for it.
+  std::vector<Rank> ranks;  ///< Those that were recorded, in order of their numbers. At least one.
+  /// All that are replayed: the recorded ones, and others in order of their numbers where more are
+  /// asked for.
+  std::vector<WorldRank> world;
+  RankJoin join;  ///< Its meetings are of `world`. Empty for a single rank, and if not asked for.
 
   /// Stands in front of errors of a rank: "runs/7: rank 1", and the path alone for the only rank.
   std::string place(const Rank& rank) const;
@@ -61,6 +71,9 @@ struct JobOptions {
   bool keep_refused = false;
   /// Ranks wait for each other; recordings that are not of one job are a TraceError.
   bool joins_ranks = false;
+  /// Ranks of the whole job; 0: as many as were recorded. The recorded ones are repeated, with the
+  /// groups that they form, in the order of their numbers.
+  std::int32_t world_size = 0;
 };
 
 /// Imports rank after rank, and infers them on all cores. Throws TraceError.
@@ -70,15 +83,15 @@ Job read_job(const std::string& path, const JobOptions& options = {});
 /// are not of one job.
 Job job_of(std::vector<Inference> ranks);
 
-/// Replays a graph for each rank, its own or an edited clone of it: together where ranks meet. The
-/// times are on the clock of each rank. Throws as simulate() does.
-std::vector<Timeline> replay(const Job& job, std::span<const Graph* const> graphs,
-                             const SimulateOptions& options = {});
-/// Its own graphs.
+/// Replays a graph for each rank of the world, together where ranks meet. Ranks may share a graph:
+/// their own, or an edited clone of it. Throws as simulate() does.
+JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
+                   const JointOptions& options = {});
+/// The graphs as recorded, by rank of the world.
 std::vector<const Graph*> graphs_of(const Job& job);
 
 /// Makes each task of a meeting last as long as in the replay, waits for other ranks included, so
-/// that a replay of the rank alone has the same times.
+/// that a replay of the rank alone has the same times. `rank` is one of the world.
 void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph);
 
 Inference clone(const Inference& inference);

@@ -43,8 +43,12 @@ struct Edited {
 Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options);
 
 /// The ranks of a job that a scenario leaves, replayed together where they meet.
-std::vector<Edited> edited_by(const Job& job, const Scenario& scenario,
-                              const SimulateOptions& options);
+struct EditedJob {
+  std::vector<std::uint32_t> alike;  ///< By rank of the world, as in JointReplay.
+  std::vector<Edited> ranks;         ///< By rank of the world; empty for one like one before it.
+};
+/// Throws Error if one of the transforms cannot be applied.
+EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options);
 
 /// The facts wanted of an edited graph beside its step time and interval.
 struct Wanted {

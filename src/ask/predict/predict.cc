@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -29,6 +31,7 @@
 #include "foretrace/render.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
+#include "transform/checked.h"
 
 namespace foretrace {
 namespace {
@@ -243,7 +246,7 @@ void take_peaks(FullestPeaks fullest, const Job& job, Prediction& prediction) {
   prediction.baseline_memory = std::move(fullest.now);
   prediction.predicted_memory = std::move(fullest.predicted);
   prediction.notes.add(Severity::info, "peaks of memory are those of the fullest, rank " +
-                                           std::to_string(job.ranks[fullest.chosen.rank()].number));
+                                           std::to_string(job.world[fullest.chosen.rank()].number));
 }
 
 /// Whether ranks wait for each other's change.
@@ -281,24 +284,61 @@ void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
   }
 }
 
+/// Of the job as recorded, and as the scenario leaves it.
 struct Replays {
-  std::vector<Timeline> recorded;
-  std::vector<std::optional<Edited>> edited;
+  JointReplay recorded;
+  std::optional<EditedJob> edited;
+
+  /// By rank of the world: the first that is like it in what is asked about.
+  const std::vector<std::uint32_t>& alike() const {
+    return edited ? edited->alike : recorded.alike;
+  }
 };
 
-/// Of the job as recorded and as the scenario leaves it, by rank.
 Replays replays_of(const Job& job, const Scenario& scenario, const PredictOptions& options) {
   const bool is_edited = edits(scenario);
-  Replays all{.recorded = {}, .edited = std::vector<std::optional<Edited>>(job.ranks.size())};
+  Replays all;
   on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
-    if (side == 0) {
-      all.recorded = replay(job, graphs_of(job), {.reasons = options.explain && !is_edited});
-      return;
-    }
-    std::vector<Edited> edited = edited_by(job, scenario, {.reasons = options.explain});
-    std::move(edited.begin(), edited.end(), all.edited.begin());
+    if (side == 0)
+      all.recorded = replay(job, graphs_of(job), {.reasons = options.explain && !is_edited,
+                                                  .folds = !options.exact});
+    else
+      all.edited = edited_by(job, scenario, {.reasons = options.explain, .folds = !options.exact});
   });
   return all;
+}
+
+/// The part of PredictedRank that one prediction tells.
+PredictedRank described(const Job& job, std::size_t rank, const Prediction& prediction) {
+  const WorldRank& world = job.world[rank];
+  PredictedRank found;
+  found.number = world.number, found.is_recorded = world.is_recorded;
+  found.measured = prediction.measured.step_time;
+  found.baseline = prediction.baseline.step_time;
+  found.predicted = prediction.predicted.step_time;
+  found.baseline_breakdown = prediction.baseline_breakdown;
+  found.predicted_breakdown = prediction.predicted_breakdown;
+  if (job.join.ranks.empty()) return found;
+  const RankMeetings& met = job.join.ranks[world.recorded];
+  found.matched = met.matched, found.unmatched = met.unmatched;
+  found.waits = met.waits, found.transfer = met.transfer;
+  found.times_last = met.times_last, found.keeps_waiting = met.keeps_waiting;
+  const RankClock& clock = job.join.clocks[world.recorded];
+  found.clock_offset = clock.skew, found.clock_residual = clock.residual;
+  found.clock_drift = clock.drift;
+  return found;
+}
+
+/// "rank 5 of 64, and 31 like it"
+std::string rank_text(const Prediction& prediction, std::size_t all) {
+  for (const PredictedRank& rank : prediction.ranks) {
+    if (rank.number != prediction.rank) continue;
+    std::string text = "rank " + std::to_string(rank.number);
+    if (rank.alike > 0)
+      text += " of " + std::to_string(all) + ", and " + std::to_string(rank.alike) + " like it";
+    return text;
+  }
+  return {};
 }
 
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
@@ -310,12 +350,22 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   RecordedRun recorded;
   Slowest predicted_slowest, recorded_slowest;
   FullestPeaks fullest;
+  std::vector<PredictedRank> ranks;
+  std::vector<std::size_t> row(job.world.size());
   std::string all;
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    Answer next = answer(job, job.ranks[i], scenario, std::move(replays.recorded[i]),
-                         std::move(replays.edited[i]), options);
+  for (std::size_t i = 0; i < job.world.size(); ++i) {
+    if (const std::size_t first = replays.alike()[i]; first != i) {
+      ++ranks[row[first]].alike;
+      continue;
+    }
+    std::optional<Edited> edited;
+    if (replays.edited) edited = std::move(replays.edited->ranks[i]);
+    Answer next = answer(job, job.ranks[job.world[i].recorded], scenario, replays.recorded.of(i),
+                         std::move(edited), options);
     const Prediction& prediction = next.prediction;
-    all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.ranks[i].number) + ": ";
+    row[i] = ranks.size();
+    ranks.push_back(described(job, i, prediction));
+    all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.world[i].number) + ": ";
     if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
     all += to_text(prediction.predicted.step_time);
     if (recorded_slowest.consider(i, prediction.baseline.step_time)) recorded = prediction;
@@ -324,20 +374,24 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   }
   const std::size_t shown = predicted_slowest.rank();
   const bool is_another = recorded_slowest.rank() != shown;
-  set_interval(job.ranks[shown].inference, own, worst);
-  if (is_another) compare_with(recorded, worst.prediction);
-  take_peaks(std::move(fullest), job, worst.prediction);
-  set_memory_interval(worst.prediction);
-  if (job.ranks.size() == 1) return worst;
-  if (edits(scenario)) worst.prediction.trust.reasons.push_back(ranks_joined(job));
-  add_warnings(job, shown, worst.prediction.notes);
-  std::string text = job.is_joined() ? "ranks wait for each other; " : "each rank was predicted alone; ";
-  text += "the answer is the slowest, rank " + std::to_string(job.ranks[shown].number);
+  set_interval(job.ranks[job.world[shown].recorded].inference, own, worst);
+  Prediction& prediction = worst.prediction;
+  if (is_another) compare_with(recorded, prediction);
+  take_peaks(std::move(fullest), job, prediction);
+  set_memory_interval(prediction);
+  prediction.rank = job.world[shown].number;
+  if (job.world.size() == 1) return worst;
+  prediction.ranks = std::move(ranks);
+  if (edits(scenario)) prediction.trust.reasons.push_back(ranks_joined(job));
+  add_warnings(job, job.world[shown].recorded, prediction.notes);
+  std::string text =
+      job.is_joined() ? "ranks wait for each other" : "each rank was predicted alone";
+  text += "; the answer is the slowest, " + rank_text(prediction, job.world.size());
   if (is_another)
     text += "; as recorded it is rank " +
-            std::to_string(job.ranks[recorded_slowest.rank()].number) + " with " +
+            std::to_string(job.world[recorded_slowest.rank()].number) + " with " +
             to_text(recorded.baseline.step_time);
-  worst.prediction.notes.add(Severity::info, text, all);
+  prediction.notes.add(Severity::info, text, all);
   return worst;
 }
 
@@ -383,7 +437,8 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
   const Job job = read_job(
       trace_path, {.reading = options.reading,
                    .keep_traces = !options.perfetto_path.empty(),
-                   .joins_ranks = true});
+                   .joins_ranks = true,
+                   .world_size = options.world_size});
   check_ranks(scenario, job);
   Donors(options.reading).teach(scenario);
   Answer answer = slowest(job, scenario, options);
@@ -422,22 +477,70 @@ Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOpt
   return edited;
 }
 
-std::vector<Edited> edited_by(const Job& job, const Scenario& scenario,
-                              const SimulateOptions& options) {
-  std::vector<Edited> ranks(job.ranks.size());
-  on_all_cores(ranks.size(), [&](std::size_t i) {
-    ranks[i].graph = job.ranks[i].inference.graph.clone();
-    ranks[i].applied = apply(scenario, ranks[i].graph);
+namespace {
+
+/// The transforms of a scenario that are meant for a rank, as bits; all if none is beyond the 64th.
+std::uint64_t meant_for(const Scenario& scenario, std::int32_t rank) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
+    const std::set<std::int32_t> named = ranks_named(*scenario.transforms[i]);
+    if (!named.empty() && named.contains(rank)) bits ^= std::uint64_t{1} << (i % 64);
+  }
+  return bits;
+}
+
+void renumber(Graph& graph, std::int32_t rank) {
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) graph.lane(LaneId{i}).rank = rank;
+}
+
+}  // namespace
+
+EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options) {
+  // Ranks like one recorded rank share what a scenario does to it, unless it names one of them.
+  struct Shared {
+    std::size_t rank = 0;  ///< The first of the world.
+    Edited edited;
+  };
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> places;
+  std::vector<Shared> shared;
+  std::vector<std::size_t> place(job.world.size());
+  for (std::size_t i = 0; i < job.world.size(); ++i) {
+    const WorldRank& rank = job.world[i];
+    const auto key = std::pair(rank.recorded, meant_for(scenario, rank.number));
+    const auto [found, is_new] = places.try_emplace(key, shared.size());
+    if (is_new) shared.push_back({i, {}});
+    place[i] = found->second;
+  }
+  on_all_cores(shared.size(), [&](std::size_t i) {
+    const WorldRank& rank = job.world[shared[i].rank];
+    Edited& edited = shared[i].edited;
+    edited.graph = job.ranks[rank.recorded].inference.graph.clone();
+    if (!rank.is_recorded) renumber(edited.graph, rank.number);
+    edited.applied = apply(scenario, edited.graph);
   });
   std::vector<const Graph*> graphs;
-  for (const Edited& rank : ranks) graphs.push_back(&rank.graph);
-  std::vector<Timeline> timelines = replay(job, graphs, options);
-  on_all_cores(ranks.size(), [&](std::size_t i) {
-    ranks[i].timeline = std::move(timelines[i]);
-    ranks[i].times = step_times(ranks[i].graph, ranks[i].timeline);
-    keep_waits(job, i, ranks[i].timeline, ranks[i].graph);
+  for (const std::size_t at : place) graphs.push_back(&shared[at].edited.graph);
+  JointReplay replayed = replay(job, graphs, options);
+  EditedJob all{.alike = std::move(replayed.alike), .ranks = {}};
+  all.ranks.resize(job.world.size());
+  std::vector<std::size_t> users(shared.size(), 0);
+  for (std::size_t i = 0; i < all.alike.size(); ++i) users[place[i]] += all.alike[i] == i ? 1 : 0;
+  for (std::size_t i = 0; i < all.ranks.size(); ++i) {
+    if (all.alike[i] != i) continue;
+    Edited& from = shared[place[i]].edited;
+    Edited& to = all.ranks[i];
+    const bool is_last = --users[place[i]] == 0;
+    to.graph = is_last ? std::move(from.graph) : from.graph.clone();
+    to.applied = is_last ? std::move(from.applied) : from.applied;
+    to.timeline = std::move(replayed.timelines[i]);
+  }
+  on_all_cores(all.ranks.size(), [&](std::size_t i) {
+    if (all.alike[i] != i) return;
+    Edited& rank = all.ranks[i];
+    rank.times = step_times(rank.graph, rank.timeline);
+    keep_waits(job, i, rank.timeline, rank.graph);
   });
-  return ranks;
+  return all;
 }
 
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,
@@ -472,18 +575,20 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
 Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
                            const Scenario& scenario) {
   check_ranks(scenario, job);
-  std::vector<Edited> edited;
-  if (job.is_joined() && edits(scenario)) edited = edited_by(job, scenario, {});
+  std::optional<EditedJob> edited;
+  if (job.world.size() > 1 && edits(scenario)) edited = edited_by(job, scenario, {});
   Prediction worst;
   std::vector<MemoryPeak> peaks;
   Slowest slowest;
   Fullest fullest;
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    const Inference& inference = job.ranks[i].inference;
-    Prediction next = edited.empty()
-                          ? predict_on(baselines[i], inference, scenario)
-                          : predict_edited(baselines[i], inference, scenario, edited[i],
-                                           {.trust = baselines[i].weighs_changes});
+  for (std::size_t i = 0; i < job.world.size(); ++i) {
+    const std::uint32_t recorded = job.world[i].recorded;
+    const Baseline& baseline = baselines[recorded];
+    const Inference& inference = job.ranks[recorded].inference;
+    if (edited ? edited->alike[i] != i : !job.world[i].is_recorded) continue;
+    Prediction next = edited ? predict_edited(baseline, inference, scenario, edited->ranks[i],
+                                              {.trust = baseline.weighs_changes})
+                             : predict_on(baseline, inference, scenario);
     if (fullest.consider(i, need_of(next.predicted_memory))) peaks = next.predicted_memory;
     if (slowest.consider(i, next.predicted.step_time)) worst = std::move(next);
   }

@@ -19,7 +19,8 @@ struct PredictCommand {
   Vary question;
   AllocatorOption allocator;
   double samples_per_step = 0, tokens_per_step = 0;
-  bool explain = false, strict = false, quiet = false;
+  bool explain = false, strict = false, quiet = false, exact = false;
+  std::int32_t world_size = 0;
   FormatOption format;
   ReadingOptions reading;
   OutputOption output, perfetto, html;
@@ -74,6 +75,14 @@ struct PredictCommand {
                     "Your own ledger of outcomes (written by validate and verify), which widens or "
                     "narrows the interval")
         ->type_name("FILE");
+    command
+        .add_option("--ranks", world_size,
+                    "Ranks of the whole job: the recorded ones are repeated, with the groups that "
+                    "they form, until there are so many")
+        ->type_name("COUNT")
+        ->check(CLI::Range(1, 1 << 20));
+    command.add_flag("--exact", exact,
+                     "Replay each rank by itself, even those that are provably alike; same answer");
     command.add_flag("--explain", explain, "Show what the critical path works on and waits for");
     command.add_flag("--strict", strict, "Refuse a trace that causes warnings");
     command.add_flag("--quiet", quiet, "Show no progress");
@@ -120,7 +129,9 @@ struct PredictCommand {
                       .reading = reading.options(),
                       .perfetto_path = perfetto.path,
                       .html_path = html.path,
-                      .ledger_path = ledger});
+                      .ledger_path = ledger,
+                      .world_size = world_size,
+                      .exact = exact});
     }();
     output.write(session, [&](std::ostream& out) {
       for (const std::string& name : chosen_reports(asked)) write_report(name, prediction, out);

@@ -26,8 +26,8 @@ void check_numbers(std::span<const Inference* const> ranks, std::span<const std:
     const RecordedRank& rank = ranks[i]->rank;
     const auto [first, is_new] = seen.emplace(rank.number, i);
     if (!is_new)
-      throw TraceError("rank " + std::to_string(rank.number) + " was recorded twice, in " +
-                       labels[first->second] + " and in " + labels[i] + "; give one run at a time");
+      throw TraceError("one rank was recorded twice: " + labels[first->second] + " and " +
+                       labels[i] + "; give one run at a time");
     if (rank.world_size > 1 && rank.number >= rank.world_size)
       throw TraceError(labels[i] + ": it is rank " + std::to_string(rank.number) + " of " +
                        std::to_string(rank.world_size) + ", but ranks are numbered from 0");

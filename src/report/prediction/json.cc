@@ -112,6 +112,30 @@ Json predicted_json(const Prediction& prediction) {
       {"assumptions", prediction.assumptions}};
 }
 
+Json ranks_json(const Prediction& prediction) {
+  Json all = Json::array();
+  for (const PredictedRank& rank : prediction.ranks) {
+    all.push_back({{"rank", rank.number},
+                   {"alike", rank.alike},
+                   {"is_recorded", rank.is_recorded},
+                   {"measured_ns", rank.measured.count()},
+                   {"baseline_ns", rank.baseline.count()},
+                   {"predicted_ns", rank.predicted.count()},
+                   {"baseline_breakdown_ns", to_json(rank.baseline_breakdown)},
+                   {"predicted_breakdown_ns", to_json(rank.predicted_breakdown)},
+                   {"matched_collectives", rank.matched},
+                   {"unmatched_collectives", rank.unmatched},
+                   {"skew_ns", rank.waits.count()},
+                   {"transfer_ns", rank.transfer.count()},
+                   {"times_last", rank.times_last},
+                   {"keeps_waiting_ns", rank.keeps_waiting.count()},
+                   {"clock_offset_ns", rank.clock_offset.count()},
+                   {"clock_residual_ns", rank.clock_residual.count()},
+                   {"clock_drift", rank.clock_drift}});
+  }
+  return all;
+}
+
 Json steps_json(const Prediction& prediction) {
   Json all = Json::array();
   for (const AppliedStep& step : prediction.steps) {
@@ -206,6 +230,10 @@ Json to_json(const Prediction& prediction) {
       {"trust", to_json(prediction.trust)},
       {"notes", notes_json(prediction.notes)}};
   add_step_facts(prediction.measured, object["measured"]);
+  if (!prediction.ranks.empty()) {
+    object["rank"] = prediction.rank;
+    object["ranks"] = ranks_json(prediction);
+  }
   if (!prediction.explained.empty()) object["critical_path"] = explained_json(prediction);
   return object;
 }

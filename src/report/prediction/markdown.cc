@@ -39,6 +39,7 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   if (const Table memory = memory_table(prediction); !memory.rows.empty()) write_table(out, memory);
 
   if (const Table rates = rate_table(prediction); !rates.rows.empty()) write_table(out, rates);
+  if (const Table ranks = rank_table(prediction); !ranks.rows.empty()) write_table(out, ranks);
 
   write_marked_list(out, "Changed", changes(prediction));
   write_marked_list(out, "Figures", figures(prediction));

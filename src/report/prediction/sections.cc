@@ -155,9 +155,10 @@ PageSection time_section(const PredictionPage& page) {
   const Prediction& prediction = page.prediction;
   PageSection section{.id = "time", .heading = "Where the time goes", .html = {}};
   if (!prediction.has_times) return section;
-  const Table rates = rate_table(prediction);
+  const Table rates = rate_table(prediction), ranks = rank_table(prediction);
   section.html = time_bars(prediction) + html_table("Where the time goes", time_table(prediction)) +
                  (rates.rows.empty() ? "" : html_table("Rates", rates)) +
+                 (ranks.rows.empty() ? "" : html_table("Ranks", ranks)) +
                  html_list("What was changed", changes(prediction)) +
                  html_list("Figures", figures(prediction));
   return section;

@@ -31,6 +31,11 @@ void write_text(const Prediction& prediction, std::ostream& out) {
     write_aligned(rates, out);
   }
 
+  if (const Table ranks = rank_table(prediction); !ranks.rows.empty()) {
+    out << '\n';
+    write_aligned(ranks, out);
+  }
+
   write_list(out, "Changed", changes(prediction));
   write_list(out, "Figures", figures(prediction));
 

@@ -113,6 +113,42 @@ Table rate_table(const Prediction& prediction) {
   return table;
 }
 
+Table rank_table(const Prediction& prediction) {
+  constexpr std::size_t kMostRows = 16;
+  Table table;
+  if (prediction.ranks.empty() || !prediction.has_times) return table;
+  const bool changes = is_what_if(prediction);
+  const bool meet = std::any_of(prediction.ranks.begin(), prediction.ranks.end(),
+                                [](const PredictedRank& rank) { return rank.matched > 0; });
+  table.heading = {"ranks", "step"};
+  if (changes) table.heading.emplace_back("predicted");
+  if (meet)
+    table.heading.insert(table.heading.end(), {"waits for others", "transfers", "enters last",
+                                               "keeps others waiting", "clock"});
+  std::vector<const PredictedRank*> rows;
+  for (const PredictedRank& rank : prediction.ranks) rows.push_back(&rank);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) {
+    return a->predicted > b->predicted;
+  });
+  for (std::size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
+    const PredictedRank& rank = *rows[i];
+    std::string name = "  rank " + std::to_string(rank.number);
+    if (rank.alike > 0) name += " and " + std::to_string(rank.alike) + " like it";
+    std::vector<std::string> row = {std::move(name), to_text(rank.baseline)};
+    if (changes) row.push_back(to_text(rank.predicted));
+    if (meet)
+      row.insert(row.end(),
+                 {to_text(rank.waits), to_text(rank.transfer),
+                  std::to_string(rank.times_last) + " of " + std::to_string(rank.matched),
+                  to_text(rank.keeps_waiting),
+                  to_text(rank.clock_offset) + " +- " + to_text(rank.clock_residual)});
+    table.rows.push_back(std::move(row));
+  }
+  if (rows.size() > kMostRows)
+    table.rows.push_back({"  " + std::to_string(rows.size() - kMostRows) + " more"});
+  return table;
+}
+
 Table memory_table(const Prediction& prediction) {
   Table table;
   const bool changes = asks_memory(prediction);

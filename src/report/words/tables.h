@@ -14,6 +14,8 @@ Table memory_table(const Prediction& prediction);
 /// Samples and tokens per second, utilization of the device's arithmetic, exposed communication:
 /// those that are known.
 Table rate_table(const Prediction& prediction);
+/// The ranks of a job, the slowest first; empty for a single one.
+Table rank_table(const Prediction& prediction);
 /// "MFU 41.2 %, exposed communication 23.3 %": those that are known; may be empty.
 std::string rates_text(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step);
 /// Lists what tasks on the critical path waited for, longest first.

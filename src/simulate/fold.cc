@@ -1,0 +1,155 @@
+#include "simulate/fold.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace foretrace {
+namespace {
+
+/// Two independent sums: ranks that differ have the same digest in one case of 2^128.
+struct Digest {
+  std::uint64_t a = 0x9e3779b97f4a7c15, b = 0xc2b2ae3d27d4eb4f;
+
+  void add(std::uint64_t value) {
+    a = (a ^ value) * 0xff51afd7ed558ccd;
+    a ^= a >> 32U;
+    b = (b + value) * 0xc4ceb9fe1a85ec53;
+    b ^= b >> 29U;
+  }
+  void add(Nanoseconds time) { add(static_cast<std::uint64_t>(time.count())); }
+  void add(double value) { add(std::bit_cast<std::uint64_t>(value)); }
+  friend auto operator<=>(const Digest&, const Digest&) = default;
+};
+
+/// Of all that times depend on. Numbers of ranks and names are left out.
+Digest digest_of(const Graph& graph) {
+  Digest digest;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    const Lane& lane = graph.lane(LaneId{i});
+    digest.add(static_cast<std::uint64_t>(lane.discipline));
+    digest.add(lane.capacity.bytes_per_second);
+    digest.add(lane.slice);
+    digest.add(std::uint64_t{index(graph.first(LaneId{i}))});
+  }
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    digest.add(task.duration), digest.add(task.gap), digest.add(task.tail.share());
+    digest.add(static_cast<std::uint64_t>(task.bytes.count));
+    digest.add(static_cast<std::uint64_t>(task.priority));
+    digest.add(std::uint64_t{index(graph.lane_of(TaskId{i}))} << 32U |
+               index(graph.next(TaskId{i})));
+  }
+  graph.each_dependency([&](const Dependency& wait) {
+    digest.add(std::uint64_t{index(wait.before)} << 32U | index(wait.after));
+    digest.add(wait.lag), digest.add(wait.tail.share());
+    digest.add(static_cast<std::uint64_t>(wait.anchor));
+  });
+  return digest;
+}
+
+/// What others see of a member.
+using Seen = std::tuple<std::uint32_t, std::uint32_t, Nanoseconds, Nanoseconds, bool>;
+
+class Refinement {
+ public:
+  Refinement(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings)
+      : meetings_(meetings), colour_(ranks.size()), met_(ranks.size()) {
+    std::unordered_map<const Graph*, Digest> digests;
+    std::map<std::pair<Digest, Nanoseconds>, std::uint32_t> numbers;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const auto [found, is_new] = digests.try_emplace(ranks[i].graph);
+      if (is_new) found->second = digest_of(*ranks[i].graph);
+      const auto number = static_cast<std::uint32_t>(numbers.size());
+      colour_[i] = numbers.try_emplace({found->second, ranks[i].begins}, number).first->second;
+    }
+    colours_ = numbers.size();
+    for (std::uint32_t i = 0; i < meetings.size(); ++i) {
+      for (const MeetingMember& member : meetings[i].members) met_[member.rank].emplace_back(i);
+    }
+  }
+
+  std::vector<std::uint32_t> run() {
+    for (std::size_t before = 0; before != colours_;) {
+      before = colours_;
+      refine();
+    }
+    std::vector<std::uint32_t> first(colours_, UINT32_MAX), alike(colour_.size());
+    for (std::uint32_t i = 0; i < colour_.size(); ++i) {
+      first[colour_[i]] = std::min(first[colour_[i]], i);
+      alike[i] = first[colour_[i]];
+    }
+    return alike;
+  }
+
+ private:
+  /// Meetings of the same kinds of members have the same number.
+  std::vector<std::uint32_t> number_meetings() const {
+    std::map<std::set<Seen>, std::uint32_t> numbers;
+    std::vector<std::uint32_t> all;
+    for (const Meeting& meeting : meetings_) {
+      std::set<Seen> kinds;
+      for (const MeetingMember& one : meeting.members)
+        kinds.emplace(colour_[one.rank], index(one.task), one.skew, one.recorded, one.left_early);
+      const auto number = static_cast<std::uint32_t>(numbers.size());
+      all.push_back(numbers.try_emplace(std::move(kinds), number).first->second);
+    }
+    return all;
+  }
+
+  void refine() {
+    const std::vector<std::uint32_t> kind = number_meetings();
+    std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> numbers;
+    std::vector<std::uint32_t> next(colour_.size());
+    for (std::size_t i = 0; i < colour_.size(); ++i) {
+      std::vector<std::uint32_t> kinds;
+      for (const std::uint32_t meeting : met_[i]) kinds.push_back(kind[meeting]);
+      std::sort(kinds.begin(), kinds.end());
+      const auto number = static_cast<std::uint32_t>(numbers.size());
+      next[i] = numbers.try_emplace({colour_[i], std::move(kinds)}, number).first->second;
+    }
+    colour_ = std::move(next);
+    colours_ = numbers.size();
+  }
+
+  const std::vector<Meeting>& meetings_;
+  std::vector<std::uint32_t> colour_;             ///< By rank.
+  std::vector<std::vector<std::uint32_t>> met_;   ///< By rank: its meetings.
+  std::size_t colours_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> alike_ranks(std::span<const JoinedGraph> ranks,
+                                       const std::vector<Meeting>& meetings) {
+  return Refinement(ranks, meetings).run();
+}
+
+std::vector<Meeting> folded_meetings(const std::vector<Meeting>& meetings,
+                                     std::span<const std::uint32_t> alike) {
+  std::vector<Meeting> folded;
+  std::set<std::pair<std::uint32_t, TaskId>> taken;
+  for (const Meeting& meeting : meetings) {
+    // A task of a first rank is in one meeting only, and in all that its class is in by the same
+    // kinds of ranks.
+    const auto is_new = std::any_of(
+        meeting.members.begin(), meeting.members.end(), [&](const MeetingMember& one) {
+          return alike[one.rank] == one.rank && !taken.contains({one.rank, one.task});
+        });
+    if (!is_new) continue;
+    Meeting kept = meeting;
+    kept.members.clear();
+    for (MeetingMember member : meeting.members) {
+      member.rank = alike[member.rank];
+      if (taken.emplace(member.rank, member.task).second) kept.members.push_back(member);
+    }
+    folded.push_back(std::move(kept));
+  }
+  return folded;
+}
+
+}  // namespace foretrace
