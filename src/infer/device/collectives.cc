@@ -7,20 +7,20 @@
 #include <algorithm>
 #include <map>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 
-void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits) {
-  std::vector<std::uint32_t> last_work(draft.trace.threads.size(), kNone);
+void find_collective_waits(const Records& records, EventWaits& waits) {
+  std::vector<std::uint32_t> last_work(records.trace.threads.size(), kNone);
   std::uint32_t last_collective = kNone;
   std::int32_t updated_step = -2;
-  for (const std::uint32_t i : draft.by_launch) {
-    const DeviceEvent& event = draft.events[i];
-    const Call& call = *draft.call_of(event);
+  for (const std::uint32_t i : records.by_launch) {
+    const DeviceEvent& event = records.events[i];
+    const Call& call = *records.call_of(event);
     const auto add = [&](std::uint32_t before, Rule why) {
-      if (before == kNone || draft.events[before].stream == event.stream) return;
-      if (draft.events[before].finish > event.start + draft.tolerance) return;
+      if (before == kNone || records.events[before].stream == event.stream) return;
+      if (records.events[before].finish > event.start + records.tolerance) return;
       waits.push_back({i, before, Provenance::inferred, why});
     };
     if (event.kind == TaskKind::collective) {
@@ -36,17 +36,17 @@ void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits) {
   }
 }
 
-void measure_arrival_skew(Draft& draft) {
+void measure_arrival_skew(const Records& records, Inference& result) {
   std::map<std::pair<NameId, std::int64_t>, std::vector<const DeviceEvent*>> alike;
-  for (const DeviceEvent& event : draft.events) {
+  for (const DeviceEvent& event : records.events) {
     if (event.kind != TaskKind::collective) continue;
-    const DeviceRecord& record = draft.trace.devices[event.record];
+    const DeviceRecord& record = records.trace.devices[event.record];
     const std::int64_t size =
-        record.details == kNone ? 0 : draft.trace.collectives[record.details].in_elements;
+        record.details == kNone ? 0 : records.trace.collectives[record.details].in_elements;
     alike[{record.name, size}].push_back(&event);
   }
-  if (draft.trace.world_size <= 1) return;
-  Nanoseconds& peers = draft.graph.unexplained().peers;
+  if (records.trace.world_size <= 1) return;
+  Nanoseconds& peers = result.graph.unexplained().peers;
   const auto duration = [](const DeviceEvent* event) { return event->finish - event->start; };
   for (const auto& [key, events] : alike) {
     std::int64_t least = duration(events.front());
@@ -55,11 +55,11 @@ void measure_arrival_skew(Draft& draft) {
       const Nanoseconds skew(duration(event) - least);
       if (skew <= 0ns) continue;
       peers += skew;
-      draft.open.push_back({.task = event->task, .time = skew, .of_peers = true});
+      result.open.push_back({.task = event->task, .time = skew, .of_peers = true});
     }
   }
   if (!alike.empty()) {
-    draft.assumptions.push_back(
+    result.assumptions.push_back(
         "Collectives keep their recorded time, including the time spent waiting for other ranks.");
   }
 }
