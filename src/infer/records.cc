@@ -7,8 +7,6 @@
 namespace foretrace::infer_detail {
 namespace {
 
-bool is_call(HostKind kind) { return kind == HostKind::runtime || kind == HostKind::driver; }
-
 bool names_collective(std::string_view name) {
   constexpr std::string_view kSigns[] = {"nccl", "rccl", "msccl", "AllReduce", "all_reduce"};
   return std::any_of(std::begin(kSigns), std::end(kSigns),

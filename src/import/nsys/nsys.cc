@@ -7,7 +7,7 @@
 
 namespace foretrace {
 
-bool recognizes_nsys(const Sniffed& file) { return sniff_sqlite(file).kind == SqliteKind::nsys; }
+bool recognizes_nsys(const Sniffed& file) { return file.database.kind == SqliteKind::nsys; }
 
 std::vector<std::string> members_of_nsys(const TraceFile& input) {
   return within(input.path(), [&] {

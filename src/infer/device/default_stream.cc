@@ -118,7 +118,7 @@ class DefaultStreams {
       orders[i] = orders_streams(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
     }
     for (const HostRecord& record : trace.hosts) {
-      if (record.kind != HostKind::runtime && record.kind != HostKind::driver) continue;
+      if (!is_call(record.kind)) continue;
       if (orders[static_cast<std::size_t>(record.name)] != 0) ordering_.push_back(record.start_ns);
     }
     std::sort(ordering_.begin(), ordering_.end());

@@ -64,9 +64,7 @@ class Resolver {
     std::vector<const HostRecord*> records;
     for (const HostRecord& record : records_.trace.hosts) {
       if (records_.name(record).find("EventRecord") == std::string_view::npos) continue;
-      if (record.kind == HostKind::runtime || record.kind == HostKind::driver) {
-        records.push_back(&record);
-      }
+      if (is_call(record.kind)) records.push_back(&record);
     }
     std::sort(records.begin(), records.end(), [](const HostRecord* a, const HostRecord* b) {
       return std::pair(a->start_ns, a->thread) < std::pair(b->start_ns, b->thread);

@@ -43,7 +43,7 @@ std::vector<Seen> look_at_threads(const Records& records, const std::vector<Hand
   for (const HostRecord& record : trace.hosts) {
     Seen& thread = seen[record.thread];
     thread.records = true;
-    if (record.kind == HostKind::runtime || record.kind == HostKind::driver) {
+    if (is_call(record.kind)) {
       if (looks[static_cast<std::size_t>(record.name)] == 0) thread.works = true;
     } else if (record.kind == HostKind::annotation &&
                records.name(record).starts_with(kProfilerStep)) {

@@ -31,8 +31,7 @@ bool is_busy(const Segment& segment) { return segment.record != kNone; }
 bool takes_part(const Trace& trace, const std::vector<Segment>& thread) {
   return std::any_of(thread.begin(), thread.end(), [&](const Segment& segment) {
     if (!is_busy(segment)) return false;
-    const HostKind kind = trace.hosts[segment.record].kind;
-    return kind != HostKind::runtime && kind != HostKind::driver;
+    return !is_call(trace.hosts[segment.record].kind);
   });
 }
 

@@ -420,11 +420,3 @@ void build_snapshot(const Trace& trace, Inference& result) {
 }
 
 }  // namespace foretrace::infer_detail
-
-namespace foretrace {
-
-bool is_snapshot(const Trace& trace) {
-  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
-}
-
-}  // namespace foretrace

@@ -44,7 +44,7 @@ class RepeatedWaits {
   RepeatedWaits(const Records& records, const Typical& typical)
       : records_(records), typical_(typical), calls_(records.trace.threads.size()) {
     for (const HostRecord& record : records.trace.hosts) {
-      if (record.kind != HostKind::runtime && record.kind != HostKind::driver) continue;
+      if (!is_call(record.kind)) continue;
       if (records.name(record).find("StreamWaitEvent") == std::string_view::npos) continue;
       calls_[record.thread].push_back(record.start_ns);
     }
