@@ -15,11 +15,14 @@ namespace foretrace {
 /// A file, or a member of an archive, that is unpacked once however often it is looked at.
 class TraceFile;
 
-/// The view that the sniff of every importer gets: the file and its first bytes after decompression
-/// (gzip, zstd, xz and bzip2 are undone; tar and zip are looked into).
+struct SqliteSniff;
+
+/// The view that the sniff of every importer gets: the file, its first bytes after decompression
+/// (gzip, zstd, xz and bzip2 are undone; tar and zip are looked into), and whose database it is.
 struct Sniffed {
   const TraceFile& file;
   std::string_view head;
+  const SqliteSniff& database;
 };
 
 struct ImporterEntry {

@@ -58,7 +58,4 @@ Inference infer(const Trace& trace);
 /// infer() refuses.
 std::optional<StepTimes> recorded_steps(const Trace& trace);
 
-/// Whether it records an allocator and no tasks: it has no step time.
-bool is_snapshot(const Trace& trace);
-
 }  // namespace foretrace

@@ -27,6 +27,10 @@
 namespace foretrace {
 
 enum class HostKind : std::uint8_t { op, annotation, python, runtime, driver, overhead };
+/// Of the runtime or the driver.
+constexpr bool is_call(HostKind kind) {
+  return kind == HostKind::runtime || kind == HostKind::driver;
+}
 enum class DeviceKind : std::uint8_t { kernel, copy, fill, annotation };
 enum class CopyDirection : std::uint8_t { none, in, out, on_device, peer, on_host };
 enum class SyncKind : std::uint8_t { stream, event, context, stream_wait_event, unknown };
@@ -219,6 +223,7 @@ struct Trace {
   std::vector<Device> properties;  ///< Devices of the machine, as far as recorded.
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
+  bool rank_is_known = false;  ///< The recording itself says of which rank it is.
   std::int64_t origin_ns = 0;  ///< Add to any time to get that of the recording's clock.
   /// Resolution of the recorded times: 1, or 1000 for whole microseconds.
   std::int64_t tick_ns = 1;
@@ -235,6 +240,9 @@ struct Trace {
     return hosts.size() + devices.size() + syncs.size() + memory.size() + links.size();
   }
 };
+
+/// Whether it records an allocator and no tasks: it has no step time.
+bool is_snapshot(const Trace& trace);
 
 /// The note on a trace whose rank another one beside it has too.
 inline constexpr std::string_view kRepeatedRank =

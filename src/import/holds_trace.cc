@@ -2,8 +2,7 @@
 #include "import/holds_trace.h"
 
 #include "foretrace/error.h"
-#include "import/files/archive.h"
-#include "import/files/sniff.h"
+#include "import/files/trace_file.h"
 
 namespace foretrace {
 
@@ -14,7 +13,7 @@ bool holds_trace(const std::string& path) {
     // Any JSON may be a trace with much before its events, except for Foretrace's own output.
     const bool is_answer = head.find("\"schema\": \"foretrace.") != std::string::npos;
     if (is_answer && head.find("\"traceEvents\"") == std::string::npos) return false;
-    return is_archive(path, head) || importer_for(file) != nullptr;
+    return file.contents().is_archive || file.contents().importer != nullptr;
   } catch (const Error&) {
     return false;
   }

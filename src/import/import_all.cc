@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <new>
 #include <set>
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/link_execution_trace.h"
-#include "import/files/archive.h"
 #include "import/files/sniff.h"
 #include "import/import_one.h"
 
@@ -51,69 +49,51 @@ std::vector<std::string> entries_of(const std::string& folder, bool folders) {
   return names;
 }
 
-/// The traces in a file or a member of an archive, each by a number if there are several.
-std::vector<TraceFile> traces_in(const TraceFile& file) {
-  if (!file.part().empty()) return {file};
-  const ImporterEntry* const importer = importer_for(file);
-  if (importer == nullptr || importer->members == nullptr) return {file};
-  const std::vector<std::string> parts = importer->members(file);
-  if (parts.size() <= 1) return {file};
-  std::vector<TraceFile> traces;
-  for (const std::string& part : parts) traces.push_back(file.with_part(part));
-  return traces;
-}
-
-void read_one(const TraceFile& file, const ImportOptions& options, Found& found) {
-  try {
-    for (const TraceFile& trace : traces_in(file))
-      found.traces.push_back(import_one(trace, options));
-  } catch (const NoMemoryLeft&) {
-    throw;
-  } catch (const TraceError& error) {
-    found.leave_out(error.what(), file.head().find("\"traceEvents\"") != std::string::npos);
-  }
-}
+void read_file(const TraceFile& file, const ImportOptions& options, Found& found);
 
 void read_archive(const TraceFile& archive, const ImportOptions& options, Found& found) {
   const ArchiveRest rest =
-      walk_archive(archive, [&](const TraceFile& member) { read_one(member, options, found); });
+      walk_archive(archive, [&](const TraceFile& member) { read_file(member, options, found); });
   if (!rest.first_other.empty()) found.leave_out(archive.path() + ": " + rest.first_other);
   note_damage(rest, archive.path(), found.notes);
   if (found.first_other.empty() && !rest.damage.empty())
     found.first_other = archive.path() + ": " + rest.damage;
 }
 
-/// One of the files of a folder.
-void read_file(const std::string& path, const ImportOptions& options, Found& found) {
+void read_traces(const TraceFile& file, const ImportOptions& options, Found& found) {
+  if (file.contents().is_archive) return read_archive(file, options, found);
+  for (const TraceFile& trace : traces_in(file)) found.traces.push_back(import_one(trace, options));
+}
+
+/// One of the files of a folder or an archive.
+void read_file(const TraceFile& file, const ImportOptions& options, Found& found) {
+  bool looks_like_one = false;
   try {
-    const TraceFile file(path, options.max_unpacked);
-    if (!is_archive(path, file.head())) return read_one(file, options, found);
-    read_archive(file, options, found);
+    looks_like_one =
+        !file.contents().is_archive && file.head().find("\"traceEvents\"") != std::string::npos;
+    read_traces(file, options, found);
   } catch (const NoMemoryLeft&) {
     throw;
   } catch (const TraceError& error) {
-    found.leave_out(error.what());
+    found.leave_out(error.what(), looks_like_one);
   }
 }
 
+void read_files(const std::string& folder, const ImportOptions& options, Found& found) {
+  for (const std::string& path : entries_of(folder, false))
+    read_file({path, options.max_unpacked}, options, found);
+}
+
 void read_folder(const std::string& folder, const ImportOptions& options, Found& found) {
-  for (const std::string& file : entries_of(folder, false)) read_file(file, options, found);
+  read_files(folder, options, found);
   if (!found.traces.empty()) return;
-  for (const std::string& sub : entries_of(folder, true)) {
-    for (const std::string& file : entries_of(sub, false)) read_file(file, options, found);
-  }
+  for (const std::string& sub : entries_of(folder, true)) read_files(sub, options, found);
 }
 
 void read_path(const std::string& path, const ImportOptions& options, Found& found) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return read_folder(path, options, found);
-  const TraceFile file = named_file(path, options.max_unpacked);
-  if (is_archive(path, file.head())) return read_archive(file, options, found);
-  for (const TraceFile& trace : traces_in(file)) found.traces.push_back(import_one(trace, options));
-}
-
-bool is_snapshot(const Trace& trace) {
-  return trace.format == "torch_memory" && trace.devices.empty();
+  read_traces(named_file(path, options.max_unpacked), options, found);
 }
 
 /// PyTorch's memory snapshots are often next to the traces of the same run. They are not ranks of
@@ -140,7 +120,7 @@ void note_repeated_ranks(const std::vector<Trace>& traces, Notes& notes) {
 void complete_world_size(std::vector<Trace>& traces) {
   std::set<std::int32_t> ranks;
   for (const Trace& trace : traces) {
-    if (trace.metadata.count("distributedInfo") != 0) return;
+    if (trace.rank_is_known) return;
     ranks.insert(trace.rank);
   }
   if (ranks.size() != traces.size()) return;
@@ -151,11 +131,7 @@ void complete_world_size(std::vector<Trace>& traces) {
 
 std::vector<Trace> import_whole(const std::string& path, const ImportOptions& options) {
   Found found;
-  try {
-    read_path(path, options, found);
-  } catch (const std::bad_alloc&) {
-    throw NoMemoryLeft(path + ": cannot be read: it needs more memory than there is");
-  }
+  with_memory(path, [&] { read_path(path, options, found); });
   if (found.traces.empty()) {
     const std::string looked =
         std::to_string(found.others) + (found.others == 1 ? " file" : " files");

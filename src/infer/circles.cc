@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -12,16 +12,16 @@ namespace {
 /// Cycles that are broken one by one; chosen so that a hopeless recording does not take minutes.
 constexpr int kMostRounds = 100;
 
-bool goes_forward(const Draft& draft, const Dependency& wait) {
-  const auto at = [&](TaskId task) { return std::pair(draft.recorded.start[index(task)], task); };
+bool goes_forward(const Timeline& recorded, const Dependency& wait) {
+  const auto at = [&](TaskId task) { return std::pair(recorded.start[index(task)], task); };
   return at(wait.before) < at(wait.after);
 }
 
 /// Whether every wait goes forward in recorded time; then there can be no cycle. Linear.
-bool goes_forward(const Draft& draft) {
+bool goes_forward(const Inference& result) {
   bool forward = true;
-  draft.graph.each_dependency(
-      [&](const Dependency& wait) { forward = forward && goes_forward(draft, wait); });
+  result.graph.each_dependency(
+      [&](const Dependency& wait) { forward = forward && goes_forward(result.recorded, wait); });
   return forward;
 }
 
@@ -44,28 +44,28 @@ const Dependency* weakest(const std::vector<Dependency>& circle) {
 
 }  // namespace
 
-void break_circles(Draft& draft) {
-  if (goes_forward(draft)) return;
+void break_circles(Inference& result) {
+  if (goes_forward(result)) return;
   std::int64_t dropped = 0;
   std::string example;
   for (int round = 0; round < kMostRounds; ++round) {
-    const std::vector<Dependency> circle = shortest_circle(draft.graph);
+    const std::vector<Dependency> circle = shortest_circle(result.graph);
     if (circle.empty()) break;
     const Dependency* wrong = weakest(circle);
     if (!wrong) return;  // Lanes alone make no circle.
     if (example.empty()) {
-      example = std::string(draft.graph.name(wrong->before)) + " -> " +
-                std::string(draft.graph.name(wrong->after));
+      example = std::string(result.graph.name(wrong->before)) + " -> " +
+                std::string(result.graph.name(wrong->after));
     }
     // In a hopeless tangle, everything that could be wrong is dropped at once.
     const bool all = round + 1 == kMostRounds;
     dropped +=
-        static_cast<std::int64_t>(draft.graph.remove_dependencies([&](const Dependency& wait) {
-          return all ? !goes_forward(draft, wait) : same(wait, *wrong);
+        static_cast<std::int64_t>(result.graph.remove_dependencies([&](const Dependency& wait) {
+          return all ? !goes_forward(result.recorded, wait) : same(wait, *wrong);
         }));
   }
   if (dropped == 0) return;
-  draft.notes.add(Severity::info, "waits dropped because they formed a cycle", example, dropped);
+  result.notes.add(Severity::info, "waits dropped because they formed a cycle", example, dropped);
 }
 
 }  // namespace foretrace::infer_detail

@@ -2,7 +2,7 @@
 
 #include "base/free_memory.h"
 #include "foretrace/error.h"
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace {
 
@@ -37,18 +37,6 @@ void check_memory(const Trace& trace) {
                    " are free; --steps 3-5 or --window 0s-2s reads only a part of them");
 }
 
-Inference finish(infer_detail::Draft& draft) {
-  return {.graph = std::move(draft.graph),
-          .recorded = std::move(draft.recorded),
-          .notes = std::move(draft.notes),
-          .assumptions = std::move(draft.assumptions),
-          .open = std::move(draft.open),
-          .collectives = std::move(draft.collectives),
-          .rank = {.number = draft.trace.rank,
-                   .world_size = draft.trace.world_size,
-                   .origin = Nanoseconds(draft.trace.origin_ns)}};
-}
-
 }  // namespace
 
 Inference infer(const Trace& trace) {
@@ -58,38 +46,41 @@ Inference infer(const Trace& trace) {
         "must have times, but is an execution trace, which has only the order; give a profiler "
         "trace of the same run");
   }
-  Draft draft(trace);
-  draft.graph.names() = trace.names.clone();
-  name_devices(trace, draft.graph);
+  Inference result;
+  result.rank = {trace.rank, trace.world_size, Nanoseconds(trace.origin_ns)};
+  Graph& graph = result.graph;
+  graph.names() = trace.names.clone();
+  name_devices(trace, graph);
   if (is_snapshot(trace)) {
-    build_snapshot(draft);
-    return finish(draft);
+    build_snapshot(trace, result);
+    return result;
   }
   check_memory(trace);
-  order_records(draft);
-  if (draft.events.empty() && trace.hosts.empty()) {
+  Records records = order_records(trace, result.notes);
+  if (records.events.empty() && trace.hosts.empty()) {
     throw TraceError("there is nothing that takes time: no host record and no device activity");
   }
-  align_clocks(draft);
-  measure_typical_delays(draft);
-  find_steps(draft);
-  cut_host_time(draft);
-  resolve_calls(draft);
-  resolve_launch_queue(draft);
-  find_handovers(draft);
-  find_thread_roles(draft);
-  build_tasks(draft);
-  draft.graph.unexplained().window = draft.recorded.length;
-  connect_hosts(draft);
-  connect_devices(draft);
-  break_circles(draft);
-  settle_step_time(draft);
-  measure_arrival_skew(draft);
-  list_collectives(draft);
-  count_flops(draft);
-  measure_fill(draft);
-  connect_memory(draft);
-  return finish(draft);
+  align_clocks(records, result.notes);
+  const Typical typical = measure_typical_delays(records);
+  const Steps steps = find_steps(records, result.notes, result.assumptions);
+  const HostTime host = cut_host_time(records, graph.names());
+  EventWaits waits = find_stream_waits(records, typical, result.notes, result.assumptions);
+  resolve_calls(records, typical, waits);
+  resolve_launch_queue(records, result.assumptions);
+  Threads threads{.handovers = find_handovers(host, records.tolerance)};
+  threads.roles = find_thread_roles(records, threads.handovers, result.notes);
+  build_tasks(host, steps, records, threads, result);
+  graph.unexplained().window = result.recorded.length;
+  connect_hosts(records, threads, result);
+  connect_devices(records, typical, std::move(waits), result);
+  break_circles(result);
+  settle_step_time(steps.source, result);
+  measure_arrival_skew(records, result);
+  list_collectives(records, result);
+  count_flops(records, host.contexts, graph);
+  measure_fill(records, graph);
+  connect_memory({records, host, steps}, threads, result);
+  return result;
 }
 
 std::optional<StepTimes> recorded_steps(const Trace& trace) try {

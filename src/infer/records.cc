@@ -1,13 +1,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 #include "trace/launch_call.h"
 
 namespace foretrace::infer_detail {
 namespace {
-
-bool is_call(HostKind kind) { return kind == HostKind::runtime || kind == HostKind::driver; }
 
 bool names_collective(std::string_view name) {
   constexpr std::string_view kSigns[] = {"nccl", "rccl", "msccl", "AllReduce", "all_reduce"};
@@ -42,20 +40,20 @@ TaskKind kind_of(const DeviceRecord& record, const std::vector<TaskKind>& kernel
   }
 }
 
-void collect_events(Draft& draft) {
-  const Trace& trace = draft.trace;
+void collect_events(Records& records) {
+  const Trace& trace = records.trace;
   const std::vector<TaskKind> kernels = kinds_of_kernels(trace);
-  draft.events.reserve(trace.devices.size());
+  records.events.reserve(trace.devices.size());
   for (std::size_t i = 0; i < trace.devices.size(); ++i) {
     const DeviceRecord& record = trace.devices[i];
     if (record.kind == DeviceKind::annotation) continue;
-    draft.events.push_back({.start = record.start_ns,
-                            .finish = record.start_ns + record.duration_ns,
-                            .record = static_cast<std::uint32_t>(i),
-                            .stream = record.stream,
-                            .kind = kind_of(record, kernels)});
+    records.events.push_back({.start = record.start_ns,
+                              .finish = record.start_ns + record.duration_ns,
+                              .record = static_cast<std::uint32_t>(i),
+                              .stream = record.stream,
+                              .kind = kind_of(record, kernels)});
   }
-  std::sort(draft.events.begin(), draft.events.end(),
+  std::sort(records.events.begin(), records.events.end(),
             [&](const DeviceEvent& a, const DeviceEvent& b) {
               if (a.stream != b.stream) return a.stream < b.stream;
               if (a.start != b.start) return a.start < b.start;
@@ -64,13 +62,14 @@ void collect_events(Draft& draft) {
               const std::uint32_t right = trace.devices[b.record].correlation;
               return left != right ? left < right : a.record < b.record;
             });
-  draft.streams.assign(trace.streams.size(), {0, 0});
-  for (std::size_t begin = 0; begin < draft.events.size();) {
+  records.streams.assign(trace.streams.size(), {0, 0});
+  for (std::size_t begin = 0; begin < records.events.size();) {
     std::size_t end = begin;
-    while (end < draft.events.size() && draft.events[end].stream == draft.events[begin].stream) {
+    while (end < records.events.size() &&
+           records.events[end].stream == records.events[begin].stream) {
       ++end;
     }
-    draft.streams[draft.events[begin].stream] = {begin, end};
+    records.streams[records.events[begin].stream] = {begin, end};
     begin = end;
   }
 }
@@ -78,10 +77,10 @@ void collect_events(Draft& draft) {
 /// Calls that matter here: those whose correlation id a device event or a sync record carries, and
 /// those that synchronize by their name. A correlation id may be recorded twice (ROCm): the call
 /// that contains the other wins.
-void collect_calls(Draft& draft) {
-  const Trace& trace = draft.trace;
-  std::unordered_map<std::uint32_t, std::uint32_t>& calls = draft.call_of_correlation;
-  calls.reserve(draft.events.size());
+void collect_calls(Records& records, Notes& notes) {
+  const Trace& trace = records.trace;
+  std::unordered_map<std::uint32_t, std::uint32_t>& calls = records.call_of_correlation;
+  calls.reserve(records.events.size());
   std::int64_t twice = 0;
   for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
     const HostRecord& record = trace.hosts[i];
@@ -95,38 +94,38 @@ void collect_calls(Draft& draft) {
     }
   }
   if (twice > 0) {
-    draft.notes.add(Severity::info, "correlation ids that two calls share", {}, twice);
+    notes.add(Severity::info, "correlation ids that two calls share", {}, twice);
   }
-  draft.call_of_record.assign(trace.hosts.size(), kNone);
+  records.call_of_record.assign(trace.hosts.size(), kNone);
 }
 
-std::uint32_t call_at(Draft& draft, std::uint32_t record) {
-  std::uint32_t& call = draft.call_of_record[record];
+std::uint32_t call_at(Records& records, std::uint32_t record) {
+  std::uint32_t& call = records.call_of_record[record];
   if (call != kNone) return call;
-  call = static_cast<std::uint32_t>(draft.calls.size());
-  const HostRecord& host = draft.trace.hosts[record];
+  call = static_cast<std::uint32_t>(records.calls.size());
+  const HostRecord& host = records.trace.hosts[record];
   Call added;
   added.start = host.start_ns;
   added.finish = host.start_ns + host.duration_ns;
   added.record = record;
   added.thread = host.thread;
-  draft.calls.push_back(std::move(added));
+  records.calls.push_back(std::move(added));
   return call;
 }
 
-void match_launches(Draft& draft) {
-  for (std::size_t i = 0; i < draft.events.size(); ++i) {
-    const DeviceRecord& record = draft.trace.devices[draft.events[i].record];
+void match_launches(Records& records) {
+  for (std::size_t i = 0; i < records.events.size(); ++i) {
+    const DeviceRecord& record = records.trace.devices[records.events[i].record];
     if (record.correlation == 0) continue;
-    const auto found = draft.call_of_correlation.find(record.correlation);
-    if (found == draft.call_of_correlation.end()) continue;
-    const std::uint32_t call = call_at(draft, found->second);
-    draft.events[i].call = call;
-    draft.calls[call].launched.push_back(static_cast<std::uint32_t>(i));
+    const auto found = records.call_of_correlation.find(record.correlation);
+    if (found == records.call_of_correlation.end()) continue;
+    const std::uint32_t call = call_at(records, found->second);
+    records.events[i].call = call;
+    records.calls[call].launched.push_back(static_cast<std::uint32_t>(i));
   }
-  for (Call& call : draft.calls) {
+  for (Call& call : records.calls) {
     std::sort(call.launched.begin(), call.launched.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(draft.events[a].start, a) < std::pair(draft.events[b].start, b);
+      return std::pair(records.events[a].start, a) < std::pair(records.events[b].start, b);
     });
   }
 }
@@ -150,8 +149,8 @@ constexpr std::string_view kSynchronizing[] = {"cudaStreamSynchronize",
                                                "cudaMemcpy2D",
                                                "cudaMemcpyToSymbol"};
 
-void add_synchronizing_calls(Draft& draft) {
-  const Trace& trace = draft.trace;
+void add_synchronizing_calls(Records& records) {
+  const Trace& trace = records.trace;
   std::vector<char> synchronizes(trace.names.size(), 0);
   for (const std::string_view name : kSynchronizing) {
     synchronizes[static_cast<std::size_t>(trace.names.find(name))] = 1;
@@ -160,15 +159,15 @@ void add_synchronizing_calls(Draft& draft) {
   for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
     const HostRecord& record = trace.hosts[i];
     if (is_call(record.kind) && synchronizes[static_cast<std::size_t>(record.name)]) {
-      call_at(draft, static_cast<std::uint32_t>(i));
+      call_at(records, static_cast<std::uint32_t>(i));
     }
   }
   for (const SyncRecord& sync : trace.syncs) {
     if (sync.kind != SyncKind::stream_wait_event && sync.correlation != 0) {
-      draft.sync_of_correlation.try_emplace(sync.correlation, &sync);
+      records.sync_of_correlation.try_emplace(sync.correlation, &sync);
     }
-    const auto found = draft.call_of_correlation.find(sync.correlation);
-    if (found != draft.call_of_correlation.end()) call_at(draft, found->second);
+    const auto found = records.call_of_correlation.find(sync.correlation);
+    if (found != records.call_of_correlation.end()) call_at(records, found->second);
   }
 }
 
@@ -177,8 +176,8 @@ void add_synchronizing_calls(Draft& draft) {
 constexpr std::int64_t kFewLost = 100;
 
 /// Where kernels were dropped, steps look shorter than they were.
-void note_lost_kernels(Draft& draft) {
-  const Trace& trace = draft.trace;
+void note_lost_kernels(const Records& records, Notes& notes) {
+  const Trace& trace = records.trace;
   std::vector<char> launches(trace.names.size(), 0);
   for (std::size_t i = 0; i < launches.size(); ++i)
     launches[i] = launches_kernel(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
@@ -187,42 +186,59 @@ void note_lost_kernels(Draft& draft) {
     const HostRecord& record = trace.hosts[i];
     if (!is_call(record.kind) || launches[static_cast<std::size_t>(record.name)] == 0) continue;
     ++all;
-    const std::uint32_t call = draft.call_of_record[i];
-    lost += call == kNone || draft.calls[call].launched.empty() ? 1 : 0;
+    const std::uint32_t call = records.call_of_record[i];
+    lost += call == kNone || records.calls[call].launched.empty() ? 1 : 0;
   }
   if (lost * kFewLost <= all) return;
-  draft.notes.add(Severity::warning,
-                  draft.events.empty()
-                      ? "launches, but no device activity: times are those of the host alone"
-                      : "launches without a kernel: device records were dropped, so steps may look "
-                        "shorter than they were",
-                  {}, lost);
+  notes.add(Severity::warning,
+            records.events.empty()
+                ? "launches, but no device activity: times are those of the host alone"
+                : "launches without a kernel: device records were dropped, so steps may look "
+                  "shorter than they were",
+            {}, lost);
+}
+
+void fill_launch_times(Records& records) {
+  constexpr std::int64_t kBefore = std::numeric_limits<std::int64_t>::min();
+  records.launch_times.assign(records.events.size(), kBefore);
+  for (const auto& [begin, end] : records.streams) {
+    std::int64_t latest = kBefore;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (const Call* call = records.call_of(records.events[i])) {
+        latest = std::max(latest, call->start);
+      }
+      records.launch_times[i] = latest;
+    }
+  }
 }
 
 }  // namespace
 
-void order_records(Draft& draft) {
-  collect_events(draft);
-  collect_calls(draft);
-  match_launches(draft);
-  note_lost_kernels(draft);
-  add_synchronizing_calls(draft);
-  for (std::size_t i = 0; i < draft.events.size(); ++i) {
-    if (draft.events[i].call != kNone) draft.by_launch.push_back(static_cast<std::uint32_t>(i));
+Records order_records(const Trace& trace, Notes& notes) {
+  Records records{.trace = trace};
+  collect_events(records);
+  collect_calls(records, notes);
+  match_launches(records);
+  note_lost_kernels(records, notes);
+  add_synchronizing_calls(records);
+  fill_launch_times(records);
+  for (std::size_t i = 0; i < records.events.size(); ++i) {
+    if (records.events[i].call != kNone) records.by_launch.push_back(static_cast<std::uint32_t>(i));
   }
-  std::sort(draft.by_launch.begin(), draft.by_launch.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const Call& left = draft.calls[draft.events[a].call];
-    const Call& right = draft.calls[draft.events[b].call];
-    return std::tuple(left.start, left.record, draft.events[a].start, a) <
-           std::tuple(right.start, right.record, draft.events[b].start, b);
-  });
-  draft.tolerance = std::max(draft.trace.tick_ns, draft.tolerance);
+  std::sort(records.by_launch.begin(), records.by_launch.end(),
+            [&](std::uint32_t a, std::uint32_t b) {
+              const Call& left = records.calls[records.events[a].call];
+              const Call& right = records.calls[records.events[b].call];
+              return std::tuple(left.start, left.record, records.events[a].start, a) <
+                     std::tuple(right.start, right.record, records.events[b].start, b);
+            });
+  records.tolerance = std::max(records.trace.tick_ns, records.tolerance);
   const std::int64_t orphans =
-      static_cast<std::int64_t>(draft.events.size() - draft.by_launch.size());
+      static_cast<std::int64_t>(records.events.size() - records.by_launch.size());
   if (orphans > 0) {
-    draft.notes.add(Severity::info, "device activities without a record of their launch", {},
-                    orphans);
+    notes.add(Severity::info, "device activities without a record of their launch", {}, orphans);
   }
+  return records;
 }
 
 }  // namespace foretrace::infer_detail

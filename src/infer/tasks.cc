@@ -5,71 +5,76 @@
 #include <algorithm>
 #include <utility>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
 
 class Builder {
  public:
-  explicit Builder(Draft& draft)
-      : draft_(draft),
-        unrecorded_(draft.graph.names().intern("(between records)")),
-        waits_(draft.graph.names().intern("(waits for thread)")) {}
+  Builder(const HostTime& host, const Steps& steps, Records& records, Threads& threads,
+          Inference& result)
+      : host_(host),
+        steps_(steps),
+        records_(records),
+        threads_(threads),
+        result_(result),
+        unrecorded_(result.graph.names().intern("(between records)")),
+        waits_(result.graph.names().intern("(waits for thread)")) {}
 
   void build() {
     std::size_t segments = 0;
-    for (const auto& thread : draft_.threads) segments += thread.size();
-    draft_.graph.reserve(segments + draft_.events.size() + draft_.calls.size() + 1,
-                         2 * draft_.events.size() + draft_.calls.size());
-    const LaneId lane = draft_.graph.add_lane(
-        {.name = "(start)", .kind = LaneKind::origin, .rank = draft_.trace.rank});
-    draft_.origin = append(
+    for (const auto& thread : host_.segments) segments += thread.size();
+    result_.graph.reserve(segments + records_.events.size() + records_.calls.size() + 1,
+                          2 * records_.events.size() + records_.calls.size());
+    const LaneId lane = result_.graph.add_lane(
+        {.name = "(start)", .kind = LaneKind::origin, .rank = records_.trace.rank});
+    append(
         lane, 0, 0,
-        {.name = draft_.graph.names().intern("start of the recording"), .kind = TaskKind::marker});
-    for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
-    draft_.thread_tasks.resize(draft_.threads.size());
+        {.name = result_.graph.names().intern("start of the recording"), .kind = TaskKind::marker});
+    for (const MarkedStep& step : steps_.marks) result_.graph.steps().push_back({step.name});
+    threads_.tasks.resize(host_.segments.size());
     mark_handovers();
-    for (std::size_t i = 0; i < draft_.threads.size(); ++i) {
-      if (draft_.threads[i].empty() || draft_.thread_roles[i] == ThreadRole::watches) continue;
+    for (std::size_t i = 0; i < host_.segments.size(); ++i) {
+      if (host_.segments[i].empty() || threads_.roles[i] == ThreadRole::watches) continue;
       build_thread(static_cast<std::uint16_t>(i));
     }
     link_handovers();
-    for (std::size_t i = 0; i < draft_.streams.size(); ++i) build_stream(i);
+    for (std::size_t i = 0; i < records_.streams.size(); ++i) build_stream(i);
   }
 
  private:
   TaskId append(LaneId lane, std::int64_t start, std::int64_t finish, Task task) {
     task.duration = Nanoseconds(finish - start);
-    draft_.recorded.start.push_back(Nanoseconds(start));
-    draft_.recorded.finish.push_back(Nanoseconds(finish));
-    draft_.recorded.length = std::max(draft_.recorded.length, Nanoseconds(finish));
-    return draft_.graph.append(lane, task);
+    result_.recorded.start.push_back(Nanoseconds(start));
+    result_.recorded.finish.push_back(Nanoseconds(finish));
+    result_.recorded.length = std::max(result_.recorded.length, Nanoseconds(finish));
+    return result_.graph.append(lane, task);
   }
 
   void mark_handovers() {
-    waiting_.resize(draft_.threads.size());
-    idle_.resize(draft_.threads.size());
-    for (std::size_t i = 0; i < draft_.handovers.size(); ++i) {
-      const Handover& h = draft_.handovers[i];
+    waiting_.resize(host_.segments.size());
+    idle_.resize(host_.segments.size());
+    for (std::size_t i = 0; i < threads_.handovers.size(); ++i) {
+      const Handover& h = threads_.handovers[i];
       waiting_[h.waiter].emplace_back(h.segment, i);
       if (h.starts && h.first > 0) idle_[h.worker].push_back(h.first - 1);
     }
     for (auto& segments : idle_) std::sort(segments.begin(), segments.end());
-    tasks_of_.resize(draft_.threads.size());
+    tasks_of_.resize(host_.segments.size());
   }
 
   void build_thread(std::uint16_t thread) {
-    const Thread& known = draft_.trace.threads[thread];
+    const Thread& known = records_.trace.threads[thread];
     const std::string number = std::to_string(known.id);
     std::string name = known.name.empty() ? "thread" : known.name;
     if (name.find(number) == name.npos) name += ' ' + number;
-    Lane lane{.name = std::move(name), .kind = LaneKind::host_thread, .rank = draft_.trace.rank};
-    lane_ = draft_.graph.add_lane(std::move(lane));
+    Lane lane{.name = std::move(name), .kind = LaneKind::host_thread, .rank = records_.trace.rank};
+    lane_ = result_.graph.add_lane(std::move(lane));
     thread_ = thread;
-    const std::vector<Segment>& segments = draft_.threads[thread];
+    const std::vector<Segment>& segments = host_.segments[thread];
     tasks_of_[thread].resize(segments.size(), {kNoTask, kNoTask});
-    const bool helps = draft_.thread_roles[thread] == ThreadRole::helps;
+    const bool helps = threads_.roles[thread] == ThreadRole::helps;
     std::size_t waiting = 0, idle = 0;
     for (std::size_t i = 0; i < segments.size(); ++i) {
       first_ = last_ = kNoTask;
@@ -80,7 +85,7 @@ class Builder {
         while (waiting < waiting_[thread].size() && waiting_[thread][waiting].first == i) ++waiting;
         build_wait(segments[i], from, waiting);
       } else if (segments[i].call != kNone) {
-        build_call(segments[i], draft_.calls[segments[i].call]);
+        build_call(segments[i], records_.calls[segments[i].call]);
       } else if (helps && segments[i].record == kNone) {
         gap_ = segments[i].finish - segments[i].start;
       } else if (!is_idle || segments[i].record != kNone) {
@@ -91,19 +96,19 @@ class Builder {
   }
 
   TaskKind plain_kind(const Segment& segment) const {
-    return segment.context != kNone && draft_.contexts[segment.context].input ? TaskKind::input
-                                                                              : TaskKind::host;
+    return segment.context != kNone && host_.contexts[segment.context].input ? TaskKind::input
+                                                                             : TaskKind::host;
   }
 
   TaskId add(const Segment& segment, std::int64_t start, std::int64_t finish, TaskKind kind) {
     Task task{
-        .name = segment.record == kNone ? unrecorded_ : draft_.trace.hosts[segment.record].name,
+        .name = segment.record == kNone ? unrecorded_ : records_.trace.hosts[segment.record].name,
         .record = segment.record,
-        .step = step_at(draft_, start),
+        .step = steps_.at(start),
         .kind = kind};
     task.gap = Nanoseconds(std::exchange(gap_, 0));
     if (segment.context != kNone) {
-      const Context& context = draft_.contexts[segment.context];
+      const Context& context = host_.contexts[segment.context];
       task.module = context.module, task.layer = context.layer, task.phase = context.phase;
     }
     return add_task(start, finish, task);
@@ -111,7 +116,7 @@ class Builder {
 
   TaskId add_task(std::int64_t start, std::int64_t finish, const Task& task) {
     const TaskId id = append(lane_, start, std::max(start, finish), task);
-    draft_.thread_tasks[thread_].push_back(id);
+    threads_.tasks[thread_].push_back(id);
     if (first_ == kNoTask) first_ = id;
     last_ = id;
     return id;
@@ -121,18 +126,18 @@ class Builder {
   void build_wait(const Segment& segment, std::size_t from, std::size_t to) {
     std::int64_t given = segment.finish, taken = segment.start;
     for (std::size_t i = from; i < to; ++i) {
-      const Handover& h = draft_.handovers[waiting_[thread_][i].second];
-      given = std::min(given, h.starts ? draft_.threads[h.worker][h.first].start : segment.start);
-      taken = std::max(taken, draft_.threads[h.worker][h.last].finish);
+      const Handover& h = threads_.handovers[waiting_[thread_][i].second];
+      given = std::min(given, h.starts ? host_.segments[h.worker][h.first].start : segment.start);
+      taken = std::max(taken, host_.segments[h.worker][h.last].finish);
     }
     given = std::clamp(given, segment.start, segment.finish);
     taken = std::clamp(taken, given, segment.finish);
     const TaskId gives = add(segment, segment.start, given, plain_kind(segment));
-    const TaskId takes = add_task(
-        taken, taken, {.name = waits_, .step = step_at(draft_, taken), .kind = TaskKind::sync});
+    const TaskId takes =
+        add_task(taken, taken, {.name = waits_, .step = steps_.at(taken), .kind = TaskKind::sync});
     if (taken < segment.finish) add(segment, taken, segment.finish, plain_kind(segment));
     for (std::size_t i = from; i < to; ++i) {
-      Handover& h = draft_.handovers[waiting_[thread_][i].second];
+      Handover& h = threads_.handovers[waiting_[thread_][i].second];
       h.gives = gives, h.takes = takes;
     }
   }
@@ -174,7 +179,7 @@ class Builder {
   }
 
   void link_handovers() {
-    for (Handover& h : draft_.handovers) {
+    for (Handover& h : threads_.handovers) {
       for (std::size_t i = h.first; i <= h.last && h.first_task == kNoTask; ++i) {
         h.first_task = tasks_of_[h.worker][i].first;
       }
@@ -185,47 +190,52 @@ class Builder {
   }
 
   void build_stream(std::size_t number) {
-    const auto [begin, end] = draft_.streams[number];
+    const auto [begin, end] = records_.streams[number];
     if (begin == end) return;
-    const Stream& stream = draft_.trace.streams[number];
+    const Stream& stream = records_.trace.streams[number];
     std::string name = "stream " + std::to_string(stream.id);
     if (several_devices()) name = "device " + std::to_string(stream.device) + " " + name;
-    const LaneId lane = draft_.graph.add_lane({.name = std::move(name),
-                                               .kind = LaneKind::stream,
-                                               .device = stream.device,
-                                               .rank = draft_.trace.rank});
+    const LaneId lane = result_.graph.add_lane({.name = std::move(name),
+                                                .kind = LaneKind::stream,
+                                                .device = stream.device,
+                                                .rank = records_.trace.rank});
     for (std::size_t i = begin; i < end; ++i) {
-      DeviceEvent& event = draft_.events[i];
+      DeviceEvent& event = records_.events[i];
       event.task = append(lane, event.start, event.finish, device_task(event));
-      event.step = draft_.graph.task(event.task).step;
-      event.phase = draft_.graph.task(event.task).phase;
+      event.step = result_.graph.task(event.task).step;
+      event.phase = result_.graph.task(event.task).phase;
     }
   }
 
   bool several_devices() const {
-    return std::any_of(draft_.trace.streams.begin(), draft_.trace.streams.end(),
-                       [&](const Stream& s) { return s.device != draft_.trace.streams[0].device; });
+    return std::any_of(
+        records_.trace.streams.begin(), records_.trace.streams.end(),
+        [&](const Stream& s) { return s.device != records_.trace.streams[0].device; });
   }
 
   Task device_task(const DeviceEvent& event) {
-    const DeviceRecord& record = draft_.trace.devices[event.record];
+    const DeviceRecord& record = records_.trace.devices[event.record];
     Task task{.bytes = Bytes{record.bytes},
               .name = record.name,
               .record = event.record,
               .kind = event.kind};
-    const Call* call = draft_.call_of(event);
+    const Call* call = records_.call_of(event);
     if (call && call->launch_task != kNoTask) {
-      const Task& launch = draft_.graph.task(call->launch_task);
+      const Task& launch = result_.graph.task(call->launch_task);
       task.module = launch.module, task.layer = launch.layer, task.phase = launch.phase;
-      task.step = step_at(draft_, call->start);
-    } else if (draft_.steps_by_device) {
-      task.step = step_at(draft_, event.start);
+      task.step = steps_.at(call->start);
+    } else if (steps_.by_device) {
+      task.step = steps_.at(event.start);
     }
     if (task.phase == Phase::none && event.kind == TaskKind::copy_in) task.phase = Phase::input;
     return task;
   }
 
-  Draft& draft_;
+  const HostTime& host_;
+  const Steps& steps_;
+  Records& records_;
+  Threads& threads_;
+  Inference& result_;
   NameId unrecorded_, waits_;
   LaneId lane_ = kNoLane;
   std::uint16_t thread_ = 0;
@@ -238,6 +248,9 @@ class Builder {
 
 }  // namespace
 
-void build_tasks(Draft& draft) { Builder(draft).build(); }
+void build_tasks(const HostTime& host, const Steps& steps, Records& records, Threads& threads,
+                 Inference& result) {
+  Builder(host, steps, records, threads, result).build();
+}
 
 }  // namespace foretrace::infer_detail

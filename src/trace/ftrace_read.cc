@@ -117,6 +117,8 @@ void take_loose_rows(LooseRows& loose, Trace& trace) {
   }
   for (MetadataRow& entry : loose.metadata)
     trace.metadata[std::move(entry.key)] = std::move(entry.value);
+  // No column says so, but the metadata of every format whose recordings do.
+  trace.rank_is_known = trace.metadata.contains("distributedInfo");
   for (const Note& note : loose.notes)
     trace.notes.add(note.severity, note.text, note.example, note.count);
 }

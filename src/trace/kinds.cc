@@ -2,6 +2,10 @@
 
 namespace foretrace {
 
+bool is_snapshot(const Trace& trace) {
+  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
+}
+
 std::string_view to_string(HostKind kind) {
   switch (kind) {
     case HostKind::op:

@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-bool is_call(HostKind kind) { return kind == HostKind::runtime || kind == HostKind::driver; }
-
 class Cutter {
  public:
   Cutter(const Trace& trace, Window window) : from_(trace), window_(window) {}
@@ -50,6 +48,7 @@ class Cutter {
     to_.properties = from_.properties;
     to_.rank = from_.rank;
     to_.world_size = from_.world_size;
+    to_.rank_is_known = from_.rank_is_known;
     to_.origin_ns = from_.origin_ns;
     to_.tick_ns = from_.tick_ns;
     to_.has_times = from_.has_times;

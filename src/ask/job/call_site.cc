@@ -13,8 +13,6 @@
 namespace foretrace {
 namespace {
 
-bool is_call(HostKind kind) { return kind == HostKind::runtime || kind == HostKind::driver; }
-
 /// Among records with the same times, the inner one comes later.
 int nesting(HostKind kind) {
   if (kind == HostKind::annotation) return 0;

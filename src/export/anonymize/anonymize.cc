@@ -97,8 +97,7 @@ class Anonymizer {
   }
 
   void hide(HostRecord& record) {
-    const bool is_call = record.kind == HostKind::runtime || record.kind == HostKind::driver;
-    rename(record.name, is_call                           ? Rule::call
+    rename(record.name, is_call(record.kind)              ? Rule::call
                         : record.kind == HostKind::python ? Rule::frame
                                                           : Rule::op);
   }

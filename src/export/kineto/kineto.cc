@@ -50,8 +50,7 @@ class Launches {
     }
     tidy(launched_);
     for (const HostRecord& record : trace.hosts) {
-      const bool is_call = record.kind == HostKind::runtime || record.kind == HostKind::driver;
-      if (is_call && record.correlation != 0) called_.push_back(record.correlation);
+      if (is_call(record.kind) && record.correlation != 0) called_.push_back(record.correlation);
     }
     tidy(called_);
   }
@@ -96,17 +95,16 @@ class KinetoExport {
 
  private:
   void write(const HostRecord& record) {
-    const bool is_call = record.kind == HostKind::runtime || record.kind == HostKind::driver;
     arguments_.clear();
     arguments_.add_unless(0U, "External id", record.external);
-    if (is_call) arguments_.add_unless(0U, "correlation", record.correlation);
+    if (is_call(record.kind)) arguments_.add_unless(0U, "correlation", record.correlation);
     if (record.details != kNone) {
       const auto json = [&](NameId id) -> const std::string& { return names_.value(id); };
       add_op_details(trace_.op_details[record.details], json, arguments_);
     }
     const Track track = track_of(record.thread);
     complete(category_of(record.kind), names_.string(record.name), track, record);
-    if (is_call && launches_.launched(record.correlation))
+    if (is_call(record.kind) && launches_.launched(record.correlation))
       file_.arrow(false, record.correlation, track, time(record.start_ns));
   }
 

@@ -11,14 +11,10 @@ namespace {
 
 constexpr std::int64_t kMostId = 0xffffff;
 
-bool is_call(const HostRecord& record) {
-  return record.kind == HostKind::runtime || record.kind == HostKind::driver;
-}
-
 /// The process that calls CUDA; one trace is one process, whatever its threads contain.
 std::int64_t process_of(const Trace& trace) {
   for (const HostRecord& record : trace.hosts) {
-    if (is_call(record)) return trace.threads[record.thread].process;
+    if (is_call(record.kind)) return trace.threads[record.thread].process;
   }
   return trace.threads.empty() ? 1 : trace.threads.front().process;
 }
@@ -88,7 +84,7 @@ void NsysExport::write_calls() {
                     "globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, "
                     "returnValue INTEGER NOT NULL, callchainId INTEGER, externalId INTEGER");
   for (const HostRecord& record : trace_.hosts) {
-    if (!is_call(record)) continue;
+    if (!is_call(record.kind)) continue;
     rows.add({record.start_ns, record.start_ns + record.duration_ns,
               std::int64_t{record.kind == HostKind::driver}, threads_.global_tid(record.thread),
               std::int64_t{record.correlation}, texts_.id(record.name), std::int64_t{0},

@@ -261,9 +261,8 @@ class PerfettoExport {
 
   void describe(const HostRecord& record) {
     describe_host(trace_, record, out_);
-    const bool is_call = record.kind == HostKind::runtime || record.kind == HostKind::driver;
     const auto found = launched_.find(record.correlation);
-    if (!is_call || found == launched_.end()) return;
+    if (!is_call(record.kind) || found == launched_.end()) return;
     for (const std::uint32_t device : found->second) out_.flow(std::uint64_t{device} + 1, false);
   }
 

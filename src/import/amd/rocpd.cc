@@ -9,7 +9,7 @@
 
 namespace foretrace {
 
-bool recognizes_rocpd(const Sniffed& file) { return sniff_sqlite(file).kind == SqliteKind::rocpd; }
+bool recognizes_rocpd(const Sniffed& file) { return file.database.kind == SqliteKind::rocpd; }
 
 Trace read_rocpd(const TraceFile& input) {
   return within(input.path(), [&] {

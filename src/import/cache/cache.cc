@@ -15,7 +15,6 @@
 #include "foretrace/import.h"
 #include "import/cache/cache_folder.h"
 #include "import/cache/reading_version.h"
-#include "import/files/archive.h"
 #include "trace/ftrace_bytes.h"
 
 namespace foretrace {
@@ -70,17 +69,16 @@ std::string fingerprint(const std::string& path) {
 
 }  // namespace
 
-CachedCopy::CachedCopy(std::string path, std::string folder)
-    : path_(std::move(path)), folder_(std::move(folder)), place_(place()) {}
+CachedCopy::CachedCopy(TraceFile file, std::string folder)
+    : file_(std::move(file)), folder_(std::move(folder)), place_(place()) {}
 
 std::string CachedCopy::place() const {
   if (folder_.empty()) return {};
-  const ArchivePath parts = split_archive_path(path_);
-  const std::string contents = fingerprint(parts.archive);
+  const std::string contents = fingerprint(file_.on_disk());
   std::error_code error;
-  const fs::path whole = fs::canonical(parts.archive, error);
+  const fs::path whole = fs::canonical(file_.on_disk(), error);
   if (contents.empty() || error) return {};
-  const std::string key = whole.string() + '\0' + parts.member + '\0' +
+  const std::string key = whole.string() + file_.path().substr(file_.on_disk().size()) + '\0' +
                           std::string(reading_version()) + '\0' + contents;
   return (fs::path(folder_) / (hex_of(sha256_of(key)).substr(0, 32) + ".ftrace")).string();
 }

@@ -7,15 +7,15 @@
 #include <string>
 
 #include "foretrace/trace.h"
+#include "import/files/trace_file.h"
 
 namespace foretrace {
 
-/// The copy of the trace in `path`, which may name a member of an archive, in the present state of
-/// the file.
+/// The copy of the trace in a file, or in a member of an archive, in the present state of the file.
 class CachedCopy {
  public:
   /// Without a folder there is no copy.
-  CachedCopy(std::string path, std::string folder);
+  CachedCopy(TraceFile file, std::string folder);
 
   /// Returns the trace if there is a copy of exactly this file.
   std::optional<Trace> read() const;
@@ -25,7 +25,8 @@ class CachedCopy {
  private:
   std::string place() const;
 
-  std::string path_, folder_;
+  TraceFile file_;
+  std::string folder_;
   std::string place_;  ///< Empty: there cannot be a copy.
 };
 

@@ -5,6 +5,7 @@
 
 #include "foretrace/error.h"
 #include "import/files/archive.h"
+#include "import/files/sqlite_kind.h"
 #include "import/files/unreadable.h"
 
 namespace foretrace {
@@ -58,7 +59,7 @@ class Walk {
   /// Describes a member that is not a trace; empty if it is one.
   static std::string what_else_is(const TraceFile& member) {
     try {
-      return importer_for(member) != nullptr ? std::string() : what_it_is(member);
+      return member.contents().other;
     } catch (const TraceError& error) {
       return std::string("unreadable: ") + error.what();
     }
@@ -76,14 +77,45 @@ class Walk {
   ArchiveRest rest_;
 };
 
+/// The end of "must be a trace, but is ...", for a file that no importer recognizes.
+std::string what_it_is(const Sniffed& sniffed) {
+  const std::string known = what_else_it_is(sniffed);
+  if (!known.empty()) return known;
+  std::string bytes;
+  for (const char c : sniffed.head.substr(0, 4)) {
+    const auto byte = static_cast<unsigned char>(c);
+    bytes += bytes.empty() ? "" : " ";
+    bytes += "0123456789abcdef"[byte >> 4U];
+    bytes += "0123456789abcdef"[byte & 15U];
+  }
+  return "of an unknown format (it starts with the bytes " + bytes + ")";
+}
+
 }  // namespace
 
-const ImporterEntry* importer_for(const TraceFile& file) {
-  const Sniffed sniffed{file, file.head()};
-  const auto found =
-      std::find_if(importers().begin(), importers().end(),
-                   [&](const ImporterEntry& importer) { return importer.recognizes(sniffed); });
-  return found == importers().end() ? nullptr : &*found;
+Contents look_at(const TraceFile& file) {
+  const SqliteSniff database = sniff_sqlite(file);
+  const Sniffed sniffed{file, file.head(), database};
+  if (is_archive(file.path(), sniffed.head))
+    return {.is_archive = true, .other = what_it_is(sniffed)};
+  for (const ImporterEntry& importer : importers()) {
+    if (importer.recognizes(sniffed)) return {.importer = &importer};
+  }
+  return {.other = what_it_is(sniffed)};
+}
+
+std::vector<TraceFile> traces_in(const TraceFile& file) {
+  const ImporterEntry* const importer = file.contents().importer;
+  if (importer == nullptr)
+    throw TraceError(file.path() + ": must be a trace, but is " + file.contents().other);
+  if (!file.part().empty() && importer->members == nullptr)
+    throw TraceError(file.path() + ": must be the path of a file that contains one trace");
+  if (!file.part().empty() || importer->members == nullptr) return {file};
+  const std::vector<std::string> parts = importer->members(file);
+  if (parts.size() <= 1) return {file};
+  std::vector<TraceFile> traces;
+  for (const std::string& part : parts) traces.push_back(file.with_part(part));
+  return traces;
 }
 
 ArchiveRest walk_archive(const TraceFile& archive,
@@ -96,20 +128,6 @@ void note_damage(const ArchiveRest& rest, const std::string& archive, Notes& not
   notes.add(Severity::warning,
             "the archive is cut off or damaged; everything after that is missing",
             archive + ": " + rest.damage);
-}
-
-std::string what_it_is(const TraceFile& file) {
-  const Sniffed sniffed{file, file.head()};
-  const std::string known = what_else_it_is(sniffed);
-  if (!known.empty()) return known;
-  std::string bytes;
-  for (const char c : sniffed.head.substr(0, 4)) {
-    const auto byte = static_cast<unsigned char>(c);
-    bytes += bytes.empty() ? "" : " ";
-    bytes += "0123456789abcdef"[byte >> 4U];
-    bytes += "0123456789abcdef"[byte & 15U];
-  }
-  return "of an unknown format (it starts with the bytes " + bytes + ")";
 }
 
 }  // namespace foretrace

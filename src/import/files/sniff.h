@@ -2,15 +2,19 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "foretrace/import.h"
 #include "import/files/trace_file.h"
 
 namespace foretrace {
 
-/// The importer that recognizes the file; null if none does. Throws TraceError if the file cannot
-/// be opened.
-const ImporterEntry* importer_for(const TraceFile& file);
+/// For TraceFile::contents().
+Contents look_at(const TraceFile& file);
+
+/// The traces in a file that is no archive, each by a number if there are several. Throws
+/// TraceError if there is none.
+std::vector<TraceFile> traces_in(const TraceFile& file);
 
 /// Contents of an archive other than traces.
 struct ArchiveRest {
@@ -27,8 +31,5 @@ ArchiveRest walk_archive(const TraceFile& archive,
 
 /// Notes what the archive may have lost.
 void note_damage(const ArchiveRest& rest, const std::string& archive, Notes& notes);
-
-/// The end of "must be a trace, but is ...", for a file that no importer recognizes.
-std::string what_it_is(const TraceFile& file);
 
 }  // namespace foretrace

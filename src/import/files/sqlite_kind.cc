@@ -34,10 +34,10 @@ SqliteKind kind_of(const SqliteFile& file) {
 
 }  // namespace
 
-SqliteSniff sniff_sqlite(const Sniffed& file) {
-  if (!is_sqlite(file.head)) return {};
+SqliteSniff sniff_sqlite(const TraceFile& file) {
+  if (!is_sqlite(file.head())) return {};
   try {
-    return {kind_of(SqliteFile(file.file)), {}};
+    return {kind_of(SqliteFile(file)), {}};
   } catch (const TraceError& error) {
     return {SqliteKind::damaged, error.what()};
   }

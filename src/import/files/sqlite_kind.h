@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "foretrace/import.h"
+#include "import/files/trace_file.h"
 
 namespace foretrace {
 
@@ -16,6 +16,6 @@ struct SqliteSniff {
 };
 
 /// Opens the file and looks at the names of its tables only.
-SqliteSniff sniff_sqlite(const Sniffed& file);
+SqliteSniff sniff_sqlite(const TraceFile& file);
 
 }  // namespace foretrace

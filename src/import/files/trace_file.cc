@@ -5,6 +5,7 @@
 
 #include "foretrace/error.h"
 #include "import/files/archive.h"
+#include "import/files/sniff.h"
 #include "import/files/sqlite_file.h"
 #include "import/files/unpacked_file.h"
 
@@ -20,10 +21,12 @@ constexpr std::size_t kHead = 64 * 1024;
 
 struct TraceFile::Opened {
   std::string path;  ///< The path without the part.
+  ArchivePath place = split_archive_path(path);
   std::int64_t max_unpacked = 0;
   /// Open, with only its first bytes read.
   std::unique_ptr<PeekedSource> fresh;
   std::optional<std::string> head;
+  std::optional<Contents> contents;
   std::optional<bool> is_plain;
   std::unique_ptr<UnpackedFile> unpacked;
   std::optional<std::string>
@@ -32,12 +35,11 @@ struct TraceFile::Opened {
   std::shared_ptr<UnpackBudget> budget;  ///< Belongs to `fresh`, or to the source opened last.
 
   std::unique_ptr<PeekedSource> open() {
-    const ArchivePath parts = split_archive_path(path);
     budget = std::make_shared<UnpackBudget>(max_unpacked);
-    auto bytes = decompressed(counted_as_packed(open_file(parts.archive), budget), budget,
+    auto bytes = decompressed(counted_as_packed(open_file(place.archive), budget), budget,
                               UnpackStage::file);
-    return parts.member.empty() ? std::move(bytes)
-                                : open_member(std::move(bytes), parts.member, budget);
+    return place.member.empty() ? std::move(bytes)
+                                : open_member(std::move(bytes), place.member, budget);
   }
 };
 
@@ -46,8 +48,7 @@ TraceFile::TraceFile(std::string path, std::int64_t max_unpacked)
 
 TraceFile::TraceFile(std::string path, std::int64_t max_unpacked,
                      std::unique_ptr<PeekedSource> member)
-    : path_(std::move(path)), opened_(std::make_shared<Opened>()) {
-  opened_->path = path_;
+    : path_(std::move(path)), opened_(std::make_shared<Opened>(path_)) {
   opened_->max_unpacked = max_unpacked;
   if (member) opened_->is_plain = false;
   opened_->fresh = std::move(member);
@@ -60,7 +61,7 @@ TraceFile TraceFile::with_part(const std::string& part) const {
   return file;
 }
 
-std::string TraceFile::on_disk() const { return split_archive_path(opened_->path).archive; }
+const std::string& TraceFile::on_disk() const { return opened_->place.archive; }
 
 const std::string& TraceFile::head() const {
   if (opened_->head) return *opened_->head;
@@ -72,6 +73,11 @@ const std::string& TraceFile::head() const {
     opened_->head = std::move(head);
   });
   return *opened_->head;
+}
+
+const Contents& TraceFile::contents() const {
+  if (!opened_->contents) opened_->contents = look_at(*this);
+  return *opened_->contents;
 }
 
 std::unique_ptr<PeekedSource> TraceFile::open() const {

@@ -1,8 +1,8 @@
 #pragma once
 
 // The input of an importer: a file, a member of an archive as "archive.tar.gz:member", or one trace
-// of a file that contains several, such as the process of a report: "report.sqlite:1234". It is
-// opened several times, to see what it is and to read it, but unpacked only once.
+// of a file that contains several, such as the process of a report: "report.sqlite:1234". What it
+// is and how it begins is found out once, and it is unpacked only once.
 
 #include <cstdint>
 #include <memory>
@@ -13,6 +13,14 @@
 namespace foretrace {
 
 class UnpackedFile;
+struct ImporterEntry;
+
+/// What a file was found to be at the first look.
+struct Contents {
+  const ImporterEntry* importer = nullptr;  ///< Reads the trace in it; null if there is none.
+  bool is_archive = false;
+  std::string other = {};  ///< Where there is no trace: the end of "must be a trace, but is ...".
+};
 
 class TraceFile {
  public:
@@ -28,10 +36,12 @@ class TraceFile {
   const std::string& part() const { return part_; }  ///< "1234", or empty.
   TraceFile with_part(const std::string& part) const;
   /// The file on disk that it is, or is in.
-  std::string on_disk() const;
+  const std::string& on_disk() const;
 
   /// The first bytes, decompressed. Throws TraceError if the file cannot be opened.
   const std::string& head() const;
+  /// What it is, by its first bytes or its tables. Throws TraceError if it cannot be opened.
+  const Contents& contents() const;
   /// All bytes, decompressed. Throws TraceError.
   std::unique_ptr<PeekedSource> open() const;
   std::int64_t max_unpacked() const;

@@ -36,8 +36,7 @@ std::string what_binary_it_is(std::string_view head) {
   return {};
 }
 
-std::string what_database_it_is(const Sniffed& file) {
-  const SqliteSniff found = sniff_sqlite(file);
+std::string what_database_it_is(const SqliteSniff& found) {
   switch (found.kind) {
     case SqliteKind::none:
     case SqliteKind::nsys:
@@ -64,7 +63,8 @@ std::string what_else_it_is(const Sniffed& file) {
   if (head.starts_with("<!DOCTYPE") || head.starts_with("<html") || head.starts_with("<?xml")) {
     return "a web page or XML";
   }
-  if (const std::string database = what_database_it_is(file); !database.empty()) return database;
+  if (const std::string database = what_database_it_is(file.database); !database.empty())
+    return database;
   return what_binary_it_is(head);
 }
 

@@ -12,7 +12,7 @@ void KinetoRecords::add_host(const KinetoEvent& event, HostKind kind, Times time
   record.name = name(event, Field::name);
   record.thread = thread_of(event);
   record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));
-  if (kind == HostKind::runtime || kind == HostKind::driver) {
+  if (is_call(kind)) {
     record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
     // ROCm writes the bytes of a copy at the call, not always at the copy.
     const Field bytes = event.has(Field::bytes) ? Field::bytes : Field::size;

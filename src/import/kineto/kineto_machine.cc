@@ -43,6 +43,7 @@ void read_device_properties(const std::string& text, Trace& trace) {
 }
 
 void read_distributed_info(const std::string& text, Trace& trace) {
+  trace.rank_is_known = true;
   nlohmann::json json;
   if (!read(text, json, trace, "distributedInfo") || !json.is_object()) return;
   constexpr std::int64_t kMost = 1 << 24;

@@ -1,13 +1,49 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
+#include "import/common/times.h"
 #include "import/files/registered.h"
 #include "import/files/sqlite_kind.h"
-#include "import/nsys/nsys_file.h"
+#include "import/nsys/nsys_readers.h"
 
 namespace foretrace {
 
-bool recognizes_nsys(const Sniffed& file) { return sniff_sqlite(file).kind == SqliteKind::nsys; }
+namespace {
+
+Trace read_process(const SqliteFile& file, const NsysProcesses& processes,
+                   const NsysProcess& process) {
+  Trace trace;
+  trace.format = "nsys";
+  trace.rank = process.rank;
+  trace.world_size =
+      processes.ranks_recorded || processes.all.size() > 1
+          ? std::max(static_cast<std::int32_t>(processes.all.size()), processes.all.back().rank + 1)
+          : 1;
+  NsysTables tables(file, processes, process, trace);
+  read_nsys_export(tables);
+  const std::int64_t session_ns = read_nsys_session(tables);
+  read_nsys_devices(tables);
+  read_nsys_collectives(tables);
+  const NsysCalls calls = read_nsys_calls(tables);
+  read_nsys_ranges(tables);
+  read_nsys_nvtx(tables);
+  read_nsys_device_work(tables);
+  read_nsys_waits(tables, calls);
+  read_nsys_memory(tables, calls);
+  read_nsys_stream_flags(tables);
+  read_nsys_thread_names(tables);
+  make_times_relative(trace, session_ns);
+  tables.lanes.finish();
+  note_nsys_processes(tables);
+  read_nsys_messages(tables);
+  note_other_nsys_tables(tables);
+  tables.write_notes();
+  return trace;
+}
+
+}  // namespace
+
+bool recognizes_nsys(const Sniffed& file) { return file.database.kind == SqliteKind::nsys; }
 
 std::vector<std::string> members_of_nsys(const TraceFile& input) {
   return within(input.path(), [&] {
@@ -33,7 +69,7 @@ Trace read_nsys(const TraceFile& input) {
         all += (all.empty() ? "" : ", ") + process.member;
       throw TraceError("the report has no such process; those with device work are " + all);
     }
-    return NsysReport(file, processes, *found).read();
+    return read_process(file, processes, *found);
   });
 }
 

@@ -1,7 +1,7 @@
 // Work of the device: kernels, copies, fills and launches of whole graphs.
 
 #include "import/common/cuda_words.h"
-#include "import/nsys/nsys_file.h"
+#include "import/nsys/nsys_readers.h"
 
 namespace foretrace {
 
@@ -32,54 +32,42 @@ std::vector<std::string_view> columns_with(std::initializer_list<std::string_vie
 }
 constexpr int kCommon = 8;
 
-}  // namespace
-
 /// Reads columns 3 to 7; the caller reads the start and the rest.
-void NsysReport::add_device(DeviceRecord& record, const SqliteRows& row) {
-  record.stream = stream(row, 3, 4);
+void add_device(NsysTables& tables, const SqliteRows& row, DeviceRecord& record) {
+  record.stream = tables.stream(row, 3, 4);
   record.correlation = static_cast<std::uint32_t>(row.integer(5));
   record.graph_node = static_cast<std::uint64_t>(row.integer(6));
   record.external = static_cast<std::uint32_t>(row.integer(7));
-  trace_.devices.push_back(record);
+  tables.trace.devices.push_back(record);
 }
 
-void NsysReport::read_kernels() {
-  SqliteRows rows(file_, "CUPTI_ACTIVITY_KIND_KERNEL",
+void read_kernels(NsysTables& tables) {
+  SqliteRows rows(tables.file, "CUPTI_ACTIVITY_KIND_KERNEL",
                   columns_with({"demangledName", "shortName", "mangledName", "gridX", "gridY",
                                 "gridZ", "blockX", "blockY", "blockZ", "collectiveId"}));
-  while (rows.next()) {
-    Times times;
-    if (!is_mine(rows, 2) || !take_times(rows, 0, 1, times)) continue;
-    DeviceRecord record;
-    record.start_ns = times.start;
-    record.duration_ns = times.duration;
+  for (DeviceRecord record; tables.next(rows, record);) {
     for (int column = kCommon; column < kCommon + 3 && record.name == NameId{}; ++column)
-      record.name = strings_.name(rows.integer(column, -1));
+      record.name = tables.strings.name(rows.integer(column, -1));
     if (record.name == NameId{}) {
-      count(NsysOdd::no_name, "kernel " + std::to_string(rows.number()));
-      record.name = trace_.names.intern("(unnamed kernel)");
+      tables.count(NsysOdd::no_name, "kernel " + std::to_string(rows.number()));
+      record.name = tables.trace.names.intern("(unnamed kernel)");
     }
     record.grid = volume_at(rows, kCommon + 3);
     record.block = volume_at(rows, kCommon + 6);
     const std::int64_t collective = rows.integer(kCommon + 9, -1);
-    if (collective >= 0 && collective < static_cast<std::int64_t>(trace_.collectives.size()))
+    if (collective >= 0 && collective < static_cast<std::int64_t>(tables.trace.collectives.size()))
       record.details = static_cast<std::uint32_t>(collective);
-    add_device(record, rows);
+    add_device(tables, rows, record);
   }
 }
 
-void NsysReport::read_copies() {
+void read_copies(NsysTables& tables) {
   SqliteRows rows(
-      file_, "CUPTI_ACTIVITY_KIND_MEMCPY",
+      tables.file, "CUPTI_ACTIVITY_KIND_MEMCPY",
       columns_with({"bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId"}));
-  while (rows.next()) {
-    Times times;
-    if (!is_mine(rows, 2) || !take_times(rows, 0, 1, times)) continue;
-    DeviceRecord record;
-    record.start_ns = times.start;
-    record.duration_ns = times.duration;
+  for (DeviceRecord record; tables.next(rows, record);) {
     record.kind = DeviceKind::copy;
-    record.bytes = take_bytes(rows, kCommon, "row ");
+    record.bytes = tables.take_bytes(rows, kCommon, "row ");
     const CopyKind& kind = copy_kind(rows.integer(kCommon + 1));
     record.direction = kind.direction;
     const bool two_devices = rows.has(kCommon + 4) && rows.has(kCommon + 5) &&
@@ -93,65 +81,65 @@ void NsysReport::read_copies() {
     if (rows.has(kCommon + 2) && rows.has(kCommon + 3)) {
       name += " (" + memory_text(rows, kCommon + 2) + " -> " + memory_text(rows, kCommon + 3) + ")";
     }
-    record.name = trace_.names.intern(name);
-    add_device(record, rows);
+    record.name = tables.trace.names.intern(name);
+    add_device(tables, rows, record);
   }
 }
 
-void NsysReport::read_fills() {
-  SqliteRows rows(file_, "CUPTI_ACTIVITY_KIND_MEMSET", columns_with({"bytes", "memKind"}));
-  while (rows.next()) {
-    Times times;
-    if (!is_mine(rows, 2) || !take_times(rows, 0, 1, times)) continue;
-    DeviceRecord record;
-    record.start_ns = times.start;
-    record.duration_ns = times.duration;
+void read_fills(NsysTables& tables) {
+  SqliteRows rows(tables.file, "CUPTI_ACTIVITY_KIND_MEMSET", columns_with({"bytes", "memKind"}));
+  for (DeviceRecord record; tables.next(rows, record);) {
     record.kind = DeviceKind::fill;
-    record.bytes = take_bytes(rows, kCommon, "row ");
+    record.bytes = tables.take_bytes(rows, kCommon, "row ");
     std::string name = "Memset";
     if (rows.has(kCommon + 1)) name += " (" + memory_text(rows, kCommon + 1) + ")";
-    record.name = trace_.names.intern(name);
-    add_device(record, rows);
+    record.name = tables.trace.names.intern(name);
+    add_device(tables, rows, record);
   }
 }
 
 /// A report of whole graphs has one row per launch and none for the kernels in it.
-void NsysReport::read_graphs() {
-  SqliteRows rows(file_, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+void read_graphs(NsysTables& tables) {
+  SqliteRows rows(tables.file, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                   columns_with({"graphId", "graphExecId"}));
   std::int64_t graphs = 0;
-  while (rows.next()) {
-    Times times;
-    if (!is_mine(rows, 2) || !take_times(rows, 0, 1, times)) continue;
-    DeviceRecord record;
-    record.start_ns = times.start;
-    record.duration_ns = times.duration;
+  for (DeviceRecord record; tables.next(rows, record);) {
     const bool executable = rows.has(kCommon + 1);
-    record.name = trace_.names.intern(
+    record.name = tables.trace.names.intern(
         "CUDA graph " + std::to_string(rows.integer(executable ? kCommon + 1 : kCommon)));
     ++graphs;
-    add_device(record, rows);
+    add_device(tables, rows, record);
   }
   if (graphs == 0) return;
-  trace_.notes.add(Severity::info,
-                   "launches of whole CUDA graphs, whose kernels were not recorded one by one "
-                   "(nsys profile --cuda-graph-trace=node records them)",
-                   {}, graphs);
+  tables.trace.notes.add(
+      Severity::info,
+      "launches of whole CUDA graphs, whose kernels were not recorded one by one "
+      "(nsys profile --cuda-graph-trace=node records them)",
+      {}, graphs);
 }
 
-void NsysReport::read_collectives() {
-  SqliteRows rows(file_, "FORETRACE_COLLECTIVES",
+}  // namespace
+
+void read_nsys_device_work(NsysTables& tables) {
+  read_kernels(tables);
+  read_copies(tables);
+  read_fills(tables);
+  read_graphs(tables);
+}
+
+void read_nsys_collectives(NsysTables& tables) {
+  SqliteRows rows(tables.file, "FORETRACE_COLLECTIVES",
                   {"collective", "dtype", "groupName", "ranks", "inElements", "outElements",
                    "groupSize", "sequence"});
   while (rows.next()) {
-    trace_.collectives.push_back({.collective = strings_.intern(rows.text(0)),
-                                  .dtype = strings_.intern(rows.text(1)),
-                                  .group = strings_.intern(rows.text(2)),
-                                  .ranks = strings_.intern(rows.text(3)),
-                                  .in_elements = rows.integer(4),
-                                  .out_elements = rows.integer(5),
-                                  .group_size = static_cast<std::int32_t>(rows.integer(6)),
-                                  .sequence = rows.integer(7, -1)});
+    tables.trace.collectives.push_back({.collective = tables.strings.intern(rows.text(0)),
+                                        .dtype = tables.strings.intern(rows.text(1)),
+                                        .group = tables.strings.intern(rows.text(2)),
+                                        .ranks = tables.strings.intern(rows.text(3)),
+                                        .in_elements = rows.integer(4),
+                                        .out_elements = rows.integer(5),
+                                        .group_size = static_cast<std::int32_t>(rows.integer(6)),
+                                        .sequence = rows.integer(7, -1)});
   }
 }
 

@@ -1,6 +1,6 @@
 // Calls of CUDA and other work on threads of the process.
 
-#include "import/nsys/nsys_file.h"
+#include "import/nsys/nsys_readers.h"
 
 namespace foretrace {
 
@@ -16,59 +16,56 @@ HostKind kind_of(std::int64_t event_class, std::string_view name) {
   return name.starts_with("cuda") || !name.starts_with("cu") ? HostKind::runtime : HostKind::driver;
 }
 
+void read_ranges_of(NsysTables& tables, std::string_view table, HostKind kind) {
+  SqliteRows rows(tables.file, table, {"start", "end", "globalTid", "nameId"});
+  for (HostRecord record; tables.next(rows, record);) {
+    record.thread = tables.thread(rows, 2);
+    record.name = tables.strings.call(rows.integer(3, -1));
+    if (record.name == NameId{})
+      record.name = tables.trace.names.intern("(overhead of the profiler)");
+    record.kind = kind;
+    tables.trace.hosts.push_back(record);
+  }
+}
+
 }  // namespace
 
-void NsysReport::read_calls() {
+NsysCalls read_nsys_calls(NsysTables& tables) {
+  NsysCalls calls;
   SqliteRows rows(
-      file_, "CUPTI_ACTIVITY_KIND_RUNTIME",
+      tables.file, "CUPTI_ACTIVITY_KIND_RUNTIME",
       {"start", "end", "globalTid", "correlationId", "nameId", "eventClass", "externalId"});
-  while (rows.next()) {
-    Times times;
-    if (!is_mine(rows, 2) || !take_times(rows, 0, 1, times)) continue;
-    HostRecord record;
-    record.start_ns = times.start;
-    record.duration_ns = times.duration;
-    record.thread = thread(rows, 2);
+  for (HostRecord record; tables.next(rows, record);) {
+    record.thread = tables.thread(rows, 2);
     record.correlation = static_cast<std::uint32_t>(rows.integer(3));
     record.external = static_cast<std::uint32_t>(rows.integer(6));
-    record.name = strings_.call(rows.integer(4, -1));
+    record.name = tables.strings.call(rows.integer(4, -1));
     if (record.name == NameId{}) {
-      count(NsysOdd::no_name, "call " + std::to_string(rows.number()));
-      record.name = trace_.names.intern("(unnamed call)");
+      tables.count(NsysOdd::no_name, "call " + std::to_string(rows.number()));
+      record.name = tables.trace.names.intern("(unnamed call)");
     }
-    record.kind = kind_of(rows.integer(5, -1), trace_.names[record.name]);
+    record.kind = kind_of(rows.integer(5, -1), tables.trace.names[record.name]);
     if (record.correlation != 0)
-      calls_.try_emplace(record.correlation, CallSeen{record.name, record.thread});
-    trace_.hosts.push_back(record);
+      calls.try_emplace(record.correlation, NsysCall{record.name, record.thread});
+    tables.trace.hosts.push_back(record);
   }
+  return calls;
 }
 
-void NsysReport::read_ranges_of(std::string_view table, HostKind kind) {
-  SqliteRows rows(file_, table, {"start", "end", "globalTid", "nameId"});
-  while (rows.next()) {
-    Times times;
-    if (!is_mine(rows, 2) || !take_times(rows, 0, 1, times)) continue;
-    HostRecord record;
-    record.start_ns = times.start;
-    record.duration_ns = times.duration;
-    record.thread = thread(rows, 2);
-    record.name = strings_.call(rows.integer(3, -1));
-    if (record.name == NameId{}) record.name = trace_.names.intern("(overhead of the profiler)");
-    record.kind = kind;
-    trace_.hosts.push_back(record);
-  }
+void read_nsys_ranges(NsysTables& tables) {
+  read_ranges_of(tables, "CUDNN_EVENTS", HostKind::annotation);
+  read_ranges_of(tables, "CUBLAS_EVENTS", HostKind::annotation);
+  read_ranges_of(tables, "CUPTI_ACTIVITY_KIND_OVERHEAD", HostKind::overhead);
+  read_ranges_of(tables, "PROFILER_OVERHEAD", HostKind::overhead);
 }
 
-void NsysReport::read_thread_names() {
-  SqliteRows rows(file_, "ThreadNames", {"globalTid", "nameId"});
+void read_nsys_thread_names(NsysTables& tables) {
+  SqliteRows rows(tables.file, "ThreadNames", {"globalTid", "nameId"});
   while (rows.next()) {
-    if (!rows.has(0) || !is_mine(rows, 0)) continue;
-    const std::string_view name = strings_.text(rows.integer(1, -1));
-    const std::int64_t global = rows.integer(0);
-    if (!name.empty()) {
-      lanes_.name_thread((global >> 24) & 0xffffff, global & 0xffffff,
-                         trace_.names[strings_.intern(name)]);
-    }
+    if (!rows.has(0) || !tables.is_mine(rows, 0)) continue;
+    const std::string_view name = tables.strings.text(rows.integer(1, -1));
+    if (!name.empty())
+      tables.name_thread(rows.integer(0), tables.trace.names[tables.strings.intern(name)]);
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "import/nsys/nsys_file.h"
+#include "import/nsys/nsys_readers.h"
 
 namespace foretrace {
 
@@ -31,50 +31,54 @@ constexpr std::int64_t kMostDevices = 0x7fff;
 /// As in the table ENUM_CUDA_MEM_KIND: pageable and pinned memory.
 bool is_on_host(std::int64_t kind) { return kind == 0 || kind == 1; }
 
-}  // namespace
-
 /// Finds the calls that allocate and free memory, by their start.
-void NsysReport::find_memory_calls() {
-  for (std::size_t i = 0; i < trace_.hosts.size(); ++i) {
-    const HostRecord& record = trace_.hosts[i];
-    if (record.kind != HostKind::runtime && record.kind != HostKind::driver) continue;
-    const std::string_view name = trace_.names[record.name];
+std::vector<std::uint32_t> find_memory_calls(const Trace& trace) {
+  std::vector<std::uint32_t> calls;
+  for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
+    const HostRecord& record = trace.hosts[i];
+    if (!is_call(record.kind)) continue;
+    const std::string_view name = trace.names[record.name];
     if (name.find("lloc") != name.npos || name.find("Free") != name.npos)
-      memory_calls_.push_back(static_cast<std::uint32_t>(i));
+      calls.push_back(static_cast<std::uint32_t>(i));
   }
-  std::stable_sort(memory_calls_.begin(), memory_calls_.end(),
-                   [&](std::uint32_t a, std::uint32_t b) {
-                     return trace_.hosts[a].start_ns < trace_.hosts[b].start_ns;
-                   });
+  std::stable_sort(calls.begin(), calls.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return trace.hosts[a].start_ns < trace.hosts[b].start_ns;
+  });
+  return calls;
 }
 
 /// Rows name only their process; their call names the thread. In versions that do not name the
 /// call, the call running at that time is used.
-std::uint16_t NsysReport::thread_of_memory(const SqliteRows& row) {
-  if (row.has(thread_id)) return thread(row, thread_id);
-  const auto call = calls_.find(static_cast<std::uint32_t>(row.integer(correlation)));
-  if (row.has(correlation) && call != calls_.end()) return call->second.thread;
+std::uint16_t thread_of(const SqliteRows& row, NsysTables& tables, const NsysCalls& calls,
+                        const std::vector<std::uint32_t>& memory_calls) {
+  if (row.has(thread_id)) return tables.thread(row, thread_id);
+  const auto call = calls.find(static_cast<std::uint32_t>(row.integer(correlation)));
+  if (row.has(correlation) && call != calls.end()) return call->second.thread;
   const std::int64_t time = row.integer(start);
+  const Trace& trace = tables.trace;
   const auto behind =
-      std::partition_point(memory_calls_.begin(), memory_calls_.end(),
-                           [&](std::uint32_t i) { return trace_.hosts[i].start_ns <= time; });
-  if (behind != memory_calls_.begin()) return trace_.hosts[*std::prev(behind)].thread;
-  return trace_.threads.empty() ? lanes_.thread(process_.pid, process_.pid) : std::uint16_t{0};
+      std::partition_point(memory_calls.begin(), memory_calls.end(),
+                           [&](std::uint32_t i) { return trace.hosts[i].start_ns <= time; });
+  if (behind != memory_calls.begin()) return trace.hosts[*std::prev(behind)].thread;
+  return trace.threads.empty() ? tables.lanes.thread(tables.process.pid, tables.process.pid)
+                               : std::uint16_t{0};
 }
 
-void NsysReport::read_memory() {
-  SqliteRows rows(file_, "CUDA_GPU_MEMORY_USAGE_EVENTS",
+}  // namespace
+
+void read_nsys_memory(NsysTables& tables, const NsysCalls& calls) {
+  SqliteRows rows(tables.file, "CUDA_GPU_MEMORY_USAGE_EVENTS",
                   {"start", "globalPid", "deviceId", "address", "bytes", "memKind",
                    "memoryOperationType", "correlationId", "streamId", "localMemoryPoolAddress",
                    "localMemoryPoolSize", "localMemoryPoolUtilizedSize", "globalTid"});
-  find_memory_calls();
+  const std::vector<std::uint32_t> memory_calls = find_memory_calls(tables.trace);
   while (rows.next()) {
-    Times times;
-    if (!is_mine(rows, process) || !take_times(rows, start, start, times)) continue;
+    NsysTables::Times times;
+    if (!tables.is_mine(rows, process) || !tables.take_times(rows, start, start, times)) continue;
     MemoryRecord record;
     record.time_ns = times.start;
     record.address = static_cast<std::uint64_t>(rows.integer(address));
-    record.bytes = take_bytes(rows, bytes, "memory row ");
+    record.bytes = tables.take_bytes(rows, bytes, "memory row ");
     const bool freed = rows.integer(operation) == kDeallocation;
     if (freed) record.bytes = -record.bytes;
     const bool from_pool = rows.has(pool_address);
@@ -90,9 +94,9 @@ void NsysReport::read_memory() {
                            number >= 0 && number <= kMostDevices;
     record.device = static_cast<std::int16_t>(on_device ? number : -1);
     if (on_device && from_pool && rows.has(stream_id))
-      record.stream = stream(rows, device, stream_id);
-    record.thread = thread_of_memory(rows);
-    trace_.memory.push_back(record);
+      record.stream = tables.stream(rows, device, stream_id);
+    record.thread = thread_of(rows, tables, calls, memory_calls);
+    tables.trace.memory.push_back(record);
   }
 }
 

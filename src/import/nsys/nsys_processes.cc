@@ -1,12 +1,13 @@
 // Finds the processes in a report and the rank of each.
 
+#include "import/nsys/nsys_processes.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
 
 #include "foretrace/error.h"
-#include "import/nsys/nsys_file.h"
 
 namespace foretrace {
 

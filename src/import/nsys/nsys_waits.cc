@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "import/nsys/nsys_file.h"
+#include "import/nsys/nsys_readers.h"
 
 namespace foretrace {
 
@@ -54,59 +54,70 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-}  // namespace
+/// The record of an event, as cudaEventRecord made it.
+struct EventRecord {
+  std::int64_t context = 0, event = 0, correlation = 0, sync_id = 0, device = 0, stream = 0;
+};
 
-void NsysReport::read_events() {
-  SqliteRows rows(file_, "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-                  {"globalPid", "contextId", "eventId", "correlationId", "eventSyncId", "deviceId",
-                   "streamId"});
-  while (rows.next()) {
-    if (!is_mine(rows, 0)) continue;
-    events_.push_back({.context = rows.integer(1),
-                       .event = rows.integer(2),
-                       .correlation = rows.integer(3),
-                       .sync_id = rows.integer(4),
-                       .device = rows.integer(5),
-                       .stream = rows.integer(6, kInvalid)});
+class RecordedEvents {
+ public:
+  explicit RecordedEvents(NsysTables& tables) {
+    SqliteRows rows(tables.file, "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+                    {"globalPid", "contextId", "eventId", "correlationId", "eventSyncId",
+                     "deviceId", "streamId"});
+    while (rows.next()) {
+      if (!tables.is_mine(rows, 0)) continue;
+      events_.push_back({.context = rows.integer(1),
+                         .event = rows.integer(2),
+                         .correlation = rows.integer(3),
+                         .sync_id = rows.integer(4),
+                         .device = rows.integer(5),
+                         .stream = rows.integer(6, kInvalid)});
+    }
+    for (const EventRecord& record : events_) {
+      if (record.sync_id != 0) synced_events_.push_back(record);
+    }
+    const auto key = [](const EventRecord& record) {
+      return std::tuple(record.context, record.event, record.correlation);
+    };
+    std::stable_sort(events_.begin(), events_.end(),
+                     [&](const EventRecord& a, const EventRecord& b) { return key(a) < key(b); });
+    std::stable_sort(
+        synced_events_.begin(), synced_events_.end(),
+        [](const EventRecord& a, const EventRecord& b) { return a.sync_id < b.sync_id; });
   }
-  for (const EventRecord& record : events_) {
-    if (record.sync_id != 0) synced_events_.push_back(record);
+
+  /// The record of the event in a row of waits, or nullptr.
+  const EventRecord* find(const SqliteRows& row) const {
+    const std::int64_t sync = row.integer(sync_id);
+    const auto exact =
+        std::lower_bound(synced_events_.begin(), synced_events_.end(), sync,
+                         [](const EventRecord& a, std::int64_t id) { return a.sync_id < id; });
+    if (exact != synced_events_.end() && exact->sync_id == sync) return &*exact;
+    // The record with this id is from before the recording.
+    if (sync != 0 && !synced_events_.empty()) return nullptr;
+    const std::int64_t in_context = row.integer(context);
+    const std::int64_t wanted = row.integer(event);
+    // Correlation ids grow with time.
+    const auto behind = std::lower_bound(
+        events_.begin(), events_.end(), std::tuple(in_context, wanted, row.integer(correlation)),
+        [](const EventRecord& a, const auto& key) {
+          return std::tuple(a.context, a.event, a.correlation) < key;
+        });
+    if (behind == events_.begin()) return nullptr;
+    const EventRecord& latest = *std::prev(behind);
+    return latest.context == in_context && latest.event == wanted ? &latest : nullptr;
   }
-  const auto key = [](const EventRecord& record) {
-    return std::tuple(record.context, record.event, record.correlation);
-  };
-  std::stable_sort(events_.begin(), events_.end(),
-                   [&](const EventRecord& a, const EventRecord& b) { return key(a) < key(b); });
-  std::stable_sort(
-      synced_events_.begin(), synced_events_.end(),
-      [](const EventRecord& a, const EventRecord& b) { return a.sync_id < b.sync_id; });
-}
 
-const NsysReport::EventRecord* NsysReport::event_of(const SqliteRows& row) const {
-  const std::int64_t sync = row.integer(sync_id);
-  const auto exact =
-      std::lower_bound(synced_events_.begin(), synced_events_.end(), sync,
-                       [](const EventRecord& a, std::int64_t id) { return a.sync_id < id; });
-  if (exact != synced_events_.end() && exact->sync_id == sync) return &*exact;
-  // The record with this id is from before the recording.
-  if (sync != 0 && !synced_events_.empty()) return nullptr;
-  const std::int64_t in_context = row.integer(context);
-  const std::int64_t wanted = row.integer(event);
-  // Correlation ids grow with time.
-  const auto behind = std::lower_bound(events_.begin(), events_.end(),
-                                       std::tuple(in_context, wanted, row.integer(correlation)),
-                                       [](const EventRecord& a, const auto& key) {
-                                         return std::tuple(a.context, a.event, a.correlation) < key;
-                                       });
-  if (behind == events_.begin()) return nullptr;
-  const EventRecord& latest = *std::prev(behind);
-  return latest.context == in_context && latest.event == wanted ? &latest : nullptr;
-}
+ private:
+  std::vector<EventRecord> events_;         ///< By context, event and correlation.
+  std::vector<EventRecord> synced_events_;  ///< By sync id.
+};
 
-SyncKind NsysReport::kind_of_call(std::uint32_t id) const {
-  const auto call = calls_.find(id);
-  if (id == 0 || call == calls_.end()) return SyncKind::unknown;
-  const std::string_view name = trace_.names[call->second.name];
+SyncKind kind_of_call(const NsysCalls& calls, std::uint32_t id, const Names& names) {
+  const auto call = calls.find(id);
+  if (id == 0 || call == calls.end()) return SyncKind::unknown;
+  const std::string_view name = names[call->second.name];
   if (contains(name, "StreamWaitEvent")) return SyncKind::stream_wait_event;
   if (contains(name, "StreamSynchronize")) return SyncKind::stream;
   if (contains(name, "EventSynchronize")) return SyncKind::event;
@@ -117,43 +128,43 @@ SyncKind NsysReport::kind_of_call(std::uint32_t id) const {
 
 /// Versions without the column deprecatedSyncType number the types differently from their own table
 /// of types, so the call and the ids are checked first.
-SyncKind NsysReport::sync_kind(const SqliteRows& row, SyncKind called) {
+SyncKind sync_kind(const SqliteRows& row, SyncKind called, NsysTables& tables) {
   const SyncKind typed = kind_of_type(row.integer(type));
   if (row.known(old_type)) return typed != SyncKind::unknown ? typed : called;
   SyncKind found = called;
   if (found == SyncKind::unknown)
-    found = row.known(Column::stream) && row.known(event) ? kind_of_ids(row) : typed;
+    found = row.known(stream) && row.known(event) ? kind_of_ids(row) : typed;
   if (row.has(type) && typed != found) {
-    count(NsysOdd::named_otherwise, "type " + std::to_string(row.integer(type)) +
-                                        " for a wait of kind " + std::string(to_string(found)));
+    tables.count(NsysOdd::named_otherwise, "type " + std::to_string(row.integer(type)) +
+                                               " for a wait of kind " +
+                                               std::string(to_string(found)));
   }
   return found;
 }
 
-void NsysReport::read_waits() {
-  SqliteRows rows(file_, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+}  // namespace
+
+void read_nsys_waits(NsysTables& tables, const NsysCalls& calls) {
+  const RecordedEvents events(tables);
+  SqliteRows rows(tables.file, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId",
                    "contextId", "eventId", "eventSyncId", "syncType", "deprecatedSyncType"});
-  while (rows.next()) {
-    Times times;
-    if (!is_mine(rows, process) || !take_times(rows, start, end, times)) continue;
-    SyncRecord record;
-    record.start_ns = times.start;
-    record.duration_ns = times.duration;
+  for (SyncRecord record; tables.next(rows, record);) {
     record.correlation = static_cast<std::uint32_t>(rows.integer(correlation));
-    record.kind = sync_kind(rows, kind_of_call(record.correlation));
-    if (is_valid(rows, Column::stream)) record.stream = stream(rows, device, Column::stream);
+    record.kind =
+        sync_kind(rows, kind_of_call(calls, record.correlation, tables.trace.names), tables);
+    if (is_valid(rows, stream)) record.stream = tables.stream(rows, device, stream);
     const bool of_event =
         record.kind == SyncKind::event || record.kind == SyncKind::stream_wait_event;
     if (of_event && is_valid(rows, event)) {
       record.event = static_cast<std::uint32_t>(rows.integer(event));
-      if (const EventRecord* made = event_of(rows)) {
+      if (const EventRecord* made = events.find(rows)) {
         if (made->stream != kInvalid)
-          record.wait_on_stream = lanes_.stream(made->device, made->stream);
+          record.wait_on_stream = tables.lanes.stream(made->device, made->stream);
         record.wait_on_correlation = static_cast<std::uint32_t>(made->correlation);
       }
     }
-    trace_.syncs.push_back(record);
+    tables.trace.syncs.push_back(record);
   }
 }
 

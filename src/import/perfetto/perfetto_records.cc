@@ -302,6 +302,7 @@ void PerfettoRecords::add_head(const PerfettoEvent& event) {
       add_fact(argument, trace_.properties.back());
     }
   }
+  trace_.rank_is_known = trace_.metadata.contains("distributedInfo");
 }
 
 void PerfettoRecords::finish() {

@@ -277,6 +277,7 @@ void SpoolReader::write_facts() {
   if (rank >= 0 && world > rank) {
     trace_.rank = rank;
     trace_.world_size = world;
+    trace_.rank_is_known = true;
     trace_.metadata["distributedInfo"] =
         "{\"rank\":" + std::to_string(rank) + ",\"world_size\":" + std::to_string(world) + "}";
   }

@@ -216,7 +216,7 @@ std::vector<OnThread> launches_of_collectives(const Trace& trace) {
   }
   std::vector<OnThread> launches;
   for (const HostRecord& call : trace.hosts) {
-    if (call.kind != HostKind::runtime && call.kind != HostKind::driver) continue;
+    if (!is_call(call.kind)) continue;
     const auto found = kernels.find(call.correlation);
     if (found != kernels.end()) launches.push_back({call.thread, call.start_ns, found->second});
   }

@@ -7,20 +7,20 @@
 #include <algorithm>
 #include <map>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 
-void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits) {
-  std::vector<std::uint32_t> last_work(draft.trace.threads.size(), kNone);
+void find_collective_waits(const Records& records, EventWaits& waits) {
+  std::vector<std::uint32_t> last_work(records.trace.threads.size(), kNone);
   std::uint32_t last_collective = kNone;
   std::int32_t updated_step = -2;
-  for (const std::uint32_t i : draft.by_launch) {
-    const DeviceEvent& event = draft.events[i];
-    const Call& call = *draft.call_of(event);
+  for (const std::uint32_t i : records.by_launch) {
+    const DeviceEvent& event = records.events[i];
+    const Call& call = *records.call_of(event);
     const auto add = [&](std::uint32_t before, Rule why) {
-      if (before == kNone || draft.events[before].stream == event.stream) return;
-      if (draft.events[before].finish > event.start + draft.tolerance) return;
+      if (before == kNone || records.events[before].stream == event.stream) return;
+      if (records.events[before].finish > event.start + records.tolerance) return;
       waits.push_back({i, before, Provenance::inferred, why});
     };
     if (event.kind == TaskKind::collective) {
@@ -36,17 +36,17 @@ void find_collective_waits(const Draft& draft, std::vector<EventWait>& waits) {
   }
 }
 
-void measure_arrival_skew(Draft& draft) {
+void measure_arrival_skew(const Records& records, Inference& result) {
   std::map<std::pair<NameId, std::int64_t>, std::vector<const DeviceEvent*>> alike;
-  for (const DeviceEvent& event : draft.events) {
+  for (const DeviceEvent& event : records.events) {
     if (event.kind != TaskKind::collective) continue;
-    const DeviceRecord& record = draft.trace.devices[event.record];
+    const DeviceRecord& record = records.trace.devices[event.record];
     const std::int64_t size =
-        record.details == kNone ? 0 : draft.trace.collectives[record.details].in_elements;
+        record.details == kNone ? 0 : records.trace.collectives[record.details].in_elements;
     alike[{record.name, size}].push_back(&event);
   }
-  if (draft.trace.world_size <= 1) return;
-  Nanoseconds& peers = draft.graph.unexplained().peers;
+  if (records.trace.world_size <= 1) return;
+  Nanoseconds& peers = result.graph.unexplained().peers;
   const auto duration = [](const DeviceEvent* event) { return event->finish - event->start; };
   for (const auto& [key, events] : alike) {
     std::int64_t least = duration(events.front());
@@ -55,25 +55,26 @@ void measure_arrival_skew(Draft& draft) {
       const Nanoseconds skew(duration(event) - least);
       if (skew <= 0ns) continue;
       peers += skew;
-      draft.open.push_back({.task = event->task, .time = skew, .of_peers = true});
+      result.open.push_back({.task = event->task, .time = skew, .of_peers = true});
     }
   }
   if (!alike.empty()) {
-    draft.assumptions.push_back(
+    result.assumptions.push_back(
         "Collectives keep their recorded time, including the time spent waiting for other ranks.");
   }
 }
 
-void list_collectives(Draft& draft) {
-  Names& names = draft.graph.names();
-  for (const DeviceEvent& event : draft.events) {
+void list_collectives(const Records& records, Inference& result) {
+  const Trace& trace = records.trace;
+  Names& names = result.graph.names();
+  for (const DeviceEvent& event : records.events) {
     if (event.kind != TaskKind::collective || event.task == kNoTask) continue;
-    const DeviceRecord& record = draft.trace.devices[event.record];
-    const std::string_view kernel = draft.trace.names[record.name];
-    RecordedCollective& one = draft.collectives.emplace_back();
+    const DeviceRecord& record = trace.devices[event.record];
+    const std::string_view kernel = trace.names[record.name];
+    RecordedCollective& one = result.collectives.emplace_back();
     one.task = event.task;
     if (record.details != kNone) {
-      const CollectiveDetails& details = draft.trace.collectives[record.details];
+      const CollectiveDetails& details = trace.collectives[record.details];
       one.operation = details.collective, one.type = details.dtype;
       one.group = details.group, one.members = details.ranks;
       one.elements = details.in_elements, one.sequence = details.sequence;
@@ -83,9 +84,9 @@ void list_collectives(Draft& draft) {
       one.operation = names.intern(kernel.substr(0, kernel.find_first_of("(<")));
   }
   const auto start = [&](const RecordedCollective& one) {
-    return std::pair(draft.recorded.start[index(one.task)], one.task);
+    return std::pair(result.recorded.start[index(one.task)], one.task);
   };
-  std::sort(draft.collectives.begin(), draft.collectives.end(),
+  std::sort(result.collectives.begin(), result.collectives.end(),
             [&](const auto& a, const auto& b) { return start(a) < start(b); });
 }
 

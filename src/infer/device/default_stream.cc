@@ -19,7 +19,7 @@
 #include <array>
 #include <map>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 #include "trace/stream_flags.h"
 
 namespace foretrace::infer_detail {
@@ -62,24 +62,27 @@ bool orders_streams(std::string_view call) {
 
 class DefaultStreams {
  public:
-  explicit DefaultStreams(Draft& draft) : draft_(draft), tallies_(draft.trace.streams.size()) {
+  DefaultStreams(const Records& records, const Typical& typical)
+      : records_(records), typical_(typical), tallies_(records.trace.streams.size()) {
     choose_streams();
   }
 
-  void find(std::vector<EventWait>& waits) {
+  void find(EventWaits& waits, Notes& notes, Assumptions& assumptions) {
     const bool any = std::any_of(devices_.begin(), devices_.end(), [](const auto& device) {
       return device.second.null_stream != kNone;
     });
     if (!any) return;
     find_ordering_calls();
-    for (const std::uint32_t i : draft_.by_launch) launch(i);
-    for (const auto& [ordinal, device] : devices_) take(ordinal, device, waits);
+    for (const std::uint32_t i : records_.by_launch) launch(i);
+    for (const auto& [ordinal, device] : devices_) {
+      take(ordinal, device, waits, notes, assumptions);
+    }
   }
 
  private:
   void choose_streams() {
-    const std::vector<Stream>& all = draft_.trace.streams;
-    const std::vector<StreamFlag> flags = stream_flags(draft_.trace);
+    const std::vector<Stream>& all = records_.trace.streams;
+    const std::vector<StreamFlag> flags = stream_flags(records_.trace);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (flags[i] != StreamFlag::unknown) devices_[all[i].device].is_recorded = true;
     }
@@ -109,23 +112,23 @@ class DefaultStreams {
   }
 
   void find_ordering_calls() {
-    const Trace& trace = draft_.trace;
+    const Trace& trace = records_.trace;
     std::vector<char> orders(trace.names.size(), 0);
     for (std::size_t i = 0; i < orders.size(); ++i) {
       orders[i] = orders_streams(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
     }
     for (const HostRecord& record : trace.hosts) {
-      if (record.kind != HostKind::runtime && record.kind != HostKind::driver) continue;
+      if (!is_call(record.kind)) continue;
       if (orders[static_cast<std::size_t>(record.name)] != 0) ordering_.push_back(record.start_ns);
     }
     std::sort(ordering_.begin(), ordering_.end());
   }
 
   void launch(std::uint32_t i) {
-    const DeviceEvent& event = draft_.events[i];
+    const DeviceEvent& event = records_.events[i];
     StreamState& stream = streams_[event.stream];
-    if (!stream.takes_part || draft_.trace.devices[event.record].graph_node != 0) return;
-    DeviceState& device = devices_[draft_.trace.streams[event.stream].device];
+    if (!stream.takes_part || records_.trace.devices[event.record].graph_node != 0) return;
+    DeviceState& device = devices_[records_.trace.streams[event.stream].device];
     if (event.stream == device.null_stream) {
       for (const std::uint16_t other : device.changed) {
         note(device, other, i, streams_[other].last);
@@ -147,12 +150,12 @@ class DefaultStreams {
   /// That `after` waits for `before`, if `stream` is a blocking one.
   void note(const DeviceState& device, std::uint16_t stream, std::uint32_t after,
             std::uint32_t before) {
-    const Call& first = *draft_.call_of(draft_.events[before]);
-    const Call& second = *draft_.call_of(draft_.events[after]);
+    const Call& first = *records_.call_of(records_.events[before]);
+    const Call& second = *records_.call_of(records_.events[after]);
     // Which of two threads came first is not known while both were in their calls.
     if (first.thread != second.thread && first.finish > second.start) return;
     StreamTally& tally = tallies_[stream];
-    if (draft_.events[before].finish > draft_.events[after].start + draft_.tolerance) {
+    if (records_.events[before].finish > records_.events[after].start + records_.tolerance) {
       ++tally.broken;
       return;
     }
@@ -163,44 +166,45 @@ class DefaultStreams {
   }
 
   bool only_rule_explains(std::uint32_t after, std::uint32_t before) const {
-    const DeviceEvent& first = draft_.events[before];
-    const DeviceEvent& second = draft_.events[after];
-    const std::int64_t launched = draft_.call_of(second)->finish;
-    if (launched + draft_.typical.launch_fence > first.finish) return false;
-    if (second.start - first.finish > kRightBehind + draft_.tolerance) return false;
-    const bool has_line = after > draft_.streams[second.stream].first;
-    if (has_line && draft_.events[after - 1].finish + draft_.typical.gap_fence > first.finish) {
+    const DeviceEvent& first = records_.events[before];
+    const DeviceEvent& second = records_.events[after];
+    const std::int64_t launched = records_.call_of(second)->finish;
+    if (launched + typical_.launch_fence > first.finish) return false;
+    if (second.start - first.finish > kRightBehind + records_.tolerance) return false;
+    const bool has_line = after > records_.streams[second.stream].first;
+    if (has_line && records_.events[after - 1].finish + typical_.gap_fence > first.finish) {
       return false;
     }
     const auto call =
-        std::lower_bound(ordering_.begin(), ordering_.end(), draft_.call_of(first)->start);
+        std::lower_bound(ordering_.begin(), ordering_.end(), records_.call_of(first)->start);
     if (call != ordering_.end() && *call <= launched) return false;
     const bool kernels = first.kind == TaskKind::kernel && second.kind == TaskKind::kernel;
-    if (kernels) return leaves_room(draft_, first);
+    if (kernels) return leaves_room(records_, first);
     return first.kind == TaskKind::kernel || second.kind == TaskKind::kernel;
   }
 
-  void take(std::int32_t ordinal, const DeviceState& device, std::vector<EventWait>& waits) {
+  void take(std::int32_t ordinal, const DeviceState& device, EventWaits& waits, Notes& notes,
+            Assumptions& assumptions) const {
     std::size_t streams = 0, broken = 0, shown = 0;
     std::string named;
     for (std::size_t i = 0; i < tallies_.size(); ++i) {
       const StreamTally& tally = tallies_[i];
-      if (tally.waits.empty() || draft_.trace.streams[i].device != ordinal) continue;
+      if (tally.waits.empty() || records_.trace.streams[i].device != ordinal) continue;
       const bool is_blocking = !ordering_.empty() && tally.broken == 0 && tally.shown >= kEnough;
       if (!device.is_recorded && !is_blocking) continue;
       ++streams, broken += tally.broken, shown += tally.shown;
-      named += (named.empty() ? "" : ", ") + std::to_string(draft_.trace.streams[i].id);
+      named += (named.empty() ? "" : ", ") + std::to_string(records_.trace.streams[i].id);
       waits.insert(waits.end(), tally.waits.begin(), tally.waits.end());
     }
     if (streams == 0) return;
     if (broken > 0) {
-      draft_.notes.add(Severity::info,
-                       "starts that did not wait for the default stream, or that it did not wait "
-                       "for, although the stream flags require it",
-                       {}, static_cast<std::int64_t>(broken));
+      notes.add(Severity::info,
+                "starts that did not wait for the default stream, or that it did not wait "
+                "for, although the stream flags require it",
+                {}, static_cast<std::int64_t>(broken));
     }
-    draft_.assumptions.push_back(device.is_recorded ? recorded_text(ordinal, named)
-                                                    : inferred_text(ordinal, named, shown));
+    assumptions.push_back(device.is_recorded ? recorded_text(ordinal, named)
+                                             : inferred_text(ordinal, named, shown));
   }
 
   static std::string recorded_text(std::int32_t ordinal, const std::string& named) {
@@ -218,7 +222,8 @@ class DefaultStreams {
            "non-blocking, what-ifs overlap too little.";
   }
 
-  Draft& draft_;
+  const Records& records_;
+  const Typical& typical_;
   std::map<std::int32_t, DeviceState> devices_;  ///< By ordinal.
   std::vector<StreamState> streams_;
   std::vector<StreamTally> tallies_;    ///< By stream.
@@ -227,8 +232,9 @@ class DefaultStreams {
 
 }  // namespace
 
-void find_default_stream_waits(Draft& draft, std::vector<EventWait>& waits) {
-  DefaultStreams(draft).find(waits);
+void find_default_stream_waits(const Records& records, const Typical& typical, EventWaits& waits,
+                               Notes& notes, Assumptions& assumptions) {
+  DefaultStreams(records, typical).find(waits, notes, assumptions);
 }
 
 }  // namespace foretrace::infer_detail

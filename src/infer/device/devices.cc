@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -16,17 +16,20 @@ constexpr std::int64_t kEventJitter = 20'000;
 
 class Connector {
  public:
-  explicit Connector(Draft& draft) : draft_(draft), finder_(draft) {
-    waits_ = draft.stream_waits;
-    find_graph_waits(draft, waits_);
-    find_collective_waits(draft, waits_);
-    // For one pair, a recorded wait stays before an inferred one.
-    std::stable_sort(waits_.begin(), waits_.end());
+  Connector(const Records& records, const Typical& typical, EventWaits waits, Inference& result)
+      : records_(records),
+        typical_(typical),
+        finder_(records, typical.launch_fence),
+        waits_(std::move(waits)),
+        result_(result) {
+    find_graph_waits(records, result.graph.names(), waits_);
+    find_collective_waits(records, waits_);
+    sort_waits(waits_);
   }
 
   void connect() {
     std::size_t wait = 0;
-    for (std::size_t i = 0; i < draft_.events.size(); ++i) {
+    for (std::size_t i = 0; i < records_.events.size(); ++i) {
       const std::size_t from = wait;
       while (wait < waits_.size() && waits_[wait].after == i) ++wait;
       connect(static_cast<std::uint32_t>(i), from, wait);
@@ -47,27 +50,27 @@ class Connector {
 
   void collect(std::uint32_t i, std::size_t from, std::size_t to) {
     causes_.clear();
-    const DeviceEvent& event = draft_.events[i];
-    const Typical& typical = draft_.typical;
-    if (i > draft_.streams[event.stream].first) {
-      causes_.push_back({Kind::line, draft_.events[i - 1].finish, typical.gap, typical.gap_fence});
+    const DeviceEvent& event = records_.events[i];
+    if (i > records_.streams[event.stream].first) {
+      causes_.push_back(
+          {Kind::line, records_.events[i - 1].finish, typical_.gap, typical_.gap_fence});
     }
-    const Call* call = draft_.call_of(event);
+    const Call* call = records_.call_of(event);
     if (call && call->launch_task != kNoTask) {
-      const std::int64_t start = draft_.recorded.start[index(call->launch_task)].count();
-      causes_.push_back({Kind::launch, start, typical.launch, typical.launch_fence});
+      const std::int64_t start = result_.recorded.start[index(call->launch_task)].count();
+      causes_.push_back({Kind::launch, start, typical_.launch, typical_.launch_fence});
     }
     for (std::size_t w = from; w < to; ++w) {
       if (w > from && waits_[w].before == waits_[w - 1].before) continue;
-      causes_.push_back({Kind::wait, draft_.events[waits_[w].before].finish, typical.event,
-                         typical.event + kEventJitter + draft_.tolerance, waits_[w]});
+      causes_.push_back({Kind::wait, records_.events[waits_[w].before].finish, typical_.event,
+                         typical_.event + kEventJitter + records_.tolerance, waits_[w]});
     }
   }
 
   void connect(std::uint32_t i, std::size_t from, std::size_t to) {
     collect(i, from, to);
-    const DeviceEvent& event = draft_.events[i];
-    if (causes_.empty()) return pin(draft_, event.task);
+    const DeviceEvent& event = records_.events[i];
+    if (causes_.empty()) return pin(event.task, records_.tolerance, result_);
     auto binding = latest();
     bool pinned = false;
     if (event.start - binding->time > binding->fence) {
@@ -82,7 +85,7 @@ class Connector {
         ++searched_;
       } else if (is_first_of_many(i)) {
         // The device was busy with work from before the recording.
-        pin(draft_, event.task);
+        pin(event.task, records_.tolerance, result_);
         pinned = true;
       } else {
         leave_open(event.task, event.start - binding->time - binding->typical);
@@ -98,23 +101,25 @@ class Connector {
   void leave_open(TaskId task, std::int64_t time) {
     unexplained_ += time;
     ++unexplained_starts_;
-    draft_.open.push_back({task, Nanoseconds(time)});
+    result_.open.push_back({task, Nanoseconds(time)});
   }
 
   /// Whether nothing that was recorded ran on the device before, while the host already ran ahead.
   bool is_first_of_many(std::uint32_t i) const {
     constexpr std::ptrdiff_t kAhead = 8;  // Launches; chosen.
-    const DeviceEvent& event = draft_.events[i];
+    const DeviceEvent& event = records_.events[i];
     const auto launched = std::partition_point(
-        draft_.by_launch.begin(), draft_.by_launch.end(), [&](std::uint32_t other) {
-          return draft_.call_of(draft_.events[other])->start < event.start;
+        records_.by_launch.begin(), records_.by_launch.end(), [&](std::uint32_t other) {
+          return records_.call_of(records_.events[other])->start < event.start;
         });
-    if (launched - draft_.by_launch.begin() < kAhead) return false;
-    const auto device_of = [&](std::size_t stream) { return draft_.trace.streams[stream].device; };
-    for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
-      const auto [begin, end] = draft_.streams[stream];
+    if (launched - records_.by_launch.begin() < kAhead) return false;
+    const auto device_of = [&](std::size_t stream) {
+      return records_.trace.streams[stream].device;
+    };
+    for (std::size_t stream = 0; stream < records_.streams.size(); ++stream) {
+      const auto [begin, end] = records_.streams[stream];
       if (begin == end || device_of(stream) != device_of(event.stream)) continue;
-      if (begin != i && draft_.events[begin].start <= event.start) return false;
+      if (begin != i && records_.events[begin].start <= event.start) return false;
     }
     return true;
   }
@@ -127,9 +132,9 @@ class Connector {
 
   void add(const DeviceEvent& event, const Cause& cause) {
     if (cause.kind == Kind::line) {
-      Task& task = draft_.graph.task(event.task);
-      const TaskId front = draft_.graph.previous(event.task);
-      const Overlap overlap = overlap_behind(draft_.graph, front, cause.lag);
+      Task& task = result_.graph.task(event.task);
+      const TaskId front = result_.graph.previous(event.task);
+      const Overlap overlap = overlap_behind(result_.graph, front, cause.lag);
       task.tail = overlap.tail;
       task.gap = overlap.lag;
       if (cause.lag < 0) ++overlaps_;
@@ -137,42 +142,44 @@ class Connector {
     }
     if (cause.kind == Kind::launch) {
       if (cause.lag < 0) ++early_;
-      draft_.graph.add({.before = draft_.call_of(event)->launch_task,
-                        .after = event.task,
-                        .lag = Nanoseconds(std::max<std::int64_t>(cause.lag, 0)),
-                        .anchor = Anchor::start,
-                        .provenance = Provenance::measured,
-                        .why = Rule::launch});
+      result_.graph.add({.before = records_.call_of(event)->launch_task,
+                         .after = event.task,
+                         .lag = Nanoseconds(std::max<std::int64_t>(cause.lag, 0)),
+                         .anchor = Anchor::start,
+                         .provenance = Provenance::measured,
+                         .why = Rule::launch});
       return;
     }
-    const TaskId before = draft_.events[cause.wait.before].task;
-    const Overlap overlap = overlap_behind(draft_.graph, before, cause.lag);
-    draft_.graph.add({.before = before,
-                      .after = event.task,
-                      .lag = overlap.lag,
-                      .provenance = cause.wait.provenance,
-                      .tail = overlap.tail,
-                      .why = cause.wait.why});
+    const TaskId before = records_.events[cause.wait.before].task;
+    const Overlap overlap = overlap_behind(result_.graph, before, cause.lag);
+    result_.graph.add({.before = before,
+                       .after = event.task,
+                       .lag = overlap.lag,
+                       .provenance = cause.wait.provenance,
+                       .tail = overlap.tail,
+                       .why = cause.wait.why});
   }
 
   void report() {
-    draft_.graph.unexplained().lag = Nanoseconds(unexplained_);
+    result_.graph.unexplained().lag = Nanoseconds(unexplained_);
     const auto note = [&](std::string_view text, std::int64_t count) {
-      if (count > 0) draft_.notes.add(Severity::info, text, {}, count);
+      if (count > 0) result_.notes.add(Severity::info, text, {}, count);
     };
     note("device activities that overlap the one before them on their stream", overlaps_);
     note("device activities that start before their launch", early_);
     note("starts explained by another stream by their time alone", searched_);
     note("starts without a known cause", unexplained_starts_);
     if (searched_ > 0) {
-      draft_.assumptions.push_back(
+      result_.assumptions.push_back(
           "Waits between streams are inferred from times where no sync record shows them.");
     }
   }
 
-  Draft& draft_;
+  const Records& records_;
+  const Typical& typical_;
   WaitFinder finder_;
-  std::vector<EventWait> waits_;
+  EventWaits waits_;
+  Inference& result_;
   std::vector<Cause> causes_;
   std::int64_t unexplained_ = 0;
   std::int64_t unexplained_starts_ = 0, overlaps_ = 0, early_ = 0, searched_ = 0;
@@ -180,6 +187,9 @@ class Connector {
 
 }  // namespace
 
-void connect_devices(Draft& draft) { Connector(draft).connect(); }
+void connect_devices(const Records& records, const Typical& typical, EventWaits waits,
+                     Inference& result) {
+  Connector(records, typical, std::move(waits), result).connect();
+}
 
 }  // namespace foretrace::infer_detail

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "foretrace/machine.h"
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -31,16 +31,16 @@ int threads_of(const Device& device) {
 
 class FillCounter {
  public:
-  explicit FillCounter(Draft& draft) : draft_(draft) {}
+  FillCounter(const Records& records, Graph& graph) : records_(records), graph_(graph) {}
 
   void count() {
-    for (const DeviceEvent& event : draft_.events) {
+    for (const DeviceEvent& event : records_.events) {
       if (event.kind != TaskKind::kernel) continue;
-      const DeviceRecord& record = draft_.trace.devices[event.record];
-      const double places = places_on(draft_.trace.streams[event.stream].device);
+      const DeviceRecord& record = records_.trace.devices[event.record];
+      const double places = places_on(records_.trace.streams[event.stream].device);
       if (record.grid == 0 || record.block == 0 || places <= 0) continue;
       const double threads = static_cast<double>(record.grid) * record.block;
-      draft_.graph.task(event.task).fill =
+      graph_.task(event.task).fill =
           static_cast<float>(threads / (places * part_that_suffices(record.name)));
     }
   }
@@ -48,7 +48,7 @@ class FillCounter {
  private:
   /// 0 if unknown.
   double places_on(std::int32_t ordinal) const {
-    for (const Device& device : draft_.trace.properties) {
+    for (const Device& device : records_.trace.properties) {
       if (device.ordinal == ordinal)
         return static_cast<double>(device.multiprocessors) * threads_of(device);
     }
@@ -59,18 +59,20 @@ class FillCounter {
     const auto at = static_cast<std::size_t>(name);
     if (parts_.size() <= at) parts_.resize(at + 1, 0);
     if (parts_[at] == 0) {
-      const bool arithmetic = classify_kernel(draft_.trace.names[name]).bound == Boundness::compute;
+      const bool arithmetic =
+          classify_kernel(records_.trace.names[name]).bound == Boundness::compute;
       parts_[at] = arithmetic ? kSaturatesArithmetic : kSaturatesMemory;
     }
     return parts_[at];
   }
 
-  Draft& draft_;
+  const Records& records_;
+  Graph& graph_;
   std::vector<double> parts_;  ///< By name; 0: not asked yet.
 };
 
 }  // namespace
 
-void measure_fill(Draft& draft) { FillCounter(draft).count(); }
+void measure_fill(const Records& records, Graph& graph) { FillCounter(records, graph).count(); }
 
 }  // namespace foretrace::infer_detail

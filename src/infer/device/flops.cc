@@ -16,7 +16,7 @@
 #include <map>
 #include <tuple>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -116,30 +116,31 @@ double op_flops(std::string_view name, const std::vector<Shape>& shapes,
 
 class Counter {
  public:
-  explicit Counter(Draft& draft) : draft_(draft) {}
+  Counter(const Records& records, const std::vector<Context>& contexts, Graph& graph)
+      : records_(records), contexts_(contexts), graph_(graph) {}
 
   void count() {
     std::unordered_map<std::uint32_t, TaskId> longest;  // Indexed by each op that counts.
-    for (const DeviceEvent& event : draft_.events) {
+    for (const DeviceEvent& event : records_.events) {
       if (event.kind != TaskKind::kernel || event.call == kNone) continue;
-      const std::uint32_t op = op_of(draft_.calls[event.call]);
+      const std::uint32_t op = op_of(records_.calls[event.call]);
       if (op == kNone) continue;
       const auto [found, added] = longest.try_emplace(op, event.task);
       if (!added && duration(event.task) > duration(found->second)) found->second = event.task;
     }
-    for (const auto& [op, task] : longest) draft_.graph.task(task).flops = flops(op);
+    for (const auto& [op, task] : longest) graph_.task(task).flops = flops(op);
   }
 
  private:
-  Nanoseconds duration(TaskId task) const { return draft_.graph.task(task).duration; }
+  Nanoseconds duration(TaskId task) const { return graph_.task(task).duration; }
 
   /// The innermost op around a call that has arithmetic; a convolution launches from ops inside of
   /// it.
   std::uint32_t op_of(const Call& call) {
     if (call.context == kNone) return kNone;
     for (std::uint32_t context = call.context; context != kNone;
-         context = draft_.contexts[context].parent) {
-      const std::uint32_t op = draft_.contexts[context].op;
+         context = contexts_[context].parent) {
+      const std::uint32_t op = contexts_[context].op;
       if (op == kNone) return kNone;
       if (flops(op) > 0) return op;
     }
@@ -147,26 +148,30 @@ class Counter {
   }
 
   double flops(std::uint32_t op) {
-    const HostRecord& record = draft_.trace.hosts[op];
+    const HostRecord& record = records_.trace.hosts[op];
     if (record.details == kNone) return 0;
-    const OpDetails& details = draft_.trace.op_details[record.details];
+    const OpDetails& details = records_.trace.op_details[record.details];
     if (details.shapes == NameId{}) return 0;
     const auto [found, added] =
         known_.try_emplace({record.name, details.shapes, details.values}, 0.0);
     if (added) {
-      const Names& names = draft_.trace.names;
+      const Names& names = records_.trace.names;
       found->second = op_flops(names[record.name], read_shapes(names[details.shapes]),
                                read_values(names[details.values]));
     }
     return found->second;
   }
 
-  Draft& draft_;
+  const Records& records_;
+  const std::vector<Context>& contexts_;
+  Graph& graph_;
   std::map<std::tuple<NameId, NameId, NameId>, double> known_;
 };
 
 }  // namespace
 
-void count_flops(Draft& draft) { Counter(draft).count(); }
+void count_flops(const Records& records, const std::vector<Context>& contexts, Graph& graph) {
+  Counter(records, contexts, graph).count();
+}
 
 }  // namespace foretrace::infer_detail

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -17,10 +17,8 @@ struct Node {
 
 class GraphWaits {
  public:
-  explicit GraphWaits(Draft& draft)
-      : draft_(draft),
-        why_(why_named(draft.graph.names(), "graph edge")),
-        edges_(draft.trace.graph_edges) {
+  GraphWaits(const Records& records, Names& names)
+      : records_(records), why_(why_named(names, "graph edge")), edges_(records.trace.graph_edges) {
     std::sort(edges_.begin(), edges_.end(), [](const GraphEdge& a, const GraphEdge& b) {
       return std::pair(a.after, a.before) < std::pair(b.after, b.before);
     });
@@ -29,7 +27,7 @@ class GraphWaits {
   void find(const Call& call, std::vector<EventWait>& waits) {
     nodes_.clear();
     for (const std::uint32_t i : call.launched) {
-      const std::uint64_t node = draft_.trace.devices[draft_.events[i].record].graph_node;
+      const std::uint64_t node = records_.trace.devices[records_.events[i].record].graph_node;
       if (node != 0) nodes_.push_back({node, i});
     }
     std::sort(nodes_.begin(), nodes_.end());
@@ -44,15 +42,16 @@ class GraphWaits {
       const auto before =
           std::lower_bound(nodes_.begin(), nodes_.end(), Node{.node = edge->before});
       if (before == nodes_.end() || before->node != edge->before) continue;
-      const DeviceEvent& first = draft_.events[before->event];
-      const DeviceEvent& second = draft_.events[after.event];
+      const DeviceEvent& first = records_.events[before->event];
+      const DeviceEvent& second = records_.events[after.event];
       // On one stream they are in line anyway.
-      if (first.stream == second.stream || first.finish > second.start + draft_.tolerance) continue;
+      if (first.stream == second.stream || first.finish > second.start + records_.tolerance)
+        continue;
       waits.push_back({after.event, before->event, Provenance::measured, why_});
     }
   }
 
-  const Draft& draft_;
+  const Records& records_;
   Why why_;
   std::vector<GraphEdge> edges_;  ///< By the node that waits.
   std::vector<Node> nodes_;       ///< Nodes of the current launch.
@@ -60,10 +59,10 @@ class GraphWaits {
 
 }  // namespace
 
-void find_graph_waits(Draft& draft, std::vector<EventWait>& waits) {
-  if (draft.trace.graph_edges.empty()) return;
-  GraphWaits graphs(draft);
-  for (const Call& call : draft.calls) {
+void find_graph_waits(const Records& records, Names& names, EventWaits& waits) {
+  if (records.trace.graph_edges.empty()) return;
+  GraphWaits graphs(records, names);
+  for (const Call& call : records.calls) {
     if (call.launched.size() > 1) graphs.find(call, waits);
   }
 }

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/statistics.h"
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -25,13 +25,13 @@ constexpr std::int64_t kTimesHeldBack = 8;
 constexpr std::size_t kTenthsAgreeing = 6;
 
 struct Finishes {
-  explicit Finishes(const Draft& draft) {
-    finishes.reserve(draft.events.size());
-    for (std::size_t i = 0; i < draft.events.size(); ++i) {
-      finishes.emplace_back(draft.events[i].finish, static_cast<std::uint32_t>(i));
+  explicit Finishes(const Records& records) {
+    finishes.reserve(records.events.size());
+    for (std::size_t i = 0; i < records.events.size(); ++i) {
+      finishes.emplace_back(records.events[i].finish, static_cast<std::uint32_t>(i));
     }
     std::sort(finishes.begin(), finishes.end());
-    orphans = static_cast<std::int64_t>(draft.events.size() - draft.by_launch.size());
+    orphans = static_cast<std::int64_t>(records.events.size() - records.by_launch.size());
   }
   std::int64_t done_at(std::int64_t time) const {
     return std::upper_bound(finishes.begin(), finishes.end(), std::pair(time, kNone)) -
@@ -46,12 +46,12 @@ struct Launch {
   std::int64_t before;  ///< Activities launched before it.
 };
 
-std::vector<Launch> launches_in_order(Draft& draft) {
+std::vector<Launch> launches_in_order(Records& records) {
   std::vector<Launch> launches;
-  for (std::size_t i = 0; i < draft.by_launch.size(); ++i) {
-    const std::uint32_t call = draft.events[draft.by_launch[i]].call;
-    if (launches.empty() || launches.back().call != &draft.calls[call]) {
-      launches.push_back({&draft.calls[call], static_cast<std::int64_t>(i)});
+  for (std::size_t i = 0; i < records.by_launch.size(); ++i) {
+    const std::uint32_t call = records.events[records.by_launch[i]].call;
+    if (launches.empty() || launches.back().call != &records.calls[call]) {
+      launches.push_back({&records.calls[call], static_cast<std::int64_t>(i)});
     }
   }
   return launches;
@@ -91,9 +91,9 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& cou
 
 }  // namespace
 
-void resolve_launch_queue(Draft& draft) {
-  std::vector<Launch> launches = launches_in_order(draft);
-  const Finishes counter(draft);
+void resolve_launch_queue(Records& records, Assumptions& assumptions) {
+  std::vector<Launch> launches = launches_in_order(records);
+  const Finishes counter(records);
   const std::int64_t depth = find_depth(launches, counter);
   if (depth == 0) return;
   std::int64_t bound = 0;
@@ -102,7 +102,7 @@ void resolve_launch_queue(Draft& draft) {
     if (place < 0) continue;
     const auto& [freed, event] = counter.finishes[static_cast<std::size_t>(place)];
     Call& call = *launch.call;
-    if (freed > call.finish + draft.tolerance || draft.events[event].call == kNone) continue;
+    if (freed > call.finish + records.tolerance || records.events[event].call == kNone) continue;
     call.queue_event = event;
     if (freed <= call.start) continue;
     ++bound;
@@ -110,9 +110,9 @@ void resolve_launch_queue(Draft& draft) {
     call.launch_start = std::clamp(freed, call.launch_start, call.finish);
     call.launch_finish = std::max(call.launch_finish, call.launch_start);
   }
-  draft.assumptions.push_back("The launch queue holds " + std::to_string(depth) +
-                              " activities, as seen in this trace; " + std::to_string(bound) +
-                              " launches waited for a place in it.");
+  assumptions.push_back("The launch queue holds " + std::to_string(depth) +
+                        " activities, as seen in this trace; " + std::to_string(bound) +
+                        " launches waited for a place in it.");
 }
 
 }  // namespace foretrace::infer_detail

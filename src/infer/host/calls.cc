@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -34,27 +34,22 @@ struct EventMark {
 
 class Resolver {
  public:
-  explicit Resolver(Draft& draft) : draft_(draft) {
-    fill_launch_times();
+  Resolver(const Records& records, const Typical& typical, const EventWaits& waits)
+      : records_(records), typical_(typical), waits_(waits) {
     mark_events();
-    find_recorded_waits(draft_, draft_.stream_waits);
-    find_default_stream_waits(draft_, draft_.stream_waits);
-    find_repeated_waits(draft_, draft_.stream_waits);
-    // For one pair, a recorded wait stays before an inferred one.
-    std::stable_sort(draft_.stream_waits.begin(), draft_.stream_waits.end());
   }
 
   void resolve(Call& call) {
     call.launch_start = call.start;
     call.launch_finish = call.finish;
     call.released = call.start;
-    const HostRecord& record = draft_.trace.hosts[call.record];
+    const HostRecord& record = records_.trace.hosts[call.record];
     if (!call.launched.empty()) {
       cut_launch(call);
       return;
     }
-    const SyncRecord* recorded = draft_.sync_of(call);
-    const Scope scope = scope_named(draft_.name(record));
+    const SyncRecord* recorded = records_.sync_of(call);
+    const Scope scope = scope_named(records_.name(record));
     if (recorded) {
       await_recorded(call, *recorded);
     } else if (scope != Scope::none) {
@@ -63,37 +58,21 @@ class Resolver {
   }
 
  private:
-  void fill_launch_times() {
-    std::vector<std::int64_t>& times = draft_.launch_times;
-    times.assign(draft_.events.size(), std::numeric_limits<std::int64_t>::min());
-    for (const auto& [begin, end] : draft_.streams) {
-      std::int64_t latest = std::numeric_limits<std::int64_t>::min();
-      for (std::size_t i = begin; i < end; ++i) {
-        if (const Call* call = draft_.call_of(draft_.events[i])) {
-          latest = std::max(latest, call->start);
-        }
-        times[i] = latest;
-      }
-    }
-  }
-
   /// Finds what the program's events may represent: the activity that a thread launched last before
   /// it recorded one. Any activity, if the calls that record events were not traced.
   void mark_events() {
     std::vector<const HostRecord*> records;
-    for (const HostRecord& record : draft_.trace.hosts) {
-      if (draft_.name(record).find("EventRecord") == std::string_view::npos) continue;
-      if (record.kind == HostKind::runtime || record.kind == HostKind::driver) {
-        records.push_back(&record);
-      }
+    for (const HostRecord& record : records_.trace.hosts) {
+      if (records_.name(record).find("EventRecord") == std::string_view::npos) continue;
+      if (is_call(record.kind)) records.push_back(&record);
     }
     std::sort(records.begin(), records.end(), [](const HostRecord* a, const HostRecord* b) {
       return std::pair(a->start_ns, a->thread) < std::pair(b->start_ns, b->thread);
     });
-    std::vector<std::uint32_t> latest(draft_.trace.threads.size(), kNone);
+    std::vector<std::uint32_t> latest(records_.trace.threads.size(), kNone);
     auto record = records.begin();
-    for (const std::uint32_t i : draft_.by_launch) {
-      const Call& launch = *draft_.call_of(draft_.events[i]);
+    for (const std::uint32_t i : records_.by_launch) {
+      const Call& launch = *records_.call_of(records_.events[i]);
       for (; record != records.end() && (*record)->start_ns < launch.start; ++record) {
         mark((*record)->start_ns, latest[(*record)->thread]);
       }
@@ -108,14 +87,14 @@ class Resolver {
     });
   }
   void mark(std::int64_t time, std::uint32_t event) {
-    if (event != kNone) marks_.push_back({draft_.events[event].finish, time, event});
+    if (event != kNone) marks_.push_back({records_.events[event].finish, time, event});
   }
 
   /// The activity that finished last during the call, among those that events recorded before it
   /// may represent.
   std::uint32_t latest_event_done(const Call& call) const {
     auto mark = std::partition_point(marks_.begin(), marks_.end(), [&](const EventMark& m) {
-      return m.done <= call.finish + draft_.tolerance;
+      return m.done <= call.finish + records_.tolerance;
     });
     while (mark != marks_.begin()) {
       --mark;
@@ -126,12 +105,12 @@ class Resolver {
   }
 
   void cut_launch(Call& call) {
-    const DeviceEvent& first = draft_.events[call.launched.front()];
-    const DeviceEvent& last = draft_.events[call.launched.back()];
+    const DeviceEvent& first = records_.events[call.launched.front()];
+    const DeviceEvent& last = records_.events[call.launched.back()];
     const bool blocking = blocks(call, last);
     // The activity starts late in a long call.
-    if (first.start - call.start > draft_.typical.launch_fence &&
-        first.start - draft_.typical.launch <= call.finish) {
+    if (first.start - call.start > typical_.launch_fence &&
+        first.start - typical_.launch <= call.finish) {
       cut_work(call, first, blocking);
     }
     if (!blocking) return;
@@ -139,7 +118,7 @@ class Resolver {
     call.awaited.push_back(call.launched.back());
     call.released = std::min(last.finish, call.finish);
     call.launch_finish =
-        std::clamp(call.launch_start + draft_.typical.launch, call.launch_start,
+        std::clamp(call.launch_start + typical_.launch, call.launch_start,
                    std::max(call.launch_start, std::min(first.start, call.finish)));
   }
 
@@ -155,7 +134,7 @@ class Resolver {
     std::int64_t from = call.start;
     std::vector<std::uint32_t> in_front;
     each_in_front(call.launched.front(), [&](std::uint32_t event, std::int64_t fence) {
-      const std::int64_t finish = draft_.events[event].finish;
+      const std::int64_t finish = records_.events[event].finish;
       held = held || finish + fence >= first.start;
       if (finish <= call.start || finish > call.finish) return;
       in_front.push_back(event);
@@ -170,7 +149,7 @@ class Resolver {
     } else {
       from = call.start;
     }
-    call.launch_start = std::max(from, first.start - draft_.typical.launch);
+    call.launch_start = std::max(from, first.start - typical_.launch);
   }
 
   /// Calls `visit(event, fence)` with each event that an activity is known to wait for on the
@@ -178,14 +157,12 @@ class Resolver {
   /// it.
   template <class Visit>
   void each_in_front(std::uint32_t event, const Visit& visit) const {
-    const Typical& typical = draft_.typical;
-    if (event > draft_.streams[draft_.events[event].stream].first) {
-      visit(event - 1, typical.gap_fence);
+    if (event > records_.streams[records_.events[event].stream].first) {
+      visit(event - 1, typical_.gap_fence);
     }
-    const auto& waits = draft_.stream_waits;
-    for (auto wait = std::lower_bound(waits.begin(), waits.end(), EventWait{event, 0});
-         wait != waits.end() && wait->after == event; ++wait) {
-      visit(wait->before, typical.event + typical.gap_fence + draft_.tolerance);
+    for (auto wait = std::lower_bound(waits_.begin(), waits_.end(), EventWait{event, 0});
+         wait != waits_.end() && wait->after == event; ++wait) {
+      visit(wait->before, typical_.event + typical_.gap_fence + records_.tolerance);
     }
   }
 
@@ -193,30 +170,30 @@ class Resolver {
   bool is_staged(const Call& call, const DeviceEvent& event) const {
     const bool across = crosses_host_link(event.kind);
     const bool asynchronous =
-        draft_.name(draft_.trace.hosts[call.record]).find("Async") != std::string_view::npos;
-    if (asynchronous) return across && !draft_.trace.devices[event.record].pinned_host;
+        records_.name(records_.trace.hosts[call.record]).find("Async") != std::string_view::npos;
+    if (asynchronous) return across && !records_.trace.devices[event.record].pinned_host;
     return across || event.kind == TaskKind::copy_on_device;
   }
 
   bool blocks(const Call& call, const DeviceEvent& last) const {
     if (!is_staged(call, last)) return false;
-    if (last.finish <= call.finish + draft_.tolerance) return last.finish > call.start;
+    if (last.finish <= call.finish + records_.tolerance) return last.finish > call.start;
     // Returns when the last piece is staged, while that piece is still on its way.
     return call.finish - last.start > (last.finish - last.start) / 2;
   }
 
   void await(Call& call, std::uint32_t event) {
     if (event == kNone) return;
-    const std::int64_t finish = draft_.events[event].finish;
-    if (finish > call.finish + draft_.tolerance) return;
+    const std::int64_t finish = records_.events[event].finish;
+    if (finish > call.finish + records_.tolerance) return;
     call.waits = true;
     call.awaited.push_back(event);
     call.released = std::max(call.released, std::min(finish, call.finish));
   }
 
   void await_all(Call& call, std::int64_t before) {
-    for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
-      await(call, last_launched_before(draft_, stream, before));
+    for (std::size_t stream = 0; stream < records_.streams.size(); ++stream) {
+      await(call, last_launched_before(records_, stream, before));
     }
   }
 
@@ -225,16 +202,16 @@ class Resolver {
     if (sync.kind == SyncKind::context) return await_all(call, call.start);
     if (sync.kind == SyncKind::event && sync.wait_on_stream != kNone) {
       std::int64_t before = call.start;
-      const auto record = draft_.call_of_correlation.find(sync.wait_on_correlation);
-      if (sync.wait_on_correlation != 0 && record != draft_.call_of_correlation.end()) {
-        before = draft_.trace.hosts[record->second].start_ns;
+      const auto record = records_.call_of_correlation.find(sync.wait_on_correlation);
+      if (sync.wait_on_correlation != 0 && record != records_.call_of_correlation.end()) {
+        before = records_.trace.hosts[record->second].start_ns;
       }
-      return await(call, last_launched_before(draft_, sync.wait_on_stream, before));
+      return await(call, last_launched_before(records_, sync.wait_on_stream, before));
     }
     if (sync.stream != kNone)
-      return await(call, last_launched_before(draft_, sync.stream, call.start));
+      return await(call, last_launched_before(records_, sync.stream, call.start));
     call.recorded_wait = false;
-    await_named(call, scope_named(draft_.name(draft_.trace.hosts[call.record])));
+    await_named(call, scope_named(records_.name(records_.trace.hosts[call.record])));
   }
 
   void await_named(Call& call, Scope scope) {
@@ -242,7 +219,7 @@ class Resolver {
     if (scope == Scope::stream) {
       // A thread waits for the stream it works on, unless the time of the return says otherwise.
       const std::uint32_t own = last_launched_by_thread(call);
-      if (own != kNone && draft_.events[own].finish <= call.finish + draft_.tolerance) {
+      if (own != kNone && records_.events[own].finish <= call.finish + records_.tolerance) {
         return await(call, own);
       }
     }
@@ -251,10 +228,10 @@ class Resolver {
 
   std::uint32_t last_launched_by_thread(const Call& call) const {
     const auto behind = std::partition_point(
-        draft_.by_launch.begin(), draft_.by_launch.end(),
-        [&](std::uint32_t i) { return draft_.call_of(draft_.events[i])->start < call.start; });
-    for (auto i = behind; i != draft_.by_launch.begin();) {
-      if (draft_.call_of(draft_.events[*--i])->thread == call.thread) return *i;
+        records_.by_launch.begin(), records_.by_launch.end(),
+        [&](std::uint32_t i) { return records_.call_of(records_.events[i])->start < call.start; });
+    for (auto i = behind; i != records_.by_launch.begin();) {
+      if (records_.call_of(records_.events[*--i])->thread == call.thread) return *i;
     }
     return kNone;
   }
@@ -262,25 +239,27 @@ class Resolver {
   /// Among the last activities of all streams, the one that finished last during the call.
   std::uint32_t latest_done(const Call& call) const {
     std::uint32_t best = kNone;
-    for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
-      const std::uint32_t event = last_launched_before(draft_, stream, call.start);
+    for (std::size_t stream = 0; stream < records_.streams.size(); ++stream) {
+      const std::uint32_t event = last_launched_before(records_, stream, call.start);
       if (event == kNone) continue;
-      const std::int64_t finish = draft_.events[event].finish;
-      if (finish <= call.start || finish > call.finish + draft_.tolerance) continue;
-      if (best == kNone || finish > draft_.events[best].finish) best = event;
+      const std::int64_t finish = records_.events[event].finish;
+      if (finish <= call.start || finish > call.finish + records_.tolerance) continue;
+      if (best == kNone || finish > records_.events[best].finish) best = event;
     }
     return best;
   }
 
-  Draft& draft_;
+  const Records& records_;
+  const Typical& typical_;
+  const EventWaits& waits_;
   std::vector<EventMark> marks_;  ///< By when they were done.
 };
 
 }  // namespace
 
-void resolve_calls(Draft& draft) {
-  Resolver resolver(draft);
-  for (Call& call : draft.calls) resolver.resolve(call);
+void resolve_calls(Records& records, const Typical& typical, const EventWaits& stream_waits) {
+  Resolver resolver(records, typical, stream_waits);
+  for (Call& call : records.calls) resolver.resolve(call);
 }
 
 }  // namespace foretrace::infer_detail

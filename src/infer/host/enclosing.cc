@@ -7,14 +7,14 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// Frames of Python other than calls of modules contain whole programs.
-bool encloses(const Draft& draft, const HostRecord& record) {
+bool encloses(const Records& records, const HostRecord& record) {
   if (record.duration_ns <= 0) return false;
   switch (record.kind) {
     case HostKind::op:
     case HostKind::annotation:
       return true;
     case HostKind::python:
-      return draft.name(record).starts_with("nn.Module: ");
+      return records.name(record).starts_with("nn.Module: ");
     case HostKind::runtime:
     case HostKind::driver:
     case HostKind::overhead:
@@ -25,11 +25,11 @@ bool encloses(const Draft& draft, const HostRecord& record) {
 
 }  // namespace
 
-Enclosing::Enclosing(const Draft& draft) {
+Enclosing::Enclosing(const Records& records) {
   std::vector<Range> all;
-  for (std::uint32_t i = 0; i < draft.trace.hosts.size(); ++i) {
-    const HostRecord& record = draft.trace.hosts[i];
-    if (!encloses(draft, record)) continue;
+  for (std::uint32_t i = 0; i < records.trace.hosts.size(); ++i) {
+    const HostRecord& record = records.trace.hosts[i];
+    if (!encloses(records, record)) continue;
     all.push_back({record.thread, record.start_ns, record.start_ns + record.duration_ns, i});
   }
   std::sort(all.begin(), all.end(), [](const Range& a, const Range& b) {

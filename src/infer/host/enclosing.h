@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "infer/draft.h"
+#include "infer/stages.h"
 
 namespace foretrace::infer_detail {
 
@@ -16,7 +16,7 @@ class Enclosing {
     std::uint32_t record = kNone;
   };
 
-  explicit Enclosing(const Draft& draft);
+  explicit Enclosing(const Records& records);
 
   /// In order of threads, then of time; none overlaps another of its thread.
   const std::vector<Range>& ranges() const { return ranges_; }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -32,12 +32,13 @@ Role role_of(std::string_view name) {
 /// Cuts one thread. `open` is the stack of records that have begun.
 class Cutter {
  public:
-  Cutter(Draft& draft, std::vector<Segment>& out, const std::vector<Role>& roles)
-      : draft_(draft), out_(out), roles_(roles) {}
+  Cutter(const Records& records, const std::vector<Role>& roles, HostTime& host,
+         std::vector<Segment>& out, Names& names)
+      : records_(records), roles_(roles), host_(host), out_(out), names_(names) {}
 
   void cut(const std::vector<std::uint32_t>& records) {
     for (const std::uint32_t record : records) {
-      const HostRecord& host = draft_.trace.hosts[record];
+      const HostRecord& host = records_.trace.hosts[record];
       if (out_.empty() && open_.empty()) now_ = host.start_ns;
       close_until(host.start_ns);
       emit_until(host.start_ns);
@@ -60,7 +61,7 @@ class Cutter {
     while (!open_.empty() && open_.back().finish <= time) {
       emit_until(open_.back().finish);
       Open& top = open_.back();
-      if (!top.emitted && draft_.call_of_record[top.record] != kNone) emit(now_);
+      if (!top.emitted && records_.call_of_record[top.record] != kNone) emit(now_);
       open_.pop_back();
     }
   }
@@ -76,7 +77,7 @@ class Cutter {
       top.emitted = true;
       segment.record = top.record;
       segment.context = top.context;
-      segment.call = draft_.call_of_record[top.record];
+      segment.call = records_.call_of_record[top.record];
     }
     out_.push_back(segment);
     now_ = until;
@@ -87,7 +88,7 @@ class Cutter {
     const Role role = roles_[static_cast<std::size_t>(host.name)];
     if (role == Role::plain && host.kind != HostKind::op) return parent;
     Context context;
-    if (parent != kNone) context = draft_.contexts[parent];
+    if (parent != kNone) context = host_.contexts[parent];
     context.parent = parent;
     if (host.kind == HostKind::op) context.op = record;
     switch (role) {
@@ -107,21 +108,22 @@ class Cutter {
         break;
     }
     if (context.phase == Phase::none) context.phase = Phase::forward;
-    draft_.contexts.push_back(context);
-    return static_cast<std::uint32_t>(draft_.contexts.size() - 1);
+    host_.contexts.push_back(context);
+    return static_cast<std::uint32_t>(host_.contexts.size() - 1);
   }
 
   NameId inner_module(NameId outer, NameId frame) {
-    Names& names = draft_.graph.names();
-    std::string path(names[outer]);
+    std::string path(names_[outer]);
     if (!path.empty()) path += '/';
-    path += names[frame].substr(std::string_view("nn.Module: ").size());
-    return names.intern(path);
+    path += names_[frame].substr(std::string_view("nn.Module: ").size());
+    return names_.intern(path);
   }
 
-  Draft& draft_;
-  std::vector<Segment>& out_;
+  const Records& records_;
   const std::vector<Role>& roles_;
+  HostTime& host_;
+  std::vector<Segment>& out_;
+  Names& names_;
   std::vector<Open> open_;
   std::int64_t now_ = 0;
 };
@@ -156,34 +158,34 @@ std::vector<std::vector<std::uint32_t>> records_by_thread(const Trace& trace) {
 
 /// A backward op belongs to the module of the forward op with its sequence number; so do the ops it
 /// calls.
-void carry_modules_to_backward(Draft& draft) {
-  const Trace& trace = draft.trace;
+void carry_modules_to_backward(HostTime& host) {
+  const Trace& trace = host.trace;
   std::unordered_map<std::int64_t, NameId> module_of;
   const auto sequence_of = [&](const Context& context) -> std::int64_t {
     if (context.op == kNone || trace.hosts[context.op].details == kNone) return -1;
     return trace.op_details[trace.hosts[context.op].details].sequence;
   };
-  for (const Context& context : draft.contexts) {
+  for (const Context& context : host.contexts) {
     if (context.phase == Phase::backward || context.module == NameId{}) continue;
     const std::int64_t sequence = sequence_of(context);
     if (sequence >= 0) module_of.try_emplace(sequence, context.module);
   }
-  for (Context& context : draft.contexts) {
+  for (Context& context : host.contexts) {
     if (context.phase != Phase::backward || context.module != NameId{}) continue;
     const auto found = module_of.find(sequence_of(context));
     if (found != module_of.end()) {
       context.module = found->second;
     } else if (context.parent != kNone) {
-      context.module = draft.contexts[context.parent].module;
+      context.module = host.contexts[context.parent].module;
     }
   }
 }
 
 /// Layers are the modules that do something, numbered in the order in which they first do.
-void number_layers(Draft& draft) {
+void number_layers(std::vector<Context>& contexts) {
   std::unordered_map<std::uint32_t, std::int32_t> layers;
   for (const bool backward : {false, true}) {
-    for (Context& context : draft.contexts) {
+    for (Context& context : contexts) {
       if (context.module == NameId{} || (context.phase == Phase::backward) != backward) continue;
       if (context.op == kNone) continue;
       context.layer = layers
@@ -196,20 +198,22 @@ void number_layers(Draft& draft) {
 
 }  // namespace
 
-void cut_host_time(Draft& draft) {
-  const Trace& trace = draft.trace;
+HostTime cut_host_time(const Records& records, Names& names) {
+  const Trace& trace = records.trace;
   std::vector<Role> roles(trace.names.size());
   for (std::size_t i = 0; i < roles.size(); ++i) {
     roles[i] = role_of(trace.names[static_cast<NameId>(i)]);
   }
   const std::vector<std::vector<std::uint32_t>> threads = records_by_thread(trace);
-  draft.threads.resize(threads.size());
+  HostTime host{.trace = trace};
+  host.segments.resize(threads.size());
   for (std::size_t i = 0; i < threads.size(); ++i) {
-    draft.threads[i].reserve(threads[i].size() * 2);
-    Cutter(draft, draft.threads[i], roles).cut(threads[i]);
+    host.segments[i].reserve(threads[i].size() * 2);
+    Cutter(records, roles, host, host.segments[i], names).cut(threads[i]);
   }
-  carry_modules_to_backward(draft);
-  number_layers(draft);
+  carry_modules_to_backward(host);
+  number_layers(host.contexts);
+  return host;
 }
 
 }  // namespace foretrace::infer_detail

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 #include "trace/launch_call.h"
 #include "trace/step_name.h"
 
@@ -34,8 +34,8 @@ struct Seen {
   bool operates = false;  ///< Ops, annotations, allocations.
 };
 
-std::vector<Seen> look_at_threads(const Draft& draft) {
-  const Trace& trace = draft.trace;
+std::vector<Seen> look_at_threads(const Records& records, const std::vector<Handover>& handovers) {
+  const Trace& trace = records.trace;
   std::vector<char> looks(trace.names.size(), 0);
   for (std::size_t i = 0; i < looks.size(); ++i)
     looks[i] = only_looks(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
@@ -43,49 +43,51 @@ std::vector<Seen> look_at_threads(const Draft& draft) {
   for (const HostRecord& record : trace.hosts) {
     Seen& thread = seen[record.thread];
     thread.records = true;
-    if (record.kind == HostKind::runtime || record.kind == HostKind::driver) {
+    if (is_call(record.kind)) {
       if (looks[static_cast<std::size_t>(record.name)] == 0) thread.works = true;
     } else if (record.kind == HostKind::annotation &&
-               draft.name(record).starts_with(kProfilerStep)) {
+               records.name(record).starts_with(kProfilerStep)) {
       thread.works = true;
     } else if (record.kind == HostKind::op || record.kind == HostKind::annotation) {
       thread.operates = true;
     }
   }
-  for (const Call& call : draft.calls) {
+  for (const Call& call : records.calls) {
     if (!call.launched.empty() || call.waits) seen[call.thread].works = true;
   }
   for (const MemoryRecord& record : trace.memory) seen[record.thread].operates = true;
-  for (const Handover& handover : draft.handovers)
+  for (const Handover& handover : handovers)
     seen[handover.waiter].works = seen[handover.worker].works = true;
   return seen;
 }
 
 }  // namespace
 
-void find_thread_roles(Draft& draft) {
-  draft.thread_roles.assign(draft.threads.size(), ThreadRole::works);
+std::vector<ThreadRole> find_thread_roles(const Records& records,
+                                          const std::vector<Handover>& handovers, Notes& notes) {
+  std::vector<ThreadRole> roles(records.trace.threads.size(), ThreadRole::works);
   // Where no device is seen to work, every thread may be one that counts.
-  if (draft.events.empty()) return;
-  const std::vector<Seen> seen = look_at_threads(draft);
+  if (records.events.empty()) return roles;
+  const std::vector<Seen> seen = look_at_threads(records, handovers);
   // Where no thread is seen to work, it is not known which one does.
   if (std::none_of(seen.begin(), seen.end(), [](const Seen& thread) { return thread.works; }))
-    return;
+    return roles;
   std::int64_t left_out = 0;
   std::string example;
   for (std::size_t i = 0; i < seen.size(); ++i) {
     if (!seen[i].records || seen[i].works) continue;
-    draft.thread_roles[i] = seen[i].operates ? ThreadRole::helps : ThreadRole::watches;
+    roles[i] = seen[i].operates ? ThreadRole::helps : ThreadRole::watches;
     if (seen[i].operates) continue;
     ++left_out;
-    const Thread& thread = draft.trace.threads[i];
+    const Thread& thread = records.trace.threads[i];
     if (example.empty())
       example = thread.name.empty() ? "thread " + std::to_string(thread.id) : thread.name;
   }
-  if (left_out == 0) return;
-  draft.notes.add(Severity::info,
-                  "threads that only watch the device, or sleep, left out: nothing waits for them",
-                  example, left_out);
+  if (left_out == 0) return roles;
+  notes.add(Severity::info,
+            "threads that only watch the device, or sleep, left out: nothing waits for them",
+            example, left_out);
+  return roles;
 }
 
 }  // namespace foretrace::infer_detail

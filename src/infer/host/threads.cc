@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 #include "trace/step_name.h"
 
 namespace foretrace::infer_detail {
@@ -28,23 +28,22 @@ bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
 /// Threads that only make calls (a watchdog that queries events) neither hand work to others nor
 /// receive it.
-bool takes_part(const Draft& draft, const std::vector<Segment>& thread) {
+bool takes_part(const Trace& trace, const std::vector<Segment>& thread) {
   return std::any_of(thread.begin(), thread.end(), [&](const Segment& segment) {
     if (!is_busy(segment)) return false;
-    const HostKind kind = draft.trace.hosts[segment.record].kind;
-    return kind != HostKind::runtime && kind != HostKind::driver;
+    return !is_call(trace.hosts[segment.record].kind);
   });
 }
 
 /// Greater is more likely to be the one that waits.
-std::int64_t standing(const Draft& draft, std::size_t thread) {
+std::int64_t standing(const HostTime& host, std::size_t thread) {
   std::int64_t markers = 0, backward = 0, records = 0;
-  for (const Segment& segment : draft.threads[thread]) {
+  for (const Segment& segment : host.segments[thread]) {
     if (!is_busy(segment)) continue;
     ++records;
-    const HostRecord& record = draft.trace.hosts[segment.record];
-    if (draft.name(record).starts_with(kProfilerStep)) ++markers;
-    if (segment.context != kNone && draft.contexts[segment.context].phase == Phase::backward) {
+    const HostRecord& record = host.trace.hosts[segment.record];
+    if (host.name(record).starts_with(kProfilerStep)) ++markers;
+    if (segment.context != kNone && host.contexts[segment.context].phase == Phase::backward) {
       ++backward;
     }
   }
@@ -59,9 +58,9 @@ bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
   return stretch - burst <= std::max(stretch / kPartLeft, kMostLeft) && burst * 2 >= stretch;
 }
 
-bool is_backward(const Draft& draft, const std::vector<Segment>& thread, std::size_t segment) {
+bool is_backward(const HostTime& host, const std::vector<Segment>& thread, std::size_t segment) {
   if (segment >= thread.size() || thread[segment].context == kNone) return false;
-  return draft.contexts[thread[segment].context].phase == Phase::backward;
+  return host.contexts[thread[segment].context].phase == Phase::backward;
 }
 
 using Position = std::vector<Segment>::const_iterator;
@@ -70,15 +69,16 @@ bool starts_before(const Segment& segment, std::int64_t time) { return segment.s
 
 /// The last segment of the worker of `found` in the burst from `first` on; none if it goes on
 /// beyond the wait.
-std::optional<Position> last_of_burst(const Draft& draft, const Handover& found, Position first) {
-  const std::vector<Segment>& waiter = draft.threads[found.waiter];
-  const std::vector<Segment>& worker = draft.threads[found.worker];
+std::optional<Position> last_of_burst(const HostTime& host, const Handover& found, Position first,
+                                      std::int64_t tolerance) {
+  const std::vector<Segment>& waiter = host.segments[found.waiter];
+  const std::vector<Segment>& worker = host.segments[found.worker];
   const Segment& waiting = waiter[found.segment];
   auto last = std::prev(std::lower_bound(first, worker.end(), waiting.finish, starts_before));
-  const bool runs_on = is_busy(*last) && last->finish > waiting.finish + draft.tolerance;
+  const bool runs_on = is_busy(*last) && last->finish > waiting.finish + tolerance;
   if (runs_on || (std::next(last) != worker.end() && is_busy(*last) && is_busy(*std::next(last)) &&
-                  last->finish >= waiting.finish - draft.tolerance)) {
-    if (!is_backward(draft, waiter, found.segment + 1)) return {};
+                  last->finish >= waiting.finish - tolerance)) {
+    if (!is_backward(host, waiter, found.segment + 1)) return {};
   }
   if (runs_on && last == first) return {};
   if (runs_on) --last;
@@ -89,21 +89,21 @@ std::optional<Position> last_of_burst(const Draft& draft, const Handover& found,
 /// The burst of `worker` in segment `i` of `waiter`. At both ends of the segment the worker must be
 /// idle; or the waiter does a piece of the same backward pass there: the autograd engine returns
 /// gradients on the CPU to the thread that waits for it.
-bool find_burst(const Draft& draft, Handover& found, bool main) {
-  const std::vector<Segment>& waiter = draft.threads[found.waiter];
-  const std::vector<Segment>& worker = draft.threads[found.worker];
+bool find_burst(const HostTime& host, std::int64_t tolerance, Handover& found, bool main) {
+  const std::vector<Segment>& waiter = host.segments[found.waiter];
+  const std::vector<Segment>& worker = host.segments[found.worker];
   const Segment& waiting = waiter[found.segment];
-  auto first = std::lower_bound(worker.begin(), worker.end(), waiting.start - draft.tolerance,
-                                starts_before);
+  auto first =
+      std::lower_bound(worker.begin(), worker.end(), waiting.start - tolerance, starts_before);
   if (first != worker.begin() && is_busy(*std::prev(first)) &&
-      std::prev(first)->finish > waiting.start + draft.tolerance) {
-    if (found.segment == 0 || !is_backward(draft, waiter, found.segment - 1)) return false;
+      std::prev(first)->finish > waiting.start + tolerance) {
+    if (found.segment == 0 || !is_backward(host, waiter, found.segment - 1)) return false;
     found.starts = false;
     --first;
   }
   while (first != worker.end() && !is_busy(*first)) ++first;
   if (first == worker.end() || first->start >= waiting.finish) return false;
-  const auto end = last_of_burst(draft, found, first);
+  const auto end = last_of_burst(host, found, first, tolerance);
   if (!end) return false;
   const Position last = *end;
   found.first = static_cast<std::size_t>(first - worker.begin());
@@ -114,13 +114,13 @@ bool find_burst(const Draft& draft, Handover& found, bool main) {
 }
 
 /// The threads that take part, the most likely to wait first.
-std::vector<std::uint16_t> threads_by_standing(const Draft& draft) {
+std::vector<std::uint16_t> threads_by_standing(const HostTime& host) {
   std::vector<std::uint16_t> order;
-  for (std::size_t i = 0; i < draft.threads.size(); ++i) {
-    if (takes_part(draft, draft.threads[i])) order.push_back(static_cast<std::uint16_t>(i));
+  for (std::size_t i = 0; i < host.segments.size(); ++i) {
+    if (takes_part(host.trace, host.segments[i])) order.push_back(static_cast<std::uint16_t>(i));
   }
-  std::vector<std::int64_t> standings(draft.threads.size());
-  for (const std::uint16_t thread : order) standings[thread] = standing(draft, thread);
+  std::vector<std::int64_t> standings(host.segments.size());
+  for (const std::uint16_t thread : order) standings[thread] = standing(host, thread);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint16_t a, std::uint16_t b) { return standings[a] > standings[b]; });
   return order;
@@ -136,103 +136,105 @@ bool take(std::vector<char>& given, const Handover& found) {
 
 }  // namespace
 
-void find_handovers(Draft& draft) {
-  const std::vector<std::uint16_t> order = threads_by_standing(draft);
+std::vector<Handover> find_handovers(const HostTime& host, std::int64_t tolerance) {
+  std::vector<Handover> handovers;
+  const std::vector<std::uint16_t> order = threads_by_standing(host);
   // Segments of each worker that were given to a waiter.
-  std::vector<std::vector<char>> taken(draft.threads.size());
-  for (std::size_t i = 0; i < taken.size(); ++i) taken[i].assign(draft.threads[i].size(), 0);
+  std::vector<std::vector<char>> taken(host.segments.size());
+  for (std::size_t i = 0; i < taken.size(); ++i) taken[i].assign(host.segments[i].size(), 0);
   for (std::size_t a = 0; a < order.size(); ++a) {
-    const std::vector<Segment>& waiter = draft.threads[order[a]];
+    const std::vector<Segment>& waiter = host.segments[order[a]];
     for (std::size_t i = 0; i < waiter.size(); ++i) {
       if (waiter[i].finish - waiter[i].start < kLeastWait || waiter[i].call != kNone) continue;
       for (std::size_t b = a + 1; b < order.size(); ++b) {
         Handover found{.waiter = order[a], .worker = order[b], .segment = i};
-        if (find_burst(draft, found, a == 0) && take(taken[order[b]], found))
-          draft.handovers.push_back(found);
+        if (find_burst(host, tolerance, found, a == 0) && take(taken[order[b]], found))
+          handovers.push_back(found);
       }
     }
   }
+  return handovers;
 }
 
-void pin(Draft& draft, TaskId task) {
-  const Nanoseconds start = draft.recorded.start[index(task)];
-  if (start.count() <= draft.tolerance) return;
-  draft.graph.add({.before = draft.origin,
-                   .after = task,
-                   .lag = start,
-                   .provenance = Provenance::inferred,
-                   .why = Rule::recorded_start});
-  ++draft.graph.unexplained().pinned_tasks;
+void pin(TaskId task, std::int64_t tolerance, Inference& result) {
+  const Nanoseconds start = result.recorded.start[index(task)];
+  if (start.count() <= tolerance) return;
+  result.graph.add({.before = kOrigin,
+                    .after = task,
+                    .lag = start,
+                    .provenance = Provenance::inferred,
+                    .why = Rule::recorded_start});
+  ++result.graph.unexplained().pinned_tasks;
 }
 
 namespace {
 
 /// The task that started a worker long after the waiter began to wait: the last task of another
 /// worker of the same wait. The autograd thread of one device hands over to that of the next.
-TaskId starter_of(const Draft& draft, std::size_t number) {
-  const Handover& handover = draft.handovers[number];
-  const std::int64_t start = draft.recorded.start[index(handover.first_task)].count();
-  std::int64_t latest = draft.recorded.finish[index(handover.gives)].count();
+TaskId starter_of(const Threads& threads, const Timeline& recorded, std::size_t number) {
+  const Handover& handover = threads.handovers[number];
+  const std::int64_t start = recorded.start[index(handover.first_task)].count();
+  std::int64_t latest = recorded.finish[index(handover.gives)].count();
   if (start - latest < kLeastWait) return handover.gives;
   TaskId starter = handover.gives;
   const auto of_same_wait = [&](std::size_t i) {
-    const Handover& other = draft.handovers[i];
+    const Handover& other = threads.handovers[i];
     return other.waiter == handover.waiter && other.segment == handover.segment;
   };
   std::size_t first = number;
   while (first > 0 && of_same_wait(first - 1)) --first;
-  for (std::size_t i = first; i < draft.handovers.size() && of_same_wait(i); ++i) {
-    const Handover& other = draft.handovers[i];
+  for (std::size_t i = first; i < threads.handovers.size() && of_same_wait(i); ++i) {
+    const Handover& other = threads.handovers[i];
     if (other.worker == handover.worker || other.first_task == kNoTask) continue;
-    const std::vector<TaskId>& tasks = draft.thread_tasks[other.worker];
+    const std::vector<TaskId>& tasks = threads.tasks[other.worker];
     const auto behind = std::partition_point(tasks.begin(), tasks.end(), [&](TaskId task) {
-      return draft.recorded.finish[index(task)].count() <= start;
+      return recorded.finish[index(task)].count() <= start;
     });
     if (behind == tasks.begin()) continue;
-    const std::int64_t finish = draft.recorded.finish[index(*std::prev(behind))].count();
+    const std::int64_t finish = recorded.finish[index(*std::prev(behind))].count();
     if (finish > latest) latest = finish, starter = *std::prev(behind);
   }
   return starter;
 }
 
-void connect_threads(Draft& draft) {
-  const auto start = [&](TaskId task) { return draft.recorded.start[index(task)]; };
-  const auto finish = [&](TaskId task) { return draft.recorded.finish[index(task)]; };
-  std::vector<char> started(draft.threads.size(), 0);
-  for (std::size_t i = 0; i < draft.handovers.size(); ++i) {
-    const Handover& h = draft.handovers[i];
+void connect_threads(const Threads& threads, std::int64_t tolerance, Inference& result) {
+  const auto start = [&](TaskId task) { return result.recorded.start[index(task)]; };
+  const auto finish = [&](TaskId task) { return result.recorded.finish[index(task)]; };
+  std::vector<char> started(threads.tasks.size(), 0);
+  for (std::size_t i = 0; i < threads.handovers.size(); ++i) {
+    const Handover& h = threads.handovers[i];
     if (h.gives == kNoTask || h.first_task == kNoTask) continue;
     if (h.starts) {
-      const TaskId starter = starter_of(draft, i);
+      const TaskId starter = starter_of(threads, result.recorded, i);
       const auto lag = std::max(Nanoseconds{0}, start(h.first_task) - finish(starter));
-      draft.graph.add({.before = starter,
-                       .after = h.first_task,
-                       .lag = lag,
-                       .provenance = Provenance::inferred,
-                       .why = Rule::thread_handover});
+      result.graph.add({.before = starter,
+                        .after = h.first_task,
+                        .lag = lag,
+                        .provenance = Provenance::inferred,
+                        .why = Rule::thread_handover});
     }
-    draft.graph.add({.before = h.last_task,
-                     .after = h.takes,
-                     .provenance = Provenance::inferred,
-                     .why = Rule::wait_for_thread});
-    if (h.starts && h.first_task == draft.thread_tasks[h.worker].front()) started[h.worker] = 1;
+    result.graph.add({.before = h.last_task,
+                      .after = h.takes,
+                      .provenance = Provenance::inferred,
+                      .why = Rule::wait_for_thread});
+    if (h.starts && h.first_task == threads.tasks[h.worker].front()) started[h.worker] = 1;
   }
-  for (std::size_t i = 0; i < draft.threads.size(); ++i) {
-    if (!draft.thread_tasks[i].empty() && !started[i]) pin(draft, draft.thread_tasks[i].front());
+  for (std::size_t i = 0; i < threads.tasks.size(); ++i) {
+    if (!threads.tasks[i].empty() && !started[i]) pin(threads.tasks[i].front(), tolerance, result);
   }
 }
 
-void connect_calls(Draft& draft) {
-  for (const Call& call : draft.calls) {
+void connect_calls(const Records& records, Inference& result) {
+  for (const Call& call : records.calls) {
     for (const std::uint32_t event : call.awaited) {
       if (call.wait_task == kNoTask) continue;
-      const DeviceEvent& awaited = draft.events[event];
+      const DeviceEvent& awaited = records.events[event];
       const TaskId done = awaited.task;
       const std::int64_t early =
-          awaited.finish - draft.recorded.start[index(call.wait_task)].count();
+          awaited.finish - result.recorded.start[index(call.wait_task)].count();
       const bool overlaps = !call.launched.empty() && early > 0;
-      const Overlap overlap = overlap_behind(draft.graph, done, overlaps ? -early : 0);
-      draft.graph.add(
+      const Overlap overlap = overlap_behind(result.graph, done, overlaps ? -early : 0);
+      result.graph.add(
           {.before = done,
            .after = call.wait_task,
            .lag = overlap.lag,
@@ -242,25 +244,25 @@ void connect_calls(Draft& draft) {
     }
     for (const std::uint32_t event : call.held_by) {
       if (call.held_task == kNoTask) continue;
-      draft.graph.add({.before = draft.events[event].task,
-                       .after = call.held_task,
-                       .provenance = Provenance::inferred,
-                       .why = Rule::blocking_copy});
+      result.graph.add({.before = records.events[event].task,
+                        .after = call.held_task,
+                        .provenance = Provenance::inferred,
+                        .why = Rule::blocking_copy});
     }
     if (call.queue_event != kNone && call.launch_task != kNoTask) {
-      draft.graph.add({.before = draft.events[call.queue_event].task,
-                       .after = call.launch_task,
-                       .provenance = Provenance::inferred,
-                       .why = Rule::launch_queue});
+      result.graph.add({.before = records.events[call.queue_event].task,
+                        .after = call.launch_task,
+                        .provenance = Provenance::inferred,
+                        .why = Rule::launch_queue});
     }
   }
 }
 
 }  // namespace
 
-void connect_hosts(Draft& draft) {
-  connect_threads(draft);
-  connect_calls(draft);
+void connect_hosts(const Records& records, const Threads& threads, Inference& result) {
+  connect_threads(threads, records.tolerance, result);
+  connect_calls(records, result);
 }
 
 }  // namespace foretrace::infer_detail

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/statistics.h"
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -54,19 +54,19 @@ struct Samples {
   std::vector<std::int64_t> gaps;  ///< Finish to start of kernels in line, launched long before.
 };
 
-Samples take_samples(const Draft& draft) {
+Samples take_samples(const Records& records) {
   Samples samples;
-  std::vector<std::uint32_t> order(draft.events.size());
+  std::vector<std::uint32_t> order(records.events.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::pair(draft.events[a].start, a) < std::pair(draft.events[b].start, b);
+    return std::pair(records.events[a].start, a) < std::pair(records.events[b].start, b);
   });
   std::int64_t busy = 0;  // Until when any stream is.
   for (const std::uint32_t i : order) {
-    const DeviceEvent& event = draft.events[i];
-    const Call* call = draft.call_of(event);
-    const bool first = i == draft.streams[event.stream].first;
-    const std::int64_t ready = first ? 0 : draft.events[i - 1].finish;
+    const DeviceEvent& event = records.events[i];
+    const Call* call = records.call_of(event);
+    const bool first = i == records.streams[event.stream].first;
+    const std::int64_t ready = first ? 0 : records.events[i - 1].finish;
     if (call && event.start >= call->start && ready <= call->start) {
       samples.idle_stream.push_back(event.start - call->start);
       if (busy <= call->start) samples.idle_device.push_back(event.start - call->start);
@@ -81,10 +81,10 @@ Samples take_samples(const Draft& draft) {
 
 }  // namespace
 
-void measure_typical_delays(Draft& draft) {
-  Samples samples = take_samples(draft);
-  Typical& typical = draft.typical;
-  const std::int64_t tick = draft.trace.tick_ns;
+Typical measure_typical_delays(const Records& records) {
+  Samples samples = take_samples(records);
+  Typical typical;
+  const std::int64_t tick = records.trace.tick_ns;
   // Only an idle device shows a long latency to be one; on an idle stream it may be a wait for
   // another.
   const bool idle = samples.idle_device.size() >= kEnough;
@@ -101,6 +101,7 @@ void measure_typical_delays(Draft& draft) {
     typical.gap = std::clamp<std::int64_t>(spread.median, 0, kMostGap);
     typical.gap_fence = std::clamp(spread.fence, typical.gap + kGapJitter + tick, kMostGap + tick);
   }
+  return typical;
 }
 
 }  // namespace foretrace::infer_detail

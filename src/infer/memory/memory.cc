@@ -19,21 +19,21 @@ namespace {
 
 class Pairing {
  public:
-  Pairing(Draft& draft, const LaunchedWork& work, const EventPlaces& places)
-      : draft_(draft), work_(work), places_(places) {
+  Pairing(const Records& records, const LaunchedWork& work, const EventPlaces& places, Graph& graph)
+      : records_(records), trace_(records.trace), work_(work), places_(places), graph_(graph) {
     choose_what_counts();
   }
 
   std::vector<BlockSites> pair() {
     std::vector<std::uint32_t> order;
-    for (std::size_t i = 0; i < draft_.trace.memory.size(); ++i) {
-      if (counts(draft_.trace.memory[i])) order.push_back(static_cast<std::uint32_t>(i));
+    for (std::size_t i = 0; i < trace_.memory.size(); ++i) {
+      if (counts(trace_.memory[i])) order.push_back(static_cast<std::uint32_t>(i));
     }
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return draft_.trace.memory[a].time_ns < draft_.trace.memory[b].time_ns;
+      return trace_.memory[a].time_ns < trace_.memory[b].time_ns;
     });
     for (position_ = 0; position_ < order.size(); ++position_) {
-      const MemoryRecord& record = draft_.trace.memory[order[position_]];
+      const MemoryRecord& record = trace_.memory[order[position_]];
       note_level(record);
       if (record.bytes > 0) {
         allocate(order[position_], record);
@@ -52,7 +52,7 @@ class Pairing {
   /// a free was completed, the request for it is used.
   void choose_what_counts() {
     bool has_frees = false;
-    for (const MemoryRecord& record : draft_.trace.memory) {
+    for (const MemoryRecord& record : trace_.memory) {
       if (record.device < 0 || record.action != MemoryAction::block) continue;
       has_blocks_ = true;
       has_frees |= record.bytes < 0;
@@ -86,7 +86,7 @@ class Pairing {
     Allocation block{.bytes = Bytes{record.bytes}, .device = record.device};
     sites_.push_back({.made = places_.site(number, false), .freed = {}});
     make(block, number, record);
-    draft_.graph.allocations().push_back(block);
+    graph_.allocations().push_back(block);
   }
 
   void make(Allocation& block, std::uint32_t number, const MemoryRecord& record) {
@@ -102,14 +102,13 @@ class Pairing {
     const auto chosen = choose(live, record, site);
     std::size_t block = sites_.size();
     if (chosen == live.end()) {
-      draft_.graph.allocations().push_back(
-          {.bytes = Bytes{-record.bytes}, .device = record.device});
+      graph_.allocations().push_back({.bytes = Bytes{-record.bytes}, .device = record.device});
       sites_.emplace_back();
     } else {
       block = *chosen;
       live.erase(chosen);
     }
-    Allocation& freed = draft_.graph.allocations()[block];
+    Allocation& freed = graph_.allocations()[block];
     std::tie(freed.freed_by, freed.freed_after) = places_.place(record, number);
     freed.freed_order = static_cast<std::uint32_t>(position_);
     sites_[block].freed = site;
@@ -133,21 +132,21 @@ class Pairing {
   /// Whether there was anything between the op that made a block and its end.
   bool may_be_used(const MemorySite& made, const MemorySite& freed) const {
     if (made.unit == kNone || made.unit == freed.unit) return true;
-    const HostRecord& op = draft_.trace.hosts[made.unit];
+    const HostRecord& op = trace_.hosts[made.unit];
     const std::int64_t over = op.start_ns + op.duration_ns;
     if (made.thread == freed.thread && freed.time < over) return true;
     const auto launches = work_.launches(freed.thread);
     // Copies from the host use no block that was there.
     for (std::uint32_t i = work_.first_launch(freed.thread, over); i < launches.size(); ++i) {
       if (launches[i].time > freed.time) break;
-      if (draft_.events[launches[i].event].kind != TaskKind::copy_in) return true;
+      if (records_.events[launches[i].event].kind != TaskKind::copy_in) return true;
     }
     return false;
   }
 
   /// All that was in use when the recording began, the blocks that are freed in it included.
   void set_initial_levels() {
-    std::vector<Bytes>& initial = draft_.graph.initial_memory();
+    std::vector<Bytes>& initial = graph_.initial_memory();
     for (const auto& [device, level] : levels_) {
       if (device < 0 || device >= 64) continue;
       const auto number = static_cast<std::size_t>(device);
@@ -159,21 +158,23 @@ class Pairing {
   void name_ops() {
     for (std::size_t i = 0; i < sites_.size(); ++i) {
       const std::uint32_t op = sites_[i].made.op;
-      if (op != kNone) draft_.graph.allocations()[i].op = draft_.trace.hosts[op].name;
+      if (op != kNone) graph_.allocations()[i].op = trace_.hosts[op].name;
     }
-    std::vector<LaneId> lanes(draft_.trace.streams.size(), kNoLane);
+    std::vector<LaneId> lanes(trace_.streams.size(), kNoLane);
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-      const auto [begin, end] = draft_.streams[i];
-      if (begin != end) lanes[i] = draft_.graph.lane_of(draft_.events[begin].task);
+      const auto [begin, end] = records_.streams[i];
+      if (begin != end) lanes[i] = graph_.lane_of(records_.events[begin].task);
     }
     for (const auto& [block, stream] : streams_) {
-      if (stream < lanes.size()) draft_.graph.allocations()[block].stream = lanes[stream];
+      if (stream < lanes.size()) graph_.allocations()[block].stream = lanes[stream];
     }
   }
 
-  Draft& draft_;
+  const Records& records_;
+  const Trace& trace_;
   const LaunchedWork& work_;
   const EventPlaces& places_;
+  Graph& graph_;
   bool has_blocks_ = false, requests_free_ = false;
   std::size_t position_ = 0;
   std::vector<BlockSites> sites_;
@@ -185,9 +186,9 @@ class Pairing {
 
 }  // namespace
 
-std::vector<BlockSites> pair_events(Draft& draft, const LaunchedWork& work,
-                                    const EventPlaces& places) {
-  return Pairing(draft, work, places).pair();
+std::vector<BlockSites> pair_events(const Records& records, const LaunchedWork& work,
+                                    const EventPlaces& places, Graph& graph) {
+  return Pairing(records, work, places, graph).pair();
 }
 
 namespace {
@@ -196,13 +197,14 @@ namespace {
 /// is searched from where the last one was found.
 class ThreadPlaces {
  public:
-  explicit ThreadPlaces(const Draft& draft) : draft_(draft), at_(draft.thread_tasks.size(), 0) {}
+  ThreadPlaces(const Threads& threads, const Inference& result)
+      : threads_(threads), result_(result), at_(threads.tasks.size(), 0) {}
 
   /// The task, and how long after its start.
   std::pair<TaskId, Nanoseconds> at(const MemoryRecord& record) {
-    const std::vector<TaskId>& tasks = draft_.thread_tasks[record.thread];
+    const std::vector<TaskId>& tasks = threads_.tasks[record.thread];
     const auto starts = [&](std::size_t i) {
-      return i < tasks.size() && draft_.recorded.start[index(tasks[i])].count() <= record.time_ns;
+      return i < tasks.size() && result_.recorded.start[index(tasks[i])].count() <= record.time_ns;
     };
     std::size_t& begin = at_[record.thread];
     std::size_t hop = 1;
@@ -210,32 +212,33 @@ class ThreadPlaces {
     for (; hop > 0; hop /= 2) {
       if (starts(begin + hop)) begin += hop;
     }
-    if (!starts(begin)) return {tasks.empty() ? draft_.origin : tasks.front(), 0ns};
+    if (!starts(begin)) return {tasks.empty() ? kOrigin : tasks.front(), 0ns};
     const Nanoseconds after =
-        Nanoseconds(record.time_ns) - draft_.recorded.start[index(tasks[begin])];
-    return {tasks[begin], std::min(after, draft_.graph.task(tasks[begin]).duration)};
+        Nanoseconds(record.time_ns) - result_.recorded.start[index(tasks[begin])];
+    return {tasks[begin], std::min(after, result_.graph.task(tasks[begin]).duration)};
   }
 
  private:
-  const Draft& draft_;
+  const Threads& threads_;
+  const Inference& result_;
   std::vector<std::size_t> at_;  ///< For each thread, the task found last.
 };
 
 }  // namespace
 
-void connect_memory(Draft& draft) {
-  if (draft.trace.memory.empty()) return;
-  const LaunchedWork work(draft);
-  Surroundings surroundings(draft);
-  ThreadPlaces tasks(draft);
+void connect_memory(const Program& program, const Threads& threads, Inference& result) {
+  if (program.host.trace.memory.empty()) return;
+  const LaunchedWork work(program.records, program.host);
+  Surroundings surroundings(program.host, result.graph.names());
+  ThreadPlaces tasks(threads, result);
   const EventPlaces places{
       .place = [&](const MemoryRecord& record, std::uint32_t) { return tasks.at(record); },
       .site = [&](std::uint32_t number, bool frees) { return surroundings.at(number, frees); },
       .stack = [&](const MemorySite& site) { return surroundings.stack(site); }};
-  std::vector<BlockSites> sites = pair_events(draft, work, places);
-  tell_uses(draft, sites, work);
-  const std::vector<WeightUse> weights = find_weights(draft, sites);
-  find_accesses(draft, sites, work, weights);
+  std::vector<BlockSites> sites = pair_events(program.records, work, places, result.graph);
+  tell_uses(program, sites, work, result.graph.allocations());
+  const std::vector<WeightUse> weights = find_weights(program, sites, result);
+  find_accesses(program, sites, work, weights, result.graph);
 }
 
 }  // namespace foretrace::infer_detail

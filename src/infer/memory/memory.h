@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 
@@ -40,7 +40,7 @@ inline constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
 struct MemorySite {
   std::int64_t time = 0;
   std::uint32_t record = kNone;   ///< Index into Trace::memory; kNone if there is no such event.
-  std::uint32_t context = kNone;  ///< Into Draft::contexts: the innermost op.
+  std::uint32_t context = kNone;  ///< Into HostTime::contexts: the innermost op.
   std::uint32_t op = kNone;       ///< Host record: the op that people recognise; see NamedOps.
   std::uint32_t unit = kNone;     ///< The same, but only if it is one operator or autograd node.
   std::uint32_t node = kNone;     ///< Host record: the node of autograd around it; see NamedOps.
@@ -82,7 +82,7 @@ bool runs_node(std::string_view op);
 /// For each context, the ops around it that represent the others; host records or kNone.
 class NamedOps {
  public:
-  explicit NamedOps(const Draft& draft);
+  explicit NamedOps(const HostTime& host);
 
   /// The outermost op with a namespace that does more than allocate: "aten::conv2d", where
   /// aten::cudnn_convolution calls aten::empty. It is the op that the program called.
@@ -106,7 +106,8 @@ class NamedOps {
 /// Looks up the context of a time on a thread.
 class Surroundings {
  public:
-  explicit Surroundings(Draft& draft);
+  /// Stacks become `names`.
+  Surroundings(const HostTime& host, Names& names);
   MemorySite at(std::uint32_t record, bool frees) const;
   /// The frames of Python around a time, innermost first, in the form of MemoryRecord::stack; or
   /// those that the profiler recorded with the op.
@@ -129,7 +130,8 @@ class Surroundings {
     bool has_text = false;
   };
 
-  Draft& draft_;
+  const HostTime& host_;
+  Names& names_;
   NamedOps ops_;
   std::vector<char> allocates_;      ///< For each name: whether it is an op that only allocates.
   std::vector<char> runs_backward_;  ///< For each thread: whether nearly all its ops are backward.
@@ -139,19 +141,20 @@ class Surroundings {
 
 /// Device tasks that one op launched itself, one after another.
 struct OpWork {
-  std::int64_t time = 0;          ///< Time of the first launch.
-  std::uint32_t context = kNone;  ///< Context of the launching op, an index into Draft::contexts.
+  std::int64_t time = 0;  ///< Time of the first launch.
+  std::uint32_t context =
+      kNone;  ///< Context of the launching op, an index into HostTime::contexts.
   std::uint32_t first = 0, last = 0;  ///< Launches of the thread, into LaunchedWork::launches().
 };
 
 /// The work that each thread launched, by op and in order.
 class LaunchedWork {
  public:
-  explicit LaunchedWork(const Draft& draft);
+  explicit LaunchedWork(const Records& records, const HostTime& host);
 
   struct Launch {
     std::int64_t time = 0;
-    std::uint32_t event = kNone;  ///< Into Draft::events.
+    std::uint32_t event = kNone;  ///< Into Records::events.
     std::uint32_t work = 0;       ///< Into works() of the thread.
   };
   std::span<const OpWork> works(std::uint16_t thread) const { return works_[thread]; }
@@ -166,7 +169,7 @@ class LaunchedWork {
 
 /// Bytes of each tensor argument of an op, from its recorded shapes and types; 0 for other
 /// arguments.
-std::vector<std::int64_t> input_bytes(const Draft& draft, std::uint32_t op);
+std::vector<std::int64_t> input_bytes(const Trace& trace, std::uint32_t op);
 
 /// Places of events: the task, the time since its start, and the context.
 struct EventPlaces {
@@ -177,20 +180,21 @@ struct EventPlaces {
 
 /// memory.cc: adds an allocation for each block, and returns where they were made and freed. `work`
 /// shows what can have used a block that has no address.
-std::vector<BlockSites> pair_events(Draft& draft, const LaunchedWork& work,
-                                    const EventPlaces& places);
+std::vector<BlockSites> pair_events(const Records& records, const LaunchedWork& work,
+                                    const EventPlaces& places, Graph& graph);
 
 /// memory_uses.cc: from the phases in which a block was made and freed alone.
 MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const MemorySite& freed);
 /// Where an update frees a parameter or a state, the block of its size that the update made last
 /// takes its place.
 void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites);
-void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work);
+void tell_uses(const Program& program, const std::vector<BlockSites>& sites,
+               const LaunchedWork& work, std::vector<Allocation>& blocks);
 
 /// memory_gradients.cc: nodes of autograd that add a gradient to an existing one and free it.
 class GradientSums {
  public:
-  explicit GradientSums(const Draft& draft);
+  explicit GradientSums(const HostTime& host);
   /// Whether such a node frees the block.
   bool frees(const BlockSites& sites) const;
   /// Blocks of each backward pass that are freed by such nodes, in order of time.
@@ -208,14 +212,16 @@ struct WeightUse {
   bool writes = false;
 };
 /// memory_initial.cc: adds the blocks, which have no sites, and returns who takes them.
-std::vector<WeightUse> find_weights(Draft& draft, std::vector<BlockSites>& sites);
+std::vector<WeightUse> find_weights(const Program& program, std::vector<BlockSites>& sites,
+                                    Inference& result);
 /// memory_tensors.cc: a block, and its accesses in an execution trace (indices into
 /// Trace::tensors).
 struct MeasuredUses {
   std::uint32_t block = 0;
   std::vector<std::uint32_t> tensors;
 };
-std::vector<MeasuredUses> measured_uses(const Draft& draft, const std::vector<BlockSites>& sites);
+std::vector<MeasuredUses> measured_uses(const HostTime& host, const std::vector<BlockSites>& sites,
+                                        const std::vector<Allocation>& blocks);
 
 /// memory_mirror.cc: works [first, last) of a thread.
 struct WorkRange {
@@ -223,11 +229,11 @@ struct WorkRange {
   std::uint32_t first = 0, last = 0;
 };
 /// For each work of `forward`, the matching one of `backward`.
-std::vector<std::uint32_t> mirror_works(const Draft& draft, const LaunchedWork& work,
+std::vector<std::uint32_t> mirror_works(const HostTime& host, const LaunchedWork& work,
                                         const WorkRange& forward, const WorkRange& backward);
 
 /// Whether nodes of autograd ran inside of another.
-bool runs_passes(const Draft& draft, const LaunchedWork& work, const WorkRange& backward);
+bool runs_passes(const HostTime& host, const LaunchedWork& work, const WorkRange& backward);
 
 /// memory_in_place.cc: which block a piece of work changes.
 struct BlockChange {
@@ -241,11 +247,12 @@ struct BlockHistory {
   std::vector<std::uint32_t> taken{};  ///< Works that read it, in order.
   std::int64_t freed = 0;              ///< The greatest time if never.
 };
-std::vector<BlockChange> find_changes(const Draft& draft, std::span<const OpWork> works,
-                                      const std::vector<BlockHistory>& blocks);
+std::vector<BlockChange> find_changes(const HostTime& host, std::span<const OpWork> works,
+                                      const std::vector<BlockHistory>& histories,
+                                      const std::vector<Allocation>& blocks);
 
 /// memory_access.cc
-void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work,
-                   const std::vector<WeightUse>& weights);
+void find_accesses(const Program& program, const std::vector<BlockSites>& sites,
+                   const LaunchedWork& work, const std::vector<WeightUse>& weights, Graph& graph);
 
 }  // namespace foretrace::infer_detail

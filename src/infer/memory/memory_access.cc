@@ -31,9 +31,15 @@ namespace {
 
 class AccessFinder {
  public:
-  AccessFinder(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work)
-      : draft_(draft), sites_(sites), work_(work), has_backward_reader_(sites.size(), 0) {
-    touched_.resize(draft.threads.size());
+  AccessFinder(const Program& program, const std::vector<BlockSites>& sites,
+               const LaunchedWork& work, Graph& graph)
+      : records_(program.records),
+        host_(program.host),
+        sites_(sites),
+        work_(work),
+        graph_(graph),
+        has_backward_reader_(sites.size(), 0) {
+    touched_.resize(host_.segments.size());
     for (std::size_t t = 0; t < touched_.size(); ++t) {
       touched_[t].resize(work.works(static_cast<std::uint16_t>(t)).size());
     }
@@ -50,7 +56,8 @@ class AccessFinder {
     find_saved();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) find_last_reader(i);
     find_updates();
-    for (const MeasuredUses& told : measured_uses(draft_, sites_)) touch_as_told(told);
+    for (const MeasuredUses& told : measured_uses(host_, sites_, graph_.allocations()))
+      touch_as_told(told);
     keep_each_once();
   }
 
@@ -63,17 +70,17 @@ class AccessFinder {
   /// Profilers of AMD number the devices of kernels and those of allocators in different ways, so
   /// if there is one of each they are the same.
   void find_devices() {
-    const std::vector<Allocation>& blocks = draft_.graph.allocations();
+    const std::vector<Allocation>& blocks = graph_.allocations();
     one_device_ = std::all_of(blocks.begin(), blocks.end(),
                               [&](const Allocation& b) { return b.device == blocks[0].device; });
-    for (const DeviceEvent& event : draft_.events) {
-      one_device_ &= device_of(event) == device_of(draft_.events[0]);
+    for (const DeviceEvent& event : records_.events) {
+      one_device_ &= device_of(event) == device_of(records_.events[0]);
     }
-    has_shapes_ = std::any_of(draft_.trace.op_details.begin(), draft_.trace.op_details.end(),
+    has_shapes_ = std::any_of(host_.trace.op_details.begin(), host_.trace.op_details.end(),
                               [](const OpDetails& details) { return details.shapes != NameId{}; });
   }
   std::int32_t device_of(const DeviceEvent& event) const {
-    return draft_.trace.streams[event.stream].device;
+    return host_.trace.streams[event.stream].device;
   }
 
   bool is_there(std::uint32_t block, std::int64_t time) const {
@@ -98,21 +105,21 @@ class AccessFinder {
 
   bool touch_by(const LaunchedWork::Launch& launch, std::uint32_t block, bool writes,
                 Provenance provenance) {
-    const DeviceEvent& event = draft_.events[launch.event];
-    const std::int32_t device = draft_.graph.allocations()[block].device;
+    const DeviceEvent& event = records_.events[launch.event];
+    const std::int32_t device = graph_.allocations()[block].device;
     if (!one_device_ && device_of(event) != device) return false;
     if (!is_there(block, launch.time)) return false;
     // A copy from the host only writes a device block, a copy to it only reads one.
     if (event.kind == (writes ? TaskKind::copy_out : TaskKind::copy_in)) return false;
-    draft_.graph.accesses().push_back({block, event.task, writes, provenance});
-    if (!writes && draft_.graph.task(event.task).phase == Phase::backward) {
+    graph_.accesses().push_back({block, event.task, writes, provenance});
+    if (!writes && graph_.task(event.task).phase == Phase::backward) {
       has_backward_reader_[block] = 1;
     }
     return true;
   }
 
   std::int64_t finish_of(std::uint32_t record) const {
-    const HostRecord& host = draft_.trace.hosts[record];
+    const HostRecord& host = host_.trace.hosts[record];
     return host.start_ns + host.duration_ns;
   }
 
@@ -132,15 +139,15 @@ class AccessFinder {
     }
     written_[block] = {made.thread, last};
     if (!has_shapes_) return;
-    writes_of_size_.emplace(made.thread, last, draft_.graph.allocations()[block].bytes.count);
+    writes_of_size_.emplace(made.thread, last, graph_.allocations()[block].bytes.count);
   }
 
   /// Up to where the innermost op around the request runs that launches at `launch`.
   std::int64_t writing_op_finish(const MemorySite& made, std::int64_t launch) const {
     int depth = 0;
     for (std::uint32_t at = made.context; at != kNone && depth < kMostDepth;
-         at = draft_.contexts[at].parent, ++depth) {
-      const std::uint32_t op = draft_.contexts[at].op;
+         at = host_.contexts[at].parent, ++depth) {
+      const std::uint32_t op = host_.contexts[at].op;
       if (op == kNone) break;
       if (finish_of(op) >= launch) return finish_of(op);
       if (op == made.unit) break;
@@ -154,18 +161,18 @@ class AccessFinder {
     if (!has_shapes_) return kNothing;
     int depth = 0;
     for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
-         at = draft_.contexts[at].parent, ++depth) {
-      const std::uint32_t op = draft_.contexts[at].op;
+         at = host_.contexts[at].parent, ++depth) {
+      const std::uint32_t op = host_.contexts[at].op;
       if (op == kNone) break;
-      const std::uint32_t details = draft_.trace.hosts[op].details;
+      const std::uint32_t details = host_.trace.hosts[op].details;
       if (details == kNone) continue;
-      const NameId shapes = draft_.trace.op_details[details].shapes;
-      const NameId types = draft_.trace.op_details[details].types;
+      const NameId shapes = host_.trace.op_details[details].shapes;
+      const NameId types = host_.trace.op_details[details].types;
       if (shapes == NameId{} || types == NameId{}) continue;
       const auto [found, is_new] =
           inputs_.try_emplace(std::uint64_t{static_cast<std::uint32_t>(shapes)} << 32U |
                               static_cast<std::uint32_t>(types));
-      if (is_new) found->second = input_bytes(draft_, op);
+      if (is_new) found->second = input_bytes(host_.trace, op);
       if (!found->second.empty()) return found->second;
     }
     return kNothing;
@@ -181,7 +188,7 @@ class AccessFinder {
   void find_readers(std::uint32_t block) {
     if (written_.empty() || written_[block].last_work == kNone) return;
     const std::uint16_t thread = written_[block].thread;
-    const std::int64_t bytes = draft_.graph.allocations()[block].bytes.count;
+    const std::int64_t bytes = graph_.allocations()[block].bytes.count;
     const auto works = work_.works(thread);
     const std::uint32_t next = written_[block].last_work + 1;
     bool any = false;
@@ -191,7 +198,7 @@ class AccessFinder {
       if (writes_of_size_.contains({thread, i, bytes})) break;
     }
     // Blocks that wait for the update are not for the next op.
-    const MemoryUse use = draft_.graph.allocations()[block].use;
+    const MemoryUse use = graph_.allocations()[block].use;
     if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient) return;
     // Copies that only fill other blocks are none.
     for (std::uint32_t i = next; !any && i < works.size() && i < next + kMostAhead; ++i) {
@@ -223,7 +230,7 @@ class AccessFinder {
         }
       }
       for (const BlockChange& change :
-           find_changes(draft_, work_.works(thread), histories[thread])) {
+           find_changes(host_, work_.works(thread), histories[thread], graph_.allocations())) {
         touch(change.block, thread, change.work, false);
         touch(change.block, thread, change.work, true);
       }
@@ -231,7 +238,7 @@ class AccessFinder {
   }
 
   void find_reads_of_weight(const WeightUse& weight) {
-    const HostRecord& op = draft_.trace.hosts[weight.op];
+    const HostRecord& op = host_.trace.hosts[weight.op];
     const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
     for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
       touch(weight.block, op.thread, i, false);
@@ -249,11 +256,11 @@ class AccessFinder {
   /// made it carry the number, too, so the last to begin is the one; of nested nodes the outermost.
   void find_saved() {
     std::map<std::int64_t, std::pair<Span, Span>> nodes;
-    for (const Context& context : draft_.contexts) {
+    for (const Context& context : host_.contexts) {
       if (context.op == kNone) continue;
-      const HostRecord& host = draft_.trace.hosts[context.op];
+      const HostRecord& host = host_.trace.hosts[context.op];
       if (host.details == kNone) continue;
-      const std::int64_t sequence = draft_.trace.op_details[host.details].sequence;
+      const std::int64_t sequence = host_.trace.op_details[host.details].sequence;
       if (sequence < 0) continue;
       auto& [forward, backward] = nodes[sequence];
       const Span span{context.op, host.thread, host.start_ns, host.start_ns + host.duration_ns};
@@ -304,10 +311,10 @@ class AccessFinder {
   /// One op and one node each consist of many ops. A node that runs a forward pass again first uses
   /// the blocks that the pass used.
   void share_in_order(const WorkRange& forward, const WorkRange& backward) {
-    const bool again = runs_passes(draft_, work_, backward);
+    const bool again = runs_passes(host_, work_, backward);
     const std::vector<std::uint32_t> mirrored =
         again ? std::vector<std::uint32_t>(forward.last - forward.first, backward.first)
-              : mirror_works(draft_, work_, forward, backward);
+              : mirror_works(host_, work_, forward, backward);
     for (std::uint32_t i = forward.first; i < forward.last; ++i) {
       // As touching adds to such a list.
       const std::vector<std::uint32_t> blocks = touched_[forward.thread][i];
@@ -318,7 +325,7 @@ class AccessFinder {
   }
 
   bool is_saved(std::uint32_t block) const {
-    const MemoryUse use = draft_.graph.allocations()[block].use;
+    const MemoryUse use = graph_.allocations()[block].use;
     return use == MemoryUse::activation || use == MemoryUse::parameter;
   }
 
@@ -326,10 +333,10 @@ class AccessFinder {
   void find_last_reader(std::uint32_t block) {
     const MemorySite& freed = sites_[block].freed;
     if (!freed.exists() || freed.phase != Phase::backward) return;
-    const MemoryUse use = draft_.graph.allocations()[block].use;
+    const MemoryUse use = graph_.allocations()[block].use;
     if (use != MemoryUse::activation && use != MemoryUse::gradient) return;
     const std::int64_t start =
-        freed.node == kNone ? freed.time : draft_.trace.hosts[freed.node].start_ns;
+        freed.node == kNone ? freed.time : host_.trace.hosts[freed.node].start_ns;
     const auto [from, to] = works_in(freed.thread, start, freed.time);
     if (to - from > kMostAhead) {
       // A node with this much work frees at its end blocks that any part of it read.
@@ -342,7 +349,7 @@ class AccessFinder {
   }
 
   bool updates(const OpWork& work) const {
-    return work.context != kNone && draft_.contexts[work.context].phase == Phase::update;
+    return work.context != kNone && host_.contexts[work.context].phase == Phase::update;
   }
 
   /// Stretches of works of the update on each thread. Blocks are followed in the order in which
@@ -350,7 +357,7 @@ class AccessFinder {
   void find_updates() {
     std::vector<std::uint32_t> updated;
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
-      const MemoryUse use = draft_.graph.allocations()[i].use;
+      const MemoryUse use = graph_.allocations()[i].use;
       if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient ||
           use == MemoryUse::parameter) {
         updated.push_back(i);
@@ -391,7 +398,7 @@ class AccessFinder {
       }
     }
     for (const std::uint32_t block : blocks) {
-      const Allocation& allocation = draft_.graph.allocations()[block];
+      const Allocation& allocation = graph_.allocations()[block];
       const auto sized = by_size.find(allocation.bytes.count);
       const auto [first, last] = sized == by_size.end() ? std::pair(from, to - 1) : sized->second;
       touch(block, thread, first, false);
@@ -401,8 +408,8 @@ class AccessFinder {
 
   void touch_as_told(const MeasuredUses& told) {
     for (const std::uint32_t use : told.tensors) {
-      const TensorRecord& tensor = draft_.trace.tensors[use];
-      const HostRecord& op = draft_.trace.hosts[tensor.host];
+      const TensorRecord& tensor = host_.trace.tensors[use];
+      const HostRecord& op = host_.trace.hosts[tensor.host];
       const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
       for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
         touch(told.block, op.thread, i, tensor.is_output, Provenance::measured);
@@ -413,8 +420,8 @@ class AccessFinder {
   /// Measured accesses of a block replace all that were inferred. Sorted by block; for each block
   /// by task, writes first.
   void keep_each_once() {
-    std::vector<Access>& all = draft_.graph.accesses();
-    const AccessLists lists(draft_.graph);
+    std::vector<Access>& all = graph_.accesses();
+    const AccessLists lists(graph_);
     all.clear();
     std::vector<Access> of_block;
     for (std::uint32_t block = 0; block < sites_.size(); ++block) {
@@ -440,9 +447,11 @@ class AccessFinder {
   static constexpr std::uint32_t kMostAhead = 32;
   static constexpr std::uint32_t kMostLaunches = 16;
 
-  Draft& draft_;
+  const Records& records_;
+  const HostTime& host_;
   const std::vector<BlockSites>& sites_;
   const LaunchedWork& work_;
+  Graph& graph_;
   bool one_device_ = false;
   std::vector<char> has_backward_reader_;  ///< Indexed by block.
   std::vector<Written> written_;
@@ -454,9 +463,9 @@ class AccessFinder {
 
 }  // namespace
 
-void find_accesses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work,
-                   const std::vector<WeightUse>& weights) {
-  AccessFinder(draft, sites, work).find(weights);
+void find_accesses(const Program& program, const std::vector<BlockSites>& sites,
+                   const LaunchedWork& work, const std::vector<WeightUse>& weights, Graph& graph) {
+  AccessFinder(program, sites, work, graph).find(weights);
 }
 
 }  // namespace foretrace::infer_detail

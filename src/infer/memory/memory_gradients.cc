@@ -12,14 +12,14 @@
 
 namespace foretrace::infer_detail {
 
-GradientSums::GradientSums(const Draft& draft) {
-  const Trace& trace = draft.trace;
+GradientSums::GradientSums(const HostTime& host) {
+  const Trace& trace = host.trace;
   const NameId node_name = trace.names.find("torch::autograd::AccumulateGrad");
   const NameId add = trace.names.find("aten::add_");
   adds_.resize(trace.hosts.size(), 0);
-  std::vector<std::uint32_t> node(draft.contexts.size(), kNone);  // Context of the node around.
-  for (std::uint32_t i = 0; i < draft.contexts.size(); ++i) {
-    const Context& context = draft.contexts[i];
+  std::vector<std::uint32_t> node(host.contexts.size(), kNone);  // Context of the node around.
+  for (std::uint32_t i = 0; i < host.contexts.size(); ++i) {
+    const Context& context = host.contexts[i];
     if (context.parent != kNone) node[i] = node[context.parent];
     if (context.op == kNone) continue;
     const HostRecord& op = trace.hosts[context.op];
@@ -27,11 +27,11 @@ GradientSums::GradientSums(const Draft& draft) {
     if (op.name == NameId{}) continue;
     if (op.name == node_name) node[i] = i;
     if (op.name != add || node[i] == kNone) continue;
-    const Context& around = draft.contexts[node[i]];
+    const Context& around = host.contexts[node[i]];
     adds_[around.op] = 1;
-    if (around.parent == kNone || draft.contexts[around.parent].op == kNone) continue;
-    const std::uint32_t call = draft.contexts[around.parent].op;
-    if (runs_node(draft.name(trace.hosts[call]))) adds_[call] = 1;
+    if (around.parent == kNone || host.contexts[around.parent].op == kNone) continue;
+    const std::uint32_t call = host.contexts[around.parent].op;
+    if (runs_node(host.name(trace.hosts[call]))) adds_[call] = 1;
   }
   std::sort(begins_.begin(), begins_.end());
 }

@@ -20,26 +20,29 @@ namespace {
 
 class ChangeFinder {
  public:
-  ChangeFinder(const Draft& draft, const std::vector<BlockHistory>& blocks)
-      : draft_(draft), blocks_(blocks), changed_(blocks.size(), 0), next_(blocks.size(), 0) {
-    order_.reserve(blocks.size());
-    for (std::uint32_t i = 0; i < blocks.size(); ++i) order_.push_back(i);
+  ChangeFinder(const std::vector<BlockHistory>& histories, const std::vector<Allocation>& blocks)
+      : histories_(histories),
+        blocks_(blocks),
+        changed_(histories.size(), 0),
+        next_(histories.size(), 0) {
+    order_.reserve(histories.size());
+    for (std::uint32_t i = 0; i < histories.size(); ++i) order_.push_back(i);
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(blocks[a].written, a) < std::pair(blocks[b].written, b);
+      return std::pair(histories[a].written, a) < std::pair(histories[b].written, b);
     });
   }
 
   /// Works come in order.
   std::uint32_t changed_by(std::uint32_t work, std::int64_t time, std::int64_t bytes) {
-    while (begun_ < order_.size() && blocks_[order_[begun_]].written < work) {
+    while (begun_ < order_.size() && histories_[order_[begun_]].written < work) {
       const std::uint32_t number = order_[begun_++];
-      changed_[number] = blocks_[number].written;
+      changed_[number] = histories_[number].written;
       there_[size_of(number)].push_back(number);
     }
     const auto alike = there_.find(bytes);
     if (alike == there_.end()) return kNone;
     std::vector<std::uint32_t>& numbers = alike->second;
-    std::erase_if(numbers, [&](std::uint32_t i) { return blocks_[i].freed < time; });
+    std::erase_if(numbers, [&](std::uint32_t i) { return histories_[i].freed < time; });
     std::uint32_t best = kNone;
     for (auto i = numbers.rbegin(); i != numbers.rend(); ++i) {
       if (was_read(*i, work)) continue;
@@ -51,14 +54,14 @@ class ChangeFinder {
 
  private:
   std::int64_t size_of(std::uint32_t number) const {
-    return draft_.graph.allocations()[blocks_[number].block].bytes.count;
+    return blocks_[histories_[number].block].bytes.count;
   }
   bool is_kept(std::uint32_t number) const {
-    return draft_.graph.allocations()[blocks_[number].block].use == MemoryUse::activation;
+    return blocks_[histories_[number].block].use == MemoryUse::activation;
   }
   /// Between its last change and `work`.
   bool was_read(std::uint32_t number, std::uint32_t work) {
-    const std::vector<std::uint32_t>& taken = blocks_[number].taken;
+    const std::vector<std::uint32_t>& taken = histories_[number].taken;
     std::size_t& next = next_[number];
     while (next < taken.size() && taken[next] <= changed_[number]) ++next;
     return next < taken.size() && taken[next] < work;
@@ -68,8 +71,8 @@ class ChangeFinder {
     return number;
   }
 
-  const Draft& draft_;
-  const std::vector<BlockHistory>& blocks_;
+  const std::vector<BlockHistory>& histories_;
+  const std::vector<Allocation>& blocks_;
   std::vector<std::uint32_t> changed_;  ///< The last work that changed each block.
   std::vector<std::size_t> next_;       ///< For each, the first in `taken` after that.
   std::vector<std::uint32_t> order_;
@@ -79,17 +82,17 @@ class ChangeFinder {
 
 /// Size of the tensor that the innermost in-place op around a piece of work changes, as an
 /// allocator counts it; 0 if none. aten::clamp_min_ calls aten::clamp_min.
-std::int64_t changed_bytes(const Draft& draft, const OpWork& work) {
+std::int64_t changed_bytes(const HostTime& host, const OpWork& work) {
   constexpr int kMostDepth = 64;
   int depth = 0;
   for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
-       at = draft.contexts[at].parent, ++depth) {
-    const Context& context = draft.contexts[at];
+       at = host.contexts[at].parent, ++depth) {
+    const Context& context = host.contexts[at];
     if (context.op == kNone || context.phase == Phase::update) return 0;
-    const std::string_view name = draft.name(draft.trace.hosts[context.op]);
+    const std::string_view name = host.name(host.trace.hosts[context.op]);
     if (!name.starts_with("aten::")) return 0;
     if (!name.ends_with('_') || name.ends_with("__")) continue;
-    const std::vector<std::int64_t> inputs = input_bytes(draft, context.op);
+    const std::vector<std::int64_t> inputs = input_bytes(host.trace, context.op);
     return inputs.empty() ? 0 : in_blocks(inputs[0]);
   }
   return 0;
@@ -97,15 +100,16 @@ std::int64_t changed_bytes(const Draft& draft, const OpWork& work) {
 
 }  // namespace
 
-std::vector<BlockChange> find_changes(const Draft& draft, std::span<const OpWork> works,
-                                      const std::vector<BlockHistory>& blocks) {
-  ChangeFinder finder(draft, blocks);
+std::vector<BlockChange> find_changes(const HostTime& host, std::span<const OpWork> works,
+                                      const std::vector<BlockHistory>& histories,
+                                      const std::vector<Allocation>& blocks) {
+  ChangeFinder finder(histories, blocks);
   std::vector<BlockChange> found;
   for (std::uint32_t i = 0; i < works.size(); ++i) {
-    const std::int64_t bytes = changed_bytes(draft, works[i]);
+    const std::int64_t bytes = changed_bytes(host, works[i]);
     if (bytes <= 0) continue;
     const std::uint32_t number = finder.changed_by(i, works[i].time, bytes);
-    if (number != kNone) found.push_back({blocks[number].block, i});
+    if (number != kNone) found.push_back({histories[number].block, i});
   }
   return found;
 }

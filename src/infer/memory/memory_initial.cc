@@ -63,8 +63,12 @@ struct Pass {
 
 class WeightFinder {
  public:
-  WeightFinder(Draft& draft, std::vector<BlockSites>& sites)
-      : draft_(draft), sites_(sites), sums_(draft) {}
+  WeightFinder(const Program& program, std::vector<BlockSites>& sites, Inference& result)
+      : host_(program.host),
+        steps_(program.steps),
+        sites_(sites),
+        result_(result),
+        sums_(program.host) {}
 
   std::vector<WeightUse> find() {
     if (!find_device()) return {};
@@ -74,7 +78,7 @@ class WeightFinder {
                          [](const Pass& a, const Pass& b) { return a.bytes < b.bytes; });
     const std::vector<Weight> weights = distinct(most->weights);
     if (!fits(weights)) return {};
-    const std::size_t first = draft_.graph.allocations().size();
+    const std::size_t first = result_.graph.allocations().size();
     for (const Weight& weight : weights) add(weight, MemoryUse::parameter);
     std::string claimed = "parameters";
     if (has_old_gradients(weights)) {
@@ -84,7 +88,7 @@ class WeightFinder {
       }
     }
     claimed += claim_states(weights);
-    draft_.assumptions.push_back(
+    result_.assumptions.push_back(
         "Memory from before the recording is inferred from the shapes of weights: " + claimed +
         ".");
     return uses_of(weights, first);
@@ -95,7 +99,7 @@ class WeightFinder {
     for (const std::vector<std::uint32_t>& blocks : sums_.passes(sites_)) {
       passes_.emplace_back();
       for (const std::uint32_t block : blocks) {
-        const std::int64_t bytes = draft_.graph.allocations()[block].bytes.count;
+        const std::int64_t bytes = result_.graph.allocations()[block].bytes.count;
         passes_.back().weights.push_back({.op = sites_[block].freed.node, .bytes = bytes});
         passes_.back().bytes += bytes;
       }
@@ -107,9 +111,9 @@ class WeightFinder {
         })->weights;
     if (!take(2 * whole_bytes(weights, true))) return {};
     for (const Weight& weight : weights) add(weight, MemoryUse::parameter);
-    const std::size_t first = draft_.graph.allocations().size();
+    const std::size_t first = result_.graph.allocations().size();
     for (const Weight& weight : weights) add(weight, MemoryUse::gradient);
-    draft_.assumptions.push_back(
+    result_.assumptions.push_back(
         "Memory from before the recording is inferred from the gradients that autograd "
         "accumulates: parameters, their gradients" +
         claim_states(weights) + ".");
@@ -131,7 +135,7 @@ class WeightFinder {
 
   /// Shapes do not say where a tensor is, so there has to be one device.
   bool find_device() {
-    const std::vector<Allocation>& blocks = draft_.graph.allocations();
+    const std::vector<Allocation>& blocks = result_.graph.allocations();
     if (blocks.empty()) return false;
     device_ = blocks[0].device;
     if (std::any_of(blocks.begin(), blocks.end(),
@@ -145,7 +149,7 @@ class WeightFinder {
       if (sums_.frees(sites_[i])) continue;  // A gradient on its way to one that stays.
       is_made_[static_cast<std::size_t>(block.use)] |= block.made_by != kNoTask;
     }
-    const std::vector<Bytes>& initial = draft_.graph.initial_memory();
+    const std::vector<Bytes>& initial = result_.graph.initial_memory();
     const auto number = static_cast<std::size_t>(device_);
     if (device_ >= 0 && number < initial.size()) {
       room_ = initial[number].count - known;
@@ -155,17 +159,17 @@ class WeightFinder {
 
   /// Ops with weights, outermost ones only, by the forward pass they are of.
   bool find_passes() {
-    const Trace& trace = draft_.trace;
+    const Trace& trace = host_.trace;
     std::vector<const WeightOp*> kinds(trace.names.size(), nullptr);
     for (const WeightOp& op : kWeightOps) {
       kinds[static_cast<std::size_t>(trace.names.find(op.name))] = &op;
     }
     kinds[0] = nullptr;
-    std::vector<char> inside(draft_.contexts.size(), 0);
+    std::vector<char> inside(host_.contexts.size(), 0);
     std::vector<std::pair<std::int64_t, std::uint32_t>> ops;
     std::vector<std::int64_t> ends;  // Where a pass is over.
-    for (std::size_t i = 0; i < draft_.contexts.size(); ++i) {
-      const Context& context = draft_.contexts[i];
+    for (std::size_t i = 0; i < host_.contexts.size(); ++i) {
+      const Context& context = host_.contexts[i];
       if (context.parent != kNone) inside[i] = inside[context.parent];
       if (context.op == kNone) continue;
       const HostRecord& op = trace.hosts[context.op];
@@ -176,7 +180,7 @@ class WeightFinder {
       modules_[context.op] = context.module;
       ops.emplace_back(op.start_ns, context.op);
     }
-    for (const MarkedStep& step : draft_.steps) ends.push_back(step.start);
+    for (const MarkedStep& step : steps_.marks) ends.push_back(step.start);
     std::sort(ops.begin(), ops.end());
     std::sort(ends.begin(), ends.end());
     fill_passes(ops, ends, kinds);
@@ -193,8 +197,8 @@ class WeightFinder {
         until = end == ends.end() ? std::numeric_limits<std::int64_t>::max() : *end;
         passes_.emplace_back();
       }
-      const WeightOp& kind = *kinds[static_cast<std::size_t>(draft_.trace.hosts[op].name)];
-      const std::vector<std::int64_t> bytes = input_bytes(draft_, op);
+      const WeightOp& kind = *kinds[static_cast<std::size_t>(host_.trace.hosts[op].name)];
+      const std::vector<std::int64_t> bytes = input_bytes(host_.trace, op);
       for (std::size_t i = kind.first; i <= kind.last && i < bytes.size(); ++i) {
         if (bytes[i] <= 0) continue;
         passes_.back().weights.push_back({op, i, bytes[i], i <= kind.last_trained});
@@ -210,7 +214,7 @@ class WeightFinder {
     std::multiset<std::int64_t> embedded;
     std::vector<Weight> kept;
     for (const Weight& weight : weights) {
-      const std::string_view op = draft_.name(draft_.trace.hosts[weight.op]);
+      const std::string_view op = host_.name(host_.trace.hosts[weight.op]);
       const NameId module = module_of(weight.op);
       if (module != NameId{} && !of_module.emplace(module, weight.argument, weight.bytes).second) {
         continue;
@@ -258,12 +262,12 @@ class WeightFinder {
   /// Gradients that one backward pass accumulates, and how many of them by adding in place.
   void count_accumulations() {
     std::map<std::uint32_t, bool> adds;  // Indexed by node.
-    std::vector<std::uint32_t> around(draft_.contexts.size(), kNone);
-    for (std::size_t i = 0; i < draft_.contexts.size(); ++i) {
-      const Context& context = draft_.contexts[i];
+    std::vector<std::uint32_t> around(host_.contexts.size(), kNone);
+    for (std::size_t i = 0; i < host_.contexts.size(); ++i) {
+      const Context& context = host_.contexts[i];
       if (context.parent != kNone) around[i] = around[context.parent];
       if (context.op == kNone) continue;
-      const std::string_view name = draft_.name(draft_.trace.hosts[context.op]);
+      const std::string_view name = host_.name(host_.trace.hosts[context.op]);
       if (name == "torch::autograd::AccumulateGrad") {
         around[i] = context.op;
         adds.try_emplace(context.op, false);
@@ -290,15 +294,15 @@ class WeightFinder {
     if (is_made_[static_cast<std::size_t>(MemoryUse::optimizer_state)]) return 0;
     std::size_t multiplications = 0, updates = 0, foreach = 0;
     std::string_view optimizer;
-    for (const HostRecord& record : draft_.trace.hosts) {
-      const std::string_view name = draft_.name(record);
+    for (const HostRecord& record : host_.trace.hosts) {
+      const std::string_view name = host_.name(record);
       if (!name.starts_with("Optimizer.step#")) continue;
       ++updates;
       optimizer = name.substr(15, name.find('.', 15) - 15);
     }
-    for (const Context& context : draft_.contexts) {
+    for (const Context& context : host_.contexts) {
       if (context.phase != Phase::update || context.op == kNone) continue;
-      const std::string_view name = draft_.name(draft_.trace.hosts[context.op]);
+      const std::string_view name = host_.name(host_.trace.hosts[context.op]);
       if (name == "aten::mul_") ++multiplications;
       if (name == "aten::_foreach_mul_") ++foreach;
     }
@@ -327,11 +331,11 @@ class WeightFinder {
   }
 
   void add(const Weight& weight, MemoryUse use) {
-    draft_.graph.allocations().push_back({.bytes = Bytes{weight.whole()},
-                                          .requested = Bytes{weight.bytes},
-                                          .device = device_,
-                                          .op = draft_.trace.hosts[weight.op].name,
-                                          .use = use});
+    result_.graph.allocations().push_back({.bytes = Bytes{weight.whole()},
+                                           .requested = Bytes{weight.bytes},
+                                           .device = device_,
+                                           .op = host_.trace.hosts[weight.op].name,
+                                           .use = use});
     sites_.emplace_back();
   }
 
@@ -349,8 +353,10 @@ class WeightFinder {
     return uses;
   }
 
-  Draft& draft_;
+  const HostTime& host_;
+  const Steps& steps_;
   std::vector<BlockSites>& sites_;
+  Inference& result_;
   GradientSums sums_;
   std::int32_t device_ = 0;
   std::optional<std::int64_t> room_;  ///< In use at the beginning and not claimed; if recorded.
@@ -362,8 +368,9 @@ class WeightFinder {
 
 }  // namespace
 
-std::vector<WeightUse> find_weights(Draft& draft, std::vector<BlockSites>& sites) {
-  return WeightFinder(draft, sites).find();
+std::vector<WeightUse> find_weights(const Program& program, std::vector<BlockSites>& sites,
+                                    Inference& result) {
+  return WeightFinder(program, sites, result).find();
 }
 
 }  // namespace foretrace::infer_detail

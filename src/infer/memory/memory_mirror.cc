@@ -31,9 +31,9 @@ struct Tie {
 
 class Mirror {
  public:
-  Mirror(const Draft& draft, const LaunchedWork& work, const WorkRange& forward,
+  Mirror(const HostTime& host, const LaunchedWork& work, const WorkRange& forward,
          const WorkRange& backward)
-      : draft_(draft), work_(work), forward_(forward), backward_(backward) {}
+      : host_(host), work_(work), forward_(forward), backward_(backward) {}
 
   std::vector<std::uint32_t> of_each() const {
     const std::vector<Tie> ties = in_opposite_order(all_ties());
@@ -87,9 +87,9 @@ class Mirror {
     constexpr int kMostDepth = 8;  // Depth of ops below the one that represents the whole pass.
     int depth = 0;
     for (std::uint32_t at = work_.works(thread)[number].context; at != kNone && depth < kMostDepth;
-         at = draft_.contexts[at].parent, ++depth) {
-      if (draft_.contexts[at].op == kNone) break;
-      visit(draft_.name(draft_.trace.hosts[draft_.contexts[at].op]));
+         at = host_.contexts[at].parent, ++depth) {
+      if (host_.contexts[at].op == kNone) break;
+      visit(host_.name(host_.trace.hosts[host_.contexts[at].op]));
     }
   }
 
@@ -119,7 +119,7 @@ class Mirror {
     return chain;
   }
 
-  const Draft& draft_;
+  const HostTime& host_;
   const LaunchedWork& work_;
   const WorkRange& forward_;
   const WorkRange& backward_;
@@ -127,23 +127,23 @@ class Mirror {
 
 }  // namespace
 
-std::vector<std::uint32_t> mirror_works(const Draft& draft, const LaunchedWork& work,
+std::vector<std::uint32_t> mirror_works(const HostTime& host, const LaunchedWork& work,
                                         const WorkRange& forward, const WorkRange& backward) {
   if (forward.first >= forward.last || backward.first >= backward.last) return {};
-  return Mirror(draft, work, forward, backward).of_each();
+  return Mirror(host, work, forward, backward).of_each();
 }
 
-bool runs_passes(const Draft& draft, const LaunchedWork& work, const WorkRange& backward) {
+bool runs_passes(const HostTime& host, const LaunchedWork& work, const WorkRange& backward) {
   constexpr int kMostDepth = 64;
   for (std::uint32_t i = backward.first; i < backward.last; ++i) {
     int calls = 0, depth = 0;
     for (std::uint32_t at = work.works(backward.thread)[i].context;
-         at != kNone && depth < kMostDepth; at = draft.contexts[at].parent, ++depth) {
-      const std::uint32_t op = draft.contexts[at].op;
-      if (op == kNone || !runs_node(draft.name(draft.trace.hosts[op]))) continue;
+         at != kNone && depth < kMostDepth; at = host.contexts[at].parent, ++depth) {
+      const std::uint32_t op = host.contexts[at].op;
+      if (op == kNone || !runs_node(host.name(host.trace.hosts[op]))) continue;
       // A context may represent an op through its parent.
-      const std::uint32_t parent = draft.contexts[at].parent;
-      if (parent == kNone || draft.contexts[parent].op != op) ++calls;
+      const std::uint32_t parent = host.contexts[at].parent;
+      if (parent == kNone || host.contexts[parent].op != op) ++calls;
     }
     if (calls > 1) return true;
   }

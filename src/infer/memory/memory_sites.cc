@@ -32,8 +32,8 @@ bool runs_node(std::string_view op) {
   return op.starts_with("autograd::engine::evaluate_function");
 }
 
-NamedOps::NamedOps(const Draft& draft) {
-  const Trace& trace = draft.trace;
+NamedOps::NamedOps(const HostTime& host) {
+  const Trace& trace = host.trace;
   enum class Kind : std::uint8_t { plain, operation, allocation, backward };
   std::vector<Kind> kinds(trace.names.size(), Kind::plain);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -44,11 +44,11 @@ NamedOps::NamedOps(const Draft& draft) {
       kinds[i] = infer_detail::only_allocates(name) ? Kind::allocation : Kind::operation;
     }
   }
-  all_.reserve(draft.contexts.size());
-  for (const Context& context : draft.contexts) {
+  all_.reserve(host.contexts.size());
+  for (const Context& context : host.contexts) {
     Around around = context.parent == kNone ? Around{} : all_[context.parent];
-    const bool has_op = context.op != kNone && (context.parent == kNone ||
-                                                draft.contexts[context.parent].op != context.op);
+    const bool has_op = context.op != kNone &&
+                        (context.parent == kNone || host.contexts[context.parent].op != context.op);
     if (has_op) {
       const HostRecord& op = trace.hosts[context.op];
       const Kind kind = kinds[static_cast<std::size_t>(op.name)];
@@ -89,19 +89,20 @@ bool PhaseTimes::began(Phase phase, std::int64_t after, std::int64_t until) cons
   return next(phase, after) <= until;
 }
 
-Surroundings::Surroundings(Draft& draft) : draft_(draft), ops_(draft) {
-  const Trace& trace = draft.trace;
+Surroundings::Surroundings(const HostTime& host, Names& names)
+    : host_(host), names_(names), ops_(host) {
+  const Trace& trace = host.trace;
   allocates_.resize(trace.names.size());
   for (std::size_t i = 0; i < allocates_.size(); ++i) {
     allocates_[i] = infer_detail::only_allocates(trace.names[static_cast<NameId>(i)]);
   }
-  runs_backward_.resize(draft.threads.size());
+  runs_backward_.resize(host.segments.size());
   for (std::size_t i = 0; i < runs_backward_.size(); ++i) {
     std::size_t backward = 0, all = 0;
-    for (const Segment& segment : draft.threads[i]) {
+    for (const Segment& segment : host.segments[i]) {
       if (segment.context == kNone) continue;
       ++all;
-      if (draft.contexts[segment.context].phase == Phase::backward) ++backward;
+      if (host.contexts[segment.context].phase == Phase::backward) ++backward;
     }
     // Nearly all of it: a thread of autograd does little else. Chosen.
     runs_backward_[i] = backward * 10 > all * 9;
@@ -109,15 +110,15 @@ Surroundings::Surroundings(Draft& draft) : draft_(draft), ops_(draft) {
 }
 
 bool Surroundings::only_allocates(std::uint32_t context) const {
-  if (context == kNone || draft_.contexts[context].op == kNone) return false;
-  const HostRecord& op = draft_.trace.hosts[draft_.contexts[context].op];
+  if (context == kNone || host_.contexts[context].op == kNone) return false;
+  const HostRecord& op = host_.trace.hosts[host_.contexts[context].op];
   return allocates_[static_cast<std::size_t>(op.name)] != 0;
 }
 
 /// Where times are whole microseconds an op that allocates may have ended in the one of its event:
 /// then the event belongs to that op.
 const Segment* Surroundings::segment_at(const MemorySite& site, bool frees) const {
-  const std::vector<Segment>& segments = draft_.threads[site.thread];
+  const std::vector<Segment>& segments = host_.segments[site.thread];
   auto behind =
       std::upper_bound(segments.begin(), segments.end(), site.time,
                        [](std::int64_t t, const Segment& segment) { return t < segment.start; });
@@ -135,7 +136,7 @@ const Segment* Surroundings::segment_at(const MemorySite& site, bool frees) cons
 }
 
 MemorySite Surroundings::at(std::uint32_t record, bool frees) const {
-  const MemoryRecord& event = draft_.trace.memory[record];
+  const MemoryRecord& event = host_.trace.memory[record];
   MemorySite site{.time = event.time_ns, .record = record, .thread = event.thread};
   const Segment* segment = segment_at(site, frees);
   site.context = segment == nullptr ? kNone : segment->context;
@@ -144,7 +145,7 @@ MemorySite Surroundings::at(std::uint32_t record, bool frees) const {
     if (runs_backward_[site.thread]) site.phase = Phase::backward;
     return site;
   }
-  site.phase = draft_.contexts[site.context].phase;
+  site.phase = host_.contexts[site.context].phase;
   site.op = ops_.name(site.context);
   site.node = ops_.node(site.context);
   site.unit = ops_.op(site.context) != kNone ? ops_.op(site.context) : site.node;
@@ -183,7 +184,7 @@ NameId Surroundings::written_stack(NameId recorded) {
   const auto [found, is_new] = stacks_.try_emplace(static_cast<std::uint32_t>(recorded));
   if (!is_new) return found->second;
   std::string text;
-  std::string_view rest = draft_.trace.names[recorded];
+  std::string_view rest = host_.trace.names[recorded];
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(';'), rest.size());
     const std::string line = frame_text(rest.substr(0, end));
@@ -191,13 +192,13 @@ NameId Surroundings::written_stack(NameId recorded) {
     text += line.empty() ? rest.substr(0, end) : std::string_view(line);
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return found->second = draft_.graph.names().intern(text);
+  return found->second = names_.intern(text);
 }
 
 void Surroundings::sort_frames() {
-  frames_.resize(draft_.threads.size());
-  for (std::size_t i = 0; i < draft_.trace.hosts.size(); ++i) {
-    const HostRecord& host = draft_.trace.hosts[i];
+  frames_.resize(host_.segments.size());
+  for (std::size_t i = 0; i < host_.trace.hosts.size(); ++i) {
+    const HostRecord& host = host_.trace.hosts[i];
     if (host.kind != HostKind::python) continue;
     frames_[host.thread].push_back({.start = host.start_ns,
                                     .finish = host.start_ns + host.duration_ns,
@@ -239,14 +240,14 @@ NameId Surroundings::text_of(std::uint16_t thread, std::size_t frame) {
   int count = 0;
   for (auto at = static_cast<std::uint32_t>(frame); at != kNone && count < kMostFrames;
        at = frames[at].outer) {
-    const std::string line = frame_text(draft_.name(draft_.trace.hosts[frames[at].record]));
+    const std::string line = frame_text(host_.name(host_.trace.hosts[frames[at].record]));
     if (line.empty()) continue;
     if (!text.empty()) text += ';';
     text += line;
     ++count;
   }
   inner.has_text = true;
-  return inner.text = draft_.graph.names().intern(text);
+  return inner.text = names_.intern(text);
 }
 
 }  // namespace foretrace::infer_detail

@@ -13,19 +13,20 @@ using Uses = std::vector<std::uint32_t>;
 
 class StorageTies {
  public:
-  StorageTies(const Draft& draft, const std::vector<BlockSites>& sites)
-      : draft_(draft), sites_(sites) {}
+  StorageTies(const HostTime& host, const std::vector<BlockSites>& sites,
+              const std::vector<Allocation>& blocks)
+      : host_(host), sites_(sites), blocks_(blocks) {}
 
   std::vector<MeasuredUses> tie() {
-    const std::vector<TensorRecord>& tensors = draft_.trace.tensors;
+    const std::vector<TensorRecord>& tensors = host_.trace.tensors;
     for (std::uint32_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].storage != 0 && tensors[i].device >= 0)
         storages_[tensors[i].storage].push_back(i);
     }
     for (auto& [storage, uses] : storages_) {
       std::stable_sort(uses.begin(), uses.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return draft_.trace.hosts[tensors[a].host].start_ns <
-               draft_.trace.hosts[tensors[b].host].start_ns;
+        return host_.trace.hosts[tensors[a].host].start_ns <
+               host_.trace.hosts[tensors[b].host].start_ns;
       });
       if (tensors[uses.front()].is_output) given_[tensors[uses.front()].host].push_back(&uses);
     }
@@ -42,8 +43,8 @@ class StorageTies {
     constexpr int kMostDepth = 64;
     int depth = 0;
     for (std::uint32_t at = sites_[block].made.context; at != kNone && depth < kMostDepth;
-         at = draft_.contexts[at].parent, ++depth) {
-      const auto found = given_.find(draft_.contexts[at].op);
+         at = host_.contexts[at].parent, ++depth) {
+      const auto found = given_.find(host_.contexts[at].op);
       if (found == given_.end()) continue;
       // An op returns few.
       constexpr std::size_t kMostTried = 64;
@@ -60,22 +61,23 @@ class StorageTies {
   }
 
   bool is_alike(std::uint32_t block, const Uses& uses) const {
-    const TensorRecord& tensor = draft_.trace.tensors[uses.front()];
-    return in_blocks(tensor.offset_bytes + tensor.bytes) ==
-           draft_.graph.allocations()[block].bytes.count;
+    const TensorRecord& tensor = host_.trace.tensors[uses.front()];
+    return in_blocks(tensor.offset_bytes + tensor.bytes) == blocks_[block].bytes.count;
   }
 
-  const Draft& draft_;
+  const HostTime& host_;
   const std::vector<BlockSites>& sites_;
+  const std::vector<Allocation>& blocks_;
   std::map<std::int64_t, Uses> storages_;
   std::map<std::uint32_t, std::vector<const Uses*>> given_;  ///< By op.
 };
 
 }  // namespace
 
-std::vector<MeasuredUses> measured_uses(const Draft& draft, const std::vector<BlockSites>& sites) {
-  if (draft.trace.tensors.empty()) return {};
-  return StorageTies(draft, sites).tie();
+std::vector<MeasuredUses> measured_uses(const HostTime& host, const std::vector<BlockSites>& sites,
+                                        const std::vector<Allocation>& blocks) {
+  if (host.trace.tensors.empty()) return {};
+  return StorageTies(host, sites, blocks).tie();
 }
 
 }  // namespace foretrace::infer_detail

@@ -66,19 +66,24 @@ MemoryUse use_from_forward(const PhaseTimes& times, std::int64_t made, const Mem
 
 class UseTeller {
  public:
-  UseTeller(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work)
-      : draft_(draft), sites_(sites), work_(work), sums_(draft) {
-    for (const Context& context : draft.contexts) {
+  UseTeller(const Program& program, const std::vector<BlockSites>& sites, const LaunchedWork& work,
+            std::vector<Allocation>& blocks)
+      : program_(program),
+        trace_(program.records.trace),
+        sites_(sites),
+        work_(work),
+        blocks_(blocks),
+        sums_(program.host) {
+    for (const Context& context : program.host.contexts) {
       if (context.op == kNone) continue;
-      times_.add(context.phase, draft.trace.hosts[context.op].start_ns);
+      times_.add(context.phase, trace_.hosts[context.op].start_ns);
     }
     times_.sort();
   }
 
   void tell() {
-    std::vector<Allocation>& blocks = draft_.graph.allocations();
-    for (std::size_t i = 0; i < sites_.size(); ++i) blocks[i].use = use_of(blocks[i], sites_[i]);
-    follow_replacements(blocks, sites_);
+    for (std::size_t i = 0; i < sites_.size(); ++i) blocks_[i].use = use_of(blocks_[i], sites_[i]);
+    follow_replacements(blocks_, sites_);
     tell_by_likes();
   }
 
@@ -98,24 +103,24 @@ class UseTeller {
   }
 
   bool is_parameter(const MemorySite& made, std::int64_t freed) const {
-    return freed == kEver && !draft_.steps.empty() && draft_.step_source != StepSource::period &&
-           made.phase != Phase::update && made.phase != Phase::backward &&
-           made.time < draft_.steps.front().start;
+    return freed == kEver && !program_.steps.marks.empty() &&
+           program_.steps.source != StepSource::period && made.phase != Phase::update &&
+           made.phase != Phase::backward && made.time < program_.steps.marks.front().start;
   }
 
   /// Copies have the requested size; the block may be a little larger.
   bool is_copied_in(const Allocation& block, const MemorySite& made, std::int64_t freed) const {
     if (made.op == kNone || made.phase == Phase::update) return false;
-    const HostRecord& op = draft_.trace.hosts[made.op];
+    const HostRecord& op = trace_.hosts[made.op];
     const std::int64_t until = std::min(freed, op.start_ns + op.duration_ns);
     const auto launches = work_.launches(made.thread);
     constexpr int kMost = 4;  // A copy of a new block is among the first tasks launched.
     std::uint32_t at = work_.first_launch(made.thread, made.time);
     for (int i = 0; i < kMost && at < launches.size(); ++i, ++at) {
       if (launches[at].time > until) return false;
-      const DeviceEvent& event = draft_.events[launches[at].event];
+      const DeviceEvent& event = program_.records.events[launches[at].event];
       if (event.kind != TaskKind::copy_in) continue;
-      const std::int64_t bytes = draft_.trace.devices[event.record].bytes;
+      const std::int64_t bytes = trace_.devices[event.record].bytes;
       if (bytes > 0 && bytes <= block.bytes.count && block.bytes.count - bytes < kMostRounding) {
         return bytes * 2 > block.bytes.count || block.bytes.count <= kSmallestBlock;
       }
@@ -125,7 +130,7 @@ class UseTeller {
 
   bool is_inside(const MemorySite& made, const MemorySite& freed) const {
     if (made.unit == kNone || !freed.exists() || freed.thread != made.thread) return false;
-    const HostRecord& op = draft_.trace.hosts[made.unit];
+    const HostRecord& op = trace_.hosts[made.unit];
     // Where clocks are coarse, an op that ends in the tick of the event may be the next one's.
     return freed.time < op.start_ns + op.duration_ns || freed.unit == made.unit;
   }
@@ -134,27 +139,26 @@ class UseTeller {
   bool is_saved(const MemorySite& made) const {
     if (made.op == kNone || made.phase != Phase::forward) return false;
     if (times_.began(Phase::backward, -1, kEver - 1)) return false;
-    const std::uint32_t details = draft_.trace.hosts[made.op].details;
-    return details != kNone && draft_.trace.op_details[details].sequence > 0;
+    const std::uint32_t details = trace_.hosts[made.op].details;
+    return details != kNone && trace_.op_details[details].sequence > 0;
   }
 
   void tell_by_likes() {
     using Like = std::tuple<std::int64_t, NameId, NameId, Phase>;
     const auto like = [&](std::size_t i) {
-      const Allocation& block = draft_.graph.allocations()[i];
+      const Allocation& block = blocks_[i];
       return Like{block.bytes.count, block.op, block.stack, sites_[i].made.phase};
     };
-    std::vector<Allocation>& blocks = draft_.graph.allocations();
     std::map<Like, MemoryUse> told;
     for (std::size_t i = 0; i < sites_.size(); ++i) {
-      if (blocks[i].use == MemoryUse::unknown || blocks[i].op == NameId{}) continue;
-      const auto [found, is_new] = told.try_emplace(like(i), blocks[i].use);
-      if (!is_new && found->second != blocks[i].use) found->second = MemoryUse::unknown;
+      if (blocks_[i].use == MemoryUse::unknown || blocks_[i].op == NameId{}) continue;
+      const auto [found, is_new] = told.try_emplace(like(i), blocks_[i].use);
+      if (!is_new && found->second != blocks_[i].use) found->second = MemoryUse::unknown;
     }
     for (std::size_t i = 0; i < sites_.size(); ++i) {
-      if (blocks[i].use != MemoryUse::unknown || blocks[i].op == NameId{}) continue;
+      if (blocks_[i].use != MemoryUse::unknown || blocks_[i].op == NameId{}) continue;
       const auto found = told.find(like(i));
-      if (found != told.end()) blocks[i].use = found->second;
+      if (found != told.end()) blocks_[i].use = found->second;
     }
   }
 
@@ -162,9 +166,11 @@ class UseTeller {
   /// the device in units of 2 MB (kRoundLarge in its source).
   static constexpr std::int64_t kMostRounding = std::int64_t{2} << 20;
 
-  Draft& draft_;
+  const Program& program_;
+  const Trace& trace_;
   const std::vector<BlockSites>& sites_;
   const LaunchedWork& work_;
+  std::vector<Allocation>& blocks_;
   GradientSums sums_;
   PhaseTimes times_;
 };
@@ -240,8 +246,9 @@ void follow_replacements(std::vector<Allocation>& blocks, const std::vector<Bloc
   }
 }
 
-void tell_uses(Draft& draft, const std::vector<BlockSites>& sites, const LaunchedWork& work) {
-  UseTeller(draft, sites, work).tell();
+void tell_uses(const Program& program, const std::vector<BlockSites>& sites,
+               const LaunchedWork& work, std::vector<Allocation>& blocks) {
+  UseTeller(program, sites, work, blocks).tell();
 }
 
 }  // namespace foretrace::infer_detail

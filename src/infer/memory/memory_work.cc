@@ -8,17 +8,17 @@
 
 namespace foretrace::infer_detail {
 
-LaunchedWork::LaunchedWork(const Draft& draft) {
-  works_.resize(draft.threads.size());
-  launches_.resize(draft.threads.size());
-  std::vector<std::uint32_t> last_op(draft.threads.size(), kNone);
-  for (const std::uint32_t event : draft.by_launch) {
-    const Call& call = draft.calls[draft.events[event].call];
+LaunchedWork::LaunchedWork(const Records& records, const HostTime& host) {
+  works_.resize(host.segments.size());
+  launches_.resize(host.segments.size());
+  std::vector<std::uint32_t> last_op(host.segments.size(), kNone);
+  for (const std::uint32_t event : records.by_launch) {
+    const Call& call = records.calls[records.events[event].call];
     if (call.launch_task == kNoTask) continue;
     std::vector<OpWork>& works = works_[call.thread];
     std::vector<Launch>& launches = launches_[call.thread];
     const auto number = static_cast<std::uint32_t>(launches.size());
-    const std::uint32_t op = call.context == kNone ? kNone : draft.contexts[call.context].op;
+    const std::uint32_t op = call.context == kNone ? kNone : host.contexts[call.context].op;
     if (works.empty() || op == kNone || op != last_op[call.thread]) {
       works.push_back({.time = call.start, .context = call.context, .first = number});
       last_op[call.thread] = op;
@@ -103,13 +103,13 @@ std::vector<std::int64_t> read_places(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::int64_t> input_bytes(const Draft& draft, std::uint32_t op) {
-  const std::uint32_t at = draft.trace.hosts[op].details;
+std::vector<std::int64_t> input_bytes(const Trace& trace, std::uint32_t op) {
+  const std::uint32_t at = trace.hosts[op].details;
   if (at == kNone) return {};
-  const OpDetails& details = draft.trace.op_details[at];
+  const OpDetails& details = trace.op_details[at];
   if (details.shapes == NameId{} || details.types == NameId{}) return {};
-  std::vector<std::int64_t> bytes = read_places(draft.trace.names[details.shapes]);
-  const std::vector<std::string_view> types = read_texts(draft.trace.names[details.types]);
+  std::vector<std::int64_t> bytes = read_places(trace.names[details.shapes]);
+  const std::vector<std::string_view> types = read_texts(trace.names[details.types]);
   if (types.size() != bytes.size()) return {};
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] *= size_of(types[i]);
   return bytes;

@@ -26,23 +26,27 @@ namespace {
 
 class SnapshotGraph {
  public:
-  explicit SnapshotGraph(Draft& draft)
-      : draft_(draft), stacks_(draft.graph.names()), blocks_(draft.graph.allocations()) {}
+  SnapshotGraph(const Trace& trace, Inference& result)
+      : trace_(trace),
+        result_(result),
+        graph_(result.graph),
+        stacks_(graph_.names()),
+        blocks_(graph_.allocations()) {}
 
   void build() {
-    order_records(draft_);
+    const Records records = order_records(trace_, result_.notes);
     order_events();
     charge_blocks();
     tell_phases();
-    find_steps(draft_);
-    build_tasks();
-    const LaunchedWork work(draft_);
+    steps_ = find_steps(records, result_.notes, result_.assumptions);
+    build_tasks(records.tolerance);
+    const LaunchedWork work(records, HostTime{.trace = trace_});
     const EventPlaces places{
         .place = [&](const MemoryRecord&,
                      std::uint32_t number) { return std::pair(task_of_[number], 0ns); },
         .site = [&](std::uint32_t number, bool) { return site_of(number); },
         .stack = [](const MemorySite&) { return NameId{}; }};
-    sites_ = pair_events(draft_, work, places);
+    sites_ = pair_events(records, work, places, graph_);
     set_sizes();
     tell_uses();
     add_held_blocks();
@@ -55,14 +59,14 @@ class SnapshotGraph {
  private:
   /// All events of devices, in order of time; those of one device stay in recorded order.
   void order_events() {
-    for (std::uint32_t i = 0; i < draft_.trace.memory.size(); ++i) {
-      const MemoryRecord& record = draft_.trace.memory[i];
+    for (std::uint32_t i = 0; i < trace_.memory.size(); ++i) {
+      const MemoryRecord& record = trace_.memory[i];
       if (record.device >= 0 && record.bytes != 0) order_.push_back(i);
     }
     std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return draft_.trace.memory[a].time_ns < draft_.trace.memory[b].time_ns;
+      return trace_.memory[a].time_ns < trace_.memory[b].time_ns;
     });
-    position_.assign(draft_.trace.memory.size(), 0);
+    position_.assign(trace_.memory.size(), 0);
     for (std::size_t i = 0; i < order_.size(); ++i) {
       position_[order_[i]] = static_cast<std::int64_t>(i);
     }
@@ -78,10 +82,10 @@ class SnapshotGraph {
 
   /// Events carry the requested size; the change of the level is the counted size of a block.
   void charge_blocks() {
-    charged_.assign(draft_.trace.memory.size(), 0);
+    charged_.assign(trace_.memory.size(), 0);
     std::map<std::int32_t, std::int64_t> levels;
     for (const std::uint32_t number : order_) {
-      const MemoryRecord& record = draft_.trace.memory[number];
+      const MemoryRecord& record = trace_.memory[number];
       const auto before = levels.find(record.device);
       const std::int64_t asked = std::abs(record.bytes);
       charged_[number] = in_blocks(asked);
@@ -97,19 +101,19 @@ class SnapshotGraph {
     std::size_t empty = 0, made = 0;
     bool has_engine = false;
     for (const std::uint32_t number : order_) {
-      if (!makes(draft_.trace.memory[number])) continue;
-      const StackFacts& facts = stacks_.read(draft_.trace.memory[number].stack);
+      if (!makes(trace_.memory[number])) continue;
+      const StackFacts& facts = stacks_.read(trace_.memory[number].stack);
       ++made;
       empty += facts.is_empty ? 1 : 0;
       has_engine |= facts.has_engine;
     }
     empty_is_backward_ = !has_engine && empty < made;
     std::vector<std::pair<std::int64_t, std::int64_t>> updates = annotated_updates();
-    phases_.assign(draft_.trace.memory.size(), Phase::none);
+    phases_.assign(trace_.memory.size(), Phase::none);
     Phase latest = Phase::none;
     auto update = updates.begin();
     for (const std::uint32_t number : order_) {
-      const MemoryRecord& record = draft_.trace.memory[number];
+      const MemoryRecord& record = trace_.memory[number];
       while (update != updates.end() && update->second < record.time_ns) ++update;
       const bool in_update = update != updates.end() && update->first <= record.time_ns;
       if (makes(record)) {
@@ -138,8 +142,8 @@ class SnapshotGraph {
 
   std::vector<std::pair<std::int64_t, std::int64_t>> annotated_updates() const {
     std::vector<std::pair<std::int64_t, std::int64_t>> updates;
-    for (const HostRecord& record : draft_.trace.hosts) {
-      if (!draft_.name(record).starts_with("Optimizer.step")) continue;
+    for (const HostRecord& record : trace_.hosts) {
+      if (!trace_.names[record.name].starts_with("Optimizer.step")) continue;
       updates.emplace_back(record.start_ns, record.start_ns + record.duration_ns);
     }
     std::sort(updates.begin(), updates.end());
@@ -152,45 +156,45 @@ class SnapshotGraph {
 
   TaskId append(LaneId lane, std::int64_t start, std::int64_t finish, Task task) {
     task.duration = Nanoseconds(finish - start);
-    draft_.recorded.start.emplace_back(start);
-    draft_.recorded.finish.emplace_back(finish);
-    draft_.recorded.length = std::max(draft_.recorded.length, Nanoseconds(finish));
-    return draft_.graph.append(lane, task);
+    result_.recorded.start.emplace_back(start);
+    result_.recorded.finish.emplace_back(finish);
+    result_.recorded.length = std::max(result_.recorded.length, Nanoseconds(finish));
+    return graph_.append(lane, task);
   }
 
-  void build_tasks() {
-    const std::int32_t rank = draft_.trace.rank;
+  void build_tasks(std::int64_t tolerance) {
+    const std::int32_t rank = trace_.rank;
     const LaneId start =
-        draft_.graph.add_lane({.name = "(start)", .kind = LaneKind::origin, .rank = rank});
-    draft_.origin = append(
-        start, 0, 0,
-        {.name = draft_.graph.names().intern("start of the recording"), .kind = TaskKind::marker});
-    for (const MarkedStep& step : draft_.steps) draft_.graph.steps().push_back({step.name});
-    draft_.graph.step_rule().source = draft_.step_source;
-    task_of_.assign(draft_.trace.memory.size(), kNoTask);
+        graph_.add_lane({.name = "(start)", .kind = LaneKind::origin, .rank = rank});
+    append(start, 0, 0,
+           {.name = graph_.names().intern("start of the recording"), .kind = TaskKind::marker});
+    for (const MarkedStep& step : steps_.marks) graph_.steps().push_back({step.name});
+    graph_.step_rule().source = steps_.source;
+    task_of_.assign(trace_.memory.size(), kNoTask);
     std::map<std::int32_t, std::vector<std::uint32_t>> by_device;
     for (const std::uint32_t number : order_) {
-      by_device[draft_.trace.memory[number].device].push_back(number);
+      by_device[trace_.memory[number].device].push_back(number);
     }
-    for (const auto& [device, events] : by_device) build_lane(device, events);
+    for (const auto& [device, events] : by_device) {
+      build_lane(device, events);
+      pin(task_of_[events.front()], tolerance, result_);
+    }
   }
 
   void build_lane(std::int32_t device, const std::vector<std::uint32_t>& events) {
-    const LaneId lane =
-        draft_.graph.add_lane({.name = "allocator of device " + std::to_string(device),
-                               .kind = LaneKind::host_thread,
-                               .rank = draft_.trace.rank});
-    const NameId nameless = draft_.graph.names().intern("(allocates)"),
-                 free = draft_.graph.names().intern("(frees)");
-    const NameId other = draft_.graph.names().intern("(segment)");
+    const LaneId lane = graph_.add_lane({.name = "allocator of device " + std::to_string(device),
+                                         .kind = LaneKind::host_thread,
+                                         .rank = trace_.rank});
+    const NameId nameless = graph_.names().intern("(allocates)"),
+                 free = graph_.names().intern("(frees)");
+    const NameId other = graph_.names().intern("(segment)");
     for (std::size_t i = 0; i < events.size(); ++i) {
-      const MemoryRecord& record = draft_.trace.memory[events[i]];
+      const MemoryRecord& record = trace_.memory[events[i]];
       const std::int64_t begin = std::max<std::int64_t>(record.time_ns, 0);
-      const std::int64_t end = i + 1 < events.size()
-                                   ? std::max(begin, draft_.trace.memory[events[i + 1]].time_ns)
-                                   : begin;
+      const std::int64_t end =
+          i + 1 < events.size() ? std::max(begin, trace_.memory[events[i + 1]].time_ns) : begin;
       Task task{.name = frees(record) ? free : other,
-                .step = step_at(draft_, record.time_ns),
+                .step = steps_.at(record.time_ns),
                 .kind = TaskKind::host,
                 .phase = phases_[events[i]]};
       if (makes(record)) {
@@ -200,18 +204,17 @@ class SnapshotGraph {
       }
       task_of_[events[i]] = append(lane, begin, end, task);
     }
-    pin(draft_, task_of_[events.front()]);
   }
 
   void set_sizes() {
     for (std::size_t i = 0; i < sites_.size(); ++i) {
       const MemorySite& known = sites_[i].made.exists() ? sites_[i].made : sites_[i].freed;
-      blocks_[i].requested = Bytes{std::abs(draft_.trace.memory[known.record].bytes)};
+      blocks_[i].requested = Bytes{std::abs(trace_.memory[known.record].bytes)};
       blocks_[i].bytes = Bytes{charged_[known.record]};
       // The counted size is the one at its free.
       if (sites_[i].freed.exists()) blocks_[i].bytes = Bytes{charged_[sites_[i].freed.record]};
       if (sites_[i].made.exists()) {
-        blocks_[i].op = stacks_.read(draft_.trace.memory[known.record].stack).op;
+        blocks_[i].op = stacks_.read(trace_.memory[known.record].stack).op;
       }
     }
   }
@@ -226,7 +229,7 @@ class SnapshotGraph {
   }
 
   MemoryUse use_of(const BlockSites& sites) {
-    const StackFacts& facts = stacks_.read(draft_.trace.memory[sites.made.record].stack);
+    const StackFacts& facts = stacks_.read(trace_.memory[sites.made.record].stack);
     if (facts.is_workspace) return MemoryUse::workspace;
     const std::int64_t freed = sites.freed.exists() ? sites.freed.time : kEver;
     const bool building = facts.builds_model && decided(facts) == Phase::none;
@@ -251,12 +254,12 @@ class SnapshotGraph {
   void add_held_blocks() {
     std::set<std::pair<std::int32_t, std::uint64_t>> mentioned;
     for (const std::uint32_t number : order_) {
-      const MemoryRecord& record = draft_.trace.memory[number];
+      const MemoryRecord& record = trace_.memory[number];
       if (makes(record) || frees(record)) mentioned.emplace(record.device, record.address);
     }
-    for (const MemoryBlock& held : draft_.trace.blocks) {
+    for (const MemoryBlock& held : trace_.blocks) {
       if (held.state == BlockState::inactive || held.bytes <= 0) continue;
-      const std::int32_t device = draft_.trace.segments[held.segment].device;
+      const std::int32_t device = trace_.segments[held.segment].device;
       if (mentioned.contains({device, held.address})) continue;
       const StackFacts& facts = stacks_.read(held.stack);
       blocks_.push_back({.bytes = Bytes{held.bytes},
@@ -276,7 +279,7 @@ class SnapshotGraph {
                                  !times_.began(Phase::backward, -1, kEver - 1) &&
                                  !times_.began(Phase::update, -1, kEver - 1);
     if (!tell_weights(blocks_, sites_, first_forward_, is_forward_only)) return;
-    draft_.assumptions.push_back(
+    result_.assumptions.push_back(
         is_forward_only
             ? "Blocks from before the forward passes that outlive them are taken for parameters."
             : "Blocks from before the history are taken for parameters where gradients have their "
@@ -288,18 +291,18 @@ class SnapshotGraph {
   bool gives_back(const MemoryRecord& record) const {
     if (record.bytes >= 0 || record.action != MemoryAction::free_requested) return frees(record);
     return std::none_of(order_.begin(), order_.end(), [&](std::uint32_t number) {
-      const MemoryRecord& other = draft_.trace.memory[number];
+      const MemoryRecord& other = trace_.memory[number];
       return other.device == record.device && other.action == MemoryAction::block &&
              other.bytes < 0;
     });
   }
 
   void set_first_levels() {
-    std::vector<Bytes>& initial = draft_.graph.initial_memory();
+    std::vector<Bytes>& initial = graph_.initial_memory();
     initial.clear();
     std::set<std::int32_t> seen;
     for (const std::uint32_t number : order_) {
-      const MemoryRecord& record = draft_.trace.memory[number];
+      const MemoryRecord& record = trace_.memory[number];
       constexpr std::int32_t kMostDevices = 64;
       if (record.total_allocated < 0 || record.device >= kMostDevices) continue;
       if (!seen.insert(record.device).second) continue;
@@ -323,15 +326,15 @@ class SnapshotGraph {
 
   /// Steps of the device that makes most blocks.
   void find_repetitions() {
-    if (!draft_.steps.empty() || blocks_.empty()) return;
+    if (!steps_.marks.empty() || blocks_.empty()) return;
     std::map<std::int32_t, std::size_t> made;
     for (const Allocation& block : blocks_) ++made[block.device];
     const std::int32_t device =
         std::max_element(made.begin(), made.end(), [](const auto& a, const auto& b) {
           return a.second < b.second;
         })->first;
-    const std::vector<MemoryEvent> events = memory_events(draft_.graph, draft_.recorded);
-    const MemoryPeriod period = memory_period(draft_.graph, events, device);
+    const std::vector<MemoryEvent> events = memory_events(graph_, result_.recorded);
+    const MemoryPeriod period = memory_period(graph_, events, device);
     if (period.length == 0 || is_of_layers(period, events, device)) return;
     std::vector<TaskId> makers;
     for (const MemoryEvent& event : events) {
@@ -339,9 +342,9 @@ class SnapshotGraph {
       if (block.device == device && !event.frees) makers.push_back(block.made_by);
     }
     mark_repetitions(period, makers);
-    draft_.assumptions.push_back("Steps are found by the sizes of " +
-                                 std::to_string(period.length) +
-                                 " blocks that are made again in the same order.");
+    result_.assumptions.push_back("Steps are found by the sizes of " +
+                                  std::to_string(period.length) +
+                                  " blocks that are made again in the same order.");
   }
 
   bool is_of_layers(const MemoryPeriod& period, const std::vector<MemoryEvent>& events,
@@ -352,42 +355,45 @@ class SnapshotGraph {
       if (event.frees || blocks_[event.allocation].device != device) continue;
       const std::size_t number = made++;
       if (event.allocation >= sites_.size()) continue;
-      const MemoryRecord& record = draft_.trace.memory[sites_[event.allocation].made.record];
+      const MemoryRecord& record = trace_.memory[sites_[event.allocation].made.record];
       const bool within =
           number >= period.first && number < period.first + period.length * period.repetitions;
-      (within ? repeated : others).push_back(draft_.trace.names[record.stack]);
+      (within ? repeated : others).push_back(trace_.names[record.stack]);
     }
     return lie_within_one_call(repeated, others);
   }
 
   void mark_repetitions(const MemoryPeriod& period, const std::vector<TaskId>& makers) {
-    draft_.graph.step_rule().source = StepSource::period;
+    graph_.step_rule().source = StepSource::period;
     std::int32_t step = -1;
     TaskId task = makers[period.first];
     for (std::size_t i = 0; i < period.repetitions; ++i) {
       const std::size_t next = period.first + (i + 1) * period.length;
       const TaskId end = next < makers.size() ? makers[next] : kNoTask;
-      draft_.graph.steps().push_back({"repetition " + std::to_string(i + 1)});
+      graph_.steps().push_back({"repetition " + std::to_string(i + 1)});
       ++step;
-      for (; task != kNoTask && task != end; task = draft_.graph.next(task)) {
-        draft_.graph.task(task).step = step;
+      for (; task != kNoTask && task != end; task = graph_.next(task)) {
+        graph_.task(task).step = step;
       }
     }
   }
 
   void say() {
-    draft_.assumptions.push_back(
+    result_.assumptions.push_back(
         "A memory snapshot shows what the allocator did, not what ran: memory can be predicted "
         "from it, but not time; its times are those of the history.");
     const auto unknown = std::count_if(blocks_.begin(), blocks_.end(), [](const Allocation& block) {
       return block.use == MemoryUse::unknown;
     });
     if (unknown > 0) {
-      draft_.notes.add(Severity::info, "blocks of unknown use", {}, unknown);
+      result_.notes.add(Severity::info, "blocks of unknown use", {}, unknown);
     }
   }
 
-  Draft& draft_;
+  const Trace& trace_;
+  Inference& result_;
+  Graph& graph_;
+  Steps steps_;
   StackReader stacks_;
   std::vector<Allocation>& blocks_;
   std::vector<BlockSites> sites_;
@@ -404,21 +410,13 @@ class SnapshotGraph {
 
 }  // namespace
 
-void build_snapshot(Draft& draft) {
-  if (draft.trace.memory.empty()) {
+void build_snapshot(const Trace& trace, Inference& result) {
+  if (trace.memory.empty()) {
     throw TraceError(
         "must have a history, but is a snapshot of the allocator's state alone; call "
         "torch.cuda.memory._record_memory_history() before the part to be recorded");
   }
-  SnapshotGraph(draft).build();
+  SnapshotGraph(trace, result).build();
 }
 
 }  // namespace foretrace::infer_detail
-
-namespace foretrace {
-
-bool is_snapshot(const Trace& trace) {
-  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
-}
-
-}  // namespace foretrace

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -29,22 +29,22 @@ std::int64_t but_for_stragglers(std::vector<std::int64_t>& values) {
 /// return.
 class Returns {
  public:
-  explicit Returns(const Draft& draft)
-      : draft_(draft),
-        of_stream_(draft.streams.size(), kNone),
-        of_thread_(draft.trace.threads.size(), kNone) {}
+  explicit Returns(const Records& records)
+      : records_(records),
+        of_stream_(records.streams.size(), kNone),
+        of_thread_(records.trace.threads.size(), kNone) {}
 
   std::vector<std::int64_t> run() {
     std::vector<const Call*> calls;
-    for (const Call& call : draft_.calls) calls.push_back(&call);
+    for (const Call& call : records_.calls) calls.push_back(&call);
     std::sort(calls.begin(), calls.end(), [](const Call* a, const Call* b) {
       return std::pair(a->start, a->record) < std::pair(b->start, b->record);
     });
-    auto next = draft_.by_launch.begin();
+    auto next = records_.by_launch.begin();
     for (const Call* call : calls) {
-      for (; next != draft_.by_launch.end(); ++next) {
-        const DeviceEvent& event = draft_.events[*next];
-        const Call& launch = *draft_.call_of(event);
+      for (; next != records_.by_launch.end(); ++next) {
+        const DeviceEvent& event = records_.events[*next];
+        const Call& launch = *records_.call_of(event);
         if (launch.start > call->start || &launch == call) break;
         of_stream_[event.stream] = of_thread_[launch.thread] = *next;
         latest_ = std::max(latest_, event.finish);
@@ -56,15 +56,15 @@ class Returns {
 
  private:
   void look_at(const Call& call) {
-    const std::string_view name = draft_.name(draft_.trace.hosts[call.record]);
+    const std::string_view name = records_.name(records_.trace.hosts[call.record]);
     if (!call.launched.empty()) {
-      const DeviceEvent& copy = draft_.events[call.launched.back()];
-      const bool pinned = draft_.trace.devices[copy.record].pinned_host;
+      const DeviceEvent& copy = records_.events[call.launched.back()];
+      const bool pinned = records_.trace.devices[copy.record].pinned_host;
       const bool asynchronous = name.find("Async") != name.npos;
       if (copy.kind == TaskKind::copy_out && !(pinned && asynchronous)) add(call, copy.finish);
       return;
     }
-    const SyncRecord* sync = draft_.sync_of(call);
+    const SyncRecord* sync = records_.sync_of(call);
     const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
     if (has("DeviceSynchronize") || has("CtxSynchronize")) {
       add(call, latest_);
@@ -72,49 +72,49 @@ class Returns {
       add(call, of_stream_[sync->stream]);
     } else if (has("StreamSynchronize")) {
       const std::uint32_t own = of_thread_[call.thread];
-      if (own != kNone && draft_.events[own].kind == TaskKind::copy_out) add(call, own);
+      if (own != kNone && records_.events[own].kind == TaskKind::copy_out) add(call, own);
     }
   }
 
   void add(const Call& call, std::uint32_t event) {
-    if (event != kNone) add(call, draft_.events[event].finish);
+    if (event != kNone) add(call, records_.events[event].finish);
   }
   /// Far later than any clock is off means that the call did not wait for it.
   void add(const Call& call, std::int64_t done) {
     if (call.finish - done >= -kGreatestShift) spare_.push_back(call.finish - done);
   }
 
-  const Draft& draft_;
+  const Records& records_;
   std::vector<std::uint32_t> of_stream_, of_thread_;  ///< Launched last.
   std::int64_t latest_ = std::numeric_limits<std::int64_t>::min() / 2;
   std::vector<std::int64_t> spare_;
 };
 
 /// The offset for device times. If both are available, launches are more reliable.
-std::int64_t find_shift(const Draft& draft, std::vector<std::int64_t>& delays) {
+std::int64_t find_shift(const Records& records, std::vector<std::int64_t>& delays) {
   const std::int64_t delay = but_for_stragglers(delays);
   if (delay <= 0) return std::min(-delay, kGreatestShift);
-  std::vector<std::int64_t> spare = Returns(draft).run();
+  std::vector<std::int64_t> spare = Returns(records).run();
   if (spare.empty()) return 0;
   const std::int64_t least = but_for_stragglers(spare);
-  if (least >= -draft.tolerance) return 0;
+  if (least >= -records.tolerance) return 0;
   return std::max(least, -delay);
 }
 
 }  // namespace
 
-void align_clocks(Draft& draft) {
+void align_clocks(Records& records, Notes& notes) {
   std::vector<std::int64_t> delays;
-  delays.reserve(draft.by_launch.size());
-  for (const std::uint32_t i : draft.by_launch) {
-    delays.push_back(draft.events[i].start - draft.call_of(draft.events[i])->start);
+  delays.reserve(records.by_launch.size());
+  for (const std::uint32_t i : records.by_launch) {
+    delays.push_back(records.events[i].start - records.call_of(records.events[i])->start);
   }
   if (delays.empty()) return;
-  const std::int64_t shift = find_shift(draft, delays);
+  const std::int64_t shift = find_shift(records, delays);
   if (shift == 0) return;
-  for (DeviceEvent& event : draft.events) event.start += shift, event.finish += shift;
-  draft.notes.add(Severity::info, "device times shifted to the host's clock",
-                  to_text(Nanoseconds(shift)));
+  for (DeviceEvent& event : records.events) event.start += shift, event.finish += shift;
+  notes.add(Severity::info, "device times shifted to the host's clock",
+            to_text(Nanoseconds(shift)));
 }
 
 }  // namespace foretrace::infer_detail

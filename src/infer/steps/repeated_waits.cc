@@ -19,7 +19,7 @@
 #include <tuple>
 #include <utility>
 
-#include "infer/draft.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -41,10 +41,11 @@ struct WaitTally {
 
 class RepeatedWaits {
  public:
-  explicit RepeatedWaits(const Draft& draft) : draft_(draft), calls_(draft.trace.threads.size()) {
-    for (const HostRecord& record : draft.trace.hosts) {
-      if (record.kind != HostKind::runtime && record.kind != HostKind::driver) continue;
-      if (draft.name(record).find("StreamWaitEvent") == std::string_view::npos) continue;
+  RepeatedWaits(const Records& records, const Typical& typical)
+      : records_(records), typical_(typical), calls_(records.trace.threads.size()) {
+    for (const HostRecord& record : records.trace.hosts) {
+      if (!is_call(record.kind)) continue;
+      if (records.name(record).find("StreamWaitEvent") == std::string_view::npos) continue;
       calls_[record.thread].push_back(record.start_ns);
     }
     for (std::vector<std::int64_t>& times : calls_) std::sort(times.begin(), times.end());
@@ -52,8 +53,8 @@ class RepeatedWaits {
 
   void find(std::vector<EventWait>& waits) {
     std::vector<std::int64_t> launched(calls_.size(), 0);  // The last one of each thread.
-    for (const std::uint32_t i : draft_.by_launch) {
-      const Call& call = *draft_.call_of(draft_.events[i]);
+    for (const std::uint32_t i : records_.by_launch) {
+      const Call& call = *records_.call_of(records_.events[i]);
       const std::int64_t since = std::exchange(launched[call.thread], call.start);
       const std::vector<std::int64_t>& times = calls_[call.thread];
       const auto behind = std::lower_bound(times.begin(), times.end(), call.start);
@@ -67,16 +68,16 @@ class RepeatedWaits {
 
  private:
   void note(std::uint32_t after, std::int64_t waited) {
-    const DeviceEvent& waiting = draft_.events[after];
-    const std::int32_t device = draft_.trace.streams[waiting.stream].device;
-    for (std::size_t stream = 0; stream < draft_.streams.size(); ++stream) {
-      if (stream == waiting.stream || draft_.trace.streams[stream].device != device) continue;
-      const std::uint32_t before = last_launched_before(draft_, stream, waited);
+    const DeviceEvent& waiting = records_.events[after];
+    const std::int32_t device = records_.trace.streams[waiting.stream].device;
+    for (std::size_t stream = 0; stream < records_.streams.size(); ++stream) {
+      if (stream == waiting.stream || records_.trace.streams[stream].device != device) continue;
+      const std::uint32_t before = last_launched_before(records_, stream, waited);
       if (before == kNone) continue;
-      const NameId name = draft_.trace.devices[waiting.record].name;
+      const NameId name = records_.trace.devices[waiting.record].name;
       WaitTally& tally =
           tallies_[WaitKey(name, waiting.stream, static_cast<std::uint16_t>(stream))];
-      if (draft_.events[before].finish > waiting.start + draft_.tolerance) {
+      if (records_.events[before].finish > waiting.start + records_.tolerance) {
         ++tally.broken;
         continue;
       }
@@ -86,32 +87,33 @@ class RepeatedWaits {
   }
 
   bool only_the_wait_explains(std::uint32_t after, std::uint32_t before) const {
-    const DeviceEvent& first = draft_.events[before];
-    const DeviceEvent& second = draft_.events[after];
-    if (draft_.call_of(second)->finish + draft_.typical.launch_fence > first.finish) return false;
-    if (second.start - first.finish > kRightBehind + draft_.tolerance) return false;
-    const bool has_line = after > draft_.streams[second.stream].first;
-    if (has_line && draft_.events[after - 1].finish + draft_.typical.gap_fence > first.finish) {
+    const DeviceEvent& first = records_.events[before];
+    const DeviceEvent& second = records_.events[after];
+    if (records_.call_of(second)->finish + typical_.launch_fence > first.finish) return false;
+    if (second.start - first.finish > kRightBehind + records_.tolerance) return false;
+    const bool has_line = after > records_.streams[second.stream].first;
+    if (has_line && records_.events[after - 1].finish + typical_.gap_fence > first.finish) {
       return false;
     }
     // Two copies may share an engine.
     if (first.kind != TaskKind::kernel && first.kind == second.kind) return false;
-    return leaves_room(draft_, first);
+    return leaves_room(records_, first);
   }
 
-  const Draft& draft_;
+  const Records& records_;
+  const Typical& typical_;
   std::vector<std::vector<std::int64_t>> calls_;  ///< When each thread made a stream wait.
   std::map<WaitKey, WaitTally> tallies_;
 };
 
 }  // namespace
 
-void find_repeated_waits(const Draft& draft, std::vector<EventWait>& waits) {
-  const std::vector<SyncRecord>& syncs = draft.trace.syncs;
+void find_repeated_waits(const Records& records, const Typical& typical, EventWaits& waits) {
+  const std::vector<SyncRecord>& syncs = records.trace.syncs;
   const bool recorded = std::any_of(syncs.begin(), syncs.end(), [](const SyncRecord& sync) {
     return sync.kind == SyncKind::stream_wait_event;
   });
-  if (!recorded) RepeatedWaits(draft).find(waits);
+  if (!recorded) RepeatedWaits(records, typical).find(waits);
 }
 
 }  // namespace foretrace::infer_detail

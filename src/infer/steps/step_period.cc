@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/statistics.h"
-#include "infer/draft.h"
 #include "infer/host/enclosing.h"
+#include "infer/passes.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -28,24 +28,24 @@ struct Activity {
   std::uint32_t within = kNone;  ///< The outermost host record that it was launched in.
 };
 
-std::vector<Activity> activities_in_order(Draft& draft) {
+std::vector<Activity> activities_in_order(const Records& records, bool& by_device) {
   std::vector<Activity> activities;
-  if (draft.by_launch.size() * 2 > draft.events.size()) {
-    const Enclosing enclosing(draft);
+  if (records.by_launch.size() * 2 > records.events.size()) {
+    const Enclosing enclosing(records);
     std::uint32_t before = kNone;
-    for (const std::uint32_t i : draft.by_launch) {
-      const DeviceEvent& event = draft.events[i];
+    for (const std::uint32_t i : records.by_launch) {
+      const DeviceEvent& event = records.events[i];
       if (event.call == before) continue;
       before = event.call;
-      const Call& call = draft.calls[event.call];
+      const Call& call = records.calls[event.call];
       activities.push_back(
-          {call.start, draft.trace.devices[event.record].name, enclosing.record(call)});
+          {call.start, records.trace.devices[event.record].name, enclosing.record(call)});
     }
     return activities;
   }
-  draft.steps_by_device = true;
-  for (const DeviceEvent& event : draft.events) {
-    activities.push_back({event.start, draft.trace.devices[event.record].name});
+  by_device = true;
+  for (const DeviceEvent& event : records.events) {
+    activities.push_back({event.start, records.trace.devices[event.record].name});
   }
   std::stable_sort(activities.begin(), activities.end(),
                    [](const Activity& a, const Activity& b) { return a.time < b.time; });
@@ -53,11 +53,11 @@ std::vector<Activity> activities_in_order(Draft& draft) {
 }
 
 /// Lists the activities of each thread that has enough of them; the thread with most comes first.
-std::vector<std::vector<Activity>> host_activities(const Draft& draft) {
-  std::vector<std::vector<Activity>> threads(draft.trace.threads.size());
-  const Enclosing enclosing(draft);
+std::vector<std::vector<Activity>> host_activities(const Records& records) {
+  std::vector<std::vector<Activity>> threads(records.trace.threads.size());
+  const Enclosing enclosing(records);
   for (const Enclosing::Range& range : enclosing.ranges())
-    threads[range.thread].push_back({range.start, draft.trace.hosts[range.record].name});
+    threads[range.thread].push_back({range.start, records.trace.hosts[range.record].name});
   std::erase_if(threads, [](const auto& all) { return all.size() < kLeastActivities; });
   std::stable_sort(threads.begin(), threads.end(),
                    [](const auto& a, const auto& b) { return a.size() > b.size(); });
@@ -273,37 +273,41 @@ std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities
   return {};
 }
 
-void take_period(Draft& draft, const std::vector<Activity>& activities, std::string_view what) {
+void take_period(const std::vector<Activity>& activities, std::string_view what, Steps& steps,
+                 Assumptions& assumptions) {
   if (activities.size() < kLeastActivities) return;
   const std::set<std::size_t> candidates = candidate_periods(activities);
   std::size_t period = 0;
   std::vector<std::size_t> begins = repeated(activities, candidates, period);
   if (begins.empty()) begins = nearly_repeated(activities, candidates, period);
   for (const std::size_t i : begins) {
-    if (!draft.steps.empty()) draft.steps.back().finish = activities[i].time;
+    if (!steps.marks.empty()) steps.marks.back().finish = activities[i].time;
     if (i + period > activities.size()) break;
-    draft.steps.push_back({activities[i].time, activities.back().time + 1,
-                           "repetition " + std::to_string(draft.steps.size() + 1)});
+    steps.marks.push_back({activities[i].time, activities.back().time + 1,
+                           "repetition " + std::to_string(steps.marks.size() + 1)});
   }
   if (begins.empty()) return;
-  draft.step_source = StepSource::period;
-  draft.assumptions.push_back("Steps are found by the repetition of " + std::to_string(period) +
-                              ' ' + std::string(what) + "; the trace has no step markers.");
+  steps.source = StepSource::period;
+  assumptions.push_back("Steps are found by the repetition of " + std::to_string(period) + ' ' +
+                        std::string(what) + "; the trace has no step markers.");
 }
 
 }  // namespace
 
-void find_period(Draft& draft) {
-  if (!draft.events.empty()) {
-    take_period(draft, activities_in_order(draft), "device activities");
-    draft.steps_by_device = draft.steps_by_device && !draft.steps.empty();
-    return;
+Steps find_period(const Records& records, Assumptions& assumptions) {
+  Steps steps;
+  if (!records.events.empty()) {
+    take_period(activities_in_order(records, steps.by_device), "device activities", steps,
+                assumptions);
+    steps.by_device = steps.by_device && !steps.marks.empty();
+    return steps;
   }
-  if (is_snapshot(draft.trace)) return;
-  for (const std::vector<Activity>& activities : host_activities(draft)) {
-    take_period(draft, activities, "records of a thread");
-    if (!draft.steps.empty()) return;
+  if (is_snapshot(records.trace)) return steps;
+  for (const std::vector<Activity>& activities : host_activities(records)) {
+    take_period(activities, "records of a thread", steps, assumptions);
+    if (!steps.marks.empty()) break;
   }
+  return steps;
 }
 
 }  // namespace foretrace::infer_detail

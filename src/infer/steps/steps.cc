@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
-#include "infer/draft.h"
 #include "infer/host/enclosing.h"
+#include "infer/passes.h"
 #include "trace/step_name.h"
 
 namespace foretrace::infer_detail {
@@ -16,10 +16,10 @@ namespace {
 /// Share of the launched work that ranges must hold to be steps. Chosen.
 constexpr double kLeastHeld = 0.9;
 
-bool find_markers(Draft& draft) {
+bool find_markers(const Records& records, Steps& steps) {
   std::map<std::string_view, MarkedStep> found;
-  for (const HostRecord& record : draft.trace.hosts) {
-    const std::string_view name = draft.name(record);
+  for (const HostRecord& record : records.trace.hosts) {
+    const std::string_view name = records.name(record);
     if (!name.starts_with(kProfilerStep)) continue;
     const std::int64_t finish = record.start_ns + record.duration_ns;
     const auto [step, added] =
@@ -28,57 +28,58 @@ bool find_markers(Draft& draft) {
     step->second.start = std::min(step->second.start, record.start_ns);
     step->second.finish = std::max(step->second.finish, finish);
   }
-  for (auto& [name, step] : found) draft.steps.push_back(std::move(step));
-  std::sort(draft.steps.begin(), draft.steps.end(),
+  for (auto& [name, step] : found) steps.marks.push_back(std::move(step));
+  std::sort(steps.marks.begin(), steps.marks.end(),
             [](const MarkedStep& a, const MarkedStep& b) { return a.start < b.start; });
-  if (draft.steps.empty()) return false;
-  draft.step_source = StepSource::markers;
+  if (steps.marks.empty()) return false;
+  steps.source = StepSource::markers;
   return true;
 }
 
 /// Ranges that the program numbered itself, as is the custom under profilers that know no steps.
 /// Taken where one word's ranges follow each other without overlapping.
-bool find_numbered_ranges(Draft& draft) {
+bool find_numbered_ranges(const Records& records, Steps& steps, Assumptions& assumptions) {
   std::map<std::size_t, std::vector<MarkedStep>> by_word;
-  for (const HostRecord& record : draft.trace.hosts) {
+  for (const HostRecord& record : records.trace.hosts) {
     if (record.kind != HostKind::annotation || record.duration_ns == 0) continue;
-    const auto step = step_name(draft.name(record));
+    const auto step = step_name(records.name(record));
     if (!step) continue;
     by_word[step->word].push_back(
-        {record.start_ns, record.start_ns + record.duration_ns, std::string(draft.name(record))});
+        {record.start_ns, record.start_ns + record.duration_ns, std::string(records.name(record))});
   }
   std::vector<MarkedStep> best;
-  for (auto& [word, steps] : by_word) {
-    std::sort(steps.begin(), steps.end(),
+  for (auto& [word, ranges] : by_word) {
+    std::sort(ranges.begin(), ranges.end(),
               [](const MarkedStep& a, const MarkedStep& b) { return a.start < b.start; });
-    bool in_line = steps.size() >= kLeastRepeats;
-    for (std::size_t i = 1; i < steps.size(); ++i) in_line &= steps[i - 1].finish <= steps[i].start;
+    bool in_line = ranges.size() >= kLeastRepeats;
+    for (std::size_t i = 1; i < ranges.size(); ++i)
+      in_line &= ranges[i - 1].finish <= ranges[i].start;
     // The word with fewer, longer ranges wins: a step has several micro-batches.
-    if (in_line && (best.empty() || steps.size() < best.size())) best = std::move(steps);
+    if (in_line && (best.empty() || ranges.size() < best.size())) best = std::move(ranges);
   }
   if (best.empty()) return false;
-  draft.steps = std::move(best);
-  draft.step_source = StepSource::annotation;
-  draft.assumptions.push_back("Steps are found by ranges such as \"" + draft.steps[0].name + "\".");
+  steps.marks = std::move(best);
+  steps.source = StepSource::annotation;
+  assumptions.push_back("Steps are found by ranges such as \"" + steps.marks[0].name + "\".");
   return true;
 }
 
 /// A step ends where Optimizer.step ends.
-bool find_optimizer_steps(Draft& draft) {
+bool find_optimizer_steps(const Records& records, Steps& steps, Assumptions& assumptions) {
   std::vector<std::pair<std::int64_t, std::int64_t>> updates;
-  for (const HostRecord& record : draft.trace.hosts) {
-    if (draft.name(record).substr(0, 15) == "Optimizer.step#") {
+  for (const HostRecord& record : records.trace.hosts) {
+    if (records.name(record).substr(0, 15) == "Optimizer.step#") {
       updates.emplace_back(record.start_ns, record.start_ns + record.duration_ns);
     }
   }
   std::sort(updates.begin(), updates.end());
   if (updates.size() < kLeastRepeats) return false;
   for (std::size_t i = 0; i + 1 < updates.size(); ++i) {
-    draft.steps.push_back(
+    steps.marks.push_back(
         {updates[i].second, updates[i + 1].second, "between updates " + std::to_string(i + 1)});
   }
-  draft.step_source = StepSource::optimizer;
-  draft.assumptions.push_back("Steps are found by Optimizer.step; the trace has no step markers.");
+  steps.source = StepSource::optimizer;
+  assumptions.push_back("Steps are found by Optimizer.step; the trace has no step markers.");
   return true;
 }
 
@@ -97,23 +98,23 @@ struct Holders {
   std::size_t held = 0;                           ///< Launched events.
 };
 
-std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const Draft& draft) {
-  const Enclosing enclosing(draft);
+std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const Records& records) {
+  const Enclosing enclosing(records);
   std::map<std::uint32_t, std::pair<std::size_t, std::string>> held;  // By record.
   std::map<std::pair<std::uint16_t, std::string>, Holders> kinds;
-  for (const std::uint32_t event : draft.by_launch) {
-    const Call& call = *draft.call_of(draft.events[event]);
+  for (const std::uint32_t event : records.by_launch) {
+    const Call& call = *records.call_of(records.events[event]);
     std::uint32_t record = enclosing.record(call);
-    const bool is_range = record != kNone && draft.trace.hosts[record].kind != HostKind::op;
+    const bool is_range = record != kNone && records.trace.hosts[record].kind != HostKind::op;
     if (!is_range && call.launched.size() < 2) continue;
     if (!is_range) record = call.record;
     auto& [count, kind] = held[record];
     if (++count > 1) continue;
-    kind = is_range ? without_numbers(draft.name(draft.trace.hosts[record]))
+    kind = is_range ? without_numbers(records.name(records.trace.hosts[record]))
                     : "graph of " + std::to_string(call.launched.size());
   }
   for (const auto& [record, what] : held) {
-    const HostRecord& range = draft.trace.hosts[record];
+    const HostRecord& range = records.trace.hosts[record];
     Holders& holders = kinds[{range.thread, what.second}];
     holders.records.emplace(range.start_ns, record);
     holders.held += what.first;
@@ -122,44 +123,44 @@ std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const D
 }
 
 /// The share of launches made while one of them lasted, also by other threads (that of autograd).
-double share_held(const Draft& draft, const Holders& holders) {
+double share_held(const Records& records, const Holders& holders) {
   std::size_t held = 0;
-  for (const std::uint32_t event : draft.by_launch) {
-    const std::int64_t time = draft.call_of(draft.events[event])->start;
+  for (const std::uint32_t event : records.by_launch) {
+    const std::int64_t time = records.call_of(records.events[event])->start;
     const auto behind = holders.records.upper_bound(time);
     if (behind == holders.records.begin()) continue;
-    const HostRecord& range = draft.trace.hosts[std::prev(behind)->second];
+    const HostRecord& range = records.trace.hosts[std::prev(behind)->second];
     held += time < range.start_ns + range.duration_ns ? 1 : 0;
   }
-  return static_cast<double>(held) / static_cast<double>(draft.by_launch.size());
+  return static_cast<double>(held) / static_cast<double>(records.by_launch.size());
 }
 
 /// Ranges, none of them within another record, that contain nearly all launches. Each is one step,
 /// however often something repeats within it.
-bool find_holding_ranges(Draft& draft) {
-  const auto kinds = holders_of_work(draft);
+bool find_holding_ranges(const Records& records, Steps& steps, Assumptions& assumptions) {
+  const auto kinds = holders_of_work(records);
   const auto most = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
     return a.second.held < b.second.held;
   });
-  if (most == kinds.end() || share_held(draft, most->second) < kLeastHeld) return false;
+  if (most == kinds.end() || share_held(records, most->second) < kLeastHeld) return false;
   for (const auto& [start, record] : most->second.records) {
-    const HostRecord& range = draft.trace.hosts[record];
-    draft.steps.push_back({start, start + range.duration_ns, std::string(draft.name(range))});
+    const HostRecord& range = records.trace.hosts[record];
+    steps.marks.push_back({start, start + range.duration_ns, std::string(records.name(range))});
   }
-  draft.step_source = StepSource::annotation;
-  draft.assumptions.push_back(
-      draft.steps.size() == 1
-          ? "All work lies within one \"" + draft.steps[0].name + "\", which counts as one step."
-          : "Steps are found by ranges such as \"" + draft.steps[0].name + "\".");
+  steps.source = StepSource::annotation;
+  assumptions.push_back(steps.marks.size() == 1
+                            ? "All work lies within one \"" + steps.marks[0].name +
+                                  "\", which counts as one step."
+                            : "Steps are found by ranges such as \"" + steps.marks[0].name + "\".");
   return true;
 }
 
 /// A profiler that is stopped at the end of a loop leaves a last marker with nothing in it. If most
 /// steps have device work, those without are not steps.
-void drop_steps_without_work(Draft& draft) {
-  std::vector<char> works(draft.steps.size(), 0);
-  for (const std::uint32_t event : draft.by_launch) {
-    const std::int32_t step = step_at(draft, draft.call_of(draft.events[event])->start);
+void drop_steps_without_work(const Records& records, Steps& steps, Notes& notes) {
+  std::vector<char> works(steps.marks.size(), 0);
+  for (const std::uint32_t event : records.by_launch) {
+    const std::int32_t step = steps.at(records.call_of(records.events[event])->start);
     if (step >= 0) works[static_cast<std::size_t>(step)] = 1;
   }
   const auto working = static_cast<std::size_t>(std::count(works.begin(), works.end(), 1));
@@ -167,47 +168,50 @@ void drop_steps_without_work(Draft& draft) {
   std::vector<MarkedStep> kept;
   for (std::size_t i = 0; i < works.size(); ++i) {
     if (works[i] != 0) {
-      kept.push_back(std::move(draft.steps[i]));
+      kept.push_back(std::move(steps.marks[i]));
     } else {
-      draft.notes.add(Severity::info, "steps without device work do not count",
-                      draft.steps[i].name);
+      notes.add(Severity::info, "steps without device work do not count", steps.marks[i].name);
     }
   }
-  draft.steps = std::move(kept);
+  steps.marks = std::move(kept);
 }
 
 }  // namespace
 
-void find_steps(Draft& draft) {
-  if (find_markers(draft) || find_numbered_ranges(draft) || find_optimizer_steps(draft) ||
-      find_holding_ranges(draft))
-    return drop_steps_without_work(draft);
-  find_period(draft);
+Steps find_steps(const Records& records, Notes& notes, Assumptions& assumptions) {
+  Steps steps;
+  if (find_markers(records, steps) || find_numbered_ranges(records, steps, assumptions) ||
+      find_optimizer_steps(records, steps, assumptions) ||
+      find_holding_ranges(records, steps, assumptions)) {
+    drop_steps_without_work(records, steps, notes);
+    return steps;
+  }
+  return find_period(records, assumptions);
 }
 
-void settle_step_time(Draft& draft) {
-  draft.graph.step_rule().source = draft.step_source;
-  settle_steps(draft.graph, draft.recorded);
-  const StepTimes times = step_times(draft.graph, draft.recorded);
+void settle_step_time(StepSource source, Inference& result) {
+  result.graph.step_rule().source = source;
+  settle_steps(result.graph, result.recorded);
+  const StepTimes times = step_times(result.graph, result.recorded);
   if (times.each.empty()) return;
   if (times.steps() < kFewSteps) {
-    draft.notes.add(Severity::warning, "fewer than three steps count towards the step time",
-                    std::to_string(times.steps()) + (times.steps() == 1 ? " step" : " steps"));
+    result.notes.add(Severity::warning, "fewer than three steps count towards the step time",
+                     std::to_string(times.steps()) + (times.steps() == 1 ? " step" : " steps"));
   }
   if (times.spread > kWideSpread) {
-    draft.notes.add(Severity::warning, "steps differ by more than 30 %; no single step is typical",
-                    "from " + to_text(times.fastest) + " to " + to_text(times.slowest) +
-                        ", median " + to_text(times.step_time) + ", mean " + to_text(times.mean));
+    result.notes.add(Severity::warning, "steps differ by more than 30 %; no single step is typical",
+                     "from " + to_text(times.fastest) + " to " + to_text(times.slowest) +
+                         ", median " + to_text(times.step_time) + ", mean " + to_text(times.mean));
   }
 }
 
-std::int32_t step_at(const Draft& draft, std::int64_t time) {
+std::int32_t Steps::at(std::int64_t time) const {
   const auto behind =
-      std::upper_bound(draft.steps.begin(), draft.steps.end(), time,
+      std::upper_bound(marks.begin(), marks.end(), time,
                        [](std::int64_t t, const MarkedStep& step) { return t < step.start; });
-  if (behind == draft.steps.begin()) return -1;
-  const bool over = behind == draft.steps.end() && time >= std::prev(behind)->finish;
-  return over ? -1 : static_cast<std::int32_t>(behind - draft.steps.begin() - 1);
+  if (behind == marks.begin()) return -1;
+  const bool over = behind == marks.end() && time >= std::prev(behind)->finish;
+  return over ? -1 : static_cast<std::int32_t>(behind - marks.begin() - 1);
 }
 
 }  // namespace foretrace::infer_detail

@@ -156,11 +156,11 @@ nlohmann::json allocating_stacks_json(const Trace& trace) {
 namespace {
 
 /// Recorded peaks; empty if there are none.
-std::string peaks_text(const Allocator& one, bool is_snapshot) {
+std::string peaks_text(const Allocator& one, bool with_requests) {
   if (one.peak_allocated < 0 && one.peak_reserved < 0) return {};
   std::string text = "peak ";
   if (one.peak_allocated >= 0) text += bytes_text(one.peak_allocated) + " allocated";
-  if (is_snapshot) text += " (" + bytes_text(one.peak_requested) + " asked for)";
+  if (with_requests) text += " (" + bytes_text(one.peak_requested) + " asked for)";
   if (one.peak_reserved >= 0) {
     text += one.peak_allocated >= 0 ? ", " : "";
     text += bytes_text(one.peak_reserved) + " reserved";
@@ -172,10 +172,9 @@ std::string peaks_text(const Allocator& one, bool is_snapshot) {
 
 void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
   rows.push_back({"memory", grouped(std::ssize(trace.memory)) + " events"});
-  const bool is_snapshot = !trace.segments.empty() || trace.format == "torch_memory";
   for (const auto& [device, one] : allocators(trace)) {
     const std::string name = device < 0 ? "host" : "device " + std::to_string(device);
-    std::string text = peaks_text(one, is_snapshot);
+    std::string text = peaks_text(one, is_snapshot(trace));
     if (text.empty()) continue;
     if (one.out_of_memory > 0) text += ", " + grouped(one.out_of_memory) + " times out of memory";
     rows.push_back({name, std::move(text)});

@@ -18,10 +18,6 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-bool is_call(const HostRecord& record) {
-  return record.kind == HostKind::runtime || record.kind == HostKind::driver;
-}
-
 /// Names differ between CUDA and HIP only in the prefix, so the rest is looked for.
 bool waits_for_event(std::string_view name) { return contains(name, "StreamWaitEvent"); }
 bool waits_for_device(std::string_view name) { return contains(name, "Synchronize"); }
@@ -131,7 +127,7 @@ class Count {
   void pair_launches() {
     std::unordered_map<std::uint32_t, std::int64_t> call_start;
     for (const HostRecord& record : trace_.hosts) {
-      if (is_call(record) && record.correlation != 0)
+      if (is_call(record.kind) && record.correlation != 0)
         call_start.emplace(record.correlation, record.start_ns);
     }
     std::unordered_set<std::uint32_t> seen;
@@ -147,7 +143,7 @@ class Count {
       }
     }
     for (const HostRecord& record : trace_.hosts) {
-      if (is_call(record) && facts(record.name).launch && !seen.contains(record.correlation))
+      if (is_call(record.kind) && facts(record.name).launch && !seen.contains(record.correlation))
         ++census_.lost;
     }
   }

@@ -139,16 +139,15 @@ class Grouper {
     const bool on_device = runs_on_device(task.kind);
     const std::uint32_t record = host_record(job_, id);
     // The host work of ops and frames between calls is one work of their place.
-    const bool is_call = record != kNone && (job_.trace.hosts[record].kind == HostKind::runtime ||
-                                             job_.trace.hosts[record].kind == HostKind::driver);
+    const bool called = record != kNone && is_call(job_.trace.hosts[record].kind);
     // A call is of one kind, however it is cut: as work, as a launch and where it waits.
-    if (is_call) {
+    if (called) {
       key.kind = is_synchronizing(job_, id)   ? TaskKind::sync
                  : launches_[record] != 0     ? TaskKind::launch
                  : key.kind == TaskKind::sync ? TaskKind::sync
                                               : TaskKind::host;
     }
-    if (!on_device && !is_call && record != kNone) key.name = NameId{};
+    if (!on_device && !called && record != kNone) key.name = NameId{};
     const std::string_view path = on_device ? job_.sites.op_path(id) : job_.sites.op(id);
     key.op = ops_.try_emplace(path, static_cast<std::uint32_t>(ops_.size())).first->second;
     if (op_texts_.size() < ops_.size()) op_texts_.push_back(path);

@@ -1,10 +1,8 @@
-// Common parts of all tables of a report, and the steps after all are read.
+#include "import/nsys/nsys_tables.h"
 
 #include <algorithm>
 
 #include "import/common/cuda_words.h"
-#include "import/common/times.h"
-#include "import/nsys/nsys_file.h"
 #include "import/scan/json_scan.h"
 
 namespace foretrace {
@@ -69,57 +67,22 @@ NameId NsysStrings::intern(std::string_view text) {
   return names_.intern(valid_text(text, invalid_));
 }
 
-NsysReport::NsysReport(const SqliteFile& file, const NsysProcesses& processes,
-                       const NsysProcess& process)
-    : file_(file),
-      processes_(processes),
-      process_(process),
-      strings_(file, trace_.names),
-      lanes_(trace_) {}
+NsysTables::NsysTables(const SqliteFile& database, const NsysProcesses& all, const NsysProcess& one,
+                       Trace& target)
+    : file(database),
+      processes(all),
+      process(one),
+      trace(target),
+      strings(database, trace.names),
+      lanes(trace) {}
 
-Trace NsysReport::read() {
-  trace_.format = "nsys";
-  trace_.rank = process_.rank;
-  trace_.world_size = processes_.ranks_recorded || processes_.all.size() > 1
-                          ? std::max(static_cast<std::int32_t>(processes_.all.size()),
-                                     processes_.all.back().rank + 1)
-                          : 1;
-  read_export();
-  read_session();
-  read_devices();
-  read_collectives();
-  read_calls();
-  read_ranges_of("CUDNN_EVENTS", HostKind::annotation);
-  read_ranges_of("CUBLAS_EVENTS", HostKind::annotation);
-  read_ranges_of("CUPTI_ACTIVITY_KIND_OVERHEAD", HostKind::overhead);
-  read_ranges_of("PROFILER_OVERHEAD", HostKind::overhead);
-  read_nvtx_names();
-  read_nvtx();
-  read_kernels();
-  read_copies();
-  read_fills();
-  read_graphs();
-  read_events();
-  read_waits();
-  read_memory();
-  read_stream_flags();
-  read_thread_names();
-  make_times_relative(trace_, session_ns_);
-  lanes_.finish();
-  note_processes();
-  read_messages();
-  note_other_tables();
-  write_notes();
-  return std::move(trace_);
+bool NsysTables::is_mine(const SqliteRows& row, int column) const {
+  if (!processes.told) return true;
+  if (!row.has(column)) return processes.all.size() == 1;
+  return (row.integer(column) & ~std::int64_t{0xffffff}) == process.global;
 }
 
-bool NsysReport::is_mine(const SqliteRows& row, int column) const {
-  if (!processes_.told) return true;
-  if (!row.has(column)) return processes_.all.size() == 1;
-  return (row.integer(column) & ~std::int64_t{0xffffff}) == process_.global;
-}
-
-bool NsysReport::take_times(const SqliteRows& row, int start, int end, Times& times) {
+bool NsysTables::take_times(const SqliteRows& row, int start, int end, Times& times) {
   times.start = row.integer(start);
   const std::int64_t finish = row.integer(end, times.start);
   const auto possible = [](std::int64_t time) { return time >= -kMostTime && time <= kMostTime; };
@@ -136,32 +99,36 @@ bool NsysReport::take_times(const SqliteRows& row, int start, int end, Times& ti
   return true;
 }
 
-std::uint16_t NsysReport::thread(const SqliteRows& row, int column) {
-  const std::int64_t global = row.integer(column, process_.global);
-  return lanes_.thread((global >> 24) & 0xffffff, global & 0xffffff);
+std::uint16_t NsysTables::thread(const SqliteRows& row, int column) {
+  const std::int64_t global = row.integer(column, process.global);
+  return lanes.thread((global >> 24) & 0xffffff, global & 0xffffff);
 }
 
-std::uint16_t NsysReport::stream(const SqliteRows& row, int device, int stream) {
-  return lanes_.stream(row.integer(device), row.integer(stream));
+std::uint16_t NsysTables::stream(const SqliteRows& row, int device, int stream) {
+  return lanes.stream(row.integer(device), row.integer(stream));
 }
 
-std::int64_t NsysReport::take_bytes(const SqliteRows& row, int column, std::string_view what) {
+std::int64_t NsysTables::take_bytes(const SqliteRows& row, int column, std::string_view what) {
   const std::int64_t bytes = row.integer(column);
   if (bytes < 0) count(NsysOdd::negative_bytes, std::string(what) + std::to_string(row.number()));
   return std::max<std::int64_t>(bytes, 0);
 }
 
-void NsysReport::count(NsysOdd odd, const std::string& example) {
+void NsysTables::name_thread(std::int64_t global, std::string_view name) {
+  lanes.name_thread((global >> 24) & 0xffffff, global & 0xffffff, name);
+}
+
+void NsysTables::count(NsysOdd odd, const std::string& example) {
   auto& [count, first] = odd_[static_cast<std::size_t>(odd)];
   if (count++ == 0) first = example;
 }
 
-void NsysReport::write_notes() {
-  odd_[static_cast<std::size_t>(NsysOdd::invalid_text)].first = strings_.invalid();
+void NsysTables::write_notes() {
+  odd_[static_cast<std::size_t>(NsysOdd::invalid_text)].first = strings.invalid();
   for (std::size_t i = 0; i < odd_.size(); ++i) {
     const auto& [count, example] = odd_[i];
     if (count == 0) continue;
-    trace_.notes.add(kNsysOddTexts[i].severity, kNsysOddTexts[i].text, example, count);
+    trace.notes.add(kNsysOddTexts[i].severity, kNsysOddTexts[i].text, example, count);
   }
 }
 

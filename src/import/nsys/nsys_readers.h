@@ -1,0 +1,50 @@
+#pragma once
+
+// The readers of a report, one file for each kind of table. Those that take calls, collectives or
+// lanes from others come after them, in the order of read_nsys().
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "import/nsys/nsys_tables.h"
+
+namespace foretrace {
+
+/// Calls by their correlation ids, for rows that name only the call.
+struct NsysCall {
+  NameId name{};
+  std::uint16_t thread = 0;
+};
+using NsysCalls = std::unordered_map<std::uint32_t, NsysCall>;
+
+// nsys_machine.cc: the report itself, the machine and the session.
+void read_nsys_export(NsysTables& tables);
+/// Returns when the session began.
+std::int64_t read_nsys_session(NsysTables& tables);
+void read_nsys_devices(NsysTables& tables);
+/// Needs the streams of all records.
+void read_nsys_stream_flags(NsysTables& tables);
+void note_nsys_processes(NsysTables& tables);
+void read_nsys_messages(NsysTables& tables);
+void note_other_nsys_tables(NsysTables& tables);
+
+// nsys_host.cc: work on threads.
+NsysCalls read_nsys_calls(NsysTables& tables);
+/// Ranges of libraries and of the profiler itself.
+void read_nsys_ranges(NsysTables& tables);
+void read_nsys_thread_names(NsysTables& tables);
+
+/// nsys_nvtx.cc: ranges that the program marked.
+void read_nsys_nvtx(NsysTables& tables);
+
+// nsys_device.cc: work of the device.
+/// Comes before the kernels, which refer to collectives by number.
+void read_nsys_collectives(NsysTables& tables);
+void read_nsys_device_work(NsysTables& tables);
+
+/// nsys_waits.cc
+void read_nsys_waits(NsysTables& tables, const NsysCalls& calls);
+/// nsys_memory.cc
+void read_nsys_memory(NsysTables& tables, const NsysCalls& calls);
+
+}  // namespace foretrace
