@@ -44,8 +44,8 @@ class Encode final : public Transform {
                   "at random, more in trained models)",
                   0, 1);
     fields.integer("value_bytes", value_bytes_, "Size of a recorded value", 1, 8);
-    fields.text("device", device_,
-                "Device whose memory bandwidth encoding uses; empty: the recorded one");
+    fields.name_or_path("device", device_,
+                        "Device whose memory bandwidth encoding uses; empty: the recorded one");
     fields.time("launch", launch_, "Length of each additional launch call (recalled)",
                 Nanoseconds(0));
   }

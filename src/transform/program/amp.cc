@@ -43,7 +43,8 @@ class Amp final : public Transform {
                 "Blocks that autocast makes in half precision take half of their memory");
     fields.flag("device_peaks", device_peaks_,
                 "Take the factors from the peaks of the device instead");
-    fields.text("device", device_, "For device_peaks: name of the device; empty: the recorded one");
+    fields.name_or_path("device", device_,
+                        "For device_peaks: name of the device; empty: the recorded one");
     fields.choice("precision", precision_, {"fp16", "bf16"},
                   "For device_peaks: the half-precision format");
     fields.number("efficiency", efficiency_,

@@ -29,7 +29,8 @@ class ChannelsLast final : public Transform {
                   "Time left of convolutions on tensor cores that are not in NHWC yet (recalled: "
                   "whole models gained 8 % to 35 %, conversions included; 1: unchanged)",
                   0);
-    fields.text("device", device_, "For factor: name of the device; empty: the recorded one");
+    fields.name_or_path("device", device_,
+                        "For factor: name of the device; empty: the recorded one");
   }
 
   Effect apply(Graph& graph) const override {

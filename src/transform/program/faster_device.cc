@@ -25,8 +25,8 @@ class FasterDevice final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The device tasks that change");
-    fields.text("to", to_, "Name of the other device, or path of its machine file");
-    fields.text("from", from_, "The recorded device; empty: from the trace");
+    fields.name_or_path("to", to_, "Name of the other device, or path of its machine file");
+    fields.name_or_path("from", from_, "The recorded device; empty: from the trace");
     fields.time("shortest", shortest_,
                 "Kernels up to this long are bound by latency and stay, and more bandwidth or "
                 "arithmetic makes none shorter than this (recalled)",

@@ -34,7 +34,8 @@ class FusedOptimizer final : public Transform {
                   "For traffic: bytes read and written per parameter (28: Adam reads 4 and writes "
                   "3 values of FP32)",
                   0, 1e6);
-    fields.text("device", device_, "For traffic: name of the device; empty: the recorded one");
+    fields.name_or_path("device", device_,
+                        "For traffic: name of the device; empty: the recorded one");
     fields.number("efficiency", efficiency_,
                   "For traffic: share of the memory bandwidth reached (recalled: 0.8 is usual)",
                   0.01, 1);

@@ -177,7 +177,7 @@ class KernelFrom final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The kernels that take other times");
-    fields.text("trace", trace_, "Path of the trace of the same job that has these times");
+    fields.path("trace", trace_, "Path of the trace of the same job that has these times");
     fields.flag("whole", whole_,
                 "Add kernels that only the other trace has, and delete those that it lacks");
   }
