@@ -69,8 +69,9 @@ void SweepQuestions::note(const SweepCombination& combination) {
   shape.tail = retiming_tail(parsed);
   for (const SweepAxis& axis : combination.axes) {
     const auto& setting = axis.setting();
-    const bool retimes = setting && !setting->is_of_memory() && setting->step() >= shape.tail &&
-                         parsed.transforms[setting->step()]->only_retimes(setting->name());
+    const bool retimes =
+        setting && !setting->is_of_memory() && setting->step() >= shape.tail &&
+        parsed.transforms[setting->step()]->retimes()->only_retimes(setting->name());
     shape.retimes.push_back(retimes ? 1 : 0);
     shape.any = shape.any || retimes;
   }

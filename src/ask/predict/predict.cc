@@ -190,7 +190,7 @@ void note_question(const Scenario& scenario, Prediction& prediction) {
 }
 
 Answer answer(const Inference& inference, const Scenario& scenario, const PredictOptions& options,
-              bool has_times = true) {
+              Donors& donors, bool has_times = true) {
   const bool is_edited = edits(scenario);
   Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !is_edited});
   Prediction prediction;
@@ -199,7 +199,7 @@ Answer answer(const Inference& inference, const Scenario& scenario, const Predic
     if (side == 0)
       prediction = described_baseline(inference, replayed);
     else
-      edited = edited_by(inference.graph, scenario, {.reasons = options.explain});
+      edited = edited_by(inference.graph, scenario, {.reasons = options.explain}, &donors);
   });
   prediction.has_times = has_times;
   prediction.baseline_rates = rates_of(inference.graph, replayed, scenario);
@@ -219,8 +219,8 @@ void add_recorded_reserved(const Rank& rank, std::vector<MemoryPeak>& peaks) {
 
 /// Errors of the trace say which; those of the scenario are about all ranks.
 Answer answer(const Job& job, const Rank& rank, const Scenario& scenario,
-              const PredictOptions& options) try {
-  Answer result = answer(rank.inference, scenario, options, !rank.is_snapshot);
+              const PredictOptions& options, Donors& donors) try {
+  Answer result = answer(rank.inference, scenario, options, donors, !rank.is_snapshot);
   result.recorded = &rank.inference.graph;
   if (rank.trace) result.trace = &*rank.trace;
   Notes notes;
@@ -277,6 +277,8 @@ void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
 Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& options) {
+  Donors donors(options.reading);
+  donors.read(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Answer worst;
   RecordedRun recorded;
@@ -284,7 +286,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   FullestPeaks fullest;
   std::string all;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    Answer next = answer(job, job.ranks[i], scenario, options);
+    Answer next = answer(job, job.ranks[i], scenario, options, donors);
     const Prediction& prediction = next.prediction;
     all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.ranks[i].number) + ": ";
     if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
@@ -354,7 +356,6 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
   const Job job = read_job(
       trace_path, {.reading = options.reading, .keep_traces = !options.perfetto_path.empty()});
   check_ranks(scenario, job);
-  Donors(options.reading).teach(scenario);
   Answer answer = slowest(job, scenario, options);
   answer.prediction.inputs = job.inputs();
   finish(answer, options);
@@ -364,9 +365,10 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options) {
   check_ranks(scenario, inference.graph);
-  Donors(options.reading).teach(scenario);
+  Donors donors(options.reading);
+  donors.read(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
-  Answer result = answer(inference, scenario, options);
+  Answer result = answer(inference, scenario, options, donors);
   result.recorded = &inference.graph;
   set_interval(inference, own, result);
   finish(result, options);
@@ -379,9 +381,10 @@ Baseline baseline_of(const Inference& inference, bool reasons) {
   return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
 }
 
-Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options) {
+Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options,
+                 Donors* donors) {
   Edited edited{.graph = graph.clone(), .timeline = {}, .times = {}, .applied = {}};
-  edited.applied = apply(scenario, edited.graph);
+  edited.applied = apply(scenario, edited.graph, donors);
   edited.timeline = simulate(edited.graph, options);
   edited.times = step_times(edited.graph, edited.timeline);
   return edited;
@@ -400,9 +403,9 @@ Prediction predict_edited(const Baseline& baseline, const Inference& inference,
 }
 
 Prediction predict_on(const Baseline& baseline, const Inference& inference,
-                      const Scenario& scenario) {
+                      const Scenario& scenario, Donors* donors) {
   if (edits(scenario)) {
-    Edited edited = edited_by(inference.graph, scenario, {});
+    Edited edited = edited_by(inference.graph, scenario, {}, donors);
     return predict_edited(baseline, inference, scenario, edited,
                           {.trust = baseline.weighs_changes});
   }
@@ -417,14 +420,14 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
 }
 
 Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
-                           const Scenario& scenario) {
+                           const Scenario& scenario, Donors* donors) {
   check_ranks(scenario, job);
   Prediction worst;
   std::vector<MemoryPeak> peaks;
   Slowest slowest;
   Fullest fullest;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    Prediction next = predict_on(baselines[i], job.ranks[i].inference, scenario);
+    Prediction next = predict_on(baselines[i], job.ranks[i].inference, scenario, donors);
     if (fullest.consider(i, need_of(next.predicted_memory))) peaks = next.predicted_memory;
     if (slowest.consider(i, next.predicted.step_time)) worst = std::move(next);
   }
