@@ -43,6 +43,9 @@ class Fields {
                       double least = std::numeric_limits<double>::lowest(),
                       double most = std::numeric_limits<double>::max()) = 0;
   virtual void text(std::string_view name, std::string& value, std::string_view help) = 0;
+  /// In a file, a path is relative to that file: see rebase_paths().
+  virtual void path(std::string_view name, std::string& value, std::string_view help) = 0;
+  virtual void name_or_path(std::string_view name, std::string& value, std::string_view help) = 0;
   virtual void texts(std::string_view name, std::vector<std::string>& value,
                      std::string_view help) = 0;
   virtual void choice(std::string_view name, std::string& value,
@@ -69,6 +72,13 @@ class Fields {
 /// Overwrites the settings that `json` mentions. Throws Error, with the place, on an unknown name
 /// (with the nearest known one) or a bad value.
 void read_json(const nlohmann::json& json, Described& object);
+
+/// Whether a text is a path where a name is possible as well: it has a slash, or ends in ".json".
+bool is_path(std::string_view name_or_path);
+
+/// Makes the paths in settings of a file in `folder` relative to the working directory. Settings
+/// that read_json() would refuse stay as they are.
+void rebase_paths(nlohmann::json& settings, Described& object, const std::string& folder);
 
 /// The current settings; read_json() of the result gives the same object.
 nlohmann::json write_json(Described& object);

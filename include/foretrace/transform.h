@@ -13,6 +13,7 @@
 #include "foretrace/answer/figure.h"
 #include "foretrace/fields.h"
 #include "foretrace/graph.h"
+#include "foretrace/machine.h"
 #include "foretrace/notes.h"
 
 namespace foretrace {
@@ -27,12 +28,36 @@ struct Effect {
                             ///< "changed nothing".
 };
 
+/// Facts that decide what a change does, beside the graph and the settings.
+struct Context {
+  /// The device that the graph's work runs on, if that is not the recorded one.
+  const DeviceModel* machine = nullptr;
+  /// The graph of the trace that Transform::donor() names.
+  const Graph* donor = nullptr;
+};
+
 /// A task that gets another duration, and the numbers that decide it; their meaning is up to the
 /// transform that set them.
 struct RetimedTask {
   TaskId task = kNoTask;
   std::uint32_t kind = 0;
   double amount = 0;
+};
+
+/// A transform some of whose settings only change durations: many values can then be tried on one
+/// structure.
+class Retimes {
+ public:
+  virtual ~Retimes() = default;
+  /// Whether another value of this setting ("factor") only changes the new durations of the tasks
+  /// that apply() changes: tasks, waits, memory and figures stay the same. If any setting only
+  /// retimes, nothing else in apply() depends on the earlier durations of tasks.
+  virtual bool only_retimes(std::string_view setting) const = 0;
+  /// The tasks whose durations apply() changes. Throws Error as apply() does.
+  virtual std::vector<RetimedTask> retimed(const Graph& graph) const = 0;
+  /// The durations that apply() sets for tasks that took `before`, element by element.
+  virtual void retime(std::span<const RetimedTask> tasks, std::span<const Nanoseconds> before,
+                      std::span<Nanoseconds> after) const = 0;
 };
 
 /// How a transform changes the whole job: samples and tokens in a step afterwards, for each one
@@ -46,35 +71,48 @@ class Transform : public Described {
  public:
   /// Throws Error if there is nothing to apply to, with the setting that matched nothing. May leave
   /// the graph half edited then.
-  virtual Effect apply(Graph& graph) const = 0;
+  virtual Effect apply(Graph& graph, const Context& context) const = 0;
 
-  /// Whether another value of this setting ("factor") only changes the new durations of the tasks
-  /// that apply() changes: tasks, waits, memory and figures stay the same. Then many values can be
-  /// tried on one structure, with these two functions. If any setting only retimes, nothing else in
-  /// apply() depends on the earlier durations of tasks.
-  virtual bool only_retimes(std::string_view /*setting*/) const { return false; }
-  /// The tasks whose durations apply() changes. Throws Error as apply() does.
-  virtual std::vector<RetimedTask> retimed(const Graph& /*graph*/) const { return {}; }
-  /// The durations that apply() sets for tasks that took `before`, element by element.
-  virtual void retime(std::span<const RetimedTask> /*tasks*/,
-                      std::span<const Nanoseconds> /*before*/,
-                      std::span<Nanoseconds> /*after*/) const {}
+  /// The transform itself if it has settings that only retime, otherwise nullptr.
+  virtual const Retimes* retimes() const { return nullptr; }
 
   /// Valid for settings that apply() has accepted.
   virtual JobChange job_change() const { return {}; }
 
-  /// Path of another trace that it learns from (relative to the scenario's file); empty: none. The
-  /// caller of apply() reads that trace and passes its graph to learn() first.
+  /// Path of another trace that it learns from; empty: none.
   virtual std::string donor() const { return {}; }
-  virtual void set_donor(std::string /*path*/) {}
-  virtual void learn(const Graph& /*donor*/) {}
+};
+
+/// time: shorter steps. throughput: less time for a sample, as steps have other batches. memory:
+/// room, at a price in time. device: other hardware. none: an edit or a question that needs an
+/// answer from its user first.
+enum class Goal { none, time, throughput, memory, device };
+
+/// A condition on the job. single_precision: arithmetic-bound kernels use more than half precision,
+/// most of the time.
+enum class Premise { any_job, single_precision };
+
+/// Whether a transform is worth trying on a job nobody has said anything about, with which
+/// settings, and what it is judged by.
+struct Worth {
+  Goal goal = Goal::none;
+  /// Settings to try, in order of effort: the first that is about as good as the best is advised.
+  /// "<device>" stands for the built-in devices above the recorded one.
+  std::vector<std::string_view> tries = {};
+  double samples = 1;  ///< In a step, for each one recorded.
+  /// The work that it applies to. Two that apply to the same work do not add up: one of them is
+  /// chosen.
+  std::vector<std::string_view> holds = {};
+  Premise premise = Premise::any_job;
+  std::string_view why_not = "an edit: its settings are your choice";  ///< Without a goal.
 };
 
 struct TransformEntry {
-  std::string_view name;
-  std::string_view summary;  ///< One line for `list`.
-  std::string_view assumes;  ///< The effects it models and ignores, for `help`: a short paragraph.
-  std::unique_ptr<Transform> (*make)();
+  std::string_view name = {};
+  std::string_view summary = {};  ///< One line for `list`.
+  std::unique_ptr<Transform> (*make)() = nullptr;
+  std::string_view assumes = {};  ///< The effects it models and ignores: a short paragraph.
+  Worth worth = {};
 };
 
 /// Sorted by name.

@@ -107,10 +107,6 @@ const BuiltIn* find_built_in(std::string_view plain_name) {
   return nullptr;
 }
 
-bool looks_like_a_path(std::string_view text) {
-  return text.find('/') != std::string_view::npos || text.ends_with(".json");
-}
-
 DeviceModel read_device(const std::string& path) {
   constexpr std::size_t kLargest = 1 << 20;
   std::ifstream file(path, std::ios::binary);
@@ -157,7 +153,7 @@ std::vector<std::string_view> device_names() {
 
 DeviceModel find_device(std::string_view name_or_path) {
   if (const BuiltIn* found = find_built_in(plain(name_or_path))) return found->model;
-  if (looks_like_a_path(name_or_path)) {
+  if (is_path(name_or_path)) {
     return within(name_or_path, [&] { return read_device(std::string(name_or_path)); });
   }
   throw Error("must be a built-in device or a JSON file with one, got \"" +

@@ -43,6 +43,8 @@ SweepAxis::SweepAxis(const std::string& name, const Json& values, bool log_scale
                     : "must be a list of names or paths");
   }
   if (log_ && range_.is_range) space_by_log(scenario);
+  if (!setting_) return;
+  for (SweepValue& value : listed_) setting_->rebase(value.change, scenario, folder);
 }
 
 void SweepAxis::read_range_object(const Json& values, const Json& scenario) {
@@ -70,10 +72,10 @@ void SweepAxis::read_list(const Json& values, const Json& scenario, const std::s
       }
       if (!values[i].is_string()) throw Error("must be a text");
       const auto& text = values[i].get_ref<const std::string&>();
-      const bool is_path = name_ == "trace" || is_machine_file(text);
-      const std::string path = is_path ? relative_to(folder, text) : text;
-      if (name_ == "machine" && !is_path) find_device(text);
-      listed_.push_back({as_json(values[i]), path});
+      if (name_ == "machine" && !is_path(text)) find_device(text);
+      Json part = {{name_, text}};
+      rebase_scenario(part, folder);
+      listed_.push_back({as_json(values[i]), std::move(part[name_])});
     });
   }
 }

@@ -96,15 +96,14 @@ struct Alternative {
   Json part;
 };
 
-std::vector<Alternative> read_alternatives(const std::string& axis, const Json& listed,
-                                           const std::string& folder) {
+std::vector<Alternative> read_alternatives(const std::string& axis, const Json& listed) {
   if (!listed.is_array() || listed.empty()) throw Error("must be a list of alternatives");
   std::vector<Alternative> all;
   for (std::size_t i = 0; i < listed.size(); ++i) {
     within("[" + std::to_string(i) + "]", [&] {
       const Json part = alternative_part(axis, listed[i]);
-      const Scenario scenario = parse_scenario_in(part, folder);
-      if (!scenario.machine.empty() && !is_machine_file(scenario.machine))
+      const Scenario scenario = parse_scenario(part);
+      if (!scenario.machine.empty() && !is_path(scenario.machine))
         within("machine", [&] { find_device(scenario.machine); });
       Json written = without_keys(write_scenario(scenario), {"version"});
       if (!part.contains("transforms")) written.erase("transforms");
@@ -129,19 +128,18 @@ bool asks_many(const Json& scenario) {
   return is_given("sweep") || is_given("matrix");
 }
 
-SweepPlan::SweepPlan(const Json& scenario, const std::string& folder) {
+SweepPlan::SweepPlan(const Json& scenario, const std::string& sweep_folder) {
   if (!scenario.is_object()) throw Error("must be an object with the settings of a scenario");
   if (const auto sweep = scenario.find("sweep"); sweep != scenario.end())
     within("sweep", [&] { read_settings(*sweep); });
-  const Json base =
-      write_scenario(parse_scenario_in(without_keys(scenario, {"sweep", "matrix"}), folder));
-  within("matrix", [&] { combine(scenario.value("matrix", Json(Json::object())), base, folder); });
+  const Json base = write_scenario(parse_scenario(without_keys(scenario, {"sweep", "matrix"})));
+  within("matrix", [&] { combine(scenario.value("matrix", Json(Json::object())), base); });
   for (const auto& [name, values] : swept_.items()) {
     if (std::find(settings_.begin(), settings_.end(), name) != settings_.end())
       throw Error("sweep: \"" + name + "\" is an axis of the matrix already");
     settings_.push_back(name);
   }
-  within("sweep", [&] { add_axes(folder); });
+  within("sweep", [&] { add_axes(sweep_folder); });
 }
 
 void SweepPlan::read_settings(const Json& sweep) {
@@ -194,15 +192,15 @@ void SweepPlan::read_method(const Json& sweep) {
                 " for the method halton");
 }
 
-void SweepPlan::combine(const Json& matrix, const Json& base, const std::string& folder) {
+void SweepPlan::combine(const Json& matrix, const Json& base) {
   if (!matrix.is_object())
     throw Error("must be an object such as {\"machine\": [\"V100\", \"A100\"]}");
   combinations_.push_back({.names = {}, .scenario = base, .axes = {}});
   for (const auto& [axis, listed] : matrix.items()) {
     if (axis == "$comment") continue;
     settings_.push_back(axis);
-    const std::vector<Alternative> alternatives = within(
-        axis, [&, &name = axis, &all = listed] { return read_alternatives(name, all, folder); });
+    const std::vector<Alternative> alternatives =
+        within(axis, [&, &name = axis, &all = listed] { return read_alternatives(name, all); });
     if (combinations_.size() * alternatives.size() > kMostCombinations)
       throw Error("must have at most " + std::to_string(kMostCombinations) + " combinations");
     std::vector<SweepCombination> wider;

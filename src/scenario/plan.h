@@ -37,9 +37,9 @@ struct SweepCombination {
 
 class SweepPlan {
  public:
-  /// `scenario` as in a file in `folder`, including the files it extends. Throws Error with the
-  /// place.
-  SweepPlan(const nlohmann::json& scenario, const std::string& folder);
+  /// `scenario` with the files it extends, "sweep" as in a file in `sweep_folder`. Throws Error
+  /// with the place.
+  SweepPlan(const nlohmann::json& scenario, const std::string& sweep_folder);
 
   std::uint64_t size() const { return size_; }
   /// Axes of the matrix, then settings.
@@ -56,7 +56,7 @@ class SweepPlan {
  private:
   void read_settings(const nlohmann::json& sweep);
   void read_method(const nlohmann::json& sweep);
-  void combine(const nlohmann::json& matrix, const nlohmann::json& base, const std::string& folder);
+  void combine(const nlohmann::json& matrix, const nlohmann::json& base);
   void add_axes(const std::string& folder);
   std::uint64_t points_of(const SweepCombination& combination) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,34 @@ void each_of(const Json& json, const char* key, const Read& read) {
   }
 }
 
+/// The keys that lead to other files.
+struct ScenarioPaths final : Described {
+  std::string extends, trace, machine;
+
+  void describe(Fields& fields) override {
+    fields.path("extends", extends, "The scenario that comes first");
+    fields.path("trace", trace, "The trace that is asked about");
+    fields.name_or_path("machine", machine, "The device to predict for");
+  }
+};
+
+/// Those of a list; none where there is no list.
+std::span<Json> elements(Json& json, const std::string& key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_array()) return {};
+  return found->get_ref<Json::array_t&>();
+}
+
+/// An alternative that is a text keeps it as its name.
+void rebase_alternative(const std::string& axis, const std::string& folder, Json& alternative) {
+  if (!alternative.is_string()) return rebase_scenario(alternative, folder);
+  Json part = {{axis, alternative}};
+  rebase_scenario(part, folder);
+  if (part[axis] == alternative) return;
+  part["name"] = alternative;
+  alternative = std::move(part);
+}
+
 Json without_comment(Json json) {
   if (json.is_object()) json.erase("$comment");
   return json;
@@ -93,14 +122,20 @@ std::string report_named(const Json& json) {
 
 }  // namespace
 
-std::string relative_to(const std::string& folder, const std::string& path) {
-  const std::filesystem::path given(path);
-  if (path.empty() || given.is_absolute() || folder.empty()) return path;
-  return (std::filesystem::path(folder) / given).lexically_normal().string();
-}
-
-bool is_machine_file(const std::string& machine) {
-  return std::filesystem::path(machine).extension() == ".json";
+void rebase_scenario(Json& json, const std::string& folder) {
+  ScenarioPaths own;
+  rebase_paths(json, own, folder);
+  for (Json& step : elements(json, "transforms")) {
+    for (const TransformEntry& entry : transforms()) {
+      if (step.is_object() && step.contains("use") && step["use"] == entry.name)
+        rebase_paths(step, *entry.make(), folder);
+    }
+  }
+  const auto matrix = json.find("matrix");
+  if (matrix == json.end() || !matrix->is_object()) return;
+  for (const auto& [axis, alternatives] : matrix->items()) {
+    for (Json& alternative : elements(*matrix, axis)) rebase_alternative(axis, folder, alternative);
+  }
 }
 
 Json extended(const Json& base, const Json& json) {
@@ -117,33 +152,28 @@ Json extended(const Json& base, const Json& json) {
   return whole;
 }
 
-Json read_extended(const std::string& path, std::vector<std::string> readers) {
+ScenarioFile read_extended(const std::string& path, std::vector<std::string> readers) {
   readers.push_back(path);
-  Json json = read_json_file(path);
+  ScenarioFile file{.json = read_json_file(path),
+                    .sweep_folder = std::filesystem::path(path).parent_path().string()};
   return within(path, [&] {
-    check_keys(json);
-    const std::string base_path = read_text(json, "extends");
-    if (base_path.empty()) return json;
+    check_keys(file.json);
+    rebase_scenario(file.json, file.sweep_folder);
+    const std::string base_path = read_text(file.json, "extends");
+    if (base_path.empty()) return file;
     if (readers.size() > kMostBases)
       throw Error("extends: must end after " + std::to_string(kMostBases) + " files");
-    json.erase("extends");
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    Json base = within("extends", [&] {
-      const std::string path_of_base = relative_to(folder, base_path);
-      if (std::find(readers.begin(), readers.end(), path_of_base) != readers.end())
-        throw Error("must not lead back to " + path_of_base);
-      Json read = read_extended(path_of_base, readers);
-      within(path_of_base, [&] { parse_scenario(read); });  // Its mistakes are reported as its own.
+    file.json.erase("extends");
+    const ScenarioFile base = within("extends", [&] {
+      if (std::find(readers.begin(), readers.end(), base_path) != readers.end())
+        throw Error("must not lead back to " + base_path);
+      ScenarioFile read = read_extended(base_path, readers);
+      within(base_path, [&] { parse_scenario(read.json); });  // It reports its own mistakes.
       return read;
     });
-    const std::string base_folder = std::filesystem::path(base_path).parent_path().string();
-    if (const std::string trace = read_text(base, "trace"); !trace.empty()) {
-      base["trace"] = relative_to(base_folder, trace);
-    }
-    if (const std::string machine = read_text(base, "machine"); is_machine_file(machine)) {
-      base["machine"] = relative_to(base_folder, machine);
-    }
-    return extended(base, json);
+    if (!file.json.contains("sweep")) file.sweep_folder = base.sweep_folder;
+    file.json = extended(base.json, file.json);
+    return file;
   });
 }
 
@@ -173,19 +203,10 @@ Scenario parse_scenario(const Json& json) {
   return scenario;
 }
 
-Scenario parse_scenario_in(const Json& json, const std::string& folder) {
-  Scenario scenario = parse_scenario(json);
-  scenario.trace = relative_to(folder, scenario.trace);
-  if (is_machine_file(scenario.machine)) scenario.machine = relative_to(folder, scenario.machine);
-  for (const auto& transform : scenario.transforms)
-    transform->set_donor(relative_to(folder, transform->donor()));
-  return scenario;
-}
-
 Scenario read_scenario(const std::string& path) {
-  const Json json = read_extended(path);
+  const Json json = read_extended(path).json;
   return within(path, [&] {
-    Scenario scenario = parse_scenario_in(json, std::filesystem::path(path).parent_path().string());
+    Scenario scenario = parse_scenario(json);
     if (asks_many(json)) {
       throw Error(std::string(json.contains("sweep") ? "sweep" : "matrix") +
                   ": asks many questions; use `foretrace sweep`");

@@ -173,6 +173,10 @@ void SettingPath::apply(const Json& change, Json& scenario) const {
   merge(settings, change);
 }
 
+void SettingPath::rebase(Json& change, const Json& scenario, const std::string& folder) const {
+  if (!of_memory_) rebase_paths(change, *read_transform(settings_of(scenario)), folder);
+}
+
 Json SettingPath::value_in(const Json& change) const { return value_at(change, name_); }
 
 Json SettingPath::value(const Json& scenario) const {

@@ -26,6 +26,9 @@ class SettingPath {
   nlohmann::json change(const nlohmann::json& scenario, const nlohmann::json& value) const;
   nlohmann::json change_of_text(const nlohmann::json& scenario, std::string_view value) const;
   void apply(const nlohmann::json& change, nlohmann::json& scenario) const;
+  /// Makes paths in a change of a file in `folder` relative to the working directory.
+  void rebase(nlohmann::json& change, const nlohmann::json& scenario,
+              const std::string& folder) const;
   /// The value in a change.
   nlohmann::json value_in(const nlohmann::json& change) const;
 

@@ -79,14 +79,14 @@ std::set<std::int32_t> ranks_named(Transform& transform) {
   return finder.ranks;
 }
 
-Effect apply_checked(Transform& transform, Graph& graph) {
+Effect apply_checked(Transform& transform, Graph& graph, const Context& context) {
   std::vector<TaskId> free_before;
   each_free_task(graph, [&](TaskId task) { free_before.push_back(task); });
   std::sort(free_before.begin(), free_before.end());
   Notes notes;
   LeftOut left_out(graph, notes);
   transform.describe(left_out);
-  Effect effect = transform.apply(graph);
+  Effect effect = transform.apply(graph, context);
   keep_places(graph, free_before);
   effect.notes.merge(notes);
   return effect;

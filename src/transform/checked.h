@@ -19,6 +19,6 @@ std::set<std::int32_t> ranks_named(Transform& transform);
 /// whatever only its place in line made wait when the lane lost its order, waits for the task in
 /// front. Notes say which host tasks a selector left out because device work has the name as well.
 /// Throws what apply() throws. `transform` stays as it is. Linear, apart from apply().
-Effect apply_checked(Transform& transform, Graph& graph);
+Effect apply_checked(Transform& transform, Graph& graph, const Context& context);
 
 }  // namespace foretrace

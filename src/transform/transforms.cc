@@ -60,11 +60,17 @@ std::unique_ptr<Transform> configured(const TransformEntry& entry, const nlohman
   return transform;
 }
 
+TransformEntry named(std::string_view name, std::string_view summary, TransformEntry entry) {
+  entry.name = name;
+  entry.summary = summary;
+  return entry;
+}
+
 }  // namespace
 
 const std::vector<TransformEntry>& transforms() {
   static const std::vector<TransformEntry> entries = {
-#define TRANSFORM(name, summary) {#name, summary, assumes_##name(), make_##name},
+#define TRANSFORM(name, summary) named(#name, summary, name##_entry()),
 #include "transform/transforms.def"
 #undef TRANSFORM
   };

@@ -91,7 +91,7 @@ TEST(Resample, VariationFollowsTheWhatIf) {
   const StepVariation variation(inference);
   const auto times_after = [&](const char* step) {
     Graph changed = inference.graph.clone();
-    read_transform_text(step)->apply(changed);
+    read_transform_text(step)->apply(changed, {});
     std::vector<Nanoseconds> times = resample(variation, inference.graph, changed, {}).times;
     std::sort(times.begin(), times.end());
     times.erase(std::unique(times.begin(), times.end()), times.end());
@@ -108,7 +108,7 @@ TEST(Resample, AStallIsAddedToWhatGrew) {
   const Inference inference = recorded_as(six_steps(1000));
   const StepVariation variation(inference);
   Graph changed = inference.graph.clone();
-  read_transform_text("scale:where.kind=kernel,factor=10")->apply(changed);
+  read_transform_text("scale:where.kind=kernel,factor=10")->apply(changed, {});
   const Resampled found = resample(variation, inference.graph, changed, {});
   // 100 us became 1 ms; with the work of a slow step 2 ms, and 800 us of the stall.
   EXPECT_NE(std::find(found.times.begin(), found.times.end(), 2800us), found.times.end());

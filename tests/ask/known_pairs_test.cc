@@ -26,9 +26,7 @@ std::optional<double> predicted_over_recorded(const std::string& before, const s
   if (first.empty() || second.empty()) return std::nullopt;
   Inference from = infer(import_trace(first.front()));
   const Inference outcome = infer(import_trace(second.front()));
-  const auto transform = read_transform_text(step);
-  if (step.starts_with("kernel_from")) transform->learn(outcome.graph);
-  transform->apply(from.graph);
+  read_transform_text(step)->apply(from.graph, {.donor = &outcome.graph});
   return step_ms(from.graph, simulate(from.graph)) / step_ms(outcome.graph, outcome.recorded);
 }
 

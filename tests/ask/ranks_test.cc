@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "ask/predict/baseline.h"
@@ -110,6 +111,18 @@ Scenario scenario_with(const std::string& use) {
   scenario.transforms.push_back(read_transform_text(use));
   scenario.uses.push_back(use);
   return scenario;
+}
+
+TEST(Ranks, LearnFromTheSameRankOfAnotherTrace) {
+  const RecordedRank usual, slow{.duration = 200}, by_host{.duration = 100, .host = 500};
+  const RecordedJob donor({{.duration = 50}, slow});
+  const Scenario scenario = scenario_with("kernel_from:trace=" + donor.path());
+  EXPECT_EQ(predict(RecordedJob({usual, usual}).path(), scenario).predicted.step_time, 210us);
+  const Prediction lacking = predict(RecordedJob({usual, usual, by_host}).path(), scenario);
+  EXPECT_EQ(lacking.predicted.step_time, 560us);
+  EXPECT_TRUE(std::any_of(lacking.notes.all().begin(), lacking.notes.all().end(), [](auto& note) {
+    return note.text == "the other trace lacks this rank, so its first one is taken";
+  }));
 }
 
 TEST(Ranks, ATransformMayNameARankOfAFolder) {

@@ -11,7 +11,7 @@ namespace foretrace {
 namespace {
 
 // One kernel that the step waits for, and two blocks that live at the same time.
-constexpr auto kOneKernel = R"(
+constexpr auto kOneGemm = R"(
     cpu: l:launch 1, s:sync 1
     gpu: k=gemm 100
     l -> k
@@ -46,7 +46,7 @@ std::string times(const Curve& curve) {
 
 std::string error_of(const Scenario& scenario, const Vary& question) {
   try {
-    return times(curve(kOneKernel, scenario, question));
+    return times(curve(kOneGemm, scenario, question));
   } catch (const Error& error) {
     return error.what();
   }
@@ -54,14 +54,14 @@ std::string error_of(const Scenario& scenario, const Vary& question) {
 
 TEST(Vary, PredictsForEachValueInTheirOrder) {
   EXPECT_EQ(
-      times(curve(kOneKernel, with({"scale:where.kind=kernel"}), {"scale.factor", "2,0.5", ""})),
+      times(curve(kOneGemm, with({"scale:where.kind=kernel"}), {"scale.factor", "2,0.5", ""})),
       "2:202us 0.5:52us");
 }
 
 TEST(Vary, IsTheSameWithAnyOtherNameOfTheSetting) {
   const Scenario scenario = with({"amp", "scale:where.kind=kernel"});
-  EXPECT_EQ(times(curve(kOneKernel, scenario, {"transforms[1].factor", "2", ""})),
-            times(curve(kOneKernel, scenario, {"scale.factor", "2", ""})));
+  EXPECT_EQ(times(curve(kOneGemm, scenario, {"transforms[1].factor", "2", ""})),
+            times(curve(kOneGemm, scenario, {"scale.factor", "2", ""})));
 }
 
 TEST(Vary, ABatchHasWholeSamples) {
@@ -86,7 +86,7 @@ TEST(Vary, ABatchHasWholeSamples) {
 }
 
 TEST(Vary, FindsTheLastValueThatHolds) {
-  const Curve found = curve(kOneKernel, with({"scale:where.kind=kernel"}),
+  const Curve found = curve(kOneGemm, with({"scale:where.kind=kernel"}),
                             {"scale.factor", "0..10", "step_time <= 502us"});
   ASSERT_TRUE(found.answer);
   EXPECT_NEAR(std::stod(found.points[*found.answer].value), 5.0, 0.01);
@@ -94,14 +94,14 @@ TEST(Vary, FindsTheLastValueThatHolds) {
 }
 
 TEST(Vary, FindsTheFirstValueFromWhichItHolds) {
-  const Curve found = curve(kOneKernel, with({"scale:where.kind=kernel,by=0us"}),
+  const Curve found = curve(kOneGemm, with({"scale:where.kind=kernel,by=0us"}),
                             {"scale.by", "0us..64us/2", "step_time >= 142us"});
   ASSERT_TRUE(found.answer);
   EXPECT_NEAR(std::stod(found.points[*found.answer].value), 40.0, 0.1);
 }
 
 TEST(Vary, SaysThatNothingHolds) {
-  const Curve none = curve(kOneKernel, with({"scale:where.kind=kernel"}),
+  const Curve none = curve(kOneGemm, with({"scale:where.kind=kernel"}),
                            {"scale.factor", "1..2", "step_time < 1us"});
   EXPECT_FALSE(none.answer);
   EXPECT_EQ(none.answer_text, "holds for no value tried");
@@ -109,7 +109,7 @@ TEST(Vary, SaysThatNothingHolds) {
 
 TEST(Vary, TellsFromWhichLimitOnItFits) {
   const Curve found =
-      curve(kOneKernel, {}, {"memory.limit", "120MiB,160MiB,200MiB,240MiB", "out_of_memory < 1"});
+      curve(kOneGemm, {}, {"memory.limit", "120MiB,160MiB,200MiB,240MiB", "out_of_memory < 1"});
   ASSERT_TRUE(found.answer);
   // 100 MiB that were there, and segments of 40 and 30 MiB.
   EXPECT_EQ(found.points[*found.answer].value, "200MiB");
@@ -119,7 +119,7 @@ TEST(Vary, TellsFromWhichLimitOnItFits) {
 
 TEST(Vary, TheFullestRankFitsOrNotHoweverFastItIs) {
   std::vector<Inference> ranks;
-  ranks.push_back(recorded_as(kOneKernel));
+  ranks.push_back(recorded_as(kOneGemm));
   ranks.push_back(recorded_as("cpu: l:launch 1\ngpu: k=gemm 500\nl -> k\n"));
   const Curve found = vary(ranks, {}, {"memory.limit", "160MiB,240MiB", ""});
   EXPECT_FALSE(found.points[0].fits);
@@ -130,7 +130,7 @@ TEST(Vary, TheFullestRankFitsOrNotHoweverFastItIs) {
 
 TEST(Vary, TheFrontIsWhatNoOtherPointBeatsInTimeAndMemory) {
   const Curve all =
-      curve(kOneKernel, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
+      curve(kOneGemm, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
   EXPECT_FALSE(all.points[0].on_front);
   EXPECT_TRUE(all.points[1].on_front);
   EXPECT_FALSE(all.points[2].on_front);
@@ -138,7 +138,7 @@ TEST(Vary, TheFrontIsWhatNoOtherPointBeatsInTimeAndMemory) {
 
 TEST(Vary, AValueThatIsRefusedIsPartOfTheAnswer) {
   const Curve found =
-      curve(kOneKernel, with({"scale:where.name=gemm"}), {"scale.where.name", "gemm,gem,conv", ""});
+      curve(kOneGemm, with({"scale:where.name=gemm"}), {"scale.where.name", "gemm,gem,conv", ""});
   EXPECT_EQ(found.points[2].refused,
             "scale:where.name=conv: no task matches \"where\" (name \"conv\")");
   EXPECT_TRUE(found.points[1].refused.empty());

@@ -102,7 +102,7 @@ class DrawnSettings final : public SettingVisitor {
 struct DrawnTransform {
   std::string_view name;
   nlohmann::json settings;
-  std::unique_ptr<Transform> transform;  ///< If it has a donor, learn() is left to the caller.
+  std::unique_ptr<Transform> transform;
 };
 
 /// Throws Error where a value is beyond its limit.

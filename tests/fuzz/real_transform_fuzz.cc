@@ -23,6 +23,7 @@
 #include "fuzz/drawn_transform.h"
 #include "fuzz/recordings.h"
 #include "fuzz/supply.h"
+#include "transform/checked.h"
 
 namespace {
 
@@ -69,15 +70,15 @@ Work work_of(const Graph& graph) {
 std::optional<Work> work_to_come(const DrawnTransform& drawn, const Graph& graph) {
   Work work = work_of(graph);
   if (leaves_work_alone(drawn.name)) return work;
-  const Transform& transform = *drawn.transform;
-  const bool retimes =
-      std::any_of(drawn.settings.items().begin(), drawn.settings.items().end(),
-                  [&](const auto& item) { return transform.only_retimes(item.key()); });
-  if (!retimes) return {};
-  const std::vector<RetimedTask> tasks = transform.retimed(graph);
+  const Retimes* const retimes = drawn.transform->retimes();
+  if (retimes == nullptr ||
+      std::none_of(drawn.settings.items().begin(), drawn.settings.items().end(),
+                   [&](const auto& item) { return retimes->only_retimes(item.key()); }))
+    return {};
+  const std::vector<RetimedTask> tasks = retimes->retimed(graph);
   std::vector<Nanoseconds> before, after(tasks.size());
   for (const RetimedTask& task : tasks) before.push_back(graph.task(task.task).duration);
-  transform.retime(tasks, before, after);
+  retimes->retime(tasks, before, after);
   for (std::size_t i = 0; i < tasks.size(); ++i) work[index(tasks[i].task)] = after[i];
   return work;
 }
@@ -100,7 +101,7 @@ bool is_small(const DrawnTransform& drawn, const Graph& graph) {
 }
 
 /// False if the step is refused; the graph may be half edited then.
-bool apply_one(DrawnTransform drawn, Graph& graph) {
+bool apply_one(DrawnTransform drawn, const Graph& donor, Graph& graph) {
   asked += drawn.settings.dump() + "\n";
   if (!is_small(drawn, graph)) return false;
   const std::string_view name = drawn.name;
@@ -110,8 +111,12 @@ bool apply_one(DrawnTransform drawn, Graph& graph) {
   std::optional<Work> expected;
   try {
     expected = work_to_come(drawn, graph);
-    scenario.transforms.push_back(std::move(drawn.transform));
-    apply(scenario, graph);
+    if (!drawn.transform->donor().empty()) {
+      apply_checked(*drawn.transform, graph, {.donor = &donor});
+    } else {
+      scenario.transforms.push_back(std::move(drawn.transform));
+      apply(scenario, graph);
+    }
   } catch (const Error&) {
     return false;
   }
@@ -208,15 +213,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } catch (const Error&) {
       continue;
     }
-    if (!drawn->transform->donor().empty()) {
-      try {
-        drawn->transform->learn(all[supply.next() % all.size()].graph);
-      } catch (const Error&) {
-        continue;
-      }
-    }
+    const Graph& donor = all[supply.next() % all.size()].graph;
     circles = circles || may_make_a_circle(drawn->name);
-    if (!apply_one(std::move(*drawn), graph)) return 0;
+    if (!apply_one(std::move(*drawn), donor, graph)) return 0;
   }
   check(graph, circles, replayed);
   return 0;

@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const std::string& use : scenario.uses) read_transform_text(use);
     if (!is_small(written) || scenario.transforms.size() > 8) return 0;
     Graph graph = parse_graph(kGraph);
-    for (const auto& transform : scenario.transforms) transform->apply(graph);
+    for (const auto& transform : scenario.transforms) transform->apply(graph, {});
     simulate(graph);
   } catch (const Error&) {
   }

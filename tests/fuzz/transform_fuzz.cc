@@ -221,12 +221,6 @@ class Program {
   std::vector<std::uint32_t> gradients_;
 };
 
-std::unique_ptr<Transform> some_transform(Supply& supply) {
-  std::unique_ptr<Transform> transform = drawn_transform(supply).transform;
-  if (!transform->donor().empty()) transform->learn(Program(supply).write());
-  return transform;
-}
-
 void check_memory(const Graph& graph, const Timeline& timeline) {
   for (const MemoryCurve& curve : timeline.memory) {
     for (const MemoryCurve::Point& point : curve.points) require(point.allocated >= Bytes{});
@@ -260,9 +254,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     // First, as bytes that are used up make a plain program but the same settings over and over.
     std::vector<std::unique_ptr<Transform>> steps;
-    for (std::uint32_t i = 1 + supply.below(3); i > 0; --i) steps.push_back(some_transform(supply));
+    for (std::uint32_t i = 1 + supply.below(3); i > 0; --i)
+      steps.push_back(drawn_transform(supply).transform);
     Graph graph = Program(supply).write();
-    for (const auto& step : steps) step->apply(graph);
+    const Graph donor = Program(supply).write();
+    for (const auto& step : steps) step->apply(graph, {.donor = &donor});
     const Timeline timeline = simulate(graph);
     check_memory(graph, timeline);
     write_reports(graph, timeline);

@@ -10,6 +10,8 @@
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
 #include "scenario/json_file.h"
+#include "scenario/plan.h"
+#include "scenario/scenario_file.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -178,6 +180,42 @@ TEST_F(ScenarioFiles, ExtendOneAnother) {
   EXPECT_EQ(scenario.uses, (std::vector<std::string>{"amp", "prefetch"}));
   EXPECT_EQ(scenario.machine, "h100");
   EXPECT_EQ(scenario.trace, folder_ / "t.json");
+}
+
+TEST_F(ScenarioFiles, HavePathsRelativeToTheFileTheyAreWrittenIn) {
+  write("a/base.json", R"({"trace": "t.json", "machine": "gpus/mine", "transforms": [
+      {"use": "amp", "device": "gpu.json"}, {"use": "kernel_from", "trace": "../donor"}]})");
+  write("b/more.json", R"({"extends": "../a/base.json", "transforms": [
+      {"use": "faster_device", "to": "./gpu.json", "from": "v100"}]})");
+  const Scenario scenario = read_scenario(write("c/d/top.json", R"({
+      "extends": "../../b/more.json", "transforms": [
+      {"use": "encode", "device": "/gpu.json"}, {"use": "move", "to": "gpu.json"}]})"));
+  EXPECT_EQ(scenario.trace, folder_ / "a/t.json");
+  EXPECT_EQ(scenario.machine, folder_ / "a/gpus/mine");
+  EXPECT_EQ(scenario.uses,
+            (std::vector<std::string>{"amp:device=" + (folder_ / "a/gpu.json"),
+                                      "kernel_from:trace=" + (folder_ / "donor"),
+                                      "faster_device:from=v100,to=" + (folder_ / "b/gpu.json"),
+                                      "encode:device=/gpu.json", "move:to=gpu.json"}));
+  EXPECT_EQ(scenario.transforms[1]->donor(), folder_ / "donor");
+}
+
+TEST_F(ScenarioFiles, HaveAlternativesAndValuesRelativeToTheFileTheyAreWrittenIn) {
+  write("a/matrix.json", R"({"trace": "t.json", "transforms": [{"use": "amp"}], "matrix": {
+      "machine": ["v100-sxm2-16gb", "gpu.json"],
+      "then": [{"transforms": [{"use": "kernel_from", "trace": "donor"}]}]}})");
+  const ScenarioFile file = read_extended(write("b/sweep.json", R"({"extends": "../a/matrix.json",
+      "sweep": {"amp.device": ["gpu.json"], "kernel_from.trace": ["donor"], "trace": ["t.json"]}})"));
+  const SweepPlan plan(file.json, file.sweep_folder);
+  ASSERT_EQ(plan.size(), 2);
+  EXPECT_EQ(plan.combinations()[0].names.front(), "v100-sxm2-16gb");
+  EXPECT_EQ(plan.combinations()[1].names.front(), "gpu.json");
+  const Json other = plan.scenario(1, plan.values(1));
+  EXPECT_EQ(other["machine"], folder_ / "a/gpu.json");
+  EXPECT_EQ(other["trace"], folder_ / "b/t.json");
+  EXPECT_EQ(other["transforms"][0]["device"], folder_ / "b/gpu.json");
+  EXPECT_EQ(plan.combinations()[1].scenario["transforms"][1]["trace"], folder_ / "a/donor");
+  EXPECT_EQ(other["transforms"][1]["trace"], folder_ / "b/donor");
 }
 
 TEST_F(ScenarioFiles, ThatExtendEachOtherEnd) {

@@ -20,7 +20,7 @@ template <class... Transforms>
 std::string simulated(std::string_view graph_text, const Transforms&... transforms_json) {
   try {
     Graph graph = parse_graph(graph_text);
-    (read_transform(nlohmann::json::parse(transforms_json))->apply(graph), ...);
+    (read_transform(nlohmann::json::parse(transforms_json))->apply(graph, {}), ...);
     return "\n" + to_ascii(graph, simulate(graph));
   } catch (const Error& error) {
     return error.what();

@@ -20,7 +20,7 @@ constexpr auto kAttention = R"(
 std::vector<std::int64_t> mebibytes_behind(std::string_view transform,
                                            std::string_view graph_text = kAttention) {
   Graph graph = parse_graph(graph_text);
-  read_transform_text(transform)->apply(graph);
+  read_transform_text(transform)->apply(graph, {});
   std::vector<std::int64_t> sizes;
   for (const Allocation& block : graph.allocations()) sizes.push_back(block.bytes.count >> 20);
   return sizes;
@@ -39,7 +39,7 @@ TEST(AmpMemory, StaysWhereItIsNotAskedFor) {
 
 TEST(AmpMemory, CastsOfWeightsAreGoneBehindTheForwardPass) {
   Graph graph = parse_graph(kAttention);
-  read_transform_text("amp")->apply(graph);
+  read_transform_text("amp")->apply(graph, {});
   const Allocation& casts = graph.allocations().back();
   EXPECT_EQ(graph.name(casts.made_by), "gemm");
   EXPECT_EQ(graph.name(casts.freed_by), "gemm_pv");
@@ -51,7 +51,7 @@ TEST(AmpMemory, CastsOfWeightsAreKeptForTheBackwardPassThatReadsThem) {
     @alloc 2MiB use=parameter: .. reads gemm, b
     @alloc 8MiB use=activation op="aten::linear": gemm .. b writes gemm reads relu, b
   )");
-  read_transform_text("amp")->apply(graph);
+  read_transform_text("amp")->apply(graph, {});
   EXPECT_EQ(graph.name(graph.allocations().back().freed_by), "b");
 }
 
@@ -77,7 +77,7 @@ TEST(AmpMemory, AGradientHasTheTypeOfWhatItIsTheGradientOf) {
 
 TEST(AmpMemory, WeightsAreCastOnceAtATime) {
   Graph graph = parse_graph(kSnapshot);
-  read_transform_text("amp")->apply(graph);
+  read_transform_text("amp")->apply(graph, {});
   ASSERT_EQ(graph.allocations().size(), 9U);
   EXPECT_EQ(graph.name(graph.allocations()[7].made_by), "l");
   EXPECT_EQ(graph.name(graph.allocations()[8].made_by), "m");
@@ -89,7 +89,7 @@ TEST(AmpMemory, SaysWhereWeightsAreUnknown) {
     @alloc 2MiB: ..
     @alloc 8MiB use=activation op="aten::linear": l ..
   )");
-  const Effect effect = read_transform_text("amp")->apply(graph);
+  const Effect effect = read_transform_text("amp")->apply(graph, {});
   ASSERT_EQ(effect.notes.all().size(), 1U);
   EXPECT_EQ(effect.notes.all()[0].example, "2.097 MB");
 }

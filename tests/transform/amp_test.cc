@@ -40,7 +40,7 @@ TEST(Amp, WhatLatencyBoundsStaysAsItIs) {
       stream: "void cub::DeviceScanInitKernel<int>" 8 {phase=forward}, volta_sgemm_128x64_nn 9 {phase=forward}
       stream: ncclDevKernel_SendRecv 6 {phase=forward}
     )");
-    const Effect effect = read_transform_text("amp" + setting)->apply(graph);
+    const Effect effect = read_transform_text("amp" + setting)->apply(graph, {});
     EXPECT_EQ(graph.task(TaskId{0}).duration, 8us);
     EXPECT_LT(graph.task(TaskId{1}).duration, 4us);
     EXPECT_EQ(graph.task(TaskId{2}).duration, 6us);
@@ -52,14 +52,14 @@ TEST(Amp, WhatLatencyBoundsStaysAsItIs) {
 TEST(Amp, DevicePeaksBoundArithmetic) {
   // 15.7 TFLOP/s in FP32 over half of 125 TFLOP/s in FP16.
   Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 1000");
-  read_transform_text("amp:device_peaks=true,device=v100-sxm2-32gb")->apply(graph);
+  read_transform_text("amp:device_peaks=true,device=v100-sxm2-32gb")->apply(graph, {});
   EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 1e6 * 15.7 / 62.5, 3000);
 }
 
 TEST(Amp, NothingGoesBeyondThePeak) {
   // 6.25 TFLOP take 50 ms at 125 TFLOP/s, whatever the ratio of the peaks.
   Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 100000 {flops=6.25e12}");
-  read_transform_text("amp:device_peaks=true,device=v100-sxm2-32gb")->apply(graph);
+  read_transform_text("amp:device_peaks=true,device=v100-sxm2-32gb")->apply(graph, {});
   EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 50e6, 1e6);
 }
 
@@ -79,7 +79,7 @@ stream |.aaFF.a......UU|
 
 TEST(Amp, SaysWhatItLeftAlone) {
   Graph graph = parse_graph(kStep);
-  const Effect effect = read_transform_text("amp")->apply(graph);
+  const Effect effect = read_transform_text("amp")->apply(graph, {});
   EXPECT_EQ(effect.summary,
             "1 kernel bound by arithmetic at 0.333, 1 bound by memory at 0.500 of their time");
   EXPECT_EQ(effect.notes.count("kernels already in half precision, left as they are"), 1);

@@ -89,7 +89,7 @@ stream |xAlllXXXXXXX|
 
 TEST(BatchSize, ActivationsGrowAndGradientsDoNot) {
   Graph graph = parse_graph(kBatchStep);
-  const Effect effect = read_transform_text("batch_size:factor=0.5")->apply(graph);
+  const Effect effect = read_transform_text("batch_size:factor=0.5")->apply(graph, {});
   EXPECT_EQ(graph.allocations()[0].bytes, Bytes{4000});
   EXPECT_EQ(graph.allocations()[1].bytes, Bytes{4000});
   EXPECT_EQ(graph.allocations()[2].bytes, Bytes{4000});
@@ -102,7 +102,7 @@ TEST(BatchSize, TimeAndMemoryNeverShrinkWithTheBatch) {
   Bytes peak{};
   for (const char* factor : {"0.25", "0.5", "1", "1.5", "2", "7", "100"}) {
     Graph graph = parse_graph(kBatchStep);
-    read_transform_text("batch_size:factor=" + std::string(factor))->apply(graph);
+    read_transform_text("batch_size:factor=" + std::string(factor))->apply(graph, {});
     const Timeline timeline = simulate(graph);
     EXPECT_GE(timeline.length, length);
     EXPECT_GE(timeline.memory.at(0).peak, peak);

@@ -75,9 +75,9 @@ std::string with_settings(std::string_view name) {
 /// False if there is nothing to apply it to, which does not matter here.
 bool applied(const std::string& step, Graph& graph) {
   const auto transform = read_transform_text(step);
-  if (!transform->donor().empty() || step == "kernel_from") transform->learn(graph);
+  const Graph donor = graph.clone();
   try {
-    apply_checked(*transform, graph);
+    apply_checked(*transform, graph, {.donor = &donor});
     return true;
   } catch (const Error&) {
     return false;
@@ -125,7 +125,7 @@ TEST(Composed, InAnyOrderNoWorkLeavesItsStep) {
 
 Nanoseconds length_after(const std::array<std::string, 3>& steps) {
   Graph graph = parse_graph(kTwoSteps);
-  for (const std::string& step : steps) apply_checked(*read_transform_text(step), graph);
+  for (const std::string& step : steps) apply_checked(*read_transform_text(step), graph, {});
   return simulate(graph).length;
 }
 
@@ -144,7 +144,7 @@ TEST(Composed, SplitAndPriorityDoNotMindTheirOrder) {
 
 std::string picture_after(const char* graph_text, const std::vector<std::string>& steps) {
   Graph graph = parse_graph(graph_text);
-  for (const std::string& step : steps) apply_checked(*read_transform_text(step), graph);
+  for (const std::string& step : steps) apply_checked(*read_transform_text(step), graph, {});
   return "\n" + to_ascii(graph, simulate(graph));
 }
 
@@ -215,7 +215,7 @@ constexpr auto kNamesakes = R"(
 TEST(Composed, ANameMeansDeviceWorkWhereThereIsSome) {
   Graph graph = parse_graph(kNamesakes);
   const Effect effect =
-      apply_checked(*read_transform_text("scale:where.name=conv,factor=0.5"), graph);
+      apply_checked(*read_transform_text("scale:where.name=conv,factor=0.5"), graph, {});
   EXPECT_EQ(effect.summary, "1 kernel task from 6 us to 3 us in all");
   ASSERT_EQ(effect.notes.all().size(), 1U);
   EXPECT_EQ(effect.notes.all()[0].example, "where: 1 kernel task, without 1 host task");
@@ -224,15 +224,15 @@ TEST(Composed, ANameMeansDeviceWorkWhereThereIsSome) {
 TEST(Composed, ANameMeansHostWorkWhereNoDeviceWorkHasIt) {
   Graph graph = parse_graph(kNamesakes);
   const Effect effect =
-      apply_checked(*read_transform_text("scale:where.name=aten,factor=0.5"), graph);
+      apply_checked(*read_transform_text("scale:where.name=aten,factor=0.5"), graph, {});
   EXPECT_EQ(effect.summary, "1 host task from 4 us to 2 us in all");
   EXPECT_TRUE(effect.notes.all().empty());
 }
 
 TEST(Composed, BothAreMeantByAll) {
   Graph graph = parse_graph(kNamesakes);
-  const Effect effect =
-      apply_checked(*read_transform_text("scale:where.kind=all,where.name=conv,factor=0.5"), graph);
+  const Effect effect = apply_checked(
+      *read_transform_text("scale:where.kind=all,where.name=conv,factor=0.5"), graph, {});
   EXPECT_EQ(effect.summary, "2 tasks (1 host, 1 kernel) from 10 us to 5 us in all");
 }
 

@@ -177,7 +177,7 @@ stream |.AAABBBCCC|
 TEST(CudaGraphs, SaysWhatItDidAndWhatIsWrong) {
   Graph graph = parse_graph(kHostBound);
   EXPECT_EQ(
-      read_transform_text("cuda_graphs:kernel_time=0us,launch_time=1us")->apply(graph).summary,
+      read_transform_text("cuda_graphs:kernel_time=0us,launch_time=1us")->apply(graph, {}).summary,
       "3 launch calls became 1 graph launch, 6 us of host work fewer");
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "cuda_graphs", "per": "layer"})",

@@ -27,7 +27,7 @@ TEST(Encode, EncodesBehindTheForwardUseAndDecodesInFrontOfTheBackwardOne) {
   Graph graph = parse_graph(kReluAndConvolution);
   const Effect effect =
       read_transform_text("encode:mode=lossy,precision=fp16,device=v100-pcie-16gb,launch=1us")
-          ->apply(graph);
+          ->apply(graph, {});
   // Both read one form and write the other: 2.7 MB at 900 GB/s are 3us.
   EXPECT_EQ("\n" + to_ascii(graph, simulate(graph)), R"(
 cpu    |LMllN........|
@@ -45,7 +45,7 @@ stream |.rrcceeeddddd|
 
 Bytes encoded(std::string_view graph_text, std::string_view settings) {
   Graph graph = parse_graph(graph_text);
-  read_transform_text("encode:device=v100-pcie-16gb," + std::string(settings))->apply(graph);
+  read_transform_text("encode:device=v100-pcie-16gb," + std::string(settings))->apply(graph, {});
   return graph.allocations().back().bytes;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 double factor_of(const char* task, const char* step) {
   Graph graph = parse_graph("stream: " + std::string(task) + " 1000");
-  read_transform_text(step)->apply(graph);
+  read_transform_text(step)->apply(graph, {});
   return static_cast<double>(graph.task(TaskId{0}).duration.count()) / 1e6;
 }
 
@@ -73,7 +73,7 @@ stream |kkkvvvvvvvvvvvvvvvv|
 TEST(FasterDevice, TakesTheRecordedDeviceAsFrom) {
   Graph graph = parse_graph("stream: vectorized_elementwise_kernel 1000");
   graph.device_names() = {"Tesla V100-SXM2-32GB"};
-  read_transform_text("faster_device:to=a100-sxm4-40gb")->apply(graph);
+  read_transform_text("faster_device:to=a100-sxm4-40gb")->apply(graph, {});
   EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 1e6 * 900.0 / 1555, 1e4);
 }
 

@@ -112,7 +112,7 @@ std::string launches(int count, int duration) {
 TEST(FusedOptimizer, AgreesWithTheDaydreamCases) {
   const auto length = [](const std::string& text, const char* step) {
     Graph graph = parse_graph(text);
-    if (*step != '\0') read_transform_text(step)->apply(graph);
+    if (*step != '\0') read_transform_text(step)->apply(graph, {});
     return simulate(graph).length;
   };
   EXPECT_EQ(length(launches(100, 2), ""), 800us);
@@ -128,7 +128,7 @@ TEST(FusedOptimizer, TrafficTakesBytesOverBandwidth) {
   Graph graph = parse_graph("stream: A 900 {phase=update}, B 900 {phase=update}");
   // 10 M parameters, 28 bytes each, at 80 % of 900 GB/s.
   read_transform_text("fused_optimizer:duration=traffic,parameters=10000000,device=v100-sxm2-32gb")
-      ->apply(graph);
+      ->apply(graph, {});
   EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 388'889, 4000);
 }
 

@@ -77,7 +77,8 @@ stream |..FFF..BBBUUFFF..BBB|
 
 TEST(GradientAccumulation, ActivationsShrinkAndGradientsStay) {
   Graph graph = parse_graph(kAccumulatedStep);
-  const Effect effect = read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph);
+  const Effect effect =
+      read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph, {});
   const Timeline timeline = simulate(graph);
   // From the first backward pass on there is the gradient, and 2 kB of each micro-batch.
   EXPECT_EQ(timeline.memory.at(0).peak, Bytes{6000});
@@ -98,7 +99,7 @@ stream |FBbFBccbU|
 
 TEST(GradientAccumulation, GradientsAreMadeByTheFirstMicroBatch) {
   Graph graph = parse_graph(kAccumulatedStep);
-  read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph);
+  read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph, {});
   const Timeline timeline = simulate(graph);
   for (const Allocation& block : graph.allocations()) {
     if (block.use != MemoryUse::gradient) continue;

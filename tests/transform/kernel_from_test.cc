@@ -11,9 +11,8 @@ std::string with_times_of(std::string_view own, std::string_view other,
                           std::string_view settings = "kernel_from") {
   try {
     Graph graph = parse_graph(own);
-    const auto transform = read_transform_text(settings);
-    transform->learn(parse_graph(other));
-    transform->apply(graph);
+    const Graph donor = parse_graph(other);
+    read_transform_text(settings)->apply(graph, {.donor = &donor});
     return "\n" + to_ascii(graph, simulate(graph));
   } catch (const Error& error) {
     return error.what();
@@ -82,9 +81,8 @@ stream |acc|
 
 TEST(KernelFrom, SaysHowItMatched) {
   Graph graph = parse_graph(kOwn);
-  const auto transform = read_transform_text("kernel_from");
-  transform->learn(parse_graph("stream: a 1, \"h hgemm\" 2, r 2, t 1"));
-  EXPECT_EQ(transform->apply(graph).summary,
+  const Graph donor = parse_graph("stream: a 1, \"h hgemm\" 2, r 2, t 1");
+  EXPECT_EQ(read_transform_text("kernel_from")->apply(graph, {.donor = &donor}).summary,
             "3 kernels from 11 us to 5 us in all: 2 by name, 1 by kind of work, 0 by place, 1 "
             "added");
 }

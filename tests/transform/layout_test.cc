@@ -44,7 +44,7 @@ stream |cccbb|
 
 TEST(BatchnormRestructure, NamesThePublishedBound) {
   Graph graph = parse_graph(kNorm);
-  const Effect effect = read_transform_text("batchnorm_restructure")->apply(graph);
+  const Effect effect = read_transform_text("batchnorm_restructure")->apply(graph, {});
   EXPECT_EQ(effect.summary,
             "1 batch normalization at 0.500 of their time, 1 activation beside them (2 us) gone");
   EXPECT_NE(effect.assumptions.at(0).find("12.7 %"), std::string::npos);

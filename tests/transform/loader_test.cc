@@ -190,7 +190,7 @@ Answer answer(const std::string& settings) {
   Graph graph = parse_graph(kSteps);
   Answer answer;
   answer.effect =
-      read_transform_text("loader:hand_over=0us,host_factor=1," + settings)->apply(graph);
+      read_transform_text("loader:hand_over=0us,host_factor=1," + settings)->apply(graph, {});
   answer.step = step_times(graph, simulate(graph)).step_time;
   return answer;
 }
@@ -257,7 +257,7 @@ TEST(Loader, CoresHaveTheTrainingThreadToRunToo) {
   // 16us of loading and 12us of training on one core.
   Graph graph = parse_graph(kInline);
   const Effect effect =
-      read_transform_text("loader:hand_over=0us,host_factor=1,workers=1,cores=1")->apply(graph);
+      read_transform_text("loader:hand_over=0us,host_factor=1,workers=1,cores=1")->apply(graph, {});
   EXPECT_DOUBLE_EQ(figure(effect, "prep_stall"), 16.0 / 28);
 }
 
@@ -350,7 +350,7 @@ train+worker0 |eeeee....|
 
 TEST(Loader, SaysWhatItDidAndWhatIsWrong) {
   Graph graph = parse_graph(kInline);
-  EXPECT_EQ(read_transform_text("loader:workers=2,hand_over=1us")->apply(graph).summary,
+  EXPECT_EQ(read_transform_text("loader:workers=2,hand_over=1us")->apply(graph, {}).summary,
             "4 batches of 4 us loaded by 2 workers; the training thread keeps 1 us for each");
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "loader", "workers": -1})", "workers: must be at least 0, got -1"},

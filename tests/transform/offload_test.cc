@@ -21,7 +21,7 @@ std::string offload(const std::string& settings = "") {
 std::string pictured(std::string_view graph_text, const std::string& step) {
   try {
     Graph graph = parse_graph(graph_text);
-    read_transform_text(step)->apply(graph);
+    read_transform_text(step)->apply(graph, {});
     return "\n" + to_ascii(graph, simulate(graph));
   } catch (const Error& error) {
     return error.what();
@@ -31,7 +31,7 @@ std::string pictured(std::string_view graph_text, const std::string& step) {
 std::string figures_of(std::string_view graph_text, const std::string& step) {
   try {
     Graph graph = parse_graph(graph_text);
-    const Effect effect = read_transform_text(step)->apply(graph);
+    const Effect effect = read_transform_text(step)->apply(graph, {});
     std::string text;
     for (const Figure& figure : effect.figures)
       text += (text.empty() ? "" : ", ") + figure.name + " " + to_text(figure);
@@ -64,7 +64,7 @@ swap in  |...........iiii..|
 
 TEST(Offload, ABlockThatIsAwayIsNotOnTheDevice) {
   Graph graph = parse_graph(kWait);
-  read_transform_text(offload())->apply(graph);
+  read_transform_text(offload())->apply(graph, {});
   const Timeline timeline = simulate(graph);
   std::string levels;
   for (const MemoryCurve::Point& point : timeline.memory.at(0).points) {
@@ -102,7 +102,7 @@ TEST(Offload, WhereTheHostCallsTheAllocatorRoomIsGivenBackInTheOrderOfItsCalls) 
     @alloc 4kB use=activation: LA .. LZ writes A reads Z
     @alloc 8kB use=temporary: LD .. LE writes D
 )");
-  read_transform_text(offload())->apply(graph);
+  read_transform_text(offload())->apply(graph, {});
   const Timeline timeline = simulate(graph);
   EXPECT_EQ("\n" + to_ascii(graph, timeline), R"(
 cpu      |LLLLLL............|
@@ -155,7 +155,7 @@ TEST(Offload, WhatDoesNotFitStays) {
     @alloc 8kB use=temporary: B .. C writes B
 )";
   Graph graph = parse_graph(kShort);
-  const Effect effect = read_transform_text(offload())->apply(graph);
+  const Effect effect = read_transform_text(offload())->apply(graph, {});
   EXPECT_EQ(effect.changed, 0U);
   EXPECT_EQ(to_text(graph), to_text(parse_graph(kShort)));
   EXPECT_EQ(
@@ -185,7 +185,7 @@ TEST(Offload, TheBoundIsExactToTheByte) {
     graph.task(TaskId{1}).duration = wait;
     const Effect effect =
         read_transform_text("offload:host_bandwidth=6.3GB/s,back_bandwidth=6.4GB/s,min_bytes=1B")
-            ->apply(graph);
+            ->apply(graph, {});
     return std::get<double>(effect.figures.back().value) == 1;
   };
   EXPECT_TRUE(hideable(Bytes{79'370}, 25us));
@@ -244,7 +244,7 @@ TEST(Offload, SaysWhereItsTargetIsOutOfReach) {
   const auto missed = [](const std::string& target) {
     Graph graph = parse_graph(kWait);
     return read_transform_text(offload("target=" + target))
-        ->apply(graph)
+        ->apply(graph, {})
         .notes.count("offload does not reach its target");
   };
   EXPECT_EQ(missed("1kB"), 1);
@@ -317,7 +317,7 @@ TEST(OffloadByLayer, WhatCameBackGoesWithItsLastUse) {
     stream: B 10 {phase=backward layer=1}, A 10 {phase=backward layer=0}, e 9 {phase=backward}, f 1
     @alloc 10kB use=activation: i .. f writes i reads a, A
   )");
-  read_transform_text("offload:host_bandwidth=1GB/s,min_bytes=1B,policy=all")->apply(graph);
+  read_transform_text("offload:host_bandwidth=1GB/s,min_bytes=1B,policy=all")->apply(graph, {});
   ASSERT_EQ(graph.allocations().size(), 2U);
   EXPECT_EQ(graph.name(graph.allocations()[1].freed_by), "A");
 }
@@ -328,7 +328,7 @@ TEST(OffloadByLayer, WithoutConvolutionsThePolicyForThemIsRefused) {
     @alloc 10kB use=activation: i .. A writes i reads a, A
   )");
   try {
-    read_transform_text("offload:host_bandwidth=1GB/s,min_bytes=1B,policy=conv")->apply(graph);
+    read_transform_text("offload:host_bandwidth=1GB/s,min_bytes=1B,policy=conv")->apply(graph, {});
     ADD_FAILURE() << "must be refused";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("policy: \"conv\" finds no convolution"),
@@ -340,7 +340,8 @@ TEST(OffloadByLayer, WithoutConvolutionsThePolicyForThemIsRefused) {
 TEST(OffloadByLayer, TheLeastThatFitsIsChosen) {
   const auto chosen = [](const std::string& target) {
     Graph graph = parse_graph(kLayers);
-    const Effect effect = read_transform_text(offload("policy=dyn,target=" + target))->apply(graph);
+    const Effect effect =
+        read_transform_text(offload("policy=dyn,target=" + target))->apply(graph, {});
     const std::string& text = effect.summary;
     return text.substr(0, text.find(':')) + (effect.notes.empty() ? "" : "!");
   };
@@ -378,7 +379,7 @@ TEST(Offload, NoPlannedSwapEverDelaysAnAccess) {
     const std::size_t tasks = graph.task_count();
     const char* const kScores[] = {"doa", "aoa", "wdoa", "swdoa"};
     const Effect effect =
-        read_transform_text(offload(std::string("score=") + kScores[run % 4]))->apply(graph);
+        read_transform_text(offload(std::string("score=") + kScores[run % 4]))->apply(graph, {});
     trips += effect.changed;
     const Timeline after = simulate(graph);
     for (std::size_t i = 0; i < tasks; ++i) ASSERT_EQ(after.start[i], before.start[i]) << run;
@@ -392,7 +393,7 @@ TEST(Offload, DelaysLeaveAGraphThatReplays) {
   for (int run = 0; run < 400; ++run) {
     Graph graph = random_graph(random, {.lanes = 3, .tasks = 40});
     add_blocks(graph, random);
-    read_transform_text("offload:hide=allow,min_bytes=1B,host_bandwidth=0.2GB/s")->apply(graph);
+    read_transform_text("offload:hide=allow,min_bytes=1B,host_bandwidth=0.2GB/s")->apply(graph, {});
     EXPECT_GE(simulate(graph).length, 0ns);
   }
 }

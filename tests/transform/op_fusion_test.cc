@@ -91,7 +91,7 @@ cpu    |mLf...|
 stream |..ffff|
 )");
   Graph graph = parse_graph(kAccesses);
-  const Effect effect = read_transform_text("op_fusion")->apply(graph);
+  const Effect effect = read_transform_text("op_fusion")->apply(graph, {});
   EXPECT_EQ(graph.allocations()[1].bytes, Bytes{0});
   EXPECT_EQ(graph.allocations()[2].bytes, Bytes{4'000'000});
   EXPECT_EQ(effect.summary, "2 kernels became 1, from 8 us to 4 us in all, 1 launch call fewer");
@@ -106,7 +106,7 @@ TEST(OpFusion, WhatTheBackwardPassReadsIsStillWritten) {
     @alloc 4MB use=activation: m .. f writes "a elementwise" reads "b elementwise", "g gemm"
     @alloc 4MB use=activation: m .. writes "b elementwise"
   )");
-  read_transform_text("op_fusion")->apply(graph);
+  read_transform_text("op_fusion")->apply(graph, {});
   EXPECT_EQ(graph.allocations()[1].bytes, Bytes{4'000'000});
   EXPECT_EQ(graph.task(TaskId{2}).duration, 6us);
 }

@@ -150,7 +150,7 @@ TEST(Prefetch, CallsRunAsFarAheadAsThereAreBuffers) {
     B -> x
     N -> k
 )");
-  read_transform_text("prefetch:buffers=3")->apply(graph);
+  read_transform_text("prefetch:buffers=3")->apply(graph, {});
   std::string line;
   for (TaskId task = graph.first(LaneId{0}); task != kNoTask; task = graph.next(task))
     line += graph.name(task);
@@ -162,7 +162,7 @@ TEST(Prefetch, CountsTheMemoryOfItsBuffers) {
       "stream: i:copy_in 2 {bytes=8MB}, A 4, j:copy_in 2 {bytes=6MB}, x:copy_in 1 {bytes=4MB}, B "
       "4");
   const auto prefetch = read_transform_text("prefetch:buffers=3");
-  EXPECT_EQ(prefetch->apply(graph).summary,
+  EXPECT_EQ(prefetch->apply(graph, {}).summary,
             "2 inputs copied ahead, 3 at once on the device: 20 MB more memory");
   ASSERT_EQ(graph.allocations().size(), 1U);
   EXPECT_EQ(graph.allocations()[0].bytes, Bytes{20'000'000});

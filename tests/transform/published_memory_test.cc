@@ -14,7 +14,7 @@ std::string first_to_leave(std::string_view graph_text, const std::string& score
     const Effect effect =
         read_transform_text("offload:host_bandwidth=1GB/s,min_bytes=1B,saved_bytes=1B,score=" +
                             score)
-            ->apply(graph);
+            ->apply(graph, {});
     for (const Figure& figure : effect.figures) {
       if (figure.name == "offloaded_bytes") return to_text(figure);
     }
@@ -77,7 +77,7 @@ TEST(Gist, CsrPaysAboveAFifthOfZeros) {
       @alloc 1800000B use=activation op="aten::relu": L .. writes relu reads conv, dgrad
 )");
     try {
-      read_transform_text("encode:device=v100-pcie-16gb,sparsity=" + sparsity)->apply(graph);
+      read_transform_text("encode:device=v100-pcie-16gb,sparsity=" + sparsity)->apply(graph, {});
       return to_text(graph.allocations().back().bytes);
     } catch (const Error& error) {
       return std::string(error.what());

@@ -57,7 +57,7 @@ TEST(Recompute, ASegmentGoesWithItsBackwardPassHoweverLongItWasKept) {
     @alloc 4MB use=activation op=wc: C .. f writes C reads D, c
     @alloc 4MB use=activation op=wd: D .. f writes D reads d
   )");
-  read_transform_text("recompute:policy=sqrt")->apply(graph);
+  read_transform_text("recompute:policy=sqrt")->apply(graph, {});
   ASSERT_EQ(graph.allocations().size(), 5U);
   const Allocation& again = graph.allocations().back();
   EXPECT_EQ(graph.name(again.made_by), "A");
@@ -99,7 +99,7 @@ TEST(Recompute, WhatTheForwardPassLetGoIsComputedAgainAsWell) {
 stream |ATBTBxxbbaa|
 )");
   Graph graph = parse_graph(kWithTemporary);
-  read_transform_text("recompute:policy=selected,where.op=wb")->apply(graph);
+  read_transform_text("recompute:policy=selected,where.op=wb")->apply(graph, {});
   ASSERT_EQ(graph.allocations().size(), 5U);
   const Allocation& temporary = graph.allocations()[4];
   EXPECT_EQ(temporary.bytes, Bytes{2'000'000});
@@ -120,7 +120,7 @@ TEST(Recompute, AWorkspaceIsNeededAgainToo) {
     @alloc 60MB use=gradient: x .. a writes x reads a
   )");
   const Bytes before = peak_of(graph);
-  read_transform_text("recompute:policy=selected,where.op=wb")->apply(graph);
+  read_transform_text("recompute:policy=selected,where.op=wb")->apply(graph, {});
   EXPECT_EQ("\n" + to_ascii(graph, simulate(graph)), R"(
 stream |ABCxxBbbaa|
 )");
@@ -150,7 +150,7 @@ TEST(Recompute, ASegmentKeepsWhatTheOneInFrontGaveIt) {
     @alloc 4MB use=activation: B .. c writes B reads C, c
     @alloc 4MB use=activation: D .. d writes D reads d
   )");
-  read_transform_text("recompute:policy=every")->apply(graph);
+  read_transform_text("recompute:policy=every")->apply(graph, {});
   EXPECT_EQ("\n" + to_ascii(graph, simulate(graph)), R"(
 stream |ABCDddBccAaa|
 )");
@@ -253,7 +253,7 @@ TEST(Recompute, ChainsTakeTheSquareRootOfTheirMemory) {
     Graph graph = parse_graph(chain(layers));
     const Nanoseconds before = simulate(graph).length;
     EXPECT_EQ(peak_of(graph), (Bytes{layers * 1'000'000}));
-    const Effect effect = read_transform_text("recompute")->apply(graph);
+    const Effect effect = read_transform_text("recompute")->apply(graph, {});
     const double root = std::sqrt(layers);
     EXPECT_LE(peak_of(graph).count, static_cast<std::int64_t>((2 * root + 1) * 1e6)) << layers;
     EXPECT_LE(simulate(graph).length - before, layers * 1us) << "more than one forward pass";
@@ -267,7 +267,7 @@ TEST(Recompute, NothingIsComputedMoreThanOnceMore) {
     Graph graph = parse_graph(chain(30));
     const std::size_t before = graph.task_count();
     try {
-      read_transform_text("recompute:policy=" + std::string(policy))->apply(graph);
+      read_transform_text("recompute:policy=" + std::string(policy))->apply(graph, {});
     } catch (const Error&) {
       EXPECT_STREQ(policy, "every");  // The output of each layer is the next one's input.
       continue;
@@ -282,7 +282,7 @@ TEST(Recompute, ABudgetForThePeakIsKept) {
     Graph graph = parse_graph(chain(30));
     const Effect effect =
         read_transform_text("recompute:policy=budget,peak=" + std::to_string(megabytes) + "MB")
-            ->apply(graph);
+            ->apply(graph, {});
     EXPECT_LE(peak_of(graph), (Bytes{megabytes * 1'000'000})) << megabytes;
     EXPECT_TRUE(effect.notes.all().empty());
   }

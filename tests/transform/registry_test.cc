@@ -39,6 +39,28 @@ TEST(Transforms, ReadBackWhatTheyWriteAboutThemselves) {
   }
 }
 
+TEST(Transforms, AreTriedWithStepsThatCanBeRead) {
+  for (const TransformEntry& entry : transforms()) {
+    SCOPED_TRACE(entry.name);
+    for (const std::string_view text : entry.worth.tries) {
+      std::string step(text);
+      if (const std::size_t at = step.find("<device>"); at != step.npos)
+        step.replace(at, 8, "h100-sxm5-80gb");
+      EXPECT_TRUE(step == entry.name || step.starts_with(std::string(entry.name) + ":")) << step;
+      EXPECT_NO_THROW(read_transform_text(step));
+    }
+  }
+}
+
+TEST(Transforms, SayWhyTheyAreNotTried) {
+  for (const TransformEntry& entry : transforms()) {
+    SCOPED_TRACE(entry.name);
+    EXPECT_EQ(entry.worth.goal == Goal::none, entry.worth.tries.empty());
+    EXPECT_EQ(entry.worth.goal == Goal::none, entry.worth.holds.empty());
+    EXPECT_FALSE(entry.worth.why_not.empty());
+  }
+}
+
 // Step, layers, phases, launches, an autograd thread, copies, a queue, and memory.
 constexpr auto kTraining = R"(
     @step one
@@ -80,7 +102,7 @@ TEST(Transforms, WithNeutralSettingsChangeNothing) {
   for (const char* step : kNeutral) {
     SCOPED_TRACE(step);
     Graph graph = parse_graph(kTraining);
-    const Effect effect = read_transform_text(step)->apply(graph);
+    const Effect effect = read_transform_text(step)->apply(graph, {});
     EXPECT_EQ(effect.changed, 0U) << effect.summary;
     EXPECT_EQ(to_text(graph), to_text(parse_graph(kTraining)));
   }
@@ -105,8 +127,8 @@ TEST(Transforms, LeaveAGraphThatReplays) {
     SCOPED_TRACE(step);
     Graph graph = parse_graph(kTraining);
     const auto transform = read_transform_text(step);
-    if (entry.name == "kernel_from") transform->learn(graph);
-    const Effect effect = transform->apply(graph);
+    const Graph donor = graph.clone();
+    const Effect effect = transform->apply(graph, {.donor = &donor});
     EXPECT_FALSE(effect.summary.empty());
     EXPECT_GE(simulate(graph).length, 0us);
     EXPECT_EQ(to_text(parse_graph(to_text(graph))), to_text(graph));

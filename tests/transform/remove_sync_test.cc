@@ -97,7 +97,7 @@ stream |.aaaaarbbbcc|
 
 TEST(RemoveSync, SaysHowFarTheHostRan) {
   Graph graph = parse_graph(kReads);
-  const Effect effect = read_transform_text("remove_sync")->apply(graph);
+  const Effect effect = read_transform_text("remove_sync")->apply(graph, {});
   EXPECT_EQ(effect.summary, "1 call no longer waits for the device");
   EXPECT_EQ(to_text(effect.figures.at(2)), "5 us");
   EXPECT_EQ(to_text(effect.figures.at(3)), "6 us");

@@ -9,7 +9,7 @@ namespace {
 std::string sizes_after(std::string_view graph_text, std::string_view step) {
   try {
     Graph graph = parse_graph(graph_text);
-    const Effect effect = read_transform_text(step)->apply(graph);
+    const Effect effect = read_transform_text(step)->apply(graph, {});
     std::string text = effect.summary + ":";
     for (const Allocation& block : graph.allocations()) {
       text += " " + to_exact_text(block.bytes);

@@ -56,19 +56,19 @@ TEST(Retiming, IsWhatApplyingDoesTaskByTask) {
       const Case& one = cases()[i];
       SCOPED_TRACE(std::string(one.step) + " " + one.setting + " " + std::to_string(run));
       const auto first = made(one, one.one), second = made(one, one.other);
-      ASSERT_TRUE(first->only_retimes(one.setting));
+      ASSERT_TRUE(first->retimes()->only_retimes(one.setting));
       Graph structure = graph.clone(), expected = graph.clone();
       try {
-        first->apply(structure);
+        first->apply(structure, {});
       } catch (const Error&) {
-        EXPECT_THROW(second->apply(expected), Error);
+        EXPECT_THROW(second->apply(expected, {}), Error);
         continue;
       }
-      second->apply(expected);
-      const std::vector<RetimedTask> tasks = first->retimed(graph);
+      second->apply(expected, {});
+      const std::vector<RetimedTask> tasks = first->retimes()->retimed(graph);
       std::vector<Nanoseconds> before, after(tasks.size());
       for (const RetimedTask& task : tasks) before.push_back(graph.task(task.task).duration);
-      second->retime(tasks, before, after);
+      second->retimes()->retime(tasks, before, after);
       for (std::size_t at = 0; at < tasks.size(); ++at)
         structure.task(tasks[at].task).duration = after[at];
       ASSERT_EQ(to_text(structure), to_text(expected));
@@ -87,8 +87,8 @@ TEST(Retiming, ChangesNothingElse) {
     for (const Case& one : cases()) {
       Graph first = graph.clone(), second = graph.clone();
       try {
-        made(one, one.one)->apply(first);
-        made(one, one.other)->apply(second);
+        made(one, one.one)->apply(first, {});
+        made(one, one.other)->apply(second, {});
       } catch (const Error&) {
         continue;
       }
@@ -99,10 +99,11 @@ TEST(Retiming, ChangesNothingElse) {
 }
 
 TEST(Retiming, IsNotWhatAddsTasksWhereTimesSay) {
-  EXPECT_FALSE(read_transform_text("amp:cast_time=5us")->only_retimes("compute_factor"));
-  EXPECT_FALSE(read_transform_text("amp:scaler_time=5us")->only_retimes("memory_factor"));
-  EXPECT_FALSE(read_transform_text("amp")->only_retimes("optimizer"));
-  EXPECT_FALSE(read_transform_text("loader")->only_retimes("workers"));
+  EXPECT_FALSE(read_transform_text("amp:cast_time=5us")->retimes()->only_retimes("compute_factor"));
+  EXPECT_FALSE(
+      read_transform_text("amp:scaler_time=5us")->retimes()->only_retimes("memory_factor"));
+  EXPECT_FALSE(read_transform_text("amp")->retimes()->only_retimes("optimizer"));
+  EXPECT_EQ(read_transform_text("loader")->retimes(), nullptr);
 }
 
 TEST(Scaling, IsScaled) {

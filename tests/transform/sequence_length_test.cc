@@ -23,7 +23,7 @@ constexpr auto kModel = R"(
 std::vector<std::int64_t> kibibytes_behind(std::string_view transform,
                                            std::string_view graph_text = kModel) {
   Graph graph = parse_graph(graph_text);
-  read_transform_text(transform)->apply(graph);
+  read_transform_text(transform)->apply(graph, {});
   std::vector<std::int64_t> sizes;
   for (const Allocation& block : graph.allocations()) sizes.push_back(block.bytes.count >> 10);
   return sizes;

@@ -58,7 +58,7 @@ TEST(Times, BlocksAreHeldForAsLongAsTransfersOnASharedLaneRun) {
     @alloc 4MB: P .. F
     @alloc 2MB: X .. X
   )");
-  const Effect effect = read_transform_text("resize:factor=1")->apply(graph);
+  const Effect effect = read_transform_text("resize:factor=1")->apply(graph, {});
   EXPECT_EQ(to_text(effect.figures.front()), "6 MB") << effect.figures.front().name;
 }
 

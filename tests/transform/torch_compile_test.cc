@@ -44,7 +44,7 @@ TEST(TorchCompile, ReducedOverheadIsOneGraph) {
   Graph graph = parse_graph(kEager);
   const Effect effect =
       read_transform_text("torch_compile:mode=reduce-overhead,guard_time=2us,wrapper_time=1us")
-          ->apply(graph);
+          ->apply(graph, {});
   EXPECT_EQ(effect.summary,
             "2 kernels became 1, from 6 us to 4 us in all, 1 launch call fewer; 1 compiled region "
             "with 4 us of host work fewer; 3 launch calls became 1 graph launch, -3.6 us of host "
@@ -62,7 +62,7 @@ TEST(TorchCompile, AWaitBreaksTheRegion) {
       O -> "d gemm"
   )");
   const Effect effect =
-      read_transform_text("torch_compile:guard_time=2us,wrapper_time=1us")->apply(graph);
+      read_transform_text("torch_compile:guard_time=2us,wrapper_time=1us")->apply(graph, {});
   EXPECT_EQ(effect.figures.at(6).name, "regions");
   EXPECT_EQ(to_text(effect.figures.at(6)), "2");
   EXPECT_EQ(effect.notes.count("graph breaks where the host waits for the device"), 1);

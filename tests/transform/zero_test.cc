@@ -28,7 +28,7 @@ TEST(Zero, DividesTheStatesOfTheTableInItsPaper) {
     const Effect effect =
         read_transform_text(std::string(transform) +
                             ",parameter_bytes=15GB,gradient_bytes=15GB,optimizer_bytes=90GB")
-            ->apply(graph);
+            ->apply(graph, {});
     EXPECT_EQ(figure(effect, "state_before"), 120e9);
     EXPECT_NEAR(figure(effect, "state_after") / 1e9, gigabytes, 0.05);
     EXPECT_EQ(static_cast<double>(initial_memory(graph, 0).count), figure(effect, "state_after"));
@@ -39,7 +39,7 @@ TEST(Zero, DividesTheStatesOfTheTableInItsPaper) {
 // that.
 TEST(Zero, RoundsPartsUp) {
   Graph graph = parse_graph("@memory 10B device=0\ns: A 1\n");
-  const Effect effect = read_transform_text("zero:workers=4,optimizer_bytes=10B")->apply(graph);
+  const Effect effect = read_transform_text("zero:workers=4,optimizer_bytes=10B")->apply(graph, {});
   EXPECT_EQ(figure(effect, "state_after"), 3);
   EXPECT_EQ(initial_memory(graph, 0), Bytes{3});
 }
@@ -55,7 +55,7 @@ constexpr auto kTraining = R"(
 
 Bytes peak_behind(std::string_view transform) {
   Graph graph = parse_graph(kTraining);
-  if (!transform.empty()) read_transform_text(transform)->apply(graph);
+  if (!transform.empty()) read_transform_text(transform)->apply(graph, {});
   return memory_curves(graph, simulate(graph)).at(0).peak;
 }
 
@@ -77,7 +77,7 @@ TEST(Zero, GradientsOfOneStepAreHeldAtATime) {
     @alloc 4kB use=gradient: b .. u writes b
     @alloc 4kB use=gradient: c .. v writes c
   )");
-  const Effect effect = read_transform_text("zero:stage=2,workers=2")->apply(graph);
+  const Effect effect = read_transform_text("zero:stage=2,workers=2")->apply(graph, {});
   EXPECT_EQ(figure(effect, "state_before"), 4000);
   EXPECT_EQ(figure(effect, "state_after"), 2000);
 }

@@ -19,9 +19,14 @@ namespace {
 
 constexpr std::string_view kDevice = "<device>";
 
+std::string_view to_string(Goal goal) {
+  constexpr std::string_view kNames[] = {"none", "time", "throughput", "memory", "device"};
+  return kNames[static_cast<std::size_t>(goal)];
+}
+
 /// The result of one try.
 struct Outcome {
-  std::size_t worth = 0;  ///< Into worths().
+  const TransformEntry* transform = nullptr;
   std::string use;
   Nanoseconds time = Nanoseconds::max();  ///< Time of the recorded samples, if it was screened.
   std::string refused;
@@ -193,7 +198,7 @@ void screen(const AdvisedJob& job, Outcome& outcome) {
     const Edited edited = edited_by(job.inference.graph, scenario_with({outcome.use}),
                                     {.reasons = false, .memory = false});
     refuse_idle(edited.applied.steps.front());
-    outcome.time = scaled(edited.step_time(), 1 / worths()[outcome.worth].samples);
+    outcome.time = scaled(edited.step_time(), 1 / outcome.transform->worth.samples);
   });
 }
 
@@ -210,7 +215,7 @@ Outcome* chosen(const AdvisedJob& job, std::span<Outcome> tried) {
 
 /// Turns the tries for one transform into suggestions: the best of them, or every device.
 std::vector<Suggestion> answered(const AdvisedJob& job, std::span<Outcome> tried) {
-  const Worth& worth = worths()[tried.front().worth];
+  const Worth& worth = tried.front().transform->worth;
   std::vector<Suggestion> made;
   const auto suggest = [&](Outcome& outcome) {
     attempt(outcome, [&] { made.push_back(suggested(job, worth, outcome.use)); });
@@ -237,7 +242,7 @@ void note_alternatives(std::vector<Suggestion>& made) {
 
 void check_names(const std::vector<std::string>& names, std::string_view option) {
   std::vector<std::string_view> known;
-  for (const Worth& worth : worths()) known.push_back(worth.name);
+  for (const TransformEntry& entry : transforms()) known.push_back(entry.name);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     throw Error(std::string(option) + ": there is no transform \"" + name + "\"" +
@@ -279,22 +284,22 @@ std::string missing(Premise premise, const Graph& graph) {
 std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string>& only,
                             const std::vector<std::string>& skip, Suggestions& all) {
   std::vector<Outcome> tries;
-  for (std::size_t i = 0; i < worths().size(); ++i) {
-    const Worth& worth = worths()[i];
-    if (has(skip, worth.name) || (!only.empty() && !has(only, worth.name))) continue;
-    if (worth.goal == Goal::none) {
-      all.no_advice.push_back({std::string(worth.name), std::string(worth.why_not)});
+  for (const TransformEntry& entry : transforms()) {
+    const std::string name(entry.name);
+    if (has(skip, name) || (!only.empty() && !has(only, name))) continue;
+    if (entry.worth.goal == Goal::none) {
+      all.no_advice.push_back({name, std::string(entry.worth.why_not)});
       continue;
     }
-    if (std::string why = missing(worth.premise, job.inference.graph); !why.empty()) {
-      all.not_applicable.push_back({std::string(worth.name), std::move(why)});
+    if (std::string why = missing(entry.worth.premise, job.inference.graph); !why.empty()) {
+      all.not_applicable.push_back({name, std::move(why)});
       continue;
     }
     try {
-      for (std::string& use : tries_of(worth, job.inference.graph))
-        tries.push_back({.worth = i, .use = std::move(use), .refused = {}});
+      for (std::string& use : tries_of(entry.worth, job.inference.graph))
+        tries.push_back({.transform = &entry, .use = std::move(use), .refused = {}});
     } catch (const Error& error) {
-      all.not_applicable.push_back({std::string(worth.name), error.what()});
+      all.not_applicable.push_back({name, error.what()});
     }
   }
   return tries;
@@ -303,8 +308,9 @@ std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string
 std::vector<std::span<Outcome>> by_transform(std::vector<Outcome>& tries) {
   std::vector<std::span<Outcome>> groups;
   for (auto begin = tries.begin(); begin != tries.end();) {
-    const auto end = std::find_if(
-        begin, tries.end(), [&](const Outcome& outcome) { return outcome.worth != begin->worth; });
+    const auto end = std::find_if(begin, tries.end(), [&](const Outcome& outcome) {
+      return outcome.transform != begin->transform;
+    });
     groups.emplace_back(begin, end);
     begin = end;
   }
@@ -350,10 +356,10 @@ void put_in_order(const AdvisedJob& job, std::vector<Suggestion>& made) {
 
 const Worth& worth_of(std::string_view use) {
   const std::string_view name = kind_of(use);
-  const auto found = std::find_if(worths().begin(), worths().end(),
-                                  [&](const Worth& worth) { return worth.name == name; });
-  CHECK(found != worths().end());
-  return *found;
+  const auto found = std::find_if(transforms().begin(), transforms().end(),
+                                  [&](const TransformEntry& entry) { return entry.name == name; });
+  CHECK(found != transforms().end());
+  return found->worth;
 }
 
 std::string_view common_hold(std::string_view one, std::string_view other) {
@@ -395,7 +401,7 @@ Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string
   for (std::size_t i = 0; i < transforms.size(); ++i) {
     const Outcome& first = transforms[i].front();
     if (made[i].empty())
-      all.not_applicable.push_back({std::string(worths()[first.worth].name), first.refused});
+      all.not_applicable.push_back({std::string(first.transform->name), first.refused});
     std::move(made[i].begin(), made[i].end(), std::back_inserter(all.made));
   }
   const Ceilings ceilings = ceilings_of(job, all.made);

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "ask/advise/advised_job.h"
-#include "transform/worth.h"
+#include "foretrace/transform.h"
 
 namespace foretrace {
 
 struct Suggestions {
   std::vector<Suggestion>
-      made;  ///< Sorted by time saved, greatest first; then in the order of worths().
+      made;  ///< Sorted by time saved, greatest first; then in the order of transforms().
   std::vector<NotTried> not_applicable, no_advice;
 };
 
@@ -24,7 +24,7 @@ Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string
 /// with the work of other steps; that is too slow for everything that was tried.
 void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most);
 
-/// The line of worths() for a transform with settings.
+/// For a transform with settings.
 const Worth& worth_of(std::string_view use);
 
 /// The work that two transforms both apply to; empty if they are independent.

@@ -164,9 +164,10 @@ CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
                               const CheckOptions& options, const CheckBaseline* first) {
   const Job job = read_job(path, {.reading = options.reading, .keep_traces = true});
   check_ranks(scenario, job);
-  Donors(options.reading).teach(scenario);
+  Donors donors(options.reading);
+  donors.read(scenario);
   const JudgedJob judged = judged_job(
-      job, scenario, first == nullptr ? std::nullopt : std::optional(first->summary.rank));
+      job, scenario, donors, first == nullptr ? std::nullopt : std::optional(first->summary.rank));
   const CallSites sites(judged.rank.trace(), judged.rank.inference().graph);
   return baseline_from(
       observation_of(judged, sites,
@@ -262,8 +263,9 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   refuse_other_scenario(baseline, scenario);
   const Job job = read_job(trace_path, {.reading = options.reading, .keep_traces = true});
   check_ranks(scenario, job);
-  Donors(options.reading).teach(scenario);
-  JudgedJob judged = judged_job(job, scenario, baseline.summary.rank);
+  Donors donors(options.reading);
+  donors.read(scenario);
+  JudgedJob judged = judged_job(job, scenario, donors, baseline.summary.rank);
   const JudgedRank& rank = judged.rank;
   const CallSites sites(rank.trace(), rank.inference().graph);
   const Observation seen = observation_of(judged, sites, baseline.summary.detail);

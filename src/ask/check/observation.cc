@@ -13,13 +13,13 @@
 namespace foretrace {
 namespace {
 
-JudgedRank judged_rank(const Rank& source, const Scenario& scenario) {
+JudgedRank judged_rank(const Rank& source, const Scenario& scenario, Donors& donors) {
   JudgedRank rank;
   rank.source = &source;
   rank.is_edited = edits(scenario);
   if (rank.is_edited) {
     rank.edited = source.inference.graph.clone();
-    apply(scenario, rank.edited);
+    apply(scenario, rank.edited, &donors);
   }
   rank.replayed = simulate(rank.graph(), {.reasons = true});
   rank.peaks = memory_peaks(rank.graph(), rank.replayed, allocator_of(scenario));
@@ -38,7 +38,8 @@ std::vector<std::int64_t> recorded_steps(const JudgedRank& rank) {
 
 }  // namespace
 
-JudgedJob judged_job(const Job& job, const Scenario& scenario, std::optional<std::int32_t> wanted) {
+JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
+                     std::optional<std::int32_t> wanted) {
   JudgedJob judged;
   Slowest slowest;
   Fullest fullest;
@@ -46,7 +47,8 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, std::optional<std
   RankWithMost<std::pair<bool, Nanoseconds>> shown;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const Rank& source = job.ranks[i];
-    JudgedRank rank = within(job.place(source), [&] { return judged_rank(source, scenario); });
+    JudgedRank rank =
+        within(job.place(source), [&] { return judged_rank(source, scenario, donors); });
     const Nanoseconds step = rank.step_time();
     if (fullest.consider(i, need_of(rank.peaks))) judged.fullest = rank.peaks;
     if (slowest.consider(i, step)) judged.slowest_steps = recorded_steps(rank);

@@ -9,6 +9,7 @@
 
 #include "ask/check/job/job_summary.h"
 #include "ask/check/job/kernels.h"
+#include "ask/job/apply.h"
 #include "ask/job/job.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/ask/check.h"
@@ -40,7 +41,8 @@ struct JudgedJob {
 };
 /// `wanted`: the rank of the baseline; the slowest if there is none. `job` keeps its traces, and
 /// must outlive the result.
-JudgedJob judged_job(const Job& job, const Scenario& scenario, std::optional<std::int32_t> wanted);
+JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
+                     std::optional<std::int32_t> wanted);
 
 struct Observation {
   ObservedJob job;

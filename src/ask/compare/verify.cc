@@ -188,12 +188,12 @@ struct Repeated {
   Nanoseconds step_time{0};
 };
 
-Repeated repeat(const Scenario& scenario, const Job& job) {
+Repeated repeat(const Scenario& scenario, const Job& job, Donors& donors) {
   Repeated shown;
   Slowest slowest;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     Repeated next{&job.ranks[i], job.ranks[i].inference.graph.clone(), {}, 0ns};
-    apply(scenario, next.graph);
+    apply(scenario, next.graph, &donors);
     next.timeline = simulate(next.graph);
     next.step_time = step_times(next.graph, next.timeline).step_time;
     if (slowest.consider(i, next.step_time)) shown = std::move(next);
@@ -230,8 +230,9 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
                      "differs); causes may be those of another job",
                      path);
   check_ranks(scenario, job);
-  Donors(options.reading).teach(scenario);
-  const Repeated repeated = repeat(scenario, job);
+  Donors donors(options.reading);
+  donors.read(scenario);
+  const Repeated repeated = repeat(scenario, job, donors);
   result.repeated = repeated.step_time;
   if (repeated.step_time != result.predicted.step_time)
     result.notes.add(Severity::warning,

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "foretrace/error.h"
-#include "foretrace/import.h"
 #include "foretrace/machine.h"
 #include "transform/checked.h"
 
@@ -28,26 +27,46 @@ void check_length(const Graph& graph) {
   throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");
 }
 
-void apply_one(Transform& transform, const std::string& use, Graph& graph, Applied& applied) {
-  if (!is_for(transform, graph)) {
-    applied.steps.push_back({.use = use, .summary = "names another rank"});
-    return;
+class Application {
+ public:
+  Application(Graph& graph, Donors* donors) : graph_(graph), donors_(donors) {}
+
+  void apply(Transform& transform, const std::string& use) {
+    if (!is_for(transform, graph_)) {
+      applied.steps.push_back({.use = use, .summary = "names another rank"});
+      return;
+    }
+    Effect effect = within(use, [&] { return effect_of(transform); });
+    applied.steps.push_back({use, effect.summary, effect.changed == 0, std::move(effect.figures)});
+    if (effect.changed == 0)
+      applied.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
+    for (const std::string& assumption : effect.assumptions) {
+      std::vector<std::string>& known = applied.assumptions;
+      if (std::find(known.begin(), known.end(), assumption) == known.end())
+        known.push_back(assumption);
+    }
+    applied.notes.merge(effect.notes);
   }
-  Effect effect = within(use, [&] {
-    Effect done = apply_checked(transform, graph);
-    check_length(graph);
+
+  Applied applied;
+
+ private:
+  Effect effect_of(Transform& transform) {
+    const std::string donor = transform.donor();
+    Context context{.machine = machine_ ? &*machine_ : nullptr};
+    if (!donor.empty() && donors_ != nullptr)
+      context.donor = &donors_->graph_for(graph_, donor, applied.notes);
+    Effect done = apply_checked(transform, graph_, context);
+    check_length(graph_);
+    if (const std::string device = transform.job_change().device; !device.empty())
+      machine_ = find_device(device);
     return done;
-  });
-  applied.steps.push_back({use, effect.summary, effect.changed == 0, std::move(effect.figures)});
-  if (effect.changed == 0)
-    applied.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
-  for (const std::string& assumption : effect.assumptions) {
-    std::vector<std::string>& known = applied.assumptions;
-    if (std::find(known.begin(), known.end(), assumption) == known.end())
-      known.push_back(assumption);
   }
-  applied.notes.merge(effect.notes);
-}
+
+  Graph& graph_;
+  Donors* donors_;
+  std::optional<DeviceModel> machine_;  ///< Where the work runs after the steps so far.
+};
 
 std::string use_of(const Scenario& scenario, std::size_t step) {
   return step < scenario.uses.size() ? scenario.uses[step] : "transform " + std::to_string(step);
@@ -92,34 +111,43 @@ void check_ranks(const Scenario& scenario, const Graph& graph) {
   check_ranks(scenario, ranks_of(graph));
 }
 
-void Donors::teach(const Scenario& scenario) {
+void Donors::read(const Scenario& scenario) {
+  const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
     const std::string path = scenario.transforms[i]->donor();
-    if (path.empty()) continue;
-    within(use_of(scenario, i), [&] {
-      if (!graphs_.contains(path)) {
-        const std::vector<Trace> traces = import_all(path, how_);
-        graphs_.emplace(path, infer(traces.front()).graph);
-      }
-      scenario.transforms[i]->learn(graphs_.at(path));
-    });
+    if (path.empty() || jobs_.contains(path)) continue;
+    within(use_of(scenario, i), [&] { jobs_.emplace(path, read_job(path, {.reading = how_})); });
   }
+}
+
+const Graph& Donors::graph_for(const Graph& learner, const std::string& path, Notes& notes) {
+  const std::lock_guard lock(mutex_);
+  const std::vector<Rank>& ranks = jobs_.at(path).ranks;
+  const std::set<std::int32_t> wanted = ranks_of(learner);
+  auto found = std::find_if(ranks.begin(), ranks.end(),
+                            [&](const Rank& rank) { return wanted.contains(rank.number); });
+  if (found == ranks.end()) {
+    found = ranks.begin();
+    if (ranks.size() > 1)
+      notes.add(Severity::info, "the other trace lacks this rank, so its first one is taken", path);
+  }
+  return found->inference.graph;
 }
 
 bool edits(const Scenario& scenario) {
   return !scenario.transforms.empty() || !scenario.machine.empty();
 }
 
-Applied apply(const Scenario& scenario, Graph& graph) {
-  Applied applied;
+Applied apply(const Scenario& scenario, Graph& graph, Donors* donors) {
+  Application application(graph, donors);
   if (!scenario.machine.empty()) {
     const auto machine = read_transform({{"use", "faster_device"}, {"to", scenario.machine}});
-    apply_one(*machine, "faster_device:to=" + scenario.machine, graph, applied);
+    application.apply(*machine, "faster_device:to=" + scenario.machine);
   }
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
-    apply_one(*scenario.transforms[i], use_of(scenario, i), graph, applied);
+    application.apply(*scenario.transforms[i], use_of(scenario, i));
   }
-  return applied;
+  return std::move(application.applied);
 }
 
 AllocatorSettings allocator_of(const Scenario& scenario) {

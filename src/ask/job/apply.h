@@ -3,6 +3,7 @@
 // The one place where transforms are applied.
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,18 +17,22 @@
 
 namespace foretrace {
 
-/// Graphs of the traces that transforms learn from, by path; each is read once.
+/// The traces that transforms learn from; each is read once. May be used from several threads.
 class Donors {
  public:
   /// Whole traces, whatever part of its own the question is about.
   explicit Donors(const ImportOptions& how)
       : how_{.cache_folder = how.cache_folder, .max_unpacked = how.max_unpacked} {}
-  /// Lets those transforms of the scenario learn that ask for a donor. Throws Error with the place.
-  void teach(const Scenario& scenario);
+  /// Reads those that the scenario names. Throws Error with the place.
+  void read(const Scenario& scenario);
+  /// The rank of the `learner` in a trace that was read; the first rank, with a note, if it has
+  /// several and not that one.
+  const Graph& graph_for(const Graph& learner, const std::string& path, Notes& notes);
 
  private:
   ImportOptions how_;
-  std::map<std::string, Graph> graphs_;
+  std::mutex mutex_;
+  std::map<std::string, Job> jobs_;  ///< By path.
 };
 
 struct Applied {
@@ -47,8 +52,9 @@ void check_ranks(const Scenario& scenario, const Job& job);
 void check_ranks(const Scenario& scenario, const Graph& graph);
 
 /// Moves the graph to the scenario's machine, then applies its transforms in order; those that name
-/// another rank change nothing here.
-Applied apply(const Scenario& scenario, Graph& graph);
+/// another rank change nothing here. `donors` has read those of the scenario; nullptr if it can
+/// have none.
+Applied apply(const Scenario& scenario, Graph& graph, Donors* donors = nullptr);
 
 /// The settings that the predicted job's allocator has: those of the scenario, and the memory of
 /// its machine for a limit where none is given.

@@ -83,12 +83,9 @@ SweepPoint SweepAnswers::alone(const Asked& asked) const {
   try {
     const Json json = questions_.plan.scenario(asked.number, asked.values);
     const Scenario scenario = parse_scenario(json);
-    {
-      const std::lock_guard lock(donors_mutex_);
-      donors_.teach(scenario);
-    }
+    donors_.read(scenario);
     const SweptJob& job = questions_.job_of(json);
-    Prediction prediction = predict_slowest(job.baselines, job.job, scenario);
+    Prediction prediction = predict_slowest(job.baselines, job.job, scenario, &donors_);
     compare(job.recorded(), prediction);
     if (!questions_.options.intervals)
       prediction.lower = prediction.upper = prediction.predicted.step_time;
@@ -137,14 +134,11 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
     shared.parsed = parse_scenario(shared.scenario);
     if (retiming_tail(shared.parsed) > shared.shape->tail) return;
     check_ranks(shared.parsed, shared.job->job);
+    donors_.read(shared.parsed);
     for (const Rank& rank : shared.job->job.ranks) {
       Scenario scenario = parse_scenario(shared.scenario);
-      {
-        const std::lock_guard lock(donors_mutex_);
-        donors_.teach(scenario);
-      }
       shared.ranks.push_back(std::make_unique<SweepStructure>(
-          rank.inference, scenario, shared.shape->tail, questions_.options.memory));
+          rank.inference, scenario, shared.shape->tail, donors_, questions_.options.memory));
     }
     shared.usable = true;
   } catch (const Error&) {
@@ -171,7 +165,7 @@ bool SweepAnswers::add_tail(const SharedStructure& shared, const Asked& asked,
     if (shared.shape->retimes[i] == 0) continue;
     const SettingPath& setting = *axes[i].setting();
     const std::size_t stage = setting.step() - shared.shape->tail;
-    if (!question.transforms[stage]->only_retimes(setting.name())) return false;
+    if (!question.transforms[stage]->retimes()->only_retimes(setting.name())) return false;
   }
   return true;
 }

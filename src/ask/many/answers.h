@@ -76,7 +76,6 @@ class SweepAnswers {
 
   const SweepQuestions& questions_;
   mutable Donors donors_;
-  mutable std::mutex donors_mutex_;
   mutable std::atomic<std::uint64_t> together_count_ = 0;
 };
 

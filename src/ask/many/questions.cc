@@ -10,7 +10,6 @@
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "scenario/scenario_file.h"
 
 namespace foretrace {
 namespace {
@@ -33,23 +32,20 @@ void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
   if (axis.name() != "machine") return;
   for (std::size_t i = 0; i < axis.count(); ++i) {
     const auto machine = axis.at(i).change.get<std::string>();
-    if (is_machine_file(machine)) files.insert(machine);
+    if (is_path(machine)) files.insert(machine);
   }
 }
 
 }  // namespace
 
-SweepQuestions::SweepQuestions(Json scenario, const std::string& folder, const SweepOptions& with)
-    : plan(scenario, folder), options(with) {
+SweepQuestions::SweepQuestions(Json scenario, const std::string& sweep_folder,
+                               const SweepOptions& with)
+    : plan(scenario, sweep_folder), options(with) {
   jobs = options.jobs > 0 ? options.jobs : core_count();
-  Json written = write_scenario(parse_scenario_in(
-      [&] {
-        Json one = scenario;
-        one.erase("sweep");
-        one.erase("matrix");
-        return one;
-      }(),
-      folder));
+  Json one = scenario;
+  one.erase("sweep");
+  one.erase("matrix");
+  Json written = write_scenario(parse_scenario(one));
   for (const char* key : {"sweep", "matrix"}) {
     if (scenario.contains(key)) written[key] = scenario[key];
   }
@@ -73,8 +69,9 @@ void SweepQuestions::note(const SweepCombination& combination) {
   shape.tail = retiming_tail(parsed);
   for (const SweepAxis& axis : combination.axes) {
     const auto& setting = axis.setting();
-    const bool retimes = setting && !setting->is_of_memory() && setting->step() >= shape.tail &&
-                         parsed.transforms[setting->step()]->only_retimes(setting->name());
+    const bool retimes =
+        setting && !setting->is_of_memory() && setting->step() >= shape.tail &&
+        parsed.transforms[setting->step()]->retimes()->only_retimes(setting->name());
     shape.retimes.push_back(retimes ? 1 : 0);
     shape.any = shape.any || retimes;
   }
@@ -131,7 +128,7 @@ void SweepQuestions::read_other_files() {
   for (const SweepCombination& combination : plan.combinations()) {
     const Scenario parsed = parse_scenario(combination.scenario);
     for (const auto& transform : parsed.transforms) others.insert(transform->donor());
-    if (is_machine_file(parsed.machine)) others.insert(parsed.machine);
+    if (is_path(parsed.machine)) others.insert(parsed.machine);
     for (const SweepAxis& axis : combination.axes) add_machine_files(axis, others);
   }
   for (const std::string& path : others) {

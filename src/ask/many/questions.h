@@ -34,7 +34,8 @@ struct SharedShape {
 
 class SweepQuestions {
  public:
-  SweepQuestions(nlohmann::json scenario, const std::string& folder, const SweepOptions& with);
+  SweepQuestions(nlohmann::json scenario, const std::string& sweep_folder,
+                 const SweepOptions& with);
 
   /// All that are asked about. Throws Error.
   void read_traces();

@@ -13,10 +13,12 @@ namespace {
 /// Stricter than apply(), so the slow path reports the error.
 constexpr double kSafeLength = 4e18;
 
-bool retimes(Transform& transform) {
+bool has_retiming_setting(Transform& transform) {
+  const Retimes* const retimes = transform.retimes();
+  if (retimes == nullptr) return false;
   const nlohmann::json settings = write_json(transform);
   return std::any_of(settings.items().begin(), settings.items().end(),
-                     [&](const auto& setting) { return transform.only_retimes(setting.key()); });
+                     [&](const auto& setting) { return retimes->only_retimes(setting.key()); });
 }
 
 Scenario part_of_scenario(Scenario& scenario, std::size_t first, std::size_t end) {
@@ -45,15 +47,15 @@ double total_length(const Graph& graph) {
 
 std::size_t retiming_tail(const Scenario& scenario) {
   std::size_t tail = scenario.transforms.size();
-  while (tail > 0 && retimes(*scenario.transforms[tail - 1])) --tail;
+  while (tail > 0 && has_retiming_setting(*scenario.transforms[tail - 1])) --tail;
   return tail;
 }
 
 SweepStructure::SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
-                               bool with_memory) {
+                               Donors& donors, bool with_memory) {
   static std::atomic<std::uint64_t> made = 0;
   id_ = ++made;
-  const Graph edited = edit(inference, scenario, tail);
+  const Graph edited = edit(inference, scenario, tail, donors);
   if (with_memory && !edited.allocations().empty())
     throw Error("peaks of memory follow the order in which tasks happen to run");
   still_length_ = total_length(edited);
@@ -62,17 +64,18 @@ SweepStructure::SweepStructure(const Inference& inference, Scenario& scenario, s
   number_rows(edited);
 }
 
-Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::size_t tail) {
+Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::size_t tail,
+                           Donors& donors) {
   const std::size_t count = scenario.transforms.size();
   Graph graph = inference.graph.clone();
   Scenario head = part_of_scenario(scenario, 0, tail);
   head.machine = scenario.machine;
-  steps_ = apply(head, graph).steps;
+  steps_ = apply(head, graph, &donors).steps;
   for (std::size_t i = tail; i < count; ++i) {
     Stage& stage = stages_.emplace_back();
     moving_.resize(graph.task_count(), 0);
     if (is_for(*scenario.transforms[i], graph))
-      stage.tasks = scenario.transforms[i]->retimed(graph);
+      stage.tasks = scenario.transforms[i]->retimes()->retimed(graph);
     const bool alone =
         std::none_of(stage.tasks.begin(), stage.tasks.end(),
                      [&](const RetimedTask& one) { return moving_[index(one.task)] != 0; });
@@ -138,7 +141,7 @@ bool SweepStructure::retime(const Question& question, SweepScratch& scratch,
       for (const std::uint32_t row : stage.rows) scratch.before_.push_back(durations[row]);
       before = scratch.before_;
     }
-    question.transforms[i]->retime(stage.tasks, before, scratch.after_);
+    question.transforms[i]->retimes()->retime(stage.tasks, before, scratch.after_);
     Nanoseconds longest{0};
     for (std::size_t at = 0; at < stage.rows.size(); ++at) {
       durations[stage.rows[at]] = scratch.after_[at];

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -148,23 +147,22 @@ class SweepRun {
 }  // namespace
 
 struct Sweep::Impl {
-  Impl(const Json& scenario, const std::string& folder, const SweepOptions& options)
-      : questions(scenario, folder, options), answers(questions) {}
+  Impl(const Json& scenario, const std::string& sweep_folder, const SweepOptions& options)
+      : questions(scenario, sweep_folder, options), answers(questions) {}
 
   SweepQuestions questions;
   SweepAnswers answers;
 };
 
 Sweep::Sweep(const std::string& scenario_path, const SweepOptions& options) {
-  const Json json = read_extended(scenario_path);
+  const ScenarioFile file = read_extended(scenario_path);
   within(scenario_path, [&] {
-    parse_scenario(json);  // Mistakes beside the sweep come first.
-    if (!asks_many(json))
+    parse_scenario(file.json);  // Mistakes beside the sweep come first.
+    if (!asks_many(file.json))
       throw Error(
           "asks one question, which `foretrace predict --scenario` answers; add a \"sweep\" or a "
           "\"matrix\" to ask more");
-    impl_ = std::make_unique<Impl>(
-        json, std::filesystem::path(scenario_path).parent_path().string(), options);
+    impl_ = std::make_unique<Impl>(file.json, file.sweep_folder, options);
   });
   impl_->questions.read_traces();
 }

@@ -76,7 +76,7 @@ class Varied {
     std::vector<Scenario> scenarios;
     for (const std::string& value : values) {
       scenarios.push_back(parse_scenario(setting_.with_text(json_, value)));
-      donors_.teach(scenarios.back());
+      donors_.read(scenarios.back());
     }
     on_all_cores(values.size(),
                  [&](std::size_t i) { curve_.points[first + i] = point(values[i], scenarios[i]); });
@@ -87,7 +87,7 @@ class Varied {
     CurvePoint point;
     point.value = value;
     try {
-      const Prediction prediction = predict_slowest(baselines_, job_, scenario);
+      const Prediction prediction = predict_slowest(baselines_, job_, scenario, &donors_);
       point.step_time = prediction.predicted.step_time;
       point.trust = prediction.trust;
       point.peak_allocated = greatest_allocated(prediction.predicted_memory);

@@ -40,7 +40,8 @@ struct Edited {
   Nanoseconds step_time() const { return times.step_time; }
 };
 /// Throws Error if one of the transforms cannot be applied.
-Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options);
+Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options,
+                 Donors* donors = nullptr);
 
 /// The ranks of a job that a scenario leaves, replayed together where they meet.
 struct EditedJob {
@@ -48,7 +49,8 @@ struct EditedJob {
   std::vector<Edited> ranks;         ///< By rank of the world; empty for one like one before it.
 };
 /// Throws Error if one of the transforms cannot be applied.
-EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options);
+EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
+                    Donors* donors = nullptr);
 
 /// The facts wanted of an edited graph beside its step time and interval.
 struct Wanted {
@@ -59,14 +61,13 @@ struct Wanted {
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,
                           const Scenario& scenario, Edited& edited, const Wanted& wanted);
 
-/// As predict() without the breakdown, for a scenario whose transforms have already learnt from
-/// their donors. May be called from several threads.
+/// As predict() without the breakdown. May be called from several threads.
 Prediction predict_on(const Baseline& baseline, const Inference& inference,
-                      const Scenario& scenario);
+                      const Scenario& scenario, Donors* donors = nullptr);
 /// The same of the slowest rank, with the memory of the fullest. `baselines` has one for each rank.
 /// Throws Error if the scenario names a rank that the job does not have.
 Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
-                           const Scenario& scenario);
+                           const Scenario& scenario, Donors* donors);
 
 /// The slowest rank of a what-if may not be the one that was the slowest when recorded: then the
 /// what-if is compared with that one.

@@ -295,7 +295,8 @@ struct Replays {
   }
 };
 
-Replays replays_of(const Job& job, const Scenario& scenario, const PredictOptions& options) {
+Replays replays_of(const Job& job, const Scenario& scenario, const PredictOptions& options,
+                   Donors& donors) {
   const bool is_edited = edits(scenario);
   Replays all;
   on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
@@ -303,7 +304,8 @@ Replays replays_of(const Job& job, const Scenario& scenario, const PredictOption
       all.recorded = replay(job, graphs_of(job), {.reasons = options.explain && !is_edited,
                                                   .folds = !options.exact});
     else
-      all.edited = edited_by(job, scenario, {.reasons = options.explain, .folds = !options.exact});
+      all.edited = edited_by(job, scenario, {.reasons = options.explain, .folds = !options.exact},
+                             &donors);
   });
   return all;
 }
@@ -344,8 +346,10 @@ std::string rank_text(const Prediction& prediction, std::size_t all) {
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
 Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& options) {
+  Donors donors(options.reading);
+  donors.read(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
-  Replays replays = replays_of(job, scenario, options);
+  Replays replays = replays_of(job, scenario, options, donors);
   Answer worst;
   RecordedRun recorded;
   Slowest predicted_slowest, recorded_slowest;
@@ -440,7 +444,6 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    .joins_ranks = true,
                    .world_size = options.world_size});
   check_ranks(scenario, job);
-  Donors(options.reading).teach(scenario);
   Answer answer = slowest(job, scenario, options);
   answer.prediction.inputs = job.inputs();
   finish(answer, options);
@@ -450,11 +453,12 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
 Prediction predict(const Inference& inference, const Scenario& scenario,
                    const PredictOptions& options) {
   check_ranks(scenario, inference.graph);
-  Donors(options.reading).teach(scenario);
+  Donors donors(options.reading);
+  donors.read(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   std::optional<Edited> edited;
   if (edits(scenario))
-    edited = edited_by(inference.graph, scenario, {.reasons = options.explain});
+    edited = edited_by(inference.graph, scenario, {.reasons = options.explain}, &donors);
   Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
   Answer result = answer(inference, scenario, std::move(replayed), std::move(edited), options);
   result.recorded = &inference.graph;
@@ -469,9 +473,10 @@ Baseline baseline_of(const Inference& inference, bool reasons) {
   return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
 }
 
-Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options) {
+Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options,
+                 Donors* donors) {
   Edited edited{.graph = graph.clone(), .timeline = {}, .times = {}, .applied = {}};
-  edited.applied = apply(scenario, edited.graph);
+  edited.applied = apply(scenario, edited.graph, donors);
   edited.timeline = simulate(edited.graph, options);
   edited.times = step_times(edited.graph, edited.timeline);
   return edited;
@@ -495,7 +500,8 @@ void renumber(Graph& graph, std::int32_t rank) {
 
 }  // namespace
 
-EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options) {
+EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
+                    Donors* donors) {
   // Ranks like one recorded rank share what a scenario does to it, unless it names one of them.
   struct Shared {
     std::size_t rank = 0;  ///< The first of the world.
@@ -516,7 +522,7 @@ EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions
     Edited& edited = shared[i].edited;
     edited.graph = job.ranks[rank.recorded].inference.graph.clone();
     if (!rank.is_recorded) renumber(edited.graph, rank.number);
-    edited.applied = apply(scenario, edited.graph);
+    edited.applied = apply(scenario, edited.graph, donors);
   });
   std::vector<const Graph*> graphs;
   for (const std::size_t at : place) graphs.push_back(&shared[at].edited.graph);
@@ -556,9 +562,9 @@ Prediction predict_edited(const Baseline& baseline, const Inference& inference,
 }
 
 Prediction predict_on(const Baseline& baseline, const Inference& inference,
-                      const Scenario& scenario) {
+                      const Scenario& scenario, Donors* donors) {
   if (edits(scenario)) {
-    Edited edited = edited_by(inference.graph, scenario, {});
+    Edited edited = edited_by(inference.graph, scenario, {}, donors);
     return predict_edited(baseline, inference, scenario, edited,
                           {.trust = baseline.weighs_changes});
   }
@@ -573,10 +579,10 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
 }
 
 Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
-                           const Scenario& scenario) {
+                           const Scenario& scenario, Donors* donors) {
   check_ranks(scenario, job);
   std::optional<EditedJob> edited;
-  if (job.world.size() > 1 && edits(scenario)) edited = edited_by(job, scenario, {});
+  if (job.world.size() > 1 && edits(scenario)) edited = edited_by(job, scenario, {}, donors);
   Prediction worst;
   std::vector<MemoryPeak> peaks;
   Slowest slowest;
@@ -588,7 +594,7 @@ Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& jo
     if (edited ? edited->alike[i] != i : !job.world[i].is_recorded) continue;
     Prediction next = edited ? predict_edited(baseline, inference, scenario, edited->ranks[i],
                                               {.trust = baseline.weighs_changes})
-                             : predict_on(baseline, inference, scenario);
+                             : predict_on(baseline, inference, scenario, donors);
     if (fullest.consider(i, need_of(next.predicted_memory))) peaks = next.predicted_memory;
     if (slowest.consider(i, next.predicted.step_time)) worst = std::move(next);
   }

@@ -59,7 +59,7 @@ bool doubling_holds(const Graph& graph, const Timeline& replayed) {
 
 bool neutral_holds(const Graph& graph, const Timeline& replayed) {
   Graph same = graph.clone();
-  read_transform({{"use", "scale"}, {"factor", 1.0}})->apply(same);
+  read_transform({{"use", "scale"}, {"factor", 1.0}})->apply(same, {});
   const Timeline timeline = simulate(same, {.memory = false});
   return timeline.start == replayed.start && timeline.finish == replayed.finish;
 }

@@ -45,6 +45,13 @@ void SettingVisitor::number(std::string_view name, double& value, std::string_vi
 void SettingVisitor::text(std::string_view name, std::string& value, std::string_view help) {
   visit({name, help, &value});
 }
+void SettingVisitor::path(std::string_view name, std::string& value, std::string_view help) {
+  visit({.name = name, .help = help, .value = &value, .kind = TextKind::path});
+}
+void SettingVisitor::name_or_path(std::string_view name, std::string& value,
+                                  std::string_view help) {
+  visit({.name = name, .help = help, .value = &value, .kind = TextKind::name_or_path});
+}
 void SettingVisitor::texts(std::string_view name, std::vector<std::string>& value,
                            std::string_view help) {
   visit({name, help, &value});

@@ -19,6 +19,8 @@ using SettingValue =
 /// std::monostate: no limit.
 using SettingLimit = std::variant<std::monostate, std::int64_t, double, Nanoseconds, Bytes>;
 
+enum class TextKind { text, path, name_or_path };
+
 struct Setting {
   std::string_view name;
   std::string_view help;
@@ -26,6 +28,7 @@ struct Setting {
   SettingLimit least{};
   SettingLimit most{};
   const std::vector<std::string_view>* options = nullptr;  ///< Options of a choice, otherwise null.
+  TextKind kind = TextKind::text;
 };
 
 /// Calls visit() for every setting of an object, in its order.
@@ -39,6 +42,8 @@ class SettingVisitor : public Fields {
   void number(std::string_view name, double& value, std::string_view help, double least,
               double most) final;
   void text(std::string_view name, std::string& value, std::string_view help) final;
+  void path(std::string_view name, std::string& value, std::string_view help) final;
+  void name_or_path(std::string_view name, std::string& value, std::string_view help) final;
   void texts(std::string_view name, std::vector<std::string>& value, std::string_view help) final;
   void choice(std::string_view name, std::string& value,
               const std::vector<std::string_view>& options, std::string_view help) final;

@@ -25,17 +25,15 @@ Throughput peak_of(const DeviceModel& device, const KernelClass& kernel) {
   return device.fp32;
 }
 
-DeviceModel device_for(const Graph& graph, std::string_view setting, const std::string& name) {
+DeviceModel device_for(const Graph& graph, const Context& context, std::string_view setting,
+                       const std::string& name) {
   if (!name.empty()) return within(setting, [&] { return find_device(name); });
+  if (context.machine != nullptr) return *context.machine;
   for (const std::string& recorded : graph.device_names()) {
     if (recorded.empty()) continue;
     if (const DeviceModel* known = device_recorded_as(recorded)) return *known;
-    try {
-      return find_device(recorded);
-    } catch (const Error&) {
-      throw Error(std::string(setting) + ": must be given, as the trace was recorded on \"" +
-                  recorded + "\", which is not a known device");
-    }
+    throw Error(std::string(setting) + ": must be given, as the trace was recorded on \"" +
+                recorded + "\", which is not a known device");
   }
   throw Error(std::string(setting) +
               ": must be given, as the trace does not say what device it was recorded on");

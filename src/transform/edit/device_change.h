@@ -10,6 +10,7 @@
 
 #include "foretrace/graph.h"
 #include "foretrace/machine.h"
+#include "foretrace/transform.h"
 
 namespace foretrace {
 
@@ -30,8 +31,9 @@ class KernelClasses {
 /// it runs on tensor cores, otherwise FP32.
 Throughput peak_of(const DeviceModel& device, const KernelClass& kernel);
 
-/// The device that `name` (a setting) means or, if it is empty, the one the trace was recorded on.
-/// Throws Error with the setting.
-DeviceModel device_for(const Graph& graph, std::string_view setting, const std::string& name);
+/// The device that `name` (a setting) means or, if it is empty, the one that the graph's work runs
+/// on. Throws Error with the setting.
+DeviceModel device_for(const Graph& graph, const Context& context, std::string_view setting,
+                       const std::string& name);
 
 }  // namespace foretrace

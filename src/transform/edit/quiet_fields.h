@@ -12,6 +12,8 @@ class QuietFields : public Fields {
                std::int64_t) override {}
   void number(std::string_view, double&, std::string_view, double, double) override {}
   void text(std::string_view, std::string&, std::string_view) override {}
+  void path(std::string_view, std::string&, std::string_view) override {}
+  void name_or_path(std::string_view, std::string&, std::string_view) override {}
   void texts(std::string_view, std::vector<std::string>&, std::string_view) override {}
   void choice(std::string_view, std::string&, const std::vector<std::string_view>&,
               std::string_view) override {}

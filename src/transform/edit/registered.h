@@ -1,17 +1,20 @@
 #pragma once
 
-// Declares make_<name>() and assumes_<name>() for every line of transforms.def.
-// -Wmissing-declarations then rejects a transform without a line, and the linker a line without a
-// transform.
+// Declares <name>_entry() for every line of transforms.def. -Wmissing-declarations then rejects a
+// transform without a line, and the linker a line without a transform.
 
 #include "foretrace/transform.h"
 
 namespace foretrace {
 
-#define TRANSFORM(name, summary)            \
-  std::unique_ptr<Transform> make_##name(); \
-  std::string_view assumes_##name();
+#define TRANSFORM(name, summary) TransformEntry name##_entry();
 #include "transform/transforms.def"
 #undef TRANSFORM
+
+/// For TransformEntry::make.
+template <class Kind>
+std::unique_ptr<Transform> made() {
+  return std::make_unique<Kind>();
+}
 
 }  // namespace foretrace

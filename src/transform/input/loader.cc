@@ -31,7 +31,7 @@ class Loader final : public Transform {
  public:
   void describe(Fields& fields) override { settings_.describe(fields); }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     settings_.check();
     Batches batches = find_batches(graph);
     Effect effect;
@@ -339,21 +339,25 @@ class Loader final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_loader() { return std::make_unique<Loader>(); }
-
-std::string_view assumes_loader() {
-  return "The recorded loading work moves to worker processes, which run ahead of the training "
-         "thread by workers times prefetch_factor batches; the thread waits for its batch and pays "
-         "for receiving it. Defaults of hand_over, first_touch and host_factor are recalled or "
-         "fitted, as their help says. If the recorded job already used workers, give batch_time: "
-         "their work is not in a trace of the training process. With storage, dataset_bytes, "
-         "dataset_samples and samples, batches are read before they are prepared, from disk where "
-         "the cache's policy misses (formulas of Mohan et al., Analyzing and Mitigating Data "
-         "Stalls in DNN Training, VLDB'21, after the first epoch); jobs on one server share its "
-         "storage, network and cores evenly. With cores, workers and the threads of the training "
-         "process share them. The stalls among the figures are closed forms; the step time is "
-         "replayed. Worker start-up, the first epoch and storage that slows down with more readers "
-         "are not modelled.";
+TransformEntry loader_entry() {
+  return {.make = made<Loader>,
+          .assumes =
+              "The recorded loading work moves to worker processes, which run ahead of the "
+              "training thread by workers times prefetch_factor batches; the thread waits for its "
+              "batch and pays for receiving it. Defaults of hand_over, first_touch and host_factor "
+              "are recalled or fitted, as their help says. If the recorded job already used "
+              "workers, give batch_time: their work is not in a trace of the training process. "
+              "With storage, dataset_bytes, dataset_samples and samples, batches are read before "
+              "they are prepared, from disk where the cache's policy misses (formulas of Mohan et "
+              "al., Analyzing and Mitigating Data Stalls in DNN Training, VLDB'21, after the first "
+              "epoch); jobs on one server share its storage, network and cores evenly. With cores, "
+              "workers and the threads of the training process share them. The stalls among the "
+              "figures are closed forms; the step time is replayed. Worker start-up, the first "
+              "epoch and storage that slows down with more readers are not modelled.",
+          .worth = {.goal = Goal::time,
+                    .tries = {"loader:workers=1", "loader:workers=2", "loader:workers=4",
+                              "loader:workers=8", "loader:workers=16", "loader:workers=32"},
+                    .holds = {"loading"}}};
 }
 
 }  // namespace foretrace

@@ -27,7 +27,7 @@
 namespace foretrace {
 namespace {
 
-class PinMemory final : public Transform {
+class PinMemory final : public Transform, public Retimes {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The copies, in both directions");
@@ -42,7 +42,7 @@ class PinMemory final : public Transform {
                      "(recalled); 0: its part stays");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> copies = find_copies(graph);
     const Launches launches(graph);
     Effect effect;
@@ -70,6 +70,8 @@ class PinMemory final : public Transform {
     }
     return effect;
   }
+
+  const Retimes* retimes() const override { return this; }
 
   bool only_retimes(std::string_view setting) const override {
     return setting == "bandwidth" || setting == "host_copy";
@@ -130,14 +132,16 @@ class PinMemory final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_pin_memory() { return std::make_unique<PinMemory>(); }
-
-std::string_view assumes_pin_memory() {
-  return "Copies between host and device use pinned memory and non_blocking=True: calls return at "
-         "once, each direction runs on its own engine, and streams decide the order. Without a "
-         "measured bandwidth, input copies keep their length, which is the slower of the host's "
-         "staging and the link; output copies lose the host's part. The cost of pinning is not "
-         "modelled. See \"prefetch\" for copies that also run ahead of kernels.";
+TransformEntry pin_memory_entry() {
+  return {.make = made<PinMemory>,
+          .assumes =
+              "Copies between host and device use pinned memory and non_blocking=True: calls "
+              "return at once, each direction runs on its own engine, and streams decide the "
+              "order. Without a measured bandwidth, input copies keep their length, which is the "
+              "slower of the host's staging and the link; output copies lose the host's part. The "
+              "cost of pinning is not modelled. See \"prefetch\" for copies that also run ahead of "
+              "kernels.",
+          .worth = {.goal = Goal::time, .tries = {"pin_memory"}, .holds = {"pinning"}}};
 }
 
 }  // namespace foretrace

@@ -27,7 +27,7 @@ class Prefetch final : public Transform {
                    1'000'000);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     std::map<LaneId, std::vector<Input>> inputs = find_inputs(graph);
     const Launches launches(graph);
     Effect effect;
@@ -226,13 +226,15 @@ class Prefetch final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_prefetch() { return std::make_unique<Prefetch>(); }
-
-std::string_view assumes_prefetch() {
-  return "Input copies run on their own stream from pinned memory, beside kernels and without "
-         "slowing them. Each waits for the call that issued it and for a free buffer; the first "
-         "task after it waits for it. The call is made before the host waits for the step before "
-         "it, once its input is loaded. Loading the data itself is not moved: see \"loader\".";
+TransformEntry prefetch_entry() {
+  return {.make = made<Prefetch>,
+          .assumes =
+              "Input copies run on their own stream from pinned memory, beside kernels and without "
+              "slowing them. Each waits for the call that issued it and for a free buffer; the "
+              "first task after it waits for it. The call is made before the host waits for the "
+              "step before it, once its input is loaded. Loading the data itself is not moved: see "
+              "\"loader\".",
+          .worth = {.goal = Goal::time, .tries = {"prefetch"}, .holds = {"input copies"}}};
 }
 
 }  // namespace foretrace

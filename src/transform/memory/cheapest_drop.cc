@@ -44,12 +44,12 @@ class Union {
 };
 
 /// Bytes for a time: the more for the less the better.
-struct Worth {
+struct DropWorth {
   Bytes bytes;
   Nanoseconds time;
   std::uint32_t item = 0;
 
-  friend bool operator<(const Worth& a, const Worth& b) {
+  friend bool operator<(const DropWorth& a, const DropWorth& b) {
     const Wide left = static_cast<Wide>(a.bytes.count) * b.time.count();
     const Wide right = static_cast<Wide>(b.bytes.count) * a.time.count();
     if (left != right) return left > right;
@@ -113,7 +113,7 @@ class Search {
   static constexpr std::size_t kMostItems = 5'000;
 
   /// With the part of each task's time that is the item's if all who need it are dropped.
-  Worth worth_of(std::uint32_t item) const {
+  DropWorth worth_of(std::uint32_t item) const {
     std::int64_t time = 0;
     for (const std::uint32_t task : problem_.items[item].work) {
       if (!cost_.is_paid(task)) time += share_[task];
@@ -123,14 +123,14 @@ class Search {
 
   /// No choice among the items from `at` on is cheaper.
   Nanoseconds bound(std::size_t at) {
-    std::vector<Worth> open;
+    std::vector<DropWorth> open;
     open.reserve(order_.size() - at);
     for (std::size_t i = at; i < order_.size(); ++i) open.push_back(worth_of(order_[i].item));
     effort_ -= static_cast<std::int64_t>(open.size());
     std::sort(open.begin(), open.end());
     Bytes missing = problem_.wanted - cost_.bytes();
     Nanoseconds time = cost_.time();
-    for (const Worth& item : open) {
+    for (const DropWorth& item : open) {
       if (missing <= Bytes{}) break;
       const std::int64_t part = std::min(missing.count, item.bytes.count);
       time += Nanoseconds(static_cast<std::int64_t>(static_cast<Wide>(item.time.count()) * part /
@@ -165,7 +165,7 @@ class Search {
   Union cost_;
   std::vector<std::int64_t> share_;
   std::vector<Bytes> open_bytes_;  ///< Bytes of the items from each index on.
-  std::vector<Worth> order_;
+  std::vector<DropWorth> order_;
   std::vector<std::uint32_t> chosen_;
 };
 
@@ -174,8 +174,8 @@ class Search {
 DropChoice drop_greedily(const DropProblem& problem) {
   const auto items = items_of_tasks(problem);
   Union cost(problem);
-  std::vector<Worth> now;
-  std::set<Worth> open;
+  std::vector<DropWorth> now;
+  std::set<DropWorth> open;
   for (std::uint32_t i = 0; i < problem.items.size(); ++i) {
     now.push_back({problem.items[i].bytes, cost.added_by(i), i});
     open.insert(now.back());

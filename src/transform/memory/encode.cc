@@ -44,18 +44,18 @@ class Encode final : public Transform {
                   "at random, more in trained models)",
                   0, 1);
     fields.integer("value_bytes", value_bytes_, "Size of a recorded value", 1, 8);
-    fields.text("device", device_,
-                "Device whose memory bandwidth encoding uses; empty: the recorded one");
+    fields.name_or_path("device", device_,
+                        "Device whose memory bandwidth encoding uses; empty: that of the job");
     fields.time("launch", launch_, "Length of each additional launch call (recalled)",
                 Nanoseconds(0));
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     const std::vector<std::uint32_t> blocks = where_.select_some(graph);
     const MemoryView view(graph);
     const std::vector<Activation> activations = find_activations(graph, view.uses, blocks);
     if (activations.empty()) no_activation(graph, blocks);
-    const DeviceModel device = device_for(graph, "device", device_);
+    const DeviceModel device = device_for(graph, context, "device", device_);
     Words words(graph);
     std::vector<Coded> coded;
     Bytes all{};
@@ -286,15 +286,16 @@ class Encode final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_encode() { return std::make_unique<Encode>(); }
-
-std::string_view assumes_encode() {
-  return "Between its last forward and its first backward use an activation is kept in a smaller "
-         "form (Gist, ISCA'18): as bits where only ReLU or pooling read it again, without its "
-         "zeros after ReLU and pooling, in narrow numbers otherwise. A kernel that runs at the "
-         "bandwidth of the device's memory encodes it and another one decodes it, both launched by "
-         "the host. The content of a block is inferred from the names of ops and kernels. Accuracy "
-         "is not modelled.";
+TransformEntry encode_entry() {
+  return {.make = made<Encode>,
+          .assumes =
+              "Between its last forward and its first backward use an activation is kept in a "
+              "smaller form (Gist, ISCA'18): as bits where only ReLU or pooling read it again, "
+              "without its zeros after ReLU and pooling, in narrow numbers otherwise. A kernel "
+              "that runs at the bandwidth of the device's memory encodes it and another one "
+              "decodes it, both launched by the host. The content of a block is inferred from the "
+              "names of ops and kernels. Accuracy is not modelled.",
+          .worth = {.goal = Goal::memory, .tries = {"encode"}, .holds = {"activations"}}};
 }
 
 }  // namespace foretrace

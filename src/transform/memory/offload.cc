@@ -59,8 +59,8 @@ class Offload final : public Transform {
                 Nanoseconds(0));
   }
 
-  Effect apply(Graph& graph) const override {
-    const SwapLink link = find_link(graph);
+  Effect apply(Graph& graph, const Context& context) const override {
+    const SwapLink link = find_link(graph, context);
     where_.select_some(graph);
     if (graph.accesses().empty()) {
       throw Error(
@@ -69,7 +69,8 @@ class Offload final : public Transform {
     const Timeline timeline = simulate(graph, {.memory = false});
     const Launches launches(graph);
     const Before before{peak_memory(graph, timeline), step_times(graph, timeline).step_time};
-    if (policy_ == "dyn") return choose(graph, timeline, launches, link, before);
+    if (policy_ == "dyn")
+      return choose(graph, timeline, launches, link, before, fits(graph, context));
     const SwapPlan plan = make_plan(graph, timeline, launches, link, policy_);
     return carry_out_plan(graph, timeline, launches, link, plan, before).effect;
   }
@@ -84,10 +85,10 @@ class Offload final : public Transform {
     Nanoseconds step_time{};
   };
 
-  SwapLink find_link(const Graph& graph) const {
+  SwapLink find_link(const Graph& graph, const Context& context) const {
     SwapLink link{host_bandwidth_, back_bandwidth_};
     if (link.out.bytes_per_second <= 0) {
-      link.out = device_for(graph, "host_bandwidth", "").host_link;
+      link.out = device_for(graph, context, "host_bandwidth", "").host_link;
       if (link.out.bytes_per_second <= 0)
         throw Error("host_bandwidth: must be given, as that of the device is unknown");
     }
@@ -130,8 +131,7 @@ class Offload final : public Transform {
 
   /// The least that fits, tried on copies of the graph.
   Effect choose(Graph& graph, const Timeline& timeline, const Launches& launches,
-                const SwapLink& link, const Before& before) const {
-    const Bytes limit = fits(graph);
+                const SwapLink& link, const Before& before, Bytes limit) const {
     std::string chosen = "none";
     Effect effect;
     effect.figures = figures(before, before.peak, before.step_time, {});
@@ -158,9 +158,9 @@ class Offload final : public Transform {
     return effect;
   }
 
-  Bytes fits(const Graph& graph) const {
+  Bytes fits(const Graph& graph, const Context& context) const {
     if (target_ > Bytes{}) return target_;
-    const Bytes memory = device_for(graph, "target", "").memory;
+    const Bytes memory = device_for(graph, context, "target", "").memory;
     if (memory <= Bytes{}) throw Error("target: must be given, as the device's memory is unknown");
     return memory;
   }
@@ -233,17 +233,18 @@ class Offload final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_offload() { return std::make_unique<Offload>(); }
-
-std::string_view assumes_offload() {
-  return "A block leaves after the last access before a long wait and is back before the next one; "
-         "in between its memory is free. Copies go over the link to pinned host memory, one at a "
-         "time in each direction, beside kernels that they do not slow down. Copies of the trace "
-         "itself come first. Where a host thread calls the allocator, memory is freed in the order "
-         "of its calls, as by an allocator that follows streams: the first kernel that may use the "
-         "memory waits for the copy. With policy interval, the copy in starts when the last task "
-         "before it must is done. With the policies of vDNN, the stream and the copies wait for "
-         "each other at the end of every layer.";
+TransformEntry offload_entry() {
+  return {.make = made<Offload>,
+          .assumes =
+              "A block leaves after the last access before a long wait and is back before the next "
+              "one; in between its memory is free. Copies go over the link to pinned host memory, "
+              "one at a time in each direction, beside kernels that they do not slow down. Copies "
+              "of the trace itself come first. Where a host thread calls the allocator, memory is "
+              "freed in the order of its calls, as by an allocator that follows streams: the first "
+              "kernel that may use the memory waits for the copy. With policy interval, the copy "
+              "in starts when the last task before it must is done. With the policies of vDNN, the "
+              "stream and the copies wait for each other at the end of every layer.",
+          .worth = {.goal = Goal::memory, .tries = {"offload"}, .holds = {"activations"}}};
 }
 
 }  // namespace foretrace

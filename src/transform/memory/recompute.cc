@@ -50,7 +50,7 @@ class Recompute final : public Transform {
                 "again does; otherwise only the launches");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     if (wish_.policy != "budget" && (wish_.save > Bytes{} || wish_.peak > Bytes{}))
       throw Error((wish_.save > Bytes{} ? "save" : "peak") +
                   std::string(": is for policy budget, got policy ") + wish_.policy);
@@ -159,16 +159,18 @@ class Recompute final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_recompute() { return std::make_unique<Recompute>(); }
-
-std::string_view assumes_recompute() {
-  return "Each dropped activation is freed after its last forward use. Before the first backward "
-         "use of anything that depends on it, the kernels that made it run again, with their "
-         "launches and the host's work around them on the thread of the backward pass; so do "
-         "kernels whose results they need and that are gone. Everything runs again at most once, "
-         "as long as the first time, so that the price is at most one more forward pass (Chen et "
-         "al. 2016). With segments, what one passes to another is kept, and so is the last one. "
-         "Not modelled: random state, recording for autograd, other fragmentation.";
+TransformEntry recompute_entry() {
+  return {.make = made<Recompute>,
+          .assumes =
+              "Each dropped activation is freed after its last forward use. Before the first "
+              "backward use of anything that depends on it, the kernels that made it run again, "
+              "with their launches and the host's work around them on the thread of the backward "
+              "pass; so do kernels whose results they need and that are gone. Everything runs "
+              "again at most once, as long as the first time, so that the price is at most one "
+              "more forward pass (Chen et al. 2016). With segments, what one passes to another is "
+              "kept, and so is the last one. Not modelled: random state, recording for autograd, "
+              "other fragmentation.",
+          .worth = {.goal = Goal::memory, .tries = {"recompute"}, .holds = {"activations"}}};
 }
 
 }  // namespace foretrace

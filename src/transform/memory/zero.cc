@@ -36,7 +36,7 @@ class Zero final : public Transform {
                  "0B: from the trace");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const MemoryView view(graph);
     const Bytes peak = peak_memory(graph, view.timeline);
     std::vector<Kind> kinds = {{MemoryUse::optimizer_state, "optimizer_bytes", optimizer_},
@@ -195,13 +195,15 @@ class Zero final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_zero() { return std::make_unique<Zero>(); }
-
-std::string_view assumes_zero() {
-  return "Each of the data-parallel workers keeps its part of the optimizer state, from stage 2 on "
-         "also of the gradients, and in stage 3 also of the parameters, of which one layer at a "
-         "time is gathered (Rajbhandari et al., SC'20). Memory only: communication and the smaller "
-         "update are not modelled. The use of memory must be known from the trace or given.";
+TransformEntry zero_entry() {
+  return {.make = made<Zero>,
+          .assumes =
+              "Each of the data-parallel workers keeps its part of the optimizer state, from stage "
+              "2 on also of the gradients, and in stage 3 also of the parameters, of which one "
+              "layer at a time is gathered (Rajbhandari et al., SC'20). Memory only: communication "
+              "and the smaller update are not modelled. The use of memory must be known from the "
+              "trace or given.",
+          .worth = {.goal = Goal::memory, .tries = {"zero:stage=1,workers=8"}, .holds = {"state"}}};
 }
 
 }  // namespace foretrace

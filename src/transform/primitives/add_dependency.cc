@@ -30,7 +30,7 @@ class AddDependency final : public Transform {
     fields.text("why", why_, "Name of the new dependencies in reports");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     std::vector<TaskId> from = from_.select_some(graph, "from");
     std::vector<TaskId> to = to_.select_some(graph, "to");
     const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
@@ -100,11 +100,12 @@ class AddDependency final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_add_dependency() { return std::make_unique<AddDependency>(); }
-
-std::string_view assumes_add_dependency() {
-  return "\"Before\" is meant in the order in which the graph runs its tasks. A circle that comes "
-         "about is reported by the replay.";
+TransformEntry add_dependency_entry() {
+  return {.make = made<AddDependency>,
+          .assumes =
+              "\"Before\" is meant in the order in which the graph runs its tasks. A circle that "
+              "comes about is reported by the replay.",
+          .worth = {.why_not = "an edit: which waits to add is your choice"}};
 }
 
 }  // namespace foretrace

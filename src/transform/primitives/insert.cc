@@ -33,7 +33,7 @@ class Insert final : public Transform {
                          Nanoseconds(0));
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> neighbours = chosen(graph);
     const Launches launches(graph);
     Effect effect;
@@ -118,11 +118,12 @@ class Insert final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_insert() { return std::make_unique<Insert>(); }
-
-std::string_view assumes_insert() {
-  return "The new work slows only the tasks that wait for it: on its own lane it runs beside the "
-         "others at full speed. Its duration is the one you give.";
+TransformEntry insert_entry() {
+  return {.make = made<Insert>,
+          .assumes =
+              "The new work slows only the tasks that wait for it: on its own lane it runs beside "
+              "the others at full speed. Its duration is the one you give.",
+          .worth = {.why_not = "an edit: what to add is your choice"}};
 }
 
 }  // namespace foretrace

@@ -23,7 +23,7 @@ class Move final : public Transform {
     fields.flag("behind", behind_, "The task that was after them still waits for them");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     if (to_.empty()) throw Error("to: must be the name of a lane");
     std::vector<TaskId> tasks = where_.select_some(graph);
     const std::vector<Group> runs = grouped(graph, tasks, "run");
@@ -67,11 +67,12 @@ class Move final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_move() { return std::make_unique<Move>(); }
-
-std::string_view assumes_move() {
-  return "The lanes run at full speed side by side. Dependencies of the moved tasks stay; "
-         "\"front\" and \"behind\" decide what stays of the order on the old lane.";
+TransformEntry move_entry() {
+  return {.make = made<Move>,
+          .assumes =
+              "The lanes run at full speed side by side. Dependencies of the moved tasks stay; "
+              "\"front\" and \"behind\" decide what stays of the order on the old lane.",
+          .worth = {.why_not = "an edit: what goes where is your choice"}};
 }
 
 }  // namespace foretrace

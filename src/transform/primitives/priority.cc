@@ -27,7 +27,7 @@ class Priority final : public Transform {
                 Nanoseconds(0));
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
     std::int32_t last_layer = 0;
     for (const TaskId task : tasks) last_layer = std::max(last_layer, graph.task(task).layer);
@@ -71,12 +71,13 @@ class Priority final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_priority() { return std::make_unique<Priority>(); }
-
-std::string_view assumes_priority() {
-  return "Preempting a task and resuming it cost nothing. A lane with priorities has no order of "
-         "its own: order that must stay needs a dependency. Only a task that waits for nothing "
-         "else still waits for the one before it.";
+TransformEntry priority_entry() {
+  return {.make = made<Priority>,
+          .assumes =
+              "Preempting a task and resuming it cost nothing. A lane with priorities has no order "
+              "of its own: order that must stay needs a dependency. Only a task that waits for "
+              "nothing else still waits for the one before it.",
+          .worth = {.why_not = "an edit: what is urgent is your choice"}};
 }
 
 }  // namespace foretrace

@@ -16,7 +16,7 @@ class Remove final : public Transform {
     fields.flag("launches", launches_, "Also delete the calls that launched nothing else");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
     const Nanoseconds total = total_duration(graph, tasks);
     const Launches launches(graph);
@@ -36,11 +36,12 @@ class Remove final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_remove() { return std::make_unique<Remove>(); }
-
-std::string_view assumes_remove() {
-  return "Nothing else changes: tasks that waited for a deleted task wait for what it waited for. "
-         "Memory it allocated stays allocated.";
+TransformEntry remove_entry() {
+  return {.make = made<Remove>,
+          .assumes =
+              "Nothing else changes: tasks that waited for a deleted task wait for what it waited "
+              "for. Memory it allocated stays allocated.",
+          .worth = {.why_not = "an edit: what to delete is your choice"}};
 }
 
 }  // namespace foretrace

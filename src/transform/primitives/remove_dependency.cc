@@ -20,7 +20,7 @@ class RemoveDependency final : public Transform {
                   "Only those with this provenance");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const NamePattern why = within("why", [&] { return NamePattern(why_); });
     const std::vector<char> from = marked(graph, from_.select_some(graph, "from"));
     const std::vector<char> to = marked(graph, to_.select_some(graph, "to"));
@@ -65,11 +65,12 @@ class RemoveDependency final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_remove_dependency() { return std::make_unique<RemoveDependency>(); }
-
-std::string_view assumes_remove_dependency() {
-  return "The program is assumed to be correct without waiting there. The order of tasks on a lane "
-         "stays: \"move\" changes the lane of a task.";
+TransformEntry remove_dependency_entry() {
+  return {.make = made<RemoveDependency>,
+          .assumes =
+              "The program is assumed to be correct without waiting there. The order of tasks on a "
+              "lane stays: \"move\" changes the lane of a task.",
+          .worth = {.why_not = "an edit: which waits to delete is your choice"}};
 }
 
 }  // namespace foretrace

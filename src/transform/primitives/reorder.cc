@@ -19,7 +19,7 @@ class Reorder final : public Transform {
                   "Their new order; layer: the front of the model first");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     Effect effect;
     std::size_t groups = 0;
     for (const Group& group : grouped(graph, where_.select_some(graph), "step")) {
@@ -73,11 +73,12 @@ class Reorder final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_reorder() { return std::make_unique<Reorder>(); }
-
-std::string_view assumes_reorder() {
-  return "Lanes stay first in, first out: a task still blocks those behind it while it waits. An "
-         "order that the dependencies forbid is reported as a cycle.";
+TransformEntry reorder_entry() {
+  return {.make = made<Reorder>,
+          .assumes =
+              "Lanes stay first in, first out: a task still blocks those behind it while it waits. "
+              "An order that the dependencies forbid is reported as a cycle.",
+          .worth = {.why_not = "an edit: the order is your choice"}};
 }
 
 }  // namespace foretrace

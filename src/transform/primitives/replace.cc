@@ -26,7 +26,7 @@ class Replace final : public Transform {
     fields.flag("launches", launches_, "Keep only the launch call of the first of each group");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     std::vector<Fusion> fusions;
     for (Group& group : grouped(graph, where_.select_some(graph), per_)) {
       const Nanoseconds duration = scaled(
@@ -64,13 +64,14 @@ class Replace final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_replace() { return std::make_unique<Replace>(); }
-
-std::string_view assumes_replace() {
-  return "The fused task takes the place of the first of its group, waits for everything on other "
-         "lanes that one of them waited for, and everything that waited for one of them waits for "
-         "it. Host work between the launches stays: delete it with \"remove\" where fusing saves "
-         "it.";
+TransformEntry replace_entry() {
+  return {.make = made<Replace>,
+          .assumes =
+              "The fused task takes the place of the first of its group, waits for everything on "
+              "other lanes that one of them waited for, and everything that waited for one of them "
+              "waits for it. Host work between the launches stays: delete it with \"remove\" where "
+              "fusing saves it.",
+          .worth = {.why_not = "an edit: what to fuse is your choice"}};
 }
 
 }  // namespace foretrace

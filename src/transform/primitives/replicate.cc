@@ -25,7 +25,7 @@ class Replicate final : public Transform {
     fields.flag("join", join_, "Tasks that wait for a task wait for its copies too");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
     if (static_cast<std::int64_t>(tasks.size()) > kMostTasks / copies_) {
       throw Error("copies: must give at most " + std::to_string(kMostTasks) + " tasks, got " +
@@ -106,13 +106,13 @@ class Replicate final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_replicate() { return std::make_unique<Replicate>(); }
-
-std::string_view assumes_replicate() {
-  return "Copies run at full speed beside the originals: nothing they might share (links, memory, "
-         "cores) slows them. "
-         "They wait for what the originals wait for, or for copies of it. Their memory is not "
-         "counted.";
+TransformEntry replicate_entry() {
+  return {.make = made<Replicate>,
+          .assumes =
+              "Copies run at full speed beside the originals: nothing they might share (links, "
+              "memory, cores) slows them. They wait for what the originals wait for, or for copies "
+              "of it. Their memory is not counted.",
+          .worth = {.why_not = "an edit: what runs elsewhere too is your choice"}};
 }
 
 }  // namespace foretrace

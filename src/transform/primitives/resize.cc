@@ -26,7 +26,7 @@ class Resize final : public Transform {
     fields.bytes("to", to_, "Every block gets this size instead; 0B: by the factor");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     if (to_ > Bytes{} && factor_ != 1) throw Error("to: cannot be given together with factor");
     if (to_ > kLargestBlock)
       throw Error("to: must be at most " + to_exact_text(kLargestBlock) + ", got " +
@@ -68,12 +68,13 @@ class Resize final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_resize() { return std::make_unique<Resize>(); }
-
-std::string_view assumes_resize() {
-  return "Only sizes change. Blocks whose size is a multiple of 512 bytes, as PyTorch's caching "
-         "allocator makes them, are rounded up to one again. Times stay: combine it with scale "
-         "where the work changes too.";
+TransformEntry resize_entry() {
+  return {.make = made<Resize>,
+          .assumes =
+              "Only sizes change. Blocks whose size is a multiple of 512 bytes, as PyTorch's "
+              "caching allocator makes them, are rounded up to one again. Times stay: combine it "
+              "with scale where the work changes too.",
+          .worth = {.why_not = "an edit: which blocks change is your choice"}};
 }
 
 }  // namespace foretrace

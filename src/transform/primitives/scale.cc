@@ -12,7 +12,7 @@ namespace {
 /// Multiplies durations, then adds to them:
 ///
 ///     stream  |AAAABBBB|   factor 0.5  ->  stream  |AABB|
-class Scale final : public Transform {
+class Scale final : public Transform, public Retimes {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks to change");
@@ -21,10 +21,12 @@ class Scale final : public Transform {
                 "Then this is added, down to a duration of 0; negative makes tasks faster");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     return change_durations(graph, where_.select_some(graph),
                             [&](Nanoseconds duration) { return changed(duration); });
   }
+
+  const Retimes* retimes() const override { return this; }
 
   bool only_retimes(std::string_view setting) const override {
     return setting == "factor" || setting == "by";
@@ -55,10 +57,11 @@ class Scale final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_scale() { return std::make_unique<Scale>(); }
-
-std::string_view assumes_scale() {
-  return "Only the duration of the tasks changes: dependencies, bytes and memory stay.";
+TransformEntry scale_entry() {
+  return {.make = made<Scale>,
+          .assumes = "Only the duration of the tasks changes: dependencies, bytes and memory stay.",
+          .worth = {.why_not =
+                        "an edit: what gets faster is your choice (see the table of speed-ups)"}};
 }
 
 }  // namespace foretrace

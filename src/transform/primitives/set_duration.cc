@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-class SetDuration final : public Transform {
+class SetDuration final : public Transform, public Retimes {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks to change");
@@ -15,10 +15,12 @@ class SetDuration final : public Transform {
                          Nanoseconds(0));
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     return change_durations(graph, where_.select_some(graph),
                             [&](Nanoseconds duration) { return duration_.value_or(duration); });
   }
+
+  const Retimes* retimes() const override { return this; }
 
   bool only_retimes(std::string_view setting) const override { return setting == "duration"; }
 
@@ -39,10 +41,10 @@ class SetDuration final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_set_duration() { return std::make_unique<SetDuration>(); }
-
-std::string_view assumes_set_duration() {
-  return "Only the duration of the tasks changes: dependencies, bytes and memory stay.";
+TransformEntry set_duration_entry() {
+  return {.make = made<SetDuration>,
+          .assumes = "Only the duration of the tasks changes: dependencies, bytes and memory stay.",
+          .worth = {.why_not = "an edit: the duration is your choice"}};
 }
 
 }  // namespace foretrace

@@ -26,7 +26,7 @@ class Split final : public Transform {
                 Nanoseconds(0));
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
     check_size(graph, tasks);
     std::vector<Group> slices_of(graph.task_count());
@@ -143,12 +143,13 @@ class Split final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_split() { return std::make_unique<Split>(); }
-
-std::string_view assumes_split() {
-  return "Work and bytes divide evenly, and a slice needs only the matching part of what it waits "
-         "for. Tasks that are not split wait for the last slice. Launch calls are not multiplied: "
-         "\"overhead\" stands for them.";
+TransformEntry split_entry() {
+  return {.make = made<Split>,
+          .assumes =
+              "Work and bytes divide evenly, and a slice needs only the matching part of what it "
+              "waits for. Tasks that are not split wait for the last slice. Launch calls are not "
+              "multiplied: \"overhead\" stands for them.",
+          .worth = {.why_not = "an edit: what to cut is your choice"}};
 }
 
 }  // namespace foretrace

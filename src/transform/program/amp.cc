@@ -23,7 +23,7 @@
 namespace foretrace {
 namespace {
 
-class Amp final : public Transform {
+class Amp final : public Transform, public Retimes {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The kernels that run in half precision");
@@ -43,7 +43,8 @@ class Amp final : public Transform {
                 "Blocks that autocast makes in half precision take half of their memory");
     fields.flag("device_peaks", device_peaks_,
                 "Take the factors from the peaks of the device instead");
-    fields.text("device", device_, "For device_peaks: name of the device; empty: the recorded one");
+    fields.name_or_path("device", device_,
+                        "For device_peaks: name of the device; empty: that of the job");
     fields.choice("precision", precision_, {"fp16", "bf16"},
                   "For device_peaks: the half-precision format");
     fields.number("efficiency", efficiency_,
@@ -60,9 +61,9 @@ class Amp final : public Transform {
                 Nanoseconds(0));
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
-    if (device_peaks_) factors = from_peaks(device_for(graph, "device", device_));
+    if (device_peaks_) factors = from_peaks(device_for(graph, context, "device", device_));
     Tally tally;
     KernelClasses classes(graph);
     std::vector<char> chosen(graph.task_count(), 0), half(graph.task_count(), 0);
@@ -86,6 +87,8 @@ class Amp final : public Transform {
     change_memory(graph, chosen, half, effect);
     return effect;
   }
+
+  const Retimes* retimes() const override { return this; }
 
   bool only_retimes(std::string_view setting) const override {
     // Added tasks go before the kernel that starts first, which depends on times.
@@ -330,17 +333,21 @@ class Amp final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_amp() { return std::make_unique<Amp>(); }
-
-std::string_view assumes_amp() {
-  return "Kernels bound by arithmetic take a third of their time and kernels bound by memory half "
-         "of it, as in the Daydream paper (USENIX ATC'20); with device_peaks the device's data "
-         "sheet decides. The name of a kernel decides what bounds it. Kernels already in half "
-         "precision, those bound by latency, the update of FP32 weights, copies, collectives and "
-         "host work stay as they are. Where the trace records memory, blocks made in half "
-         "precision by autocast's published lists of ops take half of it, and casts of weights are "
-         "kept until the backward pass has used them. Conversions and a gradient scaler are free "
-         "unless their time is given.";
+TransformEntry amp_entry() {
+  return {.make = made<Amp>,
+          .assumes =
+              "Kernels bound by arithmetic take a third of their time and kernels bound by memory "
+              "half of it, as in the Daydream paper (USENIX ATC'20); with device_peaks the "
+              "device's data sheet decides. The name of a kernel decides what bounds it. Kernels "
+              "already in half precision, those bound by latency, the update of FP32 weights, "
+              "copies, collectives and host work stay as they are. Where the trace records memory, "
+              "blocks made in half precision by autocast's published lists of ops take half of it, "
+              "and casts of weights are kept until the backward pass has used them. Conversions "
+              "and a gradient scaler are free unless their time is given.",
+          .worth = {.goal = Goal::time,
+                    .tries = {"amp"},
+                    .holds = {"precision"},
+                    .premise = Premise::single_precision}};
 }
 
 }  // namespace foretrace

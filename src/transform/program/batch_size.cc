@@ -31,7 +31,7 @@ class BatchSize final : public Transform {
     fields.optional_integer("to", to_, "Samples in the new batch, together with from", 1);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const double factor = growth_factor(factor_, from_, to_);
     BatchWork work(graph);
     const Bytes peak = peak_memory(graph);
@@ -74,18 +74,22 @@ class BatchSize final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_batch_size() { return std::make_unique<BatchSize>(); }
-
-std::string_view assumes_batch_size() {
-  return "Each kernel of the passes takes as long as the shortest kernel of the trace, plus time "
-         "in proportion to the samples; for kernels bound by memory, traffic of parameters does "
-         "not grow where it is known which memory they use. Copies to and from the host larger "
-         "than a number, and loading, are in proportion too. The update, collectives, launching "
-         "and other host work stay. In memory, all that the passes allocate grows except "
-         "gradients; shapes need not be whole numbers. A kernel whose blocks did not fill the "
-         "device takes more work in the same time until they do, where the trace records their "
-         "number and the device. Libraries that choose other kernels for other shapes are not "
-         "modelled.";
+TransformEntry batch_size_entry() {
+  return {.make = made<BatchSize>,
+          .assumes =
+              "Each kernel of the passes takes as long as the shortest kernel of the trace, plus "
+              "time in proportion to the samples; for kernels bound by memory, traffic of "
+              "parameters does not grow where it is known which memory they use. Copies to and "
+              "from the host larger than a number, and loading, are in proportion too. The update, "
+              "collectives, launching and other host work stay. In memory, all that the passes "
+              "allocate grows except gradients; shapes need not be whole numbers. A kernel whose "
+              "blocks did not fill the device takes more work in the same time until they do, "
+              "where the trace records their number and the device. Libraries that choose other "
+              "kernels for other shapes are not modelled.",
+          .worth = {.goal = Goal::throughput,
+                    .tries = {"batch_size:factor=2"},
+                    .samples = 2,
+                    .holds = {"batch"}}};
 }
 
 }  // namespace foretrace

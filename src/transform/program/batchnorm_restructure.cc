@@ -31,7 +31,7 @@ class BatchnormRestructure final : public Transform {
                 "Keep activations directly before or after a batch normalization");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
     const std::vector<char> norm = marked(graph, tasks, "norms", norms_);
     std::vector<TaskId> norms, activations;
@@ -108,15 +108,14 @@ class BatchnormRestructure final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_batchnorm_restructure() {
-  return std::make_unique<BatchnormRestructure>();
-}
-
-std::string_view assumes_batchnorm_restructure() {
-  return "Activations directly beside a batch normalization are done by the convolution next to "
-         "them, and the normalizations move half of the bytes (recalled), as in the Daydream paper "
-         "(USENIX ATC'20). The extra time of the convolutions is not modelled: on DenseNet-121 the "
-         "model predicted 12.7 % and 7 % were measured.";
+TransformEntry batchnorm_restructure_entry() {
+  return {.make = made<BatchnormRestructure>,
+          .assumes =
+              "Activations directly beside a batch normalization are done by the convolution next "
+              "to them, and the normalizations move half of the bytes (recalled), as in the "
+              "Daydream paper (USENIX ATC'20). The extra time of the convolutions is not modelled: "
+              "on DenseNet-121 the model predicted 12.7 % and 7 % were measured.",
+          .worth = {.goal = Goal::time, .tries = {"batchnorm_restructure"}, .holds = {"fusion"}}};
 }
 
 }  // namespace foretrace

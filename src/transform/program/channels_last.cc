@@ -29,13 +29,15 @@ class ChannelsLast final : public Transform {
                   "Time left of convolutions on tensor cores that are not in NHWC yet (recalled: "
                   "whole models gained 8 % to 35 %, conversions included; 1: unchanged)",
                   0);
-    fields.text("device", device_, "For factor: name of the device; empty: the recorded one");
+    fields.name_or_path("device", device_,
+                        "For factor: name of the device; empty: that of the job");
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
     std::vector<TaskId> conversions = conversions_among(graph, tasks);
-    const std::vector<TaskId> convolutions = factor_ == 1 ? Group() : gaining(graph, tasks);
+    const std::vector<TaskId> convolutions =
+        factor_ == 1 ? Group() : gaining(graph, context, tasks);
     if (conversions.empty() && convolutions.empty()) throw Error(nothing_to_change());
     std::size_t kept = 0;
     if (convert_input_) kept = keep_first(graph, conversions);
@@ -80,8 +82,9 @@ class ChannelsLast final : public Transform {
   }
 
   /// Convolutions in half precision or TF32 on a device with tensor cores, not yet in NHWC.
-  std::vector<TaskId> gaining(const Graph& graph, const std::vector<TaskId>& tasks) const {
-    const DeviceModel device = device_for(graph, "device", device_);
+  std::vector<TaskId> gaining(const Graph& graph, const Context& context,
+                              const std::vector<TaskId>& tasks) const {
+    const DeviceModel device = device_for(graph, context, "device", device_);
     const bool half_cores = device.fp16.flops_per_second > 2 * device.fp32.flops_per_second;
     const bool tf32_cores = device.tf32.flops_per_second > 0;
     KernelClasses classes(graph);
@@ -134,14 +137,15 @@ class ChannelsLast final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_channels_last() { return std::make_unique<ChannelsLast>(); }
-
-std::string_view assumes_channels_last() {
-  return "Kernels that convert layouts around convolutions go away with their launches; the first "
-         "of each step stays for the input. Convolutions take as long as before, unless a factor "
-         "is given: then it applies to those in half precision or TF32, on devices with tensor "
-         "cores and where their name does not say NHWC. Pooling and normalization are assumed to "
-         "be as fast in either layout.";
+TransformEntry channels_last_entry() {
+  return {.make = made<ChannelsLast>,
+          .assumes =
+              "Kernels that convert layouts around convolutions go away with their launches; the "
+              "first of each step stays for the input. Convolutions take as long as before, unless "
+              "a factor is given: then it applies to those in half precision or TF32, on devices "
+              "with tensor cores and where their name does not say NHWC. Pooling and normalization "
+              "are assumed to be as fast in either layout.",
+          .worth = {.goal = Goal::time, .tries = {"channels_last"}, .holds = {"layout"}}};
 }
 
 }  // namespace foretrace

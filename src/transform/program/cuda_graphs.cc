@@ -37,7 +37,7 @@ class CudaGraphs final : public Transform {
     fields.integer("least", least_, "Smaller regions are left as they are", 2, 1'000'000'000);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
     std::vector<char> captured(graph.task_count(), 0);
     for (const TaskId task : tasks) captured[index(task)] = 1;
@@ -147,14 +147,16 @@ class CudaGraphs final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_cuda_graphs() { return std::make_unique<CudaGraphs>(); }
-
-std::string_view assumes_cuda_graphs() {
-  return "One graph launch replaces the launch calls of each captured region and the host work "
-         "between them, and gaps between its kernels shrink to that of a graph. A region ends "
-         "where the host waits for the device, loads input, or copies from or to host memory. "
-         "Kernels take as long as before, so a step that the device bounds does not get faster. "
-         "Capturing, copies into static buffers and the graph's memory pool are not modelled.";
+TransformEntry cuda_graphs_entry() {
+  return {.make = made<CudaGraphs>,
+          .assumes =
+              "One graph launch replaces the launch calls of each captured region and the host "
+              "work between them, and gaps between its kernels shrink to that of a graph. A region "
+              "ends where the host waits for the device, loads input, or copies from or to host "
+              "memory. Kernels take as long as before, so a step that the device bounds does not "
+              "get faster. Capturing, copies into static buffers and the graph's memory pool are "
+              "not modelled.",
+          .worth = {.goal = Goal::time, .tries = {"cuda_graphs"}, .holds = {"launches"}}};
 }
 
 }  // namespace foretrace

@@ -25,8 +25,8 @@ class FasterDevice final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The device tasks that change");
-    fields.text("to", to_, "Name of the other device, or path of its machine file");
-    fields.text("from", from_, "The recorded device; empty: from the trace");
+    fields.name_or_path("to", to_, "Name of the other device, or path of its machine file");
+    fields.name_or_path("from", from_, "The device so far; empty: that of the job");
     fields.time("shortest", shortest_,
                 "Kernels up to this long are bound by latency and stay, and more bandwidth or "
                 "arithmetic makes none shorter than this (recalled)",
@@ -40,11 +40,11 @@ class FasterDevice final : public Transform {
                   0.01, 1);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     if (to_.empty())
       throw Error("to: must be the name of a device or the path of its machine file");
-    const DeviceModel from = device_for(graph, "from", from_);
-    const DeviceModel to = device_for(graph, "to", to_);
+    const DeviceModel from = device_for(graph, context, "from", from_);
+    const DeviceModel to = device_for(graph, context, "to", to_);
     KernelClasses classes(graph);
     Tally tally;
     for (const TaskId id : where_.select_some(graph)) {
@@ -162,13 +162,16 @@ class FasterDevice final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_faster_device() { return std::make_unique<FasterDevice>(); }
-
-std::string_view assumes_faster_device() {
-  return "Kernels keep the share of the roofline they reached: those bound by arithmetic scale "
-         "with the peak of the precision in their name, those bound by memory with its bandwidth, "
-         "copies with the link to the host. FP32 convolutions use TF32 where only the other device "
-         "has it. Kernels of a few microseconds, the host, launch times and communication stay.";
+TransformEntry faster_device_entry() {
+  return {
+      .make = made<FasterDevice>,
+      .assumes =
+          "Kernels keep the share of the roofline they reached: those bound by arithmetic "
+          "scale with the peak of the precision in their name, those bound by memory with its "
+          "bandwidth, copies with the link to the host. FP32 convolutions use TF32 where only "
+          "the other device has it. Kernels of a few microseconds, the host, launch times and "
+          "communication stay.",
+      .worth = {.goal = Goal::device, .tries = {"faster_device:to=<device>"}, .holds = {"device"}}};
 }
 
 }  // namespace foretrace

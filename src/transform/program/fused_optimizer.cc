@@ -34,7 +34,8 @@ class FusedOptimizer final : public Transform {
                   "For traffic: bytes read and written per parameter (28: Adam reads 4 and writes "
                   "3 values of FP32)",
                   0, 1e6);
-    fields.text("device", device_, "For traffic: name of the device; empty: the recorded one");
+    fields.name_or_path("device", device_,
+                        "For traffic: name of the device; empty: that of the job");
     fields.number("efficiency", efficiency_,
                   "For traffic: share of the memory bandwidth reached (recalled: 0.8 is usual)",
                   0.01, 1);
@@ -42,7 +43,7 @@ class FusedOptimizer final : public Transform {
                 Nanoseconds(0));
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     const std::vector<TaskId> kernels = where_.select_some(graph);
     const Launches launches(graph);
     const std::vector<Group> groups = split_at_waits(graph, grouped(graph, kernels, "step"));
@@ -50,7 +51,7 @@ class FusedOptimizer final : public Transform {
     std::vector<TaskId> host_work;
     for (const Group& group : groups) {
       collect_host_work(graph, launches, group, host_work);
-      fusions.push_back({.tasks = group, .duration = duration_of(graph, group)});
+      fusions.push_back({.tasks = group, .duration = duration_of(graph, context, group)});
     }
     const Nanoseconds saved = total_duration(graph, host_work);
     add_host_time(graph, launches, groups);
@@ -90,10 +91,10 @@ class FusedOptimizer final : public Transform {
     return parts;
   }
 
-  Nanoseconds duration_of(const Graph& graph, const Group& group) const {
+  Nanoseconds duration_of(const Graph& graph, const Context& context, const Group& group) const {
     if (duration_ == "sum") return scaled(total_duration(graph, group), factor_);
     if (parameters_ == 0) throw Error("parameters: must be given with \"duration\": \"traffic\"");
-    const DeviceModel device = device_for(graph, "device", device_);
+    const DeviceModel device = device_for(graph, context, "device", device_);
     const double traffic = static_cast<double>(parameters_) * bytes_per_parameter_;
     const Nanoseconds needed = time_for(Bytes{static_cast<std::int64_t>(std::min(traffic, 9e18))},
                                         {device.memory_bandwidth.bytes_per_second * efficiency_});
@@ -153,13 +154,15 @@ class FusedOptimizer final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_fused_optimizer() { return std::make_unique<FusedOptimizer>(); }
-
-std::string_view assumes_fused_optimizer() {
-  return "All kernels of the update phase become one, and so do their launches; host work between "
-         "them goes away, copies and waits there stay. Where a kernel waits for another stream in "
-         "between, a second fused kernel begins. The fused kernel takes the sum of what it "
-         "replaces (Daydream, USENIX ATC'20) unless \"duration\" is \"traffic\".";
+TransformEntry fused_optimizer_entry() {
+  return {.make = made<FusedOptimizer>,
+          .assumes =
+              "All kernels of the update phase become one, and so do their launches; host work "
+              "between them goes away, copies and waits there stay. Where a kernel waits for "
+              "another stream in between, a second fused kernel begins. The fused kernel takes the "
+              "sum of what it replaces (Daydream, USENIX ATC'20) unless \"duration\" is "
+              "\"traffic\".",
+          .worth = {.goal = Goal::time, .tries = {"fused_optimizer"}, .holds = {"update"}}};
 }
 
 }  // namespace foretrace

@@ -31,7 +31,7 @@ class GradientAccumulation final : public Transform {
                    1024);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const Timeline before = simulate(graph, {.memory = false});
     const Bytes peak = peak_memory(graph, before);
     Passes passes = find_passes(graph);
@@ -261,16 +261,16 @@ class GradientAccumulation final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_gradient_accumulation() {
-  return std::make_unique<GradientAccumulation>();
-}
-
-std::string_view assumes_gradient_accumulation() {
-  return "The batch is cut into micro-batches that load, go forward and go backward one after the "
-         "other, each with its share of the samples: kernels take the shortest time of any plus "
-         "their share of the rest, and are all launched again. Collectives and the update happen "
-         "once, after the last. Activations shrink with the samples; gradients stay from the first "
-         "micro-batch on. The cost of adding to gradients instead of writing them is not modelled.";
+TransformEntry gradient_accumulation_entry() {
+  return {.make = made<GradientAccumulation>,
+          .assumes =
+              "The batch is cut into micro-batches that load, go forward and go backward one after "
+              "the other, each with its share of the samples: kernels take the shortest time of "
+              "any plus their share of the rest, and are all launched again. Collectives and the "
+              "update happen once, after the last. Activations shrink with the samples; gradients "
+              "stay from the first micro-batch on. The cost of adding to gradients instead of "
+              "writing them is not modelled.",
+          .worth = {.goal = Goal::memory, .tries = {"gradient_accumulation"}, .holds = {"batch"}}};
 }
 
 }  // namespace foretrace

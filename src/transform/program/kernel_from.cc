@@ -177,21 +177,18 @@ class KernelFrom final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The kernels that take other times");
-    fields.text("trace", trace_, "Path of the trace of the same job that has these times");
+    fields.path("trace", trace_, "Path of the trace of the same job that has these times");
     fields.flag("whole", whole_,
                 "Add kernels that only the other trace has, and delete those that it lacks");
   }
 
   std::string donor() const override { return trace_; }
-  void set_donor(std::string path) override { trace_ = std::move(path); }
-  void learn(const Graph& donor) override {
-    donor_ = std::make_shared<const DonorSteps>(donor);
-    if (donor_->typical().empty())
-      throw Error("trace: " + (trace_.empty() ? "the other trace" : trace_) + " has no kernels");
-  }
 
-  Effect apply(Graph& graph) const override {
-    if (!donor_) throw Error("trace: must be the path of another trace of the same job");
+  Effect apply(Graph& graph, const Context& context) const override {
+    if (context.donor == nullptr)
+      throw Error("trace: must be the path of another trace of the same job");
+    const DonorSteps donor(*context.donor);
+    if (donor.typical().empty()) throw Error("trace: the other trace has no kernels");
     const std::vector<TaskId> kernels = where_.select_some(graph);
     for (const TaskId task : kernels) {
       if (graph.task(task).kind != TaskKind::kernel)
@@ -201,16 +198,16 @@ class KernelFrom final : public Transform {
     const Launches launches(graph);
     const KernelSteps steps = kernel_steps(graph, kernels);
     const bool has_steps = steps.rbegin()->first >= 0;
-    Transplant transplant(graph, *donor_, whole_);
+    Transplant transplant(graph, donor, whole_);
     for (const auto& [step, tasks] : steps) {
       // A step is laid beside a step, and a trace without steps beside one without.
-      const bool comparable = has_steps == donor_->has_steps() && (step >= 0 || !has_steps);
+      const bool comparable = has_steps == donor.has_steps() && (step >= 0 || !has_steps);
       transplant.apply(tasks, comparable);
     }
     const Matched& matched = transplant.matched;
     if (matched.by_name + matched.by_kind + matched.pooled == 0) {
-      throw Error("trace: no kernel of " + (trace_.empty() ? "the other trace" : trace_) +
-                  " is like one of \"where\" (" + where_.to_text() + ")");
+      throw Error("trace: no kernel of the other trace is like one of \"where\" (" +
+                  where_.to_text() + ")");
     }
     for (const TaskId task : transplant.gone) graph.remove(task);
     remove_launches_of(graph, launches, transplant.gone);
@@ -260,18 +257,18 @@ class KernelFrom final : public Transform {
   Selector where_{"kernel"};
   std::string trace_;
   bool whole_ = true;
-  std::shared_ptr<const DonorSteps> donor_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transform> make_kernel_from() { return std::make_unique<KernelFrom>(); }
-
-std::string_view assumes_kernel_from() {
-  return "Kernels take the times of another trace of the same job: its typical step, with the "
-         "median time of all such steps, is aligned with each step here, kernel by kernel, first "
-         "by name, then by kind of work, and the rest by place. Kernels that only one of the two "
-         "has are added or deleted. The host, copies and communication stay.";
+TransformEntry kernel_from_entry() {
+  return {.make = made<KernelFrom>,
+          .assumes =
+              "Kernels take the times of another trace of the same job: its typical step, with the "
+              "median time of all such steps, is aligned with each step here, kernel by kernel, "
+              "first by name, then by kind of work, and the rest by place. Kernels that only one "
+              "of the two has are added or deleted. The host, copies and communication stay.",
+          .worth = {.why_not = "needs another trace: kernel_from:trace=FILE"}};
 }
 
 }  // namespace foretrace

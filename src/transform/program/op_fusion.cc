@@ -30,7 +30,7 @@ class OpFusion final : public Transform {
     cost_.describe(fields);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     ChainRule rule{
         .longest = longest_, .reductions = classes_ == "pointwise" ? 0 : reductions_, .names = {}};
     for (std::size_t i = 0; i < pattern_.size(); ++i) {
@@ -71,16 +71,17 @@ class OpFusion final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_op_fusion() { return std::make_unique<OpFusion>(); }
-
-std::string_view assumes_op_fusion() {
-  return "Pointwise kernels that directly follow each other on a stream, and up to two reductions "
-         "or normalizations among them, become one kernel, and of their launches the first "
-         "remains. It moves the bytes that enter and leave the chain; without recorded accesses, "
-         "one tensor per junction is neither written nor read. Memory that only the chain uses is "
-         "not allocated. A chain never crosses a phase, a step, a wait for another stream or a "
-         "wait of the host. Kernels that read the same tensor but do not follow each other stay "
-         "apart.";
+TransformEntry op_fusion_entry() {
+  return {.make = made<OpFusion>,
+          .assumes =
+              "Pointwise kernels that directly follow each other on a stream, and up to two "
+              "reductions or normalizations among them, become one kernel, and of their launches "
+              "the first remains. It moves the bytes that enter and leave the chain; without "
+              "recorded accesses, one tensor per junction is neither written nor read. Memory that "
+              "only the chain uses is not allocated. A chain never crosses a phase, a step, a wait "
+              "for another stream or a wait of the host. Kernels that read the same tensor but do "
+              "not follow each other stay apart.",
+          .worth = {.goal = Goal::time, .tries = {"op_fusion"}, .holds = {"fusion"}}};
 }
 
 }  // namespace foretrace

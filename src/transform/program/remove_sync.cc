@@ -32,7 +32,7 @@ class RemoveSync final : public Transform {
                    1, 1'000'000'000);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> calls = waiting_calls(graph);
     const std::vector<Dependency> waits = waits_of(graph, calls);
     const Launches launches(graph);
@@ -225,14 +225,17 @@ class RemoveSync final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_remove_sync() { return std::make_unique<RemoveSync>(); }
-
-std::string_view assumes_remove_sync() {
-  return "The host no longer waits for the device in these calls, and the calls go away; launches "
-         "and waits on the device stay. The value that the host read is needed never or, if "
-         "requested, in its next step. The host runs ahead as far as the launch queue allows. Not "
-         "modelled: shapes and branches that depend on a value the host read, such as those after "
-         "nonzero().";
+TransformEntry remove_sync_entry() {
+  return {.make = made<RemoveSync>,
+          .assumes =
+              "The host no longer waits for the device in these calls, and the calls go away; "
+              "launches and waits on the device stay. The value that the host read is needed never "
+              "or, if requested, in its next step. The host runs ahead as far as the launch queue "
+              "allows. Not modelled: shapes and branches that depend on a value the host read, "
+              "such as those after nonzero().",
+          .worth = {.goal = Goal::time,
+                    .tries = {"remove_sync:needed=next_step", "remove_sync"},
+                    .holds = {"waits"}}};
 }
 
 }  // namespace foretrace

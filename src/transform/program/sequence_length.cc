@@ -39,7 +39,7 @@ class SequenceLength final : public Transform {
     fields.optional_integer("to", to_, "Positions in a new sequence, together with from", 1);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     const double factor = find_factor();
     const std::vector<char> scores = attention_scores(graph, from_);
     BatchWork work(graph, kMostFactor);
@@ -132,16 +132,17 @@ class SequenceLength final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_sequence_length() { return std::make_unique<SequenceLength>(); }
-
-std::string_view assumes_sequence_length() {
-  return "As many sequences in a batch, each longer or shorter. Memory that the passes allocate, "
-         "except gradients, is in proportion to the positions; attention's scores to their square. "
-         "Scores are found by ops (softmax, masked fill), by source lines or modules that name "
-         "attention, and by their sizes; with \"from\" and \"to\" only sizes that are a multiple "
-         "of the square of the recorded length count. Kernels that use scores, and fused "
-         "attention, take longer by the square, others as with a larger batch (batch_size). Tables "
-         "with a row for each position that a model may have stay.";
+TransformEntry sequence_length_entry() {
+  return {.make = made<SequenceLength>,
+          .assumes =
+              "As many sequences in a batch, each longer or shorter. Memory that the passes "
+              "allocate, except gradients, is in proportion to the positions; attention's scores "
+              "to their square. Scores are found by ops (softmax, masked fill), by source lines or "
+              "modules that name attention, and by their sizes; with \"from\" and \"to\" only "
+              "sizes that are a multiple of the square of the recorded length count. Kernels that "
+              "use scores, and fused attention, take longer by the square, others as with a larger "
+              "batch (batch_size). Tables with a row for each position that a model may have stay.",
+          .worth = {.why_not = "another task: the length of sequences is your choice"}};
 }
 
 }  // namespace foretrace

@@ -34,7 +34,7 @@ class Substitute final : public Transform {
     fields.integer("longest", longest_, "Kernels in a line", 1, 1000);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context&) const override {
     std::vector<RewriteRule> rules;
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       within("rules: [" + std::to_string(i) + "]", [&] { rules.emplace_back(rules_[i]); });
@@ -168,13 +168,14 @@ class Substitute final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_substitute() { return std::make_unique<Substitute>(); }
-
-std::string_view assumes_substitute() {
-  return "Rules replace consecutive matching kernels on a stream by one kernel or none, as long as "
-         "the sum of kernel times falls; the search is that of MetaFlow (SysML 2019) and TASO "
-         "(SOSP 2019), within lines that waits, phases and steps cut. The author of a rule is "
-         "responsible for its correctness and for the time it gives.";
+TransformEntry substitute_entry() {
+  return {.make = made<Substitute>,
+          .assumes =
+              "Rules replace consecutive matching kernels on a stream by one kernel or none, as "
+              "long as the sum of kernel times falls; the search is that of MetaFlow (SysML 2019) "
+              "and TASO (SOSP 2019), within lines that waits, phases and steps cut. The author of "
+              "a rule is responsible for its correctness and for the time it gives.",
+          .worth = {.why_not = "needs rules: substitute:rules=[...]"}};
 }
 
 }  // namespace foretrace

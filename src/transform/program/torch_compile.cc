@@ -43,7 +43,7 @@ class TorchCompile final : public Transform {
     cost_.describe(fields);
   }
 
-  Effect apply(Graph& graph) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     std::vector<TaskId> kernels = where_.select_some(graph);
     if (!optimizer_) {
       std::erase_if(kernels, [&](TaskId id) { return graph.task(id).phase == Phase::update; });
@@ -76,7 +76,7 @@ class TorchCompile final : public Transform {
     effect.assumptions.push_back(
         "compiled regions are called again with the same shapes, so nothing is recompiled");
     effect.assumptions.push_back("matrix products and convolutions take as long as before");
-    if (mode_ == "reduce-overhead") add_graphs(graph, effect);
+    if (mode_ == "reduce-overhead") add_graphs(graph, context, effect);
     return effect;
   }
 
@@ -123,9 +123,9 @@ class TorchCompile final : public Transform {
   }
 
   /// Captures the launches of the fused kernels as graphs, if there is anything to capture.
-  static void add_graphs(Graph& graph, Effect& effect) {
-    const std::unique_ptr<Transform> graphs = make_cuda_graphs();
-    const Effect more = within("mode", [&] { return graphs->apply(graph); });
+  static void add_graphs(Graph& graph, const Context& context, Effect& effect) {
+    const std::unique_ptr<Transform> graphs = cuda_graphs_entry().make();
+    const Effect more = within("mode", [&] { return graphs->apply(graph, context); });
     effect.summary += "; " + more.summary;
     effect.changed += more.changed;
     effect.notes.merge(more.notes);
@@ -154,15 +154,18 @@ class TorchCompile final : public Transform {
 
 }  // namespace
 
-std::unique_ptr<Transform> make_torch_compile() { return std::make_unique<TorchCompile>(); }
-
-std::string_view assumes_torch_compile() {
-  return "Chains of pointwise kernels with up to two reductions become one kernel each, forward "
-         "and backward, as in op_fusion; matrix products and convolutions stay. Host work between "
-         "launches is replaced by guards for each region and a wrapper for each launch (both "
-         "recalled), where that is less. Waits, copies from or to host memory and collectives "
-         "break a region. Compilation, other choices of kernels and recomputation in the backward "
-         "pass are not modelled.";
+TransformEntry torch_compile_entry() {
+  return {.make = made<TorchCompile>,
+          .assumes =
+              "Chains of pointwise kernels with up to two reductions become one kernel each, "
+              "forward and backward, as in op_fusion; matrix products and convolutions stay. Host "
+              "work between launches is replaced by guards for each region and a wrapper for each "
+              "launch (both recalled), where that is less. Waits, copies from or to host memory "
+              "and collectives break a region. Compilation, other choices of kernels and "
+              "recomputation in the backward pass are not modelled.",
+          .worth = {.goal = Goal::time,
+                    .tries = {"torch_compile", "torch_compile:mode=reduce-overhead"},
+                    .holds = {"fusion", "launches"}}};
 }
 
 }  // namespace foretrace

@@ -1,0 +1,41 @@
+#include "ask/job/apply.h"
+
+#include <gtest/gtest.h>
+
+#include "foretrace/scenario.h"
+
+namespace foretrace {
+namespace {
+
+struct Moved {
+  std::string summary;  ///< Of the last step.
+  Nanoseconds duration{0};
+};
+
+/// A copy and a matrix product that were recorded on a V100, after these steps.
+Moved moved(const std::string& machine, const std::vector<std::string>& steps) {
+  Graph graph = parse_graph("stream: copy:copy_on_device 1000, sgemm 1000");
+  graph.device_names() = {"Tesla V100-SXM2-32GB"};
+  Scenario scenario;
+  scenario.machine = machine;
+  for (const std::string& step : steps) add_steps(step, scenario);
+  const Applied applied = apply(scenario, graph);
+  return {applied.steps.back().summary, graph.task(TaskId{0}).duration};
+}
+
+TEST(Apply, AStepIsAboutTheDeviceThatTheJobRunsOnByThen) {
+  const std::string there = moved("", {"amp:device_peaks=true,device=a100-sxm4-40gb"}).summary;
+  EXPECT_NE(moved("", {"amp:device_peaks=true"}).summary, there);
+  EXPECT_EQ(moved("a100-sxm4-40gb", {"amp:device_peaks=true"}).summary, there);
+  EXPECT_EQ(moved("", {"faster_device:to=a100-sxm4-40gb", "amp:device_peaks=true"}).summary, there);
+}
+
+TEST(Apply, TwoMovesAreAsOne) {
+  const Nanoseconds once = moved("h100-sxm5-80gb", {}).duration;
+  EXPECT_LT(once, 300us);
+  const Nanoseconds twice = moved("a100-sxm4-40gb", {"faster_device:to=h100-sxm5-80gb"}).duration;
+  EXPECT_LE(abs(twice - once), 1ns);
+}
+
+}  // namespace
+}  // namespace foretrace
