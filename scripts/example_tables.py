@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the table of examples in scenarios/README.md: what each scenario asks, what it asserts, and what comes of it.
+"""Writes the tables of scenarios: in README.md what each scenario asks, what it asserts, and what comes of it; in ci/README.md the
+metrics of `check`.
 
-    scripts/example_tables.py            says whether the table is as it would be written; exit status 1 if not
-    scripts/example_tables.py --write    shows it and asks whether to write it, between the two comments that mark its place;
+    scripts/example_tables.py            says whether the tables are as they would be written; exit status 1 if not
+    scripts/example_tables.py --write    shows them and asks whether to write them, between the two comments that mark their places;
                                          --write --yes does not ask
 
 The program is $FORETRACE, or build/foretrace."""
@@ -19,7 +20,7 @@ import keep
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FORETRACE", str(ROOT / "build" / "foretrace"))
 FOLDER = ROOT / "scenarios"
-BEGIN, END = "<!-- examples: written by scripts/example_tables.py -->", "<!-- end of examples -->"
+BEGIN, END = "<!-- {}: written by scripts/example_tables.py -->", "<!-- end of {} -->"
 
 
 def milliseconds(nanoseconds):
@@ -57,25 +58,36 @@ def examples():
     return [path for path in paths if not {"sweep", "matrix"} & set(json.loads(path.read_text()))]
 
 
-def table():
+def table_of_examples():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         rows = list(pool.map(row, examples()))
     return "\n".join(["| file | what it shows | step | peak | asserts |", "|---|---|---|---|---|", *rows])
 
 
+def table_of_metrics():
+    """From the end of the help, where each metric has a line."""
+    text = subprocess.run([PROGRAM, "check", "--help"], capture_output=True, text=True, check=True).stdout
+    lines = [line.split(maxsplit=1) for line in text.split("Metrics:\n")[1].splitlines()]
+    return "\n".join(["| metric | is |", "|---|---|", *(f"| `{name}` | {says} |" for name, says in lines)])
+
+
+def with_table(readme, name, table):
+    text, begin, end = readme.read_text(), BEGIN.format(name), END.format(name)
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise SystemExit(f"{readme} must have {begin} and {end} once each")
+    head, rest = text.split(begin)
+    return f"{head}{begin}\n\n{table()}\n\n{end}{rest.split(end)[1]}"
+
+
 def main():
-    readme = FOLDER / "README.md"
-    text = readme.read_text()
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise SystemExit(f"{readme.name} must have {BEGIN} and {END} once each")
-    head, rest = text.split(BEGIN)
-    written = f"{head}{BEGIN}\n\n{table()}\n\n{END}{rest.split(END)[1]}"
+    tables = {FOLDER / "README.md": ("examples", table_of_examples), FOLDER / "ci" / "README.md": ("metrics", table_of_metrics)}
+    written = {readme: with_table(readme, *table) for readme, table in tables.items()}
     if sys.argv[1:2] == ["--write"]:
-        return 0 if keep.keep({readme: written}, "--yes" in sys.argv) else 1
-    if written != text:
-        print(f"{readme.name}: the table of examples is not up to date; run scripts/example_tables.py --write")
-        return 1
-    return 0
+        return 0 if keep.keep(written, "--yes" in sys.argv) else 1
+    stale = [readme for readme, text in written.items() if text != readme.read_text()]
+    for readme in stale:
+        print(f"{readme.relative_to(ROOT)}: its table is not up to date; run scripts/example_tables.py --write")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

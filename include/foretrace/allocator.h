@@ -15,6 +15,7 @@
 // for itself.
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,12 @@ struct AllocatorLevels {
   std::int64_t reserved = 0;        ///< Segments.
   std::int64_t inactive_split = 0;  ///< Free blocks of segments that are partly in use.
 
+  /// The share of what is reserved that is not allocated.
+  double fragmentation() const {
+    return reserved == 0
+               ? 0
+               : static_cast<double>(reserved - allocated) / static_cast<double>(reserved);
+  }
   friend bool operator==(const AllocatorLevels&, const AllocatorLevels&) = default;
 };
 
@@ -191,6 +198,9 @@ struct AllocatorProgram {
 /// Settings missing from the text come from `settings`.
 AllocatorProgram parse_allocator_program(std::string_view text,
                                          const AllocatorSettings& settings = {});
+
+/// The same, from at most 64 MiB. Throws Error if there are no steps as well.
+AllocatorProgram read_allocator_program(std::istream& in);
 
 /// Handles of blocks are the numbers of their names. The run ends before a refused step.
 struct AllocatorOutcome {

@@ -12,6 +12,7 @@
 #include "foretrace/answer/advice.h"
 #include "foretrace/answer/check.h"
 #include "foretrace/answer/curve.h"
+#include "foretrace/answer/diagnosis.h"
 #include "foretrace/answer/diff.h"
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
@@ -20,12 +21,16 @@
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/answer/trust.h"
+#include "foretrace/answer/validation.h"
 #include "foretrace/answer/verification.h"
 #include "foretrace/graph.h"
 #include "foretrace/timeline.h"
 #include "foretrace/trace.h"
 
 namespace foretrace {
+
+struct AllocatorOutcome;
+struct AllocatorProgram;
 
 /// The object with schema "foretrace.curve/1".
 nlohmann::json to_json(const Curve& curve);
@@ -35,6 +40,8 @@ void write_curve_markdown(const Curve& curve, std::ostream& out);
 
 /// The object of DESIGN section 4, schema "foretrace.prediction/1".
 nlohmann::json to_json(const Prediction& prediction);
+/// The JSON schema of that object.
+nlohmann::json prediction_schema();
 
 /// One per line of reports.def: text, json, markdown, csv.
 struct ReportEntry {
@@ -43,16 +50,13 @@ struct ReportEntry {
 };
 const std::vector<ReportEntry>& reports();
 
-/// `info` lists what a trace holds; `doctor` says what is missing, what that costs a prediction and
-/// which profiler setting would fix it.
-struct Finding {
-  Severity severity = Severity::info;
-  std::string what, cost, fix;
-};
-/// `steps`: as infer() finds them; nullptr if unknown.
+/// What a trace holds. `steps`: as infer() finds them; nullptr if unknown.
 nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr);
 void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr);
-std::vector<Finding> examine(const Trace& trace);
+
+/// "foretrace.doctor/1".
+nlohmann::json to_json(const std::vector<Diagnosis>& ranks);
+void write_diagnosis(const std::vector<Diagnosis>& ranks, std::ostream& out);
 
 /// {"grade": "fair", "reasons": [{"name", "grade", "text", "value", "limit"}]}
 nlohmann::json to_json(const Trust& trust);
@@ -113,10 +117,23 @@ void write_memory_csv(const MemoryReport& report, const Graph& graph, std::ostre
 /// One page that needs nothing else: level, blocks over time, and all tables.
 void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostream& out);
 
+/// "foretrace.allocator/1": the levels, peaks and blocks of an allocator behind a program.
+void write_allocator_json(const AllocatorProgram& program, const AllocatorOutcome& outcome,
+                          std::ostream& out);
+void write_allocator_outcome(const AllocatorProgram& program, const AllocatorOutcome& outcome,
+                             std::ostream& out);
+
 /// The object with schema "foretrace.pair_validation/1".
 nlohmann::json to_json(const PairsReport& report);
 void write_pairs_text(const PairsReport& report, std::ostream& out);
 void write_pairs_markdown(const PairsReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.validation/1".
+nlohmann::json to_json(const Validation& validation);
+nlohmann::json to_json(const ValidatedRank& rank);
+/// A row for each rank, and how many of the steps that were left out are inside their interval.
+void write_validation_text(const std::vector<ValidatedRank>& ranks, std::ostream& out);
+void write_validation_markdown(const std::vector<ValidatedRank>& ranks, std::ostream& out);
 
 void write_sweep_text(const SweepReport& report, std::ostream& out);
 void write_sweep_markdown(const SweepReport& report, std::ostream& out);

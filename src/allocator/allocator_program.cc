@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <istream>
 #include <map>
 #include <unordered_map>
 
@@ -207,6 +208,23 @@ class ProgramParser {
 
 AllocatorProgram parse_allocator_program(std::string_view text, const AllocatorSettings& settings) {
   return ProgramParser(settings).parse(text);
+}
+
+AllocatorProgram read_allocator_program(std::istream& in) {
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  std::string text;
+  char part[1 << 16];
+  while (in.read(part, sizeof part), in.gcount() > 0) {
+    text.append(part, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kMost) throw Error("is more than 64 MiB of text");
+  }
+  if (in.bad()) throw Error("cannot be read");
+  constexpr std::string_view kSee = "; see `foretrace help memory replay`";
+  if (text.find('\0') != std::string::npos)
+    throw Error("is not text" + std::string(kSee) + " for the steps it may contain");
+  AllocatorProgram program = parse_allocator_program(text);
+  if (program.steps.empty()) throw Error("has no steps" + std::string(kSee));
+  return program;
 }
 
 AllocatorOutcome run_allocator_program(const AllocatorProgram& program) {

@@ -297,6 +297,9 @@ PYBIND11_MODULE(_foretrace, module) {
   module.def("validate", [](std::string path, std::string against, How how) {
     return interruptible([path, against, how] { return validate_text(path, against, how); });
   });
+  module.def("doctor", [](std::string path, How how) {
+    return interruptible([path, how] { return text_of(to_json(diagnose(path, how.reading()))); });
+  });
   module.def("transforms", [] { return transforms_text(); });
   module.def("info", [](std::string path, How how) {
     return interruptible([path, how] { return info_text(path, how); });

@@ -44,8 +44,8 @@ TEST(MemoryCommand, WrongUseOfAProgramIsToldByItsOwnName) {
             "foretrace: memory replay: 'b' is an unexpected argument; see `foretrace help memory "
             "replay`\n");
   EXPECT_EQ(foretrace_run(std::string("memory replay ") + kMemorySample).err,
-            std::string("foretrace: '") + kMemorySample +
-                "' is not text; see `foretrace help memory replay` for the steps it may contain\n");
+            std::string("foretrace: ") + kMemorySample +
+                ": is not text; see `foretrace help memory replay` for the steps it may contain\n");
   EXPECT_EQ(foretrace_run("memory replay /dev/null").err,
             "foretrace: /dev/null: has no steps; see `foretrace help memory replay`\n");
   EXPECT_TRUE(foretrace_run("help memory replay").out.starts_with("Simulate a few lines"));

@@ -19,6 +19,7 @@
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/ask/diff.h"
+#include "foretrace/ask/examine.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/ask/sweep.h"
 #include "foretrace/ask/verify.h"

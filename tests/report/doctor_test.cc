@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "foretrace/ask/examine.h"
 #include "foretrace/report.h"
 
 namespace foretrace {

@@ -187,6 +187,31 @@ Longest work on the critical path
       << text;
 }
 
+/// The paths of `value` that `schema` does not know, or knows with another type.
+void add_unknown(const nlohmann::json& value, const nlohmann::json& schema, const std::string& path,
+                 std::vector<std::string>& unknown) {
+  const std::string type = value.is_number() ? "number" : value.type_name();
+  const std::string allowed = schema.value("type", nlohmann::json("string")).dump();
+  const bool is_whole = value.is_number_integer() && allowed.find("integer") != std::string::npos;
+  if (allowed.find(type) == std::string::npos && !is_whole) unknown.push_back(path);
+  for (const auto& [key, part] : value.items()) {
+    if (value.is_array()) {
+      add_unknown(part, schema["items"], path + "[]", unknown);
+    } else if (value.is_object() && schema.contains("properties")) {
+      if (schema["properties"].contains(key))
+        add_unknown(part, schema["properties"][key], path + "." + key, unknown);
+      else
+        unknown.push_back(path + "." + key);
+    }
+  }
+}
+
+TEST(Reports, TheSchemaKnowsAllOfAnAnswer) {
+  std::vector<std::string> unknown;
+  add_unknown(to_json(sample_prediction()), prediction_schema(), "", unknown);
+  EXPECT_EQ(unknown, std::vector<std::string>{});
+}
+
 TEST(Reports, JsonKeepsTheContract) {
   const auto json = nlohmann::json::parse(written("json", sample_prediction()));
   EXPECT_EQ(json["schema"], "foretrace.prediction/1");

@@ -11,6 +11,7 @@
 // represent several recordings of the unchanged job: then the differences between them are noise.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -21,6 +22,7 @@
 
 #include "foretrace/answer/check.h"
 #include "foretrace/ask/predict.h"
+#include "foretrace/graph.h"
 
 namespace foretrace {
 
@@ -34,7 +36,8 @@ constexpr int kAnyPlace = kCoarsestDetail + 1;
 
 /// Work that the program does at one place, each step.
 struct JobGroup {
-  std::string kind = {}, op = {}, module = {}, file = {}, function = {}, name = {};
+  TaskKind kind = TaskKind::host;
+  std::string op = {}, module = {}, file = {}, function = {}, name = {};
   std::vector<std::pair<int, std::int64_t>> lines = {};  ///< Lines of `file` with counts, sorted.
   std::int64_t count = 0;
   Nanoseconds work{0};
@@ -69,7 +72,7 @@ struct KernelTimes {
 };
 
 /// The value of each step, by the name of the figure.
-using FigureSteps = std::map<std::string, std::vector<std::int64_t>>;
+using FigureSteps = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
 struct JobSummary {
   int detail = 0;  ///< 0: all that identifies a group; higher: less, where groups would be many.
@@ -90,15 +93,23 @@ std::string structure_fingerprint(const JobSummary& summary);
 /// How the values of all steps are summarized into one.
 enum class FigureValue : std::uint8_t { median, mean, greatest };
 
+/// Limits of a new baseline.
+struct UsualLimits {
+  std::string_view fail = {}, warn = {};  ///< Empty: none.
+  bool has_floor = false;                 ///< Whether a hundredth of a step is tolerated as well.
+};
+
 /// A figure that can be checked.
 struct FigureEntry {
   std::string_view name, says;
   FigureUnit unit = FigureUnit::count;
   FigureValue value = FigureValue::median;
   bool less_is_worse = false;
-  bool is_timed = false;        ///< Left out where only the structure is compared.
-  std::string_view fail, warn;  ///< Limits of a new baseline; empty: none.
-  bool has_floor = false;       ///< Whether a hundredth of a step is tolerated by new baselines.
+  bool varies_with_times = false;  ///< A count or a share that depends on times.
+  UsualLimits limits = {};
+
+  /// Left out where only the structure is compared.
+  bool is_timed() const { return unit == FigureUnit::time || varies_with_times; }
 };
 const std::vector<FigureEntry>& figure_entries();
 /// Throws Error with the nearest name.

@@ -4,14 +4,14 @@
 // found. Each goes from the file to the answer; a folder or a report of several processes is the
 // ranks of one job.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "foretrace/allocator.h"
+#include "foretrace/answer/diagnosis.h"
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
+#include "foretrace/answer/validation.h"
 #include "foretrace/ask/pairs.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/graph.h"
@@ -33,6 +33,11 @@ struct InputQuestion {
 InputReport examine_input(const std::string& path, const InputQuestion& question,
                           const ImportOptions& reading = {});
 
+/// What is missing in a trace. `has_all_ranks`: the traces of all ranks are there.
+std::vector<Finding> examine(const Trace& trace, bool has_all_ranks = false);
+/// Each rank, with the replay of the unmodified job.
+std::vector<Diagnosis> diagnose(const std::string& path, const ImportOptions& reading = {});
+
 struct ExaminedMemory {
   MemoryReport report;
   Graph graph;  ///< With the blocks that the report names.
@@ -44,19 +49,8 @@ ExaminedMemory examine_memory(const std::string& path, const MemoryQuestion& que
                               const AllocatorSettings& allocator,
                               const ImportOptions& reading = {});
 
-struct ValidatedRank {
-  std::string trace;  ///< Its path, and the rank where there are several.
-  Validation validation;
-  LeftOutSteps left_out;
-  std::string against;  ///< The recording whose work was taken; empty: its own.
-
-  /// Names of the relations that should hold for any graph but do not: "export" ...
-  std::vector<std::string_view> broken() const;
-};
-
 /// Each rank; with `against`, structure of `path` and work of that other recording of the same job.
 std::vector<ValidatedRank> validate_trace(const std::string& path, const std::string& against,
                                           const ImportOptions& reading = {});
-nlohmann::json to_json(const ValidatedRank& rank);
 
 }  // namespace foretrace

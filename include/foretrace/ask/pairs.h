@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "foretrace/answer/pairs.h"
+#include "foretrace/answer/validation.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
@@ -42,6 +43,10 @@ struct PairList {
 /// place.
 PairList read_pairs(const std::string& path, const std::string& folder = {});
 
+/// The lists in ./traces, or of the installed program; those whose recordings are not shipped only
+/// with a folder of `recordings`. Throws Error if there are none.
+std::vector<PairList> shipped_pairs(const std::string& recordings);
+
 struct PairOptions {
   ImportOptions reading = {};
   std::string ledger_path;                              ///< Path of the user's own ledger.
@@ -54,10 +59,6 @@ PairsReport compare_pairs(const std::vector<PairList>& lists, const PairOptions&
 /// The outcomes that a ledger can contain: recorded step times on which nothing was fitted.
 std::vector<KnownOutcome> outcomes_of(const PairsReport& report);
 
-/// Whether the interval from all other steps contains the time of one that is left out.
-struct LeftOutSteps {
-  std::size_t steps = 0, inside = 0;
-};
 /// Each steady step in turn; none where fewer than four steps are alike.
 LeftOutSteps left_out_steps(const Inference& inference);
 

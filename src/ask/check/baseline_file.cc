@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "ask/check/job/figures.h"
 #include "ask/check/job/hash.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/error.h"
@@ -23,7 +24,6 @@ using Ordered = nlohmann::ordered_json;
 constexpr std::string_view kBaselineSchema = "foretrace.baseline/2";
 /// Files without kernels and runs. Read, but without the metrics that were computed otherwise.
 constexpr std::string_view kFirstSchema = "foretrace.baseline/1";
-constexpr std::string_view kOutdatedFigures[] = {"host_time", "overlap_possible"};
 
 template <class AnyJson>
 std::string text_line(const AnyJson& value) {
@@ -38,7 +38,7 @@ void put_unless_empty(Ordered& object, const char* key, const Value& value) {
 }
 
 Ordered group_json(const JobGroup& group) {
-  Ordered object = {{"kind", group.kind}};
+  Ordered object = {{"kind", to_string(group.kind)}};
   put_unless_empty(object, "op", group.op);
   put_unless_empty(object, "module", group.module);
   put_unless_empty(object, "file", group.file);
@@ -136,10 +136,18 @@ const Json& needed_section(const Json& object, const char* key, bool is_list) {
   return *found;
 }
 
+TaskKind read_kind(const std::string& name) {
+  const std::optional<TaskKind> kind = task_kind_named(name);
+  if (!kind)
+    throw Error("kind: must be a kind of work, got '" + name + "'" +
+                did_you_mean(name, task_kind_names()));
+  return *kind;
+}
+
 JobGroup read_group(const Json& object) {
   if (!object.is_object()) throw Error("must be an object");
   JobGroup group;
-  group.kind = needed<std::string>(object, "kind");
+  group.kind = read_kind(needed<std::string>(object, "kind"));
   group.count = bounded(needed<std::int64_t>(object, "count"));
   group.op = optional_value<std::string>(object, "op");
   group.module = optional_value<std::string>(object, "module");
@@ -175,8 +183,8 @@ MemoryGroup read_memory(const Json& object) {
 
 /// The identity of a group and its count; the kinds of host work vary with the recorder.
 std::string structure_line(const JobGroup& group) {
-  return baseline_line(Json{group.kind, group.op, group.module, group.file, group.function,
-                            group.name, group.count, group.aside, group.pageable,
+  return baseline_line(Json{to_string(group.kind), group.op, group.module, group.file,
+                            group.function, group.name, group.count, group.aside, group.pageable,
                             group.bytes.count});
 }
 
@@ -211,7 +219,7 @@ void read_runs(const std::string& name, const Json& list, std::vector<FigureStep
   if (!list.is_array() || list.size() > kMostRuns)
     throw Error("runs: must be a list of at most " + std::to_string(kMostRuns));
   runs.resize(std::max(runs.size(), list.size()));
-  const std::int64_t least = name == "memory_growth" ? -kGreatestAmount : 0;
+  const std::int64_t least = figure_rule(name).may_fall ? -kGreatestAmount : 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (std::vector<std::int64_t> values = whole_numbers(list[i], "runs", least); !values.empty())
       runs[i][name] = std::move(values);
@@ -223,7 +231,7 @@ void read_figures(const Json& figures, CheckBaseline& baseline) {
     within("metrics: " + name, [&, &name = name, &object = object] {
       const FigureEntry& entry = figure_entry(name);
       if (!object.is_object()) throw Error("must be an object");
-      const std::int64_t least = name == "memory_growth" ? -kGreatestAmount : 0;
+      const std::int64_t least = figure_rule(name).may_fall ? -kGreatestAmount : 0;
       baseline.summary.figures[name] =
           whole_numbers(needed_section(object, "steps", true), "steps", least);
       if (baseline.summary.figures[name].empty()) throw Error("steps: must not be empty");
@@ -267,8 +275,9 @@ void check_total(const JobSummary& summary) {
 
 /// Metrics that an older tool computed in another way are neither compared nor missed.
 void drop_outdated(CheckBaseline& baseline) {
-  for (const std::string_view figure : kOutdatedFigures) {
-    const std::string name(figure);
+  for (const FigureRule& rule : figure_rules()) {
+    if (rule.since_schema == 1) continue;
+    const std::string name(rule.entry.name);
     if (baseline.summary.figures.erase(name) > 0) baseline.outdated.push_back(name);
     baseline.fail.erase(name), baseline.warn.erase(name);
   }
@@ -312,7 +321,8 @@ CheckBaseline parse_baseline(const Json& document) {
 std::string structure_fingerprint(const JobSummary& summary) {
   std::string lines;
   for (const JobGroup& group : summary.groups) {
-    if (group.kind != "host" && group.kind != "input") lines += structure_line(group) + "\n";
+    if (group.kind != TaskKind::host && group.kind != TaskKind::input)
+      lines += structure_line(group) + "\n";
   }
   return hash_digits(lines);
 }

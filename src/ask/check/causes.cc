@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "ask/check/job/changes.h"
+#include "ask/check/job/figures.h"
 #include "ask/check/job/words.h"
 
 namespace foretrace {
@@ -34,60 +35,19 @@ ClusterKey cluster_key(const WorkChange& change) {
   const bool has_place = !op.empty() || !change.file.empty();
   const std::string module = without_instances(change.module.substr(0, change.module.find(" (")));
   return {op, module, change.file, change.function,
-          has_place ? "" : change.kind + " " + change.after.name};
+          has_place ? "" : std::string(to_string(change.kind)) + " " + change.after.name};
 }
 
 bool is_more(const WorkChange& change) { return change.more() > 0; }
-bool is_slower(const WorkChange& change) { return change.added() > 0ns; }
-bool has_more_bytes(const WorkChange& change) { return change.after.bytes > change.before.bytes; }
-bool is_collective(const WorkChange& change) { return change.kind == "collective"; }
-bool is_copy(const WorkChange& change) {
-  return is_copy_kind(change.kind) && !is_collective(change);
-}
-bool is_exposed(const WorkChange& change) { return change.bared() > 0ns || is_slower(change); }
-bool loses_overlap(const WorkChange& c) {
-  return is_event_wait(c) || (is_copy_kind(c.kind) && (c.bared() > 0ns || is_more(c)));
+
+bool weighs_on(const WorkChange& change, const CheckedFigure& figure) {
+  const auto weighs = figure_rule(figure.name).weighs;
+  return weighs != nullptr && weighs(change);
 }
 
-/// The sort of change that makes a figure worse.
-struct Weight {
-  std::string_view figure;
-  bool (*weighs)(const WorkChange& change);
-};
-using Change = const WorkChange&;
-constexpr Weight kWeights[] = {
-    {"step_time", [](Change c) { return is_exposed(c) || is_more(c); }},
-    {"syncs", [](Change c) { return c.kind == "sync" && is_more(c); }},
-    {"event_waits", is_event_wait},
-    {"kernels", [](Change c) { return c.kind == "kernel" && is_more(c); }},
-    {"launches", [](Change c) { return c.kind == "launch" && is_more(c); }},
-    {"kernel_time", [](Change c) { return c.kind == "kernel" && is_slower(c); }},
-    {"slower_places", [](Change c) { return c.stands_out; }},
-    {"collective_time", [](Change c) { return is_collective(c) && is_slower(c); }},
-    {"collectives", [](Change c) { return is_collective(c) && is_more(c); }},
-    {"bytes_communicated", [](Change c) { return is_collective(c) && has_more_bytes(c); }},
-    {"copies", [](Change c) { return is_copy(c) && is_more(c); }},
-    {"copy_time", [](Change c) { return is_copy(c) && is_slower(c); }},
-    {"bytes_copied", [](Change c) { return is_copy(c) && has_more_bytes(c); }},
-    {"pageable_copies",
-     [](Change c) { return is_copy(c) && c.after.pageable > c.before.pageable; }},
-    {"host_time", [](Change c) { return is_named(c.kind, runs_on_host) && is_slower(c); }},
-    {"input_stall", [](Change c) { return c.kind == "input" && is_slower(c); }},
-    {"overlap", loses_overlap},
-    {"overlap_possible", loses_overlap},
-    {"exposed_copy", [](Change c) { return is_copy(c) && is_exposed(c); }},
-    {"exposed_communication", [](Change c) { return is_collective(c) && is_exposed(c); }},
-};
-
-bool weighs_on(const WorkChange& change, const std::string& figure) {
-  for (const Weight& one : kWeights) {
-    if (one.figure == figure) return one.weighs(change);
-  }
-  return false;
-}
-
-bool is_memory_figure(const std::string& name) {
-  return name == "memory_growth" || name == "peak_allocated" || name == "peak_reserved";
+bool weighs_on(const Cluster& cluster, const CheckedFigure& figure) {
+  return std::any_of(cluster.changes.begin(), cluster.changes.end(),
+                     [&](const WorkChange* change) { return weighs_on(*change, figure); });
 }
 
 std::int64_t worsening(const CheckedFigure& figure) {
@@ -99,7 +59,7 @@ std::int64_t worsening(const CheckedFigure& figure) {
 bool is_large_enough(const Cluster& cluster, const CheckedFigure& figure) {
   if (figure.unit != FigureUnit::time) return true;
   const Nanoseconds size =
-      figure.name == "step_time" ? cluster.cause.effect.value_or(cluster.local / 3) : cluster.local;
+      figure.name == kStepTime ? cluster.cause.effect.value_or(cluster.local / 3) : cluster.local;
   return size.count() * 20 >= worsening(figure);
 }
 
@@ -121,18 +81,17 @@ class CauseFinder {
     const std::vector<WorkChange> merged = marked_changes(question_.before, changes.changes);
     for (const WorkChange& change : merged) cluster(change);
     weigh_clusters();
-    for (const CheckedFigure* figure : worse_) {
-      if (is_memory_figure(figure->name)) explained_.insert(figure->name);
-    }
     for (Cluster& one : found_)
       found.push_back({std::move(one.cause), one.standing, std::move(one.groups)});
   }
 
-  /// The figures that are worse for no reason that was found.
+  /// The figures that are worse for no reason that was found, except those whose causes are no
+  /// changes at places.
   std::vector<CheckedFigure> unexplained() const {
     std::vector<CheckedFigure> left;
     for (const CheckedFigure* figure : worse_) {
-      if (!explained_.contains(figure->name)) left.push_back(*figure);
+      if (!explained_.contains(figure->name) && !figure_rule(figure->name).has_own_causes)
+        left.push_back(*figure);
     }
     return left;
   }
@@ -142,7 +101,7 @@ class CauseFinder {
     Cluster one;
     one.local = scaled(general.before, general.factor - 1);
     one.cause.what = general_words(general);
-    one.cause.kind = general.kind;
+    one.cause.kind = to_string(general.kind);
     one.cause.local = one.local;
     std::vector<TakenAway> taken;
     for (const std::uint32_t group : general.now)
@@ -150,19 +109,15 @@ class CauseFinder {
     one.cause.effect = effect_of(question_.job, question_.grouping, taken);
     const CheckedFigure* worst = nullptr;
     for (const CheckedFigure* figure : worse_) {
-      if (!touches(general, figure->name) || !is_large_enough(one, *figure)) continue;
+      const auto slows_with = figure_rule(figure->name).slows_with;
+      if (slows_with == nullptr || !slows_with(general.kind) || !is_large_enough(one, *figure))
+        continue;
       explained_.insert(figure->name);
       if (worst == nullptr) worst = figure;
     }
     if (worst == nullptr) return;
     one.standing = worst->standing, one.cause.figure = worst->name;
     found_.push_back(std::move(one));
-  }
-
-  static bool touches(const GeneralChange& general, const std::string& figure) {
-    if (figure == "step_time") return true;
-    return general.kind == "kernel" ? figure == "kernel_time" || figure == "kernel_pace"
-                                    : figure == "host_time";
   }
 
   void cluster(const WorkChange& change) {
@@ -177,8 +132,8 @@ class CauseFinder {
 
   /// Work that is merely slower, and by a small part of the place's slowdown, explains nothing.
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
-    const bool is_new = is_more(change) || has_more_bytes(change) || !change.replaced.empty() ||
-                        change.after.pageable > change.before.pageable;
+    const bool is_new = is_more(change) || change.after.bytes > change.before.bytes ||
+                        !change.replaced.empty() || change.after.pageable > change.before.pageable;
     return {is_new || excess_of(change) * 3 >= of, telling_rank(change), change.added()};
   }
 
@@ -186,7 +141,7 @@ class CauseFinder {
     for (const WorkChange* change : one.changes) {
       if (one.headline == nullptr || rank(*change, one.local) > rank(*one.headline, one.local))
         one.headline = change;
-      if ((change->kind == "sync" || is_event_wait(*change)) && is_more(*change))
+      if ((change->kind == TaskKind::sync || is_event_wait(*change)) && is_more(*change))
         one.frees_waits = true;
     }
   }
@@ -200,7 +155,8 @@ class CauseFinder {
     // Waits cost more than the calls that wait, so they are weighed first.
     std::stable_sort(order.begin(), order.end(), [](const Cluster* a, const Cluster* b) {
       const auto first = [](const Cluster* one) {
-        return std::tuple(one->headline->kind == "sync" && one->headline->more() > 0, one->local);
+        return std::tuple(one->headline->kind == TaskKind::sync && one->headline->more() > 0,
+                          one->local);
       };
       return first(a) > first(b);
     });
@@ -214,20 +170,14 @@ class CauseFinder {
   }
 
   bool touches_worse(const Cluster& one) const {
-    return std::any_of(worse_.begin(), worse_.end(), [&](const CheckedFigure* figure) {
-      return std::any_of(one.changes.begin(), one.changes.end(), [&](const WorkChange* change) {
-        return weighs_on(*change, figure->name);
-      });
-    });
+    return std::any_of(worse_.begin(), worse_.end(),
+                       [&](const CheckedFigure* figure) { return weighs_on(one, *figure); });
   }
 
   void keep_if_it_explains(Cluster one) {
     const CheckedFigure* worst = nullptr;
     for (const CheckedFigure* figure : worse_) {
-      const bool weighs =
-          std::any_of(one.changes.begin(), one.changes.end(),
-                      [&](const WorkChange* change) { return weighs_on(*change, figure->name); });
-      if (!weighs || !is_large_enough(one, *figure)) continue;
+      if (!weighs_on(one, *figure) || !is_large_enough(one, *figure)) continue;
       explained_.insert(figure->name);
       if (worst == nullptr) worst = figure;
     }
@@ -235,7 +185,7 @@ class CauseFinder {
     one.standing = worst->standing;
     one.cause.figure = worst->name;
     for (const WorkChange* change : one.changes) {
-      if (change->kind == "kernel" && is_slower(*change))
+      if (change->kind == TaskKind::kernel && change->added() > 0ns)
         one.groups.insert(one.groups.end(), change->now.begin(), change->now.end());
     }
     found_.push_back(std::move(one));
@@ -245,7 +195,7 @@ class CauseFinder {
     const WorkChange& change = *one.headline;
     CheckCause& cause = one.cause;
     cause.what = change_words(change) + companions(one);
-    cause.kind = change.kind;
+    cause.kind = to_string(change.kind);
     cause.local = one.local;
     cause.count_before = change.before.count, cause.count_after = change.after.count;
     cause.file = change.file;
@@ -301,7 +251,7 @@ class CauseFinder {
       } else {
         part.left = 1;
       }
-      if (change->kind == "sync" && change->more() > 0) {
+      if (change->kind == TaskKind::sync && change->more() > 0) {
         part.freed_syncs = change->more();
         part.lines = new_lines(change->before, change->after);
       }
@@ -327,7 +277,7 @@ std::vector<CheckCause> greatest_first(std::vector<FoundCause> found) {
   std::stable_sort(found.begin(), found.end(), [](const FoundCause& a, const FoundCause& b) {
     const auto rank = [](const FoundCause& one) {
       return std::tuple(one.standing, one.cause.effect.value_or(0ns), one.cause.local,
-                        one.cause.figure == "memory_growth", one.cause.bytes);
+                        one.cause.figure == kMemoryGrowth, one.cause.bytes);
     };
     return rank(a) > rank(b);
   });
@@ -354,11 +304,7 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question) {
   CauseFinder by_place(question);
   by_place.find(found);
   // Work that is at another place in each step is at none of them in most steps.
-  std::vector<CheckedFigure> unexplained = by_place.unexplained();
-  std::erase_if(unexplained, [](const CheckedFigure& figure) {
-    return figure.name == "slower_kernels" || figure.name == "slowest_step" ||
-           figure.name == "mean_step";
-  });
+  const std::vector<CheckedFigure> unexplained = by_place.unexplained();
   // The coarsest baselines do not distinguish kernels.
   if (!unexplained.empty() && question.before.detail < kCoarsestDetail) {
     const Grouping grouping = group_work(question.job, kAnyPlace);

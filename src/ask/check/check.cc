@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ask/check/job/changes.h"
+#include "ask/check/job/figures.h"
 #include "ask/check/judge.h"
 #include "ask/check/observation.h"
 #include "ask/check/same_job.h"
@@ -42,9 +43,7 @@ CheckBaseline as_written(CheckBaseline baseline) {
 
 /// A hundredth of a step, in two digits: "1.4ms".
 std::string floor_text(const JobSummary& summary) {
-  const auto steps = summary.figures.find("step_time");
-  if (steps == summary.figures.end()) return {};
-  std::int64_t floor = figure_value(figure_entry("step_time"), steps->second) / 100;
+  std::int64_t floor = step_time_of(summary).value_or(0ns).count() / 100;
   std::int64_t unit = 1;
   while (floor / unit >= 100) unit *= 10;
   floor = floor / unit * unit;
@@ -59,7 +58,7 @@ void set_limits(const CheckOptions& options, const CheckBaseline* old, CheckBase
                          std::map<std::string, Limit>& limits) {
     if (text.empty()) return;
     std::string limit(text);
-    if (entry.has_floor && !floor.empty()) limit += "+" + floor;
+    if (entry.limits.has_floor && !floor.empty()) limit += "+" + floor;
     limits[std::string(entry.name)] = parse_limit(limit, entry);
   };
   for (const auto& [name, values] : baseline.summary.figures) {
@@ -71,8 +70,8 @@ void set_limits(const CheckOptions& options, const CheckBaseline* old, CheckBase
         baseline.warn[name] = limit->second;
       continue;
     }
-    usual(entry, entry.fail, baseline.fail);
-    usual(entry, entry.warn, baseline.warn);
+    usual(entry, entry.limits.fail, baseline.fail);
+    usual(entry, entry.limits.warn, baseline.warn);
   }
   for (const auto& [name, limit] : options.fail) baseline.fail[name] = limit;
   for (const auto& [name, limit] : options.warn) baseline.warn[name] = limit;
@@ -175,17 +174,10 @@ CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
       scenario);
 }
 
-std::int64_t step_of(const CheckBaseline& run) {
-  const auto steps = run.summary.figures.find("step_time");
-  return steps == run.summary.figures.end()
-             ? 0
-             : figure_value(figure_entry("step_time"), steps->second);
-}
-
 /// The run with the median step, and the figures of all beside it.
 CheckBaseline joined(std::vector<CheckBaseline> runs) {
   std::stable_sort(runs.begin(), runs.end(), [](const CheckBaseline& a, const CheckBaseline& b) {
-    return step_of(a) < step_of(b);
+    return step_time_of(a.summary) < step_time_of(b.summary);
   });
   CheckBaseline baseline = runs[(runs.size() - 1) / 2];
   if (runs.size() == 1) return baseline;
@@ -193,8 +185,7 @@ CheckBaseline joined(std::vector<CheckBaseline> runs) {
   for (CheckBaseline& run : runs) {
     for (const KernelTimes& kernel : run.summary.kernels)
       times[kernel.key].push_back(kernel.each.count());
-    if (run.summary.figures.contains("slower_places"))
-      compare_kernels(baseline.summary, run.summary);
+    compare_kernels(baseline.summary, run.summary);
     baseline.summary.runs.push_back(std::move(run.summary.figures));
   }
   for (KernelTimes& kernel : baseline.summary.kernels) kernel.runs = times[kernel.key];
@@ -271,7 +262,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   const Observation seen = observation_of(judged, sites, baseline.summary.detail);
   CheckBaseline now = baseline_from(seen, scenario);
   within(trace_path, [&] { refuse_other_job(baseline.summary, now.summary); });
-  if (now.summary.figures.contains("slower_places")) compare_kernels(baseline.summary, now.summary);
+  compare_kernels(baseline.summary, now.summary);
   refuse_unknown(options, now.summary);
   CheckReport report;
   report.inputs = job.inputs();

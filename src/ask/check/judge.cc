@@ -44,7 +44,7 @@ class Judge {
     if (fail != nullptr) figure.limit = fail->text;
     if (warn != nullptr) figure.warn_limit = warn->text;
     figure.standing = Standing::left_out;
-    if (options_.structure_only && entry.is_timed)
+    if (options_.structure_only && entry.is_timed())
       return figure.why = "times are not compared", figure;
     if (!figure.before || !figure.after) {
       figure.why = figure.before ? "not in the trace" : "not in the baseline";
@@ -79,7 +79,7 @@ class Judge {
       if (!best || against.standing < best->standing) best = std::move(against);
     }
     figure = std::move(*best);
-    if (!entry.is_timed || known.size() < 2 || figure.standing < Standing::warned) return;
+    if (!entry.is_timed() || known.size() < 2 || figure.standing < Standing::warned) return;
     const auto [least, most] = reach_of(known);
     const auto after = static_cast<double>(*figure.after);
     if (figure.less_is_worse ? after < least : after > most) return;

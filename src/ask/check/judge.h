@@ -15,7 +15,7 @@
 
 namespace foretrace {
 
-/// All that either side has, in the order of figures.def.
+/// All that either side has, in the order of figure_entries().
 std::vector<CheckedFigure> judged_figures(const CheckBaseline& baseline, const JobSummary& now,
                                           const CheckOptions& options);
 

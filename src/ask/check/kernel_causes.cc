@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ask/check/job/changes.h"
+#include "ask/check/job/figures.h"
 
 namespace foretrace {
 namespace {
@@ -24,7 +25,7 @@ CheckCause kernel_cause(const CausesQuestion& question, const SlowerKernel& slow
   CheckCause cause;
   cause.what = now.name + " slower: " + to_text(before.each) + " -> " + to_text(now.each) +
                (now.count > 1 ? " x " + std::to_string(now.count) : "");
-  cause.kind = "kernel", cause.figure = "slower_kernels";
+  cause.kind = "kernel", cause.figure = kSlowerKernels;
   cause.local = slower.added;
   cause.count_before = before.count, cause.count_after = now.count;
   cause.where = position_of(question.job, tasks_of_kernel(question.kernels, slower.now), cause);
@@ -49,7 +50,7 @@ bool is_known(const CausesQuestion& question, const std::set<std::uint32_t>& kno
 }  // namespace
 
 void add_slower_kernels(const CausesQuestion& question, std::vector<FoundCause>& found) {
-  const CheckedFigure* figure = worse_figure(question, "slower_kernels");
+  const CheckedFigure* figure = worse_figure(question, kSlowerKernels);
   if (figure == nullptr) return;
   std::set<std::uint32_t> known;
   for (const FoundCause& one : found) known.insert(one.groups.begin(), one.groups.end());

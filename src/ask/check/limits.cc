@@ -1,4 +1,4 @@
-// Figures, their limits, and when a change of one is beyond its limit.
+// Limits of figures, and when a change of one is beyond its limit.
 
 #include <algorithm>
 #include <charconv>
@@ -166,29 +166,6 @@ double student_95(std::size_t freedom) {
   return freedom == 0 ? kTable[0] : freedom > std::size(kTable) ? 1.75 : kTable[freedom - 1];
 }
 
-const std::vector<FigureEntry>& figure_entries() {
-  static const std::vector<FigureEntry> entries = {
-#define FIGURE(name, unit, value, less_is_worse, is_timed, fail, warn, has_floor, says) \
-  {#name, says, FigureUnit::unit, FigureValue::value, less_is_worse, is_timed,          \
-   fail,  warn, has_floor},
-#include "ask/check/job/figures.def"
-#undef FIGURE
-  };
-  return entries;
-}
-
-const FigureEntry& figure_entry(std::string_view name) {
-  std::vector<std::string_view> names;
-  std::string all;
-  for (const FigureEntry& entry : figure_entries()) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-    all += (all.empty() ? "" : ", ") + std::string(entry.name);
-  }
-  throw Error("there is no metric '" + std::string(name) + "'" + did_you_mean(name, names) +
-              "; the metrics are " + all);
-}
-
 Limit parse_limit(std::string_view text, const FigureEntry& figure) {
   Limit limit;
   limit.text = text;
@@ -238,8 +215,8 @@ StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> befo
   change.lower = change.upper = change.change;
   if (before.empty() || after.empty()) return change;
   if (std::min(before.size(), after.size()) < 2) {
-    change.is_assumed = figure.is_timed;
-    if (!figure.is_timed) return change;
+    change.is_assumed = figure.is_timed();
+    if (!figure.is_timed()) return change;
     const auto slack = static_cast<std::int64_t>(
         std::llround(kAssumedVariation * std::abs(static_cast<double>(was))));
     change.lower -= slack, change.upper += slack;
@@ -262,7 +239,7 @@ StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> befo
   const std::size_t cut = differences_cut(before.size(), after.size());
   change.lower = std::min(change.change, differences[cut]);
   change.upper = std::max(change.change, differences[differences.size() - 1 - cut]);
-  if (!figure.is_timed && in_turn.upper - in_turn.lower < change.upper - change.lower)
+  if (!figure.is_timed() && in_turn.upper - in_turn.lower < change.upper - change.lower)
     return in_turn;
   return change;
 }

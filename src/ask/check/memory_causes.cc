@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "ask/check/job/changes.h"
+#include "ask/check/job/figures.h"
 #include "ask/check/job/words.h"
 
 namespace foretrace {
@@ -53,10 +54,10 @@ void add_holders(const CausesQuestion& question, const CheckedFigure& figure,
 void add_memory(const CausesQuestion& question, std::vector<FoundCause>& found) {
   // Memory that is never freed is in use at the peak as well, and is said once.
   std::set<HolderKey> said;
-  if (const CheckedFigure* growth = worse_figure(question, "memory_growth"))
+  if (const CheckedFigure* growth = worse_figure(question, kMemoryGrowth))
     add_holders(question, *growth, &MemoryGroup::kept, said, found);
-  const CheckedFigure* allocated = worse_figure(question, "peak_allocated");
-  const CheckedFigure* reserved = worse_figure(question, "peak_reserved");
+  const CheckedFigure* allocated = worse_figure(question, kPeakAllocated);
+  const CheckedFigure* reserved = worse_figure(question, kPeakReserved);
   if (allocated == nullptr || (reserved != nullptr && reserved->standing > allocated->standing))
     allocated = reserved;
   if (allocated != nullptr) add_holders(question, *allocated, &MemoryGroup::peak, said, found);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "ask/check/job/changes.h"
+#include "ask/check/job/figures.h"
 #include "ask/job/apply.h"
 #include "ask/job/chosen_rank.h"
 #include "ask/job/memory_peaks.h"
@@ -28,14 +28,6 @@ JudgedRank judged_rank(const Rank& source, const Scenario& scenario, Donors& don
   return rank;
 }
 
-std::vector<std::int64_t> recorded_steps(const JudgedRank& rank) {
-  const StepTimes times = step_times(rank.graph(), rank.timeline());
-  std::vector<std::int64_t> steps;
-  for (const Nanoseconds time : times.counted) steps.push_back(time.count());
-  if (steps.empty()) steps.push_back(times.step_time.count());
-  return steps;
-}
-
 }  // namespace
 
 JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
@@ -51,7 +43,8 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
         within(job.place(source), [&] { return judged_rank(source, scenario, donors); });
     const Nanoseconds step = rank.step_time();
     if (fullest.consider(i, need_of(rank.peaks))) judged.fullest = rank.peaks;
-    if (slowest.consider(i, step)) judged.slowest_steps = recorded_steps(rank);
+    if (slowest.consider(i, step))
+      judged.slowest_steps = counted_lengths(step_times(rank.graph(), rank.timeline()));
     if (shown.consider(i, {wanted == source.number, step})) judged.rank = std::move(rank);
   }
   const std::int32_t slowest_rank = job.ranks[slowest.rank()].number;
@@ -73,30 +66,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-std::int64_t slower_places(const JobSummary& before, const JobSummary& now) {
-  const std::vector<WorkChange> changes =
-      marked_changes(before, work_changes(before, now.groups).changes);
-  return std::count_if(changes.begin(), changes.end(),
-                       [](const WorkChange& change) { return change.stands_out; });
-}
-
-void add_peaks(const JudgedJob& job, JobSummary& summary) {
-  const auto add = [&](const char* name, const std::optional<Bytes>& peak) {
-    if (peak && *peak > Bytes{}) summary.figures[name] = {peak->count};
-  };
-  add("peak_allocated", greatest_allocated(job.fullest));
-  add("peak_reserved", greatest_reserved(job.fullest));
-}
-
 }  // namespace
-
-void compare_kernels(const JobSummary& before, JobSummary& now) {
-  now.figures["slower_places"] = {slower_places(before, now)};
-  now.figures["slower_kernels"] = {std::ssize(slower_kernels(before.kernels, now.kernels))};
-  std::vector<std::int64_t> pace = kernel_pace(before.kernels, now.kernels);
-  now.figures.erase("kernel_pace");
-  if (!pace.empty()) now.figures["kernel_pace"] = std::move(pace);
-}
 
 Observation observation_of(const JudgedJob& job, const CallSites& sites,
                            std::optional<int> detail) {
@@ -124,11 +94,10 @@ Observation observation_of(const JudgedJob& job, const CallSites& sites,
     summary.kernels = seen.kernels.kernels;
     compare_kernels(summary, summary);
   }
-  if (job.slowest_steps) summary.figures["step_time"] = *job.slowest_steps;
+  if (job.slowest_steps) summary.figures[kStepTime] = *job.slowest_steps;
   MemoryOfJob memory = memory_of(seen.job);
   summary.memory = std::move(memory.groups);
-  add_peaks(job, summary);
-  if (memory.growth) summary.figures["memory_growth"] = {memory.growth->count};
+  add_memory_figures({.fullest = job.fullest, .growth = memory.growth}, summary.figures);
   return seen;
 }
 

@@ -50,8 +50,6 @@ struct Observation {
   JobKernels kernels;
   JobSummary summary;
 };
-/// Adds the comparison of `now` with `before` to its figures: which kernels are slower, and where.
-void compare_kernels(const JobSummary& before, JobSummary& now);
 Observation observation_of(const JudgedJob& job, const CallSites& sites, std::optional<int> detail);
 
 }  // namespace foretrace

@@ -86,12 +86,6 @@ OneSide without(const Inference& inference, Side gone) {
 
 }  // namespace
 
-double OneSide::excess() const {
-  if (recorded <= 0ns) return 0;
-  return static_cast<double>((left - (recorded - alone)).count()) /
-         static_cast<double>(recorded.count());
-}
-
 OneSide without_device(const Inference& inference) { return without(inference, Side::device); }
 OneSide without_host(const Inference& inference) { return without(inference, Side::host); }
 

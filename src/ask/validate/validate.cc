@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ask/validate/cross_step.h"
 #include "ask/validate/metamorphic.h"
@@ -44,17 +43,6 @@ Timeline describe(const Inference& inference, Validation& validation) {
   return replayed;
 }
 
-nlohmann::json optional_json(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-}
-
-nlohmann::json to_json(const OneSide& side) {
-  return {{"recorded_ns", side.recorded.count()},
-          {"alone_ns", side.alone.count()},
-          {"left_ns", side.left.count()},
-          {"excess", side.excess()}};
-}
-
 }  // namespace
 
 Validation validate(const Inference& inference, bool has_times) {
@@ -92,39 +80,6 @@ Validation validate_against(const Inference& structure, const Inference& work) {
   if (cross.errors.empty()) throw Error("no step of one recording is like a step of the other");
   add_errors(cross, validation);
   return validation;
-}
-
-nlohmann::json to_json(const Validation& validation) {
-  nlohmann::json notes = nlohmann::json::array();
-  for (const Note& note : validation.notes.all()) {
-    notes.push_back({{"severity", to_string(note.severity)},
-                     {"text", note.text},
-                     {"count", note.count},
-                     {"example", note.example}});
-  }
-  const Unexplained& unexplained = validation.unexplained;
-  return {{"schema", "foretrace.validation/1"},
-          {"measured_step_time_ns", validation.measured.count()},
-          {"replay_error", validation.replay_error},
-          {"tasks", validation.tasks},
-          {"pinned_tasks", unexplained.pinned_tasks},
-          {"unexplained_ns", unexplained.lag.count()},
-          {"peers_ns", unexplained.peers.count()},
-          {"window_ns", unexplained.window.count()},
-          {"alike_steps", validation.alike_steps},
-          {"cross_step_error", optional_json(validation.cross_step_error)},
-          {"worst_cross_step_error", optional_json(validation.worst_cross_step_error)},
-          {"same_as_first_error", optional_json(validation.same_as_first_error)},
-          {"without_device", to_json(validation.without_device)},
-          {"without_host", to_json(validation.without_host)},
-          {"metamorphic",
-           {{"scale", validation.scale_holds},
-            {"neutral", validation.neutral_holds},
-            {"shrink", validation.shrink_holds},
-            {"export", validation.export_holds},
-            {"without_device", validation.without_device.holds()},
-            {"without_host", validation.without_host.holds()}}},
-          {"notes", std::move(notes)}};
 }
 
 }  // namespace foretrace

@@ -1,210 +1,16 @@
 #include "cli/commands/memory_replay.h"
 
-#include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/options/allocator_option.h"
-#include "cli/options/command.h"
 #include "cli/options/options.h"
+#include "foretrace/allocator.h"
 #include "foretrace/error.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
-constexpr std::size_t kPictureWidth = 64;
-constexpr std::size_t kBlocksListed = 12;
-constexpr std::size_t kMostProgram = std::size_t{64} << 20;
-
-/// The allocator counts in powers of two, and so do people who look at it.
-std::string binary(std::int64_t bytes) {
-  constexpr std::string_view kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(kUnits)) value /= 1024, ++unit;
-  std::string text = to_fixed(value, 2);
-  while (text.ends_with('0') && text.find('.') != std::string::npos) text.pop_back();
-  if (text.ends_with('.')) text.pop_back();
-  return text + std::string(kUnits[unit]);
-}
-
-double fragmentation_of(const AllocatorLevels& levels) {
-  if (levels.reserved == 0) return 0;
-  return static_cast<double>(levels.reserved - levels.allocated) /
-         static_cast<double>(levels.reserved);
-}
-
-/// A character for each `unit` bytes: the use of most of them.
-std::string picture_of(const AllocatorSegment& segment, std::int64_t unit,
-                       const std::vector<std::string>& names) {
-  std::string cells;
-  std::size_t at = 0;
-  for (std::int64_t begin = 0; begin < segment.bytes; begin += unit) {
-    const std::int64_t middle = std::min(begin + unit / 2, segment.bytes - 1);
-    const auto end_of = [&](const AllocatorBlock& block) {
-      return static_cast<std::int64_t>(block.address - segment.address) + block.bytes;
-    };
-    while (end_of(segment.blocks[at]) <= middle) ++at;
-    const AllocatorBlock& block = segment.blocks[at];
-    if (block.handle < 0) {
-      cells += '.';
-    } else {
-      const char first = names[static_cast<std::size_t>(block.handle)].front();
-      cells += block.pending ? '~' : (first > 0 ? first : '?');
-    }
-  }
-  return cells;
-}
-
-std::string list_of(const AllocatorSegment& segment, const std::vector<std::string>& names) {
-  std::string list;
-  for (std::size_t i = 0; i < segment.blocks.size(); ++i) {
-    if (i == kBlocksListed) {
-      return list + ", and " + std::to_string(segment.blocks.size() - i) + " more";
-    }
-    const AllocatorBlock& block = segment.blocks[i];
-    list += i == 0 ? "" : ", ";
-    list += block.handle < 0 ? "free" : names[static_cast<std::size_t>(block.handle)];
-    list += ' ' + binary(block.bytes);
-    if (block.pending) list += " (waits)";
-  }
-  return list;
-}
-
-std::string stretched(std::string text, std::size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
-}
-
-void write_segments(const AllocatorProgram& program, const AllocatorOutcome& outcome,
-                    std::ostream& out) {
-  std::int64_t largest = 0;
-  for (const AllocatorSegment& segment : outcome.segments)
-    largest = std::max(largest, segment.bytes);
-  std::int64_t unit = 512;
-  while (largest / unit > static_cast<std::int64_t>(kPictureWidth)) unit *= 2;
-  if (outcome.segments.empty()) {
-    out << "no segments\n";
-    return;
-  }
-  out << "segments: a character is " << binary(unit)
-      << ", \".\" is free, \"~\" waits for a stream\n";
-  for (const AllocatorSegment& segment : outcome.segments) {
-    const std::string kind = std::string(segment.is_expandable ? "expandable " : "") +
-                             (segment.is_small ? "small" : "large") + ", stream " +
-                             std::to_string(segment.stream);
-    out << "  " << stretched(kind, 16) << ' ' << stretched(binary(segment.bytes), 9) << " |"
-        << picture_of(segment, unit, program.names) << "|  " << list_of(segment, program.names)
-        << '\n';
-  }
-}
-
-void write_levels(const AllocatorOutcome& outcome, std::ostream& out) {
-  const auto row = [&](std::string_view name, std::int64_t AllocatorLevels::*level) {
-    out << stretched(std::string(name), 15) << stretched(binary(outcome.levels.*level), 13)
-        << binary(outcome.peaks.*level) << '\n';
-  };
-  out << '\n' << stretched("", 15) << stretched("at the end", 13) << "peak\n";
-  row("allocated", &AllocatorLevels::allocated);
-  row("active", &AllocatorLevels::active);
-  row("requested", &AllocatorLevels::requested);
-  row("reserved", &AllocatorLevels::reserved);
-  row("inactive split", &AllocatorLevels::inactive_split);
-  out << "\nfragmentation  " << to_fixed(100 * fragmentation_of(outcome.levels), 1)
-      << " % of what is reserved is not allocated\n"
-      << "driver calls   " << outcome.driver_mallocs << " to get memory, " << outcome.driver_frees
-      << " to give it back; " << outcome.retries << " after the whole cache was given back\n";
-}
-
-void write_verdict(const AllocatorProgram& program, const AllocatorOutcome& outcome,
-                   std::ostream& out) {
-  if (!outcome.out_of_memory) {
-    if (program.settings.limit > Bytes{})
-      out << "fits           within " << binary(program.settings.limit.count) << '\n';
-    return;
-  }
-  const OutOfMemory& refused = *outcome.out_of_memory;
-  out << "out of memory  line " << outcome.refused_line << ": "
-      << program.names[static_cast<std::size_t>(refused.handle)] << " asks for "
-      << binary(refused.requested) << ", which takes a segment of " << binary(refused.segment)
-      << ";\n               " << binary(refused.levels.reserved) << " of "
-      << binary(program.settings.limit.count) << " are reserved, "
-      << binary(refused.levels.reserved - refused.levels.active)
-      << " of them free, in pieces of at most " << binary(refused.largest_free) << '\n';
-}
-
-OrderedJson json_of(const AllocatorLevels& levels) {
-  return {{"allocated_bytes", levels.allocated},
-          {"active_bytes", levels.active},
-          {"requested_bytes", levels.requested},
-          {"reserved_bytes", levels.reserved},
-          {"inactive_split_bytes", levels.inactive_split}};
-}
-
-OrderedJson json_of(const AllocatorSegment& segment, const std::vector<std::string>& names) {
-  OrderedJson blocks = OrderedJson::array();
-  for (const AllocatorBlock& block : segment.blocks) {
-    OrderedJson one{{"address", block.address}, {"bytes", block.bytes}};
-    one["state"] = block.handle < 0 ? "free" : block.pending ? "pending" : "used";
-    if (block.handle >= 0) {
-      one["name"] = names[static_cast<std::size_t>(block.handle)];
-      one["requested_bytes"] = block.requested;
-    }
-    blocks.push_back(std::move(one));
-  }
-  return {{"address", segment.address},
-          {"bytes", segment.bytes},
-          {"stream", segment.stream},
-          {"pool", segment.is_small ? "small" : "large"},
-          {"expandable", segment.is_expandable},
-          {"blocks", std::move(blocks)}};
-}
-
-OrderedJson json_of(const AllocatorProgram& program, const AllocatorOutcome& outcome) {
-  AllocatorSettings settings = program.settings;
-  OrderedJson json{{"schema", "foretrace.allocator/1"},
-                   {"settings", OrderedJson(write_json(settings))},
-                   {"fits", !outcome.out_of_memory},
-                   {"now", json_of(outcome.levels)},
-                   {"peak", json_of(outcome.peaks)},
-                   {"fragmentation", fragmentation_of(outcome.levels)},
-                   {"driver_mallocs", outcome.driver_mallocs},
-                   {"driver_frees", outcome.driver_frees},
-                   {"retries", outcome.retries},
-                   {"segments", OrderedJson::array()}};
-  for (const AllocatorSegment& segment : outcome.segments) {
-    json["segments"].push_back(json_of(segment, program.names));
-  }
-  if (outcome.out_of_memory) {
-    const OutOfMemory& refused = *outcome.out_of_memory;
-    json["out_of_memory"] = {{"line", outcome.refused_line},
-                             {"name", program.names[static_cast<std::size_t>(refused.handle)]},
-                             {"requested_bytes", refused.requested},
-                             {"segment_bytes", refused.segment},
-                             {"largest_free_bytes", refused.largest_free}};
-  }
-  return json;
-}
-
-std::string read_text(std::istream& in, const std::string& from) {
-  std::string text;
-  char part[1 << 16];
-  while (in.read(part, sizeof part), in.gcount() > 0) {
-    text.append(part, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kMostProgram) {
-      throw Error("'" + from + "' is more than " + binary(kMostProgram) + " of text");
-    }
-  }
-  if (in.bad()) throw Error("cannot read '" + from + "'");
-  if (text.find('\0') != std::string::npos)
-    throw Error("'" + from +
-                "' is not text; see `foretrace help memory replay` for the steps it may contain");
-  return text;
-}
 
 struct MemoryReplayCommand {
   std::string file;
@@ -226,34 +32,22 @@ struct MemoryReplayCommand {
 
   void run(Session& session) const {
     format.check();
-    const std::string text = program_text();
-    AllocatorProgram program = within(file == "-" ? "standard input" : file,
-                                      [&] { return parse_allocator_program(text); });
-    if (program.steps.empty()) {
-      throw Error((file == "-" ? "standard input" : file) +
-                  ": has no steps; see `foretrace help memory replay`");
-    }
+    AllocatorProgram program = read();
     allocator.set(program.settings);  // Options on the command line override the file.
     const AllocatorOutcome outcome = run_allocator_program(program);
     output.write(session, [&](std::ostream& out) {
-      if (format.chosen == "json") {
-        out << json_of(program, outcome).dump(2, ' ', false, OrderedJson::error_handler_t::replace)
-            << '\n';
-        return;
-      }
-      write_segments(program, outcome, out);
-      write_levels(outcome, out);
-      write_verdict(program, outcome, out);
+      if (format.chosen == "json") return write_allocator_json(program, outcome, out);
+      write_allocator_outcome(program, outcome, out);
     });
     session.exit_code = outcome.out_of_memory ? kCheckFailed : kAnswered;
   }
 
- private:
-  std::string program_text() const {
-    if (file == "-") return read_text(std::cin, "standard input");
+  AllocatorProgram read() const {
+    if (file == "-")
+      return within("standard input", [] { return read_allocator_program(std::cin); });
     std::ifstream in(file, std::ios::binary);
     if (!in) throw Error("cannot open '" + file + "'");
-    return read_text(in, file);
+    return within(file, [&] { return read_allocator_program(in); });
   }
 };
 

@@ -2,10 +2,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/manual/prediction_schema.h"
 #include "cli/options/options.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {

@@ -24,7 +24,7 @@ from . import _foretrace
 from ._foretrace import Error, TraceError
 
 __version__ = _foretrace.version
-__all__ = ["Error", "TraceError", "advise", "bless", "check", "dataframe", "diff", "info", "input", "memory", "predict", "sweep",
+__all__ = ["Error", "TraceError", "advise", "bless", "check", "dataframe", "diff", "doctor", "info", "input", "memory", "predict", "sweep",
            "transforms", "validate", "vary", "verify"]
 
 _atexit.register(_foretrace.finish_abandoned)
@@ -237,6 +237,11 @@ def transforms():
 def info(trace, cache=True, max_unpacked=0):
     """What each trace in a file or folder holds, as a list of dictionaries."""
     return _json.loads(_foretrace.info(_path(trace, "trace"), _how(cache=cache, max_unpacked=max_unpacked)))
+
+
+def doctor(trace, cache=True, max_unpacked=0):
+    """What each rank of a trace lacks, what that costs a prediction, and how to record it."""
+    return _json.loads(_foretrace.doctor(_path(trace, "trace"), _how(cache=cache, max_unpacked=max_unpacked)))
 
 
 def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=None, allocator=None, html=None, cache=True, max_unpacked=0):

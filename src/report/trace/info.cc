@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "foretrace/answer/census.h"
 #include "foretrace/report.h"
 #include "report/memory/allocator_state.h"
-#include "report/trace/census.h"
 #include "report/words/json_text.h"
 #include "report/words/step_facts.h"
 #include "report/words/table.h"

@@ -126,23 +126,11 @@ std::string change_of(std::int64_t from, std::int64_t to) {
 
 }  // namespace
 
-std::string grouped(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  const std::size_t front = value < 0 ? 1 : 0;
-  for (std::size_t at = digits.size(); at > front + 3; at -= 3) digits.insert(at - 3, 1, ',');
-  return digits;
-}
-
 std::string change_text(Nanoseconds before, Nanoseconds after) {
   return change_of(before.count(), after.count());
 }
 
 std::string change_text(Bytes before, Bytes after) { return change_of(before.count, after.count); }
-
-std::string counted(std::int64_t count, std::string_view noun) {
-  const std::string_view ending = count == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
-  return grouped(count) + " " + std::string(noun) + std::string(ending);
-}
 
 std::array<Share, 6> shares(const Prediction& prediction) {
   const Breakdown& before = prediction.baseline_breakdown;
@@ -281,10 +269,6 @@ std::vector<std::string> note_texts(const Notes& notes) {
   return all;
 }
 
-std::string note_text(const Note& note) {
-  return std::string(to_string(note.severity)) + ": " + note_text_without_severity(note);
-}
-
 std::string mind_warnings(const Notes& notes) {
   const std::vector<Note>& all = notes.all();
   const auto warnings = std::count_if(
@@ -292,18 +276,6 @@ std::string mind_warnings(const Notes& notes) {
   if (warnings == 0) return {};
   return warnings == 1 ? "; see the warning in the notes"
                        : "; see the " + grouped(warnings) + " warnings in the notes";
-}
-
-std::string note_text_without_severity(const Note& note) {
-  std::string text = note.text;
-  if (note.count > 1 || !note.example.empty()) {
-    text += " (";
-    if (note.count > 1) text += counted(note.count, "time");
-    if (note.count > 1 && !note.example.empty()) text += ", ";
-    if (!note.example.empty()) text += (note.count > 1 ? "first: " : "") + note.example;
-    text += ")";
-  }
-  return shown(text);
 }
 
 }  // namespace foretrace

@@ -9,19 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/wording.h"
 #include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 
-/// 53021 -> "53,021"
-std::string grouped(std::int64_t value);
-
 /// (after - before) / before as "-12.3 %"; "-" where there is nothing to compare with.
 std::string change_text(Nanoseconds before, Nanoseconds after);
 std::string change_text(Bytes before, Bytes after);
-
-/// "1 task", "2 tasks"
-std::string counted(std::int64_t count, std::string_view noun);
 
 struct Share {
   std::string_view name;
@@ -54,10 +49,6 @@ std::vector<std::string> figures(const Prediction& prediction);
 
 /// note_text() of every note.
 std::vector<std::string> note_texts(const Notes& notes);
-
-/// "warning: kernels without a launch record (733 times, first: ampere_sgemm at 1.2 ms)"
-std::string note_text(const Note& note);
-std::string note_text_without_severity(const Note& note);
 
 /// "**Trust is poor: ...**" and an empty line, from trust_warning(); empty if that is. `in`: the
 /// subject, such as " in what was measured".

@@ -1,7 +1,6 @@
 // Groups of work: the work of the program at one place, with the sums of each step.
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -41,8 +40,15 @@ struct WorkSum {
   std::int64_t critical = 0;
 };
 
-/// The identity of a group as it is written.
-using GroupKey = std::array<std::string, 6>;
+/// The identity of a group as it is written, and in the order of what is written.
+struct GroupKey {
+  TaskKind kind{};
+  /// Op, module, file, function, name.
+  std::tuple<std::string, std::string, std::string, std::string, std::string> texts;
+  bool operator<(const GroupKey& other) const {
+    return kind == other.kind ? texts < other.texts : to_string(kind) < to_string(other.kind);
+  }
+};
 
 struct MergedGroup {
   WorkSum sum;
@@ -164,21 +170,21 @@ class Grouper {
     const std::string_view path = op_texts_.empty() ? "" : op_texts_[key.op];
     const std::string_view module = job_.graph.names()[key.module];
     const bool is_kernel = key.kind == TaskKind::kernel || key.kind == TaskKind::collective;
-    GroupKey text;
-    text[0] = to_string(key.kind);
-    text[1] = level == 0                ? std::string(path)
-              : level < kCoarsestDetail ? ends_of_path(path)
-              : level < kAnyPlace       ? std::string(path.substr(0, path.find('/')))
-                                        : std::string();
-    if (level < 2) text[2] = module;
-    if (level == 2) text[2] = without_instances(module);
+    GroupKey found{.kind = key.kind, .texts = {}};
+    auto& [op, in_module, file, function, name] = found.texts;
+    op = level == 0                ? std::string(path)
+         : level < kCoarsestDetail ? ends_of_path(path)
+         : level < kAnyPlace       ? std::string(path.substr(0, path.find('/')))
+                                   : std::string();
+    if (level < 2) in_module = module;
+    if (level == 2) in_module = without_instances(module);
     if (key.site != 0 && level < kCoarsestDetail) {
-      text[3] = site_texts_[key.site - 1].file;
-      text[4] = site_texts_[key.site - 1].function;
+      file = site_texts_[key.site - 1].file;
+      function = site_texts_[key.site - 1].function;
     }
     if (level != kCoarsestDetail || !is_kernel)
-      text[5] = plain_name(job_.graph.names()[key.name], is_kernel);
-    return text;
+      name = plain_name(job_.graph.names()[key.name], is_kernel);
+    return found;
   }
 
   std::map<GroupKey, MergedGroup> merge(int level) const {
@@ -211,8 +217,8 @@ class Grouper {
 
   JobGroup described(const GroupKey& key, const MergedGroup& merged) const {
     JobGroup group;
-    group.kind = key[0], group.op = key[1], group.module = key[2];
-    group.file = key[3], group.function = key[4], group.name = key[5];
+    group.kind = key.kind;
+    std::tie(group.op, group.module, group.file, group.function, group.name) = key.texts;
     for (const auto& [line, counts] : merged.lines) {
       if (const std::int64_t count = steps_.per_step(lower_median(counts)); count > 0)
         group.lines.emplace_back(line, count);

@@ -97,6 +97,10 @@ std::string without_instances(std::string_view module) {
 
 bool is_pageable(std::string_view name) { return name.find("Pageable") != std::string_view::npos; }
 
+bool waits_for_event(std::string_view name) {
+  return name.find("StreamWaitEvent") != std::string_view::npos;
+}
+
 std::uint32_t host_record(const ObservedJob& job, TaskId task) {
   if (index(task) >= job.recorded_tasks) return kNone;
   const LaneKind lane = job.graph.lane(job.graph.lane_of(task)).kind;

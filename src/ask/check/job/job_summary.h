@@ -65,6 +65,7 @@ class Concealment {
 };
 
 bool is_pageable(std::string_view name);
+bool waits_for_event(std::string_view name);
 /// A call that waits for a device, whether or not it had to.
 bool is_synchronizing(const ObservedJob& job, TaskId task);
 /// The record of a task on a host thread, kNone for others.
@@ -85,8 +86,6 @@ struct Grouping {
 };
 /// `detail`: as that of the baseline; nothing: the finest that is small enough to be committed.
 Grouping group_work(const ObservedJob& job, std::optional<int> detail);
-
-std::map<std::string, std::vector<std::int64_t>> figures_of(const ObservedJob& job);
 
 struct MemoryOfJob {
   std::vector<MemoryGroup> groups;

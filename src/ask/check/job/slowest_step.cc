@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ask/check/job/changes.h"
+#include "ask/check/job/figures.h"
 #include "base/statistics.h"
 #include "timeline/step_marks.h"
 
@@ -48,7 +49,7 @@ class WorkOfSteps {
 
 std::string host_name(const JobGroup& group) {
   if (!group.name.empty()) return group.name;
-  return group.kind == "input" ? "loading" : "host work";
+  return group.kind == TaskKind::input ? "loading" : "host work";
 }
 
 /// Finds the slowest step and the work that took longer in it.
@@ -125,7 +126,7 @@ bool is_explained(const CheckedFigure& figure, const std::vector<FoundCause>& fo
 }
 
 std::int64_t fastest_step(const JobSummary& job) {
-  const auto steps = job.figures.find("step_time");
+  const auto steps = job.figures.find(kStepTime);
   if (steps == job.figures.end() || steps->second.empty()) return 0;
   return *std::min_element(steps->second.begin(), steps->second.end());
 }
@@ -139,9 +140,9 @@ bool all_steps_are_longer(const CausesQuestion& question, const CheckedFigure& f
 }  // namespace
 
 void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found) {
-  const CheckedFigure* figure = worse_figure(question, "step_time");
+  const CheckedFigure* figure = worse_figure(question, kStepTime);
   if (figure != nullptr && is_explained(*figure, found)) figure = nullptr;
-  for (const char* name : {"slowest_step", "mean_step"}) {
+  for (const char* name : {kSlowestStep, kMeanStep}) {
     if (figure == nullptr) figure = worse_figure(question, name);
   }
   if (figure == nullptr || all_steps_are_longer(question, *figure)) return;

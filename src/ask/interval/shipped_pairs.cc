@@ -1,13 +1,13 @@
-#include "cli/options/shipped_pairs.h"
-
 #include <filesystem>
 
+#include "foretrace/ask/pairs.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
 
-std::vector<ShippedPairs> shipped_pairs() {
-  namespace fs = std::filesystem;
+namespace fs = std::filesystem;
+
+std::vector<PairList> shipped_pairs(const std::string& recordings) {
   std::error_code ignored;
   std::vector<fs::path> folders = {"traces"};
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
@@ -15,16 +15,16 @@ std::vector<ShippedPairs> shipped_pairs() {
     folders.push_back(program.parent_path() / "traces");
     folders.push_back(program.parent_path().parent_path() / "share" / "foretrace" / "traces");
   }
-  for (const fs::path& folder : folders) {
-    if (!fs::exists(folder / "pairs.json", ignored)) continue;
-    std::vector<ShippedPairs> found = {{(folder / "pairs.json").string(), false}};
-    if (fs::exists(folder / "public_pairs.json", ignored))
-      found.push_back({(folder / "public_pairs.json").string(), true});
-    return found;
-  }
   std::string looked;
-  for (const fs::path& folder : folders)
+  for (const fs::path& folder : folders) {
     looked += (looked.empty() ? "" : ", ") + fs::absolute(folder, ignored).string();
+    if (!fs::exists(folder / "pairs.json", ignored)) continue;
+    std::vector<PairList> lists = {read_pairs((folder / "pairs.json").string())};
+    const fs::path elsewhere = folder / "public_pairs.json";
+    if (!recordings.empty() && fs::exists(elsewhere, ignored))
+      lists.push_back(read_pairs(elsewhere.string(), recordings));
+    return lists;
+  }
   throw Error("validate: which TRACE? There is no pairs.json in " + looked +
               "; give a TRACE, or --pairs FILE");
 }

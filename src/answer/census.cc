@@ -1,4 +1,4 @@
-#include "report/trace/census.h"
+#include "foretrace/answer/census.h"
 
 #include <algorithm>
 #include <limits>

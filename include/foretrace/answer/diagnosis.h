@@ -1,0 +1,33 @@
+#pragma once
+
+// What a trace lacks, and whether it can be used (`foretrace doctor`).
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/answer/prediction.h"
+#include "foretrace/notes.h"
+
+namespace foretrace {
+
+/// What is missing, what that costs a prediction, and which setting of the profiler would fix it.
+struct Finding {
+  Severity severity = Severity::info;
+  std::string what, cost, fix;
+};
+
+/// The findings about one trace.
+struct Diagnosis {
+  std::int32_t rank = 0, world_size = 1;
+  std::vector<Finding> findings;  ///< Warnings first.
+  /// Replay of the unmodified job; empty if the trace cannot be used.
+  std::optional<Prediction> replay;
+  std::string unusable;  ///< Why.
+
+  std::size_t count(Severity severity) const;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,143 @@
+// The figures of a job, step by step, so that their variation is known.
+
+#include <algorithm>
+#include <map>
+
+#include "ask/check/job/figures.h"
+
+namespace foretrace {
+namespace {
+
+/// The part of a thread's time that is work of a step. A thread that nothing waits for may live,
+/// poll and sleep beside a step. The work of a thread that is only waited for is unknown between
+/// its records.
+enum class Part : char { none, recorded, all };
+
+/// By lane: all time of threads that launch device work, recorded work of those they wait for.
+/// Without any launch all threads count.
+std::vector<Part> parts_of_threads(const Graph& graph) {
+  std::vector<Part> parts(graph.lane_count(), Part::none);
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.task(TaskId{i}).kind == TaskKind::launch && !graph.removed(TaskId{i}))
+      parts[index(graph.lane_of(TaskId{i}))] = Part::all;
+  }
+  if (std::none_of(parts.begin(), parts.end(), [](Part part) { return part != Part::none; }))
+    return std::vector<Part>(graph.lane_count(), Part::all);
+  for (bool grows = true; grows;) {
+    grows = false;
+    graph.each_dependency([&](const Dependency& wait) {
+      const std::uint32_t from = index(graph.lane_of(wait.before));
+      const bool is_new = parts[index(graph.lane_of(wait.after))] != Part::none &&
+                          parts[from] == Part::none &&
+                          graph.lane(LaneId{from}).kind == LaneKind::host_thread;
+      if (is_new) parts[from] = Part::recorded, grows = true;
+    });
+  }
+  return parts;
+}
+
+/// Sums over the tasks of each step, for the figures that are such sums.
+class FigureSums {
+ public:
+  explicit FigureSums(const ObservedJob& job)
+      : job_(job),
+        steps_(job.graph),
+        seen_(job.trace.hosts.size(), 0),
+        parts_(parts_of_threads(job.graph)),
+        sums_(figure_rules().size(), StepValues(steps_.count(), 0)) {
+    for (std::uint32_t i = 0; i < job.graph.lane_count(); ++i) {
+      for (TaskId task = job.graph.first(LaneId{i}); task != kNoTask; task = job.graph.next(task))
+        take(task);
+    }
+  }
+
+  bool has_collectives() const { return has_collectives_; }
+  /// Of the figure at this place in the table.
+  StepValues sums(std::size_t place) const {
+    StepValues values = sums_[place];
+    for (std::int64_t& value : values) value = steps_.per_step(value);
+    return values;
+  }
+
+ private:
+  void take(TaskId id) {
+    const Graph& graph = job_.graph;
+    CountedTask counted{.job = job_, .id = id, .task = graph.task(id)};
+    const std::optional<std::size_t> column = steps_.column(counted.task.step);
+    if (counted.is(TaskKind::marker) || !column) return;
+    if (!runs_on_device(counted.task.kind)) {
+      const LaneId lane = graph.lane_of(id);
+      if (graph.lane(lane).kind != LaneKind::host_thread) return;
+      const std::uint32_t record = host_record(job_, id);
+      const Part part = parts_[index(lane)];
+      counted.is_step_work = part == Part::all || (part == Part::recorded && record != kNone);
+      counted.begins_call = record == kNone || seen_[record] == 0;
+      if (record != kNone) seen_[record] = 1;
+    }
+    has_collectives_ = has_collectives_ || counted.is(TaskKind::collective);
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      if (const auto of_task = figure_rules()[i].of_task) sums_[i][*column] += of_task(counted);
+    }
+  }
+
+  const ObservedJob& job_;
+  SteadySteps steps_;
+  std::vector<char> seen_;        ///< By host record.
+  std::vector<Part> parts_;       ///< By lane.
+  std::vector<StepValues> sums_;  ///< By place in the table.
+  bool has_collectives_ = false;
+};
+
+}  // namespace
+
+StepValues counted_lengths(const StepTimes& times) {
+  StepValues lengths;
+  for (const Nanoseconds time : times.counted) lengths.push_back(time.count());
+  if (lengths.empty()) lengths.push_back(times.step_time.count());
+  return lengths;
+}
+
+std::optional<Nanoseconds> step_time_of(const JobSummary& summary) {
+  const auto steps = summary.figures.find(kStepTime);
+  if (steps == summary.figures.end()) return std::nullopt;
+  return Nanoseconds(figure_value(figure_rule(kStepTime).entry, steps->second));
+}
+
+FigureSteps figures_of(const ObservedJob& job) {
+  const FigureSums sums(job);
+  const MeasuredJob measured{.job = job,
+                             .recorded = step_times(job.graph, job.timeline),
+                             .replayed = step_times(job.graph, job.replayed),
+                             .stalls = input_stalls(job.graph, job.timeline),
+                             .parts = breakdown(job.graph, job.timeline)};
+  FigureSteps figures;
+  for (std::size_t i = 0; i < figure_rules().size(); ++i) {
+    const FigureRule& rule = figure_rules()[i];
+    if (rule.needs_collectives && !sums.has_collectives()) continue;
+    StepValues values = rule.of_task  ? sums.sums(i)
+                        : rule.of_job ? rule.of_job(measured)
+                                      : StepValues{};
+    if (!values.empty() || rule.against != nullptr)
+      figures[std::string(rule.entry.name)] = std::move(values);
+  }
+  return figures;
+}
+
+void add_memory_figures(const MeasuredMemory& memory, FigureSteps& figures) {
+  for (const FigureRule& rule : figure_rules()) {
+    if (rule.of_memory == nullptr) continue;
+    if (StepValues values = rule.of_memory(memory); !values.empty())
+      figures[std::string(rule.entry.name)] = std::move(values);
+  }
+}
+
+void compare_kernels(const JobSummary& before, JobSummary& now) {
+  for (const FigureRule& rule : figure_rules()) {
+    const auto figure = now.figures.find(rule.entry.name);
+    if (rule.against == nullptr || figure == now.figures.end()) continue;
+    figure->second = rule.against(before, now);
+    if (figure->second.empty()) now.figures.erase(figure);
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,342 @@
+#include "ask/check/job/figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "ask/check/job/changes.h"
+#include "ask/check/job/words.h"
+#include "foretrace/error.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+std::int64_t share_of(std::int64_t part, std::int64_t whole) {
+  constexpr double kShareWhole = 1'000'000;
+  return whole <= 0
+             ? 0
+             : std::llround(static_cast<double>(part) / static_cast<double>(whole) * kShareWhole);
+}
+
+/// The share of the time of copies and collectives that is hidden behind kernels, in each step that
+/// has any.
+StepValues hidden_shares(const Graph& graph, const Timeline& timeline) {
+  const SteadySteps steps(graph);
+  const Concealment concealment(graph, timeline);
+  StepValues moved(steps.count(), 0), hidden(steps.count(), 0), shares;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    const std::optional<std::size_t> column = steps.column(task.step);
+    if (graph.removed(TaskId{i}) || !leaves_device(task.kind) || !column) continue;
+    moved[*column] += task.duration.count();
+    hidden[*column] += concealment.hidden(TaskId{i}).count();
+  }
+  for (std::size_t step = 0; step < steps.count(); ++step) {
+    if (moved[step] > 0) shares.push_back(share_of(hidden[step], moved[step]));
+  }
+  return shares;
+}
+
+/// The shortest collective of a kind waits least for other ranks, so that its time is closest to
+/// that of the transfer alone. By kernel and bytes.
+std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least_collectives(const Graph& graph) {
+  std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind != TaskKind::collective || graph.removed(TaskId{i})) continue;
+    const auto [found, added] = least.try_emplace({task.name, task.bytes.count}, task.duration);
+    if (!added) found->second = std::min(found->second, task.duration);
+  }
+  return least;
+}
+
+/// The hidden share in a replay with hosts that take no time, without delays, and with ranks that
+/// arrive together. Short work has little weight on either side.
+StepValues possible_overlap(const MeasuredJob& measured) {
+  Graph graph = measured.job.graph.clone();
+  const auto least = least_collectives(graph);
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    Task& task = graph.task(TaskId{i});
+    if (!runs_on_device(task.kind)) task.duration = 0ns;
+    if (const auto found = least.find({task.name, task.bytes.count});
+        task.kind == TaskKind::collective && found != least.end())
+      task.duration = found->second;
+    task.gap = 0ns;
+    task.tail = {};
+  }
+  graph.change_dependencies([](Dependency& wait) { wait.lag = 0ns, wait.tail = {}; });
+  return hidden_shares(graph, simulate(graph, {.reasons = false, .memory = false}));
+}
+
+/// Every step alone, where the step time counts whole periods.
+StepValues single_lengths(const MeasuredJob& job) {
+  const StepTimes& times = job.recorded;
+  StepValues single;
+  for (std::size_t i = times.first; i < times.each.size(); ++i)
+    single.push_back(times.each[i].count());
+  return single.empty() ? counted_lengths(times) : single;
+}
+
+StepValues replay_error(const MeasuredJob& job) {
+  const Nanoseconds recorded = job.recorded.step_time;
+  return {share_of(std::abs((job.replayed.step_time - recorded).count()), recorded.count())};
+}
+
+StepValues stall_of_all(const MeasuredJob& job) {
+  const InputStalls& stalls = job.stalls;
+  return {
+      (stalls.reading.stall + stalls.preparing.stall + stalls.waiting.stall + stalls.untold.stall)
+          .count()};
+}
+
+StepValues peak(const std::optional<Bytes>& bytes) {
+  return bytes && *bytes > Bytes{} ? StepValues{bytes->count} : StepValues{};
+}
+
+using Counted = const CountedTask&;
+using Change = const WorkChange&;
+
+bool is_kernel(Change c) { return c.kind == TaskKind::kernel; }
+bool is_copy_change(Change c) { return is_copy_work(c.kind); }
+bool is_collective(Change c) { return c.kind == TaskKind::collective; }
+bool is_more(Change c) { return c.more() > 0; }
+bool is_slower(Change c) { return c.added() > 0ns; }
+bool has_more_bytes(Change c) { return c.after.bytes > c.before.bytes; }
+bool is_exposed(Change c) { return c.bared() > 0ns || is_slower(c); }
+bool loses_overlap(Change c) {
+  return is_event_wait(c) || (is_copy_kind(c.kind) && (c.bared() > 0ns || is_more(c)));
+}
+bool is_of_kernels(TaskKind kind) { return kind == TaskKind::kernel; }
+
+constexpr FigureRule kFigures[] = {
+    {.entry = {.name = kStepTime,
+               .says = "a training step",
+               .unit = FigureUnit::time,
+               .limits = {.fail = "5%", .warn = "3%"}},
+     .of_job = [](const MeasuredJob& job) { return counted_lengths(job.recorded); },
+     .weighs = [](Change c) { return is_exposed(c) || is_more(c); },
+     .slows_with = [](TaskKind) { return true; }},
+    {.entry = {.name = kMeanStep,
+               .says = "the mean of all steps, which includes pauses in some of them",
+               .unit = FigureUnit::time,
+               .value = FigureValue::mean,
+               .limits = {.warn = "5%"}},
+     .of_job = single_lengths,
+     .has_own_causes = true},
+    {.entry = {.name = kSlowestStep,
+               .says = "the slowest step",
+               .unit = FigureUnit::time,
+               .value = FigureValue::greatest,
+               .limits = {.warn = "10%"}},
+     .of_job = single_lengths,
+     .has_own_causes = true},
+    {.entry = {.name = "kernel_time",
+               .says = "work of kernels in a step",
+               .unit = FigureUnit::time,
+               .limits = {.fail = "5%", .warn = "3%"}},
+     .of_task = [](Counted task) { return task.work_if(task.is(TaskKind::kernel)); },
+     .weighs = [](Change c) { return is_kernel(c) && is_slower(c); },
+     .slows_with = is_of_kernels},
+    {.entry = {.name = "kernel_pace",
+               .says = "time of a typical kernel, relative to the same kernel in the baseline",
+               .unit = FigureUnit::share,
+               .varies_with_times = true,
+               .limits = {.warn = "2%"}},
+     .against = [](const JobSummary& before,
+                   const JobSummary& now) { return kernel_pace(before.kernels, now.kernels); },
+     .slows_with = is_of_kernels},
+    {.entry = {.name = kSlowerKernels,
+               .says = "kernels of one name and shape that take longer than others, beyond noise",
+               .varies_with_times = true,
+               .limits = {.warn = "+0"}},
+     .against =
+         [](const JobSummary& before, const JobSummary& now) {
+           return StepValues{std::ssize(slower_kernels(before.kernels, now.kernels))};
+         },
+     .has_own_causes = true},
+    {.entry = {.name = "slower_places",
+               .says = "places where as many kernels take longer",
+               .varies_with_times = true,
+               .limits = {.warn = "+0"}},
+     .against = [](const JobSummary& before,
+                   const JobSummary& now) { return StepValues{slower_places(before, now)}; },
+     .weighs = [](Change c) { return c.stands_out; }},
+    {.entry = {.name = "collective_time",
+               .says = "time of collectives in a step",
+               .unit = FigureUnit::time,
+               .limits = {.warn = "10%", .has_floor = true}},
+     .of_task = [](Counted task) { return task.work_if(task.is(TaskKind::collective)); },
+     .needs_collectives = true,
+     .weighs = [](Change c) { return is_collective(c) && is_slower(c); }},
+    {.entry = {.name = "copy_time",
+               .says = "time of copies in a step",
+               .unit = FigureUnit::time,
+               .limits = {.warn = "10%", .has_floor = true}},
+     .of_task = [](Counted task) { return task.work_if(is_copy_work(task.task.kind)); },
+     .weighs = [](Change c) { return is_copy_change(c) && is_slower(c); }},
+    {.entry = {.name = "host_time",
+               .says = "work per step of host threads that launch work, and recorded work of those "
+                       "they wait for, without loading",
+               .unit = FigureUnit::time,
+               .limits = {.warn = "10%", .has_floor = true}},
+     .of_task =
+         [](Counted task) { return task.work_if(task.is_step_work && !task.is(TaskKind::input)); },
+     .weighs = [](Change c) { return runs_on_host(c.kind) && is_slower(c); },
+     .slows_with = [](TaskKind kind) { return kind != TaskKind::kernel; },
+     .since_schema = 2},
+    {.entry = {.name = "input_stall",
+               .says = "waiting for input in a step, with nothing on the device",
+               .unit = FigureUnit::time,
+               .limits = {.fail = "10%", .warn = "5%", .has_floor = true}},
+     .of_job = stall_of_all,
+     .weighs = [](Change c) { return c.kind == TaskKind::input && is_slower(c); }},
+    {.entry = {.name = "exposed_copy",
+               .says = "time of a step in which only copies run",
+               .unit = FigureUnit::time,
+               .limits = {.warn = "10%", .has_floor = true}},
+     .of_job = [](const MeasuredJob& job) { return StepValues{job.parts.copy.count()}; },
+     .weighs = [](Change c) { return is_copy_change(c) && is_exposed(c); }},
+    {.entry = {.name = "exposed_communication",
+               .says = "time of a step in which only collectives run",
+               .unit = FigureUnit::time,
+               .limits = {.warn = "10%", .has_floor = true}},
+     .of_job = [](const MeasuredJob& job) { return StepValues{job.parts.communication.count()}; },
+     .needs_collectives = true,
+     .weighs = [](Change c) { return is_collective(c) && is_exposed(c); }},
+    {.entry = {.name = "overlap",
+               .says = "share of copies and collectives hidden behind kernels",
+               .unit = FigureUnit::share,
+               .less_is_worse = true,
+               .varies_with_times = true,
+               .limits = {.fail = "-10%", .warn = "-5%"}},
+     .of_job =
+         [](const MeasuredJob& job) { return hidden_shares(job.job.graph, job.job.timeline); },
+     .weighs = loses_overlap},
+    {.entry = {.name = "overlap_possible",
+               .says = "share of copies and collectives that could run beside kernels if the host "
+                       "took no time",
+               .unit = FigureUnit::share,
+               .less_is_worse = true,
+               .limits = {.fail = "-5%"}},
+     .of_job = possible_overlap,
+     .weighs = loses_overlap,
+     .since_schema = 2},
+    {.entry = {.name = "kernels",
+               .says = "kernels in a step",
+               .limits = {.fail = "1%", .warn = "+0"}},
+     .of_task = [](Counted task) { return std::int64_t{task.is(TaskKind::kernel)}; },
+     .weighs = [](Change c) { return is_kernel(c) && is_more(c); }},
+    {.entry = {.name = "launches",
+               .says = "launches in a step",
+               .limits = {.fail = "1%", .warn = "+0"}},
+     .of_task = [](Counted task) { return std::int64_t{task.is(TaskKind::launch)}; },
+     .weighs = [](Change c) { return c.kind == TaskKind::launch && is_more(c); }},
+    {.entry = {.name = "syncs",
+               .says = "calls in a step that wait for the device",
+               .limits = {.fail = "+0"}},
+     .of_task =
+         [](Counted task) {
+           return std::int64_t{task.begins_call && is_synchronizing(task.job, task.id)};
+         },
+     .weighs = [](Change c) { return c.kind == TaskKind::sync && is_more(c); }},
+    {.entry = {.name = "event_waits",
+               .says = "waits of streams for events in a step",
+               .limits = {.fail = "+0"}},
+     .of_task =
+         [](Counted task) {
+           return std::int64_t{task.begins_call && waits_for_event(task.job.graph.name(task.id))};
+         },
+     .weighs = is_event_wait},
+    {.entry = {.name = "copies",
+               .says = "copies in a step",
+               .limits = {.fail = "1%", .warn = "+0"}},
+     .of_task = [](Counted task) { return std::int64_t{is_copy_work(task.task.kind)}; },
+     .weighs = [](Change c) { return is_copy_change(c) && is_more(c); }},
+    {.entry = {.name = "pageable_copies",
+               .says = "copies in a step from or to pageable memory",
+               .limits = {.fail = "+0"}},
+     .of_task =
+         [](Counted task) {
+           return std::int64_t{is_copy_work(task.task.kind) &&
+                               is_pageable(task.job.graph.name(task.id))};
+         },
+     .weighs = [](Change c) { return is_copy_change(c) && c.after.pageable > c.before.pageable; }},
+    {.entry = {.name = "collectives", .says = "collectives in a step", .limits = {.fail = "+0"}},
+     .of_task = [](Counted task) { return std::int64_t{task.is(TaskKind::collective)}; },
+     .weighs = [](Change c) { return is_collective(c) && is_more(c); }},
+    {.entry = {.name = "bytes_copied",
+               .says = "bytes copied in a step",
+               .unit = FigureUnit::bytes,
+               .limits = {.fail = "1%"}},
+     .of_task = [](Counted task) { return task.bytes_if(is_copy_work(task.task.kind)); },
+     .weighs = [](Change c) { return is_copy_change(c) && has_more_bytes(c); }},
+    {.entry = {.name = "bytes_communicated",
+               .says = "bytes passed to collectives in a step",
+               .unit = FigureUnit::bytes,
+               .limits = {.fail = "1%"}},
+     .of_task = [](Counted task) { return task.bytes_if(task.is(TaskKind::collective)); },
+     .needs_collectives = true,
+     .weighs = [](Change c) { return is_collective(c) && has_more_bytes(c); }},
+    {.entry = {.name = kPeakAllocated,
+               .says = "most memory allocated on a device",
+               .unit = FigureUnit::bytes,
+               .limits = {.fail = "2%", .warn = "1%"}},
+     .of_memory = [](const MeasuredMemory& m) { return peak(greatest_allocated(m.fullest)); },
+     .has_own_causes = true},
+    {.entry = {.name = kPeakReserved,
+               .says = "most memory that the allocator reserves on a device",
+               .unit = FigureUnit::bytes,
+               .limits = {.fail = "5%", .warn = "2%"}},
+     .of_memory = [](const MeasuredMemory& m) { return peak(greatest_reserved(m.fullest)); },
+     .has_own_causes = true},
+    {.entry = {.name = kMemoryGrowth,
+               .says = "memory that stays allocated from step to step",
+               .unit = FigureUnit::bytes,
+               .limits = {.fail = "1MB"}},
+     .of_memory =
+         [](const MeasuredMemory& m) {
+           return m.growth ? StepValues{m.growth->count} : StepValues{};
+         },
+     .has_own_causes = true,
+     .may_fall = true},
+    {.entry = {.name = "replay_error",
+               .says = "error of the unmodified replay",
+               .unit = FigureUnit::share,
+               .limits = {.fail = "1%"}},
+     .of_job = replay_error},
+};
+
+}  // namespace
+
+std::span<const FigureRule> figure_rules() { return kFigures; }
+
+const FigureRule& figure_rule(std::string_view name) {
+  const auto found = std::find_if(std::begin(kFigures), std::end(kFigures),
+                                  [&](const FigureRule& rule) { return rule.entry.name == name; });
+  CHECK(found != std::end(kFigures));
+  return *found;
+}
+
+const std::vector<FigureEntry>& figure_entries() {
+  static const std::vector<FigureEntry> entries = [] {
+    std::vector<FigureEntry> all;
+    for (const FigureRule& rule : kFigures) all.push_back(rule.entry);
+    return all;
+  }();
+  return entries;
+}
+
+const FigureEntry& figure_entry(std::string_view name) {
+  std::vector<std::string_view> names;
+  std::string all;
+  for (const FigureEntry& entry : figure_entries()) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+    all += (all.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  throw Error("there is no metric '" + std::string(name) + "'" + did_you_mean(name, names) +
+              "; the metrics are " + all);
+}
+
+}  // namespace foretrace

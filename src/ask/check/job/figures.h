@@ -1,0 +1,99 @@
+#pragma once
+
+// What `check` measures of a job. A figure, which its users call a metric, is one entry of the
+// table in figures.cc: its name and limits, how it is measured, and which changes make it worse.
+//
+//     of_task     a sum over the tasks of each step        kernels, copy_time
+//     of_job      the values of all steps, or a single one  step_time, overlap
+//     of_memory   the same, also of memory snapshots       peak_allocated
+//     against     a comparison with the baseline           slower_kernels
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ask/check/job/job_summary.h"
+#include "foretrace/answer/memory_peak.h"
+#include "foretrace/ask/check.h"
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+struct WorkChange;
+
+/// Names of the figures that some code is about in particular.
+inline constexpr const char* kStepTime = "step_time";
+inline constexpr const char* kMeanStep = "mean_step";
+inline constexpr const char* kSlowestStep = "slowest_step";
+inline constexpr const char* kSlowerKernels = "slower_kernels";
+inline constexpr const char* kPeakAllocated = "peak_allocated";
+inline constexpr const char* kPeakReserved = "peak_reserved";
+inline constexpr const char* kMemoryGrowth = "memory_growth";
+
+/// A copy between any two places, but no collective.
+inline bool is_copy_work(TaskKind kind) {
+  return runs_on_device(kind) && moves_bytes(kind) && kind != TaskKind::collective;
+}
+
+/// A task of a step that counts, on a device or on a host thread.
+struct CountedTask {
+  const ObservedJob& job;
+  TaskId id;
+  const Task& task;
+  bool is_step_work = false;  ///< Of the host: its thread works for the step.
+  bool begins_call = false;   ///< Of the host: not a further piece of a call that is cut.
+
+  bool is(TaskKind kind) const { return task.kind == kind; }
+  std::int64_t work_if(bool counts) const { return counts ? task.duration.count() : 0; }
+  std::int64_t bytes_if(bool counts) const { return counts ? task.bytes.count : 0; }
+};
+
+struct MeasuredJob {
+  const ObservedJob& job;
+  StepTimes recorded, replayed;
+  InputStalls stalls;
+  Breakdown parts;
+};
+
+struct MeasuredMemory {
+  const std::vector<MemoryPeak>& fullest;
+  std::optional<Bytes> growth;
+};
+
+using StepValues = std::vector<std::int64_t>;
+
+struct FigureRule {
+  FigureEntry entry;
+  /// One of these four measures it. A job without values lacks the figure.
+  std::int64_t (*of_task)(const CountedTask& task) = nullptr;
+  StepValues (*of_job)(const MeasuredJob& job) = nullptr;
+  StepValues (*of_memory)(const MeasuredMemory& memory) = nullptr;
+  StepValues (*against)(const JobSummary& before, const JobSummary& now) = nullptr;
+  bool needs_collectives = false;  ///< Jobs without collectives lack it.
+  /// Whether a change at one place makes it worse; nullptr: no such change does.
+  bool (*weighs)(const WorkChange& change) = nullptr;
+  /// Whether it becomes worse where all work of a kind is slower; nullptr: it does not.
+  bool (*slows_with)(TaskKind kind) = nullptr;
+  bool has_own_causes = false;  ///< Its causes are found by other means than changes at places.
+  bool may_fall = false;        ///< Its values may be below 0.
+  int since_schema = 1;         ///< Baselines of an earlier schema compute it in another way.
+};
+std::span<const FigureRule> figure_rules();
+/// REQUIRES: there is a figure of this name.
+const FigureRule& figure_rule(std::string_view name);
+
+/// All figures but those of memory; those that compare are compared with the job itself.
+FigureSteps figures_of(const ObservedJob& job);
+void add_memory_figures(const MeasuredMemory& memory, FigureSteps& figures);
+/// Compares `now` with `before`, for the figures that say which kernels are slower, and where.
+void compare_kernels(const JobSummary& before, JobSummary& now);
+
+/// Lengths of the steps that the step time is taken from.
+StepValues counted_lengths(const StepTimes& times);
+/// The value of step_time; nothing where the job has no steps.
+std::optional<Nanoseconds> step_time_of(const JobSummary& summary);
+
+}  // namespace foretrace

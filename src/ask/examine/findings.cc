@@ -1,0 +1,390 @@
+// Finds data missing in a trace, what that costs a prediction, and which setting of the recording
+// tool would record it. One function per finding, in the order in which they are shown.
+
+#include <algorithm>
+#include <functional>
+
+#include "base/statistics.h"
+#include "base/wording.h"
+#include "foretrace/answer/census.h"
+#include "foretrace/ask/examine.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+struct Patient {
+  const Trace& trace;
+  const Census& census;
+  bool has_all_ranks = false;
+};
+
+using Found = std::optional<Finding>;
+
+Finding warning(std::string what, std::string cost, std::string fix) {
+  return {Severity::warning, std::move(what), std::move(cost), std::move(fix)};
+}
+
+Finding remark(std::string what, std::string cost, std::string fix) {
+  return {Severity::info, std::move(what), std::move(cost), std::move(fix)};
+}
+
+/// The remedy in the tool that made the trace. Other tools get the text for PyTorch's profiler.
+struct Fix {
+  const char* torch;
+  const char* collect;
+  const char* nsys;
+  const char* amd = nullptr;  ///< rocprofv3, where PyTorch's profiler has nothing alike.
+};
+
+std::string fix_for(const Patient& patient, const Fix& fix) {
+  const std::string& format = patient.trace.format;
+  if (format == "collect") return fix.collect;
+  if (format == "nsys") return fix.nsys;
+  const bool amd = format == "rocprof" || format == "rocpd" || format == "rpd";
+  return amd && fix.amd != nullptr ? fix.amd : fix.torch;
+}
+
+std::string percent(std::int64_t part, std::int64_t whole) {
+  return to_fixed(whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole),
+                  1) +
+         " %";
+}
+
+std::int64_t device_records(const Census& census) {
+  return census.kernels + census.copies + census.fills;
+}
+
+Found no_host_records(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.ops + census.calls + census.frames > 0) return {};
+  return warning(
+      "no host records: the trace does not show what launched the work or what the host did "
+      "meanwhile",
+      "device work can be scaled or removed, but launches, loading and host time cannot be "
+      "predicted",
+      fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+                        "--record with api and nvtx in its list, or without --record",
+                        "nsys profile --trace=cuda,nvtx", "rocprofv3 --hip-trace --marker-trace"}));
+}
+
+Found no_calls(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.calls > 0 || census.ops == 0 || device_records(census) == 0) return {};
+  return warning(
+      "no CUDA calls: ops and kernels are there, but not the calls that connect them",
+      "no kernel can be tied to its launch, so each start stays where it was recorded",
+      fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], in one profiler",
+                        "--record with api in its list, or without --record",
+                        "nsys profile --trace=cuda,nvtx", "rocprofv3 --hip-trace"}));
+}
+
+Found no_device_records(const Patient& patient) {
+  const Census& census = patient.census;
+  if (device_records(census) > 0) return {};
+  if (census.launches > 0) {
+    return warning(
+        counted(census.launches, "launch") + " without a single device record",
+        "step times are those of the host, which may run far ahead of the device",
+        fix_for(patient, {"activities=[..., ProfilerActivity.CUDA]; if it is there, another "
+                          "profiler held the device",
+                          "--record with kernels in its list, or without --record",
+                          "nsys profile --trace=cuda; if it is there, another profiler "
+                          "held the device",
+                          "rocprofv3 --kernel-trace --memory-copy-trace"}));
+  }
+  return remark("no device records", "only host work is predicted",
+                fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] if the "
+                                  "job uses a GPU",
+                                  "--record with kernels in its list, if the job uses a GPU",
+                                  "nsys profile --trace=cuda, if the job uses a GPU",
+                                  "rocprofv3 --kernel-trace --memory-copy-trace"}));
+}
+
+Found no_steps(const Patient& patient) {
+  if (!patient.census.steps_ns.empty()) return {};
+  return warning(
+      "no step markers", "steps are found by repetition, or the whole recording counts as one",
+      fix_for(patient,
+              {"call prof.step() at the end of each training step",
+               "put each step into an NVTX range \"step 1\", \"step 2\" ...; those of PyTorch's "
+               "optimizers are marked automatically, unless --no-python is given",
+               "put each step into an NVTX range \"step 1\", \"step 2\" ...",
+               "put each step into a roctx range \"step 1\", \"step 2\" ..., "
+               "and record with rocprofv3 --marker-trace"}));
+}
+
+Found few_steps(const Patient& patient) {
+  const std::size_t steps = patient.census.steps_ns.size();
+  if (steps == 0 || steps >= 3) return {};
+  return warning("only " + counted(static_cast<std::int64_t>(steps), "step"),
+                 "warm-up cannot be separated from steady state, and the variation from step to "
+                 "step is unknown",
+                 fix_for(patient, {"schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)",
+                                   "a longer --duration, or --steps over six or more",
+                                   "a longer --duration"}));
+}
+
+Found uneven_steps(const Patient& patient) {
+  std::vector<std::int64_t> steps = patient.census.steps_ns;
+  if (steps.size() < 3) return {};
+  steps.erase(steps.begin());
+  const std::int64_t typical = median(steps);
+  const std::int64_t longest = *std::max_element(steps.begin(), steps.end());
+  if (typical == 0 || longest < typical + typical / 4) return {};
+  return remark("steps on the host vary: median " + to_text(Nanoseconds(typical)) + ", longest " +
+                    to_text(Nanoseconds(longest)),
+                "the interval of every prediction widens with it",
+                fix_for(patient, {"more steps: schedule(..., active=10)",
+                                  "more steps: --steps over ten or more",
+                                  "more steps: a longer --duration"}));
+}
+
+Found orphans(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.orphans == 0 || census.calls == 0) return {};
+  return warning(
+      grouped(census.orphans) + " of " + grouped(device_records(census)) + " device records (" +
+          percent(census.orphans, device_records(census)) + ") without the call that launched them",
+      "only their stream explains when they start",
+      fix_for(patient, {"let the profiler warm up, schedule(wait=1, warmup=2, active=6), "
+                        "and call torch.cuda.synchronize() before the first active step",
+                        "record from the start, or call torch.cuda.synchronize() before "
+                        "the first step of the window",
+                        "record from the start, or call torch.cuda.synchronize() before "
+                        "the capture range"}));
+}
+
+Found lost_records(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.lost == 0 || device_records(census) == 0) return {};
+  const bool many = census.lost * 100 > census.launches;
+  Finding finding = warning(
+      grouped(census.lost) + " of " + counted(census.launches, "launch") + " (" +
+          percent(census.lost, census.launches) + ") without a kernel",
+      many ? "device records were dropped: device time is missing from every answer"
+           : "their kernels ran after the recording ended, or were dropped",
+      fix_for(patient, {"call torch.cuda.synchronize() before the last prof.step(); record fewer "
+                        "steps at a time",
+                        "call torch.cuda.synchronize() before the program ends",
+                        "call torch.cuda.synchronize() before the capture ends"}));
+  if (!many) finding.severity = Severity::info;
+  return finding;
+}
+
+Found no_syncs(const Patient& patient) {
+  const Census& census = patient.census;
+  if (!patient.trace.syncs.empty() || census.calls == 0) return {};
+  if (census.event_waits == 0 && census.used_streams < 2) return {};
+  return warning("no synchronization records, though " + counted(census.used_streams, "stream") +
+                     " and " + counted(census.event_waits, "wait") + " for events are there",
+                 "which stream waits for which is inferred from times",
+                 fix_for(patient, {"experimental_config=torch._C._profiler._ExperimentalConfig("
+                                   "enable_cuda_sync_events=True)",
+                                   "--record with sync in its list, or without --record",
+                                   "nsys profile --trace=cuda --cuda-event-trace=true"}));
+}
+
+Found no_shapes(const Patient& patient) {
+  if (patient.census.shapes || patient.census.ops == 0) return {};
+  return remark("no shapes of tensors",
+                "flops are not known, so what-ifs about devices judge kernels by their names alone",
+                fix_for(patient, {"record_shapes=True", "foretrace collect --ops",
+                                  "torch.autograd.profiler.emit_nvtx(record_shapes=True)"}));
+}
+
+Found no_memory(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.ops == 0 && census.calls == 0) return {};
+  if (patient.trace.memory.empty()) {
+    return remark("no memory events", "peak memory is not predicted",
+                  fix_for(patient, {"profile_memory=True", "foretrace collect --memory",
+                                    "nsys profile --cuda-memory-usage=true"}));
+  }
+  if (census.addressed > 0) return {};
+  return remark("memory events without addresses",
+                "allocations cannot be paired with frees, so peak memory is approximate",
+                "profile_memory=True with a newer PyTorch");
+}
+
+Found no_modules(const Patient& patient) {
+  if (patient.census.module_names || patient.census.ops == 0) return {};
+  return remark("no names of modules",
+                "layers are inferred from the order of ops; \"where.module\" selects nothing",
+                "with_stack=True (Python modules), with_modules=True (TorchScript)");
+}
+
+Found slowed_by_frames(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.frames == 0 || census.frames < census.ops + census.calls) return {};
+  return remark(grouped(census.frames) + " Python frames were recorded",
+                "recording them slows the host, so host time is greater than without the profiler",
+                "with_stack=False in a second recording, for times");
+}
+
+Found whole_microseconds(const Patient& patient) {
+  if (patient.trace.tick_ns < 1000 ||
+      patient.trace.hosts.size() + patient.trace.devices.size() == 0)
+    return {};
+  std::string what = "times are whole microseconds";
+  if (patient.census.instant > 0)
+    what += "; to " + counted(patient.census.instant, "kernel") + " they are missing entirely";
+  return remark(std::move(what), "short kernels and launches are off by up to 1 us each",
+                "a PyTorch from 2024 or later records nanoseconds");
+}
+
+Found skewed_clocks(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.early == 0) return {};
+  return remark(
+      "starts before the call that launches: " + grouped(census.early) + ", by up to " +
+          to_text(Nanoseconds(census.earliest_ns)),
+      "the clocks of host and device disagree; launch delays are only known to that precision",
+      "nothing in the profiler's settings; a longer warm-up helps the driver to align its clocks");
+}
+
+Found missing_ranks(const Patient& patient) {
+  if (patient.trace.world_size < 2 || patient.has_all_ranks) return {};
+  return remark(
+      "rank " + std::to_string(patient.trace.rank) + " of " +
+          std::to_string(patient.trace.world_size),
+      "how long collectives wait for other ranks is only known from the traces of those ranks",
+      "write a trace on every rank, put them into one folder, and give that folder");
+}
+
+Found plain_collectives(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.collectives == 0 || census.described_collectives > 0) return {};
+  return remark(
+      counted(census.collectives, "collective") + " without their sizes",
+      "transfers cannot be predicted for another link or number of workers",
+      fix_for(patient, {"a PyTorch from 2024 or later records them with record_shapes=True",
+                        "NCCL 2.19 or later reports them, with nvtx in the list of --record",
+                        "NCCL 2.19 or later reports them, with --trace=nvtx",
+                        "PyTorch's profiler reports them, with record_shapes=True"}));
+}
+
+Found overhead(const Patient& patient) {
+  const Census& census = patient.census;
+  if (census.overhead_ns == 0) return {};
+  Finding finding = remark(
+      "the profiler itself worked for " + to_text(Nanoseconds(census.overhead_ns)) + " in " +
+          counted(census.overheads, "stretch") + " (" +
+          percent(census.overhead_ns, census.window_ns) + " of the recording)",
+      "that time counts as host work of the steps it falls into",
+      fix_for(patient,
+              {"warm up for longer, schedule(wait=1, warmup=2, ...), and record less at once",
+               "--start-after the warm-up, and a shorter list for --record",
+               "--delay until after the warm-up, and trace less at once"}));
+  if (census.overhead_ns * 20 > census.window_ns) finding.severity = Severity::warning;
+  return finding;
+}
+
+/// It has the allocator's memory, without the work that used it.
+bool is_memory_snapshot(const Trace& trace) {
+  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
+}
+
+/// Nothing about time is to be expected of such a trace.
+std::vector<Finding> examine_snapshot(const Trace& trace) {
+  std::vector<Finding> findings;
+  findings.push_back(
+      warning("a memory snapshot: it shows what the allocator did, not what ran",
+              "memory can be predicted from it, but not time: its times are those of the history",
+              "record the same run with torch.profiler, profile_memory=True"));
+  if (trace.memory.empty()) {
+    findings.push_back(remark("no history: only the blocks held when the snapshot was taken",
+                              "peaks during the run are not known, and nothing can be predicted",
+                              "call torch.cuda.memory._record_memory_history() before the run"));
+  }
+  return findings;
+}
+
+constexpr Found (*kChecks[])(const Patient&) = {
+    no_host_records, no_calls,          no_device_records, no_steps,           few_steps,
+    uneven_steps,    orphans,           lost_records,      no_syncs,           no_shapes,
+    no_memory,       no_modules,        slowed_by_frames,  whole_microseconds, skewed_clocks,
+    missing_ranks,   plain_collectives, overhead};
+
+/// The remedy for a defect in the data.
+std::string again_for(const Trace& trace) {
+  if (is_memory_snapshot(trace)) {
+    return "torch.cuda.memory._record_memory_history(max_entries=...) with more entries, before "
+           "the first allocation";
+  }
+  if (trace.format == "collect")
+    return "record it again, with less at a time, on a disk with enough room";
+  return "record the trace again, and copy it completely";
+}
+
+/// Adds the open time of the recording, which would decide a what-if instead of the change.
+void add_open_time(Diagnosis& diagnosis) {
+  const auto add = [&](const char* name, const char* fix) {
+    const TrustReason* const reason = diagnosis.replay->trust.reason(name);
+    if (reason == nullptr || reason->value.value_or(0) <= kMuchOpenTime) return;
+    diagnosis.findings.push_back(
+        {Severity::warning, reason->text,
+         "do not rely on what-ifs: --strict refuses them, and assertions about time are undecided",
+         fix});
+  };
+  add("other_ranks",
+      "record all ranks and give them in one folder: the trace of the rank that the others wait "
+      "for shows the reason");
+  add("unexplained",
+      "record host calls and synchronizations as well, with only one process on the device");
+}
+
+Diagnosis diagnosis_of(const Trace& trace, bool has_all_ranks) {
+  Diagnosis diagnosis{.rank = trace.rank,
+                      .world_size = trace.world_size,
+                      .findings = examine(trace, has_all_ranks),
+                      .replay = {},
+                      .unusable = {}};
+  try {
+    diagnosis.replay = predict(infer(trace), Scenario{});
+    add_open_time(diagnosis);
+  } catch (const Error& error) {
+    diagnosis.unusable = error.what();
+  }
+  return diagnosis;
+}
+
+}  // namespace
+
+std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
+  std::vector<Finding> findings;
+  if (is_memory_snapshot(trace)) {
+    findings = examine_snapshot(trace);
+  } else {
+    const Census census = take_census(trace);
+    const Patient patient{trace, census, has_all_ranks};
+    for (const auto check : kChecks) {
+      if (Found found = check(patient)) findings.push_back(std::move(*found));
+    }
+  }
+  for (const Note& note : trace.notes.all()) {
+    if (note.text == kRepeatedRank) {
+      findings.push_back({note.severity, note_text_without_severity(note),
+                          "the runs are treated as if they were ranks of one job",
+                          "put the traces of each run into a folder of its own"});
+      continue;
+    }
+    findings.push_back({note.severity, note_text_without_severity(note),
+                        "was skipped; what it stood for is missing from the answer",
+                        note.severity == Severity::warning ? again_for(trace) : ""});
+  }
+  std::stable_partition(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.severity == Severity::warning;
+  });
+  return findings;
+}
+
+std::vector<Diagnosis> diagnose(const std::string& path, const ImportOptions& reading) {
+  std::vector<Diagnosis> all;
+  const std::vector<Trace> traces = import_all(path, reading);
+  for (const Trace& trace : traces)
+    all.push_back(diagnosis_of(trace, std::ssize(traces) >= trace.world_size));
+  return all;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,35 @@
+#include "base/wording.h"
+
+#include "base/shown.h"
+
+namespace foretrace {
+
+std::string grouped(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  const std::size_t front = value < 0 ? 1 : 0;
+  for (std::size_t at = digits.size(); at > front + 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  const std::string_view ending = count == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
+  return grouped(count) + " " + std::string(noun) + std::string(ending);
+}
+
+std::string note_text_without_severity(const Note& note) {
+  std::string text = note.text;
+  if (note.count > 1 || !note.example.empty()) {
+    text += " (";
+    if (note.count > 1) text += counted(note.count, "time");
+    if (note.count > 1 && !note.example.empty()) text += ", ";
+    if (!note.example.empty()) text += (note.count > 1 ? "first: " : "") + note.example;
+    text += ")";
+  }
+  return shown(text);
+}
+
+std::string note_text(const Note& note) {
+  return std::string(to_string(note.severity)) + ": " + note_text_without_severity(note);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,23 @@
+#pragma once
+
+// Numbers and notes in words.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "foretrace/notes.h"
+
+namespace foretrace {
+
+/// 53021 -> "53,021"
+std::string grouped(std::int64_t value);
+
+/// "1 task", "2 tasks"
+std::string counted(std::int64_t count, std::string_view noun);
+
+/// "warning: kernels without a launch record (733 times, first: ampere_sgemm at 1.2 ms)"
+std::string note_text(const Note& note);
+std::string note_text_without_severity(const Note& note);
+
+}  // namespace foretrace

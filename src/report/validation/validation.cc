@@ -1,0 +1,130 @@
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "foretrace/report.h"
+#include "report/words/json_text.h"
+#include "report/words/table.h"
+
+namespace foretrace {
+namespace {
+
+using Row = ValidatedRank;
+
+std::string percent(double fraction, int decimals = 2) { return to_share(fraction, decimals); }
+
+std::string percent(const std::optional<double>& fraction) {
+  return fraction ? percent(*fraction) : "-";
+}
+
+/// Of the recording.
+std::string share(Nanoseconds part, const Row& row) {
+  const Nanoseconds whole = row.validation.unexplained.window;
+  if (whole == 0ns) return "-";
+  return percent(static_cast<double>(part.count()) / static_cast<double>(whole.count()));
+}
+
+std::string metamorphic(const Row& row) {
+  if (!row.against.empty()) return "-";
+  std::string broken;
+  for (const std::string_view name : row.broken())
+    broken += (broken.empty() ? "BROKEN: " : ",") + std::string(name);
+  return broken.empty() ? "holds" : broken;
+}
+
+/// How many steps, their time taken as unknown, are inside the interval.
+std::string left_out_text(const Row& row) {
+  if (row.left_out.steps == 0) return "-";
+  return std::to_string(row.left_out.inside) + " of " + std::to_string(row.left_out.steps);
+}
+
+Table table_of(const std::vector<Row>& rows) {
+  Table table{
+      .heading = {"trace", "tasks", "step", "replay", "pinned", "unexplained", "peers", "alike",
+                  "cross-step", "worst", "left out", "same as first", "metamorphic"},
+      .rows = {},
+      .left = {0, 12}};
+  for (const Row& row : rows) {
+    const Validation& one = row.validation;
+    table.rows.push_back(
+        {row.trace, std::to_string(one.tasks), to_text(one.measured), percent(one.replay_error, 3),
+         std::to_string(one.unexplained.pinned_tasks), share(one.unexplained.lag, row),
+         share(one.unexplained.peers, row), std::to_string(one.alike_steps),
+         percent(one.cross_step_error), percent(one.worst_cross_step_error), left_out_text(row),
+         percent(one.same_as_first_error), metamorphic(row)});
+  }
+  return table;
+}
+
+void write_left_out(const std::vector<Row>& rows, std::ostream& out) {
+  LeftOutSteps all;
+  for (const Row& row : rows) {
+    all.steps += row.left_out.steps;
+    all.inside += row.left_out.inside;
+  }
+  if (all.steps == 0) return;
+  out << "\nOf " << all.steps << " steps that were left out, the interval from the others contains "
+      << all.inside << " ("
+      << percent(static_cast<double>(all.inside) / static_cast<double>(all.steps), 1)
+      << "; 80 % are expected)\n";
+}
+
+nlohmann::json optional_json(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json to_json(const OneSide& side) {
+  return {{"recorded_ns", side.recorded.count()},
+          {"alone_ns", side.alone.count()},
+          {"left_ns", side.left.count()},
+          {"excess", side.excess()}};
+}
+
+}  // namespace
+
+void write_validation_text(const std::vector<ValidatedRank>& ranks, std::ostream& out) {
+  write_aligned(table_of(ranks), out);
+  write_left_out(ranks, out);
+}
+
+void write_validation_markdown(const std::vector<ValidatedRank>& ranks, std::ostream& out) {
+  write_markdown_table(table_of(ranks), out);
+  write_left_out(ranks, out);
+}
+
+nlohmann::json to_json(const Validation& validation) {
+  const Unexplained& unexplained = validation.unexplained;
+  return {{"schema", "foretrace.validation/1"},
+          {"measured_step_time_ns", validation.measured.count()},
+          {"replay_error", validation.replay_error},
+          {"tasks", validation.tasks},
+          {"pinned_tasks", unexplained.pinned_tasks},
+          {"unexplained_ns", unexplained.lag.count()},
+          {"peers_ns", unexplained.peers.count()},
+          {"window_ns", unexplained.window.count()},
+          {"alike_steps", validation.alike_steps},
+          {"cross_step_error", optional_json(validation.cross_step_error)},
+          {"worst_cross_step_error", optional_json(validation.worst_cross_step_error)},
+          {"same_as_first_error", optional_json(validation.same_as_first_error)},
+          {"without_device", to_json(validation.without_device)},
+          {"without_host", to_json(validation.without_host)},
+          {"metamorphic",
+           {{"scale", validation.scale_holds},
+            {"neutral", validation.neutral_holds},
+            {"shrink", validation.shrink_holds},
+            {"export", validation.export_holds},
+            {"without_device", validation.without_device.holds()},
+            {"without_host", validation.without_host.holds()}}},
+          {"notes", notes_json(validation.notes)}};
+}
+
+nlohmann::json to_json(const ValidatedRank& rank) {
+  nlohmann::json object = to_json(rank.validation);
+  object["trace"] = rank.trace;
+  object["left_out"] = {{"steps", rank.left_out.steps}, {"inside", rank.left_out.inside}};
+  if (rank.against.empty()) return object;
+  object["against"] = rank.against;
+  for (const char* asked : {"without_device", "without_host", "metamorphic"}) object.erase(asked);
+  return object;
+}
+
+}  // namespace foretrace
