@@ -34,6 +34,8 @@ struct Context {
   const DeviceModel* machine = nullptr;
   /// The graph of the trace that Transform::donor() names.
   const Graph* donor = nullptr;
+  /// The graphs of the other ranks of the job, as recorded.
+  std::span<const Graph* const> other_ranks = {};
 };
 
 /// A task that gets another duration, and the numbers that decide it; their meaning is up to the

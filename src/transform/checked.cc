@@ -13,18 +13,13 @@ class RankFinder final : public QuietFields {
  public:
   void optional_integer(std::string_view name, std::optional<std::int64_t>& value, std::string_view,
                         std::int64_t) override {
-    if (in_selector_ && name == "rank" && value) ranks.insert(static_cast<std::int32_t>(*value));
+    if (name == "rank" && value) ranks.insert(static_cast<std::int32_t>(*value));
   }
   void object(std::string_view, Described& value, std::string_view) override {
-    in_selector_ = dynamic_cast<const Selector*>(&value) != nullptr;
     value.describe(*this);
-    in_selector_ = false;
   }
 
   std::set<std::int32_t> ranks;
-
- private:
-  bool in_selector_ = false;
 };
 
 /// Notes which tasks selectors leave out because work of a device has the name.

@@ -10,7 +10,7 @@
 
 namespace foretrace {
 
-/// The ranks that its selectors name; most name none. `transform` stays as it is.
+/// The ranks that its settings and selectors name; most name none. `transform` stays as it is.
 std::set<std::int32_t> ranks_named(Transform& transform);
 
 /// Applies it so that work on lanes is conserved. On a shared or priority lane, which has no order

@@ -29,7 +29,8 @@ void check_length(const Graph& graph) {
 
 class Application {
  public:
-  Application(Graph& graph, Donors* donors) : graph_(graph), donors_(donors) {}
+  Application(Graph& graph, Donors* donors, std::span<const Graph* const> other_ranks)
+      : graph_(graph), donors_(donors), other_ranks_(other_ranks) {}
 
   void apply(Transform& transform, const std::string& use) {
     if (!is_for(transform, graph_)) {
@@ -53,7 +54,7 @@ class Application {
  private:
   Effect effect_of(Transform& transform) {
     const std::string donor = transform.donor();
-    Context context{.machine = machine_ ? &*machine_ : nullptr};
+    Context context{.machine = machine_ ? &*machine_ : nullptr, .other_ranks = other_ranks_};
     if (!donor.empty() && donors_ != nullptr)
       context.donor = &donors_->graph_for(graph_, donor, applied.notes);
     Effect done = apply_checked(transform, graph_, context);
@@ -65,6 +66,7 @@ class Application {
 
   Graph& graph_;
   Donors* donors_;
+  std::span<const Graph* const> other_ranks_;
   std::optional<DeviceModel> machine_;  ///< Where the work runs after the steps so far.
 };
 
@@ -138,8 +140,9 @@ bool edits(const Scenario& scenario) {
   return !scenario.transforms.empty() || !scenario.machine.empty();
 }
 
-Applied apply(const Scenario& scenario, Graph& graph, Donors* donors) {
-  Application application(graph, donors);
+Applied apply(const Scenario& scenario, Graph& graph, Donors* donors,
+              std::span<const Graph* const> other_ranks) {
+  Application application(graph, donors, other_ranks);
   if (!scenario.machine.empty()) {
     const auto machine = read_transform({{"use", "faster_device"}, {"to", scenario.machine}});
     application.apply(*machine, "faster_device:to=" + scenario.machine);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,9 @@ void check_ranks(const Scenario& scenario, const Graph& graph);
 
 /// Moves the graph to the scenario's machine, then applies its transforms in order; those that name
 /// another rank change nothing here. `donors` has read those of the scenario; nullptr if it can
-/// have none.
-Applied apply(const Scenario& scenario, Graph& graph, Donors* donors = nullptr);
+/// have none. `other_ranks` are those of the job, as recorded.
+Applied apply(const Scenario& scenario, Graph& graph, Donors* donors = nullptr,
+              std::span<const Graph* const> other_ranks = {});
 
 /// The settings that the predicted job's allocator has: those of the scenario, and the memory of
 /// its machine for a limit where none is given.

@@ -522,7 +522,11 @@ EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions
     Edited& edited = shared[i].edited;
     edited.graph = job.ranks[rank.recorded].inference.graph.clone();
     if (!rank.is_recorded) renumber(edited.graph, rank.number);
-    edited.applied = apply(scenario, edited.graph, donors);
+    std::vector<const Graph*> others;
+    for (std::size_t other = 0; other < job.ranks.size(); ++other) {
+      if (other != rank.recorded) others.push_back(&job.ranks[other].inference.graph);
+    }
+    edited.applied = apply(scenario, edited.graph, donors, others);
   });
   std::vector<const Graph*> graphs;
   for (const std::size_t at : place) graphs.push_back(&shared[at].edited.graph);

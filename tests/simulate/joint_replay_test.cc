@@ -1,0 +1,170 @@
+#include "simulate/joint_replay.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+#include "simulate/fold.h"
+#include "support/random_graph.h"
+#include "support/ranks.h"
+
+namespace foretrace {
+namespace {
+
+/// The picture of each rank, on its own clock.
+std::string pictures(const std::vector<Inference>& ranks, const RankJoin& join) {
+  std::vector<JoinedGraph> graphs;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    graphs.push_back({&ranks[i].graph, join.clocks[i].offset});
+  const JointReplay replay = simulate_jointly(graphs, join.meetings);
+  std::string text = "\n";
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    text += to_ascii(ranks[i].graph, replay.of(i));
+  return text;
+}
+
+std::vector<Inference> two_ranks() {
+  std::vector<Inference> ranks;
+  ranks.push_back(rank_of({"zero: A 3, C:collective 6, D 2", 0}));
+  ranks.push_back(rank_of({"one: B 7, C:collective 2, E 1", 1}));
+  return ranks;
+}
+
+TEST(JointReplay, GivesTheRecordedTimes) {
+  const std::vector<Inference> ranks = two_ranks();
+  EXPECT_EQ(pictures(ranks, joined(ranks)), R"(
+zero |AAACCCCCCDD|
+one |BBBBBBBCCE|
+)");
+}
+
+TEST(JointReplay, EveryRankWaitsForTheLast) {
+  std::vector<Inference> ranks = two_ranks();
+  const RankJoin join = joined(ranks);
+  ranks[1].graph.task(TaskId{0}).duration = 1us;  // B: now A comes last.
+  EXPECT_EQ(pictures(ranks, join), R"(
+zero |AAACCDD|
+one |BCCCCE|
+)");
+  ranks[1].graph.task(TaskId{0}).duration = 9us;
+  EXPECT_EQ(pictures(ranks, join), R"(
+zero |AAACCCCCCCCDD|
+one |BBBBBBBBBCCE|
+)");
+}
+
+TEST(JointReplay, WhatATransformDoesToACollectiveItDoesToItsTransfer) {
+  std::vector<Inference> ranks = two_ranks();
+  const RankJoin join = joined(ranks);
+  for (Inference& rank : ranks) rank.graph.task(TaskId{1}).duration /= 2;
+  EXPECT_EQ(pictures(ranks, join), R"(
+zero |AAACCCCCDD|
+one |BBBBBBBCE|
+)");
+}
+
+TEST(JointReplay, ARemovedMemberIsNotWaitedFor) {
+  std::vector<Inference> ranks = two_ranks();
+  const RankJoin join = joined(ranks);
+  ranks[1].graph.remove(TaskId{1});
+  EXPECT_EQ(pictures(ranks, join), R"(
+zero |AAACCDD|
+one |BBBBBBBE|
+)");
+}
+
+TEST(JointReplay, RanksMayBeginAtDifferentTimes) {
+  std::vector<Inference> ranks;
+  ranks.push_back(rank_of({"zero: A 3, C:collective 6, D 2", 0}));
+  ranks.push_back(rank_of({"one: B 3, C:collective 2, E 1", 1, 2, 4us}));
+  EXPECT_EQ(pictures(ranks, joined(ranks)), R"(
+zero |AAACCCCCCDD|
+one |BBBCCE|
+)");
+}
+
+TEST(JointReplay, ARankAsOftenAsWantedIsReplayedOnce) {
+  const Graph graph = parse_graph("gpu: A 3, C:collective 6, D 2");
+  const std::vector<JoinedGraph> ranks(64, {&graph});
+  Meeting meeting;
+  for (std::uint32_t i = 0; i < 64; ++i) meeting.members.push_back({i, TaskId{1}, 0us, 6us});
+  EXPECT_EQ(alike_ranks(ranks, {meeting}), std::vector<std::uint32_t>(64, 0));
+  EXPECT_EQ(simulate_jointly(ranks, {meeting}).of(63).length, 11us);
+}
+
+/// Ranks in a grid of two kinds of groups, in each of which they meet, with up to two stragglers,
+/// groups of uneven sizes, and messages between neighbours.
+struct RandomJob {
+  explicit RandomJob(std::mt19937& random) {
+    const auto below = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
+    const std::uint32_t rows = 1 + below(4), columns = 1 + below(4);
+    const std::uint32_t count = rows * columns;
+    const unsigned collectives = 1 + below(3);
+    const Graph plain = random_graph(random, {.lanes = 2, .tasks = 12, .dependencies = 8});
+    for (std::uint32_t i = 0; i < count; ++i) graphs.push_back(plain.clone());
+    const unsigned stragglers = below(3);
+    for (unsigned i = 0; i < stragglers; ++i)
+      graphs[below(count)].task(TaskId{below(12)}).duration += Nanoseconds(below(3) * 1000);
+    std::vector<std::vector<TaskId>> met(count);
+    for (std::uint32_t rank = 0; rank < count; ++rank) {
+      for (unsigned i = 0; i < 3 * collectives; ++i)
+        met[rank].push_back(graphs[rank].append(
+            LaneId{1}, {.duration = Nanoseconds(500 + 100 * (i % 3)), .kind = TaskKind::collective}));
+    }
+    const auto add = [&](const std::vector<std::uint32_t>& ranks, unsigned number) {
+      Meeting meeting;
+      const auto skew = Nanoseconds(below(2) * 100);
+      for (const std::uint32_t rank : ranks)
+        meeting.members.push_back({rank, met[rank][number], skew,
+                                   graphs[rank].task(met[rank][number]).duration,
+                                   ranks.size() > 2 && rank == ranks[0] && number % 2 == 1});
+      if (meeting.members.size() > 1) meetings.push_back(meeting);
+    };
+    const std::uint32_t uneven = below(3) == 0 ? below(count) : count;  // Leaves its groups.
+    for (unsigned i = 0; i < collectives; ++i) {
+      for (std::uint32_t row = 0; row < rows; ++row) {
+        std::vector<std::uint32_t> group;
+        for (std::uint32_t column = 0; column < columns; ++column)
+          if (row * columns + column != uneven) group.push_back(row * columns + column);
+        add(group, 3 * i);
+      }
+      for (std::uint32_t column = 0; column < columns; ++column) {
+        std::vector<std::uint32_t> group;
+        for (std::uint32_t row = 0; row < rows; ++row) group.push_back(row * columns + column);
+        add(group, 3 * i + 1);
+      }
+      for (std::uint32_t rank = 0; rank + 1 < count; rank += 2) add({rank, rank + 1}, 3 * i + 2);
+    }
+  }
+
+  std::vector<JoinedGraph> ranks() const {
+    std::vector<JoinedGraph> all;
+    for (const Graph& graph : graphs) all.push_back({&graph});
+    return all;
+  }
+
+  std::vector<Graph> graphs;
+  std::vector<Meeting> meetings;
+};
+
+TEST(JointReplay, FoldedAndExactAreEqualToTheNanosecond) {
+  std::size_t folded = 0;
+  for (unsigned seed = 0; seed < 10'000; ++seed) {
+    std::mt19937 random(seed);
+    const RandomJob job(random);
+    const std::vector<JoinedGraph> ranks = job.ranks();
+    const JointReplay one = simulate_jointly(ranks, job.meetings, {.memory = false});
+    const JointReplay all =
+        simulate_jointly(ranks, job.meetings, {.memory = false, .folds = false});
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      ASSERT_EQ(one.of(i).start, all.of(i).start) << "seed " << seed << ", rank " << i;
+      ASSERT_EQ(one.of(i).finish, all.of(i).finish) << "seed " << seed << ", rank " << i;
+      folded += one.alike[i] == i ? 0 : 1;
+    }
+  }
+  EXPECT_GT(folded, 10'000U);
+}
+
+}  // namespace
+}  // namespace foretrace
