@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foretrace/graph.h"
@@ -50,6 +51,10 @@ struct Inference {
   std::vector<RecordedCollective> collectives = {};  ///< In order of their recorded starts.
   RecordedRank rank = {};
 };
+
+/// What infer() assumes of a rank alone.
+inline constexpr std::string_view kCollectivesKeepTime =
+    "Collectives keep their recorded time, including the time spent waiting for other ranks.";
 
 /// Throws TraceError for a trace with nothing that takes time.
 Inference infer(const Trace& trace);

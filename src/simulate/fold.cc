@@ -52,8 +52,13 @@ Digest digest_of(const Graph& graph) {
   return digest;
 }
 
-/// What others see of a member.
-using Seen = std::tuple<std::uint32_t, std::uint32_t, Nanoseconds, Nanoseconds, bool>;
+/// How a rank takes part in a meeting, and with its colour what others see of it.
+using Part = std::tuple<std::uint32_t, Nanoseconds, Nanoseconds, bool>;
+using Seen = std::pair<std::uint32_t, Part>;
+
+Part part_of(const MeetingMember& member) {
+  return {index(member.task), member.skew, member.recorded, member.left_early};
+}
 
 class Refinement {
  public:
@@ -69,7 +74,8 @@ class Refinement {
     }
     colours_ = numbers.size();
     for (std::uint32_t i = 0; i < meetings.size(); ++i) {
-      for (const MeetingMember& member : meetings[i].members) met_[member.rank].emplace_back(i);
+      for (const MeetingMember& member : meetings[i].members)
+        met_[member.rank].emplace_back(i, part_of(member));
     }
   }
 
@@ -94,7 +100,7 @@ class Refinement {
     for (const Meeting& meeting : meetings_) {
       std::set<Seen> kinds;
       for (const MeetingMember& one : meeting.members)
-        kinds.emplace(colour_[one.rank], index(one.task), one.skew, one.recorded, one.left_early);
+        kinds.emplace(colour_[one.rank], part_of(one));
       const auto number = static_cast<std::uint32_t>(numbers.size());
       all.push_back(numbers.try_emplace(std::move(kinds), number).first->second);
     }
@@ -103,11 +109,11 @@ class Refinement {
 
   void refine() {
     const std::vector<std::uint32_t> kind = number_meetings();
-    std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> numbers;
+    std::map<std::pair<std::uint32_t, std::vector<Seen>>, std::uint32_t> numbers;
     std::vector<std::uint32_t> next(colour_.size());
     for (std::size_t i = 0; i < colour_.size(); ++i) {
-      std::vector<std::uint32_t> kinds;
-      for (const std::uint32_t meeting : met_[i]) kinds.push_back(kind[meeting]);
+      std::vector<Seen> kinds;
+      for (const auto& [meeting, part] : met_[i]) kinds.emplace_back(kind[meeting], part);
       std::sort(kinds.begin(), kinds.end());
       const auto number = static_cast<std::uint32_t>(numbers.size());
       next[i] = numbers.try_emplace({colour_[i], std::move(kinds)}, number).first->second;
@@ -118,7 +124,7 @@ class Refinement {
 
   const std::vector<Meeting>& meetings_;
   std::vector<std::uint32_t> colour_;             ///< By rank.
-  std::vector<std::vector<std::uint32_t>> met_;   ///< By rank: its meetings.
+  std::vector<std::vector<Seen>> met_;            ///< By rank: its meetings, and its part in each.
   std::size_t colours_ = 0;
 };
 

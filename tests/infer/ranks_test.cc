@@ -137,8 +137,8 @@ TEST(Ranks, WhatCannotBeOneJobIsRefused) {
             "of one rank");
   EXPECT_EQ(error_of(ranks({{"gpu: a:collective 8, b:collective 8, c:collective 8", 0},
                             {"gpu: a:collective 8, x:collective 8, y:collective 8", 1}})),
-            "rank 0: its 3 collectives of all ranks do not follow in the order of the 3 of rank 1, "
-            "wherever recording began; the first that differs is number 1, b");
+            "rank 1: its 3 collectives of all ranks do not follow in the order of the 3 of rank 0, "
+            "wherever recording began; the first that differs is number 1, x");
 }
 
 TEST(Ranks, MembersMustAgreeOnTheSizeOfTheirGroup) {

@@ -33,7 +33,9 @@ std::string longest_piece(const Graph& graph, Nanoseconds step) {
 std::string straggler_text(const RankTimes& rank, const Straggler& found, const Graph& graph) {
   return "rank " + std::to_string(rank.rank) + " is the straggler: it works " + to_text(rank.own) +
          " a step" + longest_piece(graph, rank.step) + "; the others work " +
-         to_text(found.others_own) + " and wait " + to_text(found.others_wait) + " for it";
+         to_text(found.others_own) + " and wait " + to_text(found.others_wait) +
+         " for it (what the job would take without that: foretrace predict --with "
+         "straggler:remove=true)";
 }
 
 }  // namespace

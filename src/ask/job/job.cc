@@ -59,22 +59,50 @@ std::vector<std::string> labels_of(const Job& job) {
   return labels;
 }
 
-/// Time that other ranks explain is open no more where they are there.
-void close_waits(Job& job) {
-  std::vector<std::set<TaskId>> met(job.ranks.size());
+/// By rank, what its collectives that others recorded too waited for these.
+std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
+  std::vector<std::map<TaskId, Nanoseconds>> waits(job.ranks.size());
   for (const Meeting& meeting : job.join.meetings) {
-    for (const MeetingMember& member : meeting.members) met[member.rank].insert(member.task);
+    for (const MeetingMember& member : meeting.members)
+      waits[member.rank].emplace(member.task, member.skew);
   }
+  return waits;
+}
+
+/// What one rank alone can only guess of its waits for others is known now: open time if the rank is
+/// looked at alone, and none if the others are there.
+void set_waits(Job& job, bool are_open) {
+  const std::vector<std::map<TaskId, Nanoseconds>> waits = waits_of(job);
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     Inference& rank = job.ranks[i].inference;
-    Nanoseconds closed{0};
     std::erase_if(rank.open, [&](const OpenTime& open) {
-      if (!open.of_peers || !met[i].contains(open.task)) return false;
-      closed += open.time;
-      return true;
+      return open.of_peers && waits[i].contains(open.task);
     });
-    rank.graph.unexplained().peers -= closed;
+    for (const auto& [task, time] : waits[i]) {
+      if (are_open && time > 0ns)
+        rank.open.push_back({.task = task, .time = time, .of_peers = true});
+    }
+    Nanoseconds& peers = rank.graph.unexplained().peers;
+    peers = 0ns;
+    for (const OpenTime& open : rank.open) peers += open.of_peers ? open.time : 0ns;
     rank.notes.merge(job.join.notes);
+  }
+}
+
+/// In place of what infer() says of a rank alone.
+void set_assumptions(Job& job) {
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    const RankMeetings& met = job.join.ranks[i];
+    if (met.matched == 0) continue;
+    std::vector<std::string>& all = job.ranks[i].inference.assumptions;
+    std::erase(all, kCollectivesKeepTime);
+    all.emplace_back(
+        "A collective begins when the last of its ranks has entered, and transfers for as long as "
+        "recorded.");
+    if (met.unmatched > 0)
+      all.push_back(std::to_string(met.unmatched) +
+                    " collectives that no other rank recorded keep their recorded time, including "
+                    "the time spent waiting.");
   }
 }
 
@@ -105,13 +133,14 @@ void list_world(Job& job) {
     job.world.push_back({job.ranks[i].number, i, true});
 }
 
-void join(Job& job, std::int32_t world_size = 0) {
+void join(Job& job, const JobOptions& options) {
   if (job.has_snapshots()) return;
   if (job.ranks.size() > 1) {
     job.join = join_ranks(inferences_of(job), labels_of(job));
-    close_waits(job);
+    set_waits(job, options.keeps_waits_open);
+    if (!options.keeps_waits_open) set_assumptions(job);
   }
-  if (world_size > 0) repeat(job, world_size);
+  if (options.world_size > 0) repeat(job, options.world_size);
 }
 
 }  // namespace
@@ -145,7 +174,7 @@ Job read_job(const std::string& path, const JobOptions& options) {
            [&] { infer_rank(std::move(traces[i]), options, job.ranks[i]); });
   });
   list_world(job);
-  if (options.joins_ranks) within(path, [&] { join(job, options.world_size); });
+  if (options.joins_ranks) within(path, [&] { join(job, options); });
   return job;
 }
 
@@ -160,7 +189,7 @@ Job job_of(std::vector<Inference> ranks) {
     job.ranks.push_back(std::move(rank));
   }
   list_world(job);
-  join(job);
+  join(job, {});
   return job;
 }
 

@@ -71,6 +71,8 @@ struct JobOptions {
   bool keep_refused = false;
   /// Ranks wait for each other; recordings that are not of one job are a TraceError.
   bool joins_ranks = false;
+  /// A rank of them will be looked at alone: its waits for others are open time.
+  bool keeps_waits_open = false;
   /// Ranks of the whole job; 0: as many as were recorded. The recorded ones are repeated, with the
   /// groups that they form, in the order of their numbers.
   std::int32_t world_size = 0;

@@ -273,6 +273,20 @@ TrustReason ranks_joined(const Job& job) {
           .limit = kMostAlone};
 }
 
+/// Nothing if all ranks of the job were recorded.
+std::optional<TrustReason> ranks_missing(const Job& job) {
+  const auto recorded = static_cast<std::int32_t>(job.ranks.size());
+  const std::int32_t size = std::max(job.ranks.front().inference.rank.world_size,
+                                     static_cast<std::int32_t>(job.world.size()));
+  if (recorded >= size || recorded == 1) return {};
+  return TrustReason{.name = "missing_ranks",
+                     .grade = Grade::fair,
+                     .text = std::to_string(recorded) + " of " + std::to_string(size) +
+                             " ranks were recorded, and stand for the others",
+                     .value = static_cast<double>(recorded),
+                     .limit = static_cast<double>(size)};
+}
+
 /// Adds what was odd about the recordings of ranks other than the one that is shown.
 void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
@@ -318,6 +332,7 @@ PredictedRank described(const Job& job, std::size_t rank, const Prediction& pred
   found.measured = prediction.measured.step_time;
   found.baseline = prediction.baseline.step_time;
   found.predicted = prediction.predicted.step_time;
+  found.predicted_steps = prediction.predicted.each;
   found.baseline_breakdown = prediction.baseline_breakdown;
   found.predicted_breakdown = prediction.predicted_breakdown;
   if (job.join.ranks.empty()) return found;
@@ -387,6 +402,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   if (job.world.size() == 1) return worst;
   prediction.ranks = std::move(ranks);
   if (edits(scenario)) prediction.trust.reasons.push_back(ranks_joined(job));
+  if (const auto missing = ranks_missing(job)) prediction.trust.reasons.push_back(*missing);
   add_warnings(job, job.world[shown].recorded, prediction.notes);
   std::string text =
       job.is_joined() ? "ranks wait for each other" : "each rank was predicted alone";

@@ -59,8 +59,7 @@ void measure_arrival_skew(const Records& records, Inference& result) {
     }
   }
   if (!alike.empty()) {
-    result.assumptions.push_back(
-        "Collectives keep their recorded time, including the time spent waiting for other ranks.");
+    result.assumptions.emplace_back(kCollectivesKeepTime);
   }
 }
 

@@ -121,6 +121,7 @@ Json ranks_json(const Prediction& prediction) {
                    {"measured_ns", rank.measured.count()},
                    {"baseline_ns", rank.baseline.count()},
                    {"predicted_ns", rank.predicted.count()},
+                   {"predicted_steps", nanoseconds(rank.predicted_steps)},
                    {"baseline_breakdown_ns", to_json(rank.baseline_breakdown)},
                    {"predicted_breakdown_ns", to_json(rank.predicted_breakdown)},
                    {"matched_collectives", rank.matched},
