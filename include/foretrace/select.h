@@ -48,9 +48,10 @@ class Selector final : public Described {
   /// is none.
   std::vector<TaskId> select_some(const Graph& graph, std::string_view setting = "where") const;
 
-  /// Throws Error, naming the setting, on an expression or a range that cannot be read. select()
-  /// does so too.
-  void check() const;
+  /// Refuses expressions and ranges that cannot be read. select() does so too.
+  void check() const override;
+  /// The only rank that it selects; nothing if it can be any.
+  std::optional<std::int64_t> rank() const { return rank_; }
   /// The conditions: `kind kernel, name "gemm"`, or "any task".
   std::string to_text() const;
 
