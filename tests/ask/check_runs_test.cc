@@ -123,7 +123,7 @@ TEST(CheckFigures, AWarningSaysHowMuchStepsVary) {
 }
 
 JobGroup kernels(const std::string& op, const std::string& name) {
-  JobGroup group{.kind = "kernel", .op = op, .name = name, .count = 4};
+  JobGroup group{.kind = TaskKind::kernel, .op = op, .name = name, .count = 4};
   group.work = 1ms;
   return group;
 }
@@ -157,7 +157,7 @@ TEST(CheckJob, AChangedJobIsTheSame) {
   JobSummary compiled;
   compiled.groups = {kernels("CompiledFunction", "triton_fused")};
   EXPECT_EQ(likeness(before, compiled), 0);
-  JobGroup batch{.kind = "copy_in", .name = "Memcpy HtoD", .count = 1};
+  JobGroup batch{.kind = TaskKind::copy_in, .name = "Memcpy HtoD", .count = 1};
   batch.bytes = Bytes{19'000'000};
   before.groups.push_back(batch), compiled.groups.push_back(batch);
   EXPECT_EQ(likeness(before, compiled), 1);  // It loads the same batches.

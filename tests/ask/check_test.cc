@@ -153,8 +153,8 @@ TEST(CheckLines, ThatMovedAsAWholeAreNotNew) {
   EXPECT_EQ(new_lines({}, after), (std::vector<int>{92, 102}));
 }
 
-JobGroup group(const std::string& kind, const std::string& op, const std::string& name,
-               std::int64_t count, Nanoseconds work) {
+JobGroup group(TaskKind kind, const std::string& op, const std::string& name, std::int64_t count,
+               Nanoseconds work) {
   JobGroup one;
   one.kind = kind, one.op = op, one.name = name, one.count = count, one.work = work;
   return one;
@@ -162,9 +162,9 @@ JobGroup group(const std::string& kind, const std::string& op, const std::string
 
 TEST(CheckChanges, WorkOfAnotherNameAtTheSamePlaceIsAReplacement) {
   JobSummary before;
-  before.groups = {group("kernel", "aten::mm", "half_gemm", 4, 400us)};
+  before.groups = {group(TaskKind::kernel, "aten::mm", "half_gemm", 4, 400us)};
   const WorkChanges found =
-      work_changes(before, {group("kernel", "aten::mm", "float_gemm", 4, 900us)});
+      work_changes(before, {group(TaskKind::kernel, "aten::mm", "float_gemm", 4, 900us)});
   ASSERT_EQ(found.changes.size(), 1u);
   EXPECT_EQ(found.changes[0].replaced, "half_gemm");
   EXPECT_EQ(found.changes[0].added(), 500us);
@@ -175,8 +175,8 @@ TEST(CheckChanges, WhatIsSlowerEverywhereHasNoPlace) {
   std::vector<JobGroup> after;
   for (int i = 0; i < 8; ++i) {
     const std::string op = "op" + std::to_string(i);
-    before.groups.push_back(group("kernel", op, "k", 2, 100us));
-    after.push_back(group("kernel", op, "k", 2, 120us));
+    before.groups.push_back(group(TaskKind::kernel, op, "k", 2, 100us));
+    after.push_back(group(TaskKind::kernel, op, "k", 2, 120us));
   }
   const WorkChanges found = work_changes(before, after);
   ASSERT_EQ(found.general.size(), 1u);
@@ -191,7 +191,8 @@ WorkChange change(const JobGroup& before, const JobGroup& after) {
 }
 
 TEST(CheckWords, OneLongCallOfManyIsNoMean) {
-  JobGroup before = group("launch", "aten::mm", "cudaLaunchKernel", 110, 550us), after = before;
+  JobGroup before = group(TaskKind::launch, "aten::mm", "cudaLaunchKernel", 110, 550us),
+           after = before;
   before.longest = 12us;
   after.work = 3540us, after.longest = 3ms;
   EXPECT_EQ(change_words(change(before, after)),
@@ -201,15 +202,16 @@ TEST(CheckWords, OneLongCallOfManyIsNoMean) {
 }
 
 TEST(CheckWords, PiecesOfHostWorkAreNotCounted) {
-  const JobGroup before = group("host", "aten::mm", "", 39, 1ms);
-  EXPECT_EQ(change_words(change(before, group("host", "aten::mm", "", 40, 4ms))),
+  const JobGroup before = group(TaskKind::host, "aten::mm", "", 39, 1ms);
+  EXPECT_EQ(change_words(change(before, group(TaskKind::host, "aten::mm", "", 40, 4ms))),
             "host work slower: 1 ms -> 4 ms");
-  EXPECT_EQ(change_words(change({}, group("host", "my::op", "", 1, 3ms))), "new host work: 3 ms");
+  EXPECT_EQ(change_words(change({}, group(TaskKind::host, "my::op", "", 1, 3ms))),
+            "new host work: 3 ms");
 }
 
 // As much of it runs beside kernels as before; only what is new does not.
 TEST(CheckWords, WhatBecomesLongerLosesNoOverlap) {
-  JobGroup before = group("collective", "", "nccl", 2, 10ms), after = before;
+  JobGroup before = group(TaskKind::collective, "", "nccl", 2, 10ms), after = before;
   before.hidden = 9800us;
   after.work = 15ms, after.hidden = 11ms;
   EXPECT_EQ(change_words(change(before, after)), "nccl slower: 5 ms -> 7.5 ms x 2");
@@ -222,10 +224,10 @@ TEST(CheckChanges, LaunchesThatAllTakeLongerAreOneChange) {
   JobSummary before;
   std::vector<JobGroup> after;
   for (const char* op : {"a", "b", "c", "d", "e", "f"}) {
-    before.groups.push_back(group("host", op, "", 1, 500us));
-    before.groups.push_back(group("launch", op, "cudaLaunchKernel", 10, 50us));
-    after.push_back(group("host", op, "", 1, 500us));
-    after.push_back(group("launch", op, "cudaLaunchKernel", 10, 100us));
+    before.groups.push_back(group(TaskKind::host, op, "", 1, 500us));
+    before.groups.push_back(group(TaskKind::launch, op, "cudaLaunchKernel", 10, 50us));
+    after.push_back(group(TaskKind::host, op, "", 1, 500us));
+    after.push_back(group(TaskKind::launch, op, "cudaLaunchKernel", 10, 100us));
   }
   const WorkChanges found = work_changes(before, after);
   ASSERT_EQ(found.general.size(), 1u);
@@ -239,8 +241,8 @@ TEST(CheckChanges, LoadingIsOneChangeWhereverItIs) {
   JobSummary before;
   std::vector<JobGroup> after;
   for (const char* op : {"aten::stack", "aten::to", "aten::div"}) {
-    before.groups.push_back(group("input", op, "", 1, 10ms));
-    after.push_back(group("input", op, "", 1, 13ms));
+    before.groups.push_back(group(TaskKind::input, op, "", 1, 10ms));
+    after.push_back(group(TaskKind::input, op, "", 1, 13ms));
   }
   const WorkChanges found = work_changes(before, after);
   EXPECT_TRUE(found.general.empty());
@@ -255,7 +257,7 @@ CheckBaseline small_baseline() {
   baseline.tool = "0.1.0";
   baseline.summary.figures["step_time"] = {100, 101};
   baseline.fail["step_time"] = limit("step_time", "5%");
-  JobGroup one = group("kernel", "aten::mm", "gemm", 4, 400us);
+  JobGroup one = group(TaskKind::kernel, "aten::mm", "gemm", 4, 400us);
   one.file = "train.py", one.function = "main", one.lines = {{88, 4}};
   baseline.summary.groups = {one};
   MemoryGroup held;
@@ -268,7 +270,7 @@ CheckBaseline small_baseline() {
 TEST(CheckChanges, OneSlowKernelStandsOutInAStepThatHidesIt) {
   JobSummary before;
   before.figures["step_time"] = {100'000'000};
-  JobGroup kernel{.kind = "kernel", .op = "aten::gelu", .name = "gelu", .count = 4};
+  JobGroup kernel{.kind = TaskKind::kernel, .op = "aten::gelu", .name = "gelu", .count = 4};
   kernel.work = kernel.least = 1ms, kernel.most = 1100us;
   before.groups = {kernel};
   const auto stands_out = [&](Nanoseconds work, Nanoseconds least, std::int64_t count) {
@@ -288,9 +290,9 @@ TEST(CheckChanges, OneSlowKernelStandsOutInAStepThatHidesIt) {
 
 TEST(CheckChanges, PlacesCanBeLeftAside) {
   JobSummary summary;
-  summary.groups = {{.kind = "copy_in", .op = "a", .name = "copy", .count = 1, .work = 2us},
-                    {.kind = "copy_in", .op = "b", .name = "copy", .count = 2, .work = 3us},
-                    {.kind = "kernel", .op = "b", .name = "copy", .count = 1, .work = 1us}};
+  summary.groups = {{.kind = TaskKind::copy_in, .op = "a", .name = "copy", .count = 1, .work = 2us},
+                    {.kind = TaskKind::copy_in, .op = "b", .name = "copy", .count = 2, .work = 3us},
+                    {.kind = TaskKind::kernel, .op = "b", .name = "copy", .count = 1, .work = 1us}};
   const JobSummary anywhere = at_any_place(summary);
   ASSERT_EQ(anywhere.groups.size(), 2U);
   EXPECT_EQ(anywhere.groups[0].count, 3);
@@ -329,6 +331,8 @@ TEST(CheckBaselineFile, SaysWhatIsWrong) {
   EXPECT_EQ(with("[100,101]", "\"x\""), "metrics: step_time: steps: must be a list");
   EXPECT_EQ(with("\"detail\": 0", "\"detail\": 9"), "detail: must be from 0 to 4, got 9");
   EXPECT_EQ(with("\"kind\":\"kernel\",", ""), "work[0]: must have a key \"kind\"");
+  EXPECT_EQ(with("\"kind\":\"kernel\",", "\"kind\":\"nut\","),
+            "work[0]: kind: must be a kind of task, got \"nut\"");
   EXPECT_EQ(with("\"work_ns\":400000", "\"work_ns\":9000000000000000000"),
             "work[0]: must be from 0 to 10^18, got 9000000000000000000");
   EXPECT_EQ(with("\"work_ns\":400000", "\"work_ns\":900000000000000000"),

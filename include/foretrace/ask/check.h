@@ -21,6 +21,7 @@
 
 #include "foretrace/answer/check.h"
 #include "foretrace/ask/predict.h"
+#include "foretrace/graph.h"
 
 namespace foretrace {
 
@@ -34,7 +35,8 @@ constexpr int kAnyPlace = kCoarsestDetail + 1;
 
 /// Work that the program does at one place, each step.
 struct JobGroup {
-  std::string kind = {}, op = {}, module = {}, file = {}, function = {}, name = {};
+  TaskKind kind = TaskKind::host;
+  std::string op = {}, module = {}, file = {}, function = {}, name = {};
   std::vector<std::pair<int, std::int64_t>> lines = {};  ///< Lines of `file` with counts, sorted.
   std::int64_t count = 0;
   Nanoseconds work{0};

@@ -38,7 +38,7 @@ void put_unless_empty(Ordered& object, const char* key, const Value& value) {
 }
 
 Ordered group_json(const JobGroup& group) {
-  Ordered object = {{"kind", group.kind}};
+  Ordered object = {{"kind", to_string(group.kind)}};
   put_unless_empty(object, "op", group.op);
   put_unless_empty(object, "module", group.module);
   put_unless_empty(object, "file", group.file);
@@ -139,7 +139,10 @@ const Json& needed_section(const Json& object, const char* key, bool is_list) {
 JobGroup read_group(const Json& object) {
   if (!object.is_object()) throw Error("must be an object");
   JobGroup group;
-  group.kind = needed<std::string>(object, "kind");
+  const auto kind = needed<std::string>(object, "kind");
+  const std::optional<TaskKind> known = task_kind_named(kind);
+  if (!known) throw Error("kind: must be a kind of task, got \"" + kind + "\"");
+  group.kind = *known;
   group.count = bounded(needed<std::int64_t>(object, "count"));
   group.op = optional_value<std::string>(object, "op");
   group.module = optional_value<std::string>(object, "module");
@@ -175,8 +178,8 @@ MemoryGroup read_memory(const Json& object) {
 
 /// The identity of a group and its count; the kinds of host work vary with the recorder.
 std::string structure_line(const JobGroup& group) {
-  return baseline_line(Json{group.kind, group.op, group.module, group.file, group.function,
-                            group.name, group.count, group.aside, group.pageable,
+  return baseline_line(Json{to_string(group.kind), group.op, group.module, group.file,
+                            group.function, group.name, group.count, group.aside, group.pageable,
                             group.bytes.count});
 }
 
@@ -312,7 +315,8 @@ CheckBaseline parse_baseline(const Json& document) {
 std::string structure_fingerprint(const JobSummary& summary) {
   std::string lines;
   for (const JobGroup& group : summary.groups) {
-    if (group.kind != "host" && group.kind != "input") lines += structure_line(group) + "\n";
+    if (group.kind != TaskKind::host && group.kind != TaskKind::input)
+      lines += structure_line(group) + "\n";
   }
   return hash_digits(lines);
 }

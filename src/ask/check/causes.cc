@@ -34,13 +34,13 @@ ClusterKey cluster_key(const WorkChange& change) {
   const bool has_place = !op.empty() || !change.file.empty();
   const std::string module = without_instances(change.module.substr(0, change.module.find(" (")));
   return {op, module, change.file, change.function,
-          has_place ? "" : change.kind + " " + change.after.name};
+          has_place ? "" : std::string(to_string(change.kind)) + " " + change.after.name};
 }
 
 bool is_more(const WorkChange& change) { return change.more() > 0; }
 bool is_slower(const WorkChange& change) { return change.added() > 0ns; }
 bool has_more_bytes(const WorkChange& change) { return change.after.bytes > change.before.bytes; }
-bool is_collective(const WorkChange& change) { return change.kind == "collective"; }
+bool is_collective(const WorkChange& change) { return change.kind == TaskKind::collective; }
 bool is_copy(const WorkChange& change) {
   return is_copy_kind(change.kind) && !is_collective(change);
 }
@@ -57,11 +57,11 @@ struct Weight {
 using Change = const WorkChange&;
 constexpr Weight kWeights[] = {
     {"step_time", [](Change c) { return is_exposed(c) || is_more(c); }},
-    {"syncs", [](Change c) { return c.kind == "sync" && is_more(c); }},
+    {"syncs", [](Change c) { return c.kind == TaskKind::sync && is_more(c); }},
     {"event_waits", is_event_wait},
-    {"kernels", [](Change c) { return c.kind == "kernel" && is_more(c); }},
-    {"launches", [](Change c) { return c.kind == "launch" && is_more(c); }},
-    {"kernel_time", [](Change c) { return c.kind == "kernel" && is_slower(c); }},
+    {"kernels", [](Change c) { return c.kind == TaskKind::kernel && is_more(c); }},
+    {"launches", [](Change c) { return c.kind == TaskKind::launch && is_more(c); }},
+    {"kernel_time", [](Change c) { return c.kind == TaskKind::kernel && is_slower(c); }},
     {"slower_places", [](Change c) { return c.stands_out; }},
     {"collective_time", [](Change c) { return is_collective(c) && is_slower(c); }},
     {"collectives", [](Change c) { return is_collective(c) && is_more(c); }},
@@ -71,8 +71,8 @@ constexpr Weight kWeights[] = {
     {"bytes_copied", [](Change c) { return is_copy(c) && has_more_bytes(c); }},
     {"pageable_copies",
      [](Change c) { return is_copy(c) && c.after.pageable > c.before.pageable; }},
-    {"host_time", [](Change c) { return is_named(c.kind, runs_on_host) && is_slower(c); }},
-    {"input_stall", [](Change c) { return c.kind == "input" && is_slower(c); }},
+    {"host_time", [](Change c) { return runs_on_host(c.kind) && is_slower(c); }},
+    {"input_stall", [](Change c) { return c.kind == TaskKind::input && is_slower(c); }},
     {"overlap", loses_overlap},
     {"overlap_possible", loses_overlap},
     {"exposed_copy", [](Change c) { return is_copy(c) && is_exposed(c); }},
@@ -142,7 +142,7 @@ class CauseFinder {
     Cluster one;
     one.local = scaled(general.before, general.factor - 1);
     one.cause.what = general_words(general);
-    one.cause.kind = general.kind;
+    one.cause.kind = to_string(general.kind);
     one.cause.local = one.local;
     std::vector<TakenAway> taken;
     for (const std::uint32_t group : general.now)
@@ -161,8 +161,8 @@ class CauseFinder {
 
   static bool touches(const GeneralChange& general, const std::string& figure) {
     if (figure == "step_time") return true;
-    return general.kind == "kernel" ? figure == "kernel_time" || figure == "kernel_pace"
-                                    : figure == "host_time";
+    return general.kind == TaskKind::kernel ? figure == "kernel_time" || figure == "kernel_pace"
+                                            : figure == "host_time";
   }
 
   void cluster(const WorkChange& change) {
@@ -186,7 +186,7 @@ class CauseFinder {
     for (const WorkChange* change : one.changes) {
       if (one.headline == nullptr || rank(*change, one.local) > rank(*one.headline, one.local))
         one.headline = change;
-      if ((change->kind == "sync" || is_event_wait(*change)) && is_more(*change))
+      if ((change->kind == TaskKind::sync || is_event_wait(*change)) && is_more(*change))
         one.frees_waits = true;
     }
   }
@@ -200,7 +200,8 @@ class CauseFinder {
     // Waits cost more than the calls that wait, so they are weighed first.
     std::stable_sort(order.begin(), order.end(), [](const Cluster* a, const Cluster* b) {
       const auto first = [](const Cluster* one) {
-        return std::tuple(one->headline->kind == "sync" && one->headline->more() > 0, one->local);
+        return std::tuple(one->headline->kind == TaskKind::sync && one->headline->more() > 0,
+                          one->local);
       };
       return first(a) > first(b);
     });
@@ -235,7 +236,7 @@ class CauseFinder {
     one.standing = worst->standing;
     one.cause.figure = worst->name;
     for (const WorkChange* change : one.changes) {
-      if (change->kind == "kernel" && is_slower(*change))
+      if (change->kind == TaskKind::kernel && is_slower(*change))
         one.groups.insert(one.groups.end(), change->now.begin(), change->now.end());
     }
     found_.push_back(std::move(one));
@@ -245,7 +246,7 @@ class CauseFinder {
     const WorkChange& change = *one.headline;
     CheckCause& cause = one.cause;
     cause.what = change_words(change) + companions(one);
-    cause.kind = change.kind;
+    cause.kind = to_string(change.kind);
     cause.local = one.local;
     cause.count_before = change.before.count, cause.count_after = change.after.count;
     cause.file = change.file;
@@ -301,7 +302,7 @@ class CauseFinder {
       } else {
         part.left = 1;
       }
-      if (change->kind == "sync" && change->more() > 0) {
+      if (change->kind == TaskKind::sync && change->more() > 0) {
         part.freed_syncs = change->more();
         part.lines = new_lines(change->before, change->after);
       }

@@ -16,7 +16,7 @@ using PlaceKey = std::tuple<std::string, std::string, std::string, std::string, 
 using GroupIdentity = std::pair<PlaceKey, std::string>;
 
 PlaceKey place_key(const JobGroup& group) {
-  return {group.kind, group.op, group.module, group.file, group.function};
+  return {std::string(to_string(group.kind)), group.op, group.module, group.file, group.function};
 }
 
 GroupIdentity identity(const JobGroup& group) { return {place_key(group), group.name}; }
@@ -50,14 +50,18 @@ struct Evenness {
 constexpr Evenness kKernelEvenness = {.most_off = 0.4, .tenths = 7};
 constexpr Evenness kHostEvenness = {.most_off = 0.6, .tenths = 6};
 
+bool is_part_of(const WorkChange& change, TaskKind general) {
+  return general == TaskKind::host ? is_host_work(change.kind) : change.kind == general;
+}
+
 /// Whether most work became slower by about the same factor: then it is the device, its clock or
 /// its neighbours, and no place in the program.
-GeneralChange general_change(const std::vector<WorkChange>& changes, const std::string& kind) {
+GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind kind) {
   std::vector<std::pair<double, Nanoseconds>> ratios;
   Nanoseconds all{0};
   GeneralChange general{.kind = kind, .factor = 1, .before = {}, .now = {}};
   for (const WorkChange& change : changes) {
-    if ((kind == "host" ? !is_named(change.kind, is_host_work) : change.kind != kind)) continue;
+    if (!is_part_of(change, kind)) continue;
     if (change.before.work <= 0ns || change.more() != 0 || !change.replaced.empty()) continue;
     ratios.emplace_back(group_ratio(change.after.work, change.before.work), change.before.work);
     all += change.before.work;
@@ -67,7 +71,7 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, const std::
   if (ratios.size() < 5) return general;
   const double typical = weighted_median(ratios);
   if (typical < 1 + kLeastSlowdown) return general;
-  const Evenness even = kind == "kernel" ? kKernelEvenness : kHostEvenness;
+  const Evenness even = kind == TaskKind::kernel ? kKernelEvenness : kHostEvenness;
   Nanoseconds alike{0};
   for (const auto& [ratio, work] : ratios) {
     if (std::abs(ratio - typical) <= even.most_off * (typical - 1)) alike += work;
@@ -83,7 +87,8 @@ constexpr double kOutstanding = 1.3;
 constexpr double kOutstandingShare = 0.005;
 
 bool stands_out(const WorkChange& change, Nanoseconds step) {
-  if (change.kind != "kernel" || change.more() != 0 || change.before.work <= 0ns) return false;
+  if (change.kind != TaskKind::kernel || change.more() != 0 || change.before.work <= 0ns)
+    return false;
   if (change.after.work < scaled(change.before.work, kOutstanding * change.expected)) return false;
   if (change.after.least <= scaled(change.before.most, change.expected)) return false;
   return change.added() > 0ns && change.added() >= scaled(step, kOutstandingShare);
@@ -164,20 +169,18 @@ Nanoseconds WorkChange::bared() const {
 WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after) {
   WorkChanges found;
   std::vector<WorkChange> all = Matcher(before, after).take();
-  const auto add_general = [&](const char* kind) {
+  const auto add_general = [&](TaskKind kind) {
     GeneralChange general = general_change(all, kind);
     if (general.factor <= 1) return false;
     for (WorkChange& change : all) {
-      if (kind == std::string_view("host") ? is_named(change.kind, is_host_work)
-                                           : change.kind == kind)
-        change.expected = general.factor;
+      if (is_part_of(change, kind)) change.expected = general.factor;
     }
     found.general.push_back(std::move(general));
     return true;
   };
-  add_general("kernel");
+  add_general(TaskKind::kernel);
   // Launches are host work, and may be all of it that is slower: the driver, or who listens to it.
-  if (!add_general("host")) add_general("launch");
+  if (!add_general(TaskKind::host)) add_general(TaskKind::launch);
   for (WorkChange& change : all) {
     if (is_worse(change)) found.changes.push_back(std::move(change));
   }
@@ -189,8 +192,8 @@ std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes)
   std::vector<std::set<std::string>> modules;
   std::map<std::pair<PlaceKey, std::string>, std::size_t> numbers;
   for (const WorkChange& change : changes) {
-    const PlaceKey place{change.kind, change.op, without_instances(change.module), change.file,
-                         change.function};
+    const PlaceKey place{std::string(to_string(change.kind)), change.op,
+                         without_instances(change.module), change.file, change.function};
     const auto [found, added] =
         numbers.try_emplace({place, change.after.name + "\n" + change.replaced}, merged.size());
     if (added) {
@@ -216,7 +219,7 @@ std::vector<WorkChange> with_one_input(std::vector<WorkChange> changes) {
   WorkChange input;
   std::size_t places = 0;
   for (const WorkChange& change : changes) {
-    if (change.kind != "input") continue;
+    if (change.kind != TaskKind::input) continue;
     if (places++ == 0) input = change;
     if (places == 1) continue;
     add_group(input.before, change.before);
@@ -224,7 +227,7 @@ std::vector<WorkChange> with_one_input(std::vector<WorkChange> changes) {
     input.now.insert(input.now.end(), change.now.begin(), change.now.end());
   }
   if (places < 2) return changes;
-  std::erase_if(changes, [](const WorkChange& change) { return change.kind == "input"; });
+  std::erase_if(changes, [](const WorkChange& change) { return change.kind == TaskKind::input; });
   changes.push_back(std::move(input));
   return changes;
 }
@@ -242,9 +245,9 @@ std::vector<WorkChange> marked_changes(const JobSummary& before,
 }
 
 JobSummary at_any_place(const JobSummary& summary) {
-  std::map<std::pair<std::string, std::string>, JobGroup> sums;
+  std::map<std::pair<std::string_view, std::string>, JobGroup> sums;
   for (const JobGroup& group : summary.groups) {
-    JobGroup& sum = sums[{group.kind, group.name}];
+    JobGroup& sum = sums[{to_string(group.kind), group.name}];
     JobGroup nameless = group;
     nameless.name.clear();
     nameless.lines.clear();

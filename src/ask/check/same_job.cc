@@ -45,11 +45,11 @@ struct Traits {
 Traits traits_of(const JobSummary& job) {
   Traits traits;
   for (const JobGroup& group : job.groups) {
-    if (group.kind == "kernel" || group.kind == "collective")
+    if (group.kind == TaskKind::kernel || group.kind == TaskKind::collective)
       traits.kernels[group.name] += static_cast<double>(group.work.count());
-    if (group.kind == "copy_in") traits.loaded += static_cast<double>(group.bytes.count);
+    if (group.kind == TaskKind::copy_in) traits.loaded += static_cast<double>(group.bytes.count);
     if (!group.module.empty()) traits.modules[without_instances(group.module)] = 1;
-    if (group.op.empty() || !is_named(group.kind, runs_on_device)) continue;
+    if (group.op.empty() || !runs_on_device(group.kind)) continue;
     const std::string op = group.op.substr(group.op.rfind('/') + 1);
     traits.ops[op] += static_cast<double>(group.count);
     traits.op_names[op] = 1;

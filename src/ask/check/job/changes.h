@@ -16,7 +16,8 @@ namespace foretrace {
 struct WorkChange {
   JobGroup before, after;  ///< Sums where several groups correspond. Empty where there is none.
   std::vector<std::uint32_t> now;  ///< Groups of the job that is judged.
-  std::string kind, op, module, file, function;
+  TaskKind kind = TaskKind::host;
+  std::string op, module, file, function;
   std::string replaced;       ///< Names that were replaced by others.
   double expected = 1;        ///< By how much all work of the kind is slower.
   bool stands_out = false;    ///< As many kernels take longer than in any step before.
@@ -27,7 +28,7 @@ struct WorkChange {
 
 /// Work of one kind that is slower everywhere.
 struct GeneralChange {
-  std::string kind;  ///< "kernel", "host"
+  TaskKind kind = TaskKind::host;  ///< With host, all work of hosts.
   double factor = 1;
   Nanoseconds before{0};
   std::vector<std::uint32_t> now;

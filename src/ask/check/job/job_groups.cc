@@ -212,7 +212,7 @@ class Grouper {
 
   JobGroup described(const GroupKey& key, const MergedGroup& merged) const {
     JobGroup group;
-    group.kind = key[0], group.op = key[1], group.module = key[2];
+    group.kind = *task_kind_named(key[0]), group.op = key[1], group.module = key[2];
     group.file = key[3], group.function = key[4], group.name = key[5];
     for (const auto& [line, counts] : merged.lines) {
       if (const std::int64_t count = steps_.per_step(lower_median(counts)); count > 0)

@@ -48,7 +48,7 @@ class WorkOfSteps {
 
 std::string host_name(const JobGroup& group) {
   if (!group.name.empty()) return group.name;
-  return group.kind == "input" ? "loading" : "host work";
+  return group.kind == TaskKind::input ? "loading" : "host work";
 }
 
 /// Finds the slowest step and the work that took longer in it.

@@ -37,7 +37,7 @@ std::string percent_hidden(Nanoseconds hidden, Nanoseconds work) {
 std::string name_of(const WorkChange& change) {
   const std::string& name = change.after.name;
   if (!name.empty()) return brief(name);
-  return change.kind == "input" ? "loading" : "host work";
+  return change.kind == TaskKind::input ? "loading" : "host work";
 }
 
 std::string more_words(const WorkChange& change) {
@@ -52,13 +52,13 @@ std::string slower_words(const WorkChange& change) {
   const std::int64_t now = std::max<std::int64_t>(1, change.after.count);
   // Older baselines do not have the longest.
   const Nanoseconds was = change.before.longest, is = change.after.longest;
-  const bool is_call = change.kind != "host" && change.kind != "input";
+  const bool is_call = change.kind != TaskKind::host && change.kind != TaskKind::input;
   if (is_call && now > 1 && was > 0ns && (is - was) * 10 >= 6 * change.added()) {
     return "one of " + std::to_string(now) + " " + name_of(change) + " slower: " + to_text(was) +
            " -> " + to_text(is);
   }
   // Host work is cut into pieces where calls are; only its sum means something.
-  if (change.kind == "host" || change.kind == "input" || now == 1) {
+  if (change.kind == TaskKind::host || change.kind == TaskKind::input || now == 1) {
     return name_of(change) + " slower: " + to_text(change.before.work) + " -> " +
            to_text(change.after.work);
   }
@@ -94,28 +94,21 @@ std::string copy_words(const WorkChange& change) {
 
 }  // namespace
 
-bool is_named(const std::string& kind, bool (*holds)(TaskKind)) {
-  const std::optional<TaskKind> known = task_kind_named(kind);
-  return known && holds(*known);
-}
-
-bool is_copy_kind(const std::string& kind) {
-  return is_named(kind, runs_on_device) && is_named(kind, moves_bytes);
-}
+bool is_copy_kind(TaskKind kind) { return runs_on_device(kind) && moves_bytes(kind); }
 
 bool is_event_wait(const WorkChange& change) {
   return change.after.name.find("StreamWaitEvent") != std::string::npos && change.more() > 0;
 }
 
 int telling_rank(const WorkChange& change) {
-  if (change.kind == "sync") return change.more() > 0 ? 9 : 1;
-  if (change.kind == "collective") return 8;
+  if (change.kind == TaskKind::sync) return change.more() > 0 ? 9 : 1;
+  if (change.kind == TaskKind::collective) return 8;
   if (is_copy_kind(change.kind)) return 7;
   if (is_event_wait(change)) return 6;
-  if (change.kind == "kernel") return 5;
-  if (change.kind == "input") return 4;
-  if (change.kind == "launch") return change.more() > 0 ? 3 : 1;
-  return change.kind == "host" ? 2 : 1;
+  if (change.kind == TaskKind::kernel) return 5;
+  if (change.kind == TaskKind::input) return 4;
+  if (change.kind == TaskKind::launch) return change.more() > 0 ? 3 : 1;
+  return change.kind == TaskKind::host ? 2 : 1;
 }
 
 std::string change_words(const WorkChange& change) {
@@ -127,8 +120,8 @@ std::string change_words(const WorkChange& change) {
            to_text(change.before.work) + " -> " + to_text(change.after.work);
   }
   // Host work is cut into pieces where calls are: their number means nothing.
-  const bool is_counted =
-      (change.kind != "host" && change.kind != "input") || !change.after.name.empty();
+  const bool is_counted = (change.kind != TaskKind::host && change.kind != TaskKind::input) ||
+                          !change.after.name.empty();
   if (!is_counted && change.before.count == 0)
     return "new " + name_of(change) + ": " + to_text(change.after.work);
   if (is_counted && change.more() > 0) return more_words(change);
@@ -137,14 +130,15 @@ std::string change_words(const WorkChange& change) {
 
 std::string general_words(const GeneralChange& general) {
   struct Kind {
-    std::string_view name, work, because_of;
+    TaskKind kind;
+    std::string_view work, because_of;
   };
   constexpr Kind kKinds[] = {
-      {"kernel", "kernels take ", "the device, its clock or its neighbours"},
-      {"host", "host work takes ", "the machine, its clock or what else it runs"},
-      {"launch", "launch calls take ", "the driver, or a tool that follows its calls"}};
+      {TaskKind::kernel, "kernels take ", "the device, its clock or its neighbours"},
+      {TaskKind::host, "host work takes ", "the machine, its clock or what else it runs"},
+      {TaskKind::launch, "launch calls take ", "the driver, or a tool that follows its calls"}};
   for (const Kind& kind : kKinds) {
-    if (kind.name == general.kind)
+    if (kind.kind == general.kind)
       return std::string(kind.work) + to_fixed(general.factor, 2) +
              " times as long throughout, not in one place: " + std::string(kind.because_of);
   }

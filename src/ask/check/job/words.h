@@ -13,10 +13,8 @@ namespace foretrace {
 /// all.
 int telling_rank(const WorkChange& change);
 bool is_event_wait(const WorkChange& change);
-/// Whether `kind` names a kind of task of which `holds` is true.
-bool is_named(const std::string& kind, bool (*holds)(TaskKind));
 /// A copy or a collective.
-bool is_copy_kind(const std::string& kind);
+bool is_copy_kind(TaskKind kind);
 
 /// "12 new cudaStreamSynchronize", "volta_sgemm slower: 1.2 ms -> 1.9 ms x 12".
 std::string change_words(const WorkChange& change);
