@@ -27,6 +27,19 @@ class NamePattern {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A pattern for the names of a graph, which it looks at once each: they are few, and tasks many.
+class NameCondition {
+ public:
+  /// Throws Error on a bad expression. `names` must outlive it, and may grow.
+  NameCondition(std::string_view pattern, const Names& names);
+  bool operator()(NameId name);
+
+ private:
+  const Names& names_;
+  NamePattern pattern_;
+  std::vector<char> known_;
+};
+
 class Selector final : public Described {
  public:
   Selector() = default;
