@@ -55,6 +55,10 @@ void check_ranks(const Scenario& scenario, const Graph& graph);
 /// another rank change nothing here. `donors` has read those of the scenario; nullptr if it can
 /// have none.
 Applied apply(const Scenario& scenario, Graph& graph, Donors* donors = nullptr);
+/// The same without the transforms from `end` on.
+Applied apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors);
+/// Only that transform, which has no donor.
+Applied apply_only(std::size_t step, const Scenario& scenario, Graph& graph);
 
 /// The settings that the predicted job's allocator has: those of the scenario, and the memory of
 /// its machine for a limit where none is given.
