@@ -29,44 +29,51 @@ class Described {
   /// Names every setting, in the order in which help should show them. It may not do anything else:
   /// it is also called on objects that will never be used.
   virtual void describe(Fields& fields) = 0;
+
+  /// Throws Error, naming the setting, on values that limits alone do not rule out. read_json()
+  /// calls it.
+  virtual void check() const {}
 };
+
+struct Setting;
 
 /// A visitor of settings. `help` is one sentence without its full stop.
 class Fields {
  public:
   virtual ~Fields() = default;
-  virtual void flag(std::string_view name, bool& value, std::string_view help) = 0;
-  virtual void integer(std::string_view name, std::int64_t& value, std::string_view help,
-                       std::int64_t least = std::numeric_limits<std::int64_t>::min(),
-                       std::int64_t most = std::numeric_limits<std::int64_t>::max()) = 0;
-  virtual void number(std::string_view name, double& value, std::string_view help,
-                      double least = std::numeric_limits<double>::lowest(),
-                      double most = std::numeric_limits<double>::max()) = 0;
-  virtual void text(std::string_view name, std::string& value, std::string_view help) = 0;
+  void flag(std::string_view name, bool& value, std::string_view help);
+  void integer(std::string_view name, std::int64_t& value, std::string_view help,
+               std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+               std::int64_t most = std::numeric_limits<std::int64_t>::max());
+  void number(std::string_view name, double& value, std::string_view help,
+              double least = std::numeric_limits<double>::lowest(),
+              double most = std::numeric_limits<double>::max());
+  void text(std::string_view name, std::string& value, std::string_view help);
   /// In a file, a path is relative to that file: see rebase_paths().
-  virtual void path(std::string_view name, std::string& value, std::string_view help) = 0;
-  virtual void name_or_path(std::string_view name, std::string& value, std::string_view help) = 0;
-  virtual void texts(std::string_view name, std::vector<std::string>& value,
-                     std::string_view help) = 0;
-  virtual void choice(std::string_view name, std::string& value,
-                      const std::vector<std::string_view>& options, std::string_view help) = 0;
-  /// In JSON a text with its unit; a bare number is an error.
-  virtual void time(std::string_view name, Nanoseconds& value, std::string_view help,
-                    Nanoseconds least = Nanoseconds::min()) = 0;
-  virtual void bytes(std::string_view name, Bytes& value, std::string_view help,
-                     Bytes least = Bytes{0}) = 0;
-  virtual void bandwidth(std::string_view name, Bandwidth& value, std::string_view help) = 0;
-  virtual void throughput(std::string_view name, Throughput& value, std::string_view help) = 0;
+  void path(std::string_view name, std::string& value, std::string_view help);
+  void name_or_path(std::string_view name, std::string& value, std::string_view help);
+  void texts(std::string_view name, std::vector<std::string>& value, std::string_view help);
+  void choice(std::string_view name, std::string& value,
+              const std::vector<std::string_view>& options, std::string_view help);
+  /// In JSON a text with its unit; a bare number is an error. At most 1000 hours and 2^58 bytes, so
+  /// that sums fit.
+  void time(std::string_view name, Nanoseconds& value, std::string_view help,
+            Nanoseconds least = Nanoseconds::min());
+  void bytes(std::string_view name, Bytes& value, std::string_view help, Bytes least = Bytes{0});
+  void bandwidth(std::string_view name, Bandwidth& value, std::string_view help);
+  void throughput(std::string_view name, Throughput& value, std::string_view help);
   /// Settings that may be left out: nothing, or null in JSON, means "as in the trace".
-  virtual void optional_integer(std::string_view name, std::optional<std::int64_t>& value,
-                                std::string_view help,
-                                std::int64_t least = std::numeric_limits<std::int64_t>::min()) = 0;
-  virtual void optional_number(std::string_view name, std::optional<double>& value,
-                               std::string_view help,
-                               double least = std::numeric_limits<double>::lowest()) = 0;
-  virtual void optional_time(std::string_view name, std::optional<Nanoseconds>& value,
-                             std::string_view help, Nanoseconds least = Nanoseconds::min()) = 0;
-  virtual void object(std::string_view name, Described& value, std::string_view help) = 0;
+  void optional_integer(std::string_view name, std::optional<std::int64_t>& value,
+                        std::string_view help,
+                        std::int64_t least = std::numeric_limits<std::int64_t>::min());
+  void optional_number(std::string_view name, std::optional<double>& value, std::string_view help,
+                       double least = std::numeric_limits<double>::lowest());
+  void optional_time(std::string_view name, std::optional<Nanoseconds>& value,
+                     std::string_view help, Nanoseconds least = Nanoseconds::min());
+  void object(std::string_view name, Described& value, std::string_view help);
+
+  /// Called for every setting, in their order.
+  virtual void visit(const Setting& setting) = 0;
 };
 
 /// Overwrites the settings that `json` mentions. Throws Error, with the place, on an unknown name

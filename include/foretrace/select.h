@@ -27,6 +27,19 @@ class NamePattern {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A pattern for the names of a graph, which it looks at once each: they are few, and tasks many.
+class NameCondition {
+ public:
+  /// Throws Error on a bad expression. `names` must outlive it, and may grow.
+  NameCondition(std::string_view pattern, const Names& names);
+  bool operator()(NameId name);
+
+ private:
+  const Names& names_;
+  NamePattern pattern_;
+  std::vector<char> known_;
+};
+
 class Selector final : public Described {
  public:
   Selector() = default;
@@ -48,9 +61,10 @@ class Selector final : public Described {
   /// is none.
   std::vector<TaskId> select_some(const Graph& graph, std::string_view setting = "where") const;
 
-  /// Throws Error, naming the setting, on an expression or a range that cannot be read. select()
-  /// does so too.
-  void check() const;
+  /// Refuses expressions and ranges that cannot be read. select() does so too.
+  void check() const override;
+  /// The only rank that it selects; nothing if it can be any.
+  std::optional<std::int64_t> rank() const { return rank_; }
   /// The conditions: `kind kernel, name "gemm"`, or "any task".
   std::string to_text() const;
 

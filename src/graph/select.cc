@@ -32,32 +32,6 @@ Layers read_layers(const std::string& text) {
   return {*first, *last};
 }
 
-NamePattern read_pattern(std::string_view setting, const std::string& text) {
-  return within(setting, [&] { return NamePattern(text); });
-}
-
-/// Remembers the answer for each distinct name, as a graph has few of them and many tasks.
-class NameCondition {
- public:
-  NameCondition(std::string_view setting, const std::string& text, const Names& names)
-      : names_(names), pattern_(read_pattern(setting, text)), all_(text.empty()) {
-    if (!all_) known_.resize(names.size(), 0);
-  }
-
-  bool holds(NameId id) {
-    if (all_) return true;
-    char& known = known_[static_cast<std::size_t>(id)];
-    if (known == 0) known = pattern_.matches(names_[id]) ? 'y' : 'n';
-    return known == 'y';
-  }
-
- private:
-  const Names& names_;
-  NamePattern pattern_;
-  bool all_;
-  std::vector<char> known_;
-};
-
 std::vector<std::string_view> kind_options() {
   std::vector<std::string_view> options = {"any", "all", "device"};
   options.insert(options.end(), task_kind_names().begin(), task_kind_names().end());
@@ -96,26 +70,26 @@ void Selector::describe(Fields& fields) {
 }
 
 void Selector::check() const {
-  read_pattern("name", name_);
-  read_pattern("module", module_);
-  read_pattern("stream", stream_);
+  within("name", [&] { NamePattern pattern(name_); });
+  within("module", [&] { NamePattern pattern(module_); });
+  within("stream", [&] { NamePattern pattern(stream_); });
   if (!layer_.empty()) read_layers(layer_);
 }
 
 std::vector<TaskId> Selector::matching(const Graph& graph) const {
+  check();
   const Layers layers = layer_.empty() ? Layers{} : read_layers(layer_);
   const std::optional<TaskKind> kind = task_kind_named(kind_);
   const std::optional<Phase> phase = phase_named(phase_);
-  const NamePattern stream = read_pattern("stream", stream_);
-  NameCondition name("name", name_, graph.names());
-  NameCondition module("module", module_, graph.names());
+  const NamePattern stream(stream_);
+  NameCondition name(name_, graph.names()), module(module_, graph.names());
 
   const auto wanted = [&](const Task& task) {
     if (kind ? task.kind != *kind : kind_ == "device" && !runs_on_device(task.kind)) return false;
     if (phase && task.phase != *phase) return false;
     if (step_ && task.step != *step_) return false;
     if (!layer_.empty() && (task.layer < layers.first || task.layer > layers.last)) return false;
-    return name.holds(task.name) && module.holds(task.module);
+    return name(task.name) && module(task.module);
   };
   std::vector<TaskId> selected;
   for (std::size_t i = 0; i < graph.lane_count(); ++i) {

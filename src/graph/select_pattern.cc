@@ -81,4 +81,14 @@ bool NamePattern::matches(std::string_view name) const {
   return RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *impl_->expression);
 }
 
+NameCondition::NameCondition(std::string_view pattern, const Names& names)
+    : names_(names), pattern_(pattern) {}
+
+bool NameCondition::operator()(NameId name) {
+  const auto i = static_cast<std::size_t>(name);
+  if (i >= known_.size()) known_.resize(names_.size(), '?');
+  if (known_[i] == '?') known_[i] = pattern_.matches(names_[name]) ? 'y' : 'n';
+  return known_[i] == 'y';
+}
+
 }  // namespace foretrace

@@ -132,8 +132,8 @@ SweepPlan::SweepPlan(const Json& scenario, const std::string& sweep_folder) {
   if (!scenario.is_object()) throw Error("must be an object with the settings of a scenario");
   if (const auto sweep = scenario.find("sweep"); sweep != scenario.end())
     within("sweep", [&] { read_settings(*sweep); });
-  const Json base = write_scenario(parse_scenario(without_keys(scenario, {"sweep", "matrix"})));
-  within("matrix", [&] { combine(scenario.value("matrix", Json(Json::object())), base); });
+  base_ = write_scenario(parse_scenario(without_keys(scenario, {"sweep", "matrix"})));
+  within("matrix", [&] { combine(scenario.value("matrix", Json(Json::object()))); });
   for (const auto& [name, values] : swept_.items()) {
     if (std::find(settings_.begin(), settings_.end(), name) != settings_.end())
       throw Error("sweep: \"" + name + "\" is an axis of the matrix already");
@@ -192,10 +192,10 @@ void SweepPlan::read_method(const Json& sweep) {
                 " for the method halton");
 }
 
-void SweepPlan::combine(const Json& matrix, const Json& base) {
+void SweepPlan::combine(const Json& matrix) {
   if (!matrix.is_object())
     throw Error("must be an object such as {\"machine\": [\"V100\", \"A100\"]}");
-  combinations_.push_back({.names = {}, .scenario = base, .axes = {}});
+  combinations_.push_back({.names = {}, .scenario = base_, .axes = {}});
   for (const auto& [axis, listed] : matrix.items()) {
     if (axis == "$comment") continue;
     settings_.push_back(axis);

@@ -41,6 +41,8 @@ class SweepPlan {
   /// with the place.
   SweepPlan(const nlohmann::json& scenario, const std::string& sweep_folder);
 
+  /// The scenario without its "sweep" and "matrix", as returned by write_scenario().
+  const nlohmann::json& base() const { return base_; }
   std::uint64_t size() const { return size_; }
   /// Axes of the matrix, then settings.
   const std::vector<std::string>& settings() const { return settings_; }
@@ -56,10 +58,11 @@ class SweepPlan {
  private:
   void read_settings(const nlohmann::json& sweep);
   void read_method(const nlohmann::json& sweep);
-  void combine(const nlohmann::json& matrix, const nlohmann::json& base);
+  void combine(const nlohmann::json& matrix);
   void add_axes(const std::string& folder);
   std::uint64_t points_of(const SweepCombination& combination) const;
 
+  nlohmann::json base_;
   SweepMethod method_ = SweepMethod::grid;
   std::uint64_t samples_ = 0, seed_ = 0;
   bool log_ = false;

@@ -2,47 +2,57 @@
 
 #include <algorithm>
 
+#include "base/fields/settings.h"
 #include "foretrace/select.h"
 #include "transform/edit/edit.h"
-#include "transform/edit/quiet_fields.h"
 
 namespace foretrace {
 namespace {
 
-class RankFinder final : public QuietFields {
+/// Those among the settings of a transform, with their names.
+class Selectors final : public Fields {
  public:
-  void optional_integer(std::string_view name, std::optional<std::int64_t>& value, std::string_view,
-                        std::int64_t) override {
-    if (name == "rank" && value) ranks.insert(static_cast<std::int32_t>(*value));
-  }
-  void object(std::string_view, Described& value, std::string_view) override {
-    value.describe(*this);
+  explicit Selectors(Transform& transform) { transform.describe(*this); }
+
+  void visit(const Setting& setting) override {
+    auto* const* const nested = std::get_if<Described*>(&setting.value);
+    if (nested == nullptr) return;
+    const auto* const selector = dynamic_cast<const Selector*>(*nested);
+    if (selector == nullptr) return (*nested)->describe(*this);
+    found.emplace_back(setting.name, selector);
   }
 
-  std::set<std::int32_t> ranks;
+  std::vector<std::pair<std::string, const Selector*>> found;
+};
+
+/// The ranks that settings name, those of selectors among them.
+class NamedRanks final : public Fields {
+ public:
+  explicit NamedRanks(Transform& transform) { transform.describe(*this); }
+
+  void visit(const Setting& setting) override {
+    if (auto* const* const nested = std::get_if<Described*>(&setting.value))
+      return (*nested)->describe(*this);
+    auto* const* const value = std::get_if<std::optional<std::int64_t>*>(&setting.value);
+    if (value != nullptr && *value != nullptr && setting.name == "rank" && (*value)->has_value())
+      found.insert(static_cast<std::int32_t>(***value));
+  }
+
+  std::set<std::int32_t> found;
 };
 
 /// Notes which tasks selectors leave out because work of a device has the name.
-class LeftOut final : public QuietFields {
- public:
-  LeftOut(const Graph& graph, Notes& notes) : graph_(graph), notes_(notes) {}
-
-  void object(std::string_view name, Described& value, std::string_view) override {
-    const auto* const selector = dynamic_cast<const Selector*>(&value);
-    if (selector == nullptr) return value.describe(*this);
-    const std::size_t others = selector->left_out(graph_);
-    if (others == 0) return;
-    notes_.add(Severity::info,
-               "a name matches both device work and host work; only the device work is selected "
-               "(kind \"all\" selects both)",
-               std::string(name) + ": " + tasks_by_kind(graph_, selector->select(graph_)) +
-                   ", without " + counted(others, "host task"));
+void note_left_out(Transform& transform, const Graph& graph, Notes& notes) {
+  for (const auto& [name, selector] : Selectors(transform).found) {
+    const std::size_t others = selector->left_out(graph);
+    if (others == 0) continue;
+    notes.add(Severity::info,
+              "a name matches both device work and host work; only the device work is selected "
+              "(kind \"all\" selects both)",
+              name + ": " + tasks_by_kind(graph, selector->select(graph)) + ", without " +
+                  counted(others, "host task"));
   }
-
- private:
-  const Graph& graph_;
-  Notes& notes_;
-};
+}
 
 /// Calls `visit` with all that neither a dependency nor an order of their lane makes wait.
 template <class Visit>
@@ -68,19 +78,14 @@ void keep_places(Graph& graph, const std::vector<TaskId>& free_before) {
 
 }  // namespace
 
-std::set<std::int32_t> ranks_named(Transform& transform) {
-  RankFinder finder;
-  transform.describe(finder);
-  return finder.ranks;
-}
+std::set<std::int32_t> ranks_named(Transform& transform) { return NamedRanks(transform).found; }
 
 Effect apply_checked(Transform& transform, Graph& graph, const Context& context) {
   std::vector<TaskId> free_before;
   each_free_task(graph, [&](TaskId task) { free_before.push_back(task); });
   std::sort(free_before.begin(), free_before.end());
   Notes notes;
-  LeftOut left_out(graph, notes);
-  transform.describe(left_out);
+  note_left_out(transform, graph, notes);
   Effect effect = transform.apply(graph, context);
   keep_places(graph, free_before);
   effect.notes.merge(notes);

@@ -1,9 +1,6 @@
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
-#include "transform/edit/allocation_selector.h"
-#include "transform/edit/quiet_fields.h"
 #include "transform/edit/registered.h"
 #include "transform/synonyms.h"
 
@@ -17,46 +14,9 @@ const TransformEntry& entry_named(std::string_view name) {
   throw Error(no_such_transform(name));
 }
 
-/// No trace is as long; sums of such times still fit their 64 bits.
-constexpr Nanoseconds kLongest = std::chrono::hours(1000);
-/// No store is as large; the same for its sums.
-constexpr Bytes kMostBytes{std::int64_t{1} << 58};
-
-/// Checks what a single setting cannot know about itself: that expressions of selectors can be
-/// read, before a trace is, and that times and sizes are such that can be added up.
-class SettingCheck final : public QuietFields {
- public:
-  void object(std::string_view name, Described& value, std::string_view) override {
-    within(name, [&] {
-      if (const auto* selector = dynamic_cast<const Selector*>(&value))
-        selector->check();
-      else if (const auto* blocks = dynamic_cast<const AllocationSelector*>(&value))
-        blocks->check();
-      else
-        value.describe(*this);
-    });
-  }
-  void time(std::string_view name, Nanoseconds& value, std::string_view, Nanoseconds) override {
-    if (value <= kLongest && value >= -kLongest) return;
-    throw Error(std::string(name) + ": must be at most " + to_exact_text(kLongest) + ", got " +
-                to_exact_text(value));
-  }
-  void bytes(std::string_view name, Bytes& value, std::string_view, Bytes) override {
-    if (value <= kMostBytes) return;
-    throw Error(std::string(name) + ": must be at most " + to_exact_text(kMostBytes) + ", got " +
-                to_exact_text(value));
-  }
-  void optional_time(std::string_view name, std::optional<Nanoseconds>& value,
-                     std::string_view help, Nanoseconds least) override {
-    if (value) time(name, *value, help, least);
-  }
-};
-
 std::unique_ptr<Transform> configured(const TransformEntry& entry, const nlohmann::json& settings) {
   std::unique_ptr<Transform> transform = entry.make();
   read_json(settings, *transform);
-  SettingCheck check;
-  transform->describe(check);
   return transform;
 }
 

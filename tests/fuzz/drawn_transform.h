@@ -21,7 +21,7 @@
 namespace foretrace {
 
 /// Gives settings other values, within their limits or not. Half of the texts are of `words`.
-class DrawnSettings final : public SettingVisitor {
+class DrawnSettings final : public Fields {
  public:
   DrawnSettings(Supply& supply, std::span<const std::string> words)
       : supply_(supply), words_(words) {}

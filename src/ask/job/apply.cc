@@ -142,14 +142,24 @@ bool edits(const Scenario& scenario) {
 
 Applied apply(const Scenario& scenario, Graph& graph, Donors* donors,
               std::span<const Graph* const> other_ranks) {
+  return apply_until(scenario.transforms.size(), scenario, graph, donors, other_ranks);
+}
+
+Applied apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors,
+                    std::span<const Graph* const> other_ranks) {
   Application application(graph, donors, other_ranks);
   if (!scenario.machine.empty()) {
     const auto machine = read_transform({{"use", "faster_device"}, {"to", scenario.machine}});
     application.apply(*machine, "faster_device:to=" + scenario.machine);
   }
-  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
+  for (std::size_t i = 0; i < end; ++i)
     application.apply(*scenario.transforms[i], use_of(scenario, i));
-  }
+  return std::move(application.applied);
+}
+
+Applied apply_only(std::size_t step, const Scenario& scenario, Graph& graph) {
+  Application application(graph, nullptr, {});
+  application.apply(*scenario.transforms[step], use_of(scenario, step));
   return std::move(application.applied);
 }
 

@@ -57,6 +57,11 @@ void check_ranks(const Scenario& scenario, const Graph& graph);
 /// have none. `other_ranks` are those of the job, as recorded.
 Applied apply(const Scenario& scenario, Graph& graph, Donors* donors = nullptr,
               std::span<const Graph* const> other_ranks = {});
+/// The same without the transforms from `end` on.
+Applied apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors,
+                    std::span<const Graph* const> other_ranks = {});
+/// Only that transform, which has no donor.
+Applied apply_only(std::size_t step, const Scenario& scenario, Graph& graph);
 
 /// The settings that the predicted job's allocator has: those of the scenario, and the memory of
 /// its machine for a limit where none is given.

@@ -136,9 +136,8 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
     check_ranks(shared.parsed, shared.job->job);
     donors_.read(shared.parsed);
     for (const Rank& rank : shared.job->job.ranks) {
-      Scenario scenario = parse_scenario(shared.scenario);
       shared.ranks.push_back(std::make_unique<SweepStructure>(
-          rank.inference, scenario, shared.shape->tail, donors_, questions_.options.memory));
+          rank.inference, shared.parsed, shared.shape->tail, donors_, questions_.options.memory));
     }
     shared.usable = true;
   } catch (const Error&) {

@@ -42,10 +42,7 @@ SweepQuestions::SweepQuestions(Json scenario, const std::string& sweep_folder,
                                const SweepOptions& with)
     : plan(scenario, sweep_folder), options(with) {
   jobs = options.jobs > 0 ? options.jobs : core_count();
-  Json one = scenario;
-  one.erase("sweep");
-  one.erase("matrix");
-  Json written = write_scenario(parse_scenario(one));
+  Json written = plan.base();
   for (const char* key : {"sweep", "matrix"}) {
     if (scenario.contains(key)) written[key] = scenario[key];
   }

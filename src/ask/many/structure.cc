@@ -21,15 +21,6 @@ bool has_retiming_setting(Transform& transform) {
                      [&](const auto& setting) { return retimes->only_retimes(setting.key()); });
 }
 
-Scenario part_of_scenario(Scenario& scenario, std::size_t first, std::size_t end) {
-  Scenario part;
-  for (std::size_t i = first; i < end; ++i) {
-    part.transforms.push_back(std::move(scenario.transforms[i]));
-    part.uses.push_back(scenario.uses[i]);
-  }
-  return part;
-}
-
 /// All that passes if everything happens in turn.
 double total_length(const Graph& graph) {
   double total = 0;
@@ -51,8 +42,8 @@ std::size_t retiming_tail(const Scenario& scenario) {
   return tail;
 }
 
-SweepStructure::SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
-                               Donors& donors, bool with_memory) {
+SweepStructure::SweepStructure(const Inference& inference, const Scenario& scenario,
+                               std::size_t tail, Donors& donors, bool with_memory) {
   static std::atomic<std::uint64_t> made = 0;
   id_ = ++made;
   const Graph edited = edit(inference, scenario, tail, donors);
@@ -64,14 +55,11 @@ SweepStructure::SweepStructure(const Inference& inference, Scenario& scenario, s
   number_rows(edited);
 }
 
-Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::size_t tail,
+Graph SweepStructure::edit(const Inference& inference, const Scenario& scenario, std::size_t tail,
                            Donors& donors) {
-  const std::size_t count = scenario.transforms.size();
   Graph graph = inference.graph.clone();
-  Scenario head = part_of_scenario(scenario, 0, tail);
-  head.machine = scenario.machine;
-  steps_ = apply(head, graph, &donors).steps;
-  for (std::size_t i = tail; i < count; ++i) {
+  steps_ = apply_until(tail, scenario, graph, &donors).steps;
+  for (std::size_t i = tail; i < scenario.transforms.size(); ++i) {
     Stage& stage = stages_.emplace_back();
     moving_.resize(graph.task_count(), 0);
     if (is_for(*scenario.transforms[i], graph))
@@ -86,7 +74,7 @@ Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::
       if (!alone && moving == 0) restored_.push_back({.task = one.task, .duration = now});
       ++moving;
     }
-    const Applied applied = apply(part_of_scenario(scenario, i, i + 1), graph);
+    const Applied applied = apply_only(i, scenario, graph);
     steps_.insert(steps_.end(), applied.steps.begin(), applied.steps.end());
   }
   return graph;

@@ -47,8 +47,8 @@ class SweepStructure {
   /// Applies the scenario, whose transforms from `tail` on only retime. Throws Error where that
   /// fails, or where lanes are not all in line. `with_memory`: the peaks are asked for, which are
   /// known only where the graph has no memory.
-  SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail, Donors& donors,
-                 bool with_memory);
+  SweepStructure(const Inference& inference, const Scenario& scenario, std::size_t tail,
+                 Donors& donors, bool with_memory);
 
   /// One question: its transforms from the tail on, and a text that identifies their settings.
   struct Question {
@@ -81,7 +81,8 @@ class SweepStructure {
     Nanoseconds duration{0};
   };
 
-  Graph edit(const Inference& inference, Scenario& scenario, std::size_t tail, Donors& donors);
+  Graph edit(const Inference& inference, const Scenario& scenario, std::size_t tail,
+             Donors& donors);
   void number_rows(const Graph& edited);
   void load(SweepScratch& scratch) const;
   bool retime(const Question& question, SweepScratch& scratch, std::size_t set) const;

@@ -127,13 +127,7 @@ std::string_view base_name(std::string_view name) {
 }
 
 Lever kernels_like(const Graph& graph, std::string_view pattern) {
-  const NamePattern wanted(pattern);
-  std::map<NameId, bool> known;
-  const auto matches = [&](NameId name) {
-    const auto [found, is_new] = known.try_emplace(name, false);
-    if (is_new) found->second = wanted.matches(graph.names()[name]);
-    return found->second;
-  };
+  NameCondition matches(pattern, graph.names());
   return with_tasks(graph,
                     {.name = "kernels." + std::string(pattern),
                      .title = "kernels \"" + std::string(pattern) + "\"",

@@ -563,8 +563,9 @@ EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions
   on_all_cores(all.ranks.size(), [&](std::size_t i) {
     if (all.alike[i] != i) return;
     Edited& rank = all.ranks[i];
-    rank.times = step_times(rank.graph, rank.timeline);
+    // Before the step times, which compare work with the room that it has.
     keep_waits(job, i, rank.timeline, rank.graph);
+    rank.times = step_times(rank.graph, rank.timeline);
   });
   return all;
 }

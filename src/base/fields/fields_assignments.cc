@@ -124,7 +124,7 @@ Json converted(std::string_view text, const Described*) {
 }
 
 /// Puts one assignment where it belongs in a JSON object of settings.
-class Assigner final : public SettingVisitor {
+class Assigner final : public Fields {
  public:
   Assigner(std::string_view path, std::string_view value, Json& json) : value_(value), json_(json) {
     const std::size_t dot = path.find('.');

@@ -30,7 +30,7 @@ std::string limits(const Setting& setting) {
   return {};
 }
 
-class HelpWriter final : public SettingVisitor {
+class HelpWriter final : public Fields {
  public:
   void visit(const Setting& setting) override {
     if (auto* const* nested = std::get_if<Described*>(&setting.value)) {

@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-class Rebaser final : public SettingVisitor {
+class Rebaser final : public Fields {
  public:
   Rebaser(nlohmann::json& settings, const std::string& folder)
       : settings_(settings), folder_(folder) {}

@@ -75,6 +75,14 @@ void read(const Json& json, std::optional<Value>& value) {
   value = given;
 }
 
+/// No trace is as long and no store as large; sums of such values still fit their 64 bits.
+template <class Value>
+constexpr Value kMost = std::numeric_limits<Value>::max();
+template <>
+constexpr Nanoseconds kMost<Nanoseconds> = std::chrono::hours(1000);
+template <>
+constexpr Bytes kMost<Bytes>{std::int64_t{1} << 58};
+
 /// `value` is given as the type of its limits; types without limits never get here with one.
 template <class Value>
 void check_limits(const Setting& setting, const Value& value) {
@@ -84,6 +92,9 @@ void check_limits(const Setting& setting, const Value& value) {
     const auto got = [&] { return ", got " + to_text(SettingLimit{value}); };
     if (least && value < *least) throw Error("must be at least " + to_text(setting.least) + got());
     if (most && value > *most) throw Error("must be at most " + to_text(setting.most) + got());
+    const bool is_long = std::is_same_v<Value, Nanoseconds> && value < Value{} - kMost<Value>;
+    if (is_long || value > kMost<Value>)
+      throw Error("must be at most " + to_text(SettingLimit{kMost<Value>}) + got());
   }
 }
 
@@ -114,7 +125,7 @@ void replace(const Json& json, const Setting& setting, Value& value) {
   }
 }
 
-class Reader final : public SettingVisitor {
+class Reader final : public Fields {
  public:
   explicit Reader(const Json& json) : json_(json) {}
 
@@ -140,6 +151,7 @@ void read_json(const Json& json, Described& object) {
   }
   Reader reader(json);
   object.describe(reader);
+  object.check();
 }
 
 }  // namespace foretrace

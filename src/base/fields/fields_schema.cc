@@ -45,7 +45,7 @@ void add_limit(const SettingLimit& limit, const char* keyword, const char* words
   }
 }
 
-class SchemaWriter final : public SettingVisitor {
+class SchemaWriter final : public Fields {
  public:
   void visit(const Setting& setting) override {
     Json schema = std::visit([](auto* value) { return type_of(*value); }, setting.value);

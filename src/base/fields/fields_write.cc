@@ -3,7 +3,7 @@
 namespace foretrace {
 namespace {
 
-class Writer final : public SettingVisitor {
+class Writer final : public Fields {
  public:
   void visit(const Setting& setting) override {
     json[std::string(setting.name)] =

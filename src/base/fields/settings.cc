@@ -23,7 +23,7 @@ SettingLimit at_most(Value value) {
   return limit(value, std::numeric_limits<Value>::max());
 }
 
-class NameVisitor final : public SettingVisitor {
+class NameVisitor final : public Fields {
  public:
   void visit(const Setting& setting) override { names.emplace(setting.name); }
   SettingNames names;
@@ -31,62 +31,59 @@ class NameVisitor final : public SettingVisitor {
 
 }  // namespace
 
-void SettingVisitor::flag(std::string_view name, bool& value, std::string_view help) {
+void Fields::flag(std::string_view name, bool& value, std::string_view help) {
   visit({name, help, &value});
 }
-void SettingVisitor::integer(std::string_view name, std::int64_t& value, std::string_view help,
-                             std::int64_t least, std::int64_t most) {
+void Fields::integer(std::string_view name, std::int64_t& value, std::string_view help,
+                     std::int64_t least, std::int64_t most) {
   visit({name, help, &value, at_least(least), at_most(most)});
 }
-void SettingVisitor::number(std::string_view name, double& value, std::string_view help,
-                            double least, double most) {
+void Fields::number(std::string_view name, double& value, std::string_view help, double least,
+                    double most) {
   visit({name, help, &value, at_least(least), at_most(most)});
 }
-void SettingVisitor::text(std::string_view name, std::string& value, std::string_view help) {
+void Fields::text(std::string_view name, std::string& value, std::string_view help) {
   visit({name, help, &value});
 }
-void SettingVisitor::path(std::string_view name, std::string& value, std::string_view help) {
+void Fields::path(std::string_view name, std::string& value, std::string_view help) {
   visit({.name = name, .help = help, .value = &value, .kind = TextKind::path});
 }
-void SettingVisitor::name_or_path(std::string_view name, std::string& value,
-                                  std::string_view help) {
+void Fields::name_or_path(std::string_view name, std::string& value, std::string_view help) {
   visit({.name = name, .help = help, .value = &value, .kind = TextKind::name_or_path});
 }
-void SettingVisitor::texts(std::string_view name, std::vector<std::string>& value,
-                           std::string_view help) {
+void Fields::texts(std::string_view name, std::vector<std::string>& value, std::string_view help) {
   visit({name, help, &value});
 }
-void SettingVisitor::choice(std::string_view name, std::string& value,
-                            const std::vector<std::string_view>& options, std::string_view help) {
+void Fields::choice(std::string_view name, std::string& value,
+                    const std::vector<std::string_view>& options, std::string_view help) {
   visit({name, help, &value, {}, {}, &options});
 }
-void SettingVisitor::time(std::string_view name, Nanoseconds& value, std::string_view help,
-                          Nanoseconds least) {
+void Fields::time(std::string_view name, Nanoseconds& value, std::string_view help,
+                  Nanoseconds least) {
   visit({name, help, &value, limit(least, Nanoseconds::min())});
 }
-void SettingVisitor::bytes(std::string_view name, Bytes& value, std::string_view help,
-                           Bytes least) {
+void Fields::bytes(std::string_view name, Bytes& value, std::string_view help, Bytes least) {
   visit({name, help, &value, limit(least, Bytes{INT64_MIN})});
 }
-void SettingVisitor::bandwidth(std::string_view name, Bandwidth& value, std::string_view help) {
+void Fields::bandwidth(std::string_view name, Bandwidth& value, std::string_view help) {
   visit({name, help, &value});
 }
-void SettingVisitor::throughput(std::string_view name, Throughput& value, std::string_view help) {
+void Fields::throughput(std::string_view name, Throughput& value, std::string_view help) {
   visit({name, help, &value});
 }
-void SettingVisitor::optional_integer(std::string_view name, std::optional<std::int64_t>& value,
-                                      std::string_view help, std::int64_t least) {
+void Fields::optional_integer(std::string_view name, std::optional<std::int64_t>& value,
+                              std::string_view help, std::int64_t least) {
   visit({name, help, &value, at_least(least)});
 }
-void SettingVisitor::optional_number(std::string_view name, std::optional<double>& value,
-                                     std::string_view help, double least) {
+void Fields::optional_number(std::string_view name, std::optional<double>& value,
+                             std::string_view help, double least) {
   visit({name, help, &value, at_least(least)});
 }
-void SettingVisitor::optional_time(std::string_view name, std::optional<Nanoseconds>& value,
-                                   std::string_view help, Nanoseconds least) {
+void Fields::optional_time(std::string_view name, std::optional<Nanoseconds>& value,
+                           std::string_view help, Nanoseconds least) {
   visit({name, help, &value, limit(least, Nanoseconds::min())});
 }
-void SettingVisitor::object(std::string_view name, Described& value, std::string_view help) {
+void Fields::object(std::string_view name, Described& value, std::string_view help) {
   visit({name, help, &value});
 }
 

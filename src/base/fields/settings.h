@@ -1,8 +1,7 @@
 #pragma once
 
-// One setting as a value, and a visitor that treats all settings alike. Reading, writing, the
-// schema, the help and the assignments of a command line then are each a few functions overloaded
-// on the type of the setting.
+// One setting as a value. Reading, writing, the schema, the help and the assignments of a command
+// line then are each a few functions overloaded on the type of the setting.
 
 #include <set>
 #include <variant>
@@ -29,36 +28,6 @@ struct Setting {
   SettingLimit most{};
   const std::vector<std::string_view>* options = nullptr;  ///< Options of a choice, otherwise null.
   TextKind kind = TextKind::text;
-};
-
-/// Calls visit() for every setting of an object, in its order.
-class SettingVisitor : public Fields {
- public:
-  virtual void visit(const Setting& setting) = 0;
-
-  void flag(std::string_view name, bool& value, std::string_view help) final;
-  void integer(std::string_view name, std::int64_t& value, std::string_view help,
-               std::int64_t least, std::int64_t most) final;
-  void number(std::string_view name, double& value, std::string_view help, double least,
-              double most) final;
-  void text(std::string_view name, std::string& value, std::string_view help) final;
-  void path(std::string_view name, std::string& value, std::string_view help) final;
-  void name_or_path(std::string_view name, std::string& value, std::string_view help) final;
-  void texts(std::string_view name, std::vector<std::string>& value, std::string_view help) final;
-  void choice(std::string_view name, std::string& value,
-              const std::vector<std::string_view>& options, std::string_view help) final;
-  void time(std::string_view name, Nanoseconds& value, std::string_view help,
-            Nanoseconds least) final;
-  void bytes(std::string_view name, Bytes& value, std::string_view help, Bytes least) final;
-  void bandwidth(std::string_view name, Bandwidth& value, std::string_view help) final;
-  void throughput(std::string_view name, Throughput& value, std::string_view help) final;
-  void optional_integer(std::string_view name, std::optional<std::int64_t>& value,
-                        std::string_view help, std::int64_t least) final;
-  void optional_number(std::string_view name, std::optional<double>& value, std::string_view help,
-                       double least) final;
-  void optional_time(std::string_view name, std::optional<Nanoseconds>& value,
-                     std::string_view help, Nanoseconds least) final;
-  void object(std::string_view name, Described& value, std::string_view help) final;
 };
 
 using SettingNames = std::set<std::string, std::less<>>;

@@ -8,27 +8,6 @@
 namespace foretrace {
 namespace {
 
-/// Asks a pattern once for each distinct name.
-class NamesThatMatch {
- public:
-  NamesThatMatch(std::string_view setting, const std::string& text, const Names& names)
-      : names_(names), pattern_(within(setting, [&] { return NamePattern(text); })) {
-    if (!text.empty()) known_.resize(names.size(), '?');
-  }
-
-  bool holds(NameId id) {
-    if (known_.empty()) return true;
-    char& known = known_[static_cast<std::size_t>(id)];
-    if (known == '?') known = pattern_.matches(names_[id]) ? 'y' : 'n';
-    return known == 'y';
-  }
-
- private:
-  const Names& names_;
-  NamePattern pattern_;
-  std::vector<char> known_;
-};
-
 std::vector<std::string_view> any_or(const std::vector<std::string_view>& names) {
   std::vector<std::string_view> options = {"any"};
   options.insert(options.end(), names.begin(), names.end());
@@ -56,11 +35,11 @@ void AllocationSelector::check() const {
 }
 
 std::vector<std::uint32_t> AllocationSelector::select(const Graph& graph) const {
+  check();
   const std::optional<MemoryUse> use = memory_use_named(use_);
   const std::optional<Phase> phase = phase_named(phase_);
-  NamesThatMatch op("op", op_, graph.names());
-  NamesThatMatch stack("stack", stack_, graph.names());
-  NamesThatMatch module("module", module_, graph.names());
+  NameCondition op(op_, graph.names()), stack(stack_, graph.names());
+  NameCondition module(module_, graph.names());
   std::vector<std::uint32_t> selected;
   for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
     const Allocation& block = graph.allocations()[i];
@@ -71,8 +50,7 @@ std::vector<std::uint32_t> AllocationSelector::select(const Graph& graph) const 
     const Task none;
     const Task& maker = block.made_by == kNoTask ? none : graph.task(block.made_by);
     if (phase && maker.phase != *phase) continue;
-    if (op.holds(block.op) && stack.holds(block.stack) && module.holds(maker.module))
-      selected.push_back(i);
+    if (op(block.op) && stack(block.stack) && module(maker.module)) selected.push_back(i);
   }
   return selected;
 }

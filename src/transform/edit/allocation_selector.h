@@ -29,8 +29,8 @@ class AllocationSelector final : public Described {
   std::vector<std::uint32_t> select_some(const Graph& graph,
                                          std::string_view setting = "where") const;
 
-  /// Throws Error, naming the setting, on an expression that cannot be read. select() does so too.
-  void check() const;
+  /// Refuses expressions that cannot be read. select() does so too.
+  void check() const override;
   /// Describes the selection: `use activation, op "relu"`, or "any allocation".
   std::string to_text() const;
 

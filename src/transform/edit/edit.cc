@@ -152,6 +152,10 @@ std::vector<RetimedTask> as_retimed(const std::vector<TaskId>& tasks) {
   return retimed;
 }
 
+void note_count(Effect& effect, Severity severity, std::string_view text, std::size_t count) {
+  if (count > 0) effect.notes.add(severity, text, {}, static_cast<std::int64_t>(count));
+}
+
 Bytes times(Bytes amount, std::int64_t count) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (amount.count <= 0 || count <= 0) return {};

@@ -75,6 +75,9 @@ Bytes times(Bytes amount, std::int64_t count);
 /// "744 kernel tasks"; where there are several kinds "748 tasks (744 kernel, 4 copy_in)".
 std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks);
 
+/// Adds a note that so many things were counted, unless there are none.
+void note_count(Effect& effect, Severity severity, std::string_view text, std::size_t count);
+
 /// "1 kernel", "3 kernels".
 std::string counted(std::size_t count, std::string_view thing);
 

@@ -50,10 +50,7 @@ class Prefetch final : public Transform {
     effect.assumptions.push_back(
         "inputs are copied from pinned memory on a stream of their own, beside kernels and at the "
         "same speed");
-    if (waits > 0) {
-      effect.notes.add(Severity::info, "waits of the host for input copies dropped", {},
-                       static_cast<std::int64_t>(waits));
-    }
+    note_count(effect, Severity::info, "waits of the host for input copies dropped", waits);
     if (calls > 0) {
       effect.assumptions.push_back(
           "the copy of the next input is issued before the host waits for the step before it, once "

@@ -85,20 +85,8 @@ class Encode final : public Transform {
   /// Facts from the names of ops and kernels.
   struct Words {
     explicit Words(const Graph& graph)
-        : relu(graph, "/relu|threshold|clamp_min/"), pool(graph, "/[Pp]ool/") {}
-    struct Word {
-      Word(const Graph& graph, std::string_view pattern) : names(graph.names()), text(pattern) {}
-      bool operator()(NameId name) {
-        const auto i = static_cast<std::size_t>(name);
-        if (i >= known.size()) known.resize(names.size(), 0);
-        if (known[i] == 0) known[i] = text.matches(names[name]) ? 1 : 2;
-        return known[i] == 1;
-      }
-      const Names& names;
-      NamePattern text;
-      std::vector<char> known;
-    };
-    Word relu, pool;
+        : relu("/relu|threshold|clamp_min/", graph.names()), pool("/[Pp]ool/", graph.names()) {}
+    NameCondition relu, pool;
   };
 
   Form form_of(const MemoryView& view, std::uint32_t number, Words& words) const {

@@ -132,11 +132,9 @@ class Recompute final : public Transform {
         (wish_.policy == "every" || wish_.policy == "sqrt"))
       effect.assumptions.push_back(
           "layers are unknown: each task that completes an activation counts as one");
-    if (choice.impossible > 0) {
-      effect.notes.add(Severity::info,
-                       "activations kept, as what writes them is unknown or cannot be done again",
-                       {}, static_cast<std::int64_t>(choice.impossible));
-    }
+    note_count(effect, Severity::info,
+               "activations kept, as what writes them is unknown or cannot be done again",
+               choice.impossible);
     if (wish_.policy != "budget") return;
     if (!choice.reached) {
       effect.notes.add(Severity::warning,

@@ -268,13 +268,12 @@ class Amp final : public Transform, public Retimes {
           ", " + std::to_string(tally.tf32) + " in TF32 at " + to_fixed(factors.tf32, 3);
     }
     effect.summary += " of their time";
-    const auto left_alone = [&](std::size_t count, std::string_view why) {
-      if (count == 0) return;
-      effect.notes.add(Severity::info, why, {}, static_cast<std::int64_t>(count));
+    const auto left_alone = [&](std::string_view why, std::size_t count) {
+      note_count(effect, Severity::info, why, count);
     };
-    left_alone(tally.half, "kernels already in half precision, left as they are");
-    left_alone(tally.update, "kernels of the update phase, left in FP32");
-    left_alone(tally.latency, "kernels bound by latency, left as they are");
+    left_alone("kernels already in half precision, left as they are", tally.half);
+    left_alone("kernels of the update phase, left in FP32", tally.update);
+    left_alone("kernels bound by latency, left as they are", tally.latency);
     effect.assumptions.push_back(device_peaks_ ? "kernels gain what the peaks of the device allow; "
                                                  "kernel names decide what bounds them"
                                                : "kernels gain as in the Daydream paper (ATC'20); "

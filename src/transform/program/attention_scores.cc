@@ -39,10 +39,8 @@ bool is_by_position(std::string_view op) {
 
 class ScoreFinder {
  public:
-  explicit ScoreFinder(const Graph& graph) : graph_(graph), attention_("/(?i)atten|attn/") {
-    const std::size_t names = graph.names().size();
-    names_attention_.assign(names, '?');
-  }
+  explicit ScoreFinder(const Graph& graph)
+      : graph_(graph), names_attention_("/(?i)atten|attn/", graph.names()) {}
 
   std::set<std::int64_t> sizes() {
     for (const Allocation& block : graph_.allocations()) knows_attention_ |= in_attention(block);
@@ -61,19 +59,12 @@ class ScoreFinder {
 
  private:
   bool in_attention(const Allocation& block) {
-    if (named(block.stack)) return true;
-    return block.made_by != kNoTask && named(graph_.task(block.made_by).module);
-  }
-
-  bool named(NameId id) {
-    char& known = names_attention_[static_cast<std::size_t>(id)];
-    if (known == '?') known = attention_.matches(graph_.names()[id]) ? 'y' : 'n';
-    return known == 'y';
+    if (names_attention_(block.stack)) return true;
+    return block.made_by != kNoTask && names_attention_(graph_.task(block.made_by).module);
   }
 
   const Graph& graph_;
-  NamePattern attention_;
-  std::vector<char> names_attention_;
+  NameCondition names_attention_;
   bool knows_attention_ = false;
 };
 

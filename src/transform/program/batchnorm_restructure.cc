@@ -78,13 +78,11 @@ class BatchnormRestructure final : public Transform {
   static std::vector<char> marked(const Graph& graph, const std::vector<TaskId>& tasks,
                                   std::string_view setting, const std::string& text) {
     if (text.empty()) throw Error(std::string(setting) + ": must be a part of a kernel's name");
-    const NamePattern pattern = within(setting, [&] { return NamePattern(text); });
-    std::vector<char> known(graph.names().size(), 2), marks(graph.task_count(), 0);
-    for (const TaskId task : tasks) {
-      const auto name = static_cast<std::size_t>(graph.task(task).name);
-      if (graph.task(task).kind != TaskKind::kernel) continue;
-      if (known[name] == 2) known[name] = pattern.matches(graph.name(task)) ? 1 : 0;
-      marks[index(task)] = known[name];
+    NameCondition matches = within(setting, [&] { return NameCondition(text, graph.names()); });
+    std::vector<char> marks(graph.task_count(), 0);
+    for (const TaskId id : tasks) {
+      const Task& task = graph.task(id);
+      marks[index(id)] = task.kind == TaskKind::kernel && matches(task.name);
     }
     return marks;
   }

@@ -69,14 +69,12 @@ class ChannelsLast final : public Transform {
   std::vector<TaskId> conversions_among(const Graph& graph,
                                         const std::vector<TaskId>& tasks) const {
     if (conversions_.empty()) throw Error("conversions: must be a part of a kernel's name");
-    const NamePattern pattern = within("conversions", [&] { return NamePattern(conversions_); });
-    std::vector<char> known(graph.names().size(), 2);
+    NameCondition matches =
+        within("conversions", [&] { return NameCondition(conversions_, graph.names()); });
     std::vector<TaskId> found;
-    for (const TaskId task : tasks) {
-      char& matches = known[static_cast<std::size_t>(graph.task(task).name)];
-      if (graph.task(task).kind != TaskKind::kernel) continue;
-      if (matches == 2) matches = pattern.matches(graph.name(task)) ? 1 : 0;
-      if (matches == 1) found.push_back(task);
+    for (const TaskId id : tasks) {
+      const Task& task = graph.task(id);
+      if (task.kind == TaskKind::kernel && matches(task.name)) found.push_back(id);
     }
     return found;
   }

@@ -123,13 +123,12 @@ class CudaGraphs final : public Transform {
     effect.summary = counted(tally.calls, "launch call") + " became " + std::to_string(regions) +
                      (regions == 1 ? " graph launch, " : " graph launches, ") +
                      to_text(tally.host) + " of host work fewer";
-    const auto note = [&](std::size_t count, std::string_view why) {
-      if (count == 0) return;
-      effect.notes.add(Severity::info, why, {}, static_cast<std::int64_t>(count));
+    const auto note = [&](std::string_view why, std::size_t count) {
+      note_count(effect, Severity::info, why, count);
     };
-    note(cuts.waits, "captured regions cut where the host waits for the device");
-    note(cuts.copies, "captured regions cut at copies from or to host memory");
-    note(cuts.others, "captured regions cut at launches outside \"where\"");
+    note("captured regions cut where the host waits for the device", cuts.waits);
+    note("captured regions cut at copies from or to host memory", cuts.copies);
+    note("captured regions cut at launches outside \"where\"", cuts.others);
     effect.assumptions.push_back(
         "captured work is the same in every step: shapes and control flow do not change");
     effect.assumptions.push_back(

@@ -133,15 +133,10 @@ class FasterDevice final : public Transform {
       effect.assumptions.push_back("FP32 convolutions may run in TF32 on " + to.name +
                                    ", as is PyTorch's default");
     }
-    if (tally.unknown > 0) {
-      effect.notes.add(Severity::warning,
-                       "tasks left as they are because a device model lacks the figure", {},
-                       static_cast<std::int64_t>(tally.unknown));
-    }
-    if (tally.peers > 0) {
-      effect.notes.add(Severity::info, "tasks that move data between devices, left as they are", {},
-                       static_cast<std::int64_t>(tally.peers));
-    }
+    note_count(effect, Severity::warning,
+               "tasks left as they are because a device model lacks the figure", tally.unknown);
+    note_count(effect, Severity::info, "tasks that move data between devices, left as they are",
+               tally.peers);
     effect.assumptions.push_back(
         "kernels keep the share of the device's peak or bandwidth they reached on " + from.name);
     effect.assumptions.push_back("the host is the same");

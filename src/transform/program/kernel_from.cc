@@ -240,10 +240,8 @@ class KernelFrom final : public Transform {
     figure("gone", matched.gone);
     effect.figures.push_back({"kernel_time_before", before});
     effect.figures.push_back({"kernel_time_after", after});
-    if (matched.none > 0) {
-      effect.notes.add(Severity::warning, "kernels without a counterpart, left as they are", {},
-                       static_cast<std::int64_t>(matched.none));
-    }
+    note_count(effect, Severity::warning, "kernels without a counterpart, left as they are",
+               matched.none);
     effect.assumptions.push_back("the other trace is of the same job: model, sizes and batch");
     effect.assumptions.push_back("the host works as recorded, also for kernels that were added");
     if (matched.pooled > 0) {

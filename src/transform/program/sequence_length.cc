@@ -114,14 +114,10 @@ class SequenceLength final : public Transform {
     for (const Access& access : graph.accesses()) {
       if (access.task != kNoTask && scores[access.allocation] != 0) tasks[index(access.task)] = 1;
     }
-    const NamePattern fused("/(?i)flash|fmha|attention/");
-    std::vector<char> known(graph.names().size(), '?');
+    NameCondition is_fused("/(?i)flash|fmha|attention/", graph.names());
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       const Task& task = graph.task(TaskId{i});
-      if (task.kind != TaskKind::kernel) continue;
-      char& fits = known[static_cast<std::size_t>(task.name)];
-      if (fits == '?') fits = fused.matches(graph.names()[task.name]) ? 'y' : 'n';
-      if (fits == 'y') tasks[i] = 1;
+      if (task.kind == TaskKind::kernel && is_fused(task.name)) tasks[i] = 1;
     }
     return tasks;
   }

@@ -149,10 +149,8 @@ class Substitute final : public Transform {
     effect.figures.push_back({"kernels_made", static_cast<double>(tally.made)});
     effect.figures.push_back({"kernels_gone", static_cast<double>(tally.gone)});
     effect.figures.push_back({"device_time_saved", tally.before - tally.after});
-    if (tally.exhausted > 0) {
-      effect.notes.add(Severity::info, "lines of kernels whose search ended at \"most\"", {},
-                       static_cast<std::int64_t>(tally.exhausted));
-    }
+    note_count(effect, Severity::info, "lines of kernels whose search ended at \"most\"",
+               tally.exhausted);
     effect.assumptions.push_back(
         "the kernels that rules make compute the same result, in the time given");
     effect.assumptions.push_back("memory use stays as recorded");

@@ -72,7 +72,12 @@ class TorchCompile final : public Transform {
     effect.changed += host.changed;
     effect.figures.push_back({"regions", static_cast<double>(host.regions)});
     effect.figures.push_back({"host_time_saved", host.saved});
-    note_cuts(effect, cuts);
+    const auto note = [&](std::string_view why, std::size_t count) {
+      note_count(effect, Severity::info, why, count);
+    };
+    note("graph breaks where the host waits for the device", cuts.waits);
+    note("graph breaks at copies from or to host memory", cuts.copies);
+    note("graph breaks at launches that are not compiled", cuts.others);
     effect.assumptions.push_back(
         "compiled regions are called again with the same shapes, so nothing is recompiled");
     effect.assumptions.push_back("matrix products and convolutions take as long as before");
@@ -131,16 +136,6 @@ class TorchCompile final : public Transform {
     effect.notes.merge(more.notes);
     effect.assumptions.insert(effect.assumptions.end(), more.assumptions.begin(),
                               more.assumptions.end());
-  }
-
-  static void note_cuts(Effect& effect, const Cuts& cuts) {
-    const auto note = [&](std::size_t count, std::string_view why) {
-      if (count == 0) return;
-      effect.notes.add(Severity::info, why, {}, static_cast<std::int64_t>(count));
-    };
-    note(cuts.waits, "graph breaks where the host waits for the device");
-    note(cuts.copies, "graph breaks at copies from or to host memory");
-    note(cuts.others, "graph breaks at launches that are not compiled");
   }
 
   Selector where_{"kernel"};
