@@ -3,7 +3,7 @@
 #include "foretrace/error.h"
 #include "import/common/times.h"
 #include "import/files/registered.h"
-#include "import/files/sqlite_kind.h"
+#include "import/files/sniff.h"
 #include "import/nsys/nsys_readers.h"
 
 namespace foretrace {

@@ -2,7 +2,6 @@
 // tool would record it. One function per finding, in the order in which they are shown.
 
 #include <algorithm>
-#include <functional>
 
 #include "base/statistics.h"
 #include "foretrace/report.h"
