@@ -10,7 +10,6 @@
 // segments are address space of which some is unmapped; unmapped blocks are joined likewise.
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>

@@ -8,15 +8,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/contains.h"
 #include "trace/launch_call.h"
 #include "trace/step_name.h"
 
 namespace foretrace {
 namespace {
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// Names differ between CUDA and HIP only in the prefix, so the rest is looked for.
 bool waits_for_event(std::string_view name) { return contains(name, "StreamWaitEvent"); }

@@ -1,7 +1,5 @@
 // Dependencies, and the lists of them that each task has.
 
-#include <algorithm>
-
 #include "foretrace/error.h"
 #include "foretrace/graph.h"
 #include "graph/storage.h"

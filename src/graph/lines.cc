@@ -1,7 +1,5 @@
 // Tasks in line: putting them there, moving them, taking them out.
 
-#include <algorithm>
-
 #include "foretrace/error.h"
 #include "foretrace/graph.h"
 #include "graph/storage.h"

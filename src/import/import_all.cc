@@ -6,7 +6,6 @@
 
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "import/common/rank_name.h"
 #include "import/execution_traces/link_execution_trace.h"
 #include "import/files/sniff.h"
 #include "import/import_one.h"

@@ -53,27 +53,6 @@ void find_graph_waits(const Records& records, Names& names, EventWaits& waits);
 /// Reads the steps and phases of events.
 void find_collective_waits(const Records& records, EventWaits& waits);
 
-/// Names the work on another stream that explains an event's late start; nothing later than
-/// `known` is a reason.
-struct Explanation {
-  std::uint32_t before = kNone;
-  std::int64_t lag = 0;
-  Rule why = Rule::event_wait;
-};
-/// events.cc
-class WaitFinder {
- public:
-  WaitFinder(const Records& records, std::int64_t launch_fence);
-  Explanation explain(std::uint32_t event, std::int64_t known) const;
-
- private:
-  bool fills_device(const DeviceEvent& event) const;
-
-  const Records& records_;
-  std::int64_t launch_fence_;
-  std::vector<std::vector<std::uint32_t>> by_finish_;  ///< Events of each stream.
-};
-
 /// calls.cc: where a call stops being work; blocking copies, synchronizing calls.
 void resolve_calls(Records& records, const Typical& typical, const EventWaits& stream_waits);
 /// launch_queue.cc: launches that waited for a place in the queue.
@@ -83,6 +62,11 @@ std::vector<Handover> find_handovers(const HostTime& host, std::int64_t toleranc
 /// thread_roles.cc: threads that have no part in the program's work.
 std::vector<ThreadRole> find_thread_roles(const Records& records,
                                           const std::vector<Handover>& handovers, Notes& notes);
+/// tasks.cc: how every graph begins: with kOrigin, and the steps.
+void begin_graph(std::int32_t rank, const Steps& steps, Inference& result);
+/// tasks.cc: a task that ran from `start` to `finish`.
+TaskId append_run(LaneId lane, std::int64_t start, std::int64_t finish, Task task,
+                  Inference& result);
 /// tasks.cc: segments and device events become tasks on lanes, with when they ran.
 void build_tasks(const HostTime& host, const Steps& steps, Records& records, Threads& threads,
                  Inference& result);

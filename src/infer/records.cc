@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <numeric>
 
+#include "base/contains.h"
 #include "infer/passes.h"
 #include "trace/launch_call.h"
 
@@ -8,9 +8,7 @@ namespace foretrace::infer_detail {
 namespace {
 
 bool names_collective(std::string_view name) {
-  constexpr std::string_view kSigns[] = {"nccl", "rccl", "msccl", "AllReduce", "all_reduce"};
-  return std::any_of(std::begin(kSigns), std::end(kSigns),
-                     [&](std::string_view sign) { return name.find(sign) != name.npos; });
+  return contains_any(name, {"nccl", "rccl", "msccl", "AllReduce", "all_reduce"});
 }
 
 /// Computed once per name: a trace has few.

@@ -27,12 +27,7 @@ class Builder {
     for (const auto& thread : host_.segments) segments += thread.size();
     result_.graph.reserve(segments + records_.events.size() + records_.calls.size() + 1,
                           2 * records_.events.size() + records_.calls.size());
-    const LaneId lane = result_.graph.add_lane(
-        {.name = "(start)", .kind = LaneKind::origin, .rank = records_.trace.rank});
-    append(
-        lane, 0, 0,
-        {.name = result_.graph.names().intern("start of the recording"), .kind = TaskKind::marker});
-    for (const MarkedStep& step : steps_.marks) result_.graph.steps().push_back({step.name});
+    begin_graph(records_.trace.rank, steps_, result_);
     threads_.tasks.resize(host_.segments.size());
     mark_handovers();
     for (std::size_t i = 0; i < host_.segments.size(); ++i) {
@@ -44,14 +39,6 @@ class Builder {
   }
 
  private:
-  TaskId append(LaneId lane, std::int64_t start, std::int64_t finish, Task task) {
-    task.duration = Nanoseconds(finish - start);
-    result_.recorded.start.push_back(Nanoseconds(start));
-    result_.recorded.finish.push_back(Nanoseconds(finish));
-    result_.recorded.length = std::max(result_.recorded.length, Nanoseconds(finish));
-    return result_.graph.append(lane, task);
-  }
-
   void mark_handovers() {
     waiting_.resize(host_.segments.size());
     idle_.resize(host_.segments.size());
@@ -115,7 +102,7 @@ class Builder {
   }
 
   TaskId add_task(std::int64_t start, std::int64_t finish, const Task& task) {
-    const TaskId id = append(lane_, start, std::max(start, finish), task);
+    const TaskId id = append_run(lane_, start, std::max(start, finish), task, result_);
     threads_.tasks[thread_].push_back(id);
     if (first_ == kNoTask) first_ = id;
     last_ = id;
@@ -201,7 +188,7 @@ class Builder {
                                                 .rank = records_.trace.rank});
     for (std::size_t i = begin; i < end; ++i) {
       DeviceEvent& event = records_.events[i];
-      event.task = append(lane, event.start, event.finish, device_task(event));
+      event.task = append_run(lane, event.start, event.finish, device_task(event), result_);
       event.step = result_.graph.task(event.task).step;
       event.phase = result_.graph.task(event.task).phase;
     }
@@ -247,6 +234,24 @@ class Builder {
 };
 
 }  // namespace
+
+TaskId append_run(LaneId lane, std::int64_t start, std::int64_t finish, Task task,
+                  Inference& result) {
+  Timeline& recorded = result.recorded;
+  task.duration = Nanoseconds(finish - start);
+  recorded.start.emplace_back(start);
+  recorded.finish.emplace_back(finish);
+  recorded.length = std::max(recorded.length, Nanoseconds(finish));
+  return result.graph.append(lane, task);
+}
+
+void begin_graph(std::int32_t rank, const Steps& steps, Inference& result) {
+  Graph& graph = result.graph;
+  const LaneId lane = graph.add_lane({.name = "(start)", .kind = LaneKind::origin, .rank = rank});
+  const NameId name = graph.names().intern("start of the recording");
+  append_run(lane, 0, 0, {.name = name, .kind = TaskKind::marker}, result);
+  for (const MarkedStep& step : steps.marks) graph.steps().push_back({step.name});
+}
 
 void build_tasks(const HostTime& host, const Steps& steps, Records& records, Threads& threads,
                  Inference& result) {

@@ -2,7 +2,6 @@
 #include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "foretrace/error.h"
 #include "foretrace/machine.h"

@@ -11,7 +11,6 @@
 // recorded; nor is it written.
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "foretrace/graph.h"

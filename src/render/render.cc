@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/contains.h"
 #include "foretrace/version.h"
 #include "render/host_slices.h"
 
@@ -113,10 +114,6 @@ DeviceKind kind_of(TaskKind kind) {
   if (kind == TaskKind::transfer || direction_of(kind) != CopyDirection::none)
     return DeviceKind::copy;
   return DeviceKind::kernel;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 class Rendering {

@@ -1,7 +1,6 @@
 #include "scenario/json_file.h"
 
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>

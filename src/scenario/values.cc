@@ -1,6 +1,5 @@
 #include "scenario/values.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>

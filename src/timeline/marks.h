@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "foretrace/timeline.h"
 #include "timeline/step_marks.h"

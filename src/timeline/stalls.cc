@@ -3,6 +3,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/contains.h"
 #include "foretrace/timeline.h"
 #include "timeline/marks.h"
 
@@ -69,25 +70,20 @@ void add(InputStalls::Part& part, Nanoseconds stall, Nanoseconds all) {
   part.hidden += all - stall;
 }
 
-bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-
 }  // namespace
 
 Loading loading_named(std::string_view name) {
   std::string lower(name);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const char* word : {"_multiprocessingdataloaderiter", "multiprocessing/", "queue",
-                           "selectors", "poll", "select.select", "threading.py"}) {
-    if (has(lower, word)) return Loading::waiting;
-  }
-  for (const char* word : {"read_file", "readinto", "fread", "pread", "io.open", "_io.", "recv",
-                           "socket", "method read", ": read", ".read", "builtins.open"}) {
-    if (has(lower, word)) return Loading::reading;
-  }
-  for (const char* word : {"aten::", "decode", "transforms", "pil/", "image", "cv2", "numpy",
-                           "resize", "collate", "tokeniz"}) {
-    if (has(lower, word)) return Loading::preparing;
-  }
+  if (contains_any(lower, {"_multiprocessingdataloaderiter", "multiprocessing/", "queue",
+                           "selectors", "poll", "select.select", "threading.py"}))
+    return Loading::waiting;
+  if (contains_any(lower, {"read_file", "readinto", "fread", "pread", "io.open", "_io.", "recv",
+                           "socket", "method read", ": read", ".read", "builtins.open"}))
+    return Loading::reading;
+  if (contains_any(lower, {"aten::", "decode", "transforms", "pil/", "image", "cv2", "numpy",
+                           "resize", "collate", "tokeniz"}))
+    return Loading::preparing;
   return Loading::untold;
 }
 
@@ -109,8 +105,8 @@ InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
     if (task.kind == TaskKind::copy_in) {
       add(stalls.copying, to - from - work.within(from, to), to - from);
       stalls.copied += task.bytes;
-      if (has(graph.name(id), "Pageable")) ++stalls.pageable;
-      if (has(graph.name(id), "Pinned")) ++stalls.pinned;
+      if (contains(graph.name(id), "Pageable")) ++stalls.pageable;
+      if (contains(graph.name(id), "Pinned")) ++stalls.pinned;
     }
     const bool in_background = graph.lane(graph.lane_of(id)).kind != LaneKind::host_thread;
     if (task.kind != TaskKind::input || in_background) return;

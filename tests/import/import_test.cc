@@ -62,6 +62,29 @@ TEST(Import, AnArchiveOfSeveralTracesIsNotOneTrace) {
   EXPECT_EQ(import_all(archive).size(), 2U);
 }
 
+TEST(Import, AnArchiveIsReadOnTheWayOverItsMembers) {
+  const Folder folder;
+  const std::string pickle = "\x80\x04}.";  // Taken for a snapshot until it is read.
+  const std::string two =
+      folder.write("two.tar", tar({{"a.pickle", pickle}, {"b.json", kineto("b")}}));
+  EXPECT_EQ(failure([&] { import_trace(two); }),
+            two + ": must contain one trace, but contains 2, such as \"" + two + ":a.pickle\"");
+  const std::string one = folder.write("one.tar", tar({{"a.pickle", pickle}, {"b.txt", "b"}}));
+  EXPECT_EQ(failure([&] { import_trace(one); }), failure([&] { import_trace(one + ":a.pickle"); }));
+}
+
+TEST(Import, TheNameOfAFileGivesTheRankThatTheRecordingDoesNotSay) {
+  const Folder folder;
+  const Trace named = import_trace(folder.write("rank3.json", kineto("k")));
+  EXPECT_EQ(named.rank, 3);
+  EXPECT_FALSE(named.rank_is_known);
+  const Trace known = import_trace(folder.write("known_rank3.json", ranked(0)));
+  EXPECT_EQ(known.rank, 0);
+  EXPECT_TRUE(known.rank_is_known);
+  write_ftrace(known, folder / "kept_rank3.ftrace");
+  EXPECT_TRUE(import_trace(folder / "kept_rank3.ftrace").rank_is_known);
+}
+
 TEST(Import, AFolderIsReadInTheOrderOfRanks) {
   const Folder folder;
   folder.write("a.json", ranked(10));

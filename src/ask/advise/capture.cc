@@ -1,27 +1,18 @@
 #include "ask/advise/capture.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string_view>
 
 #include "ask/job/step_cost.h"
+#include "base/contains.h"
 
 namespace foretrace {
 namespace {
 
 /// Ops, and kernels of CUB and PyTorch, whose results have as many elements as the data says.
-constexpr std::string_view kSizedByData[] = {
-    "aten::nonzero",  "aten::masked_select", "aten::unique",      "aten::_unique",
-    "aten::argwhere", "write_indices",       "DeviceSelectSweep", "DeviceUniqueByKey"};
-
-constexpr std::string_view kGraphCalls[] = {"GraphLaunch", "BeginCapture", "GraphInstantiate"};
-
-constexpr std::string_view kAllToAll[] = {"SendRecv", "all_to_all", "alltoall", "AllToAll"};
-
-template <std::size_t size>
-bool has_one_of(std::string_view name, const std::string_view (&parts)[size]) {
-  return std::any_of(std::begin(parts), std::end(parts),
-                     [&](std::string_view part) { return name.find(part) != name.npos; });
+bool is_sized_by_data(std::string_view name) {
+  return contains_any(
+      name, {"aten::nonzero", "aten::masked_select", "aten::unique", "aten::_unique",
+             "aten::argwhere", "write_indices", "DeviceSelectSweep", "DeviceUniqueByKey"});
 }
 
 struct Seen {
@@ -38,9 +29,11 @@ Seen look_at(const Graph& graph, const MeasuredSteps& steps) {
     const Task& task = graph.task(TaskId{i});
     if (graph.removed(TaskId{i}) || !steps.has(task)) continue;
     const std::string_view name = graph.name(TaskId{i});
-    seen.captured |= !runs_on_device(task.kind) && has_one_of(name, kGraphCalls);
-    if (seen.sized.empty() && has_one_of(name, kSizedByData)) seen.sized = name;
-    if (task.kind == TaskKind::collective) seen.all_to_all |= has_one_of(name, kAllToAll);
+    seen.captured |= !runs_on_device(task.kind) &&
+                     contains_any(name, {"GraphLaunch", "BeginCapture", "GraphInstantiate"});
+    if (seen.sized.empty() && is_sized_by_data(name)) seen.sized = name;
+    if (task.kind == TaskKind::collective)
+      seen.all_to_all |= contains_any(name, {"SendRecv", "all_to_all", "alltoall", "AllToAll"});
     if (task.kind == TaskKind::copy_out) ++seen.reads;
   }
   graph.each_dependency([&](const Dependency& wait) {

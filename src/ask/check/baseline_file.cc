@@ -10,7 +10,6 @@
 #include "ask/check/job/hash.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/error.h"
-#include "foretrace/version.h"
 #include "scenario/json_file.h"
 
 namespace foretrace {

@@ -1,6 +1,5 @@
 #include "ask/check/judge.h"
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "ask/compare/match.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 #include <tuple>
 

@@ -14,7 +14,6 @@
 #include "foretrace/ask/ledger.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
-#include "foretrace/infer.h"
 #include "foretrace/simulate.h"
 #include "scenario/json_file.h"
 

@@ -1,13 +1,10 @@
 // Is an interval as reliable as it claims? Each recorded step in turn is treated as unknown:
 // neither its work nor its time counts, and the interval of all others must contain its time.
 
-#include <algorithm>
-
 #include "ask/interval/interval.h"
 #include "ask/interval/resample.h"
 #include "base/statistics.h"
 #include "foretrace/ask/pairs.h"
-#include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {

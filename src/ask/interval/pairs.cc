@@ -1,7 +1,6 @@
 #include "foretrace/ask/pairs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "foretrace/ask/predict.h"

@@ -1,12 +1,10 @@
 #include "ask/job/call_site.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "foretrace/infer.h"
 #include "trace/source_frame.h"
 #include "trace/step_name.h"
 

@@ -1,8 +1,5 @@
 #include "ask/job/memory_peaks.h"
 
-#include <algorithm>
-#include <string>
-
 namespace foretrace {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "foretrace/ask/predict.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>

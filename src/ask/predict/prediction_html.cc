@@ -1,6 +1,5 @@
 #include "ask/predict/prediction_html.h"
 
-#include <optional>
 #include <ostream>
 
 #include "ask/predict/explain.h"

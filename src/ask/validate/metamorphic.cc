@@ -1,7 +1,6 @@
 #include "ask/validate/metamorphic.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>

@@ -1,8 +1,8 @@
 #include "ask/validate/one_side.h"
 
 #include <algorithm>
-#include <array>
 
+#include "base/contains.h"
 #include "foretrace/simulate.h"
 #include "timeline/step_marks.h"
 
@@ -13,10 +13,7 @@ enum class Side : std::uint8_t { none, device, host };
 
 /// Calls in which the host can wait for the device. Their time does not prove that the host worked.
 bool can_wait(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kCalls = {"Synchronize", "Memcpy", "Free", "HostAlloc"};
-  return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  });
+  return contains_any(name, {"Synchronize", "Memcpy", "Free", "HostAlloc"});
 }
 
 Side side_of(const Graph& graph, TaskId id) {

@@ -18,7 +18,6 @@
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/error.h"
-#include "foretrace/transform.h"
 
 namespace foretrace {
 namespace {

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "collect/own/detached_thread.h"
 #include "collect/own/locked.h"

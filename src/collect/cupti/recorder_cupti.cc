@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 
 #include "collect/cupti/decode.h"
 #include "collect/cupti/recorder.h"

@@ -1,9 +1,7 @@
 // When there is recording: from the start, after a time, during steps, or as the program says.
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <iterator>
 
 #include "collect/cupti/recorder.h"
 #include "trace/step_name.h"

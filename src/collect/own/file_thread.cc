@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "collect/own/detached_thread.h"
 #include "collect/own/locked.h"

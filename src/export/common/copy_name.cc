@@ -1,7 +1,8 @@
 #include "export/common/copy_name.h"
 
 #include <algorithm>
-#include <array>
+
+#include "base/contains.h"
 
 namespace foretrace {
 namespace {
@@ -11,10 +12,6 @@ constexpr std::string_view kSigns[] = {
     "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "HtoA", "AtoH",   "AtoA",     "AtoD",   "DtoA",
     "H2D",  "D2H",  "D2D",  "P2P",  "M2D",  "D2M",  "ToHost", "ToDevice", "ToPeer", " -> ",
 };
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 std::string_view ends_of(CopyDirection direction, bool pinned) {
   switch (direction) {

@@ -10,7 +10,6 @@
 // The format has no place for the other contents of an execution trace or a memory snapshot.
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "export/common/copy_name.h"

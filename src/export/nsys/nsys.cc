@@ -3,7 +3,6 @@
 #include "export/common/registered.h"
 #include "export/nsys/nsys_report.h"
 #include "foretrace/error.h"
-#include "trace/nsys_words.h"
 
 namespace foretrace {
 

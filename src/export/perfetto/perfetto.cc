@@ -14,7 +14,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "export/common/copy_name.h"
 #include "export/common/registered.h"
 #include "export/perfetto/perfetto_packets.h"
 #include "export/perfetto/perfetto_rows.h"

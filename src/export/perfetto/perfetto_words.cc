@@ -1,5 +1,6 @@
 #include "export/perfetto/perfetto_words.h"
 
+#include "export/common/copy_name.h"
 #include "export/common/profiler_words.h"
 
 namespace foretrace {

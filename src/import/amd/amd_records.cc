@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "foretrace/error.h"
 #include "import/common/times.h"
 
@@ -16,9 +17,9 @@ constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
 }  // namespace
 
 HostKind kind_of_domain(std::string_view domain) {
-  if (has(domain, "MARKER") || has(domain, "RCCL") || has(domain, "NCCL"))
+  if (contains(domain, "MARKER") || contains(domain, "RCCL") || contains(domain, "NCCL"))
     return HostKind::annotation;
-  if (has(domain, "HSA")) return HostKind::driver;
+  if (contains(domain, "HSA")) return HostKind::driver;
   return HostKind::runtime;
 }
 

@@ -6,19 +6,13 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "foretrace/trace.h"
 
 namespace foretrace {
-
-inline bool has(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
 
 /// From start to end, on the profiler's clock.
 struct AmdTimes {

@@ -1,10 +1,8 @@
 #include "import/amd/rocpd.h"
 
-#include <algorithm>
-
 #include "foretrace/error.h"
 #include "import/files/registered.h"
-#include "import/files/sqlite_kind.h"
+#include "import/files/sniff.h"
 #include "import/scan/json_scan.h"
 
 namespace foretrace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/contains.h"
 #include "import/amd/rocpd.h"
 #include "import/common/cuda_words.h"
 
@@ -34,9 +35,9 @@ CopyDirection direction_of(std::int64_t kind, std::string_view type) {
     default:
       break;
   }
-  if (has(type, "HostToDevice")) return CopyDirection::in;
-  if (has(type, "DeviceToHost")) return CopyDirection::out;
-  return has(type, "DeviceToDevice") ? CopyDirection::on_device : CopyDirection::none;
+  if (contains(type, "HostToDevice")) return CopyDirection::in;
+  if (contains(type, "DeviceToHost")) return CopyDirection::out;
+  return contains(type, "DeviceToDevice") ? CopyDirection::on_device : CopyDirection::none;
 }
 
 class RpdReader {
@@ -138,8 +139,8 @@ void RpdReader::read_operations() {
 void RpdReader::add_operation(const SqliteRows& row) {
   const NameId type = strings_[row.integer(6)];
   const std::string_view what = trace_.names[type];
-  const bool is_kernel = has(what, "Kernel");
-  if (!is_kernel && (has(what, "Barrier") || has(what, "Marker"))) {
+  const bool is_kernel = contains(what, "Kernel");
+  if (!is_kernel && (contains(what, "Barrier") || contains(what, "Marker"))) {
     ++barriers_;
     return;
   }
@@ -150,7 +151,7 @@ void RpdReader::add_operation(const SqliteRows& row) {
   record.correlation = static_cast<std::uint32_t>(caller);
   record.name = strings_[row.integer(5)];
   if (record.name == NameId{}) record.name = type;
-  if (!is_kernel && has(what, "Copy")) {
+  if (!is_kernel && contains(what, "Copy")) {
     record.kind = DeviceKind::copy;
     const auto copy = copies_.find(details);
     if (copy != copies_.end()) {
@@ -158,7 +159,7 @@ void RpdReader::add_operation(const SqliteRows& row) {
       record.pinned_host = copy->second.pinned;
     }
     record.direction = direction_of(copy == copies_.end() ? -1 : copy->second.kind, what);
-  } else if (!is_kernel && (has(what, "Fill") || has(what, "Memset"))) {
+  } else if (!is_kernel && (contains(what, "Fill") || contains(what, "Memset"))) {
     record.kind = DeviceKind::fill;
   } else if (const auto launch = launches_.find(details); launch != launches_.end()) {
     record.grid = launch->second.grid;

@@ -1,7 +1,6 @@
 #include "import/common/cuda_words.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 
 namespace foretrace {

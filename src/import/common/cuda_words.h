@@ -4,7 +4,6 @@
 // translated to the names of PyTorch's profiler, so that only the importers know other spellings.
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "foretrace/trace.h"

@@ -1,12 +1,11 @@
 #include "import/execution_traces/chakra_nodes.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "base/json_string.h"
 #include "import/common/word_table.h"
-#include "import/kineto/kineto_records.h"
+#include "import/kineto/kineto_trace.h"
 #include "import/scan/json_stream.h"
 
 namespace foretrace {

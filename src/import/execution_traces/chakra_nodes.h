@@ -2,8 +2,6 @@
 
 // Reads the nodes of a Chakra file from bytes, one after the other.
 
-#include <string>
-
 #include "import/execution_traces/chakra.h"
 #include "import/execution_traces/execution_tensors.h"
 #include "import/scan/protobuf.h"

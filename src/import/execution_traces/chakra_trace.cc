@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 
 #include "foretrace/error.h"
 #include "import/common/times.h"
 #include "import/execution_traces/chakra.h"
 #include "import/execution_traces/execution_order.h"
 #include "import/kineto/kineto_lanes.h"
-#include "import/kineto/kineto_records.h"
+#include "import/kineto/kineto_trace.h"
 
 namespace foretrace {
 

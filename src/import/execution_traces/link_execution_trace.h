@@ -7,7 +7,6 @@
 // where they do not, or where the names of equal ids differ, by aligning the sequences of names on
 // each thread.
 
-#include <string>
 #include <vector>
 
 #include "foretrace/import.h"

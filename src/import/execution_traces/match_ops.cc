@@ -1,8 +1,6 @@
 // Finds the record of a profiler's trace for each op of an execution trace.
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 
 #include "import/execution_traces/align_sequences.h"
 #include "import/execution_traces/link_execution_trace.h"

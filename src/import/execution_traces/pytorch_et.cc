@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "foretrace/error.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/execution_order.h"
@@ -13,10 +14,6 @@ namespace {
 
 constexpr std::size_t kLongestMetadata = 64 * 1024;
 constexpr std::size_t kMostKeys = 256;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// The nodes that stand for the process and its threads.
 bool is_frame(std::string_view name) { return name.starts_with("[pytorch|profiler|execution_"); }

@@ -5,8 +5,6 @@
 
 #include "foretrace/error.h"
 #include "import/files/archive.h"
-#include "import/files/sqlite_kind.h"
-#include "import/files/unreadable.h"
 
 namespace foretrace {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,6 +9,21 @@
 #include "import/files/trace_file.h"
 
 namespace foretrace {
+
+/// The program that made a SQLite database. `none` is not a database at all.
+enum class SqliteKind : std::uint8_t { none, nsys, nvprof, rocpd, other, damaged };
+
+struct SqliteSniff {
+  SqliteKind kind = SqliteKind::none;
+  std::string damage;  ///< Why it cannot be read.
+};
+
+/// sqlite_kind.cc: opens the file and looks at the names of its tables only.
+SqliteSniff sniff_sqlite(const TraceFile& file);
+
+/// unreadable.cc: describes a file that people mistake for a trace, or that no importer reads: "a
+/// SQLite database, as Nsight Systems exports one". Empty if it is none of those.
+std::string what_else_it_is(const Sniffed& file);
 
 /// For TraceFile::contents().
 Contents look_at(const TraceFile& file);
@@ -18,8 +34,8 @@ std::vector<TraceFile> traces_in(const TraceFile& file);
 
 /// Contents of an archive other than traces.
 struct ArchiveRest {
-  std::string
-      first_other;     ///< "member is ..." for the first that is not a trace; empty if all are.
+  /// "member is ..." for the first that is not a trace; empty if all are.
+  std::string first_other;
   std::string damage;  ///< Why the archive ends too early; empty if it does not.
 };
 

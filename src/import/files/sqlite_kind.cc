@@ -1,8 +1,7 @@
-#include "import/files/sqlite_kind.h"
-
 #include <algorithm>
 
 #include "foretrace/error.h"
+#include "import/files/sniff.h"
 #include "import/files/sqlite_file.h"
 
 namespace foretrace {

@@ -27,7 +27,7 @@ struct TraceFile::Opened {
   std::unique_ptr<PeekedSource> fresh;
   std::optional<std::string> head;
   std::optional<Contents> contents;
-  std::optional<bool> is_plain;
+  bool is_plain = false;  ///< As on disk; known once it was opened.
   std::unique_ptr<UnpackedFile> unpacked;
   std::optional<std::string>
       not_unpacked;  ///< The reason why it cannot be unpacked, kept for later calls.
@@ -36,8 +36,11 @@ struct TraceFile::Opened {
 
   std::unique_ptr<PeekedSource> open() {
     budget = std::make_shared<UnpackBudget>(max_unpacked);
-    auto bytes = decompressed(counted_as_packed(open_file(place.archive), budget), budget,
-                              UnpackStage::file);
+    auto packed =
+        std::make_unique<PeekedSource>(counted_as_packed(open_file(place.archive), budget));
+    const std::string start(packed->peek(16));
+    auto bytes = decompressed(std::move(packed), budget, UnpackStage::file);
+    is_plain = place.member.empty() && bytes->peek(start.size()) == start;
     return place.member.empty() ? std::move(bytes)
                                 : open_member(std::move(bytes), place.member, budget);
   }
@@ -50,7 +53,6 @@ TraceFile::TraceFile(std::string path, std::int64_t max_unpacked,
                      std::unique_ptr<PeekedSource> member)
     : path_(std::move(path)), opened_(std::make_shared<Opened>(path_)) {
   opened_->max_unpacked = max_unpacked;
-  if (member) opened_->is_plain = false;
   opened_->fresh = std::move(member);
 }
 
@@ -89,16 +91,8 @@ std::int64_t TraceFile::max_unpacked() const { return opened_->max_unpacked; }
 std::shared_ptr<UnpackBudget> TraceFile::budget() const { return opened_->budget; }
 
 const std::string* TraceFile::plain() const {
-  if (!opened_->is_plain) {
-    std::error_code ignored;
-    opened_->is_plain = false;
-    if (fs::is_regular_file(opened_->path, ignored)) {
-      char start[16];
-      const std::size_t got = open_file(opened_->path)->read(start, sizeof start);
-      opened_->is_plain = head().compare(0, got, start, got) == 0;
-    }
-  }
-  return *opened_->is_plain ? &opened_->path : nullptr;
+  head();  // Opens it.
+  return opened_->is_plain ? &opened_->path : nullptr;
 }
 
 const UnpackedFile& TraceFile::unpacked() const {

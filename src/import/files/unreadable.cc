@@ -1,14 +1,10 @@
-#include "import/files/unreadable.h"
-
-#include "import/files/sqlite_kind.h"
+#include "base/contains.h"
+#include "import/files/sniff.h"
 
 namespace foretrace {
 
 namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 std::string what_json_it_is(std::string_view head) {
   if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
   if (contains(head, "\"communicators\"")) return "a list of communicators";

@@ -2,7 +2,7 @@
 
 #include "foretrace/error.h"
 #include "import/files/registered.h"
-#include "import/files/unreadable.h"
+#include "import/files/sniff.h"
 #include "import/kineto/kineto_document.h"
 
 namespace foretrace {

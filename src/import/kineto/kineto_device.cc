@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "import/kineto/kineto_records.h"
+#include "base/contains.h"
+#include "import/kineto/kineto_trace.h"
 
 namespace foretrace {
 
 namespace {
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// The product of the numbers in "[128, 2, 1]", at most 2^32 - 1; 0 if it is not such a list.
 std::uint32_t volume(const KinetoEvent& event, Field field) {
@@ -86,38 +83,9 @@ CopyDirection copy_direction(std::string_view name) {
   return CopyDirection::none;
 }
 
-std::int64_t KinetoRecords::device_of(const KinetoEvent& event) {
-  if (event.has(Field::device) && is_integer(event[Field::device]))
-    return to_integer(event[Field::device]);
-  return event.has(Field::pid) ? lanes_.identity(event[Field::pid]) : 0;
-}
+namespace {
 
-std::uint16_t KinetoRecords::stream_of(const KinetoEvent& event) {
-  const Field field = event.has(Field::stream) ? Field::stream : Field::tid;
-  return lanes_.stream(device_of(event), event.has(field) ? lanes_.identity(event[field]) : 0);
-}
-
-void KinetoRecords::add_device(const KinetoEvent& event, DeviceKind kind, Times times) {
-  DeviceRecord record;
-  record.start_ns = times.start;
-  record.duration_ns = times.duration;
-  record.kind = kind;
-  record.name = name(event, Field::name);
-  record.stream = stream_of(event);
-  record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
-  record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));
-  record.graph_node = static_cast<std::uint64_t>(event.integer(Field::graph_node, 0));
-  if (kind == DeviceKind::kernel) {
-    record.grid = volume(event, Field::grid);
-    record.block = volume(event, Field::block);
-    if (event.has(Field::collective)) record.details = collective_details(event);
-  } else if (kind != DeviceKind::annotation) {
-    describe_copy(event, record);
-  }
-  trace_.devices.push_back(record);
-}
-
-void KinetoRecords::describe_copy(const KinetoEvent& event, DeviceRecord& record) {
+void describe_copy(const KinetoEvent& event, DeviceRecord& record) {
   record.bytes =
       std::max<std::int64_t>(0, event.integer(Field::bytes, event.integer(Field::size, 0)));
   if (record.kind != DeviceKind::copy) return;
@@ -133,38 +101,60 @@ void KinetoRecords::describe_copy(const KinetoEvent& event, DeviceRecord& record
   record.pinned_host = contains(text, "Pinned");
 }
 
-std::uint32_t KinetoRecords::collective_details(const KinetoEvent& event) {
+std::uint32_t collective_details(KinetoTrace& to, const KinetoEvent& event) {
   CollectiveDetails details;
-  details.collective = name(event, Field::collective);
-  details.dtype = name(event, Field::dtype);
-  details.group = name(event, Field::group);
-  details.ranks = name(event, Field::ranks);
+  details.collective = to.name(event, Field::collective);
+  details.dtype = to.name(event, Field::dtype);
+  details.group = to.name(event, Field::group);
+  details.ranks = to.name(event, Field::ranks);
   details.in_elements = event.integer(Field::in_elements, 0);
   details.out_elements = event.integer(Field::out_elements, 0);
   details.group_size = to_int32(event.integer(Field::group_size, 0));
   details.sequence = event.integer(Field::collective_sequence, -1);
-  trace_.collectives.push_back(details);
-  return static_cast<std::uint32_t>(trace_.collectives.size() - 1);
+  to.trace.collectives.push_back(details);
+  return static_cast<std::uint32_t>(to.trace.collectives.size() - 1);
 }
 
-void KinetoRecords::add_sync(const KinetoEvent& event, Times times) {
+}  // namespace
+
+void add_device(KinetoTrace& to, const KinetoEvent& event, DeviceKind kind, KinetoTimes times) {
+  DeviceRecord record;
+  record.start_ns = times.start;
+  record.duration_ns = times.duration;
+  record.kind = kind;
+  record.name = to.name(event, Field::name);
+  record.stream = to.stream_of(event);
+  record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
+  record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));
+  record.graph_node = static_cast<std::uint64_t>(event.integer(Field::graph_node, 0));
+  if (kind == DeviceKind::kernel) {
+    record.grid = volume(event, Field::grid);
+    record.block = volume(event, Field::block);
+    if (event.has(Field::collective)) record.details = collective_details(to, event);
+  } else if (kind != DeviceKind::annotation) {
+    describe_copy(event, record);
+  }
+  to.trace.devices.push_back(record);
+}
+
+void add_sync(KinetoTrace& to, const KinetoEvent& event, KinetoTimes times) {
   SyncRecord record;
   record.start_ns = times.start;
   record.duration_ns = times.duration;
   const Field field = event.has(Field::sync_kind) ? Field::sync_kind : Field::name;
   record.kind = sync_kind(event.text(field));
   record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
-  const std::int64_t device = device_of(event);
+  const std::int64_t device = to.device_of(event);
   // Some versions write CUPTI's "none" instead of -1.
   constexpr std::int64_t kNoStream = 0xffffffff;
   const std::int64_t stream = event.integer(Field::stream, -1);
-  if (stream >= 0 && stream != kNoStream) record.stream = lanes_.stream(device, stream);
+  if (stream >= 0 && stream != kNoStream) record.stream = to.lanes.stream(device, stream);
   const std::int64_t other = event.integer(Field::wait_on_stream, -1);
-  if (other >= 0 && other != kNoStream) record.wait_on_stream = lanes_.stream(device, other);
+  if (other >= 0 && other != kNoStream) record.wait_on_stream = to.lanes.stream(device, other);
   const std::int64_t recorded_by = event.integer(Field::wait_on_correlation, -1);
   if (recorded_by > 0) record.wait_on_correlation = static_cast<std::uint32_t>(recorded_by);
   record.event = static_cast<std::uint32_t>(event.integer(Field::wait_on_event, 0));
-  trace_.syncs.push_back(record);
+  to.trace.syncs.push_back(record);
 }
 
 }  // namespace foretrace

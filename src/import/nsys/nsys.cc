@@ -3,7 +3,7 @@
 #include "foretrace/error.h"
 #include "import/common/times.h"
 #include "import/files/registered.h"
-#include "import/files/sqlite_kind.h"
+#include "import/files/sniff.h"
 #include "import/nsys/nsys_readers.h"
 
 namespace foretrace {
@@ -20,9 +20,7 @@ Trace read_process(const SqliteFile& file, const NsysProcesses& processes,
           ? std::max(static_cast<std::int32_t>(processes.all.size()), processes.all.back().rank + 1)
           : 1;
   NsysTables tables(file, processes, process, trace);
-  read_nsys_export(tables);
-  const std::int64_t session_ns = read_nsys_session(tables);
-  read_nsys_devices(tables);
+  const std::int64_t session_ns = read_nsys_machine(tables);
   read_nsys_collectives(tables);
   const NsysCalls calls = read_nsys_calls(tables);
   read_nsys_ranges(tables);
@@ -34,9 +32,7 @@ Trace read_process(const SqliteFile& file, const NsysProcesses& processes,
   read_nsys_thread_names(tables);
   make_times_relative(trace, session_ns);
   tables.lanes.finish();
-  note_nsys_processes(tables);
-  read_nsys_messages(tables);
-  note_other_nsys_tables(tables);
+  note_nsys_report(tables);
   tables.write_notes();
   return trace;
 }

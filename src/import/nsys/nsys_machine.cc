@@ -48,9 +48,7 @@ void read_old_devices(NsysTables& tables) {
   }
 }
 
-}  // namespace
-
-void read_nsys_devices(NsysTables& tables) {
+void read_devices(NsysTables& tables) {
   // How CUDA numbers the devices of the machine in this process.
   std::map<std::int64_t, std::vector<std::int64_t>> numbers;
   SqliteRows shown(tables.file, "TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"});
@@ -80,6 +78,120 @@ void read_nsys_devices(NsysTables& tables) {
   std::stable_sort(tables.trace.properties.begin(), tables.trace.properties.end(),
                    [](const Device& a, const Device& b) { return a.ordinal < b.ordinal; });
 }
+
+std::int64_t read_session(NsysTables& tables) {
+  SqliteRows rows(tables.file, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
+  const std::int64_t session_ns = rows.next() ? rows.integer(0) : 0;
+  if (!tables.process.name.empty())
+    tables.trace.metadata["process"] = json_string(tables.process.name);
+  if (tables.process.pid != 0) tables.trace.metadata["pid"] = std::to_string(tables.process.pid);
+  return session_ns;
+}
+
+void read_export(NsysTables& tables) {
+  constexpr std::int64_t kMostRanks = 1 << 24;
+  SqliteRows rows(tables.file, "META_DATA_EXPORT", {"name", "value"});
+  while (rows.next()) {
+    const std::string name(rows.text(0));
+    const std::string_view value = rows.text(1);
+    const std::int64_t number = number_in(value, -1);
+    if (name == "EXPORT_PRODUCT_VERSION") {
+      tables.trace.metadata["nsys_version"] = json_string(value);
+    } else if (name == "EXPORT_SCHEMA_VERSION") {
+      tables.trace.metadata["nsys_schema"] = json_string(value);
+    } else if (name == "EXPORT_SCHEMA_VERSION_MAJOR" && number > kKnownMajor) {
+      tables.trace.notes.add(
+          Severity::warning,
+          "the tables are newer than the known versions; anything that was renamed is "
+          "missing from the trace",
+          "version " + std::string(value));
+    } else if (name == nsys_words::kRank && number >= 0 && number < kMostRanks) {
+      tables.trace.rank = static_cast<std::int32_t>(number);
+    } else if (name == nsys_words::kWorldSize && number >= 1 && number <= kMostRanks) {
+      tables.trace.world_size = static_cast<std::int32_t>(number);
+    } else if (name == nsys_words::kTick && number >= 1) {
+      tables.trace.tick_ns = number;
+    }
+  }
+}
+
+/// Messages of the profiler while it recorded, about this process or all. Those on CUDA and NVTX
+/// report lost records; the rest is about samples of the CPU, graphics and so on.
+void read_messages(NsysTables& tables) {
+  SqliteRows rows(tables.file, "DIAGNOSTIC_EVENT", {"severity", "text", "globalPid"});
+  std::set<std::string> seen;
+  while (rows.next()) {
+    const std::int64_t severity = rows.integer(0);
+    if (severity != kSeverityWarning && severity != kSeverityError) continue;
+    const std::int64_t of = rows.integer(2, 0);
+    const bool of_all = !rows.has(2) || ((of >> 24) & 0xffffff) == 0;
+    if (!of_all && of != tables.process.global) continue;
+    std::string text(rows.text(1).substr(0, kLongestMessage));
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+    text = tables.trace.names[tables.strings.intern(text)];
+    const bool matters = text.find("CUDA") != text.npos || text.find("NVTX") != text.npos ||
+                         text.find("CUPTI") != text.npos;
+    if (!matters || (!seen.contains(text) && seen.size() >= kMostMessages)) {
+      tables.trace.notes.add(Severity::info, "other warnings of Nsight Systems while it recorded",
+                             text);
+    } else {
+      seen.insert(text);
+      tables.trace.notes.add(Severity::info, "Nsight Systems: " + text);
+    }
+  }
+}
+
+/// Tables with times that nothing here reads.
+void note_other_tables(NsysTables& tables) {
+  constexpr std::string_view kRead[] = {"CUPTI_ACTIVITY_KIND_KERNEL",
+                                        "CUPTI_ACTIVITY_KIND_MEMCPY",
+                                        "CUPTI_ACTIVITY_KIND_MEMSET",
+                                        "CUPTI_ACTIVITY_KIND_RUNTIME",
+                                        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                                        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                                        "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+                                        "CUPTI_ACTIVITY_KIND_OVERHEAD",
+                                        "PROFILER_OVERHEAD",
+                                        "CUDNN_EVENTS",
+                                        "CUBLAS_EVENTS",
+                                        "NVTX_EVENTS",
+                                        "CUDA_GPU_MEMORY_USAGE_EVENTS",
+                                        "DIAGNOSTIC_EVENT"};
+  std::string names;
+  std::int64_t unread = 0;
+  for (const std::string& table : tables.file.tables()) {
+    if (std::find(std::begin(kRead), std::end(kRead), table) != std::end(kRead)) continue;
+    SqliteRows rows(tables.file, table, {"start", "rawTimestamp"});
+    if ((!rows.known(0) && !rows.known(1)) || !rows.next()) continue;
+    ++unread;
+    if (names.size() < kLongestMessage) names += (names.empty() ? "" : ", ") + table;
+  }
+  if (unread == 0) return;
+  tables.trace.notes.add(Severity::info, "tables of events that a trace has no place for",
+                         tables.trace.names[tables.strings.intern(names)], unread);
+}
+
+void note_processes(NsysTables& tables) {
+  if (tables.processes.left_out > 0) {
+    tables.trace.notes.add(Severity::info,
+                           "processes without device work next to others with it, left out",
+                           "process " + tables.processes.first_left_out, tables.processes.left_out);
+  }
+  if (!tables.processes.told) {
+    tables.trace.notes.add(
+        Severity::warning,
+        "the device records do not name their process, and there are several; calls "
+        "and device work may be matched wrongly");
+  }
+  if (tables.processes.all.size() > 1 && !tables.processes.ranks_recorded) {
+    tables.trace.notes.add(
+        Severity::info, "ranks are numbered in the order of devices and processes in the report",
+        "process " + tables.process.member + " is rank " + std::to_string(tables.process.rank));
+  }
+}
+
+}  // namespace
 
 /// Streams are numbered within their context. If two contexts of a device use the same number,
 /// their flags count only if they agree.
@@ -117,116 +229,17 @@ void read_nsys_stream_flags(NsysTables& tables) {
   keep_stream_flags(tables.trace, flags);
 }
 
-std::int64_t read_nsys_session(NsysTables& tables) {
-  SqliteRows rows(tables.file, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
-  const std::int64_t session_ns = rows.next() ? rows.integer(0) : 0;
-  if (!tables.process.name.empty())
-    tables.trace.metadata["process"] = json_string(tables.process.name);
-  if (tables.process.pid != 0) tables.trace.metadata["pid"] = std::to_string(tables.process.pid);
+std::int64_t read_nsys_machine(NsysTables& tables) {
+  read_export(tables);
+  const std::int64_t session_ns = read_session(tables);
+  read_devices(tables);
   return session_ns;
 }
 
-void read_nsys_export(NsysTables& tables) {
-  constexpr std::int64_t kMostRanks = 1 << 24;
-  SqliteRows rows(tables.file, "META_DATA_EXPORT", {"name", "value"});
-  while (rows.next()) {
-    const std::string name(rows.text(0));
-    const std::string_view value = rows.text(1);
-    const std::int64_t number = number_in(value, -1);
-    if (name == "EXPORT_PRODUCT_VERSION") {
-      tables.trace.metadata["nsys_version"] = json_string(value);
-    } else if (name == "EXPORT_SCHEMA_VERSION") {
-      tables.trace.metadata["nsys_schema"] = json_string(value);
-    } else if (name == "EXPORT_SCHEMA_VERSION_MAJOR" && number > kKnownMajor) {
-      tables.trace.notes.add(
-          Severity::warning,
-          "the tables are newer than the known versions; anything that was renamed is "
-          "missing from the trace",
-          "version " + std::string(value));
-    } else if (name == nsys_words::kRank && number >= 0 && number < kMostRanks) {
-      tables.trace.rank = static_cast<std::int32_t>(number);
-    } else if (name == nsys_words::kWorldSize && number >= 1 && number <= kMostRanks) {
-      tables.trace.world_size = static_cast<std::int32_t>(number);
-    } else if (name == nsys_words::kTick && number >= 1) {
-      tables.trace.tick_ns = number;
-    }
-  }
-}
-
-/// Messages of the profiler while it recorded, about this process or all. Those on CUDA and NVTX
-/// report lost records; the rest is about samples of the CPU, graphics and so on.
-void read_nsys_messages(NsysTables& tables) {
-  SqliteRows rows(tables.file, "DIAGNOSTIC_EVENT", {"severity", "text", "globalPid"});
-  std::set<std::string> seen;
-  while (rows.next()) {
-    const std::int64_t severity = rows.integer(0);
-    if (severity != kSeverityWarning && severity != kSeverityError) continue;
-    const std::int64_t of = rows.integer(2, 0);
-    const bool of_all = !rows.has(2) || ((of >> 24) & 0xffffff) == 0;
-    if (!of_all && of != tables.process.global) continue;
-    std::string text(rows.text(1).substr(0, kLongestMessage));
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
-    text = tables.trace.names[tables.strings.intern(text)];
-    const bool matters = text.find("CUDA") != text.npos || text.find("NVTX") != text.npos ||
-                         text.find("CUPTI") != text.npos;
-    if (!matters || (!seen.contains(text) && seen.size() >= kMostMessages)) {
-      tables.trace.notes.add(Severity::info, "other warnings of Nsight Systems while it recorded",
-                             text);
-    } else {
-      seen.insert(text);
-      tables.trace.notes.add(Severity::info, "Nsight Systems: " + text);
-    }
-  }
-}
-
-/// Tables with times that nothing here reads.
-void note_other_nsys_tables(NsysTables& tables) {
-  constexpr std::string_view kRead[] = {"CUPTI_ACTIVITY_KIND_KERNEL",
-                                        "CUPTI_ACTIVITY_KIND_MEMCPY",
-                                        "CUPTI_ACTIVITY_KIND_MEMSET",
-                                        "CUPTI_ACTIVITY_KIND_RUNTIME",
-                                        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-                                        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-                                        "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-                                        "CUPTI_ACTIVITY_KIND_OVERHEAD",
-                                        "PROFILER_OVERHEAD",
-                                        "CUDNN_EVENTS",
-                                        "CUBLAS_EVENTS",
-                                        "NVTX_EVENTS",
-                                        "CUDA_GPU_MEMORY_USAGE_EVENTS",
-                                        "DIAGNOSTIC_EVENT"};
-  std::string names;
-  std::int64_t unread = 0;
-  for (const std::string& table : tables.file.tables()) {
-    if (std::find(std::begin(kRead), std::end(kRead), table) != std::end(kRead)) continue;
-    SqliteRows rows(tables.file, table, {"start", "rawTimestamp"});
-    if ((!rows.known(0) && !rows.known(1)) || !rows.next()) continue;
-    ++unread;
-    if (names.size() < kLongestMessage) names += (names.empty() ? "" : ", ") + table;
-  }
-  if (unread == 0) return;
-  tables.trace.notes.add(Severity::info, "tables of events that a trace has no place for",
-                         tables.trace.names[tables.strings.intern(names)], unread);
-}
-
-void note_nsys_processes(NsysTables& tables) {
-  if (tables.processes.left_out > 0) {
-    tables.trace.notes.add(Severity::info,
-                           "processes without device work next to others with it, left out",
-                           "process " + tables.processes.first_left_out, tables.processes.left_out);
-  }
-  if (!tables.processes.told) {
-    tables.trace.notes.add(
-        Severity::warning,
-        "the device records do not name their process, and there are several; calls "
-        "and device work may be matched wrongly");
-  }
-  if (tables.processes.all.size() > 1 && !tables.processes.ranks_recorded) {
-    tables.trace.notes.add(
-        Severity::info, "ranks are numbered in the order of devices and processes in the report",
-        "process " + tables.process.member + " is rank " + std::to_string(tables.process.rank));
-  }
+void note_nsys_report(NsysTables& tables) {
+  note_processes(tables);
+  read_messages(tables);
+  note_other_tables(tables);
 }
 
 }  // namespace foretrace

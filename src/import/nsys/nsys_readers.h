@@ -18,15 +18,12 @@ struct NsysCall {
 using NsysCalls = std::unordered_map<std::uint32_t, NsysCall>;
 
 // nsys_machine.cc: the report itself, the machine and the session.
-void read_nsys_export(NsysTables& tables);
 /// Returns when the session began.
-std::int64_t read_nsys_session(NsysTables& tables);
-void read_nsys_devices(NsysTables& tables);
+std::int64_t read_nsys_machine(NsysTables& tables);
 /// Needs the streams of all records.
 void read_nsys_stream_flags(NsysTables& tables);
-void note_nsys_processes(NsysTables& tables);
-void read_nsys_messages(NsysTables& tables);
-void note_other_nsys_tables(NsysTables& tables);
+/// Notes about the processes, messages of the profiler, and tables that nothing reads.
+void note_nsys_report(NsysTables& tables);
 
 // nsys_host.cc: work on threads.
 NsysCalls read_nsys_calls(NsysTables& tables);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/contains.h"
 #include "import/nsys/nsys_readers.h"
 
 namespace foretrace {
@@ -48,10 +49,6 @@ SyncKind kind_of_type(std::int64_t type) {
                                  SyncKind::stream, SyncKind::context};
   return type > 0 && type < static_cast<std::int64_t>(std::size(kKinds)) ? kKinds[type]
                                                                          : SyncKind::unknown;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 /// The record of an event, as cudaEventRecord made it.

@@ -1,7 +1,5 @@
 #include "import/perfetto/perfetto_event.h"
 
-#include <algorithm>
-
 namespace foretrace {
 namespace {
 

@@ -1,4 +1,3 @@
-#include <limits>
 
 #include "import/scan/json_scan.h"
 

@@ -1,7 +1,5 @@
 #include "import/scan/protobuf.h"
 
-#include <algorithm>
-
 #include "foretrace/error.h"
 
 namespace foretrace {

@@ -1,6 +1,4 @@
-// Joins the records of a spool: ranges with their ends, waits with the events they wait for, calls
-// with those inside them, collectives with NCCL's facts about them, copies of graphs with their
-// originals.
+#include "import/spool/spool_joins.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,39 +6,19 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "import/spool/spool.h"
-#include "trace/step_name.h"
-
 namespace foretrace {
 
-void SpoolReader::close_ranges() {
-  const auto close = [&](std::uint32_t record) {
-    // A step that did not end says nothing about how long steps take.
-    if (step_name(trace_.names[trace_.hosts[record].name])) {
-      ++open_steps_;
-      dropped_.push_back(record);
-      return;
-    }
-    ++open_ranges_;
-    trace_.hosts[record].duration_ns =
-        std::max<std::int64_t>(0, last_time_ - trace_.hosts[record].start_ns);
-  };
-  for (const Thread& thread : threads_) {
-    for (const OpenRange& range : thread.ranges) close(range.record);
-  }
-  for (const auto& [id, record] : started_) close(record);
-  stray_ends_ += static_cast<std::int64_t>(early_ends_.size());
-}
+namespace {
 
 /// The runtime works through driver calls. One record for both is enough, as in other profilers;
 /// work launched by the inner one counts as launched by the outer one.
-void SpoolReader::join_inner_calls() {
-  if (inner_.empty()) return;
+void join_inner_calls(SpoolJoins& joins, SpoolIndex& index, Trace& trace) {
+  if (joins.inner.empty()) return;
   std::unordered_map<std::uint32_t, std::uint32_t> outer_of;
-  for (const InnerCall& call : inner_) {
-    dropped_.push_back(call.inner);
-    const std::uint32_t inner = trace_.hosts[call.inner].correlation;
-    const std::uint32_t outer = trace_.hosts[call.outer].correlation;
+  for (const InnerCall& call : joins.inner) {
+    joins.dropped.push_back(call.inner);
+    const std::uint32_t inner = trace.hosts[call.inner].correlation;
+    const std::uint32_t outer = trace.hosts[call.outer].correlation;
     if (inner != 0 && outer != 0 && inner != outer) outer_of[inner] = outer;
   }
   const auto lift = [&](std::uint32_t& correlation) {
@@ -48,92 +26,55 @@ void SpoolReader::join_inner_calls() {
     if (found != outer_of.end()) correlation = found->second;
   };
   if (!outer_of.empty()) {
-    for (DeviceRecord& record : trace_.devices) lift(record.correlation);
-    for (SyncRecord& record : trace_.syncs) lift(record.correlation);
-    for (spool::Event& event : events_) lift(event.correlation);
+    for (DeviceRecord& record : trace.devices) lift(record.correlation);
+    for (SyncRecord& record : trace.syncs) lift(record.correlation);
+    for (spool::Event& event : index.events) lift(event.correlation);
   }
-  trace_.notes.add(Severity::info, "driver calls inside of runtime calls, counted as one", {},
-                   static_cast<std::int64_t>(inner_.size()));
+  trace.notes.add(Severity::info, "driver calls inside of runtime calls, counted as one", {},
+                  static_cast<std::int64_t>(joins.inner.size()));
 }
 
-void SpoolReader::drop_records() {
-  if (dropped_.empty()) return;
-  std::vector<bool> drop(trace_.hosts.size());
-  for (const std::uint32_t record : dropped_) drop[record] = true;
-  std::vector<std::uint32_t> moved(trace_.hosts.size());
+void drop_records(SpoolJoins& joins, Trace& trace) {
+  if (joins.dropped.empty()) return;
+  std::vector<bool> drop(trace.hosts.size());
+  for (const std::uint32_t record : joins.dropped) drop[record] = true;
+  std::vector<std::uint32_t> moved(trace.hosts.size());
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < trace_.hosts.size(); ++i) {
+  for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
     moved[i] = static_cast<std::uint32_t>(kept);
-    if (!drop[i]) trace_.hosts[kept++] = trace_.hosts[i];
+    if (!drop[i]) trace.hosts[kept++] = trace.hosts[i];
   }
-  trace_.hosts.resize(kept);
-  std::erase_if(collectives_, [&](const NamedCollective& named) { return drop[named.record]; });
-  for (NamedCollective& named : collectives_) named.record = moved[named.record];
-}
-
-/// By the number of the recording if CUPTI reports it; else the last recording of that event before
-/// the wait.
-void SpoolReader::resolve_events() {
-  if (waits_.empty()) return;
-  std::unordered_map<std::uint64_t, std::uint32_t> by_sync_id;
-  for (std::size_t i = 0; i < events_.size(); ++i) {
-    if (events_[i].sync_id != 0) by_sync_id[events_[i].sync_id] = static_cast<std::uint32_t>(i);
-  }
-  std::vector<std::uint32_t> order(events_.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-  const auto key = [&](std::uint32_t i) {
-    return std::tuple(events_[i].event, events_[i].correlation);
-  };
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return key(a) < key(b); });
-  for (std::size_t i = 0; i < waits_.size(); ++i) {
-    const spool::Sync& wait = waits_[i];
-    const spool::Event* found = nullptr;
-    const auto exact = by_sync_id.find(wait.sync_id);
-    if (wait.sync_id != 0 && exact != by_sync_id.end()) {
-      found = &events_[exact->second];
-    } else {
-      const auto behind = std::upper_bound(
-          order.begin(), order.end(), std::tuple(wait.event, wait.correlation),
-          [&](const auto& wanted, std::uint32_t other) { return wanted < key(other); });
-      if (behind != order.begin() && events_[*std::prev(behind)].event == wait.event)
-        found = &events_[*std::prev(behind)];
-    }
-    if (found == nullptr) continue;
-    SyncRecord& record = trace_.syncs[wait_records_[i]];
-    const auto device = device_of_context_.find(found->context);
-    record.wait_on_stream = stream(device == device_of_context_.end() ? 0 : device->second,
-                                   found->context, found->stream);
-    record.wait_on_correlation = found->correlation;
-  }
+  trace.hosts.resize(kept);
+  std::erase_if(joins.collectives,
+                [&](const NamedCollective& named) { return drop[named.record]; });
+  for (NamedCollective& named : joins.collectives) named.record = moved[named.record];
 }
 
 /// A graph is made executable as a copy; the edges of the original hold for each copy.
-void SpoolReader::clone_edges() {
-  if (clones_.empty() || trace_.graph_edges.empty()) return;
+void clone_edges(const std::vector<spool::GraphClone>& clones, Trace& trace) {
+  if (clones.empty() || trace.graph_edges.empty()) return;
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, std::uint64_t>> copies;
   std::vector<std::uint32_t> order;
-  for (const spool::GraphClone& clone : clones_) {
+  for (const spool::GraphClone& clone : clones) {
     auto [copy, added] = copies.try_emplace(clone.graph);
     if (added) order.push_back(clone.graph);
     copy->second[clone.original] = clone.node;
   }
   std::unordered_set<std::uint64_t> told;
-  for (const GraphEdge& edge : trace_.graph_edges) told.insert(edge.after);
+  for (const GraphEdge& edge : trace.graph_edges) told.insert(edge.after);
   // A copy may be the original of the next, so its edges join those that are looked through.
   for (const std::uint32_t graph : order) {
     const auto& node_of = copies[graph];
-    const std::size_t count = trace_.graph_edges.size();
+    const std::size_t count = trace.graph_edges.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const auto before = node_of.find(trace_.graph_edges[i].before);
-      const auto after = node_of.find(trace_.graph_edges[i].after);
+      const auto before = node_of.find(trace.graph_edges[i].before);
+      const auto after = node_of.find(trace.graph_edges[i].after);
       if (before == node_of.end() || after == node_of.end() || told.contains(after->second))
         continue;
-      trace_.graph_edges.push_back({before->second, after->second});
+      trace.graph_edges.push_back({before->second, after->second});
     }
   }
 }
-
-namespace {
 
 /// A node of a graph as it ran in one launch.
 struct NodeRun {
@@ -155,20 +96,18 @@ std::vector<NodeRun> node_runs(const Trace& trace) {
   return runs;
 }
 
-}  // namespace
-
 /// CUPTI's documentation does not say which of the two nodes of an edge waits. The times show it:
 /// the waiting one starts when the other is done.
-void SpoolReader::orient_edges() {
-  if (trace_.graph_edges.empty()) return;
-  const std::vector<NodeRun> runs = node_runs(trace_);
+void orient_edges(Trace& trace) {
+  if (trace.graph_edges.empty()) return;
+  const std::vector<NodeRun> runs = node_runs(trace);
   const auto runs_of = [&](std::uint64_t node) {
     return std::equal_range(runs.begin(), runs.end(), NodeRun{.node = node},
                             [](const NodeRun& a, const NodeRun& b) { return a.node < b.node; });
   };
   std::int64_t as_recorded = 0;
   std::int64_t reversed = 0;
-  for (const GraphEdge& edge : trace_.graph_edges) {
+  for (const GraphEdge& edge : trace.graph_edges) {
     auto [before, before_end] = runs_of(edge.before);
     auto [after, after_end] = runs_of(edge.after);
     while (before != before_end && after != after_end) {
@@ -180,10 +119,8 @@ void SpoolReader::orient_edges() {
     }
   }
   if (reversed <= as_recorded) return;
-  for (GraphEdge& edge : trace_.graph_edges) std::swap(edge.before, edge.after);
+  for (GraphEdge& edge : trace.graph_edges) std::swap(edge.before, edge.after);
 }
-
-namespace {
 
 std::int64_t field(const nlohmann::json& payload, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -224,47 +161,94 @@ std::vector<OnThread> launches_of_collectives(const Trace& trace) {
   return launches;
 }
 
-}  // namespace
-
 /// Whether the range says what a collective moves; adds that to the kernel's total.
-bool SpoolReader::add_collective(const NamedCollective& named, CollectiveDetails& details) {
-  const nlohmann::json payload = nlohmann::json::parse(texts_[named.payload], nullptr, false);
+bool add_collective(const NamedCollective& named, std::string_view facts, Trace& trace,
+                    CollectiveDetails& details) {
+  const nlohmann::json payload = nlohmann::json::parse(facts, nullptr, false);
   if (!payload.is_object()) return false;
   const std::int64_t size = field(payload, {"Message size [bytes]", "bytes", "count"});
   if (__builtin_add_overflow(details.in_elements, size, &details.in_elements))
     details.in_elements = std::numeric_limits<std::int64_t>::max();
   details.out_elements = details.in_elements;
   const std::int64_t group = field(payload, {"NCCL communicator ID", "commHash", "comm"});
-  if (group != 0) details.group = trace_.names.intern(std::to_string(group));
-  const std::string_view whole = trace_.names[trace_.hosts[named.record].name];
-  details.collective = trace_.names.intern(whole.substr(whole.find(':') + 1));
+  if (group != 0) details.group = trace.names.intern(std::to_string(group));
+  const std::string_view whole = trace.names[trace.hosts[named.record].name];
+  details.collective = trace.names.intern(whole.substr(whole.find(':') + 1));
   return true;
+}
+
+}  // namespace
+
+void join_calls(SpoolJoins& joins, SpoolIndex& index, Trace& trace) {
+  join_inner_calls(joins, index, trace);
+  drop_records(joins, trace);
+}
+
+void join_graphs(const SpoolJoins& joins, Trace& trace) {
+  clone_edges(joins.clones, trace);
+  orient_edges(trace);
+}
+
+/// By the number of the recording if CUPTI reports it; else the last recording of that event before
+/// the wait.
+void resolve_events(const SpoolJoins& joins, SpoolIndex& index, Trace& trace) {
+  if (joins.waits.empty()) return;
+  const std::vector<spool::Event>& events = index.events;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_sync_id;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i].sync_id != 0) by_sync_id[events[i].sync_id] = static_cast<std::uint32_t>(i);
+  }
+  std::vector<std::uint32_t> order(events.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+  const auto key = [&](std::uint32_t i) {
+    return std::tuple(events[i].event, events[i].correlation);
+  };
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return key(a) < key(b); });
+  for (const auto& [wait, number] : joins.waits) {
+    const spool::Event* found = nullptr;
+    const auto exact = by_sync_id.find(wait.sync_id);
+    if (wait.sync_id != 0 && exact != by_sync_id.end()) {
+      found = &events[exact->second];
+    } else {
+      const auto behind = std::upper_bound(
+          order.begin(), order.end(), std::tuple(wait.event, wait.correlation),
+          [&](const auto& wanted, std::uint32_t other) { return wanted < key(other); });
+      if (behind != order.begin() && events[*std::prev(behind)].event == wait.event)
+        found = &events[*std::prev(behind)];
+    }
+    if (found == nullptr) continue;
+    SyncRecord& record = trace.syncs[number];
+    record.wait_on_stream = index.stream(found->context, found->stream);
+    record.wait_on_correlation = found->correlation;
+  }
 }
 
 /// NCCL says in its ranges how much each collective moves; the kernel is launched in the range, or
 /// at the end of the group that it is part of. So a kernel does all that its thread has asked for
 /// since the one before.
-void SpoolReader::describe_collectives() {
-  if (collectives_.empty()) return;
+void describe_collectives(const SpoolJoins& joins, const SpoolIndex& index, Trace& trace) {
+  const std::vector<NamedCollective>& all = joins.collectives;
+  if (all.empty()) return;
   std::vector<OnThread> asked;
-  for (std::size_t i = 0; i < collectives_.size(); ++i) {
-    const HostRecord& range = trace_.hosts[collectives_[i].record];
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const HostRecord& range = trace.hosts[all[i].record];
     asked.push_back({range.thread, range.start_ns, static_cast<std::uint32_t>(i)});
   }
   sort_by_thread(asked);
   auto next = asked.begin();
-  for (const OnThread& launch : launches_of_collectives(trace_)) {
+  for (const OnThread& launch : launches_of_collectives(trace)) {
     while (next != asked.end() && next->thread < launch.thread) ++next;
     CollectiveDetails details;
     bool any = false;
     for (; next != asked.end() && next->thread == launch.thread && next->time <= launch.time;
          ++next) {
-      any = add_collective(collectives_[next->place], details) || any;
+      const NamedCollective& named = all[next->place];
+      any = add_collective(named, index.text(named.payload), trace, details) || any;
     }
     if (!any) continue;
-    details.dtype = trace_.names.intern("Byte");
-    trace_.devices[launch.place].details = static_cast<std::uint32_t>(trace_.collectives.size());
-    trace_.collectives.push_back(details);
+    details.dtype = trace.names.intern("Byte");
+    trace.devices[launch.place].details = static_cast<std::uint32_t>(trace.collectives.size());
+    trace.collectives.push_back(details);
   }
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "foretrace/error.h"
 #include "import/torch_memory/pickle.h"

@@ -11,8 +11,7 @@
 
 #include "import/torch_memory/torch_memory.h"
 
-#include <algorithm>
-
+#include "base/contains.h"
 #include "foretrace/error.h"
 #include "import/common/times.h"
 #include "import/files/registered.h"
@@ -25,18 +24,13 @@ namespace {
 constexpr std::size_t kMostMetadata = 64 * 1024;
 constexpr std::int64_t kMostMicroseconds = 4'000'000'000'000'000;
 
-bool mentions(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != text.npos; });
-}
-
 bool is_json_snapshot(std::string_view head) {
   const std::size_t start = head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (start == std::string_view::npos || (head[start] != '{' && head[start] != '[')) return false;
-  if (mentions(head, {"\"traceEvents\""})) return false;
-  return mentions(head, {"\"device_traces\""}) ||
-         (mentions(head, {"\"total_size\""}) &&
-          mentions(head, {"\"segments\"", "\"segment_type\""}));
+  if (contains(head, "\"traceEvents\"")) return false;
+  return contains_any(head, {"\"device_traces\""}) ||
+         (contains_any(head, {"\"total_size\""}) &&
+          contains_any(head, {"\"segments\"", "\"segment_type\""}));
 }
 
 std::string read_whole(Source& bytes) {

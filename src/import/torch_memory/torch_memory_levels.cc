@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <optional>
 
 #include "import/torch_memory/torch_memory.h"
 

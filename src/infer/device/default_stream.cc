@@ -16,9 +16,9 @@
 // default stream.
 
 #include <algorithm>
-#include <array>
 #include <map>
 
+#include "base/contains.h"
 #include "infer/passes.h"
 #include "trace/stream_flags.h"
 
@@ -54,10 +54,8 @@ struct StreamState {
 };
 
 bool orders_streams(std::string_view call) {
-  constexpr std::array<std::string_view, 6> kCalls = {"WaitEvent", "LaunchHostFunc", "AddCallback",
-                                                      "WaitValue", "GraphLaunch",    "BatchMemOp"};
-  return std::any_of(kCalls.begin(), kCalls.end(),
-                     [&](std::string_view part) { return call.find(part) != call.npos; });
+  return contains_any(call, {"WaitEvent", "LaunchHostFunc", "AddCallback", "WaitValue",
+                             "GraphLaunch", "BatchMemOp"});
 }
 
 class DefaultStreams {

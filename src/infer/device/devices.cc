@@ -5,6 +5,7 @@
 // kept as a lag and counted.
 
 #include <algorithm>
+#include <limits>
 
 #include "infer/passes.h"
 
@@ -13,6 +14,96 @@ namespace {
 
 /// An awaited event explains a start so many ns beyond what is typical. Chosen.
 constexpr std::int64_t kEventJitter = 20'000;
+
+/// In ns, from the end of the awaited activity to the start of the waiting one; 60us were seen on
+/// busy devices.
+constexpr std::int64_t kLongestEventLag = 100'000;
+
+/// Multiprocessors of a device that the trace does not describe: as few as small devices have, so
+/// that no full device is overlooked. Chosen.
+constexpr std::uint32_t kFewMultiprocessors = 16;
+
+/// The work on another stream that explains an event's late start.
+struct Explanation {
+  std::uint32_t before = kNone;
+  std::int64_t lag = 0;
+  Rule why = Rule::event_wait;
+};
+
+/// Searches the other streams of the device for the cause of a start:
+///
+///     event wait    an activity that finished just before:             ====|   ->   |====
+///     device full   a kernel of many blocks that ran all the while; its last blocks leave room as
+///     they end
+class WaitFinder {
+ public:
+  WaitFinder(const Records& records, std::int64_t launch_fence)
+      : records_(records), launch_fence_(launch_fence), by_finish_(records.streams.size()) {
+    for (std::size_t stream = 0; stream < records.streams.size(); ++stream) {
+      const auto [begin, end] = records.streams[stream];
+      std::vector<std::uint32_t>& events = by_finish_[stream];
+      for (std::size_t i = begin; i < end; ++i) events.push_back(static_cast<std::uint32_t>(i));
+      std::stable_sort(events.begin(), events.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return records.events[a].finish < records.events[b].finish;
+      });
+    }
+  }
+
+  /// Nothing later than `known` is a reason.
+  Explanation explain(std::uint32_t event, std::int64_t known) const {
+    const DeviceEvent& waiting = records_.events[event];
+    const std::int32_t device = records_.trace.streams[waiting.stream].device;
+    Explanation finished, full;
+    std::int64_t latest = known;  // The finish of the last one that finished before.
+    std::int64_t least_left = std::numeric_limits<std::int64_t>::max();
+    std::int64_t full_since = 0;
+    for (std::size_t stream = 0; stream < by_finish_.size(); ++stream) {
+      if (stream == waiting.stream || records_.trace.streams[stream].device != device) continue;
+      const std::vector<std::uint32_t>& events = by_finish_[stream];
+      const auto behind = std::upper_bound(
+          events.begin(), events.end(), waiting.start + records_.tolerance,
+          [&](std::int64_t t, std::uint32_t i) { return t < records_.events[i].finish; });
+      if (behind != events.begin()) {
+        const DeviceEvent& before = records_.events[*std::prev(behind)];
+        const bool earlier =
+            std::pair(before.start, *std::prev(behind)) < std::pair(waiting.start, event);
+        if (earlier && before.finish > latest) {
+          latest = before.finish;
+          finished = {*std::prev(behind), std::max<std::int64_t>(waiting.start - latest, 0),
+                      Rule::event_wait};
+        }
+      }
+      if (behind == events.end()) continue;
+      const DeviceEvent& running = records_.events[*behind];
+      const std::int64_t left = running.finish - waiting.start;
+      if (running.start < waiting.start && left < least_left && fills_device(running)) {
+        least_left = left;
+        full_since = running.start;
+        full = {*behind, -left, Rule::device_full};
+      }
+    }
+    if (finished.before != kNone && finished.lag <= kLongestEventLag) return finished;
+    // Full from when it could have started at the latest.
+    if (full.before != kNone && full_since <= latest + launch_fence_) return full;
+    return {};
+  }
+
+ private:
+  bool fills_device(const DeviceEvent& event) const {
+    if (event.kind != TaskKind::kernel) return false;
+    const std::uint32_t blocks = records_.trace.devices[event.record].grid;
+    std::uint32_t places = kFewMultiprocessors;
+    for (const Device& device : records_.trace.properties) {
+      if (device.ordinal != records_.trace.streams[event.stream].device) continue;
+      if (device.multiprocessors > 0) places = static_cast<std::uint32_t>(device.multiprocessors);
+    }
+    return blocks == 0 || blocks >= places;
+  }
+
+  const Records& records_;
+  std::int64_t launch_fence_;
+  std::vector<std::vector<std::uint32_t>> by_finish_;  ///< Events of each stream.
+};
 
 class Connector {
  public:

@@ -29,50 +29,33 @@ int threads_of(const Device& device) {
   return device.major == 12 ? 1536 : 2048;
 }
 
-class FillCounter {
- public:
-  FillCounter(const Records& records, Graph& graph) : records_(records), graph_(graph) {}
-
-  void count() {
-    for (const DeviceEvent& event : records_.events) {
-      if (event.kind != TaskKind::kernel) continue;
-      const DeviceRecord& record = records_.trace.devices[event.record];
-      const double places = places_on(records_.trace.streams[event.stream].device);
-      if (record.grid == 0 || record.block == 0 || places <= 0) continue;
-      const double threads = static_cast<double>(record.grid) * record.block;
-      graph_.task(event.task).fill =
-          static_cast<float>(threads / (places * part_that_suffices(record.name)));
-    }
+/// Places for threads on a device; 0 if unknown.
+double places_on(const Trace& trace, std::int32_t ordinal) {
+  for (const Device& device : trace.properties) {
+    if (device.ordinal == ordinal)
+      return static_cast<double>(device.multiprocessors) * threads_of(device);
   }
-
- private:
-  /// 0 if unknown.
-  double places_on(std::int32_t ordinal) const {
-    for (const Device& device : records_.trace.properties) {
-      if (device.ordinal == ordinal)
-        return static_cast<double>(device.multiprocessors) * threads_of(device);
-    }
-    return 0;
-  }
-
-  double part_that_suffices(NameId name) {
-    const auto at = static_cast<std::size_t>(name);
-    if (parts_.size() <= at) parts_.resize(at + 1, 0);
-    if (parts_[at] == 0) {
-      const bool arithmetic =
-          classify_kernel(records_.trace.names[name]).bound == Boundness::compute;
-      parts_[at] = arithmetic ? kSaturatesArithmetic : kSaturatesMemory;
-    }
-    return parts_[at];
-  }
-
-  const Records& records_;
-  Graph& graph_;
-  std::vector<double> parts_;  ///< By name; 0: not asked yet.
-};
+  return 0;
+}
 
 }  // namespace
 
-void measure_fill(const Records& records, Graph& graph) { FillCounter(records, graph).count(); }
+void measure_fill(const Records& records, Graph& graph) {
+  const Trace& trace = records.trace;
+  std::vector<double> parts(trace.names.size(), 0);  // By name; 0: not asked yet.
+  for (const DeviceEvent& event : records.events) {
+    const DeviceRecord& record = trace.devices[event.record];
+    if (event.kind != TaskKind::kernel || record.grid == 0 || record.block == 0) continue;
+    const double places = places_on(trace, trace.streams[event.stream].device);
+    if (places <= 0) continue;
+    double& part = parts[static_cast<std::size_t>(record.name)];
+    if (part == 0) {
+      const bool arithmetic = classify_kernel(trace.names[record.name]).bound == Boundness::compute;
+      part = arithmetic ? kSaturatesArithmetic : kSaturatesMemory;
+    }
+    const double threads = static_cast<double>(record.grid) * record.block;
+    graph.task(event.task).fill = static_cast<float>(threads / (places * part));
+  }
+}
 
 }  // namespace foretrace::infer_detail

@@ -15,55 +15,44 @@ struct Node {
   friend bool operator<(const Node& a, const Node& b) { return a.node < b.node; }
 };
 
-class GraphWaits {
- public:
-  GraphWaits(const Records& records, Names& names)
-      : records_(records), why_(why_named(names, "graph edge")), edges_(records.trace.graph_edges) {
-    std::sort(edges_.begin(), edges_.end(), [](const GraphEdge& a, const GraphEdge& b) {
-      return std::pair(a.after, a.before) < std::pair(b.after, b.before);
-    });
+/// The nodes that a call launched, in order.
+std::vector<Node> nodes_of(const Call& call, const Records& records) {
+  std::vector<Node> nodes;
+  for (const std::uint32_t i : call.launched) {
+    const std::uint64_t node = records.trace.devices[records.events[i].record].graph_node;
+    if (node != 0) nodes.push_back({node, i});
   }
-
-  void find(const Call& call, std::vector<EventWait>& waits) {
-    nodes_.clear();
-    for (const std::uint32_t i : call.launched) {
-      const std::uint64_t node = records_.trace.devices[records_.events[i].record].graph_node;
-      if (node != 0) nodes_.push_back({node, i});
-    }
-    std::sort(nodes_.begin(), nodes_.end());
-    for (const Node& after : nodes_) find(after, waits);
-  }
-
- private:
-  void find(const Node& after, std::vector<EventWait>& waits) const {
-    const auto behind = [](const GraphEdge& edge, std::uint64_t node) { return edge.after < node; };
-    auto edge = std::lower_bound(edges_.begin(), edges_.end(), after.node, behind);
-    for (; edge != edges_.end() && edge->after == after.node; ++edge) {
-      const auto before =
-          std::lower_bound(nodes_.begin(), nodes_.end(), Node{.node = edge->before});
-      if (before == nodes_.end() || before->node != edge->before) continue;
-      const DeviceEvent& first = records_.events[before->event];
-      const DeviceEvent& second = records_.events[after.event];
-      // On one stream they are in line anyway.
-      if (first.stream == second.stream || first.finish > second.start + records_.tolerance)
-        continue;
-      waits.push_back({after.event, before->event, Provenance::measured, why_});
-    }
-  }
-
-  const Records& records_;
-  Why why_;
-  std::vector<GraphEdge> edges_;  ///< By the node that waits.
-  std::vector<Node> nodes_;       ///< Nodes of the current launch.
-};
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
+}
 
 }  // namespace
 
 void find_graph_waits(const Records& records, Names& names, EventWaits& waits) {
-  if (records.trace.graph_edges.empty()) return;
-  GraphWaits graphs(records, names);
+  std::vector<GraphEdge> edges = records.trace.graph_edges;
+  if (edges.empty()) return;
+  const Why why = why_named(names, "graph edge");
+  std::sort(edges.begin(), edges.end(), [](const GraphEdge& a, const GraphEdge& b) {
+    return std::pair(a.after, a.before) < std::pair(b.after, b.before);
+  });
+  const auto behind = [](const GraphEdge& edge, std::uint64_t node) { return edge.after < node; };
   for (const Call& call : records.calls) {
-    if (call.launched.size() > 1) graphs.find(call, waits);
+    if (call.launched.size() < 2) continue;
+    const std::vector<Node> nodes = nodes_of(call, records);
+    for (const Node& after : nodes) {
+      auto edge = std::lower_bound(edges.begin(), edges.end(), after.node, behind);
+      for (; edge != edges.end() && edge->after == after.node; ++edge) {
+        const auto before =
+            std::lower_bound(nodes.begin(), nodes.end(), Node{.node = edge->before});
+        if (before == nodes.end() || before->node != edge->before) continue;
+        const DeviceEvent& first = records.events[before->event];
+        const DeviceEvent& second = records.events[after.event];
+        // On one stream they are in line anyway.
+        if (first.stream == second.stream || first.finish > second.start + records.tolerance)
+          continue;
+        waits.push_back({after.event, before->event, Provenance::measured, why});
+      }
+    }
   }
 }
 

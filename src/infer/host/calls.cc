@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "infer/passes.h"
 
 namespace foretrace::infer_detail {
@@ -17,11 +18,10 @@ namespace {
 enum class Scope { none, stream, event, device, device_if_late };
 
 Scope scope_named(std::string_view name) {
-  const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
-  if (has("DeviceSynchronize") || has("CtxSynchronize")) return Scope::device;
-  if (has("StreamSynchronize")) return Scope::stream;
-  if (has("EventSynchronize")) return Scope::event;
-  if (has("Free") || has("HostAlloc")) return Scope::device_if_late;
+  if (contains_any(name, {"DeviceSynchronize", "CtxSynchronize"})) return Scope::device;
+  if (contains(name, "StreamSynchronize")) return Scope::stream;
+  if (contains(name, "EventSynchronize")) return Scope::event;
+  if (contains_any(name, {"Free", "HostAlloc"})) return Scope::device_if_late;
   return Scope::none;
 }
 

@@ -20,11 +20,10 @@ bool is_autograd_node(std::string_view name) {
 }
 
 Role role_of(std::string_view name) {
-  const auto starts = [&](std::string_view text) { return name.substr(0, text.size()) == text; };
-  if (starts("Optimizer.")) return Role::update;
-  if (starts("enumerate(DataLoader)")) return Role::input;
-  if (starts("autograd::engine::evaluate_function")) return Role::backward;
-  if (starts("nn.Module: ")) return Role::module;
+  if (name.starts_with("Optimizer.")) return Role::update;
+  if (name.starts_with("enumerate(DataLoader)")) return Role::input;
+  if (name.starts_with("autograd::engine::evaluate_function")) return Role::backward;
+  if (name.starts_with("nn.Module: ")) return Role::module;
   if (is_autograd_node(name)) return Role::backward;
   return Role::plain;
 }

@@ -7,8 +7,8 @@
 //               something to do; that is not work.
 
 #include <algorithm>
-#include <array>
 
+#include "base/contains.h"
 #include "infer/passes.h"
 #include "trace/launch_call.h"
 #include "trace/step_name.h"
@@ -19,12 +19,8 @@ namespace {
 /// Whether a call only queries, by name prefixes of CUDA and HIP; "GetDevice" and the like do not
 /// count either way.
 bool only_looks(std::string_view call) {
-  constexpr std::array<std::string_view, 7> kDoes = {"Memcpy", "Memset", "Synchronize", "Malloc",
-                                                     "Free",   "Alloc",  "GraphLaunch"};
-  return !launches_kernel(call) &&
-         std::none_of(kDoes.begin(), kDoes.end(), [&](std::string_view part) {
-           return call.find(part) != std::string_view::npos;
-         });
+  return !launches_kernel(call) && !contains_any(call, {"Memcpy", "Memset", "Synchronize", "Malloc",
+                                                        "Free", "Alloc", "GraphLaunch"});
 }
 
 /// The kinds of records that a thread has.

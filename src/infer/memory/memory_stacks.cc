@@ -1,7 +1,6 @@
 #include "infer/memory/memory_stacks.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace foretrace::infer_detail {

@@ -11,7 +11,6 @@
 //
 // Any other stack has no phase.
 
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>

@@ -154,21 +154,8 @@ class SnapshotGraph {
     return {.time = position_[number], .record = number, .phase = phases_[number]};
   }
 
-  TaskId append(LaneId lane, std::int64_t start, std::int64_t finish, Task task) {
-    task.duration = Nanoseconds(finish - start);
-    result_.recorded.start.emplace_back(start);
-    result_.recorded.finish.emplace_back(finish);
-    result_.recorded.length = std::max(result_.recorded.length, Nanoseconds(finish));
-    return graph_.append(lane, task);
-  }
-
   void build_tasks(std::int64_t tolerance) {
-    const std::int32_t rank = trace_.rank;
-    const LaneId start =
-        graph_.add_lane({.name = "(start)", .kind = LaneKind::origin, .rank = rank});
-    append(start, 0, 0,
-           {.name = graph_.names().intern("start of the recording"), .kind = TaskKind::marker});
-    for (const MarkedStep& step : steps_.marks) graph_.steps().push_back({step.name});
+    begin_graph(trace_.rank, steps_, result_);
     graph_.step_rule().source = steps_.source;
     task_of_.assign(trace_.memory.size(), kNoTask);
     std::map<std::int32_t, std::vector<std::uint32_t>> by_device;
@@ -202,7 +189,7 @@ class SnapshotGraph {
         task.name = facts.op != NameId{} ? facts.op : facts.place;
         if (task.name == NameId{}) task.name = nameless;
       }
-      task_of_[events[i]] = append(lane, begin, end, task);
+      task_of_[events[i]] = append_run(lane, begin, end, task, result_);
     }
   }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "infer/passes.h"
 
 namespace foretrace::infer_detail {
@@ -65,12 +66,11 @@ class Returns {
       return;
     }
     const SyncRecord* sync = records_.sync_of(call);
-    const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
-    if (has("DeviceSynchronize") || has("CtxSynchronize")) {
+    if (contains_any(name, {"DeviceSynchronize", "CtxSynchronize"})) {
       add(call, latest_);
     } else if (sync && sync->kind == SyncKind::stream && sync->stream != kNone) {
       add(call, of_stream_[sync->stream]);
-    } else if (has("StreamSynchronize")) {
+    } else if (contains(name, "StreamSynchronize")) {
       const std::uint32_t own = of_thread_[call.thread];
       if (own != kNone && records_.events[own].kind == TaskKind::copy_out) add(call, own);
     }

@@ -1,7 +1,6 @@
 #include "report/memory/blocks.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/statistics.h"
 #include "report/words/source_line.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "base/statistics.h"
 #include "report/memory/blocks.h"

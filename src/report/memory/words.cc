@@ -1,6 +1,5 @@
 #include "report/memory/words.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "foretrace/scaling.h"

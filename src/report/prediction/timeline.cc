@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "report/page/page_charts.h"
 #include "report/prediction/sections.h"

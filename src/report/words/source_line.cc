@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "trace/source_frame.h"
 
 namespace foretrace {
@@ -11,14 +12,10 @@ constexpr std::size_t kFrameShown = 100;
 
 /// Frames above the caller in every stack: the recorder, the allocator, the dispatcher.
 bool is_machinery(std::string_view frame) {
-  constexpr std::string_view kMachinery[] = {
-      "torch::unwind",      "CapturedTraceback", "gather_with_cpp", "CachingAllocator",
-      "c10::impl",          "at::detail::",      "at::_ops::",      "RegisterCUDA",
-      "empty_cuda",         "empty_strided",     "alloc_cpu",       "CUDAAllocator",
-      "wrap_kernel_functor"};
-  return std::any_of(std::begin(kMachinery), std::end(kMachinery), [&](std::string_view word) {
-    return frame.find(word) != std::string_view::npos;
-  });
+  return contains_any(frame,
+                      {"torch::unwind", "CapturedTraceback", "gather_with_cpp", "CachingAllocator",
+                       "c10::impl", "at::detail::", "at::_ops::", "RegisterCUDA", "empty_cuda",
+                       "empty_strided", "alloc_cpu", "CUDAAllocator", "wrap_kernel_functor"});
 }
 
 /// At most kFrameShown bytes, ending with a whole character.
@@ -36,12 +33,12 @@ std::string_view telling_frame(std::string_view stack) {
     const std::size_t end = rest.find(';');
     const std::string_view frame = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    const auto has = [&](std::string_view word) { return frame.find(word) != frame.npos; };
     if (const auto read = source_frame(frame)) {
       if (code_origin(read->file) == CodeOrigin::own) return frame;
       if (python.empty()) python = frame;
     }
-    if (backward.empty() && has("Backward") && has("::apply")) backward = frame;
+    if (backward.empty() && contains(frame, "Backward") && contains(frame, "::apply"))
+      backward = frame;
     if (other.empty() && !is_machinery(frame)) other = frame;
   }
   for (const std::string_view found : {python, backward, other}) {

@@ -1,7 +1,6 @@
 #include "report/words/wording.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "base/shown.h"

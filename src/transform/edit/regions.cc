@@ -1,6 +1,5 @@
 #include "transform/edit/regions.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 

@@ -11,7 +11,6 @@
 
 #include <cmath>
 
-#include "foretrace/error.h"
 #include "transform/input/loader.h"
 
 namespace foretrace {

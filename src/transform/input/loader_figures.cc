@@ -11,7 +11,6 @@
 // the answer comes from the replay of the edited graph.
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "foretrace/scaling.h"

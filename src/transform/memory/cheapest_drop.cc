@@ -1,7 +1,6 @@
 #include "transform/memory/cheapest_drop.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "base/wide.h"

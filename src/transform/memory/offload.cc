@@ -12,7 +12,6 @@
 // pages that are not pinned.
 
 #include <algorithm>
-#include <optional>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"

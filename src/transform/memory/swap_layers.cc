@@ -11,10 +11,10 @@
 // that no layer fetched ahead comes when it is needed.
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 
+#include "base/contains.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "transform/memory/swap.h"
@@ -34,9 +34,7 @@ struct LayerRun {
 bool is_convolution(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  constexpr std::array kSigns = {"conv", "fprop", "dgrad", "wgrad", "winograd", "cudnn"};
-  return std::any_of(kSigns.begin(), kSigns.end(),
-                     [&](const char* sign) { return lower.find(sign) != lower.npos; });
+  return contains_any(lower, {"conv", "fprop", "dgrad", "wgrad", "winograd", "cudnn"});
 }
 
 class LayerPlanner {

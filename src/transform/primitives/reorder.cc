@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <tuple>
 
 #include "foretrace/select.h"
 #include "transform/edit/edit.h"

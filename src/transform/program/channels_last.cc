@@ -7,6 +7,7 @@
 // precision or TF32 whose names do not contain NHWC. Ignored: other kernels that pooling and
 // normalization use in the other layout.
 
+#include "base/contains.h"
 #include "foretrace/error.h"
 #include "foretrace/select.h"
 #include "foretrace/simulate.h"
@@ -98,13 +99,8 @@ class ChannelsLast final : public Transform {
   }
 
   static bool is_convolution(std::string_view name) {
-    constexpr std::string_view kSigns[] = {"cudnn", "conv", "wgrad", "dgrad", "fprop", "Conv"};
-    constexpr std::string_view kDone[] = {"nhwc", "NHWC"};
-    const auto has = [&](std::string_view sign) { return name.find(sign) != name.npos; };
-    bool sign = false;
-    for (const std::string_view part : kSigns) sign = sign || has(part);
-    for (const std::string_view part : kDone) sign = sign && !has(part);
-    return sign;
+    return contains_any(name, {"cudnn", "conv", "wgrad", "dgrad", "fprop", "Conv"}) &&
+           !contains_any(name, {"nhwc", "NHWC"});
   }
 
   static std::size_t keep_first(const Graph& graph, std::vector<TaskId>& conversions) {

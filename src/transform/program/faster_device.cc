@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "base/contains.h"
 #include "foretrace/error.h"
 #include "foretrace/select.h"
 #include "transform/edit/device_change.h"
@@ -106,9 +107,7 @@ class FasterDevice final : public Transform {
                     std::string_view name) const {
     if (!tf32_convolutions_ || kernel.half_precision || from.tf32.flops_per_second > 0)
       return false;
-    constexpr std::string_view kSigns[] = {"cudnn", "conv", "wgrad", "dgrad", "fprop", "winograd"};
-    return std::any_of(std::begin(kSigns), std::end(kSigns),
-                       [&](std::string_view sign) { return name.find(sign) != name.npos; });
+    return contains_any(name, {"cudnn", "conv", "wgrad", "dgrad", "fprop", "winograd"});
   }
 
   Nanoseconds by_ratio(const Task& task, double from, double to, Tally& tally) const {

@@ -1,0 +1,86 @@
+#pragma once
+
+// The trace that events become, and what the readers of all kinds of events share.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "foretrace/trace.h"
+#include "import/common/intern_cache.h"
+#include "import/kineto/kineto_event.h"
+#include "import/kineto/kineto_lanes.h"
+
+namespace foretrace {
+
+/// Kinds of odd events. Each has one line in kOddTexts.
+enum class Odd : std::uint8_t {
+  no_time,
+  bad_time,
+  no_duration,
+  bad_duration,
+  negative_duration,
+  zero_time,
+  no_place,
+  unknown_category,
+  unmatched_end,
+  unclosed_begin,
+  invalid_text,
+  shared_correlation,
+  not_an_object,
+  count
+};
+
+/// In ns. Longer ones are damage.
+inline constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
+
+struct KinetoTimes {
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
+};
+
+class KinetoTrace {
+ public:
+  explicit KinetoTrace(Trace& target) : trace(target), lanes(target), intern_(target.names) {}
+
+  /// Where the event that is read begins in the text.
+  void begin(std::int64_t offset) { offset_ = offset; }
+  /// Counts the current event.
+  void count(Odd odd, std::int64_t times = 1) { count_at(odd, offset_, times); }
+  /// An `offset` below 0 is no place.
+  void count_at(Odd odd, std::int64_t offset, std::int64_t times = 1);
+  void write_notes() const;
+
+  /// False if the event has no time, which is counted.
+  bool read_start(const KinetoEvent& event, std::int64_t& start);
+  std::int64_t read_duration(const KinetoEvent& event);
+  /// Whether all times so far are whole microseconds.
+  bool whole_us() const { return whole_us_; }
+  NameId name(const KinetoEvent& event, Field field);
+  std::uint16_t thread_of(const KinetoEvent& event);
+  std::uint16_t stream_of(const KinetoEvent& event);
+  std::int64_t device_of(const KinetoEvent& event);
+
+  Trace& trace;
+  KinetoLanes lanes;
+
+ private:
+  InternCache intern_;
+  bool whole_us_ = true;
+  std::int64_t offset_ = 0;
+  std::array<std::pair<std::int64_t, std::int64_t>, static_cast<std::size_t>(Odd::count)>
+      odd_{};  ///< Count, first offset.
+};
+
+// kineto_device.cc
+void add_device(KinetoTrace& to, const KinetoEvent& event, DeviceKind kind, KinetoTimes times);
+void add_sync(KinetoTrace& to, const KinetoEvent& event, KinetoTimes times);
+/// Which way a copy goes, from a name such as "Memcpy HtoD (Pageable -> Device)" or
+/// "CopyHostToDevice".
+CopyDirection copy_direction(std::string_view name);
+
+/// kineto_host.cc
+void add_host(KinetoTrace& to, const KinetoEvent& event, HostKind kind, KinetoTimes times);
+
+}  // namespace foretrace

@@ -1,0 +1,88 @@
+#pragma once
+
+// Rows of a spool as records of a trace.
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "import/spool/spool_joins.h"
+
+namespace foretrace {
+
+/// Ranges: each end finds its begin, which may be of another thread, or come later.
+class SpoolRanges {
+ public:
+  SpoolRanges(SpoolIndex& index, Trace& trace, SpoolJoins& joins)
+      : index_(index), trace_(trace), joins_(joins) {}
+
+  void begin(const spool::Range& row);
+  void end_push(const spool::Range& row);
+  void end_start(const spool::Range& row);
+  /// Ends those that are open with the recording, at `last_time` or the last time of a range.
+  void close(std::int64_t last_time);
+
+  std::int64_t open_ranges = 0, open_steps = 0, stray_ends = 0;
+
+ private:
+  /// A range that was begun: where its record is, for its end.
+  struct OpenRange {
+    std::uint32_t record = 0;
+    std::uint32_t domain = 0;
+  };
+
+  std::uint32_t add(const spool::Range& row);
+  void end(std::uint32_t record, std::uint64_t time);
+  std::vector<OpenRange>& open_of(std::uint16_t thread);
+
+  SpoolIndex& index_;
+  Trace& trace_;
+  SpoolJoins& joins_;
+  std::vector<std::vector<OpenRange>> open_;                     ///< By thread.
+  std::unordered_map<std::uint64_t, std::uint32_t> started_;     ///< Range id -> host record.
+  std::unordered_map<std::uint64_t, std::uint64_t> early_ends_;  ///< Times, by range.
+  std::int64_t last_time_ = 0;
+};
+
+class SpoolRecords {
+ public:
+  /// `index` knows all that rows refer to. Makes room in `trace` for the rows that it has counted.
+  SpoolRecords(SpoolIndex& index, std::uint64_t process, Trace& trace, SpoolJoins& joins);
+
+  /// The rows of one chunk.
+  void take(std::string_view body);
+  void finish() { ranges.close(last_time_); }
+
+  SpoolRanges ranges;
+  std::int64_t backwards = 0, odd_rows = 0;
+
+ private:
+  struct Times {
+    std::int64_t start = 0;
+    std::int64_t duration = 0;
+  };
+
+  void take_row(spool::RowKind kind, const char* row);
+  void add_device(const spool::Device& row);
+  void add_kernel(const spool::Kernel& row);
+  void add_transfer(const spool::Transfer& row);
+  void add_call(const spool::Call& row);
+  void add_sync(const spool::Sync& row);
+  void add_device_memory(const spool::DeviceMemory& row);
+  void add_overhead(const spool::Overhead& row);
+  void add_block(const spool::Block& row);
+  Times times_of(std::uint64_t start, std::uint64_t end);
+
+  SpoolIndex& index_;
+  std::uint64_t process_;
+  Trace& trace_;
+  SpoolJoins& joins_;
+  /// Host records of driver calls that no runtime call covers yet, by thread.
+  std::vector<std::vector<std::uint32_t>> driver_calls_;
+  std::unordered_map<std::uint64_t, std::int64_t> device_blocks_;
+  std::vector<bool> known_devices_;  ///< By ordinal.
+  std::int64_t last_time_ = 0;
+};
+
+}  // namespace foretrace
