@@ -40,6 +40,8 @@ class SweepPlan {
   /// `scenario` as in a file in `folder`, including the files it extends. Throws Error with the
   /// place.
   SweepPlan(const nlohmann::json& scenario, const std::string& folder);
+  /// One axis. `scenario` as returned by write_scenario().
+  SweepPlan(nlohmann::json scenario, SweepAxis axis);
 
   std::uint64_t size() const { return size_; }
   /// Axes of the matrix, then settings.

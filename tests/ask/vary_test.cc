@@ -38,10 +38,14 @@ Curve curve(std::string_view graph, const Scenario& scenario, const Vary& questi
 
 std::string times(const Curve& curve) {
   std::string text;
-  for (const CurvePoint& point : curve.points)
-    text += (text.empty() ? "" : " ") + point.value + ":" +
+  for (const SweepPoint& point : curve.points)
+    text += (text.empty() ? "" : " ") + plain_value(point.values[0]) + ":" +
             (point.refused.empty() ? to_exact_text(point.step_time) : "refused");
   return text;
+}
+
+std::string answer_of(const Curve& curve) {
+  return plain_value(curve.points[*curve.answer].values[0]);
 }
 
 std::string error_of(const Scenario& scenario, const Vary& question) {
@@ -89,15 +93,15 @@ TEST(Vary, FindsTheLastValueThatHolds) {
   const Curve found = curve(kOneKernel, with({"scale:where.kind=kernel"}),
                             {"scale.factor", "0..10", "step_time <= 502us"});
   ASSERT_TRUE(found.answer);
-  EXPECT_NEAR(std::stod(found.points[*found.answer].value), 5.0, 0.01);
-  EXPECT_EQ(found.answer_text, "holds up to " + found.points[*found.answer].value);
+  EXPECT_NEAR(std::stod(answer_of(found)), 5.0, 0.01);
+  EXPECT_EQ(found.answer_text, "holds up to " + answer_of(found));
 }
 
 TEST(Vary, FindsTheFirstValueFromWhichItHolds) {
   const Curve found = curve(kOneKernel, with({"scale:where.kind=kernel,by=0us"}),
                             {"scale.by", "0us..64us/2", "step_time >= 142us"});
   ASSERT_TRUE(found.answer);
-  EXPECT_NEAR(std::stod(found.points[*found.answer].value), 40.0, 0.1);
+  EXPECT_NEAR(std::stod(answer_of(found)), 40.0, 0.1);
 }
 
 TEST(Vary, SaysThatNothingHolds) {
@@ -112,8 +116,8 @@ TEST(Vary, TellsFromWhichLimitOnItFits) {
       curve(kOneKernel, {}, {"memory.limit", "120MiB,160MiB,200MiB,240MiB", "out_of_memory < 1"});
   ASSERT_TRUE(found.answer);
   // 100 MiB that were there, and segments of 40 and 30 MiB.
-  EXPECT_EQ(found.points[*found.answer].value, "200MiB");
-  EXPECT_FALSE(found.points[1].fits);
+  EXPECT_EQ(answer_of(found), "200MiB");
+  EXPECT_EQ(found.points[1].fits, false);
   EXPECT_EQ(found.points[2].peak_reserved, Bytes{170LL << 20});
 }
 
@@ -122,18 +126,18 @@ TEST(Vary, TheFullestRankFitsOrNotHoweverFastItIs) {
   ranks.push_back(recorded_as(kOneKernel));
   ranks.push_back(recorded_as("cpu: l:launch 1\ngpu: k=gemm 500\nl -> k\n"));
   const Curve found = vary(ranks, {}, {"memory.limit", "160MiB,240MiB", ""});
-  EXPECT_FALSE(found.points[0].fits);
-  EXPECT_TRUE(found.points[1].fits);
+  EXPECT_EQ(found.points[0].fits, false);
+  EXPECT_EQ(found.points[1].fits, true);
   EXPECT_EQ(found.points[1].peak_reserved, Bytes{170LL << 20});
-  EXPECT_FALSE(found.points[1].on_front);
+  EXPECT_EQ(found.points[1].on_front, false);
 }
 
 TEST(Vary, TheFrontIsWhatNoOtherPointBeatsInTimeAndMemory) {
   const Curve all =
       curve(kOneKernel, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
-  EXPECT_FALSE(all.points[0].on_front);
-  EXPECT_TRUE(all.points[1].on_front);
-  EXPECT_FALSE(all.points[2].on_front);
+  EXPECT_EQ(all.points[0].on_front, false);
+  EXPECT_EQ(all.points[1].on_front, true);
+  EXPECT_EQ(all.points[2].on_front, false);
 }
 
 TEST(Vary, AValueThatIsRefusedIsPartOfTheAnswer) {

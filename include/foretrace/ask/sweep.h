@@ -25,6 +25,10 @@ struct SweepOptions {
   unsigned jobs = 0;       ///< Threads; 0: one for each core.
   ImportOptions reading = {};
   bool share_structures = true;  ///< Otherwise each question is answered alone: the same, slower.
+  std::string ledger_path = {};  ///< The user's own ledger of errors; empty: none.
+  /// Each answer is graded by its own replay, as predict() does. Otherwise by the recording and by
+  /// the kinds of what-if alone, because replays without what is open cost more than the answer.
+  bool weighs_changes = false;
 };
 
 class Sweep {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ask/job/apply.h"
+#include "ask/predict/trust.h"
 #include "foretrace/error.h"
+#include "foretrace/scaling.h"
 
 namespace foretrace {
 namespace {
@@ -50,16 +53,17 @@ std::size_t retiming_tail(const Scenario& scenario) {
 }
 
 SweepStructure::SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
-                               bool with_memory) {
+                               const Wanted& wanted) {
   static std::atomic<std::uint64_t> made = 0;
   id_ = ++made;
   const Graph edited = edit(inference, scenario, tail);
-  if (with_memory && !edited.allocations().empty())
+  if (wanted.memory && !edited.allocations().empty())
     throw Error("peaks of memory follow the order in which tasks happen to run");
   still_length_ = total_length(edited);
   compiled_.emplace(edited);
   probes_.emplace(edited);
   number_rows(edited);
+  if (wanted.trust) find_open(inference, edited);
 }
 
 Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::size_t tail) {
@@ -83,10 +87,37 @@ Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::
       if (!alone && moving == 0) restored_.push_back({.task = one.task, .duration = now});
       ++moving;
     }
+    const auto durations = [&] {
+      std::vector<Nanoseconds> all;
+      for (const RetimedTask& one : stage.tasks) all.push_back(graph.task(one.task).duration);
+      return all;
+    };
+    const std::vector<Nanoseconds> before = durations();
     const Applied applied = apply(part_of_scenario(scenario, i, i + 1), graph);
+    stage.is_idle = durations() == before;
     steps_.insert(steps_.end(), applied.steps.begin(), applied.steps.end());
   }
   return graph;
+}
+
+void SweepStructure::find_open(const Inference& inference, const Graph& edited) {
+  if (has_many_pins(edited)) throw Error("pins are dependencies, and their graph is another");
+  if (has_open(inference, false)) {
+    Graph explained = edited.clone();
+    foretrace::retime(explained, without_unexplained(inference, edited));
+    explained_.emplace(explained);
+    CHECK(std::ranges::equal(explained_->order(), compiled_->order()));
+  }
+  std::map<TaskId, Waiting> waiting;
+  for (const OpenTime& open : inference.open) {
+    if (!open.of_peers || edited.removed(open.task)) continue;
+    Waiting& one = waiting[open.task];
+    one.task = open.task;
+    one.row = compiled_->order()[index(open.task)];
+    one.recorded = inference.graph.task(open.task).duration;
+    one.open.push_back(open.time);
+  }
+  for (auto& [task, one] : waiting) waiting_.push_back(std::move(one));
 }
 
 void SweepStructure::number_rows(const Graph& edited) {
@@ -117,6 +148,7 @@ void SweepStructure::load(SweepScratch& scratch) const {
   if (scratch.loaded_ == id_) return;
   scratch.sets_.assign(SweepScratch::kSets, durations_);
   scratch.held_.assign(SweepScratch::kSets, std::vector<std::string>(stages_.size()));
+  scratch.idle_.assign(SweepScratch::kSets, std::vector<char>(stages_.size()));
   scratch.loaded_ = id_;
 }
 
@@ -139,6 +171,7 @@ bool SweepStructure::retime(const Question& question, SweepScratch& scratch,
       before = scratch.before_;
     }
     question.transforms[i]->retime(stage.tasks, before, scratch.after_);
+    scratch.idle_[set][i] = std::ranges::equal(before, scratch.after_) ? 1 : 0;
     Nanoseconds longest{0};
     for (std::size_t at = 0; at < stage.rows.size(); ++at) {
       durations[stage.rows[at]] = scratch.after_[at];
@@ -152,35 +185,96 @@ bool SweepStructure::retime(const Question& question, SweepScratch& scratch,
   return true;
 }
 
-std::vector<std::optional<Nanoseconds>> SweepStructure::step_times(
+std::optional<std::vector<AppliedStep>> SweepStructure::steps_of(
+    const std::vector<char>& idle) const {
+  std::vector<AppliedStep> steps = steps_;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    const bool is_idle = idle[i] != 0;
+    if (is_idle == stages_[i].is_idle) continue;
+    if (is_idle) return std::nullopt;
+    steps[steps.size() - stages_.size() + i].changed_nothing = false;
+  }
+  return steps;
+}
+
+std::vector<Nanoseconds> SweepStructure::work_of(std::span<const Nanoseconds> set) const {
+  std::vector<Nanoseconds> work = still_work_;
+  for (std::size_t stream = 0; stream < work.size(); ++stream) {
+    for (const std::uint32_t row : moving_work_[stream]) work[stream] += set[row];
+  }
+  return work;
+}
+
+std::vector<Nanoseconds> SweepStructure::step_times(
+    const Compiled& compiled, const Sets& sets,
+    std::span<const std::vector<Nanoseconds>> work) const {
+  const std::size_t probes = probes_->tasks().size();
+  const Compiled::Replays replays = compiled.replay_all(sets, probes_->tasks());
+  std::vector<Nanoseconds> times;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const auto of_set = [&](const std::vector<Nanoseconds>& all) {
+      return std::span(all).subspan(i * probes, probes);
+    };
+    const ProbedTimes probed{.starts = of_set(replays.starts),
+                             .finishes = of_set(replays.finishes),
+                             .work = work[i],
+                             .length = replays.lengths[i]};
+    times.push_back(probes_->step_times(probed).step_time);
+  }
+  return times;
+}
+
+void SweepStructure::weigh(const Sets& sets, std::span<const std::vector<Nanoseconds>> work,
+                           std::span<Answer> answers) const {
+  const auto gain = [&](std::size_t i, Nanoseconds left) {
+    return std::max(0ns, answers[i].step_time - left);
+  };
+  if (explained_) {
+    const std::vector<Nanoseconds> left = step_times(*explained_, sets, work);
+    for (std::size_t i = 0; i < left.size(); ++i) answers[i].open.unexplained = gain(i, left[i]);
+  }
+  if (waiting_.empty()) return;
+  std::vector<std::vector<Nanoseconds>> alone, less_work(work.begin(), work.end());
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    std::vector<Nanoseconds>& durations = alone.emplace_back(sets[i].begin(), sets[i].end());
+    for (const Waiting& one : waiting_) {
+      Nanoseconds& duration = durations[one.row];
+      Nanoseconds open{0};
+      for (const Nanoseconds time : one.open) open += scaled(time, ratio(duration, one.recorded));
+      const Nanoseconds gone = duration - std::max(0ns, duration - open);
+      duration -= gone;
+      const std::int32_t stream = probes_->stream_of()[index(one.task)];
+      if (stream != StepProbes::kNoStream) less_work[i][static_cast<std::size_t>(stream)] -= gone;
+    }
+  }
+  const std::vector<Nanoseconds> left =
+      step_times(*compiled_, Sets(alone.begin(), alone.end()), less_work);
+  for (std::size_t i = 0; i < left.size(); ++i) answers[i].open.other_ranks = gain(i, left[i]);
+}
+
+std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
     std::span<const Question> questions, SweepScratch& scratch) const {
   CHECK(questions.size() <= SweepScratch::kSets);
   load(scratch);
-  std::vector<std::span<const Nanoseconds>> sets;
+  Sets sets;
   std::vector<std::size_t> asked;
-  std::vector<std::optional<Nanoseconds>> found(questions.size());
+  std::vector<std::vector<Nanoseconds>> work;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     if (!retime(questions[i], scratch, i)) continue;
     sets.emplace_back(scratch.sets_[i]);
+    work.push_back(work_of(sets.back()));
     asked.push_back(i);
   }
-  const std::span<const TaskId> probes = probes_->tasks();
-  const Compiled::Replays replays = compiled_->replay_all(sets, probes);
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    std::vector<Nanoseconds> work = still_work_;
-    for (std::size_t stream = 0; stream < work.size(); ++stream) {
-      for (const std::uint32_t row : moving_work_[stream]) work[stream] += sets[i][row];
-    }
-    const auto of_set = [&](const std::vector<Nanoseconds>& times) {
-      return std::span(times).subspan(i * probes.size(), probes.size());
-    };
-    const Nanoseconds step_time = probes_
-                                      ->step_times({.starts = of_set(replays.starts),
-                                                    .finishes = of_set(replays.finishes),
-                                                    .work = work,
-                                                    .length = replays.lengths[i]})
-                                      .step_time;
-    if (step_time > 0ns) found[asked[i]] = step_time;
+  std::vector<Answer> answers;
+  for (const Nanoseconds time : step_times(*compiled_, sets, work))
+    answers.push_back({.step_time = time});
+  weigh(sets, work, answers);
+  std::vector<std::optional<Answer>> found(questions.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    auto steps = steps_of(scratch.idle_[asked[i]]);
+    if (answers[i].step_time <= 0ns || !steps) continue;
+    answers[i].steps = std::move(*steps);
+    found[asked[i]] = std::move(answers[i]);
   }
   return found;
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "ask/predict/baseline.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/infer.h"
@@ -38,28 +39,32 @@ class SweepScratch {
   std::uint64_t loaded_ = 0;  ///< The question whose durations are loaded.
   std::vector<std::vector<Nanoseconds>> sets_;
   std::vector<std::vector<std::string>> held_;  ///< By set and stage: the last retimed settings.
+  std::vector<std::vector<char>> idle_;         ///< Whether they left all durations as they were.
   std::vector<Nanoseconds> before_, after_;
 };
 
 class SweepStructure {
  public:
   /// Applies the scenario, whose transforms from `tail` on only retime. Throws Error where that
-  /// fails, or where lanes are not all in line. `with_memory`: the peaks are asked for, which are
-  /// known only where the graph has no memory.
+  /// fails, where lanes are not all in line, or where peaks are wanted of a graph with memory.
   SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
-                 bool with_memory);
+                 const Wanted& wanted);
 
   /// One question: its transforms from the tail on, and a text that identifies their settings.
   struct Question {
     std::vector<const Transform*> transforms;
     std::vector<std::string> settings;
   };
-  /// Step times of at most SweepScratch::kSets questions; nothing where the answer has to be found
+  struct Answer {
+    Nanoseconds step_time{0};
+    OpenStepTime open = {};  ///< As open_step_time() finds it, where trust is wanted.
+    std::vector<AppliedStep> steps = {};
+  };
+  /// The answers to at most SweepScratch::kSets questions; nothing where the answer has to be found
   /// without the structure, to say why there is none.
-  std::vector<std::optional<Nanoseconds>> step_times(std::span<const Question> questions,
-                                                     SweepScratch& scratch) const;
+  std::vector<std::optional<Answer>> answers(std::span<const Question> questions,
+                                             SweepScratch& scratch) const;
 
-  const std::vector<AppliedStep>& steps() const { return steps_; }
   std::size_t task_count() const { return compiled_->task_count(); }
 
  private:
@@ -72,6 +77,7 @@ class SweepStructure {
     std::vector<Nanoseconds> before;
     /// No other stage retimes any of them: as long as the settings stay, durations do.
     bool is_exclusive = false;
+    bool is_idle = false;  ///< Durations stay as they are with the settings of the scenario.
   };
   /// A task that gets back its duration before anything is retimed.
   struct Restored {
@@ -80,10 +86,29 @@ class SweepStructure {
     Nanoseconds duration{0};
   };
 
+  /// A task that waits for other ranks, for some of its time.
+  struct Waiting {
+    TaskId task = kNoTask;
+    std::uint32_t row = 0;
+    Nanoseconds recorded{0};  ///< Its duration.
+    std::vector<Nanoseconds> open;
+  };
+  using Sets = std::vector<std::span<const Nanoseconds>>;
+
   Graph edit(const Inference& inference, Scenario& scenario, std::size_t tail);
+  void find_open(const Inference& inference, const Graph& edited);
   void number_rows(const Graph& edited);
   void load(SweepScratch& scratch) const;
   bool retime(const Question& question, SweepScratch& scratch, std::size_t set) const;
+  /// With the settings of a set; nothing where only the transform itself knows whether it changed
+  /// anything.
+  std::optional<std::vector<AppliedStep>> steps_of(const std::vector<char>& idle) const;
+  std::vector<Nanoseconds> work_of(std::span<const Nanoseconds> set) const;
+  /// `work`: of each stream, by set.
+  std::vector<Nanoseconds> step_times(const Compiled& compiled, const Sets& sets,
+                                      std::span<const std::vector<Nanoseconds>> work) const;
+  void weigh(const Sets& sets, std::span<const std::vector<Nanoseconds>> work,
+             std::span<Answer> answers) const;
 
   std::uint64_t id_;
   std::vector<AppliedStep> steps_;
@@ -92,6 +117,8 @@ class SweepStructure {
   std::vector<Restored> restored_;
   std::optional<Compiled> compiled_;
   std::optional<StepProbes> probes_;
+  std::optional<Compiled> explained_;  ///< Without unexplained time, where there is some.
+  std::vector<Waiting> waiting_;
   std::vector<Nanoseconds> durations_;   ///< By row.
   std::vector<Nanoseconds> still_work_;  ///< Work of each stream, without retimed tasks.
   std::vector<std::vector<std::uint32_t>> moving_work_;  ///< Rows of these, by stream.

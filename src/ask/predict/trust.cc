@@ -6,7 +6,6 @@
 
 #include "ask/interval/ledger.h"
 #include "ask/interval/resample.h"
-#include "ask/job/retimed.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"
@@ -55,24 +54,6 @@ Retiming without_peers(const Inference& inference, const Graph& graph) {
   return less;
 }
 
-Retiming without_unexplained(const Inference& inference, const Graph& graph) {
-  const std::map<TaskId, Nanoseconds> tasks = open_tasks(inference, graph, false);
-  Retiming less;
-  for (const auto& [task, time] : tasks) {
-    if (const Nanoseconds gap = graph.task(task).gap; gap > 0ns)
-      less.gaps.emplace_back(task, shorter(gap, time));
-  }
-  std::size_t number = 0;
-  graph.each_dependency([&](const Dependency& wait) {
-    if (const auto found = tasks.find(wait.after); found != tasks.end() && wait.lag > 0ns)
-      less.lags.emplace_back(number, shorter(wait.lag, found->second));
-    ++number;
-  });
-  return less;
-}
-
-bool has_many_pins(const Graph& graph) { return graph.unexplained().pinned_tasks > kFewPinned; }
-
 Nanoseconds step_time_of_clone(const Graph& graph, const Retiming& less, bool drops_pins) {
   Graph other = graph.clone();
   retime(other, less);
@@ -81,12 +62,6 @@ Nanoseconds step_time_of_clone(const Graph& graph, const Retiming& less, bool dr
         [](const Dependency& wait) { return wait.why == Rule::recorded_start; });
   }
   return replayed_step_time(other);
-}
-
-bool has_open(const Inference& inference, bool of_peers) {
-  if (!of_peers && has_many_pins(inference.graph)) return true;
-  return std::any_of(inference.open.begin(), inference.open.end(),
-                     [&](const OpenTime& open) { return open.of_peers == of_peers; });
 }
 
 Grade grade_between(double value, double fair, double poor) {
@@ -216,6 +191,30 @@ class Facts {
 };
 
 }  // namespace
+
+Retiming without_unexplained(const Inference& inference, const Graph& graph) {
+  const std::map<TaskId, Nanoseconds> tasks = open_tasks(inference, graph, false);
+  Retiming less;
+  for (const auto& [task, time] : tasks) {
+    if (const Nanoseconds gap = graph.task(task).gap; gap > 0ns)
+      less.gaps.emplace_back(task, shorter(gap, time));
+  }
+  std::size_t number = 0;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (const auto found = tasks.find(wait.after); found != tasks.end() && wait.lag > 0ns)
+      less.lags.emplace_back(number, shorter(wait.lag, found->second));
+    ++number;
+  });
+  return less;
+}
+
+bool has_many_pins(const Graph& graph) { return graph.unexplained().pinned_tasks > kFewPinned; }
+
+bool has_open(const Inference& inference, bool of_peers) {
+  if (!of_peers && has_many_pins(inference.graph)) return true;
+  return std::any_of(inference.open.begin(), inference.open.end(),
+                     [&](const OpenTime& open) { return open.of_peers == of_peers; });
+}
 
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time) {
   const bool unexplained = has_open(inference, false), other_ranks = has_open(inference, true);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "ask/job/retimed.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/graph.h"
@@ -19,6 +20,12 @@ namespace foretrace {
 /// or an edited clone; the open share of a collective whose duration changed stays the same. Costs
 /// two replays if any time is open, nothing otherwise.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
+
+/// The same in parts, for callers that replay one structure with many durations.
+bool has_open(const Inference& inference, bool of_peers);
+/// Whether open_step_time() leaves out the waits that hold tasks at their recorded start.
+bool has_many_pins(const Graph& graph);
+Retiming without_unexplained(const Inference& inference, const Graph& graph);
 
 /// Grades a prediction whose facts are filled in. `own`: the user's ledger.
 ///
