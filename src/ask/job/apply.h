@@ -46,6 +46,9 @@ bool is_for(Transform& transform, const Graph& graph);
 void check_ranks(const Scenario& scenario, const Job& job);
 void check_ranks(const Scenario& scenario, const Graph& graph);
 
+/// All that passes if everything happens in turn, in ns: may be more than the clock can count.
+double total_length(const Graph& graph);
+
 /// Moves the graph to the scenario's machine, then applies its transforms in order; those that name
 /// another rank change nothing here.
 Applied apply(const Scenario& scenario, Graph& graph);

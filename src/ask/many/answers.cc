@@ -61,12 +61,17 @@ SweepPoint SweepAnswers::blank(const Asked& asked) const {
   return point;
 }
 
+void SweepAnswers::refuse(const Error& error, Asked& asked) const {
+  asked.answer = blank(asked);
+  asked.answer->refused = error.what();
+  asked.holds = false;
+}
+
 void SweepAnswers::prepare(Asked& asked) const {
   try {
     if (asked.values.empty()) asked.values = questions_.plan.values(asked.number);
   } catch (const Error& error) {
-    asked.answer = blank(asked);
-    asked.answer->refused = error.what();
+    refuse(error, asked);
     return;
   }
   const std::size_t combination = questions_.plan.combination_of(asked.number);
@@ -82,15 +87,11 @@ void SweepAnswers::answer_alone(Asked& asked) const {
   try {
     const Json json = questions_.plan.scenario(asked.number, asked.values);
     const Scenario scenario = parse_scenario(json);
-    {
-      const std::lock_guard lock(donors_mutex_);
-      donors_.teach(scenario);
-    }
+    teach(scenario);
     const SweptJob& job = questions_.job_of(json);
     answer_by(scenario, job, predict_slowest(job.baselines, job.job, scenario), asked);
   } catch (const Error& error) {
-    asked.answer = blank(asked);
-    asked.answer->refused = error.what();
+    refuse(error, asked);
   }
 }
 
@@ -114,6 +115,8 @@ void SweepAnswers::answer_by(const Scenario& scenario, const SweptJob& job, Pred
                      [](const MemoryPeak& peak) { return peak.out_of_memory; });
   }
   point.verdicts = verdicts(scenario, prediction);
+  asked.holds = std::ranges::all_of(
+      scenario.asserts, [&](const std::string& text) { return holds_at_point(text, prediction); });
   asked.answer = std::move(point);
   if (options.weighs_changes) asked.trust = std::move(prediction.trust);
 }
@@ -129,6 +132,11 @@ std::vector<std::string> SweepAnswers::verdicts(const Scenario& scenario,
   return all;
 }
 
+void SweepAnswers::teach(const Scenario& scenario) const {
+  const std::lock_guard lock(donors_mutex_);
+  donors_.teach(scenario);
+}
+
 void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
   const std::size_t combination = questions_.plan.combination_of(asked.number);
   shared.shape = &questions_.shapes[combination];
@@ -140,10 +148,7 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
     check_ranks(shared.parsed, shared.job->job);
     for (const Rank& rank : shared.job->job.ranks) {
       Scenario scenario = parse_scenario(shared.scenario);
-      {
-        const std::lock_guard lock(donors_mutex_);
-        donors_.teach(scenario);
-      }
+      teach(scenario);
       shared.ranks.push_back(std::make_unique<SweepStructure>(
           rank.inference, scenario, shared.shape->tail, questions_.wanted()));
     }
@@ -214,8 +219,7 @@ void SweepAnswers::join(const SharedStructure& shared, const std::vector<Answers
   try {
     answer_by(with_asserts_only(shared.parsed), *shared.job, std::move(prediction), asked);
   } catch (const Error& error) {
-    asked.answer = blank(asked);
-    asked.answer->refused = error.what();
+    refuse(error, asked);
   }
   ++together_count_;
 }

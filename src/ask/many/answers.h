@@ -16,6 +16,7 @@
 #include "ask/many/questions.h"
 #include "ask/many/structure.h"
 #include "foretrace/ask/predict.h"
+#include "foretrace/error.h"
 
 namespace foretrace {
 
@@ -36,7 +37,8 @@ struct Asked {
   std::vector<SweepValue> values = {};  ///< Without any they are those that the plan has for it.
   std::string structure = {};           ///< Same text, same structure; empty: has one for itself.
   std::optional<SweepPoint> answer = {};
-  Trust trust = {};  ///< Where changes are weighed: the facts behind the grade.
+  bool holds = true;  ///< Every assertion at the most likely value, however far it is trusted.
+  Trust trust = {};   ///< Where changes are weighed: the facts behind the grade.
 };
 
 /// Questions that one thread answers in one go.
@@ -57,12 +59,14 @@ class SweepAnswers {
 
  private:
   SweepPoint blank(const Asked& asked) const;
+  void refuse(const Error& error, Asked& asked) const;
   /// By itself, as predict() would answer it. Never throws Error.
   void answer_alone(Asked& asked) const;
   /// Compared with the job as recorded, whose facts grade it unless its own replay did.
   void answer_by(const Scenario& scenario, const SweptJob& job, Prediction prediction,
                  Asked& asked) const;
   std::vector<std::string> verdicts(const Scenario& scenario, const Prediction& prediction) const;
+  void teach(const Scenario& scenario) const;
   void make(SharedStructure& shared, const Asked& asked) const;
   /// The retiming transforms of a question; false if one of them does not only retime after all.
   bool add_tail(const SharedStructure& shared, const Asked& asked,

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ask/job/apply.h"
 #include "ask/predict/trust.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 
 namespace foretrace {
 namespace {
@@ -31,19 +29,6 @@ Scenario part_of_scenario(Scenario& scenario, std::size_t first, std::size_t end
   return part;
 }
 
-/// All that passes if everything happens in turn.
-double total_length(const Graph& graph) {
-  double total = 0;
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const Task& task = graph.task(TaskId{i});
-    total += static_cast<double>(task.duration.count());
-    total += static_cast<double>(task.gap.count());
-  }
-  graph.each_dependency(
-      [&](const Dependency& wait) { total += static_cast<double>(wait.lag.count()); });
-  return total;
-}
-
 }  // namespace
 
 std::size_t retiming_tail(const Scenario& scenario) {
@@ -53,17 +38,20 @@ std::size_t retiming_tail(const Scenario& scenario) {
 }
 
 SweepStructure::SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
-                               const Wanted& wanted) {
+                               const Wanted& wanted)
+    : inference_(inference) {
   static std::atomic<std::uint64_t> made = 0;
   id_ = ++made;
-  const Graph edited = edit(inference, scenario, tail);
+  Graph edited = edit(inference, scenario, tail);
   if (wanted.memory && !edited.allocations().empty())
     throw Error("peaks of memory follow the order in which tasks happen to run");
   still_length_ = total_length(edited);
   compiled_.emplace(edited);
   probes_.emplace(edited);
   number_rows(edited);
-  if (wanted.trust) find_open(inference, edited);
+  if (!wanted.trust || !has_open_time(inference)) return;
+  retimed_.emplace(edited);
+  edited_.emplace(std::move(edited));
 }
 
 Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::size_t tail) {
@@ -98,26 +86,6 @@ Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::
     steps_.insert(steps_.end(), applied.steps.begin(), applied.steps.end());
   }
   return graph;
-}
-
-void SweepStructure::find_open(const Inference& inference, const Graph& edited) {
-  if (has_many_pins(edited)) throw Error("pins are dependencies, and their graph is another");
-  if (has_open(inference, false)) {
-    Graph explained = edited.clone();
-    foretrace::retime(explained, without_unexplained(inference, edited));
-    explained_.emplace(explained);
-    CHECK(std::ranges::equal(explained_->order(), compiled_->order()));
-  }
-  std::map<TaskId, Waiting> waiting;
-  for (const OpenTime& open : inference.open) {
-    if (!open.of_peers || edited.removed(open.task)) continue;
-    Waiting& one = waiting[open.task];
-    one.task = open.task;
-    one.row = compiled_->order()[index(open.task)];
-    one.recorded = inference.graph.task(open.task).duration;
-    one.open.push_back(open.time);
-  }
-  for (auto& [task, one] : waiting) waiting_.push_back(std::move(one));
 }
 
 void SweepStructure::number_rows(const Graph& edited) {
@@ -197,84 +165,52 @@ std::optional<std::vector<AppliedStep>> SweepStructure::steps_of(
   return steps;
 }
 
-std::vector<Nanoseconds> SweepStructure::work_of(std::span<const Nanoseconds> set) const {
-  std::vector<Nanoseconds> work = still_work_;
-  for (std::size_t stream = 0; stream < work.size(); ++stream) {
-    for (const std::uint32_t row : moving_work_[stream]) work[stream] += set[row];
+OpenStepTime SweepStructure::open_of(std::span<const Nanoseconds> set, Nanoseconds step_time,
+                                     Graph& graph, Retimed& compiled) const {
+  Retiming now;
+  for (const Stage& stage : stages_) {
+    for (std::size_t i = 0; i < stage.rows.size(); ++i)
+      now.durations.emplace_back(stage.tasks[i].task, set[stage.rows[i]]);
   }
-  return work;
-}
-
-std::vector<Nanoseconds> SweepStructure::step_times(
-    const Compiled& compiled, const Sets& sets,
-    std::span<const std::vector<Nanoseconds>> work) const {
-  const std::size_t probes = probes_->tasks().size();
-  const Compiled::Replays replays = compiled.replay_all(sets, probes_->tasks());
-  std::vector<Nanoseconds> times;
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    const auto of_set = [&](const std::vector<Nanoseconds>& all) {
-      return std::span(all).subspan(i * probes, probes);
-    };
-    const ProbedTimes probed{.starts = of_set(replays.starts),
-                             .finishes = of_set(replays.finishes),
-                             .work = work[i],
-                             .length = replays.lengths[i]};
-    times.push_back(probes_->step_times(probed).step_time);
-  }
-  return times;
-}
-
-void SweepStructure::weigh(const Sets& sets, std::span<const std::vector<Nanoseconds>> work,
-                           std::span<Answer> answers) const {
-  const auto gain = [&](std::size_t i, Nanoseconds left) {
-    return std::max(0ns, answers[i].step_time - left);
-  };
-  if (explained_) {
-    const std::vector<Nanoseconds> left = step_times(*explained_, sets, work);
-    for (std::size_t i = 0; i < left.size(); ++i) answers[i].open.unexplained = gain(i, left[i]);
-  }
-  if (waiting_.empty()) return;
-  std::vector<std::vector<Nanoseconds>> alone, less_work(work.begin(), work.end());
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    std::vector<Nanoseconds>& durations = alone.emplace_back(sets[i].begin(), sets[i].end());
-    for (const Waiting& one : waiting_) {
-      Nanoseconds& duration = durations[one.row];
-      Nanoseconds open{0};
-      for (const Nanoseconds time : one.open) open += scaled(time, ratio(duration, one.recorded));
-      const Nanoseconds gone = duration - std::max(0ns, duration - open);
-      duration -= gone;
-      const std::int32_t stream = probes_->stream_of()[index(one.task)];
-      if (stream != StepProbes::kNoStream) less_work[i][static_cast<std::size_t>(stream)] -= gone;
-    }
-  }
-  const std::vector<Nanoseconds> left =
-      step_times(*compiled_, Sets(alone.begin(), alone.end()), less_work);
-  for (std::size_t i = 0; i < left.size(); ++i) answers[i].open.other_ranks = gain(i, left[i]);
+  foretrace::retime(graph, now);
+  return open_step_time(inference_, graph, step_time, now, compiled);
 }
 
 std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
     std::span<const Question> questions, SweepScratch& scratch) const {
   CHECK(questions.size() <= SweepScratch::kSets);
   load(scratch);
-  Sets sets;
+  std::vector<std::span<const Nanoseconds>> sets;
   std::vector<std::size_t> asked;
-  std::vector<std::vector<Nanoseconds>> work;
+  std::vector<std::optional<Answer>> found(questions.size());
   for (std::size_t i = 0; i < questions.size(); ++i) {
     if (!retime(questions[i], scratch, i)) continue;
     sets.emplace_back(scratch.sets_[i]);
-    work.push_back(work_of(sets.back()));
     asked.push_back(i);
   }
-  std::vector<Answer> answers;
-  for (const Nanoseconds time : step_times(*compiled_, sets, work))
-    answers.push_back({.step_time = time});
-  weigh(sets, work, answers);
-  std::vector<std::optional<Answer>> found(questions.size());
-  for (std::size_t i = 0; i < answers.size(); ++i) {
+  const std::span<const TaskId> probes = probes_->tasks();
+  const Compiled::Replays replays = compiled_->replay_all(sets, probes);
+  std::optional<Graph> graph;
+  std::optional<Retimed> compiled;
+  if (edited_) graph = edited_->clone(), compiled = retimed_->clone();
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    std::vector<Nanoseconds> work = still_work_;
+    for (std::size_t stream = 0; stream < work.size(); ++stream) {
+      for (const std::uint32_t row : moving_work_[stream]) work[stream] += sets[i][row];
+    }
+    const auto of_set = [&](const std::vector<Nanoseconds>& times) {
+      return std::span(times).subspan(i * probes.size(), probes.size());
+    };
+    const Nanoseconds step_time = probes_
+                                      ->step_times({.starts = of_set(replays.starts),
+                                                    .finishes = of_set(replays.finishes),
+                                                    .work = work,
+                                                    .length = replays.lengths[i]})
+                                      .step_time;
     auto steps = steps_of(scratch.idle_[asked[i]]);
-    if (answers[i].step_time <= 0ns || !steps) continue;
-    answers[i].steps = std::move(*steps);
-    found[asked[i]] = std::move(answers[i]);
+    if (step_time <= 0ns || !steps) continue;
+    Answer& answer = found[asked[i]].emplace(step_time, OpenStepTime{}, std::move(*steps));
+    if (graph) answer.open = open_of(sets[i], step_time, *graph, *compiled);
   }
   return found;
 }

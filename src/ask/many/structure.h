@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "ask/job/retimed.h"
 #include "ask/predict/baseline.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/predict.h"
@@ -45,8 +46,9 @@ class SweepScratch {
 
 class SweepStructure {
  public:
-  /// Applies the scenario, whose transforms from `tail` on only retime. Throws Error where that
-  /// fails, where lanes are not all in line, or where peaks are wanted of a graph with memory.
+  /// Applies the scenario to the inferred graph, which must outlive this. Its transforms from
+  /// `tail` on only retime. Throws Error where that fails, where lanes are not all in line, or
+  /// where peaks are wanted of a graph with memory.
   SweepStructure(const Inference& inference, Scenario& scenario, std::size_t tail,
                  const Wanted& wanted);
 
@@ -86,30 +88,17 @@ class SweepStructure {
     Nanoseconds duration{0};
   };
 
-  /// A task that waits for other ranks, for some of its time.
-  struct Waiting {
-    TaskId task = kNoTask;
-    std::uint32_t row = 0;
-    Nanoseconds recorded{0};  ///< Its duration.
-    std::vector<Nanoseconds> open;
-  };
-  using Sets = std::vector<std::span<const Nanoseconds>>;
-
   Graph edit(const Inference& inference, Scenario& scenario, std::size_t tail);
-  void find_open(const Inference& inference, const Graph& edited);
   void number_rows(const Graph& edited);
   void load(SweepScratch& scratch) const;
   bool retime(const Question& question, SweepScratch& scratch, std::size_t set) const;
   /// With the settings of a set; nothing where only the transform itself knows whether it changed
   /// anything.
   std::optional<std::vector<AppliedStep>> steps_of(const std::vector<char>& idle) const;
-  std::vector<Nanoseconds> work_of(std::span<const Nanoseconds> set) const;
-  /// `work`: of each stream, by set.
-  std::vector<Nanoseconds> step_times(const Compiled& compiled, const Sets& sets,
-                                      std::span<const std::vector<Nanoseconds>> work) const;
-  void weigh(const Sets& sets, std::span<const std::vector<Nanoseconds>> work,
-             std::span<Answer> answers) const;
+  OpenStepTime open_of(std::span<const Nanoseconds> set, Nanoseconds step_time, Graph& graph,
+                       Retimed& compiled) const;
 
+  const Inference& inference_;
   std::uint64_t id_;
   std::vector<AppliedStep> steps_;
   std::vector<Stage> stages_;
@@ -117,8 +106,10 @@ class SweepStructure {
   std::vector<Restored> restored_;
   std::optional<Compiled> compiled_;
   std::optional<StepProbes> probes_;
-  std::optional<Compiled> explained_;  ///< Without unexplained time, where there is some.
-  std::vector<Waiting> waiting_;
+  /// The edited graph, and how it is replayed without what is open; where trust is
+  /// wanted, and something is open.
+  std::optional<Graph> edited_;
+  std::optional<Retimed> retimed_;
   std::vector<Nanoseconds> durations_;   ///< By row.
   std::vector<Nanoseconds> still_work_;  ///< Work of each stream, without retimed tasks.
   std::vector<std::vector<std::uint32_t>> moving_work_;  ///< Rows of these, by stream.

@@ -21,60 +21,67 @@ using Json = nlohmann::json;
 
 constexpr int kMostHalvings = 10;
 
-/// The first two neighbours of which only one satisfies: the place of the second.
-std::size_t change(const Curve& curve) {
-  const std::vector<SweepPoint>& points = curve.points;
+/// The place of the first point that satisfies unlike the one before it, or behind the last.
+std::size_t change(std::size_t count, const auto& satisfies) {
   std::size_t i = 1;
-  while (i < points.size() && curve.satisfies(points[i - 1]) == curve.satisfies(points[i])) ++i;
+  while (i < count && satisfies(i - 1) == satisfies(i)) ++i;
   return i;
 }
 
-/// Chooses all values listed, then those in the middle between the two where a change is.
+/// Chooses all values listed, and where `searches`, those in the middle between the two where the
+/// assertion begins or ceases to hold.
 class Bisection {
  public:
-  Bisection(const SweepCombination& asked, Curve& curve) : asked_(asked), curve_(curve) {}
+  Bisection(const SweepCombination& asked, bool searches)
+      : axis_(asked.axes.front()),
+        scenario_(asked.scenario),
+        searches_(searches && axis_.asked().is_range) {}
 
   std::vector<Asked> next(std::size_t most) {
     std::vector<Asked> questions;
-    for (; listed_ < axis().count() && questions.size() < most; ++listed_) {
-      texts_.push_back(axis().asked().listed[listed_]);
-      questions.push_back({.number = listed_, .values = {axis().at(listed_)}});
-    }
-    if (!questions.empty() || curve_.until().empty() || !axis().asked().is_range) return questions;
-    place_ = change(curve_);
-    if (place_ >= curve_.points.size() || halvings_++ == kMostHalvings) return {};
-    const std::string middle = between(axis().asked(), texts_[place_ - 1], texts_[place_]);
-    if (middle.empty()) return {};
-    texts_.insert(texts_.begin() + static_cast<std::ptrdiff_t>(place_), middle);
-    questions.push_back(
-        {.number = curve_.points.size(), .values = {axis().of_text(middle, asked_.scenario)}});
+    for (; listed_ < axis_.count() && questions.size() < most; ++listed_)
+      questions.push_back({.number = listed_, .values = {axis_.at(listed_)}});
+    if (!questions.empty() || !searches_ || halvings_++ == kMostHalvings) return questions;
+    place_ = change(tried_.size(), [&](std::size_t i) { return tried_[i].answer.holds; });
+    if (place_ >= tried_.size()) return {};
+    middle_ = between(axis_.asked(), tried_[place_ - 1].text, tried_[place_].text);
+    if (middle_.empty()) return {};
+    questions.push_back({.number = tried_.size(), .values = {axis_.of_text(middle_, scenario_)}});
     return questions;
   }
 
-  /// In the order of the values, where the first of the least reliable counts.
   void take(Asked&& asked) {
-    const std::size_t place = asked.number < axis().count() ? curve_.points.size() : place_;
-    const auto offset = static_cast<std::ptrdiff_t>(place);
-    curve_.points.insert(curve_.points.begin() + offset, std::move(*asked.answer));
-    trusts_.insert(trusts_.begin() + offset, std::move(asked.trust));
+    const bool is_listed = asked.number < axis_.count();
+    const std::size_t place = is_listed ? tried_.size() : place_;
+    const std::string& text = is_listed ? axis_.asked().listed[asked.number] : middle_;
+    tried_.insert(tried_.begin() + static_cast<std::ptrdiff_t>(place), {text, std::move(asked)});
   }
 
-  /// That of the least reliable value.
-  Trust trust() const {
-    const auto worst = std::ranges::max_element(trusts_, {}, [](const Trust& trust) {
-      return std::pair(!trust.reasons.empty(), trust.grade());
-    });
-    return *worst;
+  /// In order of the values. Of the least reliable the first tells the trust.
+  void finish(Curve& curve) {
+    for (Tried& tried : tried_) {
+      SweepPoint& point = curve.points.emplace_back(std::move(*tried.answer.answer));
+      point.number = curve.points.size() - 1;
+      const Trust& trust = tried.answer.trust;
+      const bool is_first = curve.trust.reasons.empty();
+      if (is_first || (!trust.reasons.empty() && trust.grade() > curve.trust.grade()))
+        curve.trust = trust;
+    }
+    curve.header.points = curve.points.size();
   }
 
  private:
-  const SweepAxis& axis() const { return asked_.axes.front(); }
+  struct Tried {
+    std::string text;  ///< As it was written.
+    Asked answer;
+  };
 
-  const SweepCombination& asked_;
-  Curve& curve_;
-  std::vector<std::string> texts_;  ///< As they were written, in order of the points.
-  std::vector<Trust> trusts_;       ///< In the same order.
+  const SweepAxis& axis_;
+  const Json& scenario_;
+  bool searches_;
+  std::vector<Tried> tried_;  ///< In order of the values.
   std::size_t listed_ = 0, place_ = 0;
+  std::string middle_;
   int halvings_ = 0;
 };
 
@@ -143,8 +150,14 @@ void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
 }
 
 void find_answer(const SweepPlan& plan, Curve& curve) {
+  // A time that is not to be relied on decides nothing.
+  if (is_assert_of_time(curve.until()) && curve.trust.grade() == Grade::poor) {
+    curve.answer_text = "is undecided, as trust is poor";
+    return;
+  }
   const std::vector<SweepPoint>& points = curve.points;
-  const std::size_t behind = change(curve);
+  const std::size_t behind =
+      change(points.size(), [&](std::size_t i) { return curve.satisfies(points[i]); });
   const bool first_holds = curve.satisfies(points.front());
   const auto text_of = [&](std::size_t i) { return plain_value(points[i].values.front()); };
   if (behind >= points.size()) {
@@ -167,13 +180,6 @@ void find_answer(const SweepPlan& plan, Curve& curve) {
   }
 }
 
-/// A time that is not to be relied on decides nothing.
-void judge(Curve& curve) {
-  if (!is_assert_of_time(curve.until()) || curve.trust.grade() != Grade::poor) return;
-  curve.answer.reset();
-  curve.answer_text = "is undecided, as trust is poor";
-}
-
 }  // namespace
 
 Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
@@ -188,27 +194,20 @@ Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
   curve.header = questions.header;
   if (!question.until.empty()) curve.header.asserts = {question.until};  // As it was written.
   curve.uses = scenario.uses;
-  Bisection bisection(plan.combinations().front(), curve);
+  Bisection bisection(plan.combinations().front(), !question.until.empty());
   run_questions(
       questions, SweepAnswers(questions), [&](std::size_t most) { return bisection.next(most); },
       {.take = [&](Asked&& asked) { bisection.take(std::move(asked)); }}, false);
-  for (std::size_t i = 0; i < curve.points.size(); ++i) curve.points[i].number = i;
-  curve.header.points = curve.points.size();
-  curve.trust = bisection.trust();
+  bisection.finish(curve);
   refuse_nothing(curve);
   mark_front(!setting.is_of_memory(), curve);
-  if (!curve.until().empty()) {
-    find_answer(plan, curve);
-    judge(curve);
-  }
+  if (!curve.until().empty()) find_answer(plan, curve);
   return curve;
 }
 
-Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+Curve vary(std::vector<Inference> ranks, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  std::vector<Inference> copies;
-  for (const Inference& rank : ranks) copies.push_back(clone(rank));
-  return vary(job_of(std::move(copies)), scenario, question, options);
+  return vary(job_of(std::move(ranks)), scenario, question, options);
 }
 
 Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,

@@ -21,11 +21,13 @@ namespace foretrace {
 /// two replays if any time is open, nothing otherwise.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
 
-/// The same in parts, for callers that replay one structure with many durations.
-bool has_open(const Inference& inference, bool of_peers);
-/// Whether open_step_time() leaves out the waits that hold tasks at their recorded start.
-bool has_many_pins(const Graph& graph);
-Retiming without_unexplained(const Inference& inference, const Graph& graph);
+/// Whether any time is, as recorded. If not, an edited graph has no open time.
+bool has_open_time(const Inference& inference);
+
+/// The same for a graph whose structure was compiled before. `now`: the durations that the graph
+/// has since been given.
+OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,
+                            const Retiming& now, Retimed& compiled);
 
 /// Grades a prediction whose facts are filled in. `own`: the user's ledger.
 ///
