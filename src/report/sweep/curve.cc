@@ -53,8 +53,8 @@ std::string remark(const SweepPoint& point) {
   return text;
 }
 
-/// Adds a column of results, and next to it how long each is beside the longest.
-void add_column(const Curve& curve, const PointColumn& column, bool bars, Table& table) {
+/// Adds a column of results and, with a bar, how long each is beside the longest.
+void add_column(const Curve& curve, const PointColumn& column, bool bar, Table& table) {
   double longest = 0;
   const auto size_of = [&](const SweepPoint& point) {
     const auto value = column.value(point);
@@ -62,14 +62,14 @@ void add_column(const Curve& curve, const PointColumn& column, bool bars, Table&
   };
   for (const SweepPoint& point : curve.points) longest = std::max(longest, size_of(point));
   table.heading.push_back(column_title(column, curve.header));
-  if (bars) {
+  if (bar) {
     table.left.push_back(table.heading.size());
     table.heading.emplace_back("");
   }
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     table.rows[i].push_back(value_text(column.key, column.value(curve.points[i])));
     const double share = longest > 0 ? size_of(curve.points[i]) / longest : 0;
-    if (bars) table.rows[i].emplace_back(static_cast<std::size_t>(share * kBarWidth + 0.5), '#');
+    if (bar) table.rows[i].emplace_back(static_cast<std::size_t>(share * kBarWidth + 0.5), '#');
   }
 }
 
@@ -78,7 +78,13 @@ Table table_of(const Curve& curve, bool bars) {
   Table table{.heading = {curve.setting()}, .rows = {}};
   for (std::size_t i = 0; i < curve.points.size(); ++i)
     table.rows.push_back({(curve.answer == i ? "> " : "  ") + value_of(curve.points[i])});
-  for (const PointColumn* column : table_columns(curve)) add_column(curve, *column, bars, table);
+  const std::vector<const PointColumn*> columns = table_columns(curve);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    // One bar for time, and one for memory, which stands after the last of its columns.
+    const bool is_last =
+        i + 1 == columns.size() || unit_of_key(columns[i + 1]->key) != unit_of_key(columns[i]->key);
+    add_column(curve, *columns[i], bars && is_last, table);
+  }
   table.left.push_back(table.heading.size());
   table.heading.emplace_back("");
   for (std::size_t i = 0; i < curve.points.size(); ++i)
