@@ -7,11 +7,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "ask/many/sweep_file.h"
 #include "base/files/new_file.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/check.h"
@@ -173,16 +175,20 @@ Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
   return Sweep(scenario, trace, options);
 }
 
-/// The rows of a file of answers, without its first line.
+/// The rows of a file of answers, without its first line. `shard`: "3/8" or "auto".
 std::vector<std::string> sweep_rows(const Asked& asked, const How& how, const SweepOptions& options,
+                                    SweepOutput output, const std::string& shard,
                                     const std::atomic<bool>& stop) {
-  std::vector<std::string> rows;
-  const Sweep sweep = sweep_of(asked, how, options);
-  const SweepHeader& header = sweep.header();
-  const auto take = [&](const SweepPoint& point) {
-    rows.push_back(sweep_point_line(header, point, SweepForm::jsonl));
+  const auto environment = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
   };
-  sweep.run(0, header.points, {.take = take, .flush = [] {}}, stop);
+  if (!shard.empty()) output.shard = read_shard(shard, environment);
+  output.form = sweep_form("", output.path);
+  const SweepReport report = answer_into(output, sweep_of(asked, how, options), {}, stop);
+  std::vector<std::string> rows;
+  for (const SweepPoint& point : report.points)
+    rows.push_back(sweep_point_line(report.header, point, SweepForm::jsonl));
   return rows;
 }
 
@@ -228,12 +234,14 @@ PYBIND11_MODULE(_foretrace, module) {
                  return vary_text(asked, how, question);
                });
              });
-  module.def("sweep", [](Asked asked, How how, bool intervals, bool memory, unsigned jobs) {
+  module.def("sweep", [](Asked asked, How how, bool intervals, bool memory, unsigned jobs,
+                         std::string path, std::string shard, bool fresh) {
     const auto stop = std::make_shared<std::atomic<bool>>(false);
     const SweepOptions options{.intervals = intervals, .memory = memory, .jobs = jobs};
-    return interruptible(
-        [asked, how, options, stop] { return sweep_rows(asked, how, options, *stop); },
-        [stop] { *stop = true; });
+    const SweepOutput output{.path = path, .fresh = fresh};
+    return interruptible([asked, how, options, output, shard,
+                          stop] { return sweep_rows(asked, how, options, output, shard, *stop); },
+                         [stop] { *stop = true; });
   });
   module.def("advise",
              [](std::string trace, How how, std::string until, std::string vary, std::size_t top) {
