@@ -162,17 +162,11 @@ std::string validate_text(const std::string& path, const std::string& against, c
   return text_of(all);
 }
 
-/// A file may ask about several traces; what is given as a dictionary asks about one.
 Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
   options.reading = how.reading();
-  if (!asked.scenario_file.empty()) {
-    options.trace = asked.trace;
-    return Sweep(asked.scenario_file, options);
-  }
-  const Json scenario = Json::parse(asked.scenario_json.empty() ? "{}" : asked.scenario_json);
-  const std::string trace = asked.trace.empty() ? parse_scenario(scenario).trace : asked.trace;
-  if (trace.empty()) throw Error("which trace? Give it, or name it in the scenario");
-  return Sweep(scenario, trace, options);
+  options.trace = asked.trace;
+  if (!asked.scenario_file.empty()) return Sweep(asked.scenario_file, options);
+  return Sweep(Json::parse(asked.scenario_json.empty() ? "{}" : asked.scenario_json), options);
 }
 
 /// The rows of a file of answers, without its first line. `shard`: "3/8" or "auto".

@@ -35,11 +35,10 @@ class Sweep {
  public:
   /// Reads scenario and traces. Throws Error with the place.
   explicit Sweep(const std::string& scenario_path, const SweepOptions& options = {});
+  /// The same for a scenario that is in no file.
+  explicit Sweep(const nlohmann::json& scenario, const SweepOptions& options = {});
   /// Uses a trace that was already read, given by its ranks.
   Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
-        const SweepOptions& options = {});
-  /// Asks about all ranks of one trace, whatever the scenario names.
-  Sweep(const nlohmann::json& scenario, const std::string& trace_path,
         const SweepOptions& options = {});
   Sweep(Sweep&&) noexcept;
   ~Sweep();

@@ -38,9 +38,9 @@ Sweep::Sweep(const Json& scenario, std::vector<Inference> ranks, const SweepOpti
   impl_->questions.take(job_of(std::move(ranks)));
 }
 
-Sweep::Sweep(const Json& scenario, const std::string& trace_path, const SweepOptions& options)
+Sweep::Sweep(const Json& scenario, const SweepOptions& options)
     : impl_(std::make_unique<Impl>(scenario, "", options)) {
-  impl_->questions.take(read_job(trace_path, {.reading = options.reading}));
+  impl_->questions.read_traces();
 }
 
 Sweep::Sweep(Sweep&&) noexcept = default;

@@ -34,26 +34,16 @@ std::string fingerprint(std::string_view text) {
   return digits;
 }
 
-constexpr std::size_t kDeepest = 64;
+constexpr int kDeepest = 64;
 constexpr std::uint64_t kMostParts = 1'000'000;  ///< Most shards.
 constexpr std::uint64_t kMostPoints = 10'000'000;
 
 /// Unlimited nesting would overflow the stack when it is written.
 Ordered parsed_line(std::string_view text) {
-  std::size_t depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (quoted && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      quoted = !quoted;
-    } else if (!quoted && (text[i] == '[' || text[i] == '{')) {
-      if (++depth > kDeepest) throw Error("must be at most 64 levels deep");
-    } else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return Ordered::parse(text);
+  return Ordered::parse(text, [](int depth, Ordered::parse_event_t, Ordered&) {
+    if (depth > kDeepest) throw Error("must be at most 64 levels deep");
+    return true;
+  });
 }
 
 void add_time(Ordered& line, const char* key, const std::optional<Nanoseconds>& time) {
