@@ -29,6 +29,7 @@ void apply_one(Transform& transform, const std::string& use, Graph& graph, Appli
     check_length(graph);
     return done;
   });
+  applied.changed += effect.changed;
   applied.steps.push_back({use, effect.summary, effect.changed == 0, std::move(effect.figures)});
   if (effect.changed == 0)
     applied.notes.add(Severity::warning, "a step of the scenario changed nothing", use);

@@ -32,6 +32,7 @@ class Donors {
 
 struct Applied {
   std::vector<AppliedStep> steps;
+  std::size_t changed = 0;  ///< By all steps, as in Effect.
   std::vector<std::string> assumptions;
   Notes notes;
 };

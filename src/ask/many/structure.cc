@@ -82,7 +82,10 @@ Graph SweepStructure::edit(const Inference& inference, Scenario& scenario, std::
     };
     const std::vector<Nanoseconds> before = durations();
     const Applied applied = apply(part_of_scenario(scenario, i, i + 1), graph);
-    stage.is_idle = durations() == before;
+    const std::vector<Nanoseconds> after = durations();
+    std::size_t changed = 0;
+    for (std::size_t k = 0; k < after.size(); ++k) changed += after[k] != before[k] ? 1 : 0;
+    stage.only_durations = !stage.tasks.empty() && applied.changed == changed;
     steps_.insert(steps_.end(), applied.steps.begin(), applied.steps.end());
   }
   return graph;
@@ -153,14 +156,11 @@ bool SweepStructure::retime(const Question& question, SweepScratch& scratch,
   return true;
 }
 
-std::optional<std::vector<AppliedStep>> SweepStructure::steps_of(
-    const std::vector<char>& idle) const {
+std::vector<AppliedStep> SweepStructure::steps_of(const std::vector<char>& idle) const {
   std::vector<AppliedStep> steps = steps_;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    const bool is_idle = idle[i] != 0;
-    if (is_idle == stages_[i].is_idle) continue;
-    if (is_idle) return std::nullopt;
-    steps[steps.size() - stages_.size() + i].changed_nothing = false;
+    if (stages_[i].only_durations)
+      steps[steps.size() - stages_.size() + i].changed_nothing = idle[i] != 0;
   }
   return steps;
 }
@@ -207,9 +207,9 @@ std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
                                                     .work = work,
                                                     .length = replays.lengths[i]})
                                       .step_time;
-    auto steps = steps_of(scratch.idle_[asked[i]]);
-    if (step_time <= 0ns || !steps) continue;
-    Answer& answer = found[asked[i]].emplace(step_time, OpenStepTime{}, std::move(*steps));
+    if (step_time <= 0ns) continue;
+    Answer& answer =
+        found[asked[i]].emplace(step_time, OpenStepTime{}, steps_of(scratch.idle_[asked[i]]));
     if (graph) answer.open = open_of(sets[i], step_time, *graph, *compiled);
   }
   return found;

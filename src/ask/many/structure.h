@@ -79,7 +79,8 @@ class SweepStructure {
     std::vector<Nanoseconds> before;
     /// No other stage retimes any of them: as long as the settings stay, durations do.
     bool is_exclusive = false;
-    bool is_idle = false;  ///< Durations stay as they are with the settings of the scenario.
+    /// The transform changes nothing but their durations: where those stay, it changed nothing.
+    bool only_durations = false;
   };
   /// A task that gets back its duration before anything is retimed.
   struct Restored {
@@ -92,9 +93,7 @@ class SweepStructure {
   void number_rows(const Graph& edited);
   void load(SweepScratch& scratch) const;
   bool retime(const Question& question, SweepScratch& scratch, std::size_t set) const;
-  /// With the settings of a set; nothing where only the transform itself knows whether it changed
-  /// anything.
-  std::optional<std::vector<AppliedStep>> steps_of(const std::vector<char>& idle) const;
+  std::vector<AppliedStep> steps_of(const std::vector<char>& idle) const;
   OpenStepTime open_of(std::span<const Nanoseconds> set, Nanoseconds step_time, Graph& graph,
                        Retimed& compiled) const;
 
