@@ -33,7 +33,7 @@ struct SweepPoint {
   double speedup = 1;  ///< Over the job as it was recorded.
   std::optional<Nanoseconds> lower, upper;
   Grade trust = Grade::good;
-  std::optional<bool> on_front;  ///< No other point is better in time and memory, if told.
+  std::optional<bool> on_front;  ///< No other point is both faster and smaller; see SweepHeader.
   std::optional<Bytes> peak_allocated, peak_reserved;  ///< Peaks of the fullest device.
   std::optional<bool> fits;  ///< No request was refused; nothing where memory is not known.
   std::vector<SweepFigure> figures;
@@ -50,7 +50,7 @@ struct SweepHeader {
   std::vector<std::string> asserts;
   std::uint64_t points = 0;  ///< Points in the whole sweep.
   bool intervals = false, memory = true;
-  bool front = false;  ///< Points tell whether they are on the front, as all are known.
+  bool front = false;  ///< Points have on_front, because all of them are known.
   Trust trust;         ///< In the recording; empty where several traces are asked about.
   std::optional<Nanoseconds> baseline_step_time;  ///< Nothing where several traces are asked about.
   std::optional<Bytes> baseline_allocated, baseline_reserved;

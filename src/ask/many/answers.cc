@@ -105,7 +105,7 @@ void SweepAnswers::answer_by(const Scenario& scenario, const SweptJob& job, Pred
   point.step_time = prediction.predicted.step_time;
   point.speedup = prediction.speedup;
   point.trust = prediction.trust.grade();
-  point.figures = last_figures(questions_.told_of(prediction.steps));
+  point.figures = last_figures(questions_.reported_of(prediction.steps));
   if (options.intervals) point.lower = prediction.lower, point.upper = prediction.upper;
   if (options.memory && !prediction.predicted_memory.empty()) {
     point.peak_allocated = greatest_allocated(prediction.predicted_memory);

@@ -157,9 +157,10 @@ const SweptJob& SweepQuestions::job_of(const Json& scenario) const {
   return known.at(scenario.value("trace", ""));
 }
 
-std::span<const AppliedStep> SweepQuestions::told_of(std::span<const AppliedStep> steps) const {
-  if (!told) return steps;
-  return *told == 0 || *told > steps.size() ? steps.first(0) : steps.last(*told).first(1);
+std::span<const AppliedStep> SweepQuestions::reported_of(std::span<const AppliedStep> steps) const {
+  if (!reported) return steps;
+  return *reported == 0 || *reported > steps.size() ? steps.first(0)
+                                                    : steps.last(*reported).first(1);
 }
 
 void SweepQuestions::add_job(const std::string& path, const Job& job) {

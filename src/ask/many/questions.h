@@ -35,7 +35,6 @@ struct SharedShape {
   bool any = false;
 };
 
-/// Refers to itself, and is neither copied nor moved.
 class SweepQuestions {
  public:
   SweepQuestions(const nlohmann::json& scenario, const std::string& folder,
@@ -43,18 +42,18 @@ class SweepQuestions {
   /// `scenario` as a text, for the header.
   SweepQuestions(SweepPlan planned, std::string scenario, const SweepOptions& with);
 
-  /// All that are asked about. Throws Error.
-  void read_traces();
   SweepQuestions(const SweepQuestions&) = delete;
   SweepQuestions& operator=(const SweepQuestions&) = delete;
 
+  /// All that are asked about. Throws Error.
+  void read_traces();
   /// In place of reading one. The job must outlive the questions.
   void ask_about(const Job& job);
   void take(Job job) { ask_about(jobs_.emplace_back(std::move(job))); }
 
   const SweptJob& job_of(const nlohmann::json& scenario) const;
   Wanted wanted() const { return {.memory = options.memory, .trust = options.weighs_changes}; }
-  std::span<const AppliedStep> told_of(std::span<const AppliedStep> steps) const;
+  std::span<const AppliedStep> reported_of(std::span<const AppliedStep> steps) const;
 
   SweepPlan plan;
   SweepOptions options;
@@ -62,8 +61,9 @@ class SweepQuestions {
   SweepHeader header;
   std::vector<SharedShape> shapes;        ///< By combination.
   std::map<std::string, SweptJob> known;  ///< By path.
-  /// The only transform whose figures are told, counted from the last, 1; 0: none. Otherwise all.
-  std::optional<std::size_t> told;
+  /// The only transform whose figures answers have, counted from the last, which is 1; 0: none has.
+  /// Without it all have theirs.
+  std::optional<std::size_t> reported;
 
  private:
   /// Assertions and shape of a combination.
@@ -78,7 +78,7 @@ class SweepQuestions {
   void add_job(const std::string& path, const Job& job);
   void describe_recorded();
 
-  std::deque<Job> jobs_;  ///< Those that were read or taken.
+  std::deque<Job> jobs_;  ///< Those that were read or taken. `known` refers to them.
 };
 
 }  // namespace foretrace

@@ -57,7 +57,7 @@ class Bisection {
     tried_.insert(tried_.begin() + static_cast<std::ptrdiff_t>(place), {text, std::move(asked)});
   }
 
-  /// In order of the values. Of the least reliable the first tells the trust.
+  /// In order of the values. The trust is that of the first of the least reliable.
   void finish(Curve& curve) {
     for (Tried& tried : tried_) {
       SweepPoint& point = curve.points.emplace_back(std::move(*tried.answer.answer));
@@ -188,7 +188,7 @@ Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
                            options_of(question, options));
   const SweepPlan& plan = questions.plan;
   const SettingPath& setting = *plan.combinations().front().axes.front().setting();
-  questions.told = setting.is_of_memory() ? 0 : scenario.transforms.size() - setting.step();
+  questions.reported = setting.is_of_memory() ? 0 : scenario.transforms.size() - setting.step();
   questions.ask_about(job);
   Curve curve;
   curve.header = questions.header;

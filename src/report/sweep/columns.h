@@ -37,7 +37,7 @@ std::string_view without_unit(std::string_view key);
 /// An answer as an object.
 PointColumn::Json point_json(const SweepHeader& header, const SweepPoint& point);
 
-/// A table in a page or a terminal calls a time without steps that of the recording.
+/// Without steps, a time is that of the whole recording.
 std::string column_title(const PointColumn& column, const SweepHeader& header);
 
 }  // namespace foretrace
