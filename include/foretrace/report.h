@@ -11,7 +11,6 @@
 
 #include "foretrace/answer/advice.h"
 #include "foretrace/answer/check.h"
-#include "foretrace/answer/curve.h"
 #include "foretrace/answer/diagnosis.h"
 #include "foretrace/answer/diff.h"
 #include "foretrace/answer/input.h"

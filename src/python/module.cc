@@ -7,11 +7,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "ask/many/sweep_file.h"
 #include "base/files/new_file.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/check.h"
@@ -160,29 +162,27 @@ std::string validate_text(const std::string& path, const std::string& against, c
   return text_of(all);
 }
 
-/// A file may ask about several traces; what is given as a dictionary asks about one.
 Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
   options.reading = how.reading();
-  if (!asked.scenario_file.empty()) {
-    options.trace = asked.trace;
-    return Sweep(asked.scenario_file, options);
-  }
-  const Json scenario = Json::parse(asked.scenario_json.empty() ? "{}" : asked.scenario_json);
-  const std::string trace = asked.trace.empty() ? parse_scenario(scenario).trace : asked.trace;
-  if (trace.empty()) throw Error("which trace? Give it, or name it in the scenario");
-  return Sweep(scenario, trace, options);
+  options.trace = asked.trace;
+  if (!asked.scenario_file.empty()) return Sweep(asked.scenario_file, options);
+  return Sweep(Json::parse(asked.scenario_json.empty() ? "{}" : asked.scenario_json), options);
 }
 
-/// The rows of a file of answers, without its first line.
+/// The rows of a file of answers, without its first line. `shard`: "3/8" or "auto".
 std::vector<std::string> sweep_rows(const Asked& asked, const How& how, const SweepOptions& options,
+                                    SweepOutput output, const std::string& shard,
                                     const std::atomic<bool>& stop) {
-  std::vector<std::string> rows;
-  const Sweep sweep = sweep_of(asked, how, options);
-  const SweepHeader& header = sweep.header();
-  const auto take = [&](const SweepPoint& point) {
-    rows.push_back(sweep_point_line(header, point, SweepForm::jsonl));
+  const auto environment = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
   };
-  sweep.run(0, header.points, {.take = take, .flush = [] {}}, stop);
+  if (!shard.empty()) output.shard = read_shard(shard, environment);
+  output.form = sweep_form("", output.path);
+  const SweepReport report = answer_into(output, sweep_of(asked, how, options), {}, stop);
+  std::vector<std::string> rows;
+  for (const SweepPoint& point : report.points)
+    rows.push_back(sweep_point_line(report.header, point, SweepForm::jsonl));
   return rows;
 }
 
@@ -228,12 +228,14 @@ PYBIND11_MODULE(_foretrace, module) {
                  return vary_text(asked, how, question);
                });
              });
-  module.def("sweep", [](Asked asked, How how, bool intervals, bool memory, unsigned jobs) {
+  module.def("sweep", [](Asked asked, How how, bool intervals, bool memory, unsigned jobs,
+                         std::string path, std::string shard, bool fresh) {
     const auto stop = std::make_shared<std::atomic<bool>>(false);
     const SweepOptions options{.intervals = intervals, .memory = memory, .jobs = jobs};
-    return interruptible(
-        [asked, how, options, stop] { return sweep_rows(asked, how, options, *stop); },
-        [stop] { *stop = true; });
+    const SweepOutput output{.path = path, .fresh = fresh};
+    return interruptible([asked, how, options, output, shard,
+                          stop] { return sweep_rows(asked, how, options, output, shard, *stop); },
+                         [stop] { *stop = true; });
   });
   module.def("advise",
              [](std::string trace, How how, std::string until, std::string vary, std::size_t top) {

@@ -36,6 +36,10 @@ class SweepAxis {
   const SweepValue& at(std::size_t i) const { return listed_[i]; }
   /// The value for 0 <= u < 1. Throws Error if the setting does not take it.
   SweepValue drawn(double u, const nlohmann::json& scenario) const;
+  /// A value as it would be given on the command line. Throws Error. REQUIRES: setting().
+  SweepValue of_text(const std::string& text, const nlohmann::json& scenario) const;
+  /// What was asked for as a text: a range, or values.
+  const Values& asked() const { return range_; }
   void put(const SweepValue& value, nlohmann::json& scenario) const;
 
  private:
@@ -44,12 +48,11 @@ class SweepAxis {
   void read_range_object(const nlohmann::json& values, const nlohmann::json& scenario);
   void read_text(const std::string& text, const nlohmann::json& scenario);
   void space_by_log(const nlohmann::json& scenario);
-  SweepValue of_text(const std::string& text, const nlohmann::json& scenario) const;
 
   std::string name_;
   std::optional<SettingPath> setting_;
   std::vector<SweepValue> listed_;
-  Values range_;  ///< If is_range.
+  Values range_;  ///< Of values that were given as a text.
   bool log_ = false;
 };
 

@@ -142,6 +142,12 @@ SweepPlan::SweepPlan(const Json& scenario, const std::string& sweep_folder) {
   within("sweep", [&] { add_axes(sweep_folder); });
 }
 
+SweepPlan::SweepPlan(Json scenario, SweepAxis axis) : settings_{axis.name()}, size_(axis.count()) {
+  combinations_.push_back(
+      {.names = {}, .scenario = std::move(scenario), .axes = {}, .count = size_});
+  combinations_.front().axes.push_back(std::move(axis));
+}
+
 void SweepPlan::read_settings(const Json& sweep) {
   if (!sweep.is_object())
     throw Error("must be an object such as {\"transforms[0].buffers\": [1, 2, 4]}");

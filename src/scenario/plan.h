@@ -40,6 +40,8 @@ class SweepPlan {
   /// `scenario` with the files it extends, "sweep" as in a file in `sweep_folder`. Throws Error
   /// with the place.
   SweepPlan(const nlohmann::json& scenario, const std::string& sweep_folder);
+  /// One axis. `scenario` as returned by write_scenario().
+  SweepPlan(nlohmann::json scenario, SweepAxis axis);
 
   /// The scenario without its "sweep" and "matrix", as returned by write_scenario().
   const nlohmann::json& base() const { return base_; }

@@ -117,34 +117,13 @@ Json SettingPath::settings_of(const Json& scenario) const {
   return steps_of(scenario)[step_];
 }
 
-Json SettingPath::put(Json scenario, const Json& settings) const {
+void SettingPath::check(const Json& settings) const {
   if (of_memory_) {
     AllocatorSettings checked;
     read_json(settings, checked);
-    scenario[std::string(kMemory)] = settings;
   } else {
     read_transform(settings);
-    scenario["transforms"][step_] = settings;
   }
-  return scenario;
-}
-
-Json SettingPath::with(const Json& scenario, const Json& value) const {
-  Json settings = settings_of(scenario);
-  set(settings, name_, value);
-  return put(scenario, settings);
-}
-
-Json SettingPath::with_text(const Json& scenario, std::string_view value) const {
-  const std::string assignment = name_ + "=" + std::string(value);
-  Json settings = settings_of(scenario);
-  if (of_memory_) {
-    AllocatorSettings kinds;
-    merge(settings, read_assignments(assignment, kinds));
-  } else {
-    merge(settings, read_assignments(assignment, *read_transform(settings)));
-  }
-  return put(scenario, settings);
 }
 
 Json SettingPath::change(const Json& scenario, const Json& value) const {
@@ -152,7 +131,7 @@ Json SettingPath::change(const Json& scenario, const Json& value) const {
   set(changed, name_, value);
   Json settings = settings_of(scenario);
   merge(settings, changed);
-  put(scenario, settings);
+  check(settings);
   return changed;
 }
 
@@ -163,7 +142,7 @@ Json SettingPath::change_of_text(const Json& scenario, std::string_view value) c
                             : read_assignments(assignment, *read_transform(settings_of(scenario)));
   Json settings = settings_of(scenario);
   merge(settings, changed);
-  put(scenario, settings);
+  check(settings);
   return changed;
 }
 

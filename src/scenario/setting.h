@@ -14,16 +14,13 @@ class SettingPath {
   /// Throws Error if the scenario (as returned by write_scenario()) has no such step.
   SettingPath(std::string_view path, const nlohmann::json& scenario);
 
-  /// The scenario with another value for it. Throws Error if that cannot be read.
-  nlohmann::json with(const nlohmann::json& scenario, const nlohmann::json& value) const;
-  /// The same for a value as it would be given on the command line: "3", "1GB/s".
-  nlohmann::json with_text(const nlohmann::json& scenario, std::string_view value) const;
   /// Its value in the scenario, defaults included; null if it is left out.
   nlohmann::json value(const nlohmann::json& scenario) const;
 
   /// The change that sets a value, as settings of the step; apply() makes a scenario of it. Throws
   /// Error if the setting does not take the value.
   nlohmann::json change(const nlohmann::json& scenario, const nlohmann::json& value) const;
+  /// The same for a value as it would be given on the command line: "3", "1GB/s".
   nlohmann::json change_of_text(const nlohmann::json& scenario, std::string_view value) const;
   void apply(const nlohmann::json& change, nlohmann::json& scenario) const;
   /// Makes paths in a change of a file in `folder` relative to the working directory.
@@ -38,7 +35,8 @@ class SettingPath {
 
  private:
   nlohmann::json settings_of(const nlohmann::json& scenario) const;
-  nlohmann::json put(nlohmann::json scenario, const nlohmann::json& settings) const;
+  /// Throws Error if the settings cannot be read.
+  void check(const nlohmann::json& settings) const;
 
   bool of_memory_ = false;
   std::size_t step_ = 0;

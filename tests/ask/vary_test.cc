@@ -1,11 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
 
+#include "ask/job/job.h"
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/simulate.h"
 #include "scenario/setting.h"
+#include "support/random_steps.h"
 
 namespace foretrace {
 namespace {
@@ -33,15 +39,19 @@ Scenario with(std::initializer_list<const char*> steps) {
 Curve curve(std::string_view graph, const Scenario& scenario, const Vary& question) {
   std::vector<Inference> ranks;
   ranks.push_back(recorded_as(graph));
-  return vary(ranks, scenario, question);
+  return vary(std::move(ranks), scenario, question);
 }
 
 std::string times(const Curve& curve) {
   std::string text;
-  for (const CurvePoint& point : curve.points)
-    text += (text.empty() ? "" : " ") + point.value + ":" +
+  for (const SweepPoint& point : curve.points)
+    text += (text.empty() ? "" : " ") + plain_value(point.values[0]) + ":" +
             (point.refused.empty() ? to_exact_text(point.step_time) : "refused");
   return text;
+}
+
+std::string answer_of(const Curve& curve) {
+  return plain_value(curve.points[*curve.answer].values[0]);
 }
 
 std::string error_of(const Scenario& scenario, const Vary& question) {
@@ -62,6 +72,73 @@ TEST(Vary, IsTheSameWithAnyOtherNameOfTheSetting) {
   const Scenario scenario = with({"amp", "scale:where.kind=kernel"});
   EXPECT_EQ(times(curve(kOneGemm, scenario, {"transforms[1].factor", "2", ""})),
             times(curve(kOneGemm, scenario, {"scale.factor", "2", ""})));
+}
+
+/// Random recordings, of which some time has no known cause or is time of other ranks.
+Inference random_recording(std::mt19937& random) {
+  Inference inference;
+  inference.graph = random_steps(random);
+  inference.recorded = simulate(inference.graph);
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    if (random() % 4 != 0) continue;
+    const Nanoseconds time = inference.graph.task(TaskId{i}).duration / 2;
+    inference.open.push_back({.task = TaskId{i}, .time = time, .of_peers = random() % 2 == 0});
+  }
+  return inference;
+}
+
+std::string reasons(const Trust& trust) {
+  std::string text;
+  for (const TrustReason& reason : trust.reasons) text += reason.text + "\n";
+  return text;
+}
+
+// Values of one structure are answered together; 1 changes nothing, which counts for the trust.
+TEST(Vary, AnswersAndGradesEachValueAsPredictDoes) {
+  std::mt19937 random(23);
+  int compared = 0;
+  for (int run = 0; run < 40; ++run) {
+    SCOPED_TRACE(run);
+    const Inference recording = random_recording(random);
+    if (step_times(recording.graph, recording.recorded).step_time <= 0ns) continue;
+    for (const char* value : {"0.5", "1", "3"}) {
+      const auto found = [&](const std::string& values) {
+        std::vector<Inference> ranks;
+        ranks.push_back(clone(recording));
+        return vary(std::move(ranks), with({"scale:where.kind=device"}),
+                    {"scale.factor", values, ""});
+      };
+      const std::string use = "scale:where.kind=device,factor=" + std::string(value);
+      try {
+        const Prediction expected = predict(recording, with({use.c_str()}));
+        const Curve alone = found(value), all = found("2,0.5,1,3");
+        EXPECT_EQ(alone.points[0].step_time, expected.predicted.step_time);
+        EXPECT_EQ(reasons(alone.trust), reasons(expected.trust));
+        const auto same = std::ranges::find_if(all.points, [&](const SweepPoint& point) {
+          return plain_value(point.values[0]) == value;
+        });
+        EXPECT_EQ(same->step_time, expected.predicted.step_time);
+        EXPECT_EQ(same->trust, expected.trust.grade());
+        ++compared;
+      } catch (const Error&) {
+        continue;  // Some have no device, or no work of it in a step.
+      }
+    }
+  }
+  EXPECT_GT(compared, 40);
+}
+
+TEST(Vary, ARefusedValueHasEmptyCells) {
+  const Curve found =
+      curve(kOneKernel, with({"scale:where.name=gemm"}), {"scale.where.name", "gemm,conv", ""});
+  std::ostringstream out;
+  write_curve_csv(found, out);
+  EXPECT_EQ(out.str(),
+            "point,scale.where.name,step_time_ns,speedup,peak_allocated_bytes,"
+            "peak_reserved_bytes,fits,trust,on_front,figures,refused\n"
+            "0,gemm,102000,1,178257920,178257920,true,fair,true,,\n"
+            "1,conv,,,,,,,,,\"scale:where.name=conv: no task matches \"\"where\"\" "
+            "(name \"\"conv\"\")\"\n");
 }
 
 TEST(Vary, ABatchHasWholeSamples) {
@@ -89,15 +166,15 @@ TEST(Vary, FindsTheLastValueThatHolds) {
   const Curve found = curve(kOneGemm, with({"scale:where.kind=kernel"}),
                             {"scale.factor", "0..10", "step_time <= 502us"});
   ASSERT_TRUE(found.answer);
-  EXPECT_NEAR(std::stod(found.points[*found.answer].value), 5.0, 0.01);
-  EXPECT_EQ(found.answer_text, "holds up to " + found.points[*found.answer].value);
+  EXPECT_NEAR(std::stod(answer_of(found)), 5.0, 0.01);
+  EXPECT_EQ(found.answer_text, "holds up to " + answer_of(found));
 }
 
 TEST(Vary, FindsTheFirstValueFromWhichItHolds) {
   const Curve found = curve(kOneGemm, with({"scale:where.kind=kernel,by=0us"}),
                             {"scale.by", "0us..64us/2", "step_time >= 142us"});
   ASSERT_TRUE(found.answer);
-  EXPECT_NEAR(std::stod(found.points[*found.answer].value), 40.0, 0.1);
+  EXPECT_NEAR(std::stod(answer_of(found)), 40.0, 0.1);
 }
 
 TEST(Vary, SaysThatNothingHolds) {
@@ -112,8 +189,8 @@ TEST(Vary, TellsFromWhichLimitOnItFits) {
       curve(kOneGemm, {}, {"memory.limit", "120MiB,160MiB,200MiB,240MiB", "out_of_memory < 1"});
   ASSERT_TRUE(found.answer);
   // 100 MiB that were there, and segments of 40 and 30 MiB.
-  EXPECT_EQ(found.points[*found.answer].value, "200MiB");
-  EXPECT_FALSE(found.points[1].fits);
+  EXPECT_EQ(answer_of(found), "200MiB");
+  EXPECT_EQ(found.points[1].fits, false);
   EXPECT_EQ(found.points[2].peak_reserved, Bytes{170LL << 20});
 }
 
@@ -121,19 +198,19 @@ TEST(Vary, TheFullestRankFitsOrNotHoweverFastItIs) {
   std::vector<Inference> ranks;
   ranks.push_back(recorded_as(kOneGemm));
   ranks.push_back(recorded_as("cpu: l:launch 1\ngpu: k=gemm 500\nl -> k\n"));
-  const Curve found = vary(ranks, {}, {"memory.limit", "160MiB,240MiB", ""});
-  EXPECT_FALSE(found.points[0].fits);
-  EXPECT_TRUE(found.points[1].fits);
+  const Curve found = vary(std::move(ranks), {}, {"memory.limit", "160MiB,240MiB", ""});
+  EXPECT_EQ(found.points[0].fits, false);
+  EXPECT_EQ(found.points[1].fits, true);
   EXPECT_EQ(found.points[1].peak_reserved, Bytes{170LL << 20});
-  EXPECT_FALSE(found.points[1].on_front);
+  EXPECT_EQ(found.points[1].on_front, false);
 }
 
 TEST(Vary, TheFrontIsWhatNoOtherPointBeatsInTimeAndMemory) {
   const Curve all =
-      curve(kOneGemm, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
-  EXPECT_FALSE(all.points[0].on_front);
-  EXPECT_TRUE(all.points[1].on_front);
-  EXPECT_FALSE(all.points[2].on_front);
+      curve(kOneKernel, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
+  EXPECT_EQ(all.points[0].on_front, false);
+  EXPECT_EQ(all.points[1].on_front, true);
+  EXPECT_EQ(all.points[2].on_front, false);
 }
 
 TEST(Vary, AValueThatIsRefusedIsPartOfTheAnswer) {

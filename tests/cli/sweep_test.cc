@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <map>
 
+#include "ask/many/shard.h"
+#include "ask/many/sweep_file.h"
 #include "cli/command_line.h"
-#include "cli/sweep/shard.h"
-#include "cli/sweep/sweep_file.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

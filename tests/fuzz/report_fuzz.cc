@@ -108,8 +108,9 @@ void check_curve(const Job& job, Supply& supply) {
       nlohmann::json::parse(R"({"transforms": [{"use": "scale", "where": {"kind": "kernel"}}]})"));
   std::vector<Inference> ranks;
   ranks.push_back(infer(job.before));
-  Curve curve = vary(ranks, scenario, {.setting = "scale.factor", .values = "0.5,1", .until = {}});
-  curve.inputs = {{hostile_text(supply, "job.json.gz"), "kineto", "ab12"}};
+  Curve curve =
+      vary(std::move(ranks), scenario, {.setting = "scale.factor", .values = "0.5,1", .until = {}});
+  curve.header.inputs = {{hostile_text(supply, "job.json.gz"), "kineto", "ab12"}};
   check_json(curve);
   require_plain(written([&](std::ostream& out) { write_curve_text(curve, out); }));
   require_plain(written([&](std::ostream& out) { write_curve_csv(curve, out); }));

@@ -70,6 +70,19 @@ class Module(unittest.TestCase):
             path.write_text(json.dumps(scenario))
             self.assertEqual(foretrace.sweep(path, cache=False, jobs=1), foretrace.sweep(scenario, cache=False))
 
+    def test_a_sweep_is_continued_in_its_file(self):
+        scenario = {"version": 1, "trace": str(LOADER), "transforms": [{"use": "loader"}], "sweep": {"loader.workers": [1, 2, 4]}}
+        with tempfile.TemporaryDirectory() as folder:
+            output = pathlib.Path(folder) / "answers.jsonl"
+            rows = foretrace.sweep(scenario, output=output, cache=False)
+            whole = output.read_text()
+            output.write_text(whole[:-5])
+            self.assertEqual(foretrace.sweep(scenario, output=output, cache=False), rows)
+            self.assertEqual(output.read_text(), whole)
+            self.assertEqual(foretrace.sweep(scenario, output=output, shard="2/3", cache=False), rows[1:2])
+            with self.assertRaisesRegex(foretrace.Error, "need output"):
+                foretrace.sweep(scenario, shard="2/3")
+
     def test_advise_and_diff_answer_as_the_command_line(self):
         self.assertEqual(foretrace.advise(LOADER, cache=False), command_line("advise", LOADER))
         after = ROOT / "traces" / "resnet18-v100-loader4.pt.trace.json.gz"

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/answer/curve.h"
 #include "foretrace/answer/prediction.h"
+#include "foretrace/answer/sweep.h"
 #include "foretrace/notes.h"
 #include "foretrace/timeline.h"
 

@@ -33,6 +33,7 @@ struct SweepPoint {
   double speedup = 1;  ///< Over the job as it was recorded.
   std::optional<Nanoseconds> lower, upper;
   Grade trust = Grade::good;
+  std::optional<bool> on_front;  ///< No other point is both faster and smaller; see SweepHeader.
   std::optional<Bytes> peak_allocated, peak_reserved;  ///< Peaks of the fullest device.
   std::optional<bool> fits;  ///< No request was refused; nothing where memory is not known.
   std::vector<SweepFigure> figures;
@@ -49,7 +50,8 @@ struct SweepHeader {
   std::vector<std::string> asserts;
   std::uint64_t points = 0;  ///< Points in the whole sweep.
   bool intervals = false, memory = true;
-  Trust trust;  ///< In the recording; empty where several traces are asked about.
+  bool front = false;  ///< Points have on_front, because all of them are known.
+  Trust trust;         ///< In the recording; empty where several traces are asked about.
   std::optional<Nanoseconds> baseline_step_time;  ///< Nothing where several traces are asked about.
   std::optional<Bytes> baseline_allocated, baseline_reserved;
   bool has_steps = true, has_times = true;
@@ -92,6 +94,24 @@ struct SweepReport {
   SweepHeader header;
   std::vector<SweepPoint> points;
 };
+
+/// The answer to one setting asked about with several values; points are in order of the values.
+struct Curve : SweepReport {
+  std::vector<std::string> uses;      ///< The what-if with its other settings.
+  std::optional<std::size_t> answer;  ///< The value furthest along that satisfies the assertion.
+  std::string answer_text;            ///< In words.
+  Trust trust;                        ///< Trust of the least reliable point.
+  Notes notes;
+
+  const std::string& setting() const { return header.settings.front(); }  ///< "recompute.share"
+  /// "peak_reserved <= 16GB", or empty.
+  std::string until() const { return header.asserts.empty() ? "" : header.asserts.front(); }
+  /// Whether a value satisfies it; true where nothing was asserted.
+  bool satisfies(const SweepPoint& point) const;
+};
+
+/// A value of a setting without the quotes of JSON: 0.5, 8GB.
+std::string plain_value(const std::string& value);
 
 /// How much one setting alone decides.
 struct SweepEffect {

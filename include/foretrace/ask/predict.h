@@ -50,7 +50,7 @@ struct Vary {
 /// setting, a value or the assertion cannot be read, or if no value has an answer.
 Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
            const PredictOptions& options = {});
-Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+Curve vary(std::vector<Inference> ranks, const Scenario& scenario, const Vary& question,
            const PredictOptions& options = {});
 
 /// How well causes were found. `has_times`: false for a snapshot, the times of which are made up.

@@ -25,17 +25,20 @@ struct SweepOptions {
   unsigned jobs = 0;       ///< Threads; 0: one for each core.
   ImportOptions reading = {};
   bool share_structures = true;  ///< Otherwise each question is answered alone: the same, slower.
+  std::string ledger_path = {};  ///< The user's own ledger of errors; empty: none.
+  /// Each answer is graded by its own replay, as predict() does. Otherwise by the recording and by
+  /// the kinds of what-if alone, because replays without what is open cost more than the answer.
+  bool weighs_changes = false;
 };
 
 class Sweep {
  public:
   /// Reads scenario and traces. Throws Error with the place.
   explicit Sweep(const std::string& scenario_path, const SweepOptions& options = {});
+  /// The same for a scenario that is in no file.
+  explicit Sweep(const nlohmann::json& scenario, const SweepOptions& options = {});
   /// Uses a trace that was already read, given by its ranks.
   Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
-        const SweepOptions& options = {});
-  /// Asks about all ranks of one trace, whatever the scenario names.
-  Sweep(const nlohmann::json& scenario, const std::string& trace_path,
         const SweepOptions& options = {});
   Sweep(Sweep&&) noexcept;
   ~Sweep();

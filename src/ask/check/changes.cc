@@ -17,7 +17,7 @@ using PlaceKey = std::tuple<TaskKind, std::string, std::string, std::string, std
 using GroupIdentity = std::pair<PlaceKey, std::string>;
 
 PlaceKey place_key(const JobGroup& group) {
-  return {std::string(to_string(group.kind)), group.op, group.module, group.file, group.function};
+  return {group.kind, group.op, group.module, group.file, group.function};
 }
 
 GroupIdentity identity(const JobGroup& group) { return {place_key(group), group.name}; }
@@ -194,8 +194,8 @@ std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes)
   std::vector<std::set<std::string>> modules;
   std::map<std::pair<PlaceKey, std::string>, std::size_t> numbers;
   for (const WorkChange& change : changes) {
-    const PlaceKey place{std::string(to_string(change.kind)), change.op,
-                         without_instances(change.module), change.file, change.function};
+    const PlaceKey place{change.kind, change.op, without_instances(change.module), change.file,
+                         change.function};
     const auto [found, added] =
         numbers.try_emplace({place, change.after.name + "\n" + change.replaced}, merged.size());
     if (added) {

@@ -14,16 +14,7 @@ namespace {
 /// Refuses more time than the clock can count, should all of it pass in turn.
 void check_length(const Graph& graph) {
   constexpr double kMost = 9.2e18;
-  double total = 0;
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const TaskId task{i};
-    if (graph.removed(task)) continue;
-    total += static_cast<double>(graph.task(task).duration.count());
-    total += static_cast<double>(graph.task(task).gap.count());
-  }
-  graph.each_dependency(
-      [&](const Dependency& wait) { total += static_cast<double>(wait.lag.count()); });
-  if (total < kMost) return;
+  if (total_length(graph) < kMost) return;
   throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");
 }
 
@@ -38,6 +29,7 @@ class Application {
       return;
     }
     Effect effect = within(use, [&] { return effect_of(transform); });
+    applied.changed += effect.changed;
     applied.steps.push_back({use, effect.summary, effect.changed == 0, std::move(effect.figures)});
     if (effect.changed == 0)
       applied.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
@@ -138,6 +130,19 @@ const Graph& Donors::graph_for(const Graph& learner, const std::string& path, No
 
 bool edits(const Scenario& scenario) {
   return !scenario.transforms.empty() || !scenario.machine.empty();
+}
+
+double total_length(const Graph& graph) {
+  double total = 0;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.removed(TaskId{i})) continue;
+    const Task& task = graph.task(TaskId{i});
+    total += static_cast<double>(task.duration.count());
+    total += static_cast<double>(task.gap.count());
+  }
+  graph.each_dependency(
+      [&](const Dependency& wait) { total += static_cast<double>(wait.lag.count()); });
+  return total;
 }
 
 Applied apply(const Scenario& scenario, Graph& graph, Donors* donors,

@@ -38,6 +38,7 @@ class Donors {
 
 struct Applied {
   std::vector<AppliedStep> steps;
+  std::size_t changed = 0;  ///< By all steps, as in Effect.
   std::vector<std::string> assumptions;
   Notes notes;
 };
@@ -51,6 +52,9 @@ bool is_for(Transform& transform, const Graph& graph);
 /// Throws Error if a transform names a rank that the job does not have, or no task is of.
 void check_ranks(const Scenario& scenario, const Job& job);
 void check_ranks(const Scenario& scenario, const Graph& graph);
+
+/// All that passes if everything happens in turn, in ns: may be more than the clock can count.
+double total_length(const Graph& graph);
 
 /// Moves the graph to the scenario's machine, then applies its transforms in order; those that name
 /// another rank change nothing here. `donors` has read those of the scenario; nullptr if it can

@@ -21,7 +21,7 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 /// Figures of the last step of each name, as assertions see them.
-std::vector<SweepFigure> last_figures(const std::vector<AppliedStep>& steps) {
+std::vector<SweepFigure> last_figures(std::span<const AppliedStep> steps) {
   std::vector<SweepFigure> figures;
   for (const AppliedStep& step : steps) {
     const std::string prefix = std::string(kind_of(step.use)) + ".";
@@ -61,12 +61,17 @@ SweepPoint SweepAnswers::blank(const Asked& asked) const {
   return point;
 }
 
+void SweepAnswers::refuse(const Error& error, Asked& asked) const {
+  asked.answer = blank(asked);
+  asked.answer->refused = error.what();
+  asked.holds = false;
+}
+
 void SweepAnswers::prepare(Asked& asked) const {
   try {
-    asked.values = questions_.plan.values(asked.number);
+    if (asked.values.empty()) asked.values = questions_.plan.values(asked.number);
   } catch (const Error& error) {
-    asked.answer = blank(asked);
-    asked.answer->refused = error.what();
+    refuse(error, asked);
     return;
   }
   const std::size_t combination = questions_.plan.combination_of(asked.number);
@@ -78,51 +83,53 @@ void SweepAnswers::prepare(Asked& asked) const {
   }
 }
 
-SweepPoint SweepAnswers::alone(const Asked& asked) const {
-  SweepPoint point = blank(asked);
+void SweepAnswers::answer_alone(Asked& asked) const {
   try {
     const Json json = questions_.plan.scenario(asked.number, asked.values);
     const Scenario scenario = parse_scenario(json);
     donors_.read(scenario);
     const SweptJob& job = questions_.job_of(json);
-    Prediction prediction = predict_slowest(job.baselines, job.job, scenario, &donors_);
-    compare(job.recorded(), prediction);
-    if (!questions_.options.intervals)
-      prediction.lower = prediction.upper = prediction.predicted.step_time;
-    describe(scenario, prediction, point);
+    answer_by(scenario, job, predict_slowest(job.baselines, job.job, scenario, &donors_), asked);
   } catch (const Error& error) {
-    point = blank(asked);
-    point.refused = error.what();
+    refuse(error, asked);
   }
-  return point;
 }
 
-void SweepAnswers::compare(const Prediction& recorded, Prediction& prediction) {
-  compare_with(recorded, prediction);
-  prediction.trust = trust_of(prediction, {});
-}
-
-void SweepAnswers::describe(const Scenario& scenario, const Prediction& prediction,
-                            SweepPoint& point) const {
+void SweepAnswers::answer_by(const Scenario& scenario, const SweptJob& job, Prediction prediction,
+                             Asked& asked) const {
+  const SweepOptions& options = questions_.options;
+  compare_with(job.recorded(), prediction);
+  if (!options.weighs_changes) prediction.trust = trust_of(prediction, {});
+  if (!options.intervals) prediction.lower = prediction.upper = prediction.predicted.step_time;
+  SweepPoint point = blank(asked);
   point.step_time = prediction.predicted.step_time;
   point.speedup = prediction.speedup;
   point.trust = prediction.trust.grade();
-  point.figures = last_figures(prediction.steps);
-  if (questions_.options.intervals) point.lower = prediction.lower, point.upper = prediction.upper;
-  if (questions_.options.memory && !prediction.predicted_memory.empty()) {
+  point.figures = last_figures(questions_.reported_of(prediction.steps));
+  if (options.intervals) point.lower = prediction.lower, point.upper = prediction.upper;
+  if (options.memory && !prediction.predicted_memory.empty()) {
     point.peak_allocated = greatest_allocated(prediction.predicted_memory);
     point.peak_reserved = greatest_reserved(prediction.predicted_memory);
     point.fits =
         std::none_of(prediction.predicted_memory.begin(), prediction.predicted_memory.end(),
                      [](const MemoryPeak& peak) { return peak.out_of_memory; });
   }
-  point.verdicts.assign(questions_.header.asserts.size(), "");
+  point.verdicts = verdicts(scenario, prediction);
+  asked.holds = std::ranges::all_of(
+      scenario.asserts, [&](const std::string& text) { return holds_at_point(text, prediction); });
+  asked.answer = std::move(point);
+  if (options.weighs_changes) asked.trust = std::move(prediction.trust);
+}
+
+std::vector<std::string> SweepAnswers::verdicts(const Scenario& scenario,
+                                                const Prediction& prediction) const {
+  const std::vector<std::string>& asserts = questions_.header.asserts;
+  std::vector<std::string> all(asserts.size());
   for (const CheckedAssert& one : evaluate_asserts(scenario, prediction)) {
-    const auto place =
-        std::find(questions_.header.asserts.begin(), questions_.header.asserts.end(), one.text);
-    point.verdicts[static_cast<std::size_t>(place - questions_.header.asserts.begin())] =
-        verdict_name(one.verdict);
+    const auto place = std::find(asserts.begin(), asserts.end(), one.text);
+    all[static_cast<std::size_t>(place - asserts.begin())] = verdict_name(one.verdict);
   }
+  return all;
 }
 
 void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
@@ -133,11 +140,12 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
   try {
     shared.parsed = parse_scenario(shared.scenario);
     if (retiming_tail(shared.parsed) > shared.shape->tail) return;
+    if (shared.job->job.is_joined()) return;  // A structure is that of one rank.
     check_ranks(shared.parsed, shared.job->job);
     donors_.read(shared.parsed);
     for (const Rank& rank : shared.job->job.ranks) {
       shared.ranks.push_back(std::make_unique<SweepStructure>(
-          rank.inference, shared.parsed, shared.shape->tail, donors_, questions_.options.memory));
+          rank.inference, shared.parsed, shared.shape->tail, donors_, questions_.wanted()));
     }
     shared.usable = true;
   } catch (const Error&) {
@@ -177,44 +185,44 @@ void SweepAnswers::together(const SharedStructure& shared, std::span<Asked* cons
   for (const Asked* one : questions)
     all_retime = add_tail(shared, *one, made, asked.emplace_back()) && all_retime;
   if (!all_retime) {
-    for (Asked* one : questions) one->answer = alone(*one);
+    for (Asked* one : questions) answer_alone(*one);
     return;
   }
-  std::vector<std::vector<std::optional<Nanoseconds>>> times;
-  for (const auto& rank : shared.ranks) times.push_back(rank->step_times(asked, scratch));
-  for (std::size_t i = 0; i < questions.size(); ++i)
-    questions[i]->answer = joined(shared, *questions[i], times, i);
+  std::vector<Answers> ranks;
+  for (const auto& rank : shared.ranks) ranks.push_back(rank->answers(asked, scratch));
+  for (std::size_t i = 0; i < questions.size(); ++i) join(shared, ranks, i, *questions[i]);
 }
 
-SweepPoint SweepAnswers::joined(const SharedStructure& shared, const Asked& asked,
-                                const std::vector<std::vector<std::optional<Nanoseconds>>>& times,
-                                std::size_t place) const {
+void SweepAnswers::join(const SharedStructure& shared, const std::vector<Answers>& ranks,
+                        std::size_t place, Asked& asked) const {
   Slowest slowest;
-  for (std::size_t rank = 0; rank < times.size(); ++rank) {
-    if (!times[rank][place]) return alone(asked);
-    slowest.consider(rank, *times[rank][place]);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!ranks[rank][place]) return answer_alone(asked);
+    slowest.consider(rank, ranks[rank][place]->step_time);
   }
   Prediction prediction;
   prediction.predicted.step_time = slowest.most();
-  prediction.lower = prediction.upper = prediction.predicted.step_time;
-  prediction.steps = shared.ranks[slowest.rank()]->steps();
-  compare(shared.job->recorded(), prediction);
-  SweepPoint point = blank(asked);
+  const SweepStructure::Answer& answer = *ranks[slowest.rank()][place];
+  prediction.steps = answer.steps;
+  if (questions_.options.weighs_changes) {
+    const Baseline& baseline = shared.job->baselines[slowest.rank()];
+    static_cast<RecordedRun&>(prediction) = baseline.prediction;
+    prediction.notes = baseline.prediction.notes;
+    prediction.predicted_open = answer.open;
+    prediction.trust = trust_of(prediction, baseline.own);
+  }
   try {
-    describe(with_asserts_only(shared.parsed), prediction, point);
+    answer_by(with_asserts_only(shared.parsed), *shared.job, std::move(prediction), asked);
   } catch (const Error& error) {
-    point = blank(asked);
-    point.refused = error.what();
+    refuse(error, asked);
   }
   ++together_count_;
-  return point;
 }
 
 void SweepAnswers::answer(const SweepTask& task, std::vector<Asked>& block,
                           SweepScratch& scratch) const {
   if (!task.structure) {
-    block[task.places[0]].answer = alone(block[task.places[0]]);
-    return;
+    return answer_alone(block[task.places[0]]);
   }
   SharedStructure& shared = *task.structure;
   std::call_once(shared.made, [&] { make(shared, block[task.places[0]]); });
@@ -225,7 +233,7 @@ void SweepAnswers::answer(const SweepTask& task, std::vector<Asked>& block,
     if (shared.usable) {
       together(shared, questions, scratch);
     } else {
-      for (Asked* one : questions) one->answer = alone(*one);
+      for (Asked* one : questions) answer_alone(*one);
     }
   }
 }

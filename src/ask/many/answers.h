@@ -16,6 +16,7 @@
 #include "ask/many/questions.h"
 #include "ask/many/structure.h"
 #include "foretrace/ask/predict.h"
+#include "foretrace/error.h"
 
 namespace foretrace {
 
@@ -33,9 +34,11 @@ struct SharedStructure {
 /// A question that is being answered.
 struct Asked {
   std::uint64_t number = 0;
-  std::vector<SweepValue> values;
-  std::string structure;  ///< Same text, same structure; empty: has one for itself.
-  std::optional<SweepPoint> answer;
+  std::vector<SweepValue> values = {};  ///< Without any they are those that the plan has for it.
+  std::string structure = {};           ///< Same text, same structure; empty: has one for itself.
+  std::optional<SweepPoint> answer = {};
+  bool holds = true;  ///< Every assertion at the most likely value, however far it is trusted.
+  Trust trust = {};   ///< Where changes are weighed: the facts behind the grade.
 };
 
 /// Questions that one thread answers in one go.
@@ -56,12 +59,13 @@ class SweepAnswers {
 
  private:
   SweepPoint blank(const Asked& asked) const;
+  void refuse(const Error& error, Asked& asked) const;
   /// By itself, as predict() would answer it. Never throws Error.
-  SweepPoint alone(const Asked& asked) const;
-  /// With the job as recorded, by whose facts and by the kinds of what-if it is graded: a replay
-  /// of each without what is open would cost more than the answer.
-  static void compare(const Prediction& recorded, Prediction& prediction);
-  void describe(const Scenario& scenario, const Prediction& prediction, SweepPoint& point) const;
+  void answer_alone(Asked& asked) const;
+  /// Compared with the job as recorded, whose facts grade it unless its own replay did.
+  void answer_by(const Scenario& scenario, const SweptJob& job, Prediction prediction,
+                 Asked& asked) const;
+  std::vector<std::string> verdicts(const Scenario& scenario, const Prediction& prediction) const;
   void make(SharedStructure& shared, const Asked& asked) const;
   /// The retiming transforms of a question; false if one of them does not only retime after all.
   bool add_tail(const SharedStructure& shared, const Asked& asked,
@@ -70,9 +74,10 @@ class SweepAnswers {
   /// At most SweepScratch::kSets questions.
   void together(const SharedStructure& shared, std::span<Asked* const> questions,
                 SweepScratch& scratch) const;
-  SweepPoint joined(const SharedStructure& shared, const Asked& asked,
-                    const std::vector<std::vector<std::optional<Nanoseconds>>>& times,
-                    std::size_t place) const;
+  using Answers = std::vector<std::optional<SweepStructure::Answer>>;
+  /// `ranks`: the answers of each rank to all questions; this one is at `place`.
+  void join(const SharedStructure& shared, const std::vector<Answers>& ranks, std::size_t place,
+            Asked& asked) const;
 
   const SweepQuestions& questions_;
   mutable Donors donors_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "ask/interval/ledger.h"
 #include "ask/many/structure.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
@@ -16,16 +17,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-SweptJob swept_job(Job job, bool intervals) {
-  SweptJob swept;
-  swept.job = std::move(job);
-  for (const Rank& rank : swept.job.ranks) {
-    Baseline& baseline = swept.baselines.emplace_back(baseline_of(rank.inference));
-    baseline.weighs_changes = false;
-    if (intervals && !swept.job.has_snapshots()) baseline.variation = variation_of(rank.inference);
-    swept.slowest.consider(swept.baselines.size() - 1, baseline.prediction.baseline.step_time);
+/// Their defaults, and the sweep as it was written.
+std::string written(const Json& scenario, const SweepPlan& plan) {
+  Json text = plan.base();
+  for (const char* key : {"sweep", "matrix"}) {
+    if (scenario.contains(key)) text[key] = scenario[key];
   }
-  return swept;
+  return text.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
@@ -38,15 +36,16 @@ void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
 
 }  // namespace
 
-SweepQuestions::SweepQuestions(Json scenario, const std::string& sweep_folder,
+SweepQuestions::SweepQuestions(const Json& scenario, const std::string& sweep_folder,
                                const SweepOptions& with)
-    : plan(scenario, sweep_folder), options(with) {
-  jobs = options.jobs > 0 ? options.jobs : core_count();
-  Json written = plan.base();
-  for (const char* key : {"sweep", "matrix"}) {
-    if (scenario.contains(key)) written[key] = scenario[key];
-  }
-  header.scenario_json = written.dump(-1, ' ', false, Json::error_handler_t::replace);
+    : SweepQuestions(SweepPlan(scenario, sweep_folder), {}, with) {
+  header.scenario_json = written(scenario, plan);
+}
+
+SweepQuestions::SweepQuestions(SweepPlan planned, std::string scenario, const SweepOptions& with)
+    : plan(std::move(planned)), options(with) {
+  threads = options.jobs > 0 ? options.jobs : core_count();
+  header.scenario_json = std::move(scenario);
   header.settings = plan.settings();
   header.points = plan.size();
   header.intervals = options.intervals;
@@ -112,9 +111,9 @@ std::set<std::string> SweepQuestions::trace_paths() const {
 void SweepQuestions::read_traces() {
   for (const std::string& path : trace_paths()) {
     if (path.empty()) throw Error("sweep: which TRACE? Give it with --trace, or in the scenario");
-    Job job = read_job(path, {.reading = options.reading, .joins_ranks = true});
+    const Job& job = jobs_.emplace_back(read_job(path, {.reading = options.reading, .joins_ranks = true}));
     for (InputFile& input : job.inputs()) header.inputs.push_back(std::move(input));
-    known.emplace(path, within(path, [&] { return swept_job(std::move(job), options.intervals); }));
+    within(path, [&] { add_job(path, job); });
   }
   read_other_files();
   describe_recorded();
@@ -157,8 +156,28 @@ const SweptJob& SweepQuestions::job_of(const Json& scenario) const {
   return known.at(scenario.value("trace", ""));
 }
 
-void SweepQuestions::take(Job job) {
-  known.emplace("", swept_job(std::move(job), options.intervals));
+std::span<const AppliedStep> SweepQuestions::reported_of(std::span<const AppliedStep> steps) const {
+  if (!reported) return steps;
+  return *reported == 0 || *reported > steps.size() ? steps.first(0)
+                                                    : steps.last(*reported).first(1);
+}
+
+void SweepQuestions::add_job(const std::string& path, const Job& job) {
+  SweptJob& swept =
+      known.emplace(path, SweptJob{.job = job, .baselines = {}, .slowest = {}}).first->second;
+  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  for (const Rank& rank : job.ranks) {
+    Baseline& baseline = swept.baselines.emplace_back(baseline_of(rank.inference));
+    baseline.weighs_changes = options.weighs_changes;
+    baseline.own = own;
+    if (options.intervals && !job.has_snapshots())
+      baseline.variation = variation_of(rank.inference);
+    swept.slowest.consider(swept.baselines.size() - 1, baseline.prediction.baseline.step_time);
+  }
+}
+
+void SweepQuestions::ask_about(const Job& job) {
+  add_job("", job);
   describe_recorded();
 }
 

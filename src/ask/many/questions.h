@@ -3,8 +3,11 @@
 // The questions of a sweep and their subject: the plan, the traces with their baselines, and
 // everything common to all answers.
 
+#include <deque>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +21,7 @@ namespace foretrace {
 
 /// A trace that is asked about.
 struct SweptJob {
-  Job job;
+  const Job& job;
   std::vector<Baseline> baselines;  ///< By rank.
   Slowest slowest;                  ///< As recorded.
 
@@ -34,22 +37,33 @@ struct SharedShape {
 
 class SweepQuestions {
  public:
-  SweepQuestions(nlohmann::json scenario, const std::string& sweep_folder,
+  SweepQuestions(const nlohmann::json& scenario, const std::string& sweep_folder,
                  const SweepOptions& with);
+  /// `scenario` as a text, for the header.
+  SweepQuestions(SweepPlan planned, std::string scenario, const SweepOptions& with);
+
+  SweepQuestions(const SweepQuestions&) = delete;
+  SweepQuestions& operator=(const SweepQuestions&) = delete;
 
   /// All that are asked about. Throws Error.
   void read_traces();
-  /// In place of reading one.
-  void take(Job job);
+  /// In place of reading one. The job must outlive the questions.
+  void ask_about(const Job& job);
+  void take(Job job) { ask_about(jobs_.emplace_back(std::move(job))); }
 
   const SweptJob& job_of(const nlohmann::json& scenario) const;
+  Wanted wanted() const { return {.memory = options.memory, .trust = options.weighs_changes}; }
+  std::span<const AppliedStep> reported_of(std::span<const AppliedStep> steps) const;
 
   SweepPlan plan;
   SweepOptions options;
-  std::size_t jobs = 1;
+  std::size_t threads = 1;
   SweepHeader header;
   std::vector<SharedShape> shapes;        ///< By combination.
   std::map<std::string, SweptJob> known;  ///< By path.
+  /// The only transform whose figures answers have, counted from the last, which is 1; 0: none has.
+  /// Without it all have theirs.
+  std::optional<std::size_t> reported;
 
  private:
   /// Assertions and shape of a combination.
@@ -61,7 +75,10 @@ class SweepQuestions {
   std::set<std::string> trace_paths() const;
   /// Traces that transforms learn from, and machine files.
   void read_other_files();
+  void add_job(const std::string& path, const Job& job);
   void describe_recorded();
+
+  std::deque<Job> jobs_;  ///< Those that were read or taken. `known` refers to them.
 };
 
 }  // namespace foretrace

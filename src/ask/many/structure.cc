@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ask/job/apply.h"
+#include "ask/predict/trust.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -21,19 +22,6 @@ bool has_retiming_setting(Transform& transform) {
                      [&](const auto& setting) { return retimes->only_retimes(setting.key()); });
 }
 
-/// All that passes if everything happens in turn.
-double total_length(const Graph& graph) {
-  double total = 0;
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const Task& task = graph.task(TaskId{i});
-    total += static_cast<double>(task.duration.count());
-    total += static_cast<double>(task.gap.count());
-  }
-  graph.each_dependency(
-      [&](const Dependency& wait) { total += static_cast<double>(wait.lag.count()); });
-  return total;
-}
-
 }  // namespace
 
 std::size_t retiming_tail(const Scenario& scenario) {
@@ -43,16 +31,20 @@ std::size_t retiming_tail(const Scenario& scenario) {
 }
 
 SweepStructure::SweepStructure(const Inference& inference, const Scenario& scenario,
-                               std::size_t tail, Donors& donors, bool with_memory) {
+                               std::size_t tail, Donors& donors, const Wanted& wanted)
+    : inference_(inference) {
   static std::atomic<std::uint64_t> made = 0;
   id_ = ++made;
-  const Graph edited = edit(inference, scenario, tail, donors);
-  if (with_memory && !edited.allocations().empty())
+  Graph edited = edit(inference, scenario, tail, donors);
+  if (wanted.memory && !edited.allocations().empty())
     throw Error("peaks of memory follow the order in which tasks happen to run");
   still_length_ = total_length(edited);
   compiled_.emplace(edited);
   probes_.emplace(edited);
   number_rows(edited);
+  if (!wanted.trust || !has_open_time(inference)) return;
+  retimed_.emplace(edited);
+  edited_.emplace(std::move(edited));
 }
 
 Graph SweepStructure::edit(const Inference& inference, const Scenario& scenario, std::size_t tail,
@@ -74,7 +66,17 @@ Graph SweepStructure::edit(const Inference& inference, const Scenario& scenario,
       if (!alone && moving == 0) restored_.push_back({.task = one.task, .duration = now});
       ++moving;
     }
+    const auto durations = [&] {
+      std::vector<Nanoseconds> all;
+      for (const RetimedTask& one : stage.tasks) all.push_back(graph.task(one.task).duration);
+      return all;
+    };
+    const std::vector<Nanoseconds> before = durations();
     const Applied applied = apply_only(i, scenario, graph);
+    const std::vector<Nanoseconds> after = durations();
+    std::size_t changed = 0;
+    for (std::size_t k = 0; k < after.size(); ++k) changed += after[k] != before[k] ? 1 : 0;
+    stage.only_durations = !stage.tasks.empty() && applied.changed == changed;
     steps_.insert(steps_.end(), applied.steps.begin(), applied.steps.end());
   }
   return graph;
@@ -108,6 +110,7 @@ void SweepStructure::load(SweepScratch& scratch) const {
   if (scratch.loaded_ == id_) return;
   scratch.sets_.assign(SweepScratch::kSets, durations_);
   scratch.held_.assign(SweepScratch::kSets, std::vector<std::string>(stages_.size()));
+  scratch.idle_.assign(SweepScratch::kSets, std::vector<char>(stages_.size()));
   scratch.loaded_ = id_;
 }
 
@@ -130,6 +133,7 @@ bool SweepStructure::retime(const Question& question, SweepScratch& scratch,
       before = scratch.before_;
     }
     question.transforms[i]->retimes()->retime(stage.tasks, before, scratch.after_);
+    scratch.idle_[set][i] = std::ranges::equal(before, scratch.after_) ? 1 : 0;
     Nanoseconds longest{0};
     for (std::size_t at = 0; at < stage.rows.size(); ++at) {
       durations[stage.rows[at]] = scratch.after_[at];
@@ -143,13 +147,33 @@ bool SweepStructure::retime(const Question& question, SweepScratch& scratch,
   return true;
 }
 
-std::vector<std::optional<Nanoseconds>> SweepStructure::step_times(
+std::vector<AppliedStep> SweepStructure::steps_of(const std::vector<char>& idle) const {
+  std::vector<AppliedStep> steps = steps_;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    if (stages_[i].only_durations)
+      steps[steps.size() - stages_.size() + i].changed_nothing = idle[i] != 0;
+  }
+  return steps;
+}
+
+OpenStepTime SweepStructure::open_of(std::span<const Nanoseconds> set, Nanoseconds step_time,
+                                     Graph& graph, Retimed& compiled) const {
+  Retiming now;
+  for (const Stage& stage : stages_) {
+    for (std::size_t i = 0; i < stage.rows.size(); ++i)
+      now.durations.emplace_back(stage.tasks[i].task, set[stage.rows[i]]);
+  }
+  foretrace::retime(graph, now);
+  return open_step_time(inference_, graph, step_time, now, compiled);
+}
+
+std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
     std::span<const Question> questions, SweepScratch& scratch) const {
   CHECK(questions.size() <= SweepScratch::kSets);
   load(scratch);
   std::vector<std::span<const Nanoseconds>> sets;
   std::vector<std::size_t> asked;
-  std::vector<std::optional<Nanoseconds>> found(questions.size());
+  std::vector<std::optional<Answer>> found(questions.size());
   for (std::size_t i = 0; i < questions.size(); ++i) {
     if (!retime(questions[i], scratch, i)) continue;
     sets.emplace_back(scratch.sets_[i]);
@@ -157,6 +181,9 @@ std::vector<std::optional<Nanoseconds>> SweepStructure::step_times(
   }
   const std::span<const TaskId> probes = probes_->tasks();
   const Compiled::Replays replays = compiled_->replay_all(sets, probes);
+  std::optional<Graph> graph;
+  std::optional<Retimed> compiled;
+  if (edited_) graph = edited_->clone(), compiled = retimed_->clone();
   for (std::size_t i = 0; i < sets.size(); ++i) {
     std::vector<Nanoseconds> work = still_work_;
     for (std::size_t stream = 0; stream < work.size(); ++stream) {
@@ -171,7 +198,10 @@ std::vector<std::optional<Nanoseconds>> SweepStructure::step_times(
                                                     .work = work,
                                                     .length = replays.lengths[i]})
                                       .step_time;
-    if (step_time > 0ns) found[asked[i]] = step_time;
+    if (step_time <= 0ns) continue;
+    Answer& answer =
+        found[asked[i]].emplace(step_time, OpenStepTime{}, steps_of(scratch.idle_[asked[i]]));
+    if (graph) answer.open = open_of(sets[i], step_time, *graph, *compiled);
   }
   return found;
 }

@@ -1,150 +1,15 @@
 #include "foretrace/ask/sweep.h"
 
-#include <algorithm>
-#include <chrono>
-#include <map>
-#include <mutex>
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "ask/many/answers.h"
-#include "ask/many/questions.h"
-#include "base/threads.h"
+#include "ask/many/run.h"
 #include "foretrace/error.h"
 #include "scenario/scenario_file.h"
 
 namespace foretrace {
-namespace {
 
 using Json = nlohmann::json;
-
-/// One run over some of the questions: takes them in blocks, each of about the time between two
-/// flushes, so that questions with the same structure are answered together and yet little is lost
-/// when the program is killed.
-class SweepRun {
- public:
-  SweepRun(const SweepQuestions& questions, const SweepAnswers& answers, const Sweep::Sink& sink,
-           const std::atomic<bool>& stop)
-      : questions_(questions),
-        answers_(answers),
-        sink_(sink),
-        stop_(stop),
-        scratch_(questions.jobs) {
-    std::size_t tasks = 1;
-    for (const auto& [path, job] : questions.known) {
-      for (const Rank& rank : job.job.ranks) tasks += rank.inference.graph.task_count();
-    }
-    most_kept_ = std::clamp<std::size_t>(kMostTasksKept / tasks, 4, 256);
-  }
-
-  void run(std::uint64_t first, std::uint64_t end) {
-    std::size_t size = SweepScratch::kSets * questions_.jobs;
-    while (first < end && !stop_) {
-      const auto begin = Clock::now();
-      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(size, end - first));
-      answer_block(first, count);
-      first += count;
-      const auto took = Clock::now() - begin;
-      if (took < kFlushTime / 2) size = std::min(2 * size, kMostInBlock);
-      if (took > kFlushTime) size = std::max(size / 2, questions_.jobs);
-    }
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr auto kFlushTime = std::chrono::milliseconds(500);
-  static constexpr std::size_t kMostInBlock = 1 << 15;
-  static constexpr std::size_t kMostTasksKept = 8'000'000;  ///< About half a gigabyte.
-  static constexpr std::size_t kInTask = 4 * SweepScratch::kSets;
-
-  void answer_block(std::uint64_t first, std::size_t count) {
-    std::vector<Asked> block(count);
-    on_threads(questions_.jobs, count, [&](std::size_t, std::size_t i) {
-      block[i].number = first + i;
-      answers_.prepare(block[i]);
-    });
-    std::vector<SweepTask> tasks = tasks_of(block);
-    taken_ = 0;
-    last_flush_ = Clock::now();
-    on_threads(questions_.jobs, tasks.size(), [&](std::size_t thread, std::size_t i) {
-      if (stop_) return;
-      answers_.answer(tasks[i], block, scratch_[thread]);
-      tasks[i].structure.reset();
-      const std::lock_guard lock(mutex_);
-      for (const std::size_t place : tasks[i].places) done_[place] = 1;
-      take(block, false);
-    });
-    take(block, true);
-    for (auto kept = kept_.begin(); kept != kept_.end();) {
-      const bool drop = kept_.size() > most_kept_ / 2 && !used_.contains(kept->first);
-      kept = drop ? kept_.erase(kept) : std::next(kept);
-    }
-  }
-
-  /// Questions with the same structure are adjacent, in the order of the first of them.
-  std::vector<SweepTask> tasks_of(const std::vector<Asked>& block) {
-    std::vector<SweepTask> tasks;
-    std::map<std::string, std::size_t> open;  // The task that takes more questions.
-    std::map<std::string, std::shared_ptr<SharedStructure>> structures;
-    used_.clear();
-    done_.assign(block.size(), 0);
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      const std::string& structure = block[i].structure;
-      if (block[i].answer) {
-        done_[i] = 1;
-        continue;
-      }
-      if (structure.empty()) {
-        tasks.push_back({.places = {i}, .structure = nullptr});
-        continue;
-      }
-      const auto place = open.find(structure);
-      if (place != open.end() && tasks[place->second].places.size() < kInTask) {
-        tasks[place->second].places.push_back(i);
-        continue;
-      }
-      std::shared_ptr<SharedStructure>& shared = structures[structure];
-      if (!shared) shared = kept(structure);
-      open[structure] = tasks.size();
-      tasks.push_back({.places = {i}, .structure = shared});
-    }
-    return tasks;
-  }
-
-  std::shared_ptr<SharedStructure> kept(const std::string& structure) {
-    used_.insert(structure);
-    const auto found = kept_.find(structure);
-    if (found != kept_.end()) return found->second;
-    auto made = std::make_shared<SharedStructure>();
-    if (kept_.size() < most_kept_) kept_.emplace(structure, made);
-    return made;
-  }
-
-  /// Passes on the answers up to the first gap.
-  void take(std::vector<Asked>& block, bool at_end) {
-    for (; taken_ < block.size() && done_[taken_] != 0; ++taken_)
-      sink_.take(std::move(*block[taken_].answer));
-    const auto now = Clock::now();
-    if (!at_end && now - last_flush_ < kFlushTime) return;
-    last_flush_ = now;
-    sink_.flush();
-  }
-
-  const SweepQuestions& questions_;
-  const SweepAnswers& answers_;
-  const Sweep::Sink& sink_;
-  const std::atomic<bool>& stop_;
-  std::vector<SweepScratch> scratch_;  ///< By thread.
-  std::map<std::string, std::shared_ptr<SharedStructure>> kept_;
-  std::set<std::string> used_;  ///< In this block.
-  std::size_t most_kept_ = 4;
-  std::mutex mutex_;
-  std::vector<char> done_;
-  std::size_t taken_ = 0;
-  Clock::time_point last_flush_;
-};
-
-}  // namespace
 
 struct Sweep::Impl {
   Impl(const Json& scenario, const std::string& sweep_folder, const SweepOptions& options)
@@ -172,9 +37,9 @@ Sweep::Sweep(const Json& scenario, std::vector<Inference> ranks, const SweepOpti
   impl_->questions.take(job_of(std::move(ranks)));
 }
 
-Sweep::Sweep(const Json& scenario, const std::string& trace_path, const SweepOptions& options)
+Sweep::Sweep(const Json& scenario, const SweepOptions& options)
     : impl_(std::make_unique<Impl>(scenario, "", options)) {
-  impl_->questions.take(read_job(trace_path, {.reading = options.reading, .joins_ranks = true}));
+  impl_->questions.read_traces();
 }
 
 Sweep::Sweep(Sweep&&) noexcept = default;
@@ -185,7 +50,10 @@ const SweepHeader& Sweep::header() const { return impl_->questions.header; }
 void Sweep::run(std::uint64_t first, std::uint64_t end, const Sink& sink,
                 const std::atomic<bool>& stop) const {
   CHECK(end <= impl_->questions.plan.size());
-  SweepRun(impl_->questions, impl_->answers, sink, stop).run(first, end);
+  run_questions(
+      impl_->questions, impl_->answers, in_order(first, std::max(first, end)),
+      {.take = [&](Asked&& asked) { sink.take(std::move(*asked.answer)); }, .flush = sink.flush},
+      stop);
 }
 
 std::uint64_t Sweep::answered_together() const { return impl_->answers.answered_together(); }

@@ -1,8 +1,8 @@
 // One setting, many values: the curve of time against memory, and the search along it.
 //
-// Every point is a prediction of its own from the same inferred graph. With an assertion and a
-// range, the interval between the two neighbours where it begins or ceases to hold is narrowed down
-// until a thousandth of the range, or two neighbouring whole numbers, are left.
+// With an assertion and a range, the interval between the two neighbours where it begins or ceases
+// to hold is narrowed down until a thousandth of the range, or two neighbouring whole numbers, are
+// left.
 
 #include "ask/many/vary.h"
 
@@ -10,17 +10,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "ask/interval/ledger.h"
-#include "ask/job/apply.h"
-#include "ask/job/job.h"
-#include "ask/predict/baseline.h"
-#include "base/threads.h"
-#include "foretrace/answer/memory_peak.h"
-#include "foretrace/ask/predict.h"
+#include "ask/many/run.h"
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
-#include "scenario/setting.h"
-#include "scenario/values.h"
 
 namespace foretrace {
 namespace {
@@ -29,232 +21,200 @@ using Json = nlohmann::json;
 
 constexpr int kMostHalvings = 10;
 
-class Varied {
+/// The place of the first point that satisfies unlike the one before it, or behind the last.
+std::size_t change(std::size_t count, const auto& satisfies) {
+  std::size_t i = 1;
+  while (i < count && satisfies(i - 1) == satisfies(i)) ++i;
+  return i;
+}
+
+/// Chooses all values listed, and where `searches`, those in the middle between the two where the
+/// assertion begins or ceases to hold.
+class Bisection {
  public:
-  Varied(const Job& job, const Scenario& scenario, const Vary& question,
-         const PredictOptions& options)
-      : job_(job),
-        json_(write_scenario(scenario)),
-        setting_(within("--vary", [&] { return SettingPath(question.setting, json_); })),
-        until_(question.until),
-        donors_(options.reading) {
-    within("--vary " + question.setting, [&] {
-      const Json now = setting_.value(json_);
-      values_ = read_values(question.values, !now.is_number_float() && !now.is_string());
-      for (const std::string& value : values_.listed) setting_.with_text(json_, value);
-    });
-    if (!until_.empty()) within("--until", [&] { check_assert(until_); });
-    const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
-    for (const Rank& rank : job_.ranks) {
-      baselines_.push_back(baseline_of(rank.inference));
-      baselines_.back().own = own;
-      // Only the requested ends of an interval need to be computed.
-      if (until_.starts_with("lower") || until_.starts_with("upper"))
-        baselines_.back().variation = variation_of(rank.inference);
-    }
-    for (const Baseline& baseline : baselines_) note_baseline(baseline.prediction);
+  Bisection(const SweepCombination& asked, bool searches)
+      : axis_(asked.axes.front()),
+        scenario_(asked.scenario),
+        searches_(searches && axis_.asked().is_range) {}
+
+  std::vector<Asked> next(std::size_t most) {
+    std::vector<Asked> questions;
+    for (; listed_ < axis_.count() && questions.size() < most; ++listed_)
+      questions.push_back({.number = listed_, .values = {axis_.at(listed_)}});
+    if (!questions.empty() || !searches_ || halvings_++ == kMostHalvings) return questions;
+    place_ = change(tried_.size(), [&](std::size_t i) { return tried_[i].answer.holds; });
+    if (place_ >= tried_.size()) return {};
+    middle_ = between(axis_.asked(), tried_[place_ - 1].text, tried_[place_].text);
+    if (middle_.empty()) return {};
+    questions.push_back({.number = tried_.size(), .values = {axis_.of_text(middle_, scenario_)}});
+    return questions;
   }
 
-  Curve run() {
-    add(values_.listed);
-    if (!until_.empty() && values_.is_range) narrow();
-    refuse_nothing();
-    // Neither the limit nor the other settings of the allocator change time or allocated memory.
-    if (!setting_.is_of_memory()) mark_front();
-    if (!until_.empty()) find_answer();
-    judge();
-    return std::move(curve_);
+  void take(Asked&& asked) {
+    const bool is_listed = asked.number < axis_.count();
+    const std::size_t place = is_listed ? tried_.size() : place_;
+    const std::string& text = is_listed ? axis_.asked().listed[asked.number] : middle_;
+    tried_.insert(tried_.begin() + static_cast<std::ptrdiff_t>(place), {text, std::move(asked)});
+  }
+
+  /// In order of the values. The trust is that of the first of the least reliable.
+  void finish(Curve& curve) {
+    for (Tried& tried : tried_) {
+      SweepPoint& point = curve.points.emplace_back(std::move(*tried.answer.answer));
+      point.number = curve.points.size() - 1;
+      const Trust& trust = tried.answer.trust;
+      const bool is_first = curve.trust.reasons.empty();
+      if (is_first || (!trust.reasons.empty() && trust.grade() > curve.trust.grade()))
+        curve.trust = trust;
+    }
+    curve.header.points = curve.points.size();
   }
 
  private:
-  using Points = std::vector<CurvePoint>;
+  struct Tried {
+    std::string text;  ///< As it was written.
+    Asked answer;
+  };
 
-  /// Computes points on all cores, and adds them to the existing ones.
-  void add(const std::vector<std::string>& values) {
-    const std::size_t first = curve_.points.size();
-    curve_.points.resize(first + values.size());
-    std::vector<Scenario> scenarios;
-    for (const std::string& value : values) {
-      scenarios.push_back(parse_scenario(setting_.with_text(json_, value)));
-      donors_.read(scenarios.back());
-    }
-    on_all_cores(values.size(),
-                 [&](std::size_t i) { curve_.points[first + i] = point(values[i], scenarios[i]); });
-  }
-
-  /// Never throws: the reason why a value has no answer is part of the answer.
-  CurvePoint point(const std::string& value, const Scenario& scenario) {
-    CurvePoint point;
-    point.value = value;
-    try {
-      const Prediction prediction = predict_slowest(baselines_, job_, scenario, &donors_);
-      point.step_time = prediction.predicted.step_time;
-      point.trust = prediction.trust;
-      point.peak_allocated = greatest_allocated(prediction.predicted_memory);
-      point.peak_reserved = greatest_reserved(prediction.predicted_memory);
-      for (const MemoryPeak& peak : prediction.predicted_memory)
-        point.fits = point.fits && !peak.out_of_memory;
-      point.satisfies = until_.empty() || holds_at_point(until_, prediction);
-      const std::size_t machine = scenario.machine.empty() ? 0 : 1;
-      if (!setting_.is_of_memory() && setting_.step() + machine < prediction.steps.size())
-        point.figures = prediction.steps[setting_.step() + machine].figures;
-    } catch (const Error& error) {
-      point.refused = error.what();
-      point.satisfies = false;
-    }
-    return point;
-  }
-
-  void note_baseline(const Prediction& prediction) {
-    curve_.baseline_step_time = std::max(curve_.baseline_step_time, prediction.baseline.step_time);
-    curve_.has_steps = curve_.has_steps && prediction.has_steps;
-    const auto grow = [](std::optional<Bytes>& level, std::optional<Bytes> other) {
-      if (other) level = std::max(level.value_or(*other), *other);
-    };
-    grow(curve_.baseline_allocated, greatest_allocated(prediction.baseline_memory));
-    grow(curve_.baseline_reserved, greatest_reserved(prediction.baseline_memory));
-  }
-
-  /// The first two neighbours of which only one satisfies.
-  std::size_t change() const {
-    const Points& points = curve_.points;
-    std::size_t i = 1;
-    while (i < points.size() && points[i - 1].satisfies == points[i].satisfies) ++i;
-    return i;
-  }
-
-  void narrow() {
-    for (int halvings = 0; halvings < kMostHalvings; ++halvings) {
-      const std::size_t behind = change();
-      if (behind >= curve_.points.size()) return;
-      const std::string middle =
-          between(values_, curve_.points[behind - 1].value, curve_.points[behind].value);
-      if (middle.empty()) return;
-      add({middle});
-      const auto place = curve_.points.begin() + static_cast<std::ptrdiff_t>(behind);
-      std::rotate(place, curve_.points.end() - 1, curve_.points.end());
-    }
-  }
-
-  void refuse_nothing() const {
-    for (const CurvePoint& point : curve_.points) {
-      if (point.refused.empty()) return;
-    }
-    throw Error(curve_.points.front().refused);
-  }
-
-  /// Among points that fit. Without recorded memory there is no front.
-  void mark_front() {
-    const auto counts = [](const CurvePoint& point) {
-      return point.refused.empty() && point.fits && point.peak_allocated;
-    };
-    for (CurvePoint& one : curve_.points) {
-      if (!counts(one)) continue;
-      one.on_front =
-          std::none_of(curve_.points.begin(), curve_.points.end(), [&](const CurvePoint& other) {
-            if (!counts(other)) return false;
-            const bool no_worse =
-                other.step_time <= one.step_time && *other.peak_allocated <= *one.peak_allocated;
-            const bool better =
-                other.step_time < one.step_time || *other.peak_allocated < *one.peak_allocated;
-            return no_worse && better;
-          });
-    }
-  }
-
-  /// A time that is not to be relied on decides nothing.
-  void judge() {
-    for (const CurvePoint& point : curve_.points) {
-      if (!point.refused.empty()) continue;
-      const bool first = curve_.trust.reasons.empty();
-      if (first || point.trust.grade() > curve_.trust.grade()) curve_.trust = point.trust;
-    }
-    if (until_.empty() || !is_assert_of_time(until_) || curve_.trust.grade() != Grade::poor) return;
-    curve_.answer.reset();
-    curve_.answer_text = "is undecided, as trust is poor";
-  }
-
-  void find_answer() {
-    const Points& points = curve_.points;
-    const std::size_t behind = change();
-    const bool first_holds = points.front().satisfies;
-    if (behind >= points.size()) {
-      curve_.answer_text = first_holds ? "holds for every value tried" : "holds for no value tried";
-      if (first_holds) curve_.answer = points.size() - 1;
-      return;
-    }
-    curve_.answer = first_holds ? behind - 1 : behind;
-    curve_.answer_text = first_holds ? "holds up to " + points[*curve_.answer].value
-                                     : "holds from " + points[*curve_.answer].value + " on";
-    if (values_.is_range) count_samples(points[*curve_.answer].value, first_holds);
-    for (std::size_t i = behind + 1; i < points.size(); ++i) {
-      if (points[i].satisfies == points[behind].satisfies) continue;
-      curve_.notes.add(Severity::warning,
-                       "whether it holds changes more than once along the values; the answer is "
-                       "the first change",
-                       points[i].value);
-      return;
-    }
-  }
-
-  /// In a step, for each recorded one, with this value.
-  double samples(const std::string& value) const {
-    double all = 1;
-    for (const auto& transform : parse_scenario(setting_.with_text(json_, value)).transforms)
-      all *= transform->job_change().samples;
-    return all;
-  }
-
-  /// A batch has whole samples, whatever the factor.
-  void count_samples(const std::string& value, bool is_most) {
-    if (samples(values_.listed.front()) == samples(values_.listed.back())) return;
-    const double recorded = json_.value("samples_per_step", 0.0);
-    if (recorded > 0) {
-      constexpr double kSlack = 1e-6;  // 4.125 of 8 are 33, however they are rounded.
-      const double exact = samples(value) * recorded;
-      const double whole = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
-      curve_.answer_text += ", " + to_text(whole) + " samples a step";
-    } else if (setting_.name() == "factor") {
-      curve_.notes.add(Severity::info,
-                       "give --samples-per-step, or from and to instead of factor, to see how many "
-                       "samples that is");
-    }
-  }
-
-  const Job& job_;
-  Json json_;
-  SettingPath setting_;
-  std::string until_;
-  Donors donors_;
-  Values values_;
-  std::vector<Baseline> baselines_;
-  Curve curve_;
+  const SweepAxis& axis_;
+  const Json& scenario_;
+  bool searches_;
+  std::vector<Tried> tried_;  ///< In order of the values.
+  std::size_t listed_ = 0, place_ = 0;
+  std::string middle_;
+  int halvings_ = 0;
 };
+
+/// What is asked of the job, with the axis that varies.
+SweepPlan plan_of(const Scenario& scenario, const Vary& question) {
+  Json json = write_scenario(scenario);
+  json.erase("assert");
+  within("--vary", [&] { SettingPath(question.setting, json); });
+  SweepAxis axis = within("--vary " + question.setting, [&] {
+    return SweepAxis(question.setting, question.values, false, json, "");
+  });
+  if (!question.until.empty()) {
+    json["assert"] = Json::array();
+    json["assert"].push_back(within("--until", [&] { return write_assert(question.until); }));
+  }
+  return {std::move(json), std::move(axis)};
+}
+
+SweepOptions options_of(const Vary& question, const PredictOptions& options) {
+  // Only the requested ends of an interval need to be computed.
+  return {.intervals = question.until.starts_with("lower") || question.until.starts_with("upper"),
+          .reading = options.reading,
+          .ledger_path = options.ledger_path,
+          .weighs_changes = true};
+}
+
+void refuse_nothing(const Curve& curve) {
+  const bool all_refused = std::ranges::none_of(
+      curve.points, [](const SweepPoint& point) { return point.refused.empty(); });
+  if (all_refused) throw Error(curve.points.front().refused);
+}
+
+/// Neither the limit nor the other settings of the allocator change time or allocated memory.
+void mark_front(bool has_front, Curve& curve) {
+  curve.header.front = true;
+  for (SweepPoint& point : curve.points) point.on_front = false;
+  if (!has_front) return;
+  for (const std::size_t i : summarize(curve).front) curve.points[i].on_front = true;
+}
+
+/// Samples in a step, for each recorded one.
+double samples_of(const SweepPlan& plan, const SweepValue& value) {
+  double all = 1;
+  for (const auto& transform : parse_scenario(plan.scenario(0, {value})).transforms)
+    all *= transform->job_change().samples;
+  return all;
+}
+
+/// A batch has whole samples, whatever the factor.
+void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
+  const SweepCombination& asked = plan.combinations().front();
+  const SweepAxis& axis = asked.axes.front();
+  if (samples_of(plan, axis.at(0)) == samples_of(plan, axis.at(axis.count() - 1))) return;
+  const double recorded = asked.scenario.value("samples_per_step", 0.0);
+  if (recorded > 0) {
+    constexpr double kSlack = 1e-6;  // 4.125 of 8 are 33, however they are rounded.
+    const std::string value = plain_value(curve.points[*curve.answer].values.front());
+    const double exact = samples_of(plan, axis.of_text(value, asked.scenario)) * recorded;
+    const double whole = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
+    curve.answer_text += ", " + to_text(whole) + " samples a step";
+  } else if (axis.setting()->name() == "factor") {
+    curve.notes.add(Severity::info,
+                    "give --samples-per-step, or from and to instead of factor, to see how many "
+                    "samples that is");
+  }
+}
+
+void find_answer(const SweepPlan& plan, Curve& curve) {
+  // A time that is not to be relied on decides nothing.
+  if (is_assert_of_time(curve.until()) && curve.trust.grade() == Grade::poor) {
+    curve.answer_text = "is undecided, as trust is poor";
+    return;
+  }
+  const std::vector<SweepPoint>& points = curve.points;
+  const std::size_t behind =
+      change(points.size(), [&](std::size_t i) { return curve.satisfies(points[i]); });
+  const bool first_holds = curve.satisfies(points.front());
+  const auto text_of = [&](std::size_t i) { return plain_value(points[i].values.front()); };
+  if (behind >= points.size()) {
+    curve.answer_text = first_holds ? "holds for every value tried" : "holds for no value tried";
+    if (first_holds) curve.answer = points.size() - 1;
+    return;
+  }
+  curve.answer = first_holds ? behind - 1 : behind;
+  curve.answer_text = first_holds ? "holds up to " + text_of(*curve.answer)
+                                  : "holds from " + text_of(*curve.answer) + " on";
+  if (plan.combinations().front().axes.front().asked().is_range)
+    count_samples(plan, first_holds, curve);
+  for (std::size_t i = behind + 1; i < points.size(); ++i) {
+    if (curve.satisfies(points[i]) == curve.satisfies(points[behind])) continue;
+    curve.notes.add(Severity::warning,
+                    "whether it holds changes more than once along the values; the answer is the "
+                    "first change",
+                    text_of(i));
+    return;
+  }
+}
 
 }  // namespace
 
 Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  Curve curve = Varied(job, scenario, question, options).run();
-  curve.setting = question.setting;
+  SweepQuestions questions(plan_of(scenario, question), to_text(scenario),
+                           options_of(question, options));
+  const SweepPlan& plan = questions.plan;
+  const SettingPath& setting = *plan.combinations().front().axes.front().setting();
+  questions.reported = setting.is_of_memory() ? 0 : scenario.transforms.size() - setting.step();
+  questions.ask_about(job);
+  Curve curve;
+  curve.header = questions.header;
+  if (!question.until.empty()) curve.header.asserts = {question.until};  // As it was written.
   curve.uses = scenario.uses;
-  curve.until = question.until;
+  Bisection bisection(plan.combinations().front(), !question.until.empty());
+  run_questions(
+      questions, SweepAnswers(questions), [&](std::size_t most) { return bisection.next(most); },
+      {.take = [&](Asked&& asked) { bisection.take(std::move(asked)); }}, false);
+  bisection.finish(curve);
+  refuse_nothing(curve);
+  mark_front(!setting.is_of_memory(), curve);
+  if (!curve.until().empty()) find_answer(plan, curve);
   return curve;
 }
 
-Curve vary(const std::vector<Inference>& ranks, const Scenario& scenario, const Vary& question,
+Curve vary(std::vector<Inference> ranks, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  std::vector<Inference> copies;
-  for (const Inference& rank : ranks) copies.push_back(clone(rank));
-  return vary(job_of(std::move(copies)), scenario, question, options);
+  return vary(job_of(std::move(ranks)), scenario, question, options);
 }
 
 Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
   const Job job = read_job(trace_path, {.reading = options.reading, .joins_ranks = true});
   Curve curve = vary(job, scenario, question, options);
-  curve.has_times = !job.has_snapshots();
-  curve.inputs = job.inputs();
+  curve.header.inputs = job.inputs();
   return curve;
 }
 

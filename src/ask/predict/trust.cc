@@ -6,7 +6,6 @@
 
 #include "ask/interval/ledger.h"
 #include "ask/interval/resample.h"
-#include "ask/job/retimed.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"
@@ -87,6 +86,21 @@ bool has_open(const Inference& inference, bool of_peers) {
   if (!of_peers && has_many_pins(inference.graph)) return true;
   return std::any_of(inference.open.begin(), inference.open.end(),
                      [&](const OpenTime& open) { return open.of_peers == of_peers; });
+}
+
+/// `compiled`: the structure of the graph, given the durations of `now` since; or nullptr.
+OpenStepTime open_of(const Inference& inference, const Graph& graph, Nanoseconds step_time,
+                     const Retiming& now, Retimed* compiled) {
+  const auto gain = [&](Retiming less, bool without_pins) {
+    if (!compiled) return std::max(0ns, step_time - step_time_of_clone(graph, less, without_pins));
+    less.durations.insert(less.durations.begin(), now.durations.begin(), now.durations.end());
+    return std::max(0ns, step_time - compiled->step_time(less));
+  };
+  OpenStepTime open;
+  if (has_open(inference, false))
+    open.unexplained = gain(without_unexplained(inference, graph), has_many_pins(graph));
+  if (has_open(inference, true)) open.other_ranks = gain(without_peers(inference, graph), false);
+  return open;
 }
 
 Grade grade_between(double value, double fair, double poor) {
@@ -217,20 +231,21 @@ class Facts {
 
 }  // namespace
 
+bool has_open_time(const Inference& inference) {
+  return has_open(inference, false) || has_open(inference, true);
+}
+
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time) {
-  const bool unexplained = has_open(inference, false), other_ranks = has_open(inference, true);
-  const bool drops_pins = has_many_pins(graph);
-  std::optional<Retimed> retimed;
-  if (unexplained && other_ranks && !drops_pins && all_in_line(graph)) retimed.emplace(graph);
-  const auto gain = [&](const Retiming& less, bool without_pins) {
-    const Nanoseconds left =
-        retimed ? retimed->step_time(less) : step_time_of_clone(graph, less, without_pins);
-    return std::max(0ns, step_time - left);
-  };
-  OpenStepTime open;
-  if (unexplained) open.unexplained = gain(without_unexplained(inference, graph), drops_pins);
-  if (other_ranks) open.other_ranks = gain(without_peers(inference, graph), false);
-  return open;
+  std::optional<Retimed> compiled;
+  if (has_open(inference, false) && has_open(inference, true) && !has_many_pins(graph) &&
+      all_in_line(graph))
+    compiled.emplace(graph);
+  return open_of(inference, graph, step_time, {}, compiled ? &*compiled : nullptr);
+}
+
+OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,
+                            const Retiming& now, Retimed& compiled) {
+  return open_of(inference, graph, step_time, now, has_many_pins(graph) ? nullptr : &compiled);
 }
 
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own) {

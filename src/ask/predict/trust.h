@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "ask/job/retimed.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/graph.h"
@@ -19,6 +20,14 @@ namespace foretrace {
 /// or an edited clone; the open share of a collective whose duration changed stays the same. Costs
 /// two replays if any time is open, nothing otherwise.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
+
+/// Whether any time is, as recorded. If not, an edited graph has no open time.
+bool has_open_time(const Inference& inference);
+
+/// The same for a graph whose structure was compiled before. `now`: the durations that the graph
+/// has since been given.
+OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,
+                            const Retiming& now, Retimed& compiled);
 
 /// Grades a prediction whose facts are filled in. `own`: the user's ledger.
 ///

@@ -5,14 +5,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
-#include <memory>
+#include <optional>
 
+#include "ask/many/sweep_file.h"
 #include "cli/options/counted_progress.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
-#include "cli/sweep/shard.h"
-#include "cli/sweep/sweep_file.h"
-#include "cli/sweep/sweep_merge.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 
@@ -116,15 +114,9 @@ struct SweepCommand {
       const Progress progress("reading what " + scenario + " asks about", quiet);
       return Sweep(scenario, options);
     }();
-    SweepReport report{.header = sweep.header(), .points = {}};
-    report.header.shard = shard.number;
-    report.header.shards = shard.of;
-    if (report.header.points < shard.of)
-      throw Error("--shard: must be one of at most " + std::to_string(report.header.points) +
-                  ", because there are no more questions");
-    answer(sweep, shard, form, report, session);
-    if (stop_asked) return;
-    finish(report, session);
+    const SweepReport report =
+        answer({.path = output.path, .form = form, .shard = shard, .fresh = fresh}, sweep, session);
+    if (!stop_asked) finish(report, session);
   }
 
   /// Declares the files that are not on the command line.
@@ -145,42 +137,36 @@ struct SweepCommand {
 
   bool prints_answers() const { return output.path.empty() && !form_name.empty(); }
 
-  void answer(const Sweep& sweep, const Shard& shard, SweepForm form, SweepReport& report,
-              Session& session) const {
-    std::unique_ptr<SweepFile> file;
-    if (!output.path.empty()) {
-      file = std::make_unique<SweepFile>(path_of_shard(output.path, shard), report.header, form,
-                                         fresh);
-      report.points = std::move(file->answered());
-    } else if (prints_answers()) {
-      session.out << (form == SweepForm::csv ? sweep_csv_heading(report.header)
-                                             : sweep_header_line(report.header));
-    }
-    const auto [first, end] = points_of_shard(report.header.points, shard.number, shard.of);
-    const std::uint64_t known = report.points.size();
+  SweepReport answer(const SweepOutput& into, const Sweep& sweep, Session& session) const {
+    using Clock = std::chrono::steady_clock;
+    std::optional<CountedProgress> progress;
+    std::uint64_t known = 0;
+    Clock::time_point begin;
+    SweepEvents events;
+    events.begin = [&](std::uint64_t had, std::uint64_t left) {
+      known = had;
+      begin = Clock::now();
+      progress.emplace("points", left, quiet);
+      if (!prints_answers()) return;
+      const SweepHeader& header = sweep.header();
+      session.out << (into.form == SweepForm::csv ? sweep_csv_heading(header)
+                                                  : sweep_header_line(header));
+    };
+    events.take = [&](const SweepPoint& point) {
+      if (prints_answers()) session.out << sweep_point_line(sweep.header(), point, into.form);
+      progress->add();
+    };
+    events.flush = [&] {
+      if (prints_answers()) session.out.flush();
+    };
     const StopSignals signals;
-    const auto begin = std::chrono::steady_clock::now();
-    {
-      CountedProgress progress("points", end - first - known, quiet);
-      const Sweep::Sink sink{.take =
-                                 [&](SweepPoint&& point) {
-                                   if (file) file->add(point);
-                                   if (prints_answers())
-                                     session.out << sweep_point_line(report.header, point, form);
-                                   report.points.push_back(std::move(point));
-                                   progress.add();
-                                 },
-                             .flush =
-                                 [&] {
-                                   if (file) file->flush();
-                                   if (prints_answers()) session.out.flush();
-                                 }};
-      sweep.run(first + known, end, sink, stop_asked);
-    }
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    SweepReport report = answer_into(into, sweep, events, stop_asked);
+    progress.reset();
+    const std::chrono::duration<double> passed = Clock::now() - begin;
     tell(sweep, report, known, passed.count());
     // The exit code of a shell for a program that a signal ended.
     if (stop_asked) session.exit_code = 128 + stop_signal;
+    return report;
   }
 
   void tell(const Sweep& sweep, const SweepReport& report, std::uint64_t known,
@@ -219,12 +205,36 @@ struct SweepCommand {
   }
 };
 
+/// "foretrace sweep merge FILES": answers of shards become the file of one process.
+struct SweepMergeCommand {
+  std::vector<std::string> files;
+  std::string output;
+
+  void add_to(CLI::App& command) {
+    command.add_option("FILES", files, "Answers of all shards, in any order")->required();
+    names_output(
+        command.add_option("--output,-o", output, "Output file for the answers of the whole sweep"))
+        ->required();
+  }
+
+  void run(Session& session) const {
+    const SweepForm form = sweep_form("", output);
+    for (const std::string& file : files) {
+      if (sweep_form("", file) != form)
+        throw Error("sweep merge: '" + file + "' and '" + output +
+                    "' must both end in .csv, or both not");
+    }
+    if (form == SweepForm::csv) session.files.add_outputs({{"--output", header_file_of(output)}});
+    merge_shards(files, output, form);
+  }
+};
+
 }  // namespace
 
 void add_sweep(CLI::App& command, Session& session) {
   add_command<SweepCommand>(command, session);
-  add_sweep_merge(*command.add_subcommand("merge", "Merge the answers of all shards into one file"),
-                  session);
+  add_command<SweepMergeCommand>(
+      *command.add_subcommand("merge", "Merge the answers of all shards into one file"), session);
 }
 
 }  // namespace foretrace

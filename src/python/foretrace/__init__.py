@@ -169,17 +169,21 @@ def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, 
     return _json.loads(_foretrace.vary(asked, _how(**how), _text(setting, "setting"), values, _text(until, "until")))
 
 
-def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, cache=True, max_unpacked=0):
+def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, output=None, shard="", fresh=False, cache=True, max_unpacked=0):
     """The answers to the many questions of a scenario with "sweep" or "matrix", as a list of dictionaries in their order.
 
     scenario   the path of a scenario file, or its content as a dictionary
     intervals  also how far each answer may be off, which takes its time
     memory     also peaks of memory, which take their time where the trace knows them
     jobs       threads; 0: one for each core
+    output     a file (.jsonl or .csv) for each answer as soon as it is found; one that exists is continued, unless `fresh`
+    shard      one of N parts, "I/N", into a file of its own; "auto": as numbered by Slurm or MPI
     """
     asked = _asked(trace, (), scenario, None, None)
+    if (shard or fresh) and output is None:
+        raise Error("shard, fresh: need output")
     rows = _foretrace.sweep(asked, _how(cache=cache, max_unpacked=max_unpacked), _flag(intervals, "intervals"), _flag(memory, "memory"),
-                            _count(jobs, "jobs", most=4096))
+                            _count(jobs, "jobs", most=4096), _path(output, "output"), _text(shard, "shard"), _flag(fresh, "fresh"))
     return [_json.loads(row) for row in rows]
 
 

@@ -7,7 +7,7 @@
     if (value === null || value === undefined) return '-';
     if (axis.names) return axis.names[value];
     if (axis.unit === 'ns') return page.time(value);
-    return axis.unit === 'B' ? page.bytes(value) : String(+value.toPrecision(6));
+    return axis.unit === 'bytes' ? page.bytes(value) : String(+value.toPrecision(6));
   };
   for (const axis of axes) {
     const known = axis.values.filter(value => value !== null);

@@ -2,8 +2,6 @@
 // be put together from parts, and cut where they were torn.
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/shown.h"
@@ -11,6 +9,7 @@
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
+#include "report/sweep/columns.h"
 #include "report/words/csv_text.h"
 
 namespace foretrace {
@@ -19,7 +18,6 @@ namespace {
 using Ordered = nlohmann::ordered_json;
 
 constexpr std::string_view kSweepSchema = "foretrace.sweep/1";
-constexpr std::string_view kPointColumns[] = {"step_time_ns", "speedup"};
 
 template <class Json>
 std::string one_line_of(const Json& json) {
@@ -36,26 +34,16 @@ std::string fingerprint(std::string_view text) {
   return digits;
 }
 
-constexpr std::size_t kDeepest = 64;
+constexpr int kDeepest = 64;
 constexpr std::uint64_t kMostParts = 1'000'000;  ///< Most shards.
 constexpr std::uint64_t kMostPoints = 10'000'000;
 
 /// Unlimited nesting would overflow the stack when it is written.
 Ordered parsed_line(std::string_view text) {
-  std::size_t depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (quoted && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      quoted = !quoted;
-    } else if (!quoted && (text[i] == '[' || text[i] == '{')) {
-      if (++depth > kDeepest) throw Error("must be at most 64 levels deep");
-    } else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return Ordered::parse(text);
+  return Ordered::parse(text, [](int depth, Ordered::parse_event_t, Ordered&) {
+    if (depth > kDeepest) throw Error("must be at most 64 levels deep");
+    return true;
+  });
 }
 
 void add_time(Ordered& line, const char* key, const std::optional<Nanoseconds>& time) {
@@ -67,27 +55,7 @@ void add_size(Ordered& line, const char* key, const std::optional<Bytes>& size) 
 }
 
 std::string jsonl_line(const SweepHeader& header, const SweepPoint& point) {
-  Ordered line = {{"point", point.number}, {"settings", Ordered::object()}};
-  for (std::size_t i = 0; i < header.settings.size(); ++i)
-    line["settings"][header.settings[i]] = Ordered::parse(point.values[i]);
-  if (!point.refused.empty()) {
-    line["refused"] = point.refused;
-    return shown_answer(one_line_of(line)) + '\n';
-  }
-  line["step_time_ns"] = point.step_time.count();
-  line["speedup"] = point.speedup;
-  line["trust"] = to_string(point.trust);
-  add_time(line, "lower_ns", point.lower);
-  add_time(line, "upper_ns", point.upper);
-  add_size(line, "peak_allocated_bytes", point.peak_allocated);
-  add_size(line, "peak_reserved_bytes", point.peak_reserved);
-  if (point.fits) line["fits"] = *point.fits;
-  for (const SweepFigure& figure : point.figures)
-    line["figures"][figure.name] = Ordered::parse(figure.value);
-  for (std::size_t i = 0; i < point.verdicts.size(); ++i) {
-    if (!point.verdicts[i].empty()) line["asserts"][header.asserts[i]] = point.verdicts[i];
-  }
-  return shown_answer(one_line_of(line)) + '\n';
+  return shown_answer(one_line_of(point_json(header, point))) + '\n';
 }
 
 /// Texts of settings as they are, not as JSON.
@@ -96,16 +64,13 @@ std::string unquoted(const std::string& value) {
   return json.is_string() ? json.get<std::string>() : value;
 }
 
-std::vector<std::string> csv_columns(const SweepHeader& header) {
-  std::vector<std::string> columns = {"point"};
-  columns.insert(columns.end(), header.settings.begin(), header.settings.end());
-  columns.insert(columns.end(), std::begin(kPointColumns), std::end(kPointColumns));
-  if (header.intervals) columns.insert(columns.end(), {"lower_ns", "upper_ns"});
-  columns.insert(columns.end(), {"peak_allocated_bytes", "peak_reserved_bytes", "fits"});
-  columns.emplace_back("trust");
-  for (const std::string& text : header.asserts) columns.push_back("assert " + text);
-  columns.insert(columns.end(), {"figures", "refused"});
-  return columns;
+std::vector<std::string> csv_headings(const SweepHeader& header) {
+  std::vector<std::string> headings = {"point"};
+  headings.insert(headings.end(), header.settings.begin(), header.settings.end());
+  for (const PointColumn* column : columns_of(header)) headings.emplace_back(column->key);
+  for (const std::string& text : header.asserts) headings.push_back("assert " + text);
+  headings.insert(headings.end(), {"figures", "refused"});
+  return headings;
 }
 
 std::string csv_line(const std::vector<std::string>& cells) {
@@ -119,18 +84,17 @@ std::string csv_line(const std::vector<std::string>& cells) {
   return shown_answer(line);
 }
 
+std::string cell_of(const Ordered& value) {
+  if (value.is_null()) return {};
+  if (value.is_number_float()) return to_text(value.get<double>());
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
-  const bool known = point.refused.empty();
   std::vector<std::string> cells = {std::to_string(point.number)};
   for (const std::string& value : point.values) cells.push_back(unquoted(value));
-  cells.push_back(known ? std::to_string(point.step_time.count()) : "");
-  cells.push_back(known ? to_text(point.speedup) : "");
-  const auto time = [](const auto& value) { return value ? std::to_string(value->count()) : ""; };
-  const auto size = [](const auto& value) { return value ? std::to_string(value->count) : ""; };
-  if (header.intervals) cells.insert(cells.end(), {time(point.lower), time(point.upper)});
-  cells.insert(cells.end(), {size(point.peak_allocated), size(point.peak_reserved)});
-  cells.emplace_back(!point.fits ? "" : *point.fits ? "true" : "false");
-  cells.emplace_back(known ? to_string(point.trust) : "");
+  for (const PointColumn* column : columns_of(header))
+    cells.push_back(cell_of(column->value(point)));
   for (std::size_t i = 0; i < header.asserts.size(); ++i)
     cells.push_back(i < point.verdicts.size() ? point.verdicts[i] : "");
   std::string figures;
@@ -139,21 +103,6 @@ std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
   cells.push_back(std::move(figures));
   cells.push_back(point.refused);
   return csv_line(cells);
-}
-
-/// No answer is less than nothing, and means of them must fit 64 bits.
-std::int64_t amount_of(std::int64_t number) {
-  constexpr std::int64_t kMost = 1'000'000'000'000'000'000;
-  if (number < 0 || number > kMost)
-    throw Error("must be from 0 to 10^18, got " + std::to_string(number));
-  return number;
-}
-
-Grade read_grade(std::string_view word) {
-  for (const Grade grade : {Grade::good, Grade::fair, Grade::poor}) {
-    if (word == to_string(grade)) return grade;
-  }
-  throw Error("trust: must be good, fair or poor, got \"" + std::string(word) + "\"");
 }
 
 SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
@@ -166,21 +115,8 @@ SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
     point.refused = line["refused"].get<std::string>();
     return point;
   }
-  const auto number = [&](const char* key) -> std::optional<std::int64_t> {
-    if (!line.contains(key)) return std::nullopt;
-    if (!line[key].is_number_integer()) throw Error(std::string(key) + ": must be a whole number");
-    return amount_of(line[key].get<std::int64_t>());
-  };
-  const auto step_time = number("step_time_ns");
-  if (!step_time) throw Error("must have a key \"step_time_ns\"");
-  point.step_time = Nanoseconds(*step_time);
-  point.speedup = line.at("speedup").get<double>();
-  if (const auto lower = number("lower_ns")) point.lower = Nanoseconds(*lower);
-  if (const auto upper = number("upper_ns")) point.upper = Nanoseconds(*upper);
-  if (const auto size = number("peak_allocated_bytes")) point.peak_allocated = Bytes{*size};
-  if (const auto size = number("peak_reserved_bytes")) point.peak_reserved = Bytes{*size};
-  if (line.contains("fits")) point.fits = line["fits"].get<bool>();
-  point.trust = read_grade(line.at("trust").get<std::string>());
+  for (const PointColumn* column : columns_of(header))
+    within(column->key, [&] { column->read(line.value(column->key, Ordered()), point); });
   if (line.contains("figures")) {
     for (const auto& [name, value] : line["figures"].items())
       point.figures.push_back({name, one_line_of(value)});
@@ -211,16 +147,6 @@ std::vector<std::string> csv_cells(std::string_view row) {
   return cells;
 }
 
-template <class Number>
-Number csv_number(const std::string& cell) {
-  Number number{};
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  if (error != std::errc() || end != cell.data() + cell.size() || cell.empty())
-    throw Error("must be a number, got \"" + cell + "\"");
-  if (!std::isfinite(static_cast<double>(number))) throw Error("must be finite");
-  return number;
-}
-
 /// Numbers, true and false as they are, all else as text.
 std::string as_json_value(const std::string& cell) {
   const nlohmann::json json = nlohmann::json::parse(cell, nullptr, false);
@@ -245,35 +171,45 @@ std::vector<SweepFigure> read_figures(const std::string& cell) {
 
 SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
   const std::vector<std::string> cells = csv_cells(row);
-  if (cells.size() != csv_columns(header).size()) throw Error("has a different number of columns");
+  if (cells.size() != csv_headings(header).size()) throw Error("has a different number of columns");
   std::size_t at = 0;
   SweepPoint point;
-  point.number = csv_number<std::uint64_t>(cells[at++]);
+  point.number = Ordered::parse(cells[at++]).get<std::uint64_t>();
   for (std::size_t i = 0; i < header.settings.size(); ++i)
     point.values.push_back(as_json_value(cells[at++]));
   point.refused = cells.back();
   if (!point.refused.empty()) return point;
-  point.step_time = Nanoseconds(amount_of(csv_number<std::int64_t>(cells[at++])));
-  point.speedup = csv_number<double>(cells[at++]);
-  const auto number = [&]() -> std::optional<std::int64_t> {
+  for (const PointColumn* column : columns_of(header)) {
     const std::string& cell = cells[at++];
-    if (cell.empty()) return std::nullopt;
-    return amount_of(csv_number<std::int64_t>(cell));
-  };
-  if (header.intervals) {
-    if (const auto lower = number()) point.lower = Nanoseconds(*lower);
-    if (const auto upper = number()) point.upper = Nanoseconds(*upper);
+    const Ordered value = cell.empty() ? Ordered() : Ordered::parse(as_json_value(cell));
+    within(column->key, [&] { column->read(value, point); });
   }
-  if (const auto size = number()) point.peak_allocated = Bytes{*size};
-  if (const auto size = number()) point.peak_reserved = Bytes{*size};
-  if (const std::string& fits = cells[at++]; !fits.empty()) point.fits = fits == "true";
-  point.trust = read_grade(cells[at++]);
   for (std::size_t i = 0; i < header.asserts.size(); ++i) point.verdicts.push_back(cells[at++]);
   point.figures = read_figures(cells[at++]);
   return point;
 }
 
 }  // namespace
+
+Ordered point_json(const SweepHeader& header, const SweepPoint& point) {
+  Ordered line = {{"point", point.number}, {"settings", Ordered::object()}};
+  for (std::size_t i = 0; i < header.settings.size(); ++i)
+    line["settings"][header.settings[i]] = Ordered::parse(point.values[i]);
+  if (!point.refused.empty()) {
+    line["refused"] = point.refused;
+    return line;
+  }
+  for (const PointColumn* column : columns_of(header)) {
+    if (Ordered value = column->value(point); !value.is_null())
+      line[column->key] = std::move(value);
+  }
+  for (const SweepFigure& figure : point.figures)
+    line["figures"][figure.name] = Ordered::parse(figure.value);
+  for (std::size_t i = 0; i < point.verdicts.size(); ++i) {
+    if (!point.verdicts[i].empty()) line["asserts"][header.asserts[i]] = point.verdicts[i];
+  }
+  return line;
+}
 
 std::string sweep_identity(const SweepHeader& header) {
   nlohmann::json scenario = nlohmann::json::parse(header.scenario_json);
@@ -314,7 +250,7 @@ std::string sweep_header_line(const SweepHeader& header) {
   return shown_answer(one_line_of(line)) + '\n';
 }
 
-std::string sweep_csv_heading(const SweepHeader& header) { return csv_line(csv_columns(header)); }
+std::string sweep_csv_heading(const SweepHeader& header) { return csv_line(csv_headings(header)); }
 
 std::string sweep_point_line(const SweepHeader& header, const SweepPoint& point, SweepForm form) {
   return form == SweepForm::csv ? csv_row(header, point) : jsonl_line(header, point);

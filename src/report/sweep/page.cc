@@ -12,6 +12,7 @@
 #include "foretrace/answer/sweep.h"
 #include "foretrace/report.h"
 #include "report/page/page_shell.h"
+#include "report/sweep/columns.h"
 #include "report/sweep/labels.h"
 #include "report/words/wording.h"
 
@@ -40,7 +41,7 @@ std::vector<std::size_t> drawn_points(const SweepReport& report, const SweepSumm
   return some;
 }
 
-PageJson axis_of_numbers(const std::string& name, const std::string& key, const char* unit,
+PageJson axis_of_numbers(const std::string& name, const std::string& key, const std::string& unit,
                          PageJson values) {
   return {{"name", name}, {"key", key}, {"unit", unit}, {"values", std::move(values)}};
 }
@@ -95,32 +96,19 @@ std::vector<std::string> figure_names(const SweepReport& report) {
   return names;
 }
 
-const char* unit_of_key(const std::string& key) {
-  if (key.ends_with("_ns")) return "ns";
-  return key.ends_with("_bytes") ? "B" : "";
-}
-
-PageJson size_or_null(const std::optional<Bytes>& size) {
-  return size ? PageJson(size->count) : PageJson();
-}
-
 PageJson axes_of(const SweepReport& report, const std::vector<std::size_t>& drawn) {
   PageJson axes = PageJson::array();
   const std::vector<std::string> labels = setting_labels(report.header);
   for (std::size_t i = 0; i < labels.size(); ++i)
     axes.push_back(axis_of_setting(report, drawn, i, labels[i]));
   const auto add = [&](const std::string& name, const std::string& key, const auto& value_of) {
-    add_result(axes, report, drawn, axis_of_numbers(name, key, unit_of_key(key), {}), value_of);
+    const std::string unit(unit_of_key(key));
+    add_result(axes, report, drawn, axis_of_numbers(name, key, unit, {}), value_of);
   };
-  add(report.header.has_steps ? "step time" : "time", "step_time_ns",
-      [](const SweepPoint& point) { return PageJson(point.step_time.count()); });
-  add("allocated", "peak_allocated_bytes",
-      [](const SweepPoint& point) { return size_or_null(point.peak_allocated); });
-  add("reserved", "peak_reserved_bytes",
-      [](const SweepPoint& point) { return size_or_null(point.peak_reserved); });
+  for (const PointColumn* column : table_columns(report))
+    add(column_title(*column, report.header), column->key, column->value);
   for (const std::string& name : figure_names(report)) {
-    const std::size_t unit = name.ends_with("_bytes") ? 6 : name.ends_with("_ns") ? 3 : 0;
-    add(name.substr(0, name.size() - unit), name, [&](const SweepPoint& point) {
+    add(std::string(without_unit(name)), name, [&](const SweepPoint& point) {
       for (const SweepFigure& figure : point.figures) {
         if (figure.name == name) return PageJson::parse(figure.value);
       }

@@ -8,6 +8,7 @@
 #include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
+#include "report/sweep/columns.h"
 #include "report/sweep/labels.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"
@@ -17,18 +18,11 @@ namespace {
 
 constexpr std::size_t kMostOfFront = 12;
 
-/// Texts without their quotes.
-std::string swept_text(const std::string& value) {
-  const nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
-  if (json.is_number_float()) return to_text(json.get<double>());
-  return json.is_string() ? json.get<std::string>() : value;
-}
-
 std::string settings_text(const SweepReport& report, const SweepPoint& point) {
   const std::vector<std::string> labels = setting_labels(report.header);
   std::string text;
   for (std::size_t i = 0; i < point.values.size(); ++i)
-    text += (text.empty() ? "" : ", ") + labels[i] + "=" + swept_text(point.values[i]);
+    text += (text.empty() ? "" : ", ") + labels[i] + "=" + plain_value(point.values[i]);
   return text;
 }
 
@@ -74,16 +68,19 @@ Table effect_table(const SweepReport& report, const SweepSummary& summary) {
     CHECK(place != settings.end());
     const auto label = labels.begin() + (place - settings.begin());
     table.rows.push_back(
-        {*label, to_text(effect.moves), to_share(effect.share), swept_text(effect.best)});
+        {*label, to_text(effect.moves), to_share(effect.share), plain_value(effect.best)});
   }
   return table;
 }
 
 Table front_table(const SweepReport& report, const SweepSummary& summary) {
-  Table table;
-  table.heading = {"point", report.header.has_steps ? "step" : "recording",
-                   summary.by_reserved ? "reserved" : "allocated"};
-  table.left = {};
+  Table table{.heading = {"point"}, .rows = {}, .left = {}};
+  std::vector<const PointColumn*> columns = table_columns(report);
+  const std::string_view other =
+      summary.by_reserved ? "peak_allocated_bytes" : "peak_reserved_bytes";
+  std::erase_if(columns, [&](const PointColumn* column) { return column->key == other; });
+  for (const PointColumn* column : columns)
+    table.heading.push_back(column_title(*column, report.header));
   for (const std::string& setting : setting_labels(report.header)) {
     table.left.push_back(table.heading.size());
     table.heading.push_back(setting);
@@ -91,12 +88,11 @@ Table front_table(const SweepReport& report, const SweepSummary& summary) {
   for (const std::size_t i : summary.front) {
     if (table.rows.size() == kMostOfFront) break;
     const SweepPoint& point = report.points[i];
-    const std::optional<Bytes>& size =
-        summary.by_reserved ? point.peak_reserved : point.peak_allocated;
-    std::vector<std::string> row = {std::to_string(point.number), to_text(point.step_time),
-                                    to_text(*size)};
-    for (const std::string& value : point.values) row.push_back(swept_text(value));
-    table.rows.push_back(std::move(row));
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row.push_back(std::to_string(point.number));
+    for (const PointColumn* column : columns)
+      row.push_back(value_text(column->key, column->value(point)));
+    for (const std::string& value : point.values) row.push_back(plain_value(value));
   }
   return table;
 }

@@ -4,11 +4,14 @@
 // disk, and continued: whole lines are kept, a torn one is cut, and in the end the bytes are those
 // of a run that was never stopped.
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "foretrace/answer/sweep.h"
+#include "ask/many/shard.h"
+#include "foretrace/ask/sweep.h"
 
 namespace foretrace {
 
@@ -42,6 +45,26 @@ class SweepFile {
   std::vector<SweepPoint> answered_;
   std::string waiting_;  ///< Not yet written.
 };
+
+/// Where answers are kept while they are found, and which part of them is asked for.
+struct SweepOutput {
+  std::string path = {};  ///< Of the whole sweep; empty: answers are only returned.
+  SweepForm form = SweepForm::jsonl;
+  Shard shard = {};
+  bool fresh = false;  ///< Answers that the file has are deleted.
+};
+
+/// `begin`: how many answers the file had, and how many are left. The others as Sweep::Sink.
+struct SweepEvents {
+  std::function<void(std::uint64_t known, std::uint64_t left)> begin = [](auto, auto) {};
+  std::function<void(const SweepPoint& point)> take = [](const SweepPoint&) {};
+  std::function<void()> flush = [] {};
+};
+
+/// Goes on with the file where it ends, until all is answered or until `stop`. Returns all answers,
+/// those that were in the file included. Throws Error.
+SweepReport answer_into(const SweepOutput& output, const Sweep& sweep, const SweepEvents& events,
+                        const std::atomic<bool>& stop);
 
 /// For a file of rows, the file next to it with the first line.
 std::string header_file_of(const std::string& path);

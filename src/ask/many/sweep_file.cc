@@ -1,4 +1,4 @@
-#include "cli/sweep/sweep_file.h"
+#include "ask/many/sweep_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "base/files/new_file.h"
 #include "foretrace/error.h"
@@ -152,6 +153,36 @@ void SweepFile::add(const SweepPoint& point) {
 void SweepFile::flush() {
   write_all(file_, waiting_, path_);
   waiting_.clear();
+}
+
+SweepReport answer_into(const SweepOutput& output, const Sweep& sweep, const SweepEvents& events,
+                        const std::atomic<bool>& stop) {
+  const Shard& shard = output.shard;
+  SweepReport report{.header = sweep.header(), .points = {}};
+  report.header.shard = shard.number;
+  report.header.shards = shard.of;
+  if (report.header.points < shard.of)
+    throw Error("--shard: must be one of at most " + std::to_string(report.header.points) +
+                ", because there are no more questions");
+  std::optional<SweepFile> file;
+  if (!output.path.empty()) {
+    file.emplace(path_of_shard(output.path, shard), report.header, output.form, output.fresh);
+    report.points = std::move(file->answered());
+  }
+  const auto [first, end] = points_of_shard(report.header.points, shard.number, shard.of);
+  const std::uint64_t known = report.points.size();
+  events.begin(known, end - first - known);
+  const auto take = [&](SweepPoint&& point) {
+    if (file) file->add(point);
+    events.take(point);
+    report.points.push_back(std::move(point));
+  };
+  const auto flush = [&] {
+    if (file) file->flush();
+    events.flush();
+  };
+  sweep.run(first + known, end, {.take = take, .flush = flush}, stop);
+  return report;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/sweep/shard.h"
+#include "ask/many/shard.h"
 
 #include <charconv>
 #include <filesystem>

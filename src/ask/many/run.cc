@@ -1,0 +1,151 @@
+#include "ask/many/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/threads.h"
+
+namespace foretrace {
+namespace {
+
+/// Takes questions in blocks, each of about the time between two flushes, so that those with the
+/// same structure are answered together and yet little is lost when the program is killed.
+class SweepRun {
+ public:
+  SweepRun(const SweepQuestions& questions, const SweepAnswers& answers, const AnswerSink& sink,
+           const std::atomic<bool>& stop)
+      : questions_(questions),
+        answers_(answers),
+        sink_(sink),
+        stop_(stop),
+        scratch_(questions.threads) {
+    std::size_t tasks = 1;
+    for (const auto& [path, job] : questions.known) {
+      for (const Rank& rank : job.job.ranks) tasks += rank.inference.graph.task_count();
+    }
+    most_kept_ = std::clamp<std::size_t>(kMostTasksKept / tasks, 4, 256);
+  }
+
+  void run(const Chooser& choose) {
+    std::size_t size = SweepScratch::kSets * questions_.threads;
+    while (!stop_) {
+      const auto begin = Clock::now();
+      std::vector<Asked> block = choose(size);
+      if (block.empty()) return;
+      answer_block(block);
+      const auto took = Clock::now() - begin;
+      if (took < kFlushTime / 2) size = std::min(2 * size, kMostInBlock);
+      if (took > kFlushTime) size = std::max(size / 2, questions_.threads);
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kFlushTime = std::chrono::milliseconds(500);
+  static constexpr std::size_t kMostInBlock = 1 << 15;
+  static constexpr std::size_t kMostTasksKept = 8'000'000;  ///< About half a gigabyte.
+  static constexpr std::size_t kInTask = 4 * SweepScratch::kSets;
+
+  void answer_block(std::vector<Asked>& block) {
+    on_threads(questions_.threads, block.size(),
+               [&](std::size_t, std::size_t i) { answers_.prepare(block[i]); });
+    std::vector<SweepTask> tasks = tasks_of(block);
+    taken_ = 0;
+    last_flush_ = Clock::now();
+    on_threads(questions_.threads, tasks.size(), [&](std::size_t thread, std::size_t i) {
+      if (stop_) return;
+      answers_.answer(tasks[i], block, scratch_[thread]);
+      tasks[i].structure.reset();
+      const std::lock_guard lock(mutex_);
+      for (const std::size_t place : tasks[i].places) done_[place] = 1;
+      take(block, false);
+    });
+    take(block, true);
+    for (auto kept = kept_.begin(); kept != kept_.end();) {
+      const bool drop = kept_.size() > most_kept_ / 2 && !used_.contains(kept->first);
+      kept = drop ? kept_.erase(kept) : std::next(kept);
+    }
+  }
+
+  /// Questions with the same structure are adjacent, in the order of the first of them.
+  std::vector<SweepTask> tasks_of(const std::vector<Asked>& block) {
+    std::vector<SweepTask> tasks;
+    std::map<std::string, std::size_t> open;  // The task that takes more questions.
+    std::map<std::string, std::shared_ptr<SharedStructure>> structures;
+    used_.clear();
+    done_.assign(block.size(), 0);
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const std::string& structure = block[i].structure;
+      if (block[i].answer) {
+        done_[i] = 1;
+        continue;
+      }
+      if (structure.empty()) {
+        tasks.push_back({.places = {i}, .structure = nullptr});
+        continue;
+      }
+      const auto place = open.find(structure);
+      if (place != open.end() && tasks[place->second].places.size() < kInTask) {
+        tasks[place->second].places.push_back(i);
+        continue;
+      }
+      std::shared_ptr<SharedStructure>& shared = structures[structure];
+      if (!shared) shared = kept(structure);
+      open[structure] = tasks.size();
+      tasks.push_back({.places = {i}, .structure = shared});
+    }
+    return tasks;
+  }
+
+  std::shared_ptr<SharedStructure> kept(const std::string& structure) {
+    used_.insert(structure);
+    const auto found = kept_.find(structure);
+    if (found != kept_.end()) return found->second;
+    auto made = std::make_shared<SharedStructure>();
+    if (kept_.size() < most_kept_) kept_.emplace(structure, made);
+    return made;
+  }
+
+  /// Passes on the answers up to the first gap.
+  void take(std::vector<Asked>& block, bool at_end) {
+    for (; taken_ < block.size() && done_[taken_] != 0; ++taken_)
+      sink_.take(std::move(block[taken_]));
+    const auto now = Clock::now();
+    if (!at_end && now - last_flush_ < kFlushTime) return;
+    last_flush_ = now;
+    sink_.flush();
+  }
+
+  const SweepQuestions& questions_;
+  const SweepAnswers& answers_;
+  const AnswerSink& sink_;
+  const std::atomic<bool>& stop_;
+  std::vector<SweepScratch> scratch_;  ///< By thread.
+  std::map<std::string, std::shared_ptr<SharedStructure>> kept_;
+  std::set<std::string> used_;  ///< In this block.
+  std::size_t most_kept_ = 4;
+  std::mutex mutex_;
+  std::vector<char> done_;
+  std::size_t taken_ = 0;
+  Clock::time_point last_flush_;
+};
+
+}  // namespace
+
+Chooser in_order(std::uint64_t first, std::uint64_t end) {
+  return [first, end](std::size_t most) mutable {
+    std::vector<Asked> block(static_cast<std::size_t>(std::min<std::uint64_t>(most, end - first)));
+    for (Asked& asked : block) asked.number = first++;
+    return block;
+  };
+}
+
+void run_questions(const SweepQuestions& questions, const SweepAnswers& answers,
+                   const Chooser& choose, const AnswerSink& sink, const std::atomic<bool>& stop) {
+  SweepRun(questions, answers, sink, stop).run(choose);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,194 @@
+// Time and memory of a what-if while one of its settings varies.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "base/shown.h"
+#include "foretrace/report.h"
+#include "foretrace/version.h"
+#include "report/sweep/columns.h"
+#include "report/words/json_text.h"
+#include "report/words/table.h"
+#include "report/words/wording.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kBarWidth = 20;
+constexpr std::size_t kMostFigures = 4;
+
+std::string value_of(const SweepPoint& point) { return plain_value(point.values.front()); }
+
+/// Figures are those of the transform that varies, so that its name says nothing.
+std::string figure_name(const SweepFigure& figure) {
+  return figure.name.substr(figure.name.find('.') + 1);
+}
+
+/// As in a file of answers, with what depends on the other points. It names all that was asked for.
+Json curve_point_json(const Curve& curve, const SweepPoint& point) {
+  Json object = Json::parse(point_json(curve.header, point).dump());
+  object["value"] = value_of(point);
+  if (!point.refused.empty()) return object;
+  for (const PointColumn* column : columns_of(curve.header)) object.emplace(column->key, nullptr);
+  object["satisfies"] = curve.satisfies(point);
+  Json& figures = object["figures"] = Json::object();
+  for (const SweepFigure& figure : point.figures)
+    figures[figure_name(figure)] = Json::parse(figure.value);
+  return object;
+}
+
+std::string remark(const SweepPoint& point) {
+  if (!point.refused.empty()) return "refused: " + point.refused;
+  std::string text;
+  const auto add = [&](std::string_view word) {
+    text += (text.empty() ? "" : ", ") + std::string(word);
+  };
+  if (!point.fits.value_or(true)) add("out of memory");
+  if (!point.verdicts.empty())
+    add(point.verdicts.front() == "fails" ? "does not hold" : point.verdicts.front());
+  if (point.on_front.value_or(false)) add("best of its size");
+  return text;
+}
+
+/// Adds a column of results and, with a bar, how long each is beside the longest.
+void add_column(const Curve& curve, const PointColumn& column, bool bar, Table& table) {
+  double longest = 0;
+  const auto size_of = [&](const SweepPoint& point) {
+    const auto value = column.value(point);
+    return value.is_null() ? 0 : value.get<double>();
+  };
+  for (const SweepPoint& point : curve.points) longest = std::max(longest, size_of(point));
+  table.heading.push_back(column_title(column, curve.header));
+  if (bar) {
+    table.left.push_back(table.heading.size());
+    table.heading.emplace_back("");
+  }
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    table.rows[i].push_back(value_text(column.key, column.value(curve.points[i])));
+    const double share = longest > 0 ? size_of(curve.points[i]) / longest : 0;
+    if (bar) table.rows[i].emplace_back(static_cast<std::size_t>(share * kBarWidth + 0.5), '#');
+  }
+}
+
+/// Marks the answer, and the front.
+Table table_of(const Curve& curve, bool bars) {
+  Table table{.heading = {curve.setting()}, .rows = {}};
+  for (std::size_t i = 0; i < curve.points.size(); ++i)
+    table.rows.push_back({(curve.answer == i ? "> " : "  ") + value_of(curve.points[i])});
+  const std::vector<const PointColumn*> columns = table_columns(curve);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    // One bar for time, and one for memory, which stands after the last of its columns.
+    const bool is_last =
+        i + 1 == columns.size() || unit_of_key(columns[i + 1]->key) != unit_of_key(columns[i]->key);
+    add_column(curve, *columns[i], bars && is_last, table);
+  }
+  table.left.push_back(table.heading.size());
+  table.heading.emplace_back("");
+  for (std::size_t i = 0; i < curve.points.size(); ++i)
+    table.rows[i].push_back(remark(curve.points[i]));
+  return table;
+}
+
+/// The figures of the step that varies, where they do.
+Table figure_table(const Curve& curve) {
+  Table table;
+  const auto first = std::find_if(curve.points.begin(), curve.points.end(),
+                                  [](const auto& point) { return !point.figures.empty(); });
+  if (first == curve.points.end()) return table;
+  table.heading = {curve.setting()};
+  for (const SweepPoint& point : curve.points) table.rows.push_back({"  " + value_of(point)});
+  for (std::size_t n = 0; n < std::min(kMostFigures, first->figures.size()); ++n) {
+    const std::string& name = first->figures[n].name;
+    std::string title(without_unit(figure_name(first->figures[n])));
+    std::replace(title.begin(), title.end(), '_', ' ');
+    table.heading.push_back(title);
+    for (std::size_t i = 0; i < curve.points.size(); ++i) {
+      const auto& figures = curve.points[i].figures;
+      const auto found = std::find_if(figures.begin(), figures.end(),
+                                      [&](const SweepFigure& one) { return one.name == name; });
+      table.rows[i].push_back(
+          found == figures.end() ? "-" : value_text(name, PointColumn::Json::parse(found->value)));
+    }
+  }
+  return table;
+}
+
+std::string question(const Curve& curve) {
+  std::string text;
+  for (const std::string& use : curve.uses) text += (text.empty() ? "" : ", then ") + use;
+  return (text.empty() ? "" : text + ", ") + curve.setting() + " from " +
+         value_of(curve.points.front()) + " to " + value_of(curve.points.back());
+}
+
+std::string now_text(const SweepHeader& header) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (header.has_times && header.baseline_step_time)
+    add(to_text(*header.baseline_step_time) +
+        (header.has_steps ? " a step" : " for the whole recording"));
+  if (header.baseline_allocated) add(to_text(*header.baseline_allocated) + " allocated");
+  if (header.baseline_reserved) add(to_text(*header.baseline_reserved) + " reserved");
+  return text;
+}
+
+}  // namespace
+
+Json to_json(const Curve& curve) {
+  const SweepHeader& header = curve.header;
+  Json points = Json::array();
+  for (const SweepPoint& point : curve.points) points.push_back(curve_point_json(curve, point));
+  Json object = {{"schema", "foretrace.curve/1"},
+                 {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
+                 {"inputs", inputs_json(header.inputs)},
+                 {"setting", curve.setting()},
+                 {"uses", curve.uses},
+                 {"baseline",
+                  {{"step_time_ns", header.baseline_step_time.value_or(0ns).count()},
+                   {"peak_allocated_bytes", bytes_json(header.baseline_allocated)},
+                   {"peak_reserved_bytes", bytes_json(header.baseline_reserved)}}},
+                 {"points", points},
+                 {"trust", to_json(curve.trust)},
+                 {"notes", notes_json(curve.notes)}};
+  if (!curve.until().empty()) {
+    object["until"] = curve.until();
+    object["answer"] = curve.answer ? Json(value_of(curve.points[*curve.answer])) : Json(nullptr);
+    object["answer_text"] = curve.answer_text;
+  }
+  return object;
+}
+
+void write_curve_text(const Curve& curve, std::ostream& out) {
+  if (const std::string warning = trust_warning(curve.trust); !warning.empty())
+    out << "Trust         " << shown(warning) << '\n';
+  out << "What if       " << shown(question(curve)) << '\n';
+  out << "Now           " << now_text(curve.header) << '\n';
+  if (!curve.until().empty())
+    out << "Answer        " << shown(curve.until() + " " + curve.answer_text) << '\n';
+  out << '\n';
+  write_aligned(table_of(curve, true), out);
+  if (const Table figures = figure_table(curve); !figures.rows.empty()) {
+    out << '\n';
+    write_aligned(figures, out);
+  }
+  for (const Note& note : curve.notes.all()) out << "\n  - " << note_text(note) << '\n';
+}
+
+void write_curve_markdown(const Curve& curve, std::ostream& out) {
+  out << markdown_trust(trust_warning(curve.trust));
+  out << "### " << markdown_text(question(curve)) << "\n\n";
+  if (!curve.until().empty())
+    out << "**" << markdown_text(curve.until() + " " + curve.answer_text) << "**\n\n";
+  out << "Now " << now_text(curve.header) << ".\n\n";
+  write_markdown_table(table_of(curve, false), out);
+}
+
+void write_curve_csv(const Curve& curve, std::ostream& out) {
+  out << sweep_csv_heading(curve.header);
+  for (const SweepPoint& point : curve.points)
+    out << sweep_point_line(curve.header, point, SweepForm::csv);
+}
+
+}  // namespace foretrace
