@@ -1,0 +1,173 @@
+// Real jobs of several ranks, replayed together.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "ask/job/job.h"
+#include "ask/predict/baseline.h"
+#include "base/statistics.h"
+#include "foretrace/ask/predict.h"
+#include "foretrace/scaling.h"
+#include "support/corpus.h"
+#include "support/folder.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Empty without a corpus.
+std::string corpus_path(const std::string& name) {
+  const char* folder = std::getenv("FORETRACE_CORPUS");
+  return folder == nullptr ? "" : (fs::path(folder) / name).string();
+}
+
+/// The files of a folder of the corpus whose names begin with `begin`, in a folder of their own.
+std::string folder_of(const Folder& folder, const std::string& name, const std::string& begin) {
+  const fs::path to = fs::path(folder.path()) / begin;
+  fs::create_directories(to);
+  for (const auto& entry : fs::directory_iterator(corpus_path(name))) {
+    const std::string file = entry.path().filename().string();
+    if (file.starts_with(begin)) fs::copy_file(entry.path(), to / file);
+  }
+  return to.string();
+}
+
+Job joined_job(const std::string& path) { return read_job(path, {.joins_ranks = true}); }
+
+Scenario with(const std::string& use) {
+  Scenario scenario;
+  scenario.transforms.push_back(read_transform_text(use));
+  scenario.uses.push_back(use);
+  return scenario;
+}
+
+/// Each rank replays within a hundredth, every collective has a partner but for the edges of the
+/// window, and next to nothing is left open.
+void check_replay(const Job& job) {
+  const JointReplay replayed = replay(job, graphs_of(job), {.memory = false});
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    const Inference& rank = job.ranks[i].inference;
+    const Nanoseconds measured = step_times(rank.graph, rank.recorded).step_time;
+    const Nanoseconds step = step_times(rank.graph, replayed.of(i)).step_time;
+    EXPECT_LT(std::abs(ratio(step - measured, measured)), 0.01) << job.path << ", rank " << i;
+    const Unexplained& open = rank.graph.unexplained();
+    EXPECT_LT(ratio(open.lag + open.peers, open.window), 0.02) << job.path << ", rank " << i;
+    EXPECT_LE(job.join.ranks[i].unmatched, 8U) << job.path << ", rank " << i;
+  }
+}
+
+TEST(JoinedRanks, CorpusReplaysTogether) {
+  if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
+  for (const char* name : {"megatron-tp2", "dlrm-8rank/dlrm_kineto.tar.gz", "nanogpt-8rank",
+                           "torchrec-forward-straggler", "torchrec-nostraggler-repeat"})
+    check_replay(joined_job(corpus_path(name)));
+  const Folder folder;
+  check_replay(joined_job(folder_of(folder, "torchrec-straggler", "straggler")));
+  check_replay(joined_job(folder_of(folder, "torchrec-straggler", "nosleep")));
+}
+
+TEST(JoinedRanks, CorpusSplitsTheWaitForAStragglerFromTheTransfer) {
+  const std::string path = corpus_path("torchrec-forward-straggler");
+  if (path.empty()) GTEST_SKIP() << kNoCorpus;
+  const Job job = joined_job(path);
+  std::size_t long_ones = 0;
+  for (const Meeting& meeting : job.join.meetings) {
+    for (const MeetingMember& member : meeting.members) {
+      if (member.recorded < 1014ms || member.recorded > 1016ms) continue;
+      ++long_ones;
+      EXPECT_NE(member.rank, 2U);
+      EXPECT_NEAR(ratio(member.skew, 1s), 1.003, 0.002);
+      EXPECT_NEAR(ratio(member.recorded - member.skew, 1s), 0.0122, 0.0005);
+    }
+  }
+  EXPECT_GE(long_ones, 3U);
+}
+
+TEST(JoinedRanks, CorpusClocksAreFoundThoughOffsetsAndDriftArePlanted) {
+  const std::string path = corpus_path("torchrec-nostraggler-repeat");
+  if (path.empty()) GTEST_SKIP() << kNoCorpus;
+  const Job job = read_job(path);
+  const auto joined_with = [&](Nanoseconds ahead, double drift) {
+    std::vector<Inference> ranks;
+    for (const Rank& rank : job.ranks) ranks.push_back(clone(rank.inference));
+    Inference& one = ranks[1];
+    one.rank.origin += ahead;
+    for (auto* side : {&one.recorded.start, &one.recorded.finish}) {
+      for (Nanoseconds& time : *side) time += scaled(time, drift);
+    }
+    std::vector<const Inference*> all;
+    std::vector<std::string> labels;
+    for (const Inference& rank : ranks) all.push_back(&rank), labels.emplace_back("rank");
+    return join_ranks(all, labels).clocks[1];
+  };
+  const RankClock plain = joined_with(0ns, 0);
+  for (const Nanoseconds ahead : {10ms, -10ms}) {
+    for (const double drift : {0.0, 50e-6}) {
+      const RankClock clock = joined_with(ahead, drift);
+      for (const Nanoseconds time : {0ms, 250ms, 500ms}) {
+        const Nanoseconds planted = time + scaled(time, drift);
+        const Nanoseconds off = clock.common_time(planted) - plain.common_time(time);
+        EXPECT_LT(std::abs(off.count()), 5000) << to_text(ahead) << " at " << to_text(time);
+      }
+    }
+  }
+}
+
+TEST(JoinedRanks, CorpusPredictsTheJobWithoutItsStraggler) {
+  if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
+  const Folder folder;
+  const Job before = joined_job(folder_of(folder, "torchrec-straggler", "straggler"));
+  const Job after = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
+  const EditedJob edited = edited_by(before, with("straggler:rank=2,remove=true"), {});
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < after.ranks.size(); ++i) {
+    const Inference& rank = after.ranks[i].inference;
+    const std::vector<Nanoseconds> measured = step_times(rank.graph, rank.recorded).each;
+    const std::vector<Nanoseconds>& predicted = edited.ranks[edited.alike[i]].times.each;
+    ASSERT_EQ(predicted.size(), measured.size());
+    for (std::size_t step = 0; step < measured.size(); ++step)
+      errors.push_back(std::abs(ratio(predicted[step] - measured[step], measured[step])));
+  }
+  EXPECT_LE(median(errors), 0.08);
+}
+
+TEST(JoinedRanks, TwoCopiesOfOneRecordingAreOneClass) {
+  const std::string path = corpus_path("megatron-tp2");
+  if (path.empty()) GTEST_SKIP() << kNoCorpus;
+  std::vector<Inference> ranks;
+  const Job job = read_job(path);
+  for (std::int32_t i = 0; i < 2; ++i) {
+    ranks.push_back(clone(job.ranks[0].inference));
+    ranks.back().rank.number = i;
+  }
+  const Job twice = job_of(std::move(ranks));
+  const JointReplay replayed = replay(twice, graphs_of(twice), {});
+  EXPECT_EQ(replayed.alike[1], 0U);
+  const Inference& rank = twice.ranks[1].inference;
+  EXPECT_EQ(rank.graph.unexplained().peers, 0ns);
+  EXPECT_EQ(step_times(rank.graph, replayed.of(1)).step_time,
+            step_times(rank.graph, rank.recorded).step_time);
+}
+
+TEST(JoinedRanks, ManyRanksFoldToTheRecordedOnes) {
+  const std::string path = corpus_path("megatron-tp2");
+  if (path.empty()) GTEST_SKIP() << kNoCorpus;
+  const Prediction two = predict(path, {}, {});
+  const Prediction many = predict(path, {}, {.world_size = 1024});
+  EXPECT_EQ(many.predicted.step_time, two.predicted.step_time);
+  ASSERT_EQ(many.ranks.size(), 2U);
+  EXPECT_EQ(many.ranks[0].alike, 511U);
+  const Prediction late =
+      predict(path, with("straggler:rank=7,pause=20ms"), {.world_size = 64});
+  const Prediction exact =
+      predict(path, with("straggler:rank=7,pause=20ms"), {.world_size = 64, .exact = true});
+  EXPECT_EQ(late.predicted.step_time, exact.predicted.step_time);
+  EXPECT_EQ(late.ranks.size(), 4U);  // The straggler, the rank that waits for it, and the others.
+  EXPECT_EQ(exact.ranks.size(), 64U);
+}
+
+}  // namespace
+}  // namespace foretrace
