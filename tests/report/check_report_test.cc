@@ -31,7 +31,6 @@ CheckReport regression() {
   report.scenario = "as recorded", report.baseline = "baseline.json";
   report.figures = {step_time(Standing::failed)};
   report.causes = {new_syncs()};
-  report.standing = Standing::failed;
   return report;
 }
 
@@ -62,7 +61,7 @@ TEST(CheckReport, AnnotationsNameTheLineAndEscapeTheRest) {
 
 TEST(CheckReport, UndecidedIsAnnotatedAsAWarning) {
   CheckReport report = regression();
-  report.figures[0].standing = report.standing = Standing::undecided;
+  report.figures[0].standing = Standing::undecided;
   EXPECT_TRUE(written(write_check_github, report)
                   .starts_with("::warning file=src/a%2Cb%3Ac.py,line=88,title=foretrace%3A "
                                "step_time::+38 ms: 12 new cudaStreamSynchronize"));

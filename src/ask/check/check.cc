@@ -272,8 +272,6 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   if (!rank.source->is_snapshot)
     report.trust = trust_in_job(rank.inference(), rank.source->import_notes, rank.is_edited);
   leave_undecided(options, report);
-  for (const CheckedFigure& figure : report.figures)
-    report.standing = std::max(report.standing, figure.standing);
   report.causes = causes_of({.job = seen.job,
                              .grouping = seen.grouping,
                              .kernels = seen.kernels,

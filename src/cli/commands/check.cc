@@ -232,7 +232,7 @@ struct CheckCommand {
       return found;
     }();
     answer(session, report);
-    session.exit_code = exit_code(report.standing);
+    session.exit_code = exit_code(report.standing());
   }
 
   /// The limits of a file that cannot be compared any more are kept, if they can be read.

@@ -78,7 +78,7 @@ Json to_json(const CheckReport& report) {
                  {"inputs", inputs_json(report.inputs)},
                  {"baseline", report.baseline},
                  {"scenario", report.scenario},
-                 {"standing", to_string(report.standing)},
+                 {"standing", to_string(report.standing())},
                  {"headline", check_headline(report)},
                  {"trust", to_json(report.trust)},
                  {"structure_only", report.structure_only},
