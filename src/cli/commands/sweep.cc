@@ -7,7 +7,6 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/options/counted_progress.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "cli/sweep/shard.h"

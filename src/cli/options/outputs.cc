@@ -19,17 +19,11 @@ struct Form {
   std::string ending;
 };
 
-/// The longest ending that fits: ".json" is one of "x.et.json" too.
 std::optional<Form> form_of_path(std::string_view path, bool allows_graph) {
-  std::optional<Form> found;
-  for (const ExporterEntry& exporter : exporters()) {
-    for (const std::string_view ending : endings_of(exporter)) {
-      const bool longer = !found || ending.size() > found->ending.size();
-      if (path.ends_with(ending) && longer) found = Form{&exporter, std::string(ending)};
-    }
-  }
-  if (!found && allows_graph && path.ends_with(kGraph)) found = Form{nullptr, std::string(kGraph)};
-  return found;
+  if (const KnownEnding known = known_ending(path); known.exporter != nullptr)
+    return Form{known.exporter, std::string(known.text)};
+  if (allows_graph && path.ends_with(kGraph)) return Form{nullptr, std::string(kGraph)};
+  return std::nullopt;
 }
 
 /// `to` is the name of an exporter, or an ending with or without its dot.
