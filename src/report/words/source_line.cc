@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/wording.h"
 #include "trace/source_frame.h"
 
 namespace foretrace {
@@ -19,13 +20,6 @@ bool is_machinery(std::string_view frame) {
   return std::any_of(std::begin(kMachinery), std::end(kMachinery), [&](std::string_view word) {
     return frame.find(word) != std::string_view::npos;
   });
-}
-
-/// At most kFrameShown bytes, ending with a whole character.
-std::string cut_behind(std::string_view text) {
-  std::size_t end = std::min(text.size(), kFrameShown - 3);
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "...";
 }
 
 }  // namespace
@@ -56,7 +50,7 @@ std::string shown_frame(std::string_view stack) {
   if (frame.starts_with(kNoFile)) frame.remove_prefix(kNoFile.size());
   if (frame.size() <= kFrameShown) return std::string(frame);
   // The signature of a function of C++ is the longer part; of a path, the folders in front.
-  if (frame.find(".py") == std::string_view::npos) return cut_behind(frame);
+  if (frame.find(".py") == std::string_view::npos) return shortened(frame, kFrameShown);
   std::size_t from = frame.size() - kFrameShown + 3;
   while (from < frame.size() && (static_cast<unsigned char>(frame[from]) & 0xc0U) == 0x80) ++from;
   return "..." + std::string(frame.substr(from));
