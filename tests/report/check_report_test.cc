@@ -49,6 +49,15 @@ TEST(CheckReport, BeginsWithTheVerdict) {
             "+38 ms: 12 new cudaStreamSynchronize from train.py:88 in main");
 }
 
+TEST(CheckReport, ThatComparesNothingDoesNotPass) {
+  CheckReport report = regression();
+  EXPECT_EQ(report.standing(), Standing::failed);
+  report.figures = {step_time(Standing::left_out)};
+  EXPECT_EQ(report.standing(), Standing::left_out);
+  EXPECT_EQ(check_headline(report),
+            "NOTHING COMPARED: no metric is in both the baseline and the trace");
+}
+
 TEST(CheckReport, AnnotationsNameTheLineAndEscapeTheRest) {
   CheckReport report = regression();
   report.causes[0].what = "100 % more\nsyncs";
