@@ -17,6 +17,17 @@ std::string grouped(std::int64_t value);
 /// "1 task", "2 tasks"
 std::string counted(std::int64_t count, std::string_view noun);
 
+/// "step_time, syncs": texts, one behind the other.
+template <class Texts>
+std::string joined(const Texts& texts, std::string_view between = ", ") {
+  std::string all;
+  for (const auto& text : texts) {
+    if (!all.empty()) all += between;
+    all += text;
+  }
+  return all;
+}
+
 /// At most `most` bytes of it: the begin of a longer text, up to a whole character, and "...".
 std::string shortened(std::string_view text, std::size_t most);
 

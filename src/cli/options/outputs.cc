@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/wording.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -69,22 +70,18 @@ void OutputChoice::add_to(CLI::App& command) {
           "Output file; its ending selects the format: " + all_endings() +
               ". For several ranks, a folder (with --to) or a pattern such as out/rank*.json.gz")
       ->required();
-  std::string names;
-  for (const std::string_view name : names_of_forms(allows_graph))
-    names += (names.empty() ? "" : ", ") + std::string(name);
   command
       .add_option("--to", to,
-                  "Output format, whatever the ending of OUT: " + names + ", or an ending")
+                  "Output format, whatever the ending of OUT: " +
+                      joined(names_of_forms(allows_graph)) + ", or an ending")
       ->type_name("NAME");
 }
 
 std::string OutputChoice::all_endings() const {
   std::string all;
   for (const ExporterEntry& exporter : exporters()) {
-    std::string endings;
-    for (const std::string_view ending : endings_of(exporter))
-      endings += (endings.empty() ? "" : " or ") + std::string(ending);
-    all += (all.empty() ? "" : ", ") + endings + " (" + std::string(exporter.name) + ")";
+    all += (all.empty() ? "" : ", ") + joined(endings_of(exporter), " or ") + " (" +
+           std::string(exporter.name) + ")";
   }
   if (allows_graph) all += ", .graph (the dependencies that were found, as text)";
   return all;
@@ -94,10 +91,8 @@ void OutputChoice::check(const std::string& command) const {
   if (!to.empty()) {
     if (form_named(to, allows_graph)) return;
     const std::vector<std::string_view> names = names_of_forms(allows_graph);
-    std::string all;
-    for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
-    throw Error(command + ": --to must be one of " + all + " or one of their endings, got '" + to +
-                "'" + did_you_mean(to, names));
+    throw Error(command + ": --to must be one of " + joined(names) +
+                " or one of their endings, got '" + to + "'" + did_you_mean(to, names));
   }
   if (!is_folder() && form_of_path(path, allows_graph)) return;
   throw Error(command + ": OUT must end in one of " + all_endings() +

@@ -6,6 +6,7 @@
 
 #include "ask/check/job/changes.h"
 #include "ask/check/job/words.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 
@@ -321,14 +322,12 @@ const std::vector<FigureEntry>& figure_entries() {
 
 const FigureEntry& figure_entry(std::string_view name) {
   std::vector<std::string_view> names;
-  std::string all;
   for (const FigureEntry& entry : figure_entries()) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
-    all += (all.empty() ? "" : ", ") + std::string(entry.name);
   }
   throw Error("there is no metric '" + std::string(name) + "'" + did_you_mean(name, names) +
-              "; the metrics are " + all);
+              "; the metrics are " + joined(names));
 }
 
 }  // namespace foretrace
