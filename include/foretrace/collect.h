@@ -5,9 +5,11 @@
 // they write events into one spool per process (spool.h), which survives a crash of the program.
 // import_trace() reads spools.
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "foretrace/trace_part.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -21,8 +23,8 @@ struct CollectOptions {
   bool memory_history = false;  ///< PyTorch's own history of allocations, as a snapshot beside.
   Nanoseconds start_after{0};   ///< From the program's first use of CUDA.
   Nanoseconds duration{0};      ///< 0: to the end.
-  std::string steps;            ///< "3-6", or empty.
-  bool profiler_api = false;    ///< Only between cudaProfilerStart and cudaProfilerStop.
+  std::optional<StepRange> steps = {};
+  bool profiler_api = false;  ///< Only between cudaProfilerStart and cudaProfilerStop.
 };
 
 /// The outcome of the program.
@@ -35,6 +37,10 @@ struct CollectedRun {
 
 /// Everything that can be recorded, in the order of CollectOptions::record.
 const std::vector<std::string_view>& recordable();
+
+/// Throws Error for something that cannot be recorded, a time below 0, and for more than one way to
+/// say when: `start_after`, `steps` and `profiler_api`.
+void check(const CollectOptions& options);
 
 /// Runs `command` (its first word is looked up in PATH) with the same standard streams and waits
 /// for it. Spools go to `folder`, which must exist. Signals from the keyboard are left to the

@@ -25,8 +25,15 @@ struct ExporterEntry {
 
 const std::vector<ExporterEntry>& exporters();
 
-/// By the ending of the path; nullptr if none writes such a file.
+/// The longest ending of a path that is known: "x.json.gz" ends in ".json.gz".
+struct KnownEnding {
+  const ExporterEntry* exporter = nullptr;  ///< nullptr if none writes such a file.
+  std::string_view text;
+};
+KnownEnding known_ending(std::string_view path);
 const ExporterEntry* exporter_for(std::string_view path);
+/// ".ftrace, .json.gz, ...".
+std::string all_endings();
 
 /// Each ending of an exporter by itself, the usual one first.
 std::vector<std::string_view> endings_of(const ExporterEntry& exporter);

@@ -16,6 +16,13 @@ std::string counted(std::int64_t count, std::string_view noun) {
   return grouped(count) + " " + std::string(noun) + std::string(ending);
 }
 
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  std::size_t end = most - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 std::string note_text_without_severity(const Note& note) {
   std::string text = note.text;
   if (note.count > 1 || !note.example.empty()) {

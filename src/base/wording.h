@@ -1,7 +1,8 @@
 #pragma once
 
-// Numbers and notes in words.
+// Numbers, notes and long names in words.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,20 @@ std::string grouped(std::int64_t value);
 
 /// "1 task", "2 tasks"
 std::string counted(std::int64_t count, std::string_view noun);
+
+/// "step_time, syncs": texts, one behind the other.
+template <class Texts>
+std::string joined(const Texts& texts, std::string_view between = ", ") {
+  std::string all;
+  for (const auto& text : texts) {
+    if (!all.empty()) all += between;
+    all += text;
+  }
+  return all;
+}
+
+/// At most `most` bytes of it: the begin of a longer text, up to a whole character, and "...".
+std::string shortened(std::string_view text, std::size_t most);
 
 /// "warning: kernels without a launch record (733 times, first: ampere_sgemm at 1.2 ms)"
 std::string note_text(const Note& note);

@@ -108,7 +108,9 @@ Environment environment_of(const std::string& folder, const CollectOptions& opti
   environment.set("FORETRACE_RECORD", record);
   environment.set("FORETRACE_START_AFTER", std::to_string(options.start_after.count()));
   environment.set("FORETRACE_DURATION", std::to_string(options.duration.count()));
-  environment.set("FORETRACE_STEPS", options.steps);
+  environment.set("FORETRACE_STEPS", options.steps ? std::to_string(options.steps->first) + "-" +
+                                                         std::to_string(options.steps->last)
+                                                   : "");
   environment.set("FORETRACE_PROFILER_API", options.profiler_api ? "1" : "0");
   if (options.python || options.ops || options.memory_history) {
     environment.put_in_front("PYTHONPATH", find_part("site"), ':');
@@ -255,6 +257,17 @@ const std::vector<std::string_view>& recordable() {
   static const std::vector<std::string_view> kinds = {
       "kernels", "api", "sync", "graphs", "nvtx", "memory", "device_memory", "overhead"};
   return kinds;
+}
+
+void check(const CollectOptions& options) {
+  for (const std::string& kind : options.record) {
+    if (std::find(recordable().begin(), recordable().end(), kind) == recordable().end())
+      throw Error("--record: there is no '" + kind + "'" + did_you_mean(kind, recordable()));
+  }
+  if (options.start_after < 0ns || options.duration < 0ns)
+    throw Error("--start-after and --duration must be 0 or more");
+  if ((options.start_after > 0ns) + options.steps.has_value() + options.profiler_api > 1)
+    throw Error("only one of --start-after, --steps and --profiler-api can be given");
 }
 
 CollectedRun collect(const std::vector<std::string>& command, const std::string& folder,

@@ -23,23 +23,30 @@ std::vector<std::string_view> endings_of(const ExporterEntry& exporter) {
   return all;
 }
 
-const ExporterEntry* exporter_for(std::string_view path) {
+KnownEnding known_ending(std::string_view path) {
+  KnownEnding longest;
   for (const ExporterEntry& entry : exporters()) {
     for (const std::string_view ending : endings_of(entry)) {
-      if (path.ends_with(ending)) return &entry;
+      if (path.ends_with(ending) && ending.size() > longest.text.size()) longest = {&entry, ending};
     }
   }
-  return nullptr;
+  return longest;
 }
 
-void export_trace(const Trace& trace, const std::string& path) {
-  if (const ExporterEntry* entry = exporter_for(path)) return entry->write(trace, path);
+const ExporterEntry* exporter_for(std::string_view path) { return known_ending(path).exporter; }
+
+std::string all_endings() {
   std::string all;
   for (const ExporterEntry& entry : exporters()) {
     for (const std::string_view ending : endings_of(entry))
       all += (all.empty() ? "" : ", ") + std::string(ending);
   }
-  throw Error("'" + path + "' must end in one of " + all);
+  return all;
+}
+
+void export_trace(const Trace& trace, const std::string& path) {
+  if (const ExporterEntry* entry = exporter_for(path)) return entry->write(trace, path);
+  throw Error("'" + path + "' must end in one of " + all_endings());
 }
 
 }  // namespace foretrace

@@ -331,8 +331,8 @@ TEST(CheckBaselineFile, SaysWhatIsWrong) {
   EXPECT_EQ(with("[100,101]", "\"x\""), "metrics: step_time: steps: must be a list");
   EXPECT_EQ(with("\"detail\": 0", "\"detail\": 9"), "detail: must be from 0 to 4, got 9");
   EXPECT_EQ(with("\"kind\":\"kernel\",", ""), "work[0]: must have a key \"kind\"");
-  EXPECT_EQ(with("\"kind\":\"kernel\",", "\"kind\":\"nut\","),
-            "work[0]: kind: must be a kind of task, got \"nut\"");
+  EXPECT_EQ(with("\"kind\":\"kernel\",", "\"kind\":\"kernal\","),
+            "work[0]: kind: must be a kind of work, got 'kernal' (did you mean \"kernel\"?)");
   EXPECT_EQ(with("\"work_ns\":400000", "\"work_ns\":9000000000000000000"),
             "work[0]: must be from 0 to 10^18, got 9000000000000000000");
   EXPECT_EQ(with("\"work_ns\":400000", "\"work_ns\":900000000000000000"),

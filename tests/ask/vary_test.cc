@@ -130,7 +130,7 @@ TEST(Vary, AnswersAndGradesEachValueAsPredictDoes) {
 
 TEST(Vary, ARefusedValueHasEmptyCells) {
   const Curve found =
-      curve(kOneKernel, with({"scale:where.name=gemm"}), {"scale.where.name", "gemm,conv", ""});
+      curve(kOneGemm, with({"scale:where.name=gemm"}), {"scale.where.name", "gemm,conv", ""});
   std::ostringstream out;
   write_curve_csv(found, out);
   EXPECT_EQ(out.str(),
@@ -207,7 +207,7 @@ TEST(Vary, TheFullestRankFitsOrNotHoweverFastItIs) {
 
 TEST(Vary, TheFrontIsWhatNoOtherPointBeatsInTimeAndMemory) {
   const Curve all =
-      curve(kOneKernel, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
+      curve(kOneGemm, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
   EXPECT_EQ(all.points[0].on_front, false);
   EXPECT_EQ(all.points[1].on_front, true);
   EXPECT_EQ(all.points[2].on_front, false);

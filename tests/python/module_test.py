@@ -210,6 +210,9 @@ class Module(unittest.TestCase):
         amp = next(transform for transform in foretrace.transforms() if transform["name"] == "amp")
         self.assertEqual(set(amp["defaults"]), set(amp["settings"]))
 
+    def test_doctor_says_for_each_rank_what_is_missing(self):
+        self.assertEqual([rank["usable"] for rank in foretrace.doctor(LOADER, cache=False)["ranks"]], [True])
+
     def test_info_has_one_dictionary_for_each_trace(self):
         self.assertEqual([trace["format"] for trace in foretrace.info(LOADER, cache=False)], ["kineto"])
 

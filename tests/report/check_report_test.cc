@@ -31,7 +31,6 @@ CheckReport regression() {
   report.scenario = "as recorded", report.baseline = "baseline.json";
   report.figures = {step_time(Standing::failed)};
   report.causes = {new_syncs()};
-  report.standing = Standing::failed;
   return report;
 }
 
@@ -50,6 +49,15 @@ TEST(CheckReport, BeginsWithTheVerdict) {
             "+38 ms: 12 new cudaStreamSynchronize from train.py:88 in main");
 }
 
+TEST(CheckReport, ThatComparesNothingDoesNotPass) {
+  CheckReport report = regression();
+  EXPECT_EQ(report.standing(), Standing::failed);
+  report.figures = {step_time(Standing::left_out)};
+  EXPECT_EQ(report.standing(), Standing::left_out);
+  EXPECT_EQ(check_headline(report),
+            "NOTHING COMPARED: no metric is in both the baseline and the trace");
+}
+
 TEST(CheckReport, AnnotationsNameTheLineAndEscapeTheRest) {
   CheckReport report = regression();
   report.causes[0].what = "100 % more\nsyncs";
@@ -62,7 +70,7 @@ TEST(CheckReport, AnnotationsNameTheLineAndEscapeTheRest) {
 
 TEST(CheckReport, UndecidedIsAnnotatedAsAWarning) {
   CheckReport report = regression();
-  report.figures[0].standing = report.standing = Standing::undecided;
+  report.figures[0].standing = Standing::undecided;
   EXPECT_TRUE(written(write_check_github, report)
                   .starts_with("::warning file=src/a%2Cb%3Ac.py,line=88,title=foretrace%3A "
                                "step_time::+38 ms: 12 new cudaStreamSynchronize"));

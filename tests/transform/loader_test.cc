@@ -92,7 +92,7 @@ TEST(Loader, AThreadBeginsAtItsOwnTimeOnSharedCores) {
       "c:input 2, C:host 2");
   const auto loader = read_transform(
       nlohmann::json::parse(LOADER(R"(, "workers": 2, "cores": 2, "prefetch_factor": 1)")));
-  apply_checked(*loader, graph);
+  apply_checked(*loader, graph, {});
   EXPECT_EQ("\n" + to_ascii(graph, simulate(graph)), R"(
 train         |............|
 train+worker0 |............|

@@ -165,6 +165,9 @@ struct Advice {
   std::vector<std::string> first;
   Trust trust;
   Notes notes;
+
+  /// Whether anything that was tried reaches the target; true without one.
+  bool reaches_target() const;
 };
 
 }  // namespace foretrace

@@ -63,10 +63,14 @@ struct CheckReport {
   bool same_structure = false;  ///< The same work in the same places, times aside.
   StepTimes steps;              ///< Steps of the rank that is judged; empty for memory alone.
   std::vector<CheckedFigure> figures;
-  std::vector<CheckCause> causes;        ///< Greatest first.
-  Standing standing = Standing::passed;  ///< The worst of all figures.
+  std::vector<CheckCause> causes;  ///< Greatest first.
   Trust trust;
   Notes notes;
+
+  /// The worst of all figures; left_out if none was compared.
+  Standing standing() const;
+  /// How many figures stand so.
+  std::int64_t count(Standing standing) const;
 };
 
 /// "188 ms", "11.3 GB", "12", "83.2 %".

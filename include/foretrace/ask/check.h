@@ -151,6 +151,10 @@ struct CheckOptions {
   ImportOptions reading = {};
 };
 
+/// A folder for CheckOptions::source_root: where build servers say the sources are, else the
+/// repository around the working directory; empty if there is none.
+std::string source_root_here();
+
 /// Makes a baseline with the limits of `old`, where there is one, else the usual ones.
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);

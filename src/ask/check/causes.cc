@@ -40,14 +40,10 @@ ClusterKey cluster_key(const WorkChange& change) {
 
 bool is_more(const WorkChange& change) { return change.more() > 0; }
 
-bool weighs_on(const WorkChange& change, const CheckedFigure& figure) {
-  const auto weighs = figure_rule(figure.name).weighs;
-  return weighs != nullptr && weighs(change);
-}
-
 bool weighs_on(const Cluster& cluster, const CheckedFigure& figure) {
+  const FigureRule& rule = figure_rule(figure.name);
   return std::any_of(cluster.changes.begin(), cluster.changes.end(),
-                     [&](const WorkChange* change) { return weighs_on(*change, figure); });
+                     [&](const WorkChange* change) { return weighs_on(*change, rule); });
 }
 
 std::int64_t worsening(const CheckedFigure& figure) {

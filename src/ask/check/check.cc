@@ -13,6 +13,7 @@
 #include "ask/check/undecided.h"
 #include "ask/job/apply.h"
 #include "ask/job/job.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/version.h"
 
@@ -127,12 +128,6 @@ void refuse_other_scenario(const CheckBaseline& baseline, const Scenario& scenar
               "; give each scenario its own baseline (--bless)");
 }
 
-std::string joined_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool structure_only,
                       Notes& notes) {
   const std::string& was = baseline.summary.device;
@@ -151,7 +146,7 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
     notes.add(Severity::info,
               "metrics that an older baseline computes differently are not compared; update it "
               "with --bless",
-              joined_names(baseline.outdated));
+              joined(baseline.outdated));
   if (baseline.summary.rank != now.rank)
     notes.add(Severity::warning, "the rank of the baseline is not in the trace",
               "rank " + std::to_string(baseline.summary.rank) + ", compared with rank " +
@@ -274,8 +269,6 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   if (!rank.source->is_snapshot)
     report.trust = trust_in_job(rank.inference(), rank.source->import_notes, rank.is_edited);
   leave_undecided(options, report);
-  for (const CheckedFigure& figure : report.figures)
-    report.standing = std::max(report.standing, figure.standing);
   report.causes = causes_of({.job = seen.job,
                              .grouping = seen.grouping,
                              .kernels = seen.kernels,

@@ -100,15 +100,9 @@ class Judge {
 
   /// From where to where one more recording would lie nineteen times out of twenty on each side.
   static std::pair<double, double> reach_of(const std::vector<std::int64_t>& known) {
-    const auto count = static_cast<double>(known.size());
-    double mean = 0, squares = 0;
-    for (const std::int64_t one : known) mean += static_cast<double>(one) / count;
-    for (const std::int64_t one : known) {
-      const double off = static_cast<double>(one) - mean;
-      squares += off * off;
-    }
-    const double reach =
-        student_95(known.size() - 1) * std::sqrt(squares / (count - 1)) * std::sqrt(1 + 1 / count);
+    const auto [mean, deviation] = sample_of(known);
+    const double reach = student_95(known.size() - 1) * deviation *
+                         std::sqrt(1 + 1 / static_cast<double>(known.size()));
     return {mean - reach, mean + reach};
   }
 

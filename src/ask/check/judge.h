@@ -9,6 +9,7 @@
 // A change beyond the limit, but within that value, is undecided.
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "foretrace/ask/check.h"
@@ -18,6 +19,12 @@ namespace foretrace {
 /// All that either side has, in the order of figure_entries().
 std::vector<CheckedFigure> judged_figures(const CheckBaseline& baseline, const JobSummary& now,
                                           const CheckOptions& options);
+
+struct Sample {
+  double mean = 0;
+  double deviation = 0;  ///< The standard deviation; 0 of fewer than two values.
+};
+Sample sample_of(const std::vector<std::int64_t>& values);
 
 /// Student's t with 95 % below it, by degrees of freedom; that of one for none.
 double student_95(std::size_t freedom);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ask/check/job/kernels.h"
+#include "ask/check/judge.h"
 #include "base/statistics.h"
 
 namespace foretrace {
@@ -78,15 +79,8 @@ double own_noise(const KernelTimes& kernel) {
 
 /// The standard deviation of several recordings, as a share of their mean.
 double run_noise(const KernelTimes& kernel) {
-  if (kernel.runs.size() < 2) return 0;
-  const auto count = static_cast<double>(kernel.runs.size());
-  double mean = 0, squares = 0;
-  for (const std::int64_t run : kernel.runs) mean += static_cast<double>(run) / count;
-  for (const std::int64_t run : kernel.runs) {
-    const double off = static_cast<double>(run) - mean;
-    squares += off * off;
-  }
-  return mean > 0 ? std::sqrt(squares / (count - 1)) / mean : 0;
+  const auto [mean, deviation] = sample_of(kernel.runs);
+  return mean > 0 ? deviation / mean : 0;
 }
 
 /// A recorder that counts whole microseconds is off by 0.41 of one in each difference of two

@@ -118,23 +118,6 @@ StepChange step_by_step(const FigureEntry& figure, const std::vector<std::int64_
   return {.change = figure_value(figure, changes), .lower = *lower, .upper = *upper};
 }
 
-struct Sample {
-  double mean = 0, error = 0;  ///< The standard error of the mean.
-};
-Sample sample_of(const std::vector<std::int64_t>& values) {
-  Sample sample;
-  const auto count = static_cast<double>(values.size());
-  for (const std::int64_t value : values) sample.mean += static_cast<double>(value) / count;
-  if (values.size() < 2) return sample;
-  double squares = 0;
-  for (const std::int64_t value : values) {
-    const double off = static_cast<double>(value) - sample.mean;
-    squares += off * off;
-  }
-  sample.error = std::sqrt(squares / (count - 1) / count);
-  return sample;
-}
-
 std::int64_t as_doubt(double amount) {
   constexpr double kMost = 1e18;
   return std::llround(std::min(amount, kMost));
@@ -144,8 +127,11 @@ std::int64_t as_doubt(double amount) {
 /// sample).
 std::int64_t mean_doubt(const std::vector<std::int64_t>& before,
                         const std::vector<std::int64_t>& after) {
-  const double error = std::hypot(sample_of(before).error, sample_of(after).error);
-  return as_doubt(error * student_95(std::min(before.size(), after.size()) - 1));
+  const auto error = [](const std::vector<std::int64_t>& values) {
+    return sample_of(values).deviation / std::sqrt(static_cast<double>(values.size()));
+  };
+  return as_doubt(std::hypot(error(before), error(after)) *
+                  student_95(std::min(before.size(), after.size()) - 1));
 }
 
 /// How far the slowest step of the baseline itself lies from the median.
@@ -159,6 +145,20 @@ double limit_amount(const Limit& limit, std::int64_t before) {
 }
 
 }  // namespace
+
+Sample sample_of(const std::vector<std::int64_t>& values) {
+  Sample sample;
+  const auto count = static_cast<double>(values.size());
+  for (const std::int64_t value : values) sample.mean += static_cast<double>(value) / count;
+  if (values.size() < 2) return sample;
+  double squares = 0;
+  for (const std::int64_t value : values) {
+    const double off = static_cast<double>(value) - sample.mean;
+    squares += off * off;
+  }
+  sample.deviation = std::sqrt(squares / (count - 1));
+  return sample;
+}
 
 double student_95(std::size_t freedom) {
   constexpr double kTable[] = {6.31, 2.92, 2.35, 2.13, 2.02, 1.94,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "ask/check/job/changes.h"
@@ -35,6 +36,20 @@ std::string only_file_named(const fs::path& root, const fs::path& name) {
 }
 
 }  // namespace
+
+std::string source_root_here() {
+  for (const char* name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"}) {
+    const char* const folder = std::getenv(name);
+    if (folder != nullptr && *folder != '\0') return folder;
+  }
+  std::error_code error;
+  for (fs::path folder = fs::current_path(error); !error && !folder.empty();
+       folder = folder.parent_path()) {
+    if (fs::exists(folder / ".git", error)) return folder.string();
+    if (folder == folder.root_path()) break;
+  }
+  return {};
+}
 
 std::string file_in_sources(const std::string& file, const std::string& source_root) {
   if (file.empty() || source_root.empty()) return file;

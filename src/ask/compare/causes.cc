@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/wording.h"
 #include "trace/source_frame.h"
 
 namespace foretrace {
@@ -49,10 +50,7 @@ std::string_view telling_op(std::string_view path) {
 std::string shortened_name(std::string_view name) {
   constexpr std::size_t kMost = 70;
   if (name.starts_with("void ")) name.remove_prefix(5);
-  if (name.size() <= kMost) return std::string(name);
-  std::size_t end = kMost - 3;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80) --end;
-  return std::string(name.substr(0, end)) + "...";
+  return shortened(name, kMost);
 }
 
 bool same_family(std::string_view a, std::string_view b) {

@@ -6,10 +6,13 @@
 #include <string>
 #include <tuple>
 
+#include "base/wording.h"
 #include "trace/step_name.h"
 
 namespace foretrace {
 namespace {
+
+constexpr std::size_t kLongestName = 60;
 
 /// From when on the task could have started if only its lane mattered.
 Nanoseconds free_since(const Graph& graph, const Timeline& timeline, TaskId task) {
@@ -78,18 +81,10 @@ Kin kin_of(const Graph& graph, const Timeline& timeline, TaskId task) {
   return kin;
 }
 
-std::string shortened(std::string_view name) {
-  constexpr std::size_t kMost = 60;
-  if (name.size() <= kMost) return std::string(name);
-  std::size_t end = kMost - 3;
-  while (end > 0 && (name[end] & 0xc0) == 0x80) --end;
-  return std::string(name.substr(0, end)) + "...";
-}
-
 std::string reason_text(const Graph& graph, const Kin& kin, const Sum& sum) {
   if (kin.first) return "waits for nothing";
   if (kin.provenance == kInLine && kin.before_lane == kin.lane) return "next on its lane";
-  std::string text = "waits for " + shortened(graph.names()[kin.before]);
+  std::string text = "waits for " + shortened(graph.names()[kin.before], kLongestName);
   if (kin.before_lane != kin.lane) text += " on " + graph.lane(kin.before_lane).name;
   text += " (" + std::string(to_string(kin.why, graph.names()));
   if (kin.provenance != kInLine)
@@ -137,7 +132,7 @@ std::vector<Explained> explain(const Graph& graph, const Timeline& timeline, std
   const std::vector<std::pair<Kin, Sum>> lines = greatest({sums.begin(), sums.end()}, most);
   std::vector<Explained> all;
   for (const auto& [kin, sum] : lines) {
-    std::string task = shortened(graph.names()[kin.name]);
+    std::string task = shortened(graph.names()[kin.name], kLongestName);
     if (sum.count > 1) task += " (" + std::to_string(sum.count) + " times)";
     all.push_back({std::move(task), graph.lane(kin.lane).name, reason_text(graph, kin, sum),
                    sum.start, sum.duration, sum.waited});

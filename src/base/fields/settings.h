@@ -6,6 +6,7 @@
 #include <set>
 #include <variant>
 
+#include "base/wording.h"
 #include "foretrace/fields.h"
 
 namespace foretrace {
@@ -38,17 +39,6 @@ SettingNames setting_names(Described& object);
 /// `there is no setting "depth"; the settings are buffers, where`, with the nearest name if one is
 /// near.
 std::string no_such_setting(std::string_view name, const SettingNames& known);
-
-/// "a, b, c"
-template <class Texts>
-std::string joined(const Texts& texts) {
-  std::string all;
-  for (const auto& text : texts) {
-    if (!all.empty()) all += ", ";
-    all += text;
-  }
-  return all;
-}
 
 /// "" for no limit.
 std::string to_text(const SettingLimit& limit);

@@ -1,7 +1,5 @@
 #include "foretrace/ask/advise.h"
 
-#include <algorithm>
-
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/error.h"
@@ -76,21 +74,7 @@ struct AdviseCommand {
     });
     if (!html.path.empty())
       html.write(session, [&](std::ostream& out) { write_advice_page(advice, out); });
-    if (advice.target && !is_reached(advice)) session.exit_code = kCheckFailed;
-  }
-
-  /// By anything that was tried.
-  static bool is_reached(const Advice& advice) {
-    const Nanoseconds target = advice.target->step_time;
-    if (advice.target->holds_now || (advice.joint && advice.joint->step_time <= target))
-      return true;
-    if (advice.curve) return advice.curve->answer.has_value();
-    return std::any_of(advice.speed_ups.begin(), advice.speed_ups.end(),
-                       [](const SpeedUp& one) { return one.needed.has_value(); }) ||
-           std::any_of(advice.suggestions.begin(), advice.suggestions.end(),
-                       [&](const Suggestion& one) {
-                         return one.goal == "time" && one.recommended && one.step_time <= target;
-                       });
+    if (!advice.reaches_target()) session.exit_code = kCheckFailed;
   }
 };
 

@@ -32,20 +32,6 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Where build servers say the sources are, else the repository around the working directory.
-std::string guessed_source_root() {
-  for (const char* name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"}) {
-    if (const std::string folder = environment(name); !folder.empty()) return folder;
-  }
-  std::error_code error;
-  for (fs::path folder = fs::current_path(error); !error && !folder.empty();
-       folder = folder.parent_path()) {
-    if (fs::exists(folder / ".git", error)) return folder.string();
-    if (folder == folder.root_path()) break;
-  }
-  return {};
-}
-
 /// Whole lines of at most `room` bytes, and a note about the rest.
 std::string cut_to(std::string text, std::size_t room) {
   if (text.size() <= room) return text;
@@ -202,7 +188,7 @@ struct CheckCommand {
     std::error_code none;
     if (!source_root.empty() && !fs::is_directory(source_root, none))
       throw Error("--source-root: must be a folder, got '" + source_root + "'");
-    chosen.source_root = source_root.empty() ? guessed_source_root() : source_root;
+    chosen.source_root = source_root.empty() ? source_root_here() : source_root;
     chosen.reading = reading.options();
     return chosen;
   }
@@ -231,7 +217,7 @@ struct CheckCommand {
       return found;
     }();
     answer(session, report);
-    session.exit_code = exit_code(report.standing);
+    session.exit_code = exit_code(report.standing());
   }
 
   /// The limits of a file that cannot be compared any more are kept, if they can be read.

@@ -107,11 +107,6 @@ struct CollectCommand {
   CollectOptions options() const {
     CollectOptions options;
     if (!record.empty()) options.record = record;
-    for (const std::string& kind : options.record) {
-      const auto& known = recordable();
-      if (std::find(known.begin(), known.end(), kind) == known.end())
-        throw Error("collect: --record: there is no '" + kind + "'" + did_you_mean(kind, known));
-    }
     if (memory) options.record.push_back("memory");
     options.python = !no_python;
     options.ops = ops;
@@ -121,30 +116,11 @@ struct CollectCommand {
           within("collect: --start-after", [&] { return parse_time(start_after); });
     if (!duration.empty())
       options.duration = within("collect: --duration", [&] { return parse_time(duration); });
-    if (options.start_after < 0ns || options.duration < 0ns)
-      throw Error("collect: --start-after and --duration must be 0 or more");
-    options.steps = steps;
-    check_steps();
+    if (!steps.empty())
+      options.steps = within("collect: --steps", [&] { return parse_steps(steps); });
     options.profiler_api = profiler_api;
-    const int windows = (start_after.empty() ? 0 : 1) + (steps.empty() ? 0 : 1) + profiler_api;
-    if (windows > 1)
-      throw Error("collect: only one of --start-after, --steps and --profiler-api can be given");
+    within("collect", [&] { check(options); });
     return options;
-  }
-
-  void check_steps() const {
-    if (steps.empty()) return;
-    const std::size_t dash = steps.find('-');
-    const auto is_number = [](std::string_view text) {
-      return !text.empty() && text.size() < 19 &&
-             text.find_first_not_of("0123456789") == std::string_view::npos;
-    };
-    const std::string_view all = steps;
-    const bool good = dash != std::string::npos && is_number(all.substr(0, dash)) &&
-                      is_number(all.substr(dash + 1)) &&
-                      std::stoll(steps) <= std::stoll(steps.substr(dash + 1));
-    if (!good)
-      throw Error("collect: --steps must be first-last, such as 10-15, got '" + steps + "'");
   }
 
   void run(Session& session) {
@@ -206,15 +182,6 @@ struct CollectCommand {
     const std::string name = folder.substr(0, folder.find_last_not_of('/') + 1);
     if (!name.empty() && fs::exists(name, ignored) && !fs::is_directory(name, ignored))
       throw Error("collect: '" + folder + "' must be a folder, but '" + name + "' is a file");
-  }
-
-  static std::string all_endings() {
-    std::string all;
-    for (const ExporterEntry& entry : exporters()) {
-      for (const std::string_view ending : endings_of(entry))
-        all += (all.empty() ? "" : ", ") + std::string(ending);
-    }
-    return all;
   }
 
   bool is_folder() const { return output.ends_with('/'); }
@@ -333,13 +300,9 @@ struct CollectCommand {
     return "rank" + std::to_string(rank) + process + ending();
   }
 
-  /// All of it: ".json.gz" as well.
   std::string ending() const {
-    const std::string name = fs::path(output).filename().string();
-    for (std::size_t at = name.find('.'); at != std::string::npos; at = name.find('.', at + 1)) {
-      if (exporter_for(name.substr(at)) != nullptr) return name.substr(at);
-    }
-    return ".ftrace";
+    const std::string_view known = known_ending(output).text;
+    return known.empty() ? ".ftrace" : std::string(known);
   }
 
   void write_one(const Trace& trace, const std::string& path) const {

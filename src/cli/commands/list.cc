@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/wording.h"
 #include "cli/options/options.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
@@ -46,9 +47,7 @@ Rows synonym_rows() {
   for (const Synonym& synonym : synonyms()) {
     std::string step(synonym.transform);
     if (!synonym.settings.empty()) step += ":" + std::string(synonym.settings);
-    std::string words;
-    for (const std::string_view word : synonym.words)
-      words += (words.empty() ? "" : ", ") + std::string(word);
+    std::string words = joined(synonym.words);
     if (!synonym.value.empty()) words += "; with =VALUE it sets " + std::string(synonym.value);
     rows.emplace_back(std::move(step), std::move(words));
   }
@@ -84,9 +83,8 @@ void run(const std::string& what, Session& session) {
     print(list, session.out);
   }
   if (what.empty()) return;
-  std::string all;
-  for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
-  throw Error("list: must be one of " + all + ", got '" + what + "'" + did_you_mean(what, names));
+  throw Error("list: must be one of " + joined(names) + ", got '" + what + "'" +
+              did_you_mean(what, names));
 }
 
 }  // namespace

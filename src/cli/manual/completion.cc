@@ -6,6 +6,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/wording.h"
 #include "cli/options/command.h"
 #include "foretrace/error.h"
 #include "foretrace/transform.h"
@@ -13,19 +14,14 @@
 namespace foretrace {
 namespace {
 
-std::string all_transforms() {
-  std::string names;
-  for (const TransformEntry& entry : transforms())
-    names += (names.empty() ? "" : " ") + std::string(entry.name);
-  return names;
+std::string all_names(const auto& entries) {
+  std::vector<std::string_view> names;
+  for (const auto& entry : entries) names.push_back(entry.name);
+  return joined(names, " ");
 }
 
-std::string all_commands() {
-  std::string names;
-  for (const CommandEntry& entry : commands())
-    names += (names.empty() ? "" : " ") + std::string(entry.name);
-  return names;
-}
+std::string all_transforms() { return all_names(transforms()); }
+std::string all_commands() { return all_names(commands()); }
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() != 0; }
 

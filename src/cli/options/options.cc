@@ -1,11 +1,13 @@
 #include "cli/options/options.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/files/new_file.h"
 #include "base/shown.h"
+#include "base/wording.h"
 #include "foretrace/answer/advice.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
@@ -107,18 +109,12 @@ void OutputOption::write(Session& session, const std::function<void(std::ostream
 }
 
 void FormatOption::add_to(CLI::App& command) {
-  std::string all;
-  for (const std::string_view name : names) all += (all.empty() ? "" : "|") + std::string(name);
-  command.add_option("--format", chosen, "Format of the result")->type_name(all);
+  command.add_option("--format", chosen, "Format of the result")->type_name(joined(names, "|"));
 }
 
 void FormatOption::check() const {
-  std::string all;
-  for (const std::string_view name : names) {
-    if (name == chosen) return;
-    all += (all.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error("--format: must be one of " + all + ", got '" + chosen + "'" +
+  if (std::find(names.begin(), names.end(), chosen) != names.end()) return;
+  throw Error("--format: must be one of " + joined(names) + ", got '" + chosen + "'" +
               did_you_mean(chosen, names));
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/wording.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -19,17 +20,11 @@ struct Form {
   std::string ending;
 };
 
-/// The longest ending that fits: ".json" is one of "x.et.json" too.
 std::optional<Form> form_of_path(std::string_view path, bool allows_graph) {
-  std::optional<Form> found;
-  for (const ExporterEntry& exporter : exporters()) {
-    for (const std::string_view ending : endings_of(exporter)) {
-      const bool longer = !found || ending.size() > found->ending.size();
-      if (path.ends_with(ending) && longer) found = Form{&exporter, std::string(ending)};
-    }
-  }
-  if (!found && allows_graph && path.ends_with(kGraph)) found = Form{nullptr, std::string(kGraph)};
-  return found;
+  if (const KnownEnding known = known_ending(path); known.exporter != nullptr)
+    return Form{known.exporter, std::string(known.text)};
+  if (allows_graph && path.ends_with(kGraph)) return Form{nullptr, std::string(kGraph)};
+  return std::nullopt;
 }
 
 /// `to` is the name of an exporter, or an ending with or without its dot.
@@ -75,22 +70,18 @@ void OutputChoice::add_to(CLI::App& command) {
           "Output file; its ending selects the format: " + all_endings() +
               ". For several ranks, a folder (with --to) or a pattern such as out/rank*.json.gz")
       ->required();
-  std::string names;
-  for (const std::string_view name : names_of_forms(allows_graph))
-    names += (names.empty() ? "" : ", ") + std::string(name);
   command
       .add_option("--to", to,
-                  "Output format, whatever the ending of OUT: " + names + ", or an ending")
+                  "Output format, whatever the ending of OUT: " +
+                      joined(names_of_forms(allows_graph)) + ", or an ending")
       ->type_name("NAME");
 }
 
 std::string OutputChoice::all_endings() const {
   std::string all;
   for (const ExporterEntry& exporter : exporters()) {
-    std::string endings;
-    for (const std::string_view ending : endings_of(exporter))
-      endings += (endings.empty() ? "" : " or ") + std::string(ending);
-    all += (all.empty() ? "" : ", ") + endings + " (" + std::string(exporter.name) + ")";
+    all += (all.empty() ? "" : ", ") + joined(endings_of(exporter), " or ") + " (" +
+           std::string(exporter.name) + ")";
   }
   if (allows_graph) all += ", .graph (the dependencies that were found, as text)";
   return all;
@@ -100,10 +91,8 @@ void OutputChoice::check(const std::string& command) const {
   if (!to.empty()) {
     if (form_named(to, allows_graph)) return;
     const std::vector<std::string_view> names = names_of_forms(allows_graph);
-    std::string all;
-    for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
-    throw Error(command + ": --to must be one of " + all + " or one of their endings, got '" + to +
-                "'" + did_you_mean(to, names));
+    throw Error(command + ": --to must be one of " + joined(names) +
+                " or one of their endings, got '" + to + "'" + did_you_mean(to, names));
   }
   if (!is_folder() && form_of_path(path, allows_graph)) return;
   throw Error(command + ": OUT must end in one of " + all_endings() +

@@ -2,16 +2,27 @@
 
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
 
 #include "base/shown.h"
 #include "base/threads.h"
+#include "foretrace/units.h"
 
 namespace foretrace {
 
-Progress::Progress(std::string what, bool quiet) : what_(shown(what)) {
-  if (!quiet && isatty(STDERR_FILENO) == 1) thread_ = new_thread([this] { show(); });
+using namespace std::chrono_literals;
+
+Progress::Progress(std::string what, bool quiet)
+    : Progress([what = shown(what)](
+                   double seconds) { return what + " ... " + to_fixed(seconds, 0) + " s"; },
+               2s, 1s, quiet) {}
+
+Progress::Progress(Line line, std::chrono::milliseconds first, std::chrono::milliseconds every,
+                   bool quiet)
+    : line_(std::move(line)) {
+  if (!quiet && isatty(STDERR_FILENO) == 1)
+    thread_ = new_thread([this, first, every] { show(first, every); });
 }
 
 Progress::~Progress() {
@@ -24,16 +35,28 @@ Progress::~Progress() {
   thread_->join();
 }
 
-void Progress::show() {
-  using namespace std::chrono_literals;
+void Progress::show(std::chrono::milliseconds first, std::chrono::milliseconds every) {
+  const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
-  bool shown = false;
-  for (int seconds = 2;
-       !done_changed_.wait_for(lock, seconds == 2 ? 2s : 1s, [this] { return done_; }); ++seconds) {
-    std::fprintf(stderr, "\r%s ... %d s", what_.c_str(), seconds);
-    shown = true;
+  int width = 0;
+  while (!done_changed_.wait_for(lock, width == 0 ? first : every, [this] { return done_; })) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    width = std::max(width, std::fprintf(stderr, "\r%s", line_(passed.count()).c_str()));
   }
-  if (shown) std::fprintf(stderr, "\r%*s\r", static_cast<int>(what_.size()) + 12, "");
+  if (width > 0) std::fprintf(stderr, "\r%*s\r", width, "");
 }
+
+CountedProgress::CountedProgress(const std::string& things, std::uint64_t all, bool quiet)
+    : shown_(
+          [this, things, all](double seconds) {
+            const auto done = static_cast<double>(done_.load());
+            const double rate = done / seconds;
+            const std::string left =
+                rate > 0 ? ", " + to_fixed((static_cast<double>(all) - done) / rate, 0) + " s left"
+                         : "";
+            return to_fixed(done, 0) + " of " + std::to_string(all) + " " + things + ", " +
+                   to_fixed(rate, rate < 10 ? 1 : 0) + " a second" + left + "  ";
+          },
+          1s, 500ms, quiet) {}
 
 }  // namespace foretrace

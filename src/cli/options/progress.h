@@ -1,6 +1,10 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -8,23 +12,38 @@
 
 namespace foretrace {
 
-/// Shows the current activity and its elapsed time on stderr as long as the object lives: only on a
-/// terminal, and only once it has taken two seconds.
+/// Shows a line on stderr as long as the object lives: only on a terminal, and only once the work
+/// has taken a while.
 class Progress {
  public:
+  /// The current activity and its elapsed time.
   Progress(std::string what, bool quiet);
+  /// `line` is called with the seconds passed, from another thread.
+  using Line = std::function<std::string(double seconds)>;
+  Progress(Line line, std::chrono::milliseconds first, std::chrono::milliseconds every, bool quiet);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
  private:
-  void show();
+  void show(std::chrono::milliseconds first, std::chrono::milliseconds every);
 
-  std::string what_;
+  Line line_;
   std::mutex mutex_;
   std::condition_variable done_changed_;
   bool done_ = false;
   std::optional<std::jthread> thread_;  ///< Nothing is shown without it.
+};
+
+/// How many of many things are done, the speed and the remaining time.
+class CountedProgress {
+ public:
+  CountedProgress(const std::string& things, std::uint64_t all, bool quiet);
+  void add() { ++done_; }
+
+ private:
+  std::atomic<std::uint64_t> done_ = 0;
+  Progress shown_;
 };
 
 }  // namespace foretrace

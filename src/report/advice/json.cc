@@ -117,7 +117,6 @@ Json not_tried_json(const std::vector<NotTried>& all) {
 }
 
 Json now_json(const Advice& advice) {
-  const Breakdown& parts = advice.breakdown;
   return {{"measured_step_time_ns", advice.measured.count()},
           {"step_time_ns", advice.step_time.count()},
           {"has_steps", advice.has_steps},
@@ -125,13 +124,7 @@ Json now_json(const Advice& advice) {
           {"unexplained_share", advice.unexplained},
           {"noise_share", advice.noise},
           {"spread_share", advice.spread},
-          {"breakdown_ns",
-           {{"compute", parts.compute.count()},
-            {"communication", parts.communication.count()},
-            {"copy", parts.copy.count()},
-            {"input", parts.input.count()},
-            {"host", parts.host.count()},
-            {"idle", parts.idle.count()}}},
+          {"breakdown_ns", breakdown_json(advice.breakdown)},
           {"rates", rates_json(advice.rates, advice.breakdown, advice.step_time)},
           {"critical_path", path_json(advice.path)},
           {"bound_by", key_of(advice.path.largest())},

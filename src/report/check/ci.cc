@@ -6,34 +6,10 @@
 #include "base/shown.h"
 #include "foretrace/answer/check.h"
 #include "foretrace/report.h"
+#include "report/page/page_shell.h"
 
 namespace foretrace {
 namespace {
-
-/// XML 1.0 allows no control characters but tab and line breaks, and no U+FFFE, however they are
-/// written.
-std::string xml_text(std::string_view text) {
-  std::string escaped;
-  for (const char c : shown_lines(text)) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
 
 /// In workflow commands, data may contain neither % nor line breaks, properties no : and , either.
 std::string command_text(std::string_view text, bool is_property) {
@@ -72,42 +48,36 @@ std::string failure_body(const CheckReport& report, const CheckedFigure& figure)
 }
 
 void write_test(const CheckReport& report, const CheckedFigure& figure, std::ostream& out) {
-  out << "    <testcase name=\"" << xml_text(figure.name) << "\" classname=\"foretrace.check."
-      << xml_text(report.scenario) << "\" time=\""
+  out << "    <testcase name=\"" << html_text(figure.name) << "\" classname=\"foretrace.check."
+      << html_text(report.scenario) << "\" time=\""
       << (figure.unit == FigureUnit::time ? seconds(figure.after.value_or(0)) : "0") << '"';
   const auto cause = std::find_if(
       report.causes.begin(), report.causes.end(),
       [&](const CheckCause& one) { return one.figure == figure.name && !one.file.empty(); });
   if (cause != report.causes.end()) {
-    out << " file=\"" << xml_text(cause->file) << '"';
+    out << " file=\"" << html_text(cause->file) << '"';
     if (cause->line > 0) out << " line=\"" << cause->line << '"';
   }
-  const std::string message = xml_text(figure_sentence(figure));
+  const std::string message = html_text(figure_sentence(figure));
   switch (figure.standing) {
     case Standing::failed:
       out << ">\n      <failure type=\"regression\" message=\"" << message << "\">"
-          << xml_text(failure_body(report, figure)) << "</failure>\n    </testcase>\n";
+          << html_text(failure_body(report, figure)) << "</failure>\n    </testcase>\n";
       return;
     case Standing::undecided:
       out << ">\n      <error type=\"undecided\" message=\"" << message << "\">"
-          << xml_text(failure_body(report, figure)) << "</error>\n    </testcase>\n";
+          << html_text(failure_body(report, figure)) << "</error>\n    </testcase>\n";
       return;
     case Standing::left_out:
-      out << ">\n      <skipped message=\"" << xml_text(figure.why) << "\"/>\n    </testcase>\n";
+      out << ">\n      <skipped message=\"" << html_text(figure.why) << "\"/>\n    </testcase>\n";
       return;
     case Standing::warned:
-      out << ">\n      <system-out>" << xml_text("warning: " + failure_body(report, figure))
+      out << ">\n      <system-out>" << html_text("warning: " + failure_body(report, figure))
           << "</system-out>\n    </testcase>\n";
       return;
     case Standing::passed:
       out << "/>\n";
   }
-}
-
-std::size_t tests_standing(const CheckReport& report, Standing standing) {
-  return static_cast<std::size_t>(
-      std::count_if(report.figures.begin(), report.figures.end(),
-                    [&](const CheckedFigure& figure) { return figure.standing == standing; }));
 }
 
 /// GitHub shows no more annotations of a kind than these of a step.
@@ -146,20 +116,19 @@ std::string cause_properties(const CheckCause& cause, const std::string& title) 
 }  // namespace
 
 void write_check_junit(const CheckReport& report, std::ostream& out) {
-  const std::string counts =
-      "tests=\"" + std::to_string(report.figures.size()) + "\" failures=\"" +
-      std::to_string(tests_standing(report, Standing::failed)) + "\" errors=\"" +
-      std::to_string(tests_standing(report, Standing::undecided)) + "\" skipped=\"" +
-      std::to_string(tests_standing(report, Standing::left_out)) + "\" time=\"0\"";
+  const std::string counts = "tests=\"" + std::to_string(report.figures.size()) + "\" failures=\"" +
+                             std::to_string(report.count(Standing::failed)) + "\" errors=\"" +
+                             std::to_string(report.count(Standing::undecided)) + "\" skipped=\"" +
+                             std::to_string(report.count(Standing::left_out)) + "\" time=\"0\"";
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"foretrace\" " << counts
       << ">\n  <testsuite name=\"foretrace check\" " << counts << ">\n    <properties>\n";
   const std::pair<const char*, std::string> properties[] = {
       {"scenario", report.scenario},
       {"baseline", report.baseline},
-      {"standing", std::string(to_string(report.standing))},
+      {"standing", std::string(to_string(report.standing()))},
       {"structure_only", report.structure_only ? "true" : "false"}};
   for (const auto& [name, value] : properties) {
-    out << "      <property name=\"" << name << "\" value=\"" << xml_text(value) << "\"/>\n";
+    out << "      <property name=\"" << name << "\" value=\"" << html_text(value) << "\"/>\n";
   }
   out << "    </properties>\n";
   for (const CheckedFigure& figure : report.figures) write_test(report, figure, out);

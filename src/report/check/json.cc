@@ -15,10 +15,18 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string_view unit_suffix(FigureUnit unit) {
-  if (unit == FigureUnit::time) return "_ns";
-  if (unit == FigureUnit::bytes) return "_bytes";
-  return "";
+/// By FigureUnit.
+struct UnitWords {
+  const char *suffix, *benchmark;
+  const char* measure;  ///< Bencher uses it as the second key; only times are latencies.
+};
+constexpr UnitWords kUnits[] = {{"_ns", "ns", "latency"},
+                                {"_bytes", "B", "bytes"},
+                                {"", "count", "count"},
+                                {"", "share", "share"}};
+
+const UnitWords& words_of(const CheckedFigure& figure) {
+  return kUnits[static_cast<std::size_t>(figure.unit)];
 }
 
 Json value_json(FigureUnit unit, std::int64_t value) {
@@ -27,7 +35,7 @@ Json value_json(FigureUnit unit, std::int64_t value) {
 }
 
 Json figure_json(const CheckedFigure& figure) {
-  const std::string suffix(unit_suffix(figure.unit));
+  const std::string suffix = words_of(figure).suffix;
   Json object = {{"name", figure.name},
                  {"says", figure.says},
                  {"standing", to_string(figure.standing)},
@@ -64,12 +72,6 @@ std::string tracked_name(const CheckReport& report, const CheckedFigure& figure)
   return report.scenario == "as recorded" ? figure.name : report.scenario + ": " + figure.name;
 }
 
-std::string_view benchmark_unit(FigureUnit unit) {
-  if (unit == FigureUnit::time) return "ns";
-  if (unit == FigureUnit::bytes) return "B";
-  return unit == FigureUnit::share ? "share" : "count";
-}
-
 }  // namespace
 
 Json to_json(const CheckReport& report) {
@@ -78,7 +80,7 @@ Json to_json(const CheckReport& report) {
                  {"inputs", inputs_json(report.inputs)},
                  {"baseline", report.baseline},
                  {"scenario", report.scenario},
-                 {"standing", to_string(report.standing)},
+                 {"standing", to_string(report.standing())},
                  {"headline", check_headline(report)},
                  {"trust", to_json(report.trust)},
                  {"structure_only", report.structure_only},
@@ -101,12 +103,7 @@ void write_check_bencher(const CheckReport& report, std::ostream& out) {
   Json names = Json::object();
   for (const CheckedFigure& figure : report.figures) {
     if (!figure.after) continue;
-    // Bencher uses the second key as the measure; only times are latencies.
-    const char* measure = figure.unit == FigureUnit::time    ? "latency"
-                          : figure.unit == FigureUnit::bytes ? "bytes"
-                          : figure.unit == FigureUnit::share ? "share"
-                                                             : "count";
-    Json& entry = names[tracked_name(report, figure)][measure];
+    Json& entry = names[tracked_name(report, figure)][words_of(figure).measure];
     entry["value"] = value_json(figure.unit, *figure.after);
     if (!figure.before || figure.standing == Standing::left_out) continue;
     entry["lower_value"] = value_json(figure.unit, *figure.before + figure.lower);
@@ -121,7 +118,7 @@ void write_check_benchmark(const CheckReport& report, std::ostream& out) {
     // The tool treats smaller values as better.
     if (!figure.after || figure.less_is_worse) continue;
     Json entry = {{"name", tracked_name(report, figure)},
-                  {"unit", benchmark_unit(figure.unit)},
+                  {"unit", words_of(figure).benchmark},
                   {"value", value_json(figure.unit, *figure.after)},
                   {"extra", figure.says}};
     if (figure.standing != Standing::left_out)

@@ -1,5 +1,6 @@
 // The sentences that all forms of the answer share.
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/shown.h"
@@ -11,12 +12,6 @@ namespace {
 
 std::string signed_text(FigureUnit unit, std::int64_t value) {
   return (value > 0 ? "+" : "") + figure_text(unit, value);
-}
-
-std::size_t figures_standing(const CheckReport& report, Standing standing) {
-  std::size_t count = 0;
-  for (const CheckedFigure& figure : report.figures) count += figure.standing == standing ? 1 : 0;
-  return count;
 }
 
 }  // namespace
@@ -35,6 +30,17 @@ std::string_view to_string(Standing standing) {
       return "failed";
   }
   return "";
+}
+
+Standing CheckReport::standing() const {
+  Standing worst = Standing::left_out;
+  for (const CheckedFigure& figure : figures) worst = std::max(worst, figure.standing);
+  return worst;
+}
+
+std::int64_t CheckReport::count(Standing standing) const {
+  return std::count_if(figures.begin(), figures.end(),
+                       [&](const CheckedFigure& figure) { return figure.standing == standing; });
 }
 
 std::string figure_text(FigureUnit unit, std::int64_t value) {
@@ -96,16 +102,13 @@ std::string cause_sentence(const CheckCause& cause) {
 }
 
 std::string check_headline(const CheckReport& report) {
-  const CheckedFigure* worst = nullptr;
-  for (const CheckedFigure& figure : report.figures) {
-    if (figure.standing == report.standing && worst == nullptr) worst = &figure;
-  }
-  const std::size_t compared = report.figures.size() - figures_standing(report, Standing::left_out);
-  const std::string of = " of " + counted(static_cast<std::int64_t>(compared), "metric");
-  const auto number = [&](Standing standing) {
-    return std::to_string(figures_standing(report, standing));
-  };
-  switch (report.standing) {
+  const auto worst = std::find_if(
+      report.figures.begin(), report.figures.end(),
+      [&](const CheckedFigure& figure) { return figure.standing == report.standing(); });
+  const auto compared = std::ssize(report.figures) - report.count(Standing::left_out);
+  const std::string of = " of " + counted(compared, "metric");
+  const auto number = [&](Standing standing) { return std::to_string(report.count(standing)); };
+  switch (report.standing()) {
     case Standing::failed:
       return "REGRESSION: " + figure_sentence(*worst) + "; " + number(Standing::failed) + of +
              " beyond the limit";
@@ -116,8 +119,7 @@ std::string check_headline(const CheckReport& report) {
       return "PASSED with warnings: " + figure_sentence(*worst) + "; " + number(Standing::warned) +
              of;
     case Standing::passed:
-      return "PASSED: " + counted(static_cast<std::int64_t>(compared), "metric") +
-             " within the limits";
+      return "PASSED: " + counted(compared, "metric") + " within the limits";
     case Standing::left_out:
       return "NOTHING COMPARED: no metric is in both the baseline and the trace";
   }

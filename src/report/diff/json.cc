@@ -25,7 +25,7 @@ Json content_json(const StepContent& content) {
           {"allocated_bytes", content.allocated.count}};
 }
 
-Json breakdown_json(const Breakdown& parts) {
+Json parts_json(const Breakdown& parts) {
   return {{"compute_ns", parts.compute.count()}, {"communication_ns", parts.communication.count()},
           {"copy_ns", parts.copy.count()},       {"input_ns", parts.input.count()},
           {"host_ns", parts.host.count()},       {"idle_ns", parts.idle.count()}};
@@ -42,7 +42,7 @@ Json diff_side_json(const DiffSideReport& side) {
             {"shortest_step_ns", side.times.fastest.count()},
             {"longest_step_ns", side.times.slowest.count()},
             {"content", content_json(side.content)},
-            {"breakdown", breakdown_json(side.breakdown)},
+            {"breakdown", parts_json(side.breakdown)},
             {"peak_allocated_bytes", bytes_json(side.peak_allocated)},
             {"tasks", side.tasks}};
   add_step_facts(side.times, json);

@@ -71,11 +71,8 @@ Notes verify_notes(const Verification& result) {
 }
 
 Json verified_side_json(const VerifiedSide& side) {
-  Json parts = Json::object();
-  for (const VerifiedPart& part : kVerifiedParts)
-    parts[part.name] = (side.breakdown.*part.part).count();
   return {{"step_time_ns", side.step_time.count()},
-          {"breakdown_ns", std::move(parts)},
+          {"breakdown_ns", breakdown_json(side.breakdown)},
           {"peak_allocated_bytes", bytes_json(side.peak_allocated)}};
 }
 

@@ -19,13 +19,6 @@ Json nanoseconds(const std::vector<Nanoseconds>& times) {
   return all;
 }
 
-Json to_json(const Breakdown& breakdown) {
-  return {
-      {"compute", breakdown.compute.count()}, {"communication", breakdown.communication.count()},
-      {"copy", breakdown.copy.count()},       {"input", breakdown.input.count()},
-      {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
-}
-
 Json to_json(const Refusal& refusal) {
   return {{"op", refusal.op},
           {"stack", refusal.stack},
@@ -74,7 +67,7 @@ Json baseline_json(const Prediction& prediction) {
             {"structural", count(Provenance::structural)},
             {"inferred", count(Provenance::inferred)},
             {"assumed", count(Provenance::assumed)}}},
-          {"breakdown_ns", to_json(prediction.baseline_breakdown)},
+          {"breakdown_ns", breakdown_json(prediction.baseline_breakdown)},
           {"rates", rates_json(prediction.baseline_rates, prediction.baseline_breakdown,
                                prediction.baseline.step_time)},
           {"memory", to_json(prediction.baseline_memory)}};
@@ -103,7 +96,7 @@ Json predicted_json(const Prediction& prediction) {
       {"upper_ns", prediction.upper.count()},
       {"interval_source", prediction.interval_source},
       {"interval", interval_json(prediction)},
-      {"breakdown_ns", to_json(prediction.predicted_breakdown)},
+      {"breakdown_ns", breakdown_json(prediction.predicted_breakdown)},
       {"rates", rates_json(prediction.predicted_rates, prediction.predicted_breakdown,
                            prediction.predicted.step_time)},
       {"memory", to_json(prediction.predicted_memory)},
@@ -163,6 +156,17 @@ Json explained_json(const Prediction& prediction) {
 
 }  // namespace
 
+Json breakdown_json(const Breakdown& breakdown) {
+  return {
+      {"compute", breakdown.compute.count()}, {"communication", breakdown.communication.count()},
+      {"copy", breakdown.copy.count()},       {"input", breakdown.input.count()},
+      {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
+}
+
+Json number_json(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
 Json bytes_json(const std::optional<Bytes>& bytes) {
   return bytes ? Json(bytes->count) : Json(nullptr);
 }
@@ -176,7 +180,7 @@ Json rates_json(const StepRates& rates, const Breakdown& breakdown, Nanoseconds 
           {"flops_per_step", known(rates.flops)},
           {"known_share", rates.known_share},
           {"peak_flops_per_second", known(rates.peak_flops)},
-          {"mfu", utilization ? Json(*utilization) : Json(nullptr)},
+          {"mfu", number_json(utilization)},
           {"exposed_communication", exposed_communication(breakdown, step_time)}};
 }
 

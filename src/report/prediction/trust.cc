@@ -5,6 +5,7 @@
 
 #include "base/shown.h"
 #include "foretrace/report.h"
+#include "report/words/json_text.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -63,8 +64,8 @@ nlohmann::json to_json(const Trust& trust) {
     reasons.push_back({{"name", reason.name},
                        {"grade", to_string(reason.grade)},
                        {"text", reason.text},
-                       {"value", reason.value ? nlohmann::json(*reason.value) : nullptr},
-                       {"limit", reason.limit ? nlohmann::json(*reason.limit) : nullptr}});
+                       {"value", number_json(reason.value)},
+                       {"limit", number_json(reason.limit)}});
   }
   return {{"grade", to_string(trust.grade())}, {"reasons", std::move(reasons)}};
 }

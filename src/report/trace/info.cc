@@ -54,13 +54,6 @@ std::vector<Heavy> heaviest(const Trace& trace, std::size_t most) {
 constexpr std::size_t kHeaviestShown = 10;
 constexpr std::size_t kNameShown = 80;
 
-std::string shortened(std::string_view name) {
-  if (name.size() <= kNameShown) return std::string(name);
-  std::size_t end = kNameShown - 3;
-  while (end > 0 && (name[end] & 0xc0) == 0x80) --end;
-  return std::string(name.substr(0, end)) + "...";
-}
-
 std::string device_text(const Device& device) {
   std::string text = device.name.empty() ? "unnamed device" : device.name;
   if (device.memory_bytes > 0) text += ", " + to_text(Bytes{device.memory_bytes});
@@ -132,7 +125,7 @@ void write_heaviest(const Trace& trace, const Census& census, std::ostream& out)
                              : 100.0 * static_cast<double>(heavy.total_ns) /
                                    static_cast<double>(census.device_busy_ns);
     table.rows.push_back({to_text(Nanoseconds(heavy.total_ns)), to_fixed(share, 1) + " %",
-                          grouped(heavy.count), shortened(trace.names[heavy.name])});
+                          grouped(heavy.count), shortened(trace.names[heavy.name], kNameShown)});
   }
   if (table.rows.empty() || !trace.has_times) return;
   out << '\n';

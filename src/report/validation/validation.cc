@@ -68,10 +68,6 @@ void write_left_out(const std::vector<Row>& rows, std::ostream& out) {
       << "; 80 % are expected)\n";
 }
 
-nlohmann::json optional_json(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-}
-
 nlohmann::json to_json(const OneSide& side) {
   return {{"recorded_ns", side.recorded.count()},
           {"alone_ns", side.alone.count()},
@@ -102,9 +98,9 @@ nlohmann::json to_json(const Validation& validation) {
           {"peers_ns", unexplained.peers.count()},
           {"window_ns", unexplained.window.count()},
           {"alike_steps", validation.alike_steps},
-          {"cross_step_error", optional_json(validation.cross_step_error)},
-          {"worst_cross_step_error", optional_json(validation.worst_cross_step_error)},
-          {"same_as_first_error", optional_json(validation.same_as_first_error)},
+          {"cross_step_error", number_json(validation.cross_step_error)},
+          {"worst_cross_step_error", number_json(validation.worst_cross_step_error)},
+          {"same_as_first_error", number_json(validation.same_as_first_error)},
           {"without_device", to_json(validation.without_device)},
           {"without_host", to_json(validation.without_host)},
           {"metamorphic",

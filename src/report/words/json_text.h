@@ -17,7 +17,11 @@ std::string json_text(const nlohmann::json& value);
 
 nlohmann::json notes_json(const Notes& notes);
 
+/// Nanoseconds, by part.
+nlohmann::json breakdown_json(const Breakdown& breakdown);
+
 /// Null for nothing.
+nlohmann::json number_json(const std::optional<double>& number);
 nlohmann::json bytes_json(const std::optional<Bytes>& bytes);
 
 nlohmann::json inputs_json(const std::vector<InputFile>& inputs);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/contains.h"
+#include "base/wording.h"
 #include "trace/source_frame.h"
 
 namespace foretrace {
@@ -16,13 +17,6 @@ bool is_machinery(std::string_view frame) {
                       {"torch::unwind", "CapturedTraceback", "gather_with_cpp", "CachingAllocator",
                        "c10::impl", "at::detail::", "at::_ops::", "RegisterCUDA", "empty_cuda",
                        "empty_strided", "alloc_cpu", "CUDAAllocator", "wrap_kernel_functor"});
-}
-
-/// At most kFrameShown bytes, ending with a whole character.
-std::string cut_behind(std::string_view text) {
-  std::size_t end = std::min(text.size(), kFrameShown - 3);
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "...";
 }
 
 }  // namespace
@@ -53,7 +47,7 @@ std::string shown_frame(std::string_view stack) {
   if (frame.starts_with(kNoFile)) frame.remove_prefix(kNoFile.size());
   if (frame.size() <= kFrameShown) return std::string(frame);
   // The signature of a function of C++ is the longer part; of a path, the folders in front.
-  if (frame.find(".py") == std::string_view::npos) return cut_behind(frame);
+  if (frame.find(".py") == std::string_view::npos) return shortened(frame, kFrameShown);
   std::size_t from = frame.size() - kFrameShown + 3;
   while (from < frame.size() && (static_cast<unsigned char>(frame[from]) & 0xc0U) == 0x80) ++from;
   return "..." + std::string(frame.substr(from));

@@ -36,6 +36,11 @@ std::vector<Part> parts_of_threads(const Graph& graph) {
   return parts;
 }
 
+std::int64_t amount_of(const Task& task, FigureUnit unit) {
+  if (unit == FigureUnit::time) return task.duration.count();
+  return unit == FigureUnit::bytes ? task.bytes.count : 1;
+}
+
 /// Sums over the tasks of each step, for the figures that are such sums.
 class FigureSums {
  public:
@@ -64,7 +69,7 @@ class FigureSums {
     const Graph& graph = job_.graph;
     CountedTask counted{.job = job_, .id = id, .task = graph.task(id)};
     const std::optional<std::size_t> column = steps_.column(counted.task.step);
-    if (counted.is(TaskKind::marker) || !column) return;
+    if (counted.task.kind == TaskKind::marker || !column) return;
     if (!runs_on_device(counted.task.kind)) {
       const LaneId lane = graph.lane_of(id);
       if (graph.lane(lane).kind != LaneKind::host_thread) return;
@@ -74,9 +79,11 @@ class FigureSums {
       counted.begins_call = record == kNone || seen_[record] == 0;
       if (record != kNone) seen_[record] = 1;
     }
-    has_collectives_ = has_collectives_ || counted.is(TaskKind::collective);
+    has_collectives_ = has_collectives_ || counted.task.kind == TaskKind::collective;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      if (const auto of_task = figure_rules()[i].of_task) sums_[i][*column] += of_task(counted);
+      const FigureRule& rule = figure_rules()[i];
+      if (rule.of_kind ? rule.of_kind(counted.task.kind) : rule.of_task && rule.of_task(counted))
+        sums_[i][*column] += amount_of(counted.task, rule.entry.unit);
     }
   }
 
@@ -114,9 +121,9 @@ FigureSteps figures_of(const ObservedJob& job) {
   for (std::size_t i = 0; i < figure_rules().size(); ++i) {
     const FigureRule& rule = figure_rules()[i];
     if (rule.needs_collectives && !sums.has_collectives()) continue;
-    StepValues values = rule.of_task  ? sums.sums(i)
-                        : rule.of_job ? rule.of_job(measured)
-                                      : StepValues{};
+    StepValues values = rule.of_kind || rule.of_task ? sums.sums(i)
+                        : rule.of_job                ? rule.of_job(measured)
+                                                     : StepValues{};
     if (!values.empty() || rule.against != nullptr)
       figures[std::string(rule.entry.name)] = std::move(values);
   }

@@ -6,6 +6,7 @@
 
 #include "ask/check/job/changes.h"
 #include "ask/check/job/words.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 
@@ -97,17 +98,19 @@ StepValues peak(const std::optional<Bytes>& bytes) {
 using Counted = const CountedTask&;
 using Change = const WorkChange&;
 
-bool is_kernel(Change c) { return c.kind == TaskKind::kernel; }
-bool is_copy_change(Change c) { return is_copy_work(c.kind); }
-bool is_collective(Change c) { return c.kind == TaskKind::collective; }
+template <TaskKind kKind>
+bool is_kind(TaskKind kind) {
+  return kind == kKind;
+}
+constexpr auto is_kernel_kind = is_kind<TaskKind::kernel>;
+constexpr auto is_collective_kind = is_kind<TaskKind::collective>;
+
 bool is_more(Change c) { return c.more() > 0; }
 bool is_slower(Change c) { return c.added() > 0ns; }
-bool has_more_bytes(Change c) { return c.after.bytes > c.before.bytes; }
 bool is_exposed(Change c) { return c.bared() > 0ns || is_slower(c); }
 bool loses_overlap(Change c) {
   return is_event_wait(c) || (is_copy_kind(c.kind) && (c.bared() > 0ns || is_more(c)));
 }
-bool is_of_kernels(TaskKind kind) { return kind == TaskKind::kernel; }
 
 constexpr FigureRule kFigures[] = {
     {.entry = {.name = kStepTime,
@@ -135,9 +138,8 @@ constexpr FigureRule kFigures[] = {
                .says = "work of kernels in a step",
                .unit = FigureUnit::time,
                .limits = {.fail = "5%", .warn = "3%"}},
-     .of_task = [](Counted task) { return task.work_if(task.is(TaskKind::kernel)); },
-     .weighs = [](Change c) { return is_kernel(c) && is_slower(c); },
-     .slows_with = is_of_kernels},
+     .of_kind = is_kernel_kind,
+     .slows_with = is_kernel_kind},
     {.entry = {.name = "kernel_pace",
                .says = "time of a typical kernel, relative to the same kernel in the baseline",
                .unit = FigureUnit::share,
@@ -145,7 +147,7 @@ constexpr FigureRule kFigures[] = {
                .limits = {.warn = "2%"}},
      .against = [](const JobSummary& before,
                    const JobSummary& now) { return kernel_pace(before.kernels, now.kernels); },
-     .slows_with = is_of_kernels},
+     .slows_with = is_kernel_kind},
     {.entry = {.name = kSlowerKernels,
                .says = "kernels of one name and shape that take longer than others, beyond noise",
                .varies_with_times = true,
@@ -166,22 +168,19 @@ constexpr FigureRule kFigures[] = {
                .says = "time of collectives in a step",
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
-     .of_task = [](Counted task) { return task.work_if(task.is(TaskKind::collective)); },
-     .needs_collectives = true,
-     .weighs = [](Change c) { return is_collective(c) && is_slower(c); }},
+     .of_kind = is_collective_kind,
+     .needs_collectives = true},
     {.entry = {.name = "copy_time",
                .says = "time of copies in a step",
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
-     .of_task = [](Counted task) { return task.work_if(is_copy_work(task.task.kind)); },
-     .weighs = [](Change c) { return is_copy_change(c) && is_slower(c); }},
+     .of_kind = is_copy_work},
     {.entry = {.name = "host_time",
                .says = "work per step of host threads that launch work, and recorded work of those "
                        "they wait for, without loading",
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
-     .of_task =
-         [](Counted task) { return task.work_if(task.is_step_work && !task.is(TaskKind::input)); },
+     .of_task = [](Counted c) { return c.is_step_work && c.task.kind != TaskKind::input; },
      .weighs = [](Change c) { return runs_on_host(c.kind) && is_slower(c); },
      .slows_with = [](TaskKind kind) { return kind != TaskKind::kernel; },
      .since_schema = 2},
@@ -196,14 +195,14 @@ constexpr FigureRule kFigures[] = {
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
      .of_job = [](const MeasuredJob& job) { return StepValues{job.parts.copy.count()}; },
-     .weighs = [](Change c) { return is_copy_change(c) && is_exposed(c); }},
+     .weighs = [](Change c) { return is_copy_work(c.kind) && is_exposed(c); }},
     {.entry = {.name = "exposed_communication",
                .says = "time of a step in which only collectives run",
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
      .of_job = [](const MeasuredJob& job) { return StepValues{job.parts.communication.count()}; },
      .needs_collectives = true,
-     .weighs = [](Change c) { return is_collective(c) && is_exposed(c); }},
+     .weighs = [](Change c) { return is_collective_kind(c.kind) && is_exposed(c); }},
     {.entry = {.name = "overlap",
                .says = "share of copies and collectives hidden behind kernels",
                .unit = FigureUnit::share,
@@ -225,59 +224,45 @@ constexpr FigureRule kFigures[] = {
     {.entry = {.name = "kernels",
                .says = "kernels in a step",
                .limits = {.fail = "1%", .warn = "+0"}},
-     .of_task = [](Counted task) { return std::int64_t{task.is(TaskKind::kernel)}; },
-     .weighs = [](Change c) { return is_kernel(c) && is_more(c); }},
+     .of_kind = is_kernel_kind},
     {.entry = {.name = "launches",
                .says = "launches in a step",
                .limits = {.fail = "1%", .warn = "+0"}},
-     .of_task = [](Counted task) { return std::int64_t{task.is(TaskKind::launch)}; },
-     .weighs = [](Change c) { return c.kind == TaskKind::launch && is_more(c); }},
+     .of_kind = is_kind<TaskKind::launch>},
     {.entry = {.name = "syncs",
                .says = "calls in a step that wait for the device",
                .limits = {.fail = "+0"}},
-     .of_task =
-         [](Counted task) {
-           return std::int64_t{task.begins_call && is_synchronizing(task.job, task.id)};
-         },
+     .of_task = [](Counted c) { return c.begins_call && is_synchronizing(c.job, c.id); },
      .weighs = [](Change c) { return c.kind == TaskKind::sync && is_more(c); }},
     {.entry = {.name = "event_waits",
                .says = "waits of streams for events in a step",
                .limits = {.fail = "+0"}},
-     .of_task =
-         [](Counted task) {
-           return std::int64_t{task.begins_call && waits_for_event(task.job.graph.name(task.id))};
-         },
+     .of_task = [](Counted c) { return c.begins_call && waits_for_event(c.job.graph.name(c.id)); },
      .weighs = is_event_wait},
     {.entry = {.name = "copies",
                .says = "copies in a step",
                .limits = {.fail = "1%", .warn = "+0"}},
-     .of_task = [](Counted task) { return std::int64_t{is_copy_work(task.task.kind)}; },
-     .weighs = [](Change c) { return is_copy_change(c) && is_more(c); }},
+     .of_kind = is_copy_work},
     {.entry = {.name = "pageable_copies",
                .says = "copies in a step from or to pageable memory",
                .limits = {.fail = "+0"}},
      .of_task =
-         [](Counted task) {
-           return std::int64_t{is_copy_work(task.task.kind) &&
-                               is_pageable(task.job.graph.name(task.id))};
-         },
-     .weighs = [](Change c) { return is_copy_change(c) && c.after.pageable > c.before.pageable; }},
+         [](Counted c) { return is_copy_work(c.task.kind) && is_pageable(c.job.graph.name(c.id)); },
+     .weighs =
+         [](Change c) { return is_copy_work(c.kind) && c.after.pageable > c.before.pageable; }},
     {.entry = {.name = "collectives", .says = "collectives in a step", .limits = {.fail = "+0"}},
-     .of_task = [](Counted task) { return std::int64_t{task.is(TaskKind::collective)}; },
-     .weighs = [](Change c) { return is_collective(c) && is_more(c); }},
+     .of_kind = is_collective_kind},
     {.entry = {.name = "bytes_copied",
                .says = "bytes copied in a step",
                .unit = FigureUnit::bytes,
                .limits = {.fail = "1%"}},
-     .of_task = [](Counted task) { return task.bytes_if(is_copy_work(task.task.kind)); },
-     .weighs = [](Change c) { return is_copy_change(c) && has_more_bytes(c); }},
+     .of_kind = is_copy_work},
     {.entry = {.name = "bytes_communicated",
                .says = "bytes passed to collectives in a step",
                .unit = FigureUnit::bytes,
                .limits = {.fail = "1%"}},
-     .of_task = [](Counted task) { return task.bytes_if(task.is(TaskKind::collective)); },
-     .needs_collectives = true,
-     .weighs = [](Change c) { return is_collective(c) && has_more_bytes(c); }},
+     .of_kind = is_collective_kind,
+     .needs_collectives = true},
     {.entry = {.name = kPeakAllocated,
                .says = "most memory allocated on a device",
                .unit = FigureUnit::bytes,
@@ -318,6 +303,14 @@ const FigureRule& figure_rule(std::string_view name) {
   return *found;
 }
 
+bool weighs_on(const WorkChange& change, const FigureRule& rule) {
+  if (rule.weighs != nullptr) return rule.weighs(change);
+  if (rule.of_kind == nullptr || !rule.of_kind(change.kind)) return false;
+  if (rule.entry.unit == FigureUnit::time) return is_slower(change);
+  if (rule.entry.unit == FigureUnit::bytes) return change.after.bytes > change.before.bytes;
+  return is_more(change);
+}
+
 const std::vector<FigureEntry>& figure_entries() {
   static const std::vector<FigureEntry> entries = [] {
     std::vector<FigureEntry> all;
@@ -329,14 +322,12 @@ const std::vector<FigureEntry>& figure_entries() {
 
 const FigureEntry& figure_entry(std::string_view name) {
   std::vector<std::string_view> names;
-  std::string all;
   for (const FigureEntry& entry : figure_entries()) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
-    all += (all.empty() ? "" : ", ") + std::string(entry.name);
   }
   throw Error("there is no metric '" + std::string(name) + "'" + did_you_mean(name, names) +
-              "; the metrics are " + all);
+              "; the metrics are " + joined(names));
 }
 
 }  // namespace foretrace

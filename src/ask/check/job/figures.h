@@ -3,10 +3,11 @@
 // What `check` measures of a job. A figure, which its users call a metric, is one entry of the
 // table in figures.cc: its name and limits, how it is measured, and which changes make it worse.
 //
-//     of_task     a sum over the tasks of each step        kernels, copy_time
-//     of_job      the values of all steps, or a single one  step_time, overlap
-//     of_memory   the same, also of memory snapshots       peak_allocated
-//     against     a comparison with the baseline           slower_kernels
+//     of_kind     time, bytes or number of such tasks in a step    kernels, copy_time
+//     of_task     the same, of tasks chosen in another way          syncs, host_time
+//     of_job      the values of all steps, or a single one          step_time, overlap
+//     of_memory   the same, also of memory snapshots                peak_allocated
+//     against     a comparison with the baseline                    slower_kernels
 
 #include <cstdint>
 #include <optional>
@@ -45,10 +46,6 @@ struct CountedTask {
   const Task& task;
   bool is_step_work = false;  ///< Of the host: its thread works for the step.
   bool begins_call = false;   ///< Of the host: not a further piece of a call that is cut.
-
-  bool is(TaskKind kind) const { return task.kind == kind; }
-  std::int64_t work_if(bool counts) const { return counts ? task.duration.count() : 0; }
-  std::int64_t bytes_if(bool counts) const { return counts ? task.bytes.count : 0; }
 };
 
 struct MeasuredJob {
@@ -67,13 +64,15 @@ using StepValues = std::vector<std::int64_t>;
 
 struct FigureRule {
   FigureEntry entry;
-  /// One of these four measures it. A job without values lacks the figure.
-  std::int64_t (*of_task)(const CountedTask& task) = nullptr;
+  /// One of these five measures it. A job without values lacks the figure.
+  bool (*of_kind)(TaskKind kind) = nullptr;
+  bool (*of_task)(const CountedTask& task) = nullptr;
   StepValues (*of_job)(const MeasuredJob& job) = nullptr;
   StepValues (*of_memory)(const MeasuredMemory& memory) = nullptr;
   StepValues (*against)(const JobSummary& before, const JobSummary& now) = nullptr;
   bool needs_collectives = false;  ///< Jobs without collectives lack it.
-  /// Whether a change at one place makes it worse; nullptr: no such change does.
+  /// Whether a change at one place makes it worse; nullptr: if it is `of_kind`, and there is more
+  /// of what that sums.
   bool (*weighs)(const WorkChange& change) = nullptr;
   /// Whether it becomes worse where all work of a kind is slower; nullptr: it does not.
   bool (*slows_with)(TaskKind kind) = nullptr;
@@ -84,6 +83,9 @@ struct FigureRule {
 std::span<const FigureRule> figure_rules();
 /// REQUIRES: there is a figure of this name.
 const FigureRule& figure_rule(std::string_view name);
+
+/// Whether a change at one place makes the figure worse.
+bool weighs_on(const WorkChange& change, const FigureRule& rule);
 
 /// All figures but those of memory; those that compare are compared with the job itself.
 FigureSteps figures_of(const ObservedJob& job);

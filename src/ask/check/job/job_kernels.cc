@@ -8,6 +8,7 @@
 #include "ask/check/job/hash.h"
 #include "ask/check/job/kernels.h"
 #include "base/statistics.h"
+#include "base/wording.h"
 
 namespace foretrace {
 namespace {
@@ -43,10 +44,7 @@ std::string short_kernel_name(std::string_view name) {
     }
     if (at > 0 && at < text.size()) text.resize(at);
   }
-  if (text.size() <= kLongestKernelName) return text;
-  std::size_t end = kLongestKernelName - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
-  return text.substr(0, end) + "...";
+  return shortened(text, kLongestKernelName);
 }
 
 class KernelSums {

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
+#include "base/wording.h"
+
 namespace foretrace {
 namespace {
 
-std::string brief(std::string_view name) {
-  constexpr std::size_t kLongest = 70;
-  if (name.size() <= kLongest) return std::string(name);
-  std::size_t end = kLongest - 3;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80) --end;
-  return std::string(name.substr(0, end)) + "...";
-}
+std::string brief(std::string_view name) { return shortened(name, 70); }
 
 /// "aten::linear/aten::t/aten::addmm" -> "aten::addmm in aten::linear"
 std::string shown_path(std::string_view path) {
