@@ -27,10 +27,11 @@ struct OpenTime {
 /// what the recording does not say is empty, 0 or -1.
 struct RecordedCollective {
   TaskId task = kNoTask;
-  NameId operation{};          ///< "allreduce", or the name of its kernel without arguments.
-  NameId type{};               ///< Of its elements.
-  NameId group{}, members{};   ///< The process group, and its ranks as "[0, 1]".
-  std::int64_t elements = -1;  ///< That go in; ranks may differ in it for an exchange of all with all.
+  NameId operation{};         ///< "allreduce", or the name of its kernel without arguments.
+  NameId type{};              ///< Of its elements.
+  NameId group{}, members{};  ///< The process group, and its ranks as "[0, 1]".
+  std::int64_t elements =
+      -1;  ///< That go in; ranks may differ in it for an exchange of all with all.
   std::int64_t sequence = -1;  ///< Number within its group.
   std::int32_t group_size = 0;
 };
@@ -47,7 +48,7 @@ struct Inference {
   Notes notes;
   std::vector<std::string>
       assumptions;  ///< Assumptions of the graph beyond the records, one sentence each.
-  std::vector<OpenTime> open = {};  ///< Task by task.
+  std::vector<OpenTime> open = {};                   ///< Task by task.
   std::vector<RecordedCollective> collectives = {};  ///< In order of their recorded starts.
   RecordedRank rank = {};
 };

@@ -123,8 +123,8 @@ class Refinement {
   }
 
   const std::vector<Meeting>& meetings_;
-  std::vector<std::uint32_t> colour_;             ///< By rank.
-  std::vector<std::vector<Seen>> met_;            ///< By rank: its meetings, and its part in each.
+  std::vector<std::uint32_t> colour_;   ///< By rank.
+  std::vector<std::vector<Seen>> met_;  ///< By rank: its meetings, and its part in each.
   std::size_t colours_ = 0;
 };
 
@@ -142,8 +142,8 @@ std::vector<Meeting> folded_meetings(const std::vector<Meeting>& meetings,
   for (const Meeting& meeting : meetings) {
     // A task of a first rank is in one meeting only, and in all that its class is in by the same
     // kinds of ranks.
-    const auto is_new = std::any_of(
-        meeting.members.begin(), meeting.members.end(), [&](const MeetingMember& one) {
+    const auto is_new =
+        std::any_of(meeting.members.begin(), meeting.members.end(), [&](const MeetingMember& one) {
           return alike[one.rank] == one.rank && !taken.contains({one.rank, one.task});
         });
     if (!is_new) continue;

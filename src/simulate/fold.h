@@ -6,9 +6,9 @@
 //     meeting  0 1 | 2 3 | 4 5      0, 2 and 4 do the same, and so do 1, 3 and 5: two ranks are
 //              A B | A B | A B      replayed, and each stands for three
 //
-// Starts are the least solution of start = max(finish of what is waited for + lag), and the greatest
-// of equal numbers is that number: how many alike ranks meet does not matter, only which kinds do.
-// So ranks that cannot be told apart have equal times, to the nanosecond.
+// Starts are the least solution of start = max(finish of what is waited for + lag), and the
+// greatest of equal numbers is that number: how many alike ranks meet does not matter, only which
+// kinds do. So ranks that cannot be told apart have equal times, to the nanosecond.
 
 #include <cstdint>
 #include <span>

@@ -16,8 +16,8 @@ namespace {
 /// to both parts.
 Nanoseconds transfer_of(const MeetingMember& member, Nanoseconds duration) {
   if (member.recorded <= 0ns || duration == member.recorded) return duration - member.skew;
-  const double part = static_cast<double>(member.skew.count()) /
-                      static_cast<double>(member.recorded.count());
+  const double part =
+      static_cast<double>(member.skew.count()) / static_cast<double>(member.recorded.count());
   return duration - scaled(duration, part);
 }
 
@@ -46,8 +46,8 @@ JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Mee
     if (wait.tail.empty() || wait.anchor == Anchor::start) return;
     const auto found = before_.find(wait.before);
     if (found == before_.end()) return;
-    const Overlap overlap = shortened({wait.tail, wait.lag}, found->second,
-                                      graph_.task(wait.before).duration);
+    const Overlap overlap =
+        shortened({wait.tail, wait.lag}, found->second, graph_.task(wait.before).duration);
     wait.tail = overlap.tail, wait.lag = overlap.lag;
   });
 }
@@ -73,11 +73,10 @@ TaskId JointGraph::start_of(std::size_t rank, TaskId own) const {
 
 TaskId JointGraph::add_enter(TaskId task) {
   const Task old = graph_.task(task);
-  const TaskId enter =
-      graph_.insert_before(task, {.gap = old.gap,
-                                  .name = graph_.names().intern("(enters)"),
-                                  .step = old.step,
-                                  .kind = TaskKind::marker});
+  const TaskId enter = graph_.insert_before(task, {.gap = old.gap,
+                                                   .name = graph_.names().intern("(enters)"),
+                                                   .step = old.step,
+                                                   .kind = TaskKind::marker});
   graph_.task(enter).tail = old.tail;
   graph_.task(task).gap = 0ns;
   std::vector<Dependency> waits;
@@ -115,8 +114,8 @@ void JointGraph::add(const Meeting& meeting) {
                     .provenance = meeting.matched,
                     .why = Rule::other_ranks});
     }
-    graph_.add({.before = all, .after = task, .provenance = meeting.matched,
-                .why = Rule::other_ranks});
+    graph_.add(
+        {.before = all, .after = task, .provenance = meeting.matched, .why = Rule::other_ranks});
     const Nanoseconds before = graph_.task(task).duration;
     const Nanoseconds after = transfer_of(*member, before);
     graph_.task(task).duration = after;
@@ -139,8 +138,7 @@ Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memor
   for (std::uint32_t i = 0; i < count; ++i) {
     const TaskId task = place.here(TaskId{i});
     // A removed task that waits for nothing was over before the rank began.
-    timeline.start.push_back(
-        std::max(0ns, joint.start[index(start_of(rank, TaskId{i}))] - begins));
+    timeline.start.push_back(std::max(0ns, joint.start[index(start_of(rank, TaskId{i}))] - begins));
     timeline.finish.push_back(std::max(0ns, joint.finish[index(task)] - begins));
     if (!own.removed(TaskId{i}))
       timeline.length = std::max(timeline.length, timeline.finish.back());
@@ -161,8 +159,7 @@ Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memor
 }
 
 JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
-                             const std::vector<Meeting>& meetings,
-                             const JointOptions& options) {
+                             const std::vector<Meeting>& meetings, const JointOptions& options) {
   JointReplay replay;
   if (options.folds) {
     replay.alike = alike_ranks(ranks, meetings);

@@ -53,8 +53,8 @@ class JointGraph {
 
   Graph graph_;
   std::vector<JoinedGraph> ranks_;
-  std::vector<Graph::Absorbed> places_;  ///< By rank.
-  std::vector<TaskId> enters_;           ///< By task, or kNoTask; markers have none.
+  std::vector<Graph::Absorbed> places_;             ///< By rank.
+  std::vector<TaskId> enters_;                      ///< By task, or kNoTask; markers have none.
   std::unordered_map<TaskId, Nanoseconds> before_;  ///< Durations with the wait for others.
 };
 

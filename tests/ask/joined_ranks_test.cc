@@ -160,8 +160,7 @@ TEST(JoinedRanks, ManyRanksFoldToTheRecordedOnes) {
   EXPECT_EQ(many.predicted.step_time, two.predicted.step_time);
   ASSERT_EQ(many.ranks.size(), 2U);
   EXPECT_EQ(many.ranks[0].alike, 511U);
-  const Prediction late =
-      predict(path, with("straggler:rank=7,pause=20ms"), {.world_size = 64});
+  const Prediction late = predict(path, with("straggler:rank=7,pause=20ms"), {.world_size = 64});
   const Prediction exact =
       predict(path, with("straggler:rank=7,pause=20ms"), {.world_size = 64, .exact = true});
   EXPECT_EQ(late.predicted.step_time, exact.predicted.step_time);

@@ -1,10 +1,11 @@
+#include "support/ranks.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
 #include "foretrace/error.h"
-#include "support/ranks.h"
 
 namespace foretrace {
 namespace {
@@ -49,9 +50,9 @@ TEST(Ranks, ACollectiveIsAWaitForTheLastRankAndATransfer) {
 
 TEST(Ranks, WhoLeavesBeforeTheLastComesWaitsForNobody) {
   // Two ends agree, so the clocks do; the root of the broadcast is done long before.
-  const RankJoin join =
-      joined(ranks({{"gpu: a:collective 500, A 200, b:collective 100, B 1000, c:collective 500", 0},
-                    {"gpu: a:collective 500, A 900, b:collective 100, B 300, c:collective 500", 1}}));
+  const RankJoin join = joined(
+      ranks({{"gpu: a:collective 500, A 200, b:collective 100, B 1000, c:collective 500", 0},
+             {"gpu: a:collective 500, A 900, b:collective 100, B 300, c:collective 500", 1}}));
   ASSERT_EQ(join.meetings.size(), 3U);
   EXPECT_EQ(parts_of(join.meetings[1]), "0+100 early 0+100");
 }
@@ -84,9 +85,9 @@ TEST(Ranks, ClocksAreFoundFromTheEndsOfCollectives) {
 }
 
 TEST(Ranks, RecordingsMayBeginAtDifferentCollectives) {
-  const RankJoin join = joined(
-      ranks({{"gpu: a:collective 5, A 9, b:collective 5, A 3, c:collective 5, A 4, a:collective 5", 0},
-             {"gpu: b:collective 5, A 3, c:collective 5, A 4, a:collective 5", 1, 2, 14us}}));
+  const RankJoin join = joined(ranks(
+      {{"gpu: a:collective 5, A 9, b:collective 5, A 3, c:collective 5, A 4, a:collective 5", 0},
+       {"gpu: b:collective 5, A 3, c:collective 5, A 4, a:collective 5", 1, 2, 14us}}));
   ASSERT_EQ(join.meetings.size(), 3U);
   EXPECT_EQ(join.meetings[0].operation, "b");
   EXPECT_EQ(join.ranks[0].unmatched, 1U);
@@ -147,8 +148,9 @@ TEST(Ranks, MembersMustAgreeOnTheSizeOfTheirGroup) {
     rank.collectives[0].group = rank.graph.names().intern("7");
     rank.collectives[0].group_size = rank.rank.number + 2;
   }
-  EXPECT_EQ(error_of(all),
-            "rank 1: its group of group \"7\" has 3 ranks, but 2 for rank 0; give ranks of one job");
+  EXPECT_EQ(
+      error_of(all),
+      "rank 1: its group of group \"7\" has 3 ranks, but 2 for rank 0; give ranks of one job");
 }
 
 TEST(Ranks, WithoutAnyCollectiveRanksAreApart) {

@@ -19,8 +19,7 @@ std::string pictures(const std::vector<Inference>& ranks, const RankJoin& join) 
     graphs.push_back({&ranks[i].graph, join.clocks[i].offset});
   const JointReplay replay = simulate_jointly(graphs, join.meetings);
   std::string text = "\n";
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    text += to_ascii(ranks[i].graph, replay.of(i));
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += to_ascii(ranks[i].graph, replay.of(i));
   return text;
 }
 
@@ -110,7 +109,8 @@ struct RandomJob {
     for (std::uint32_t rank = 0; rank < count; ++rank) {
       for (unsigned i = 0; i < 3 * collectives; ++i)
         met[rank].push_back(graphs[rank].append(
-            LaneId{1}, {.duration = Nanoseconds(500 + 100 * (i % 3)), .kind = TaskKind::collective}));
+            LaneId{1},
+            {.duration = Nanoseconds(500 + 100 * (i % 3)), .kind = TaskKind::collective}));
     }
     const auto add = [&](const std::vector<std::uint32_t>& ranks, unsigned number) {
       Meeting meeting;

@@ -31,8 +31,7 @@ inline Inference rank_of(const RankText& text) {
   for (std::uint32_t i = 0; i < rank.graph.lane_count(); ++i)
     rank.graph.lane(LaneId{i}).rank = text.number;
   const auto gained = [&](Nanoseconds& time) {
-    time += Nanoseconds(
-        static_cast<std::int64_t>(static_cast<double>(time.count()) * text.drift));
+    time += Nanoseconds(static_cast<std::int64_t>(static_cast<double>(time.count()) * text.drift));
   };
   for (Nanoseconds& time : rank.recorded.start) gained(time);
   for (Nanoseconds& time : rank.recorded.finish) gained(time);

@@ -69,8 +69,8 @@ std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
   return waits;
 }
 
-/// What one rank alone can only guess of its waits for others is known now: open time if the rank is
-/// looked at alone, and none if the others are there.
+/// What one rank alone can only guess of its waits for others is known now: open time if the rank
+/// is looked at alone, and none if the others are there.
 void set_waits(Job& job, bool are_open) {
   const std::vector<std::map<TaskId, Nanoseconds>> waits = waits_of(job);
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
@@ -106,8 +106,8 @@ void set_assumptions(Job& job) {
   }
 }
 
-/// Repeats the recorded ranks until there are `size`: their groups are those of other ranks, as many
-/// places further on.
+/// Repeats the recorded ranks until there are `size`: their groups are those of other ranks, as
+/// many places further on.
 void repeat(Job& job, std::int32_t size) {
   const std::size_t recorded = job.ranks.size(), wanted = static_cast<std::size_t>(size);
   const bool is_whole = job.ranks.back().number == static_cast<std::int32_t>(recorded) - 1;

@@ -314,11 +314,11 @@ Replays replays_of(const Job& job, const Scenario& scenario, const PredictOption
   Replays all;
   on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
     if (side == 0)
-      all.recorded = replay(job, graphs_of(job), {.reasons = options.explain && !is_edited,
-                                                  .folds = !options.exact});
+      all.recorded = replay(job, graphs_of(job),
+                            {.reasons = options.explain && !is_edited, .folds = !options.exact});
     else
-      all.edited = edited_by(job, scenario, {.reasons = options.explain, .folds = !options.exact},
-                             &donors);
+      all.edited =
+          edited_by(job, scenario, {.reasons = options.explain, .folds = !options.exact}, &donors);
   });
   return all;
 }
@@ -453,11 +453,10 @@ void finish(const Answer& answer, const PredictOptions& options) {
 
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {
-  const Job job = read_job(
-      trace_path, {.reading = options.reading,
-                   .keep_traces = !options.perfetto_path.empty(),
-                   .joins_ranks = true,
-                   .world_size = options.world_size});
+  const Job job = read_job(trace_path, {.reading = options.reading,
+                                        .keep_traces = !options.perfetto_path.empty(),
+                                        .joins_ranks = true,
+                                        .world_size = options.world_size});
   check_ranks(scenario, job);
   Answer answer = slowest(job, scenario, options);
   answer.prediction.inputs = job.inputs();

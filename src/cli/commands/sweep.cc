@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "ask/many/sweep_file.h"
-#include "cli/options/counted_progress.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/error.h"

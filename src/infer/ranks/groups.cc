@@ -13,8 +13,7 @@ namespace {
 
 /// FNV-1a.
 std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325) {
-  for (const char letter : text)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
   return hash;
 }
 
@@ -66,8 +65,7 @@ std::string words_for(const std::vector<std::int32_t>& members) {
   std::string text = "ranks ";
   for (std::size_t i = 0; i < std::min(members.size(), kMostListed); ++i)
     text += (i == 0 ? "" : ", ") + std::to_string(members[i]);
-  if (members.size() > kMostListed)
-    text += " ... (" + std::to_string(members.size()) + " ranks)";
+  if (members.size() > kMostListed) text += " ... (" + std::to_string(members.size()) + " ranks)";
   return text;
 }
 
@@ -107,8 +105,7 @@ class Grouping {
       if (members.size() == 1) continue;
       RankGroup& group = groups_[{members, name, 0}];
       check_size(group, members, name, one, rank);
-      if (group.lines.empty() || group.lines.back().rank != rank)
-        group.lines.push_back({rank, {}});
+      if (group.lines.empty() || group.lines.back().rank != rank) group.lines.push_back({rank, {}});
       group.lines.back().all.push_back(found);
     }
     for (auto& [lane, line] : unnamed) unnamed_[rank].push_back(std::move(line));
@@ -120,8 +117,7 @@ class Grouping {
     const std::string operation = common_operation(names[one.operation]);
     Occurrence found{.number = number};
     found.key = hash_of(operation, hash_of(names[one.type]));
-    if (has_equal_parts(operation))
-      found.key = hash_of(std::to_string(one.elements), found.key);
+    if (has_equal_parts(operation)) found.key = hash_of(std::to_string(one.elements), found.key);
     const Task& task = from.graph.task(one.task);
     if (task.step >= 0)
       found.step = hash_of(from.graph.steps()[static_cast<std::size_t>(task.step)].name);

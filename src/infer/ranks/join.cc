@@ -62,12 +62,12 @@ class Splitter {
       : ranks_(ranks), groups_(groups), join_(join) {}
 
   void add(const Match& match) {
-    Meeting meeting{.operation = described(*ranks_[match.members.front().rank],
-                                           match.members.front().what),
-                    .group = groups_[match.group].name,
-                    .sequence = match.sequence,
-                    .matched = match.provenance,
-                    .members = {}};
+    Meeting meeting{
+        .operation = described(*ranks_[match.members.front().rank], match.members.front().what),
+        .group = groups_[match.group].name,
+        .sequence = match.sequence,
+        .matched = match.provenance,
+        .members = {}};
     std::vector<Nanoseconds> starts;
     for (const Match::Member& one : match.members) starts.push_back(common(one, &Timeline::start));
     const auto last = std::max_element(starts.begin(), starts.end());

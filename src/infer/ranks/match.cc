@@ -82,12 +82,13 @@ class Matcher {
 
   [[noreturn]] void refuse(const RankGroup& group, const GroupLine& line,
                            const GroupLine& reference, std::size_t differs) const {
-    throw TraceError(
-        labels_[line.rank] + ": its " + std::to_string(line.all.size()) + " collectives of " +
-        group.name + " do not follow in the order of the " + std::to_string(reference.all.size()) +
-        " of " + labels_[reference.rank] + ", wherever recording began; the first that differs is "
-        "number " + std::to_string(differs) + ", " +
-        described(*ranks_[line.rank], line.all[differs]));
+    throw TraceError(labels_[line.rank] + ": its " + std::to_string(line.all.size()) +
+                     " collectives of " + group.name + " do not follow in the order of the " +
+                     std::to_string(reference.all.size()) + " of " + labels_[reference.rank] +
+                     ", wherever recording began; the first that differs is "
+                     "number " +
+                     std::to_string(differs) + ", " +
+                     described(*ranks_[line.rank], line.all[differs]));
   }
 
   std::span<const Inference* const> ranks_;

@@ -53,7 +53,8 @@ class ShiftFinder {
       if (overlap >= least && agrees(shift)) found.push_back(measured(shift, overlap));
     }
     if (found.empty()) return {};
-    keep(found, [&](const Shift& a) { return -a.same_steps; }, 0.01);
+    keep(
+        found, [&](const Shift& a) { return -a.same_steps; }, 0.01);
     const auto least_scatter =
         std::min_element(found.begin(), found.end(), [](const Shift& a, const Shift& b) {
           return a.scatter < b.scatter;
@@ -63,9 +64,8 @@ class ShiftFinder {
       const std::int64_t far = std::abs(a.difference);
       return far <= kOneClock ? std::tuple(0, far, -a.overlap) : std::tuple(1, -a.overlap, far);
     };
-    return *std::min_element(found.begin(), found.end(), [&](const Shift& a, const Shift& b) {
-      return key(a) < key(b);
-    });
+    return *std::min_element(found.begin(), found.end(),
+                             [&](const Shift& a, const Shift& b) { return key(a) < key(b); });
   }
 
   /// The first place of the line at which the shift with most agreement does not agree.
@@ -143,7 +143,6 @@ std::vector<std::uint64_t> keys_of(const GroupLine& line) {
   return keys;
 }
 
-
 }  // namespace
 
 std::vector<std::int64_t> places_of(const GroupLine& line, const GroupLine& reference,
@@ -161,9 +160,8 @@ std::vector<std::int64_t> places_of(const GroupLine& line, const GroupLine& refe
     return places;
   }
   const std::size_t shorter = std::min(line.all.size(), reference.all.size());
-  const std::size_t lost =
-      static_cast<std::size_t>(kMostLost * static_cast<double>(shorter)) +
-      std::max(line.all.size(), reference.all.size()) - shorter;
+  const std::size_t lost = static_cast<std::size_t>(kMostLost * static_cast<double>(shorter)) +
+                           std::max(line.all.size(), reference.all.size()) - shorter;
   const auto pairs = align(keys_of(line), keys_of(reference), 2 * lost);
   differs = finder.first_difference();
   if (!pairs || pairs->size() * 10 < shorter * 9) return {};

@@ -127,9 +127,8 @@ Table rank_table(const Prediction& prediction) {
                                                "keeps others waiting", "clock"});
   std::vector<const PredictedRank*> rows;
   for (const PredictedRank& rank : prediction.ranks) rows.push_back(&rank);
-  std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) {
-    return a->predicted > b->predicted;
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto* a, const auto* b) { return a->predicted > b->predicted; });
   for (std::size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
     const PredictedRank& rank = *rows[i];
     std::string name = "  rank " + std::to_string(rank.number);

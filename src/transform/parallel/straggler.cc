@@ -4,9 +4,9 @@
 //     rank 1   |AA~~~~~~TT|        ->        |AA~TT|
 //     rank 2   |AAAAAAAATT|                  |AAATT|
 //
-// The excess of a rank is found step by step and thread by thread (or stream by stream): its work is
-// put beside that of every other rank, and where all of them do the same in less time, its tasks take
-// what they take in the median of the others; work that none of the others has is left out.
+// The excess of a rank is found step by step and thread by thread (or stream by stream): its work
+// is put beside that of every other rank, and where all of them do the same in less time, its tasks
+// take what they take in the median of the others; work that none of the others has is left out.
 //
 // Ignored: that a slow rank may have been given more to do.
 
@@ -60,9 +60,9 @@ Lines lines_of(const Graph& graph) {
     for (TaskId id = graph.first(LaneId{i}); id != kNoTask; id = graph.next(id)) {
       const Task& task = graph.task(id);
       if (!is_own_work(task)) continue;
-      const std::string_view step =
-          task.step < 0 ? std::string_view{}
-                        : graph.steps()[static_cast<std::size_t>(task.step)].name;
+      const std::string_view step = task.step < 0
+                                        ? std::string_view{}
+                                        : graph.steps()[static_cast<std::size_t>(task.step)].name;
       Line& line = lines[{{lane.kind, lane.device, number}, step}];
       line.tasks.push_back(id);
       line.keys.push_back(std::hash<std::string_view>()(graph.name(id)) * 31 +
@@ -81,11 +81,13 @@ class Straggler final : public Transform {
     fields.number("factor", factor_, "Work of the rank takes so many times as long", 0, 1e6);
     fields.time("pause", pause_,
                 "The thread that launches its work stands still for so long, as a garbage "
-                "collector makes it", 0ns);
+                "collector makes it",
+                0ns);
     fields.integer("every", every_, "Steps from one pause to the next", 1, 1'000'000);
     fields.number("jitter", jitter_,
                   "Work of a step varies by such a share: standard deviation, drawn for each rank "
-                  "and step", 0, 10);
+                  "and step",
+                  0, 10);
     fields.integer("seed", seed_, "Of what jitter draws", 0);
   }
 
@@ -140,7 +142,8 @@ class Straggler final : public Transform {
     std::size_t alike = 0;
     for (const Compared& other : others) {
       const std::size_t size = line.keys.size() + other.line->keys.size();
-      const auto pairs = align(line.keys, other.line->keys, std::min<std::size_t>(20 + size / 5, 4000));
+      const auto pairs =
+          align(line.keys, other.line->keys, std::min<std::size_t>(20 + size / 5, 4000));
       if (!pairs || 10 * pairs->size() < 8 * line.keys.size()) continue;
       ++alike;
       Nanoseconds all{0};
@@ -176,7 +179,8 @@ class Straggler final : public Transform {
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       Task& task = graph.task(TaskId{i});
       if (graph.removed(TaskId{i}) || !is_own_work(task)) continue;
-      const Nanoseconds now = scaled(task.duration, factors[static_cast<std::size_t>(task.step + 1)]);
+      const Nanoseconds now =
+          scaled(task.duration, factors[static_cast<std::size_t>(task.step + 1)]);
       if (now == task.duration) continue;
       task.duration = now;
       ++slowed;
@@ -233,16 +237,17 @@ class Straggler final : public Transform {
 }  // namespace
 
 TransformEntry straggler_entry() {
-  return {.make = made<Straggler>,
-          .assumes =
-              "Slows down one rank or all: all its own work by a factor, by a share that varies from "
-              "step to step, or by pauses of the thread that launches it. Collectives keep their "
-              "transfer; the other ranks wait. With remove, the opposite: where a rank needs longer "
-              "than every other one for the same work of a step on the same thread or stream, its "
-              "tasks take the median of theirs. That it may have been given more to do (longer "
-              "sequences, more of a table) is not seen.",
-          .worth = {.why_not = "which rank is slower or faster is your question: "
-                               "straggler:remove=true with the traces of all ranks"}};
+  return {
+      .make = made<Straggler>,
+      .assumes =
+          "Slows down one rank or all: all its own work by a factor, by a share that varies from "
+          "step to step, or by pauses of the thread that launches it. Collectives keep their "
+          "transfer; the other ranks wait. With remove, the opposite: where a rank needs longer "
+          "than every other one for the same work of a step on the same thread or stream, its "
+          "tasks take the median of theirs. That it may have been given more to do (longer "
+          "sequences, more of a table) is not seen.",
+      .worth = {.why_not = "which rank is slower or faster is your question: "
+                           "straggler:remove=true with the traces of all ranks"}};
 }
 
 }  // namespace foretrace
