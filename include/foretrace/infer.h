@@ -53,7 +53,7 @@ struct Inference {
   RecordedRank rank = {};
 };
 
-/// What infer() assumes of a rank alone.
+/// The assumption of infer() about a rank alone.
 inline constexpr std::string_view kCollectivesKeepTime =
     "Collectives keep their recorded time, including the time spent waiting for other ranks.";
 

@@ -49,7 +49,7 @@ struct ReportEntry {
 };
 const std::vector<ReportEntry>& reports();
 
-/// What a trace holds. `steps`: as infer() finds them; nullptr if unknown.
+/// The contents of a trace. `steps`: as infer() finds them; nullptr if unknown.
 nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr);
 void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr);
 

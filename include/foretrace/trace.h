@@ -27,7 +27,7 @@
 namespace foretrace {
 
 enum class HostKind : std::uint8_t { op, annotation, python, runtime, driver, overhead };
-/// Of the runtime or the driver.
+/// Whether it is a call of the runtime or the driver.
 constexpr bool is_call(HostKind kind) {
   return kind == HostKind::runtime || kind == HostKind::driver;
 }

@@ -89,7 +89,7 @@ void count_flops(const Records& records, const std::vector<Context>& contexts, G
 /// fill.cc: how much of a device the blocks of kernels take up.
 void measure_fill(const Records& records, Graph& graph);
 
-/// What ran, as far as the rules about memory look at it.
+/// The program that ran, as far as the rules about memory look at it.
 struct Program {
   const Records& records;
   const HostTime& host;

@@ -38,7 +38,7 @@ class SweepAxis {
   SweepValue drawn(double u, const nlohmann::json& scenario) const;
   /// A value as it would be given on the command line. Throws Error. REQUIRES: setting().
   SweepValue of_text(const std::string& text, const nlohmann::json& scenario) const;
-  /// What was asked for as a text: a range, or values.
+  /// The range or values as they were asked for.
   const Values& asked() const { return range_; }
   void put(const SweepValue& value, nlohmann::json& scenario) const;
 

@@ -89,7 +89,7 @@ struct ScenarioPaths final : Described {
   }
 };
 
-/// Those of a list; none where there is no list.
+/// The elements of a list; none where there is no list.
 std::span<Json> elements(Json& json, const std::string& key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_array()) return {};

@@ -26,7 +26,7 @@ struct Digest {
   friend auto operator<=>(const Digest&, const Digest&) = default;
 };
 
-/// Of all that times depend on. Numbers of ranks and names are left out.
+/// Covers all that times depend on; numbers of ranks and names are left out.
 Digest digest_of(const Graph& graph) {
   Digest digest;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {

@@ -12,8 +12,8 @@
 namespace foretrace {
 namespace {
 
-/// Of a task of a meeting, without the wait for others: what a transform did to its duration it did
-/// to both parts.
+/// The duration of a task of a meeting without the wait for others: what a transform did to the
+/// whole it did to both parts.
 Nanoseconds transfer_of(const MeetingMember& member, Nanoseconds duration) {
   if (member.recorded <= 0ns || duration == member.recorded) return duration - member.skew;
   const double part =
@@ -21,7 +21,7 @@ Nanoseconds transfer_of(const MeetingMember& member, Nanoseconds duration) {
   return duration - scaled(duration, part);
 }
 
-/// What overlaps a task that gets shorter overlaps it by as long as before, or by all of it.
+/// The overlap with a task that gets shorter stays as long as it was, or becomes all of it.
 Overlap shortened(const Overlap& overlap, Nanoseconds before, Nanoseconds after) {
   Overlap found = overlap_of(overlap.tail.of(before), after);
   found.lag += overlap.lag;

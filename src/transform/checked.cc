@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// Those among the settings of a transform, with their names.
+/// The selectors among the settings of a transform, with their names.
 class Selectors final : public Fields {
  public:
   explicit Selectors(Transform& transform) { transform.describe(*this); }

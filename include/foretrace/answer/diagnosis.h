@@ -1,6 +1,6 @@
 #pragma once
 
-// What a trace lacks, and whether it can be used (`foretrace doctor`).
+// Says what a trace lacks, and whether it can be used (`foretrace doctor`).
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace foretrace {
 
-/// What is missing, what that costs a prediction, and which setting of the profiler would fix it.
+/// Something missing, what that costs a prediction, and which setting of the profiler would fix it.
 struct Finding {
   Severity severity = Severity::info;
   std::string what, cost, fix;

@@ -33,7 +33,7 @@ struct InputQuestion {
 InputReport examine_input(const std::string& path, const InputQuestion& question,
                           const ImportOptions& reading = {});
 
-/// What is missing in a trace. `has_all_ranks`: the traces of all ranks are there.
+/// Finds what is missing in a trace. `has_all_ranks`: the traces of all ranks are there.
 std::vector<Finding> examine(const Trace& trace, bool has_all_ranks = false);
 /// Each rank, with the replay of the unmodified job.
 std::vector<Diagnosis> diagnose(const std::string& path, const ImportOptions& reading = {});

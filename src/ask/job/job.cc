@@ -69,8 +69,8 @@ std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
   return waits;
 }
 
-/// What one rank alone can only guess of its waits for others is known now: open time if the rank
-/// is looked at alone, and none if the others are there.
+/// Replaces what infer() guessed of the waits of each rank for others: they are open time if the
+/// rank is looked at alone, and none if the others are there.
 void set_waits(Job& job, bool are_open) {
   const std::vector<std::map<TaskId, Nanoseconds>> waits = waits_of(job);
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {

@@ -85,7 +85,7 @@ class Bisection {
   int halvings_ = 0;
 };
 
-/// What is asked of the job, with the axis that varies.
+/// The question about the job, with the axis that varies.
 SweepPlan plan_of(const Scenario& scenario, const Vary& question) {
   Json json = write_scenario(scenario);
   json.erase("assert");

@@ -2,9 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -20,6 +18,7 @@
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
 #include "ask/predict/prediction_html.h"
+#include "ask/predict/ranks.h"
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
@@ -30,7 +29,6 @@
 #include "foretrace/render.h"
 #include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
-#include "transform/checked.h"
 
 namespace foretrace {
 namespace {
@@ -248,44 +246,6 @@ void take_peaks(FullestPeaks fullest, const Job& job, Prediction& prediction) {
                                            std::to_string(job.world[fullest.chosen.rank()].number));
 }
 
-/// Whether ranks wait for each other's change.
-TrustReason ranks_joined(const Job& job) {
-  const std::size_t count = job.ranks.size();
-  TrustReason reason{.name = "ranks",
-                     .grade = Grade::fair,
-                     .text = "each of " + std::to_string(count) +
-                             " ranks was predicted alone: none waits for another's change",
-                     .value = static_cast<double>(count),
-                     .limit = 1};
-  if (!job.is_joined()) return reason;
-  std::size_t matched = 0, all = 0;
-  for (const RankMeetings& rank : job.join.ranks)
-    matched += rank.matched, all += rank.matched + rank.unmatched;
-  constexpr double kMostAlone = 0.1;
-  const double alone =
-      static_cast<double>(all - matched) / static_cast<double>(std::max<std::size_t>(all, 1));
-  return {.name = "ranks",
-          .grade = alone > kMostAlone ? Grade::fair : Grade::good,
-          .text = std::to_string(count) + " ranks wait for each other in " +
-                  std::to_string(matched) + " of their " + std::to_string(all) + " collectives",
-          .value = alone,
-          .limit = kMostAlone};
-}
-
-/// Nothing if all ranks of the job were recorded.
-std::optional<TrustReason> ranks_missing(const Job& job) {
-  const auto recorded = static_cast<std::int32_t>(job.ranks.size());
-  const std::int32_t size = std::max(job.ranks.front().inference.rank.world_size,
-                                     static_cast<std::int32_t>(job.world.size()));
-  if (recorded >= size || recorded == 1) return {};
-  return TrustReason{.name = "missing_ranks",
-                     .grade = Grade::fair,
-                     .text = std::to_string(recorded) + " of " + std::to_string(size) +
-                             " ranks were recorded, and stand for the others",
-                     .value = static_cast<double>(recorded),
-                     .limit = static_cast<double>(size)};
-}
-
 /// Adds what was odd about the recordings of ranks other than the one that is shown.
 void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
@@ -297,7 +257,7 @@ void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
   }
 }
 
-/// Of the job as recorded, and as the scenario leaves it.
+/// Both replays of a job: as recorded, and as the scenario leaves it.
 struct Replays {
   JointReplay recorded;
   std::optional<EditedJob> edited;
@@ -321,40 +281,6 @@ Replays replays_of(const Job& job, const Scenario& scenario, const PredictOption
           edited_by(job, scenario, {.reasons = options.explain, .folds = !options.exact}, &donors);
   });
   return all;
-}
-
-/// The part of PredictedRank that one prediction tells.
-PredictedRank described(const Job& job, std::size_t rank, const Prediction& prediction) {
-  const WorldRank& world = job.world[rank];
-  PredictedRank found;
-  found.number = world.number, found.is_recorded = world.is_recorded;
-  found.measured = prediction.measured.step_time;
-  found.baseline = prediction.baseline.step_time;
-  found.predicted = prediction.predicted.step_time;
-  found.predicted_steps = prediction.predicted.each;
-  found.baseline_breakdown = prediction.baseline_breakdown;
-  found.predicted_breakdown = prediction.predicted_breakdown;
-  if (job.join.ranks.empty()) return found;
-  const RankMeetings& met = job.join.ranks[world.recorded];
-  found.matched = met.matched, found.unmatched = met.unmatched;
-  found.waits = met.waits, found.transfer = met.transfer;
-  found.times_last = met.times_last, found.keeps_waiting = met.keeps_waiting;
-  const RankClock& clock = job.join.clocks[world.recorded];
-  found.clock_offset = clock.skew, found.clock_residual = clock.residual;
-  found.clock_drift = clock.drift;
-  return found;
-}
-
-/// "rank 5 of 64, and 31 like it"
-std::string rank_text(const Prediction& prediction, std::size_t all) {
-  for (const PredictedRank& rank : prediction.ranks) {
-    if (rank.number != prediction.rank) continue;
-    std::string text = "rank " + std::to_string(rank.number);
-    if (rank.alike > 0)
-      text += " of " + std::to_string(all) + ", and " + std::to_string(rank.alike) + " like it";
-    return text;
-  }
-  return {};
 }
 
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
@@ -382,7 +308,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
                          std::move(edited), options);
     const Prediction& prediction = next.prediction;
     row[i] = ranks.size();
-    ranks.push_back(described(job, i, prediction));
+    ranks.push_back(rank_described(job, i, prediction));
     all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.world[i].number) + ": ";
     if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
     all += to_text(prediction.predicted.step_time);
@@ -485,87 +411,6 @@ Baseline baseline_of(const Inference& inference, bool reasons) {
   Timeline replayed = simulate(inference.graph, {.reasons = reasons});
   Prediction prediction = described_baseline(inference, replayed);
   return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
-}
-
-Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options,
-                 Donors* donors) {
-  Edited edited{.graph = graph.clone(), .timeline = {}, .times = {}, .applied = {}};
-  edited.applied = apply(scenario, edited.graph, donors);
-  edited.timeline = simulate(edited.graph, options);
-  edited.times = step_times(edited.graph, edited.timeline);
-  return edited;
-}
-
-namespace {
-
-/// The transforms of a scenario that are meant for a rank, as bits; all if none is beyond the 64th.
-std::uint64_t meant_for(const Scenario& scenario, std::int32_t rank) {
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
-    const std::set<std::int32_t> named = ranks_named(*scenario.transforms[i]);
-    if (!named.empty() && named.contains(rank)) bits ^= std::uint64_t{1} << (i % 64);
-  }
-  return bits;
-}
-
-void renumber(Graph& graph, std::int32_t rank) {
-  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) graph.lane(LaneId{i}).rank = rank;
-}
-
-}  // namespace
-
-EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
-                    Donors* donors) {
-  // Ranks like one recorded rank share what a scenario does to it, unless it names one of them.
-  struct Shared {
-    std::size_t rank = 0;  ///< The first of the world.
-    Edited edited;
-  };
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> places;
-  std::vector<Shared> shared;
-  std::vector<std::size_t> place(job.world.size());
-  for (std::size_t i = 0; i < job.world.size(); ++i) {
-    const WorldRank& rank = job.world[i];
-    const auto key = std::pair(rank.recorded, meant_for(scenario, rank.number));
-    const auto [found, is_new] = places.try_emplace(key, shared.size());
-    if (is_new) shared.push_back({i, {}});
-    place[i] = found->second;
-  }
-  on_all_cores(shared.size(), [&](std::size_t i) {
-    const WorldRank& rank = job.world[shared[i].rank];
-    Edited& edited = shared[i].edited;
-    edited.graph = job.ranks[rank.recorded].inference.graph.clone();
-    if (!rank.is_recorded) renumber(edited.graph, rank.number);
-    std::vector<const Graph*> others;
-    for (std::size_t other = 0; other < job.ranks.size(); ++other) {
-      if (other != rank.recorded) others.push_back(&job.ranks[other].inference.graph);
-    }
-    edited.applied = apply(scenario, edited.graph, donors, others);
-  });
-  std::vector<const Graph*> graphs;
-  for (const std::size_t at : place) graphs.push_back(&shared[at].edited.graph);
-  JointReplay replayed = replay(job, graphs, options);
-  EditedJob all{.alike = std::move(replayed.alike), .ranks = {}};
-  all.ranks.resize(job.world.size());
-  std::vector<std::size_t> users(shared.size(), 0);
-  for (std::size_t i = 0; i < all.alike.size(); ++i) users[place[i]] += all.alike[i] == i ? 1 : 0;
-  for (std::size_t i = 0; i < all.ranks.size(); ++i) {
-    if (all.alike[i] != i) continue;
-    Edited& from = shared[place[i]].edited;
-    Edited& to = all.ranks[i];
-    const bool is_last = --users[place[i]] == 0;
-    to.graph = is_last ? std::move(from.graph) : from.graph.clone();
-    to.applied = is_last ? std::move(from.applied) : from.applied;
-    to.timeline = std::move(replayed.timelines[i]);
-  }
-  on_all_cores(all.ranks.size(), [&](std::size_t i) {
-    if (all.alike[i] != i) return;
-    Edited& rank = all.ranks[i];
-    // Before the step times, which compare work with the room that it has.
-    keep_waits(job, i, rank.timeline, rank.graph);
-    rank.times = step_times(rank.graph, rank.timeline);
-  });
-  return all;
 }
 
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,

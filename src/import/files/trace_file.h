@@ -15,7 +15,7 @@ namespace foretrace {
 class UnpackedFile;
 struct ImporterEntry;
 
-/// What a file was found to be at the first look.
+/// The nature of a file, found at the first look.
 struct Contents {
   const ImporterEntry* importer = nullptr;  ///< Reads the trace in it; null if there is none.
   bool is_archive = false;
@@ -40,7 +40,7 @@ class TraceFile {
 
   /// The first bytes, decompressed. Throws TraceError if the file cannot be opened.
   const std::string& head() const;
-  /// What it is, by its first bytes or its tables. Throws TraceError if it cannot be opened.
+  /// Its nature, by its first bytes or its tables. Throws TraceError if it cannot be opened.
   const Contents& contents() const;
   /// All bytes, decompressed. Throws TraceError.
   std::unique_ptr<PeekedSource> open() const;

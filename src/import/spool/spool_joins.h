@@ -1,6 +1,6 @@
 #pragma once
 
-// What rows of different kinds say about each other, once all are read.
+// Joins rows of different kinds once all are read.
 
 #include <cstdint>
 #include <vector>

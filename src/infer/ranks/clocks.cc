@@ -13,7 +13,7 @@ namespace {
 
 /// Fewer ends than this tell no drift. Chosen.
 constexpr std::size_t kLeastForDrift = 8;
-/// Of so many ends each pair is compared. Chosen.
+/// Each pair of so many ends is compared. Chosen.
 constexpr std::size_t kMostForDrift = 300;
 /// A drift must move the ends by so many times what they scatter to be one. Chosen.
 constexpr double kClearDrift = 4;

@@ -40,7 +40,7 @@ struct RankClock {
   }
 };
 
-/// What a rank does where ranks meet.
+/// Sums over the meetings of one rank.
 struct RankMeetings {
   std::size_t matched = 0, unmatched = 0;  ///< Collectives, with and without those of other ranks.
   Nanoseconds waits{0};                    ///< For ranks that enter later.

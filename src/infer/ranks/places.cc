@@ -20,7 +20,7 @@ namespace {
 
 /// Recordings that begin further apart than this many collectives are not looked at. Chosen.
 constexpr std::int64_t kMostShift = 2000;
-/// Of so many pairs the times are compared. Chosen.
+/// The times of so many pairs are compared. Chosen.
 constexpr std::int64_t kMostCompared = 1000;
 /// Ends of one collective differ by some microseconds between ranks (measured: 2.5 to 22 us).
 constexpr std::int64_t kNoise = 5000;

@@ -23,9 +23,9 @@ struct PointColumn {
   const char* title = "";                              ///< Empty: only files have it.
 };
 
-/// Those that answers of this header have, in their order.
+/// The columns that answers of this header have, in their order.
 std::vector<const PointColumn*> columns_of(const SweepHeader& header);
-/// Those of them with a title and a value in at least one of the points.
+/// The ones with a title and a value in at least one of the points.
 std::vector<const PointColumn*> table_columns(const SweepReport& report);
 
 /// A number in the unit that its key ends in, for people; "-" for null.

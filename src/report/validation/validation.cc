@@ -16,7 +16,7 @@ std::string percent(const std::optional<double>& fraction) {
   return fraction ? percent(*fraction) : "-";
 }
 
-/// Of the recording.
+/// A part of the recording, as a share.
 std::string share(Nanoseconds part, const Row& row) {
   const Nanoseconds whole = row.validation.unexplained.window;
   if (whole == 0ns) return "-";

@@ -40,7 +40,7 @@ bool is_own_work(const Task& task) {
          task.kind != TaskKind::sync;
 }
 
-/// What one thread or stream does in one step.
+/// The work of one thread or stream in one step.
 struct Line {
   std::vector<TaskId> tasks;
   std::vector<std::uint64_t> keys;

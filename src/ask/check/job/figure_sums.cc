@@ -57,7 +57,7 @@ class FigureSums {
   }
 
   bool has_collectives() const { return has_collectives_; }
-  /// Of the figure at this place in the table.
+  /// The sums for the figure at this place in the table.
   StepValues sums(std::size_t place) const {
     StepValues values = sums_[place];
     for (std::int64_t& value : values) value = steps_.per_step(value);

@@ -1,7 +1,8 @@
 #pragma once
 
-// What `check` measures of a job. A figure, which its users call a metric, is one entry of the
-// table in figures.cc: its name and limits, how it is measured, and which changes make it worse.
+// The measurements that `check` takes of a job. A figure, which its users call a metric, is one
+// entry of the table in figures.cc: its name and limits, how it is measured, and which changes make
+// it worse.
 //
 //     of_kind     time, bytes or number of such tasks in a step    kernels, copy_time
 //     of_task     the same, of tasks chosen in another way          syncs, host_time

@@ -1,0 +1,75 @@
+#include "ask/predict/ranks.h"
+
+#include <algorithm>
+
+namespace foretrace {
+
+TrustReason ranks_joined(const Job& job) {
+  const std::size_t count = job.ranks.size();
+  TrustReason reason{.name = "ranks",
+                     .grade = Grade::fair,
+                     .text = "each of " + std::to_string(count) +
+                             " ranks was predicted alone: none waits for another's change",
+                     .value = static_cast<double>(count),
+                     .limit = 1};
+  if (!job.is_joined()) return reason;
+  std::size_t matched = 0, all = 0;
+  for (const RankMeetings& rank : job.join.ranks)
+    matched += rank.matched, all += rank.matched + rank.unmatched;
+  constexpr double kMostAlone = 0.1;
+  const double alone =
+      static_cast<double>(all - matched) / static_cast<double>(std::max<std::size_t>(all, 1));
+  return {.name = "ranks",
+          .grade = alone > kMostAlone ? Grade::fair : Grade::good,
+          .text = std::to_string(count) + " ranks wait for each other in " +
+                  std::to_string(matched) + " of their " + std::to_string(all) + " collectives",
+          .value = alone,
+          .limit = kMostAlone};
+}
+
+std::optional<TrustReason> ranks_missing(const Job& job) {
+  const auto recorded = static_cast<std::int32_t>(job.ranks.size());
+  const std::int32_t size = std::max(job.ranks.front().inference.rank.world_size,
+                                     static_cast<std::int32_t>(job.world.size()));
+  if (recorded >= size || recorded == 1) return {};
+  return TrustReason{.name = "missing_ranks",
+                     .grade = Grade::fair,
+                     .text = std::to_string(recorded) + " of " + std::to_string(size) +
+                             " ranks were recorded, and stand for the others",
+                     .value = static_cast<double>(recorded),
+                     .limit = static_cast<double>(size)};
+}
+
+PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction) {
+  const WorldRank& world = job.world[rank];
+  PredictedRank found;
+  found.number = world.number, found.is_recorded = world.is_recorded;
+  found.measured = prediction.measured.step_time;
+  found.baseline = prediction.baseline.step_time;
+  found.predicted = prediction.predicted.step_time;
+  found.predicted_steps = prediction.predicted.each;
+  found.baseline_breakdown = prediction.baseline_breakdown;
+  found.predicted_breakdown = prediction.predicted_breakdown;
+  if (job.join.ranks.empty()) return found;
+  const RankMeetings& met = job.join.ranks[world.recorded];
+  found.matched = met.matched, found.unmatched = met.unmatched;
+  found.waits = met.waits, found.transfer = met.transfer;
+  found.times_last = met.times_last, found.keeps_waiting = met.keeps_waiting;
+  const RankClock& clock = job.join.clocks[world.recorded];
+  found.clock_offset = clock.skew, found.clock_residual = clock.residual;
+  found.clock_drift = clock.drift;
+  return found;
+}
+
+std::string rank_text(const Prediction& prediction, std::size_t all) {
+  for (const PredictedRank& rank : prediction.ranks) {
+    if (rank.number != prediction.rank) continue;
+    std::string text = "rank " + std::to_string(rank.number);
+    if (rank.alike > 0)
+      text += " of " + std::to_string(all) + ", and " + std::to_string(rank.alike) + " like it";
+    return text;
+  }
+  return {};
+}
+
+}  // namespace foretrace

@@ -1,0 +1,25 @@
+#pragma once
+
+// The part of an answer about the ranks of a job.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "ask/job/job.h"
+#include "foretrace/answer/prediction.h"
+
+namespace foretrace {
+
+/// Whether ranks wait for each other's change.
+TrustReason ranks_joined(const Job& job);
+/// Nothing if all ranks of the job were recorded, or only one.
+std::optional<TrustReason> ranks_missing(const Job& job);
+
+/// One rank of the world, as a prediction of it tells; it is like no other yet.
+PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction);
+
+/// "rank 5 of 64, and 31 like it": the one that is shown, of `all`.
+std::string rank_text(const Prediction& prediction, std::size_t all);
+
+}  // namespace foretrace
