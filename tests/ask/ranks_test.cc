@@ -24,10 +24,10 @@ struct RecordedRank {
   int first_duration = 0;  ///< Duration in the first step, if it differs.
 };
 
-std::string recording_of(int number, const RecordedRank& rank) {
+std::string recording_of(int number, std::size_t ranks, const RecordedRank& rank) {
   std::ostringstream out;
-  out << R"({"schemaVersion": 1, "distributedInfo": {"rank": )" << number
-      << R"(, "world_size": 2}, "traceEvents": [{"ph": "M", "name": "process_name", "pid": 1})";
+  out << R"({"schemaVersion": 1, "distributedInfo": {"rank": )" << number << R"(, "world_size": )"
+      << ranks << R"(}, "traceEvents": [{"ph": "M", "name": "process_name", "pid": 1})";
   const auto event = [&](const std::string& category, const std::string& name, int thread,
                          int start, int duration, int correlation) {
     out << R"(, {"ph": "X", "cat": ")" << category << R"(", "name": ")" << name << R"(", "pid": )"
@@ -62,7 +62,7 @@ class RecordedJob {
   explicit RecordedJob(const std::vector<RecordedRank>& ranks) {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       folder_.write("rank" + std::to_string(i) + ".json",
-                    recording_of(static_cast<int>(i), ranks[i]));
+                    recording_of(static_cast<int>(i), ranks.size(), ranks[i]));
     }
   }
   const std::string& path() const { return folder_.path(); }

@@ -75,7 +75,7 @@ TEST(Vary, IsTheSameWithAnyOtherNameOfTheSetting) {
 }
 
 /// Random recordings, of which some time has no known cause or is time of other ranks.
-Inference random_recording(std::mt19937& random) {
+Inference partly_open_recording(std::mt19937& random) {
   Inference inference;
   inference.graph = random_steps(random);
   inference.recorded = simulate(inference.graph);
@@ -99,7 +99,7 @@ TEST(Vary, AnswersAndGradesEachValueAsPredictDoes) {
   int compared = 0;
   for (int run = 0; run < 40; ++run) {
     SCOPED_TRACE(run);
-    const Inference recording = random_recording(random);
+    const Inference recording = partly_open_recording(random);
     if (step_times(recording.graph, recording.recorded).step_time <= 0ns) continue;
     for (const char* value : {"0.5", "1", "3"}) {
       const auto found = [&](const std::string& values) {

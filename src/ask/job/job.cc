@@ -189,7 +189,8 @@ Job job_of(std::vector<Inference> ranks) {
     job.ranks.push_back(std::move(rank));
   }
   list_world(job);
-  join(job, {});
+  const auto meets = [](const Rank& rank) { return !rank.inference.collectives.empty(); };
+  if (std::any_of(job.ranks.begin(), job.ranks.end(), meets)) join(job, {});
   return job;
 }
 

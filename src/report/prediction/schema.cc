@@ -68,6 +68,18 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {".speedup", "Baseline step time / predicted step time"},
     {".steps[].use", "As it could be given to --with"},
     {".figures", "Numbers that it computed beside its edits"},
+    {"$.rank", "The one that the answer is about"},
+    {"$.ranks", "Of a job of several; of ranks that are alike only the first"},
+    {".alike", "Other ranks that are provably like it"},
+    {".is_recorded", "If not, it is taken to be like one that was"},
+    {".matched_collectives", "Of the recording, with those of other ranks; the next with none"},
+    {".skew_ns", "Waits in its collectives for ranks that entered later, in the recording"},
+    {".transfer_ns", "The rest of the time of its matched collectives"},
+    {".times_last", "Collectives that it entered last"},
+    {".keeps_waiting_ns", "By how much it was behind the last but one then"},
+    {".clock_offset_ns", "Its clock against that of the first rank, added to get the common time"},
+    {".clock_residual_ns", "How far apart the ends of common collectives still are, in the median"},
+    {".clock_drift", "Gained on the common clock, as a share of the time that passes"},
     {"$.trust", "How far the answer can be relied on; the grade is that of the worst reason"},
     {".grade", "good, fair or poor"},
     {".limit", "Limit that the value is compared with"},
@@ -80,6 +92,8 @@ Prediction full_answer() {
   Prediction full;
   full.inputs.resize(1);
   full.steps.resize(1);
+  full.ranks.resize(1);
+  full.ranks[0].predicted_steps.resize(1);
   full.explained.resize(1);
   full.assumptions.resize(1);
   full.interval_parts.resize(1);

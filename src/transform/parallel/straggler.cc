@@ -92,9 +92,9 @@ class Straggler final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
-    if (!remove_ && factor_ == 1 && pause_ == 0ns && jitter_ == 0)
-      throw Error("give remove, factor, pause or jitter: none of them changes anything yet");
     Effect effect;
+    if (!remove_ && factor_ == 1 && pause_ == 0ns && jitter_ == 0)
+      say(effect, "nothing: give remove, factor, pause or jitter");
     if (remove_) remove_excess(graph, context, effect);
     if (factor_ != 1 || jitter_ > 0) slow_down(graph, effect);
     if (pause_ > 0ns) add_pauses(graph, effect);
