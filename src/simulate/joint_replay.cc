@@ -179,12 +179,16 @@ JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
   for (Meeting& meeting : folded) {
     for (MeetingMember& member : meeting.members) member.rank = place[member.rank];
   }
-  const JointGraph joint(graphs, folded);
-  const Timeline all = simulate(joint.graph(), {.reasons = options.reasons, .memory = false});
+  const auto joint = std::make_shared<const JointGraph>(graphs, folded);
+  replay.times = simulate(joint->graph(), {.reasons = options.reasons, .memory = false});
   replay.timelines.resize(ranks.size());
   on_all_cores(kept.size(), [&](std::size_t i) {
-    replay.timelines[kept[i]] = joint.of_rank(i, all, options.memory);
+    replay.timelines[kept[i]] = joint->of_rank(i, replay.times, options.memory);
   });
+  if (options.reasons)
+    replay.joint = joint;
+  else
+    replay.times = {};
   return replay;
 }
 

@@ -11,6 +11,7 @@
 // themselves, with the duration of the transfer alone.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -69,6 +70,9 @@ struct JointReplay {
   std::vector<std::uint32_t> alike;
   /// By rank, on its own clock; empty for a rank that is like one before it.
   std::vector<Timeline> timelines;
+  /// All ranks that were replayed, as one graph with its times; only with reasons.
+  std::shared_ptr<const JointGraph> joint;
+  Timeline times;
 
   const Timeline& of(std::size_t rank) const { return timelines[alike[rank]]; }
 };

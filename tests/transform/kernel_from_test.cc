@@ -98,18 +98,18 @@ TEST(KernelFrom, SaysWhatIsWrong) {
 }
 
 TEST(Align, IsTheShortestListOfDifferences) {
-  const std::uint32_t own[] = {1, 2, 3, 4, 5};
-  const std::uint32_t other[] = {2, 3, 9, 9, 5, 6};
+  const std::uint64_t own[] = {1, 2, 3, 4, 5};
+  const std::uint64_t other[] = {2, 3, 9, 9, 5, 6};
   std::string text;
-  for (const AlignedRun& run : align(own, other)) {
+  for (const AlignedRun& run : aligned_runs(own, other)) {
     text += run.equal ? "=" : "!";
     text += std::to_string(run.end - run.begin) + "/" +
             std::to_string(run.other_end - run.other_begin) + " ";
   }
   EXPECT_EQ(text, "!1/0 =2/2 !1/2 =1/1 !0/1 ");
-  EXPECT_EQ(align(own, other, 1).size(), 1U);
-  EXPECT_TRUE(align({}, {}).empty());
-  EXPECT_EQ(align(own, {}).at(0).end, 5U);
+  EXPECT_EQ(aligned_runs(own, other, 1).size(), 1U);
+  EXPECT_TRUE(aligned_runs({}, {}).empty());
+  EXPECT_EQ(aligned_runs(own, {}).at(0).end, 5U);
 }
 
 }  // namespace

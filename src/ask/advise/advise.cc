@@ -178,9 +178,16 @@ std::vector<Lever> asked_levers(const Graph& graph, const std::string& name) {
   throw Error("--vary: the trace has no " + one.front().title + " to make faster");
 }
 
-Advice advise_on(const Inference& inference, const AdviceQuestion& question,
+/// A rank of a job, or of none.
+struct RankOfJob {
+  const Job* job = nullptr;
+  std::size_t rank = 0;
+};
+
+Advice advise_on(const Inference& inference, const RankOfJob& place, const AdviceQuestion& question,
                  const std::vector<KnownOutcome>& own, Advice advice) {
   AdvisedJob job = advised_job(inference, own);
+  job.whole = place.job, job.rank = place.rank;
   describe(job, advice);
   advice.top = question.top;
   std::optional<Nanoseconds> target;
@@ -205,21 +212,25 @@ Advice advise_on(const Inference& inference, const AdviceQuestion& question,
   return advice;
 }
 
-Advice advise_machine(Inference inference, const AdviceQuestion& question,
+/// On another machine the rank is alone.
+Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQuestion& question,
                       const PredictOptions& options) {
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Advice advice;
+  std::optional<Inference> elsewhere;
   if (!question.machine.empty()) {
-    inference = within("--machine", [&] {
+    elsewhere = within("--machine", [&] {
       find_device(question.machine);  // This throws the best message about a wrong name.
-      return moved(inference, question.machine, advice.notes);
+      return moved(recorded, question.machine, advice.notes);
     });
     advice.machine = question.machine;
+    place = {};
   }
-  Advice answer = advise_on(inference, question, own, std::move(advice));
+  const Inference& inference = elsewhere ? *elsewhere : recorded;
+  Advice answer = advise_on(inference, place, question, own, std::move(advice));
   if (!is_setting(question.vary)) return answer;
   std::vector<Inference> ranks;
-  ranks.push_back(std::move(inference));
+  ranks.push_back(clone(inference));
   answer_setting(question, job_of(std::move(ranks)), answer);
   return answer;
 }
@@ -238,7 +249,7 @@ void leave_out_snapshots(Job& job) {
 Advice advise(const Inference& inference, const AdviceQuestion& question,
               const PredictOptions& options) {
   check_question(question);
-  return advise_machine(clone(inference), question, options);
+  return advise_machine(inference, {}, question, options);
 }
 
 Advice advise(const std::string& trace_path, const AdviceQuestion& question,
@@ -250,10 +261,12 @@ Advice advise(const std::string& trace_path, const AdviceQuestion& question,
   leave_out_snapshots(job);
   Notes notes;
   const RankChoice choice = rank_to_advise(job, notes);
-  Rank& rank = job.ranks[choice.rank];
-  Notes all = std::move(rank.import_notes);
+  const Rank& rank = job.ranks[choice.rank];
+  Notes all = rank.import_notes;
   all.merge(notes);
-  Advice advice = advise_machine(std::move(rank.inference), question, options);
+  if (job.is_joined()) explain_waits(job);
+  const RankOfJob place = job.is_joined() ? RankOfJob{&job, choice.rank} : RankOfJob{};
+  Advice advice = advise_machine(rank.inference, place, question, options);
   if (!choice.straggler.empty()) advice.first.insert(advice.first.begin(), choice.straggler);
   all.merge(advice.notes);
   advice.notes = std::move(all);

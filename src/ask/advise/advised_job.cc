@@ -73,10 +73,17 @@ Scenario scenario_with(const std::vector<std::string>& uses) {
   return scenario;
 }
 
+Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const SimulateOptions& options) {
+  if (job.whole == nullptr) return edited_by(job.inference.graph, scenario, options);
+  EditedJob all = edited_by(*job.whole, scenario, {.memory = options.memory});
+  Edited edited = std::move(all.ranks[all.alike[job.rank]]);
+  // Alone it has the same times; its path is that of the rank.
+  if (options.reasons) edited.timeline = simulate(edited.graph, options);
+  return edited;
+}
+
 Nanoseconds step_time_with(const AdvisedJob& job, const std::vector<std::string>& uses) {
-  Graph graph = job.inference.graph.clone();
-  apply(scenario_with(uses), graph);
-  return replayed_step_time(graph);
+  return edited_by(job, scenario_with(uses), {.memory = false}).step_time();
 }
 
 LaneGain local_gain(const AdvisedJob& job, const Graph& edited) {

@@ -22,6 +22,10 @@ struct AdvisedJob {
   double whole_graphs = 0;  ///< Share of kernel time recorded as whole CUDA graphs.
   Trust trust = {};
   std::string hinders_capture = {};  ///< See hinders_capture().
+  /// The job whose ranks wait for each other, and the place of this rank in it; nullptr if the rank
+  /// is alone.
+  const Job* whole = nullptr;
+  std::size_t rank = 0;
 
   Nanoseconds now() const { return baseline.prediction.baseline.step_time; }
   double unexplained() const;
@@ -32,6 +36,10 @@ AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own
 
 /// The scenario that --with these would ask for.
 Scenario scenario_with(const std::vector<std::string>& uses);
+
+/// What a scenario leaves of the rank; the others of its job are edited, too, and it waits for
+/// them. Throws Error if one of the transforms cannot be applied.
+Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const SimulateOptions& options);
 
 /// How long a step takes with these. Throws Error if one of them cannot be applied.
 Nanoseconds step_time_with(const AdvisedJob& job, const std::vector<std::string>& uses);

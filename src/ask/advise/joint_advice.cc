@@ -276,7 +276,7 @@ void add_figures(const AdvisedJob& job, const std::vector<Suggestion>& suggestio
   joint.lower = joint.upper = joint.step_time;
   try {
     const Scenario scenario = scenario_with(joint.uses);
-    Edited edited = edited_by(job.inference.graph, scenario, {.reasons = true, .memory = false});
+    Edited edited = edited_by(job, scenario, {.reasons = true, .memory = false});
     const Prediction all = predict_edited(job.baseline, job.inference, scenario, edited,
                                           {.memory = false, .trust = false});
     joint.lower = all.lower;

@@ -60,7 +60,9 @@ RankChoice rank_to_advise(const Job& job, Notes& notes) {
   notes.add(Severity::info,
             std::string("the advice is for the ") +
                 (choice.straggler.empty() ? "slowest rank, " : "straggler, rank ") +
-                std::to_string(all[choice.rank].rank) + ", alone; others may then bound the job",
+                std::to_string(all[choice.rank].rank) +
+                (job.is_joined() ? "; the others change with it, and it waits for them"
+                                 : ", alone; others may then bound the job"),
             listed);
   return choice;
 }

@@ -137,7 +137,7 @@ void refuse_idle(const AppliedStep& step) {
 /// A suggestion, before it is decided whether to recommend it; `doubt` is included.
 Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::string& use) {
   const Scenario scenario = scenario_with({use});
-  Edited edited = edited_by(job.inference.graph, scenario, {.reasons = true});
+  Edited edited = edited_by(job, scenario, {.reasons = true});
   refuse_idle(edited.applied.steps.front());
   const Prediction prediction = predict_edited(job.baseline, job.inference, scenario, edited, {});
   const AppliedStep& step = prediction.steps.front();
@@ -195,8 +195,8 @@ void attempt(Outcome& outcome, const Run& run) {
 /// How long a step takes with it, to choose among tries.
 void screen(const AdvisedJob& job, Outcome& outcome) {
   attempt(outcome, [&] {
-    const Edited edited = edited_by(job.inference.graph, scenario_with({outcome.use}),
-                                    {.reasons = false, .memory = false});
+    const Edited edited =
+        edited_by(job, scenario_with({outcome.use}), {.reasons = false, .memory = false});
     refuse_idle(edited.applied.steps.front());
     outcome.time = scaled(edited.step_time(), 1 / outcome.transform->worth.samples);
   });
@@ -379,7 +379,7 @@ void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size
   // Each of these works on all cores.
   for (Suggestion* one : shown) {
     const Scenario scenario = scenario_with({one->use});
-    Edited edited = edited_by(job.inference.graph, scenario, {.reasons = false, .memory = false});
+    Edited edited = edited_by(job, scenario, {.reasons = false, .memory = false});
     const Prediction prediction = predict_edited(job.baseline, job.inference, scenario, edited,
                                                  {.memory = false, .trust = false});
     one->lower = prediction.lower;

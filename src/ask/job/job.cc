@@ -85,7 +85,6 @@ void set_waits(Job& job, bool are_open) {
     Nanoseconds& peers = rank.graph.unexplained().peers;
     peers = 0ns;
     for (const OpenTime& open : rank.open) peers += open.of_peers ? open.time : 0ns;
-    rank.notes.merge(job.join.notes);
   }
 }
 
@@ -133,12 +132,33 @@ void list_world(Job& job) {
     job.world.push_back({job.ranks[i].number, i, true});
 }
 
+/// Recorded waits go forward in time, and so in no circle, unless clocks are off.
+bool has_circle(const Job& job) {
+  if (job.join.crossed == 0) return false;
+  try {
+    replay(job, graphs_of(job), {.memory = false});
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 void join(Job& job, const JobOptions& options) {
   if (job.has_snapshots()) return;
   if (job.ranks.size() > 1) {
     job.join = join_ranks(inferences_of(job), labels_of(job));
-    set_waits(job, options.keeps_waits_open);
-    if (!options.keeps_waits_open) set_assumptions(job);
+    if (has_circle(job)) {
+      job.join.meetings.clear();
+      for (RankMeetings& rank : job.join.ranks) rank = {};
+      job.join.notes.add(Severity::warning,
+                         "the collectives of the ranks wait for each other in a circle, as their "
+                         "clocks are too far apart; each rank is replayed alone");
+    }
+    for (Rank& rank : job.ranks) rank.inference.notes.merge(job.join.notes);
+    if (options.keeps_waits_open)
+      set_waits(job, true);
+    else
+      explain_waits(job);
   }
   if (options.world_size > 0) repeat(job, options.world_size);
 }
@@ -192,6 +212,11 @@ Job job_of(std::vector<Inference> ranks) {
   const auto meets = [](const Rank& rank) { return !rank.inference.collectives.empty(); };
   if (std::any_of(job.ranks.begin(), job.ranks.end(), meets)) join(job, {});
   return job;
+}
+
+void explain_waits(Job& job) {
+  set_waits(job, false);
+  set_assumptions(job);
 }
 
 std::vector<const Graph*> graphs_of(const Job& job) {

@@ -81,6 +81,9 @@ struct JobOptions {
 /// Imports rank after rank, and infers them on all cores. Throws TraceError.
 Job read_job(const std::string& path, const JobOptions& options = {});
 
+/// Closes the open time that JobOptions::keeps_waits_open left: waits of joined ranks.
+void explain_waits(Job& job);
+
 /// The job of ranks that were inferred already: without files or traces. Throws TraceError if they
 /// are not of one job.
 Job job_of(std::vector<Inference> ranks);

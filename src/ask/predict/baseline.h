@@ -2,6 +2,7 @@
 
 // The baseline for many what-ifs: it is replayed once.
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -47,6 +48,8 @@ Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOpt
 struct EditedJob {
   std::vector<std::uint32_t> alike;  ///< By rank of the world, as in JointReplay.
   std::vector<Edited> ranks;         ///< By rank of the world; empty for one like one before it.
+  std::shared_ptr<const JointGraph> joint;  ///< As in JointReplay, with the next.
+  Timeline times;
 };
 /// Throws Error if one of the transforms cannot be applied.
 EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,

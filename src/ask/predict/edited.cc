@@ -90,7 +90,10 @@ EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions
   std::vector<const Graph*> graphs;
   for (const std::size_t place : edits.place) graphs.push_back(&edits.all[place].edited.graph);
   JointReplay replayed = replay(job, graphs, options);
-  EditedJob all{.alike = std::move(replayed.alike), .ranks = {}};
+  EditedJob all{.alike = std::move(replayed.alike),
+                .ranks = {},
+                .joint = std::move(replayed.joint),
+                .times = std::move(replayed.times)};
   all.ranks.resize(job.world.size());
   std::vector<std::size_t> firsts;
   for (std::size_t i = 0; i < all.alike.size(); ++i) {

@@ -266,6 +266,13 @@ struct Replays {
   const std::vector<std::uint32_t>& alike() const {
     return edited ? edited->alike : recorded.alike;
   }
+
+  /// The critical path of the job, which goes from rank to rank; nothing where they do not meet.
+  std::vector<Explained> explained() const {
+    if (edited && edited->joint) return explain(edited->joint->graph(), edited->times);
+    if (recorded.joint) return explain(recorded.joint->graph(), recorded.times);
+    return {};
+  }
 };
 
 Replays replays_of(const Job& job, const Scenario& scenario, const PredictOptions& options,
@@ -323,6 +330,8 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   if (is_another) compare_with(recorded, prediction);
   take_peaks(std::move(fullest), job, prediction);
   set_memory_interval(prediction);
+  widen_for_missing_ranks(job, prediction);
+  if (auto path = replays.explained(); !path.empty()) prediction.explained = std::move(path);
   prediction.rank = job.world[shown].number;
   if (job.world.size() == 1) return worst;
   prediction.ranks = std::move(ranks);

@@ -1,6 +1,9 @@
 #include "ask/predict/ranks.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "foretrace/scaling.h"
 
 namespace foretrace {
 
@@ -27,10 +30,50 @@ TrustReason ranks_joined(const Job& job) {
           .limit = kMostAlone};
 }
 
+namespace {
+
+std::int32_t whole_size(const Job& job) {
+  return std::max(job.ranks.front().inference.rank.world_size,
+                  static_cast<std::int32_t>(job.world.size()));
+}
+
+/// Standard deviation of the steps that count, as a share of the step time. With fewer than three,
+/// as much as single ranks are taken to vary by.
+double deviation_of_steps(const StepTimes& times) {
+  constexpr double kAssumed = 0.04;
+  if (times.counted.size() < 3 || times.step_time <= 0ns) return kAssumed;
+  double squares = 0;
+  for (const Nanoseconds time : times.counted) {
+    const double off = ratio(time - times.mean, times.step_time);
+    squares += off * off;
+  }
+  return std::sqrt(squares / static_cast<double>(times.counted.size() - 1));
+}
+
+/// The greatest of so many normal numbers, in deviations above their mean (its leading term; H.
+/// Cramer, Mathematical Methods of Statistics, 1946, 28.6).
+double greatest_of(std::int32_t count) { return std::sqrt(2 * std::log(count)); }
+
+}  // namespace
+
+void widen_for_missing_ranks(const Job& job, Prediction& prediction) {
+  const auto recorded = static_cast<std::int32_t>(job.ranks.size());
+  const std::int32_t size = whole_size(job);
+  if (recorded >= size || recorded == 1 || !job.is_joined()) return;
+  const double later =
+      (greatest_of(size) - greatest_of(recorded)) * deviation_of_steps(prediction.measured);
+  const Nanoseconds point = prediction.predicted.step_time, by = scaled(point, later);
+  const std::string text = std::to_string(size - recorded) +
+                           " ranks were not recorded: the last of them may come up to " +
+                           to_share(later) + " of a step later than the recorded ones";
+  prediction.upper += by;
+  prediction.interval_parts.push_back({"missing_ranks", point, point + by, text});
+  prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;
+}
+
 std::optional<TrustReason> ranks_missing(const Job& job) {
   const auto recorded = static_cast<std::int32_t>(job.ranks.size());
-  const std::int32_t size = std::max(job.ranks.front().inference.rank.world_size,
-                                     static_cast<std::int32_t>(job.world.size()));
+  const std::int32_t size = whole_size(job);
   if (recorded >= size || recorded == 1) return {};
   return TrustReason{.name = "missing_ranks",
                      .grade = Grade::fair,

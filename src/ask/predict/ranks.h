@@ -16,6 +16,10 @@ TrustReason ranks_joined(const Job& job);
 /// Nothing if all ranks of the job were recorded, or only one.
 std::optional<TrustReason> ranks_missing(const Job& job);
 
+/// Raises the upper end of the interval for ranks that were not recorded: the last of many comes
+/// later than the last of few. Changes nothing if all were.
+void widen_for_missing_ranks(const Job& job, Prediction& prediction);
+
 /// One rank of the world, as a prediction of it tells; it is like no other yet.
 PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction);
 

@@ -101,7 +101,9 @@ class Splitter {
                         .skew = {},
                         .recorded = recorded.finish[index(task)] - recorded.start[index(task)]};
     const Nanoseconds together = std::max(kTogether, 3 * join_.clocks[one.rank].residual);
-    found.left_early = common(one, &Timeline::finish) + together < last;
+    const Nanoseconds left = common(one, &Timeline::finish);
+    found.left_early = left + together < last;
+    if (left < last && !found.left_early) ++join_.crossed;
     found.skew = found.left_early ? 0ns : std::clamp(last - start, 0ns, found.recorded);
     RankMeetings& sums = join_.ranks[one.rank];
     ++sums.matched;

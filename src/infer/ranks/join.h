@@ -53,6 +53,8 @@ struct RankJoin {
   std::vector<RankClock> clocks;    ///< By rank.
   std::vector<RankMeetings> ranks;  ///< By rank.
   std::vector<Meeting> meetings;    ///< In order of the common time at which the last entered.
+  /// Members that were recorded to leave just before the last entered, which only clocks explain.
+  std::size_t crossed = 0;
   Notes notes;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which elements of two sequences belong together: the shortest list of insertions and deletions
-// that makes one of the other (E. Myers, An O(ND) Difference Algorithm and Its Variations, 1986).
+// Runs of elements of two sequences that belong together, by a shortest list of insertions and
+// deletions that makes one of the other (base/align.h).
 //
 //     a  b  x  d          a = a, b = b, [x] stands where [y z] does, d = d
 //     a  b  y  z  d
@@ -22,7 +22,7 @@ struct AlignedRun {
 
 /// In order, covering both sequences. Time and memory grow with the square of the differences: with
 /// more than `most` of them, all of both sequences is one run that is not equal.
-std::vector<AlignedRun> align(std::span<const std::uint32_t> own,
-                              std::span<const std::uint32_t> other, std::size_t most = 2000);
+std::vector<AlignedRun> aligned_runs(std::span<const std::uint64_t> own,
+                                     std::span<const std::uint64_t> other, std::size_t most = 2000);
 
 }  // namespace foretrace

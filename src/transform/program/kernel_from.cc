@@ -39,10 +39,10 @@ class Transplant {
   /// `comparable`: the step may be laid beside the typical step, as both are steps.
   void apply(const std::vector<TaskId>& kernels, bool comparable) {
     if (!comparable || donor_names_.empty()) return from_pool(kernels);
-    std::vector<std::uint32_t> names;
+    std::vector<std::uint64_t> names;
     for (const TaskId task : kernels) names.push_back(name_number(task));
     const auto [known, added] = alignments_.try_emplace(names);
-    if (added) known->second = align(names, donor_names_);
+    if (added) known->second = aligned_runs(names, donor_names_);
     for (const AlignedRun& run : known->second) {
       if (run.equal) {
         take_each(kernels, run, matched.by_name);
@@ -56,10 +56,10 @@ class Transplant {
   std::vector<TaskId> gone;
 
  private:
-  std::uint32_t name_number(TaskId task) { return number(task, own_names_, false); }
-  std::uint32_t kind_number(TaskId task) { return number(task, own_kinds_, true); }
+  std::uint64_t name_number(TaskId task) { return number(task, own_names_, false); }
+  std::uint64_t kind_number(TaskId task) { return number(task, own_kinds_, true); }
 
-  std::uint32_t number(TaskId task, std::map<NameId, std::uint32_t>& known, bool kind) {
+  std::uint64_t number(TaskId task, std::map<NameId, std::uint64_t>& known, bool kind) {
     const auto [at, added] = known.try_emplace(graph_.task(task).name, 0);
     if (added) {
       at->second = kind ? numbers_.of("kind " + kind_of_kernel(graph_.name(task)))
@@ -76,11 +76,11 @@ class Transplant {
   }
 
   void align_kinds(const std::vector<TaskId>& kernels, const AlignedRun& run) {
-    std::vector<std::uint32_t> kinds;
+    std::vector<std::uint64_t> kinds;
     for (std::size_t i = run.begin; i < run.end; ++i) kinds.push_back(kind_number(kernels[i]));
-    const std::span<const std::uint32_t> others(donor_kinds_.data() + run.other_begin,
+    const std::span<const std::uint64_t> others(donor_kinds_.data() + run.other_begin,
                                                 run.other_end - run.other_begin);
-    const std::vector<AlignedRun> runs = align(kinds, others);
+    const std::vector<AlignedRun> runs = aligned_runs(kinds, others);
     // Nothing of the whole step lines up.
     const bool tangled = runs.size() == 1 && !runs[0].equal && kinds.size() == kernels.size();
     if (tangled) return from_pool(kernels);
@@ -168,9 +168,9 @@ class Transplant {
   const DonorSteps& donor_;
   bool whole_;
   NameNumbers numbers_;
-  std::map<NameId, std::uint32_t> own_names_, own_kinds_;
-  std::vector<std::uint32_t> donor_names_, donor_kinds_;
-  std::map<std::vector<std::uint32_t>, std::vector<AlignedRun>> alignments_;
+  std::map<NameId, std::uint64_t> own_names_, own_kinds_;
+  std::vector<std::uint64_t> donor_names_, donor_kinds_;
+  std::map<std::vector<std::uint64_t>, std::vector<AlignedRun>> alignments_;
 };
 
 class KernelFrom final : public Transform {
