@@ -288,7 +288,7 @@ class Graph {
     TaskId here(TaskId other) const { return TaskId{first_task + index(other)}; }
   };
   /// Adds the lanes of another graph with their tasks and dependencies, removed tasks included; not
-  /// its allocations and steps. Linear.
+  /// its allocations and steps. Linear; reserve() first to absorb many.
   Absorbed absorb(const Graph& other);
   const Lane& lane(LaneId id) const;
   Lane& lane(LaneId id);

@@ -55,12 +55,10 @@ Graph::Absorbed Graph::absorb(const Graph& other) {
   Renamed renamed(from.names, to.names);
   to.lanes.insert(to.lanes.end(), from.lanes.begin(), from.lanes.end());
   for (const Line& line : from.lines) to.lines.push_back({moved(line.first), moved(line.last)});
-  to.tasks.reserve(to.tasks.size() + from.tasks.size());
   for (Task task : from.tasks) {
     task.name = renamed(task.name), task.module = renamed(task.module);
     to.tasks.push_back(task);
   }
-  to.places.reserve(to.places.size() + from.places.size());
   for (const Place& place : from.places) {
     to.places.push_back({.previous = moved(place.previous),
                          .next = moved(place.next),
@@ -68,7 +66,6 @@ Graph::Absorbed Graph::absorb(const Graph& other) {
                          .last_dependent = moved_wait(place.last_dependent),
                          .last_wait = moved_wait(place.last_wait)});
   }
-  to.dependencies.reserve(to.dependencies.size() + from.dependencies.size());
   for (const Linked& linked : from.dependencies) {
     Dependency wait = linked.dependency;
     wait.before = moved(wait.before), wait.after = moved(wait.after);

@@ -3,7 +3,7 @@
 // Scenario files: the files they extend, and the paths in them, each relative to the file that it
 // is written in.
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -32,6 +32,7 @@ Overlap shortened(const Overlap& overlap, Nanoseconds before, Nanoseconds after)
 
 JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings)
     : ranks_(ranks.begin(), ranks.end()) {
+  reserve(meetings);
   for (const JoinedGraph& rank : ranks_) {
     const Graph::Absorbed& place = places_.emplace_back(graph_.absorb(*rank.graph));
     for (std::uint32_t i = place.first_lane; i < graph_.lane_count(); ++i) {
@@ -50,6 +51,20 @@ JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Mee
         shortened({wait.tail, wait.lag}, found->second, graph_.task(wait.before).duration);
     wait.tail = overlap.tail, wait.lag = overlap.lag;
   });
+}
+
+/// Two tasks for each member at most, and the waits of its task once more.
+void JointGraph::reserve(const std::vector<Meeting>& meetings) {
+  std::size_t tasks = 0, waits = 0;
+  for (const JoinedGraph& rank : ranks_) {
+    tasks += rank.graph->task_count() + 1;
+    waits += rank.graph->dependency_count() + rank.graph->lane_count();
+  }
+  for (const Meeting& meeting : meetings) {
+    tasks += 2 * meeting.members.size();
+    waits += 6 * meeting.members.size();
+  }
+  graph_.reserve(tasks, waits);
 }
 
 void JointGraph::begin_later(std::uint32_t first_lane, Nanoseconds begins) {

@@ -48,6 +48,7 @@ class JointGraph {
   Timeline of_rank(std::size_t rank, const Timeline& joint, bool memory) const;
 
  private:
+  void reserve(const std::vector<Meeting>& meetings);
   void begin_later(std::uint32_t first_lane, Nanoseconds begins);
   void add(const Meeting& meeting);
   TaskId add_enter(TaskId task);
