@@ -43,8 +43,9 @@ struct Asked {
 
 /// How it is answered.
 struct How {
-  bool cache = true, strict = false;
+  bool cache = true, strict = false, exact = false;
   std::int64_t max_unpacked = 0;
+  std::int32_t ranks = 0;
   std::string cache_folder, html, perfetto, ledger, execution_trace, steps, window;
 
   ImportOptions reading() const {
@@ -60,7 +61,9 @@ struct How {
             .reading = reading(),
             .perfetto_path = perfetto,
             .html_path = html,
-            .ledger_path = ledger};
+            .ledger_path = ledger,
+            .world_size = ranks,
+            .exact = exact};
   }
 };
 
@@ -211,6 +214,8 @@ PYBIND11_MODULE(_foretrace, module) {
       .def_readwrite("cache_folder", &How::cache_folder)
       .def_readwrite("max_unpacked", &How::max_unpacked)
       .def_readwrite("strict", &How::strict)
+      .def_readwrite("ranks", &How::ranks)
+      .def_readwrite("exact", &How::exact)
       .def_readwrite("html", &How::html)
       .def_readwrite("perfetto", &How::perfetto)
       .def_readwrite("ledger", &How::ledger)

@@ -25,7 +25,7 @@ class Application {
 
   void apply(Transform& transform, const std::string& use) {
     if (!is_for(transform, graph_)) {
-      applied.steps.push_back({.use = use, .summary = "names another rank"});
+      applied.steps.push_back({.use = use, .summary = std::string(kNamesAnotherRank)});
       return;
     }
     Effect effect = within(use, [&] { return effect_of(transform); });

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ask/job/job.h"
@@ -42,6 +43,9 @@ struct Applied {
   std::vector<std::string> assumptions;
   Notes notes;
 };
+
+/// The summary of a step that was not meant for the graph.
+inline constexpr std::string_view kNamesAnotherRank = "names another rank";
 
 /// Whether the scenario changes the graph.
 bool edits(const Scenario& scenario);

@@ -111,7 +111,7 @@ void repeat(Job& job, std::int32_t size) {
   const std::size_t recorded = job.ranks.size(), wanted = static_cast<std::size_t>(size);
   const bool is_whole = job.ranks.back().number == static_cast<std::int32_t>(recorded) - 1;
   if (!is_whole || wanted < recorded || wanted % recorded != 0)
-    throw Error("ranks: must be a multiple of the " + std::to_string(recorded) +
+    throw Error("--ranks: must be a multiple of the " + std::to_string(recorded) +
                 " recorded ranks, which are numbered from 0, got " + std::to_string(size));
   const std::vector<Meeting> once = job.join.meetings;
   for (std::size_t first = recorded; first < wanted; first += recorded) {

@@ -302,6 +302,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   Slowest predicted_slowest, recorded_slowest;
   FullestPeaks fullest;
   std::vector<PredictedRank> ranks;
+  std::vector<std::vector<AppliedStep>> steps;
   std::vector<std::size_t> row(job.world.size());
   std::string all;
   for (std::size_t i = 0; i < job.world.size(); ++i) {
@@ -316,6 +317,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
     const Prediction& prediction = next.prediction;
     row[i] = ranks.size();
     ranks.push_back(rank_described(job, i, prediction));
+    steps.push_back(prediction.steps);
     all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.world[i].number) + ": ";
     if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
     all += to_text(prediction.predicted.step_time);
@@ -335,6 +337,8 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   prediction.rank = job.world[shown].number;
   if (job.world.size() == 1) return worst;
   prediction.ranks = std::move(ranks);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    tell_steps_of(prediction.ranks[i].number, steps[i], prediction.steps);
   if (edits(scenario)) prediction.trust.reasons.push_back(ranks_joined(job));
   if (const auto missing = ranks_missing(job)) prediction.trust.reasons.push_back(*missing);
   add_warnings(job, job.world[shown].recorded, prediction.notes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ask/job/apply.h"
 #include "foretrace/scaling.h"
 
 namespace foretrace {
@@ -102,6 +103,16 @@ PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction&
   found.clock_offset = clock.skew, found.clock_residual = clock.residual;
   found.clock_drift = clock.drift;
   return found;
+}
+
+void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
+                   std::vector<AppliedStep>& steps) {
+  for (std::size_t i = 0; i < std::min(steps.size(), its_steps.size()); ++i) {
+    if (steps[i].summary != kNamesAnotherRank || its_steps[i].summary == kNamesAnotherRank)
+      continue;
+    steps[i] = its_steps[i];
+    steps[i].summary.insert(0, "rank " + std::to_string(rank) + ": ");
+  }
 }
 
 std::string rank_text(const Prediction& prediction, std::size_t all) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ask/job/job.h"
 #include "foretrace/answer/prediction.h"
@@ -22,6 +23,10 @@ void widen_for_missing_ranks(const Job& job, Prediction& prediction);
 
 /// One rank of the world, as a prediction of it tells; it is like no other yet.
 PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction);
+
+/// Fills in what steps that are not meant for the rank shown did to another: "rank 2: 3 pauses".
+void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
+                   std::vector<AppliedStep>& steps);
 
 /// "rank 5 of 64, and 31 like it": the one that is shown, of `all`.
 std::string rank_text(const Prediction& prediction, std::size_t all);

@@ -112,13 +112,14 @@ def _asked(trace, steps, scenario, machine, memory, samples_per_step=0, tokens_p
     return asked
 
 
-def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0, steps="", window=""):
+def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0, steps="", window="", ranks=0, exact=False):
     how = _foretrace.How()
     if isinstance(cache, bool):
         how.cache = cache
     else:
         how.cache_folder = _path(cache, "cache")
-    how.strict = _flag(strict, "strict")
+    how.strict, how.exact = _flag(strict, "strict"), _flag(exact, "exact")
+    how.ranks = _count(ranks, "ranks", most=2**20)
     how.max_unpacked = _count(max_unpacked, "max_unpacked", most=2**63 - 1)
     how.steps, how.window = str(steps), _text(window, "window")
     for name, path in (("html", html), ("perfetto", perfetto), ("ledger", ledger), ("execution_trace", execution_trace)):
@@ -148,7 +149,7 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per
     memory     {"limit": "16GB", ...}: the allocator of the predicted job
     samples_per_step, tokens_per_step    of the recorded job: the answer then has rates
     how        cache (True, False, or the folder that copies of traces are kept in), strict, html, perfetto, ledger, execution_trace,
-               max_unpacked (in bytes), steps, window: as the options of the same names
+               max_unpacked (in bytes), steps, window, ranks, exact: as the options of the same names
     """
     asked = _asked(trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step)
     return _json.loads(_foretrace.predict(asked, _how(**how)))
