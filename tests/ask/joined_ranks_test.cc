@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "ask/job/job.h"
 #include "ask/predict/baseline.h"
 #include "base/statistics.h"
+#include "foretrace/ask/examine.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/scaling.h"
 #include "support/corpus.h"
@@ -132,6 +134,17 @@ TEST(JoinedRanks, CorpusPredictsTheJobWithoutItsStraggler) {
       errors.push_back(std::abs(ratio(predicted[step] - measured[step], measured[step])));
   }
   EXPECT_LE(median(errors), 0.08);
+}
+
+TEST(JoinedRanks, CorpusDoctorNamesTheRankThatTheOthersWaitFor) {
+  const std::string path = corpus_path("torchrec-forward-straggler");
+  if (path.empty()) GTEST_SKIP() << kNoCorpus;
+  for (const Diagnosis& rank : diagnose(path)) {
+    const bool is_late = std::any_of(
+        rank.findings.begin(), rank.findings.end(),
+        [](const Finding& one) { return one.what.starts_with("the other ranks wait 3.03"); });
+    EXPECT_EQ(is_late, rank.rank == 2) << rank.rank;
+  }
 }
 
 TEST(JoinedRanks, TwoCopiesOfOneRecordingAreOneClass) {

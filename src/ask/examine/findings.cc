@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/statistics.h"
 #include "base/wording.h"
 #include "foretrace/answer/census.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
+#include "foretrace/scaling.h"
+#include "infer/ranks/join.h"
 
 namespace foretrace {
 namespace {
@@ -334,14 +339,55 @@ void add_open_time(Diagnosis& diagnosis) {
       "record host calls and synchronizations as well, with only one process on the device");
 }
 
-Diagnosis diagnosis_of(const Trace& trace, bool has_all_ranks) {
+/// A rank that the others wait for so much of the recording is worth a word. Chosen.
+constexpr double kMuchWaiting = 0.02;
+
+void add_lateness(const RankMeetings& met, Nanoseconds window, Diagnosis& diagnosis) {
+  if (ratio(met.keeps_waiting, window) < kMuchWaiting) return;
+  diagnosis.findings.push_back(
+      {Severity::info,
+       "the other ranks wait " + to_text(met.keeps_waiting) + " for this one, which enters " +
+           std::to_string(met.times_last) + " of " + std::to_string(met.matched) +
+           " collectives last",
+       "nobody can be faster than the last",
+       "see what the job would take without that: foretrace predict --with straggler:rank=" +
+           std::to_string(diagnosis.rank) + ",remove=true"});
+}
+
+/// Adds what ranks tell about each other; `inferences` has nothing for a rank that cannot be
+/// used.
+void compare_ranks(const std::vector<std::optional<Inference>>& inferences,
+                   std::vector<Diagnosis>& all) {
+  std::vector<const Inference*> ranks;
+  std::vector<std::string> labels;
+  for (const std::optional<Inference>& inference : inferences) {
+    if (!inference) return;
+    ranks.push_back(&*inference);
+    labels.push_back("rank " + std::to_string(inference->rank.number));
+  }
+  if (ranks.size() < 2) return;
+  try {
+    const RankJoin join = join_ranks(ranks, labels);
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      add_lateness(join.ranks[i], ranks[i]->recorded.length, all[i]);
+  } catch (const TraceError& error) {
+    all.front().findings.insert(
+        all.front().findings.begin(),
+        {Severity::warning, std::string("the recordings are not of one job: ") + error.what(),
+         "what-ifs refuse the folder", "give the ranks of one run, or one file"});
+  }
+}
+
+Diagnosis diagnosis_of(const Trace& trace, bool has_all_ranks,
+                       std::optional<Inference>& inference) {
   Diagnosis diagnosis{.rank = trace.rank,
                       .world_size = trace.world_size,
                       .findings = examine(trace, has_all_ranks),
                       .replay = {},
                       .unusable = {}};
   try {
-    diagnosis.replay = predict(infer(trace), Scenario{});
+    inference = infer(trace);
+    diagnosis.replay = predict(*inference, Scenario{});
     add_open_time(diagnosis);
   } catch (const Error& error) {
     diagnosis.unusable = error.what();
@@ -382,8 +428,12 @@ std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
 std::vector<Diagnosis> diagnose(const std::string& path, const ImportOptions& reading) {
   std::vector<Diagnosis> all;
   const std::vector<Trace> traces = import_all(path, reading);
-  for (const Trace& trace : traces)
-    all.push_back(diagnosis_of(trace, std::ssize(traces) >= trace.world_size));
+  std::vector<std::optional<Inference>> inferences(traces.size());
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const bool has_all_ranks = std::ssize(traces) >= traces[i].world_size;
+    all.push_back(diagnosis_of(traces[i], has_all_ranks, inferences[i]));
+  }
+  compare_ranks(inferences, all);
   return all;
 }
 

@@ -1,6 +1,7 @@
 #include "ask/job/job.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <utility>
@@ -53,7 +54,8 @@ std::vector<std::string> labels_of(const Job& job) {
   std::vector<std::string> labels;
   for (const Rank& rank : job.ranks) {
     std::string label = "rank " + std::to_string(rank.number);
-    if (!rank.files.empty()) label += " (" + rank.files.front().path + ")";
+    if (!rank.files.empty())
+      label += " (" + std::filesystem::path(rank.files.front().path).filename().string() + ")";
     labels.push_back(std::move(label));
   }
   return labels;
