@@ -28,6 +28,9 @@ std::string joined(const Texts& texts, std::string_view between = ", ") {
   return all;
 }
 
+/// With ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
 /// At most `most` bytes of it: the begin of a longer text, up to a whole character, and "...".
 std::string shortened(std::string_view text, std::size_t most);
 

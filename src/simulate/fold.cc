@@ -60,17 +60,25 @@ Part part_of(const MeetingMember& member) {
   return {index(member.task), member.skew, member.recorded, member.left_early};
 }
 
+/// Ranks of other sizes, or that begin at other times, are not alike.
+using Size = std::pair<Nanoseconds, std::size_t>;
+Size size_of(const JoinedGraph& rank) { return {rank.begins, rank.graph->task_count()}; }
+
 class Refinement {
  public:
   Refinement(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings)
       : meetings_(meetings), colour_(ranks.size()), met_(ranks.size()) {
+    std::map<Size, std::set<const Graph*>> candidates;
+    for (const JoinedGraph& rank : ranks) candidates[size_of(rank)].insert(rank.graph);
     std::unordered_map<const Graph*, Digest> digests;
-    std::map<std::pair<Digest, Nanoseconds>, std::uint32_t> numbers;
+    std::map<std::pair<Digest, Size>, std::uint32_t> numbers;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const Size size = size_of(ranks[i]);
       const auto [found, is_new] = digests.try_emplace(ranks[i].graph);
-      if (is_new) found->second = digest_of(*ranks[i].graph);
+      // A graph that no other can be like needs no digest.
+      if (is_new && candidates[size].size() > 1) found->second = digest_of(*ranks[i].graph);
       const auto number = static_cast<std::uint32_t>(numbers.size());
-      colour_[i] = numbers.try_emplace({found->second, ranks[i].begins}, number).first->second;
+      colour_[i] = numbers.try_emplace({found->second, size}, number).first->second;
     }
     colours_ = numbers.size();
     for (std::uint32_t i = 0; i < meetings.size(); ++i) {

@@ -137,8 +137,9 @@ void JointGraph::add(const Meeting& meeting) {
     before_.emplace(task, before);
     if (const TaskId next = graph_.next(task); next != kNoTask) {
       Task& behind = graph_.task(next);
+      if (behind.tail.empty()) continue;
       const Overlap overlap = shortened({behind.tail, behind.gap}, before, after);
-      if (!behind.tail.empty()) behind.tail = overlap.tail, behind.gap = overlap.lag;
+      behind.tail = overlap.tail, behind.gap = overlap.lag;
     }
   }
 }

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include "base/contains.h"
+#include "base/wording.h"
 #include "foretrace/timeline.h"
 #include "timeline/marks.h"
 
@@ -73,8 +73,7 @@ void add(InputStalls::Part& part, Nanoseconds stall, Nanoseconds all) {
 }  // namespace
 
 Loading loading_named(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = lower_case(name);
   if (contains_any(lower, {"_multiprocessingdataloaderiter", "multiprocessing/", "queue",
                            "selectors", "poll", "select.select", "threading.py"}))
     return Loading::waiting;

@@ -76,7 +76,7 @@ Scenario scenario_with(const std::vector<std::string>& uses) {
 Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const SimulateOptions& options) {
   if (job.whole == nullptr) return edited_by(job.inference.graph, scenario, options);
   EditedJob all = edited_by(*job.whole, scenario, {.memory = options.memory});
-  Edited edited = std::move(all.ranks[all.alike[job.rank]]);
+  Edited edited = std::move(all.of(job.rank));
   // Alone it has the same times; its path is that of the rank.
   if (options.reasons) edited.timeline = simulate(edited.graph, options);
   return edited;

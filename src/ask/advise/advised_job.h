@@ -37,7 +37,7 @@ AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own
 /// The scenario that --with these would ask for.
 Scenario scenario_with(const std::vector<std::string>& uses);
 
-/// What a scenario leaves of the rank; the others of its job are edited, too, and it waits for
+/// Applies a scenario to the rank and to the others of its job, and replays them: it waits for
 /// them. Throws Error if one of the transforms cannot be applied.
 Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const SimulateOptions& options);
 

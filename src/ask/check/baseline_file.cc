@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "ask/check/job/figures.h"
-#include "ask/check/job/hash.h"
+#include "base/hash.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/error.h"
 #include "scenario/json_file.h"

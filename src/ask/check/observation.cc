@@ -59,15 +59,6 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
   return judged;
 }
 
-namespace {
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-}  // namespace
-
 Observation observation_of(const JudgedJob& job, const CallSites& sites,
                            std::optional<int> detail) {
   const JudgedRank& rank = job.rank;

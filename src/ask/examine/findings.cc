@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -360,8 +361,9 @@ void compare_ranks(const std::vector<std::optional<Inference>>& inferences,
                    std::vector<Diagnosis>& all) {
   std::vector<const Inference*> ranks;
   std::vector<std::string> labels;
+  std::set<std::int32_t> numbers;
   for (const std::optional<Inference>& inference : inferences) {
-    if (!inference) return;
+    if (!inference || !numbers.insert(inference->rank.number).second) return;
     ranks.push_back(&*inference);
     labels.push_back("rank " + std::to_string(inference->rank.number));
   }
@@ -410,9 +412,10 @@ std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
   }
   for (const Note& note : trace.notes.all()) {
     if (note.text == kRepeatedRank) {
-      findings.push_back({note.severity, note_text_without_severity(note),
-                          "the runs are treated as if they were ranks of one job",
-                          "put the traces of each run into a folder of its own"});
+      findings.push_back(
+          {note.severity, note_text_without_severity(note),
+           "what-ifs refuse the folder; elsewhere the runs count as ranks of one job",
+           "put the traces of each run into a folder of its own"});
       continue;
     }
     findings.push_back({note.severity, note_text_without_severity(note),

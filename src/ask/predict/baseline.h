@@ -46,10 +46,10 @@ Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOpt
 
 /// The ranks of a job that a scenario leaves, replayed together where they meet.
 struct EditedJob {
-  std::vector<std::uint32_t> alike;  ///< By rank of the world, as in JointReplay.
-  std::vector<Edited> ranks;         ///< By rank of the world; empty for one like one before it.
-  std::shared_ptr<const JointGraph> joint;  ///< As in JointReplay, with the next.
-  Timeline times;
+  JointReplay replay;         ///< Its timelines have moved into `ranks`.
+  std::vector<Edited> ranks;  ///< By rank of the world; empty for one like one before it.
+
+  Edited& of(std::size_t rank) { return ranks[replay.alike[rank]]; }
 };
 /// Throws Error if one of the transforms cannot be applied.
 EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,

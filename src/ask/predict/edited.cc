@@ -89,21 +89,17 @@ EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions
   SharedEdits edits = shared_edits(job, scenario, donors);
   std::vector<const Graph*> graphs;
   for (const std::size_t place : edits.place) graphs.push_back(&edits.all[place].edited.graph);
-  JointReplay replayed = replay(job, graphs, options);
-  EditedJob all{.alike = std::move(replayed.alike),
-                .ranks = {},
-                .joint = std::move(replayed.joint),
-                .times = std::move(replayed.times)};
+  EditedJob all{.replay = replay(job, graphs, options), .ranks = {}};
   all.ranks.resize(job.world.size());
   std::vector<std::size_t> firsts;
-  for (std::size_t i = 0; i < all.alike.size(); ++i) {
-    if (all.alike[i] == i) firsts.push_back(i);
+  for (std::size_t i = 0; i < all.replay.alike.size(); ++i) {
+    if (all.replay.alike[i] == i) firsts.push_back(i);
   }
   for (const std::size_t i : firsts) ++edits.all[edits.place[i]].users;
   for (const std::size_t i : firsts) all.ranks[i] = taken(edits.all[edits.place[i]]);
   on_all_cores(firsts.size(), [&](std::size_t at) {
     Edited& rank = all.ranks[firsts[at]];
-    rank.timeline = std::move(replayed.timelines[firsts[at]]);
+    rank.timeline = std::move(all.replay.timelines[firsts[at]]);
     // Before the step times, which compare work with the room that it has.
     keep_waits(job, firsts[at], rank.timeline, rank.graph);
     rank.times = step_times(rank.graph, rank.timeline);

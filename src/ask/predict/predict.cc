@@ -262,17 +262,8 @@ struct Replays {
   JointReplay recorded;
   std::optional<EditedJob> edited;
 
-  /// By rank of the world: the first that is like it in what is asked about.
-  const std::vector<std::uint32_t>& alike() const {
-    return edited ? edited->alike : recorded.alike;
-  }
-
-  /// The critical path of the job, which goes from rank to rank; nothing where they do not meet.
-  std::vector<Explained> explained() const {
-    if (edited && edited->joint) return explain(edited->joint->graph(), edited->times);
-    if (recorded.joint) return explain(recorded.joint->graph(), recorded.times);
-    return {};
-  }
+  /// The one that the question is about.
+  const JointReplay& asked() const { return edited ? edited->replay : recorded; }
 };
 
 Replays replays_of(const Job& job, const Scenario& scenario, const PredictOptions& options,
@@ -306,7 +297,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   std::vector<std::size_t> row(job.world.size());
   std::string all;
   for (std::size_t i = 0; i < job.world.size(); ++i) {
-    if (const std::size_t first = replays.alike()[i]; first != i) {
+    if (const std::size_t first = replays.asked().alike[i]; first != i) {
       ++ranks[row[first]].alike;
       continue;
     }
@@ -333,7 +324,8 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   take_peaks(std::move(fullest), job, prediction);
   set_memory_interval(prediction);
   widen_for_missing_ranks(job, prediction);
-  if (auto path = replays.explained(); !path.empty()) prediction.explained = std::move(path);
+  if (const JointReplay& asked = replays.asked(); asked.joint)
+    prediction.explained = explain(asked.joint->graph(), asked.times);
   prediction.rank = job.world[shown].number;
   if (job.world.size() == 1) return worst;
   prediction.ranks = std::move(ranks);
@@ -468,7 +460,7 @@ Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& jo
     const std::uint32_t recorded = job.world[i].recorded;
     const Baseline& baseline = baselines[recorded];
     const Inference& inference = job.ranks[recorded].inference;
-    if (edited ? edited->alike[i] != i : !job.world[i].is_recorded) continue;
+    if (edited ? edited->replay.alike[i] != i : !job.world[i].is_recorded) continue;
     Prediction next = edited ? predict_edited(baseline, inference, scenario, edited->ranks[i],
                                               {.trust = baseline.weighs_changes})
                              : predict_on(baseline, inference, scenario, donors);

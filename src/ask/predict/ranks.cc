@@ -10,13 +10,13 @@ namespace foretrace {
 
 TrustReason ranks_joined(const Job& job) {
   const std::size_t count = job.ranks.size();
-  TrustReason reason{.name = "ranks",
-                     .grade = Grade::fair,
-                     .text = "each of " + std::to_string(count) +
-                             " ranks was predicted alone: none waits for another's change",
-                     .value = static_cast<double>(count),
-                     .limit = 1};
-  if (!job.is_joined()) return reason;
+  if (!job.is_joined())
+    return {.name = "ranks",
+            .grade = Grade::fair,
+            .text = "each of " + std::to_string(count) +
+                    " ranks was predicted alone: none waits for another's change",
+            .value = static_cast<double>(count),
+            .limit = 1};
   std::size_t matched = 0, all = 0;
   for (const RankMeetings& rank : job.join.ranks)
     matched += rank.matched, all += rank.matched + rank.unmatched;
@@ -38,8 +38,8 @@ std::int32_t whole_size(const Job& job) {
                   static_cast<std::int32_t>(job.world.size()));
 }
 
-/// Standard deviation of the steps that count, as a share of the step time. With fewer than three,
-/// as much as single ranks are taken to vary by.
+/// Standard deviation of the steps that count, as a share of the step time. Fewer than three do not
+/// tell; then a share is assumed.
 double deviation_of_steps(const StepTimes& times) {
   constexpr double kAssumed = 0.04;
   if (times.counted.size() < 3 || times.step_time <= 0ns) return kAssumed;

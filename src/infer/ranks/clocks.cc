@@ -93,9 +93,12 @@ using Pair = std::pair<std::uint32_t, std::uint32_t>;
 class ClockFinder {
  public:
   ClockFinder(std::span<const Inference* const> ranks, const std::vector<Match>& matches)
-      : ranks_(ranks), clocks_(ranks.size()), known_(ranks.size(), 0), relations_(ranks.size()) {
+      : ranks_(ranks),
+        matches_(matches),
+        clocks_(ranks.size()),
+        known_(ranks.size(), 0),
+        relations_(ranks.size()) {
     for (const Match& match : matches) count(match);
-    matches_ = &matches;
   }
 
   std::vector<RankClock> find() {
@@ -138,7 +141,7 @@ class ClockFinder {
   void follow(const Pair& pair) {
     const auto [there, here] = pair;
     std::vector<SameMoment> moments;
-    for (const Match& match : *matches_) {
+    for (const Match& match : matches_) {
       const Occurrence* own = nullptr;
       const Occurrence* other = nullptr;
       for (const Match::Member& one : match.members) {
@@ -176,7 +179,7 @@ class ClockFinder {
   }
 
   std::span<const Inference* const> ranks_;
-  const std::vector<Match>* matches_ = nullptr;
+  const std::vector<Match>& matches_;
   std::vector<RankClock> clocks_;
   std::vector<char> known_;
   std::vector<Relation> relations_;  ///< To the common clock.

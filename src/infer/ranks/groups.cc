@@ -6,23 +6,12 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/hash.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 
 namespace foretrace::infer_detail {
 namespace {
-
-/// FNV-1a.
-std::uint64_t hash_of(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325) {
-  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return hash;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& letter : result)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  return result;
-}
 
 /// Whether each rank passes as much to it. Exchanges of all with all may be uneven, and only the
 /// root of a gather or scatter has the whole.
@@ -37,7 +26,7 @@ bool has_equal_parts(const std::string& operation) {
 
 /// A message is a send on one side and a receive on the other.
 std::string common_operation(std::string_view recorded) {
-  std::string operation = lower(recorded);
+  std::string operation = lower_case(recorded);
   if (operation == "send" || operation == "recv" || operation == "isend" || operation == "irecv")
     return "send and receive";
   return operation;
@@ -122,7 +111,6 @@ class Grouping {
     if (task.step >= 0)
       found.step = hash_of(from.graph.steps()[static_cast<std::size_t>(task.step)].name);
     const std::int64_t origin = from.rank.origin.count();
-    found.start = origin + from.recorded.start[index(one.task)].count();
     found.finish = origin + from.recorded.finish[index(one.task)].count();
     found.sequence = one.sequence;
     return found;
@@ -154,7 +142,6 @@ class Grouping {
     for (std::uint32_t i = 0; i < streams.size(); ++i) {
       RankGroup& group = groups_[{{}, {}, i + 1}];
       group.name = "all ranks";
-      group.size = static_cast<std::int64_t>(ranks_.size());
     }
     for (auto& [rank, lines] : unnamed_) {
       std::vector<char> taken(streams.size(), 0);
@@ -185,6 +172,7 @@ class Grouping {
   /// The one of which most collectives have a partner; if it fits none, the first that is left.
   static std::size_t best_stream(const std::vector<GroupLine>& streams, const GroupLine& line,
                                  const std::vector<char>& taken) {
+    if (streams.size() == 1) return taken[0] != 0 ? 1 : 0;
     std::size_t best = streams.size();
     std::int64_t most = -1;
     for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -218,7 +206,7 @@ std::string described(const Inference& rank, const Occurrence& one) {
   std::string text(names[recorded.operation]);
   if (recorded.elements < 0) return text;
   text += " of " + std::to_string(recorded.elements);
-  if (recorded.type != NameId{}) text += ' ' + lower(names[recorded.type]);
+  if (recorded.type != NameId{}) text += ' ' + lower_case(names[recorded.type]);
   return text;
 }
 

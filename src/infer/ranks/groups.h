@@ -15,7 +15,6 @@ namespace foretrace::infer_detail {
 struct Occurrence {
   std::uint64_t key = 0;    ///< The same for all members of a meeting.
   std::uint64_t step = 0;   ///< Hash of the name of its step; 0: none.
-  std::int64_t start = 0;   ///< ns on the clock of the recording.
   std::int64_t finish = 0;  ///< ns on the clock of the recording.
   std::int64_t sequence = -1;
   std::uint32_t number = 0;  ///< Into Inference::collectives.

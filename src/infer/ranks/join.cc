@@ -41,7 +41,7 @@ void check_numbers(std::span<const Inference* const> ranks, std::span<const std:
 
 bool has_collectives(const Inference* rank) { return !rank->collectives.empty(); }
 
-/// Every rank must meet another one.
+/// At least two ranks must meet.
 void check_shared(std::span<const Inference* const> ranks, std::span<const std::string> labels,
                   const std::vector<Match>& matches) {
   std::set<std::uint32_t> meet;

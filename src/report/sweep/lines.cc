@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/hash.h"
 #include "base/shown.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
@@ -22,16 +23,6 @@ constexpr std::string_view kSweepSchema = "foretrace.sweep/1";
 template <class Json>
 std::string one_line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// FNV-1a, 64 bits: this identifies, but does not protect against attacks.
-std::string fingerprint(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  std::string digits(16, '0');
-  for (std::size_t i = digits.size(); i-- > 0; hash >>= 4)
-    digits[i] = "0123456789abcdef"[hash & 15];
-  return digits;
 }
 
 constexpr int kDeepest = 64;
@@ -216,7 +207,7 @@ std::string sweep_identity(const SweepHeader& header) {
   scenario.erase("trace");
   nlohmann::json sums = nlohmann::json::array();
   for (const InputFile& input : header.inputs) sums.push_back(input.sha256);
-  return fingerprint(one_line_of(nlohmann::json{{"schema", kSweepSchema},
+  return hash_digits(one_line_of(nlohmann::json{{"schema", kSweepSchema},
                                                 {"tool", kVersion},
                                                 {"scenario", scenario},
                                                 {"inputs", sums},

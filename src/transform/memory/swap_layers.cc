@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/contains.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "transform/memory/swap.h"
@@ -32,9 +33,7 @@ struct LayerRun {
 };
 
 bool is_convolution(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return contains_any(lower, {"conv", "fprop", "dgrad", "wgrad", "winograd", "cudnn"});
+  return contains_any(lower_case(text), {"conv", "fprop", "dgrad", "wgrad", "winograd", "cudnn"});
 }
 
 class LayerPlanner {

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "ask/check/job/hash.h"
 #include "ask/check/job/kernels.h"
+#include "base/hash.h"
 #include "base/statistics.h"
 #include "base/wording.h"
 
