@@ -4,6 +4,7 @@
 // src/import/importers.def. Odd data is counted in Trace::notes; a file that cannot be used at all
 // is a TraceError that says where, what was found and what is allowed.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,19 @@ Trace import_trace(const std::string& path, const ImportOptions& options = {});
 /// counted in the first trace's notes. Throws TraceError if there is no trace. An archive is read
 /// in one pass.
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options = {});
+
+/// The traces of import_each(), taken together.
+struct ImportedFolder {
+  std::vector<std::size_t> order;  ///< Their numbers, in the order of ranks.
+  Notes notes;                     ///< Belong to the first in this order.
+};
+/// Called from several threads, with numbers from 0 on in any order.
+using TakeTrace = std::function<void(std::size_t number, Trace trace)>;
+
+/// As import_all(), but reads the files of a folder on all cores and hands each trace over as soon
+/// as it is read, unless another file may add to it. Exceptions of `take` end it.
+ImportedFolder import_each(const std::string& path, const ImportOptions& options,
+                           const TakeTrace& take);
 
 /// $XDG_CACHE_HOME/foretrace or ~/.cache/foretrace; empty if neither is known.
 std::string default_cache_folder();

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <set>
+#include <tuple>
 
+#include "base/threads.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "import/execution_traces/link_execution_trace.h"
@@ -16,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Traces, and what was found next to them.
+/// The traces of one file, and what was found instead of some.
 struct Found {
   std::vector<Trace> traces;
   Notes notes;
@@ -78,40 +82,15 @@ void read_file(const TraceFile& file, const ImportOptions& options, Found& found
   }
 }
 
-void read_files(const std::string& folder, const ImportOptions& options, Found& found) {
-  for (const std::string& path : entries_of(folder, false))
-    read_file({path, options.max_unpacked}, options, found);
-}
-
-void read_folder(const std::string& folder, const ImportOptions& options, Found& found) {
-  read_files(folder, options, found);
-  if (!found.traces.empty()) return;
-  for (const std::string& sub : entries_of(folder, true)) read_files(sub, options, found);
-}
-
-void read_path(const std::string& path, const ImportOptions& options, Found& found) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return read_folder(path, options, found);
-  read_traces(named_file(path, options.max_unpacked), options, found);
-}
-
 /// PyTorch's memory snapshots are often next to the traces of the same run. They are not ranks of
 /// it and have no tasks.
-void leave_out_snapshots(std::vector<Trace>& traces, Notes& notes) {
-  if (std::all_of(traces.begin(), traces.end(), is_snapshot)) return;
+void leave_out_snapshots(std::vector<Trace>& traces, bool has_others, Notes& notes) {
+  if (!has_others && std::all_of(traces.begin(), traces.end(), is_snapshot)) return;
   const auto left_out = std::erase_if(traces, is_snapshot);
   if (left_out > 0) {
     notes.add(Severity::info,
               "memory snapshots next to traces of what ran, left out; give one by itself", {},
               static_cast<std::int64_t>(left_out));
-  }
-}
-
-/// Recordings of different runs in one folder are probably not ranks of one job.
-void note_repeated_ranks(const std::vector<Trace>& traces, Notes& notes) {
-  for (std::size_t i = 1; i < traces.size(); ++i) {
-    if (traces[i].rank != traces[i - 1].rank) continue;
-    notes.add(Severity::warning, kRepeatedRank, "rank " + std::to_string(traces[i].rank));
   }
 }
 
@@ -128,36 +107,151 @@ void complete_world_size(std::vector<Trace>& traces) {
     trace.world_size = std::max({trace.world_size, size, *ranks.rbegin() + 1});
 }
 
-std::vector<Trace> import_whole(const std::string& path, const ImportOptions& options) {
-  Found found;
-  with_memory(path, [&] { read_path(path, options, found); });
-  if (found.traces.empty()) {
-    const std::string looked =
-        std::to_string(found.others) + (found.others == 1 ? " file" : " files");
-    throw TraceError(path + ": must contain a trace, but none of its " + looked + " is one" +
-                     (found.first_other.empty() ? "" : " (" + found.first_other + ")"));
-  }
-  leave_out_snapshots(found.traces, found.notes);
-  std::stable_sort(found.traces.begin(), found.traces.end(),
-                   [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
-  link_execution_traces(found.traces, found.notes);
-  note_repeated_ranks(found.traces, found.notes);
-  if (found.traces.size() > 1) complete_world_size(found.traces);
-  found.traces[0].notes.merge(found.notes);
-  return std::move(found.traces);
+/// Whether the trace in a file may change those of other files: an execution trace adds to them,
+/// and Foretrace's own files may be of any kind.
+bool may_add_to_others(const std::string& path, const ImportOptions& options) try {
+  const TraceFile file(path, options.max_unpacked);
+  if (file.contents().is_archive) return true;
+  const ImporterEntry* const importer = file.contents().importer;
+  return importer != nullptr && (importer->name == "native" || importer->name == "chakra" ||
+                                 importer->name == "pytorch_et");
+} catch (const TraceError&) {
+  return false;
 }
+
+/// Reads the files of a folder on all cores, and hands over at once what no other file changes.
+class Reader {
+ public:
+  Reader(const std::string& path, const ImportOptions& options, const TakeTrace& take)
+      : path_(path), options_(options), take_(take) {}
+
+  ImportedFolder run() {
+    with_memory(path_, [&] { read_path(); });
+    take_rest();
+    std::stable_sort(taken_.begin(), taken_.end());
+    ImportedFolder folder;
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+      folder.order.push_back(taken_[i].number);
+      // Recordings of different runs in one folder are probably not ranks of one job.
+      if (i > 0 && taken_[i].rank == taken_[i - 1].rank)
+        notes_.add(Severity::warning, kRepeatedRank, "rank " + std::to_string(taken_[i].rank));
+    }
+    folder.notes = std::move(notes_);
+    return folder;
+  }
+
+ private:
+  struct Taken {
+    std::int32_t rank = 0;
+    std::size_t file = 0, place = 0;  ///< The place is among the traces of the file.
+    std::size_t number = 0;
+
+    friend bool operator<(const Taken& a, const Taken& b) {
+      return std::tie(a.rank, a.file, a.place) < std::tie(b.rank, b.file, b.place);
+    }
+  };
+
+  void read_path() {
+    std::error_code ignored;
+    if (fs::is_directory(path_, ignored)) return read_folder();
+    read_traces(named_file(path_, options_.max_unpacked), options_, found_.emplace_back());
+  }
+
+  void read_folder() {
+    read_files(entries_of(path_, false));
+    const auto has_traces = [](const Found& file) { return !file.traces.empty(); };
+    if (!taken_.empty() || std::any_of(found_.begin(), found_.end(), has_traces)) return;
+    std::vector<std::string> all;
+    for (const std::string& sub : entries_of(path_, true)) {
+      for (std::string& path : entries_of(sub, false)) all.push_back(std::move(path));
+    }
+    read_files(all);
+  }
+
+  void read_files(const std::vector<std::string>& paths) {
+    const std::size_t first = found_.size();
+    found_.resize(first + paths.size());
+    const bool may_change = !options_.execution_trace.empty() ||
+                            std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+                              return may_add_to_others(path, options_);
+                            });
+    on_all_cores(paths.size(), [&](std::size_t i) {
+      with_memory(path_, [&] {
+        read_file({paths[i], options_.max_unpacked}, options_, found_[first + i]);
+        if (!may_change) hand_over(first + i);
+      });
+    });
+  }
+
+  /// The number of ranks is still open where a recording does not tell its own.
+  void hand_over(std::size_t file) {
+    std::vector<Trace>& traces = found_[file].traces;
+    for (std::size_t i = 0; i < traces.size(); ++i) {
+      if (traces[i].rank_is_known && !is_snapshot(traces[i])) take(std::move(traces[i]), file, i);
+    }
+    std::erase_if(traces,
+                  [](const Trace& trace) { return trace.rank_is_known && !is_snapshot(trace); });
+  }
+
+  void take(Trace trace, std::size_t file, std::size_t place) {
+    within(path_, [&] { keep_part(trace, options_.part); });
+    Taken taken{trace.rank, file, place, 0};
+    {
+      const std::lock_guard lock(mutex_);
+      taken.number = taken_.size();
+      taken_.push_back(taken);
+    }
+    take_(taken.number, std::move(trace));
+  }
+
+  /// The traces that others may change, now that all are known.
+  void take_rest() {
+    std::vector<Trace> rest;
+    std::int64_t others = 0;
+    std::string first_other;
+    for (Found& file : found_) {
+      if (others == 0) first_other = file.first_other;
+      others += file.others;
+      notes_.merge(file.notes);
+      for (Trace& trace : file.traces) rest.push_back(std::move(trace));
+    }
+    if (rest.empty() && taken_.empty())
+      throw TraceError(path_ + ": must contain a trace, but none of its " + std::to_string(others) +
+                       (others == 1 ? " file" : " files") + " is one" +
+                       (first_other.empty() ? "" : " (" + first_other + ")"));
+    leave_out_snapshots(rest, !taken_.empty(), notes_);
+    link_execution_traces(rest, notes_);
+    if (taken_.empty() && rest.size() > 1) complete_world_size(rest);
+    if (!options_.execution_trace.empty()) link_given_execution_trace(rest, options_);
+    for (std::size_t i = 0; i < rest.size(); ++i) take(std::move(rest[i]), found_.size(), i);
+  }
+
+  const std::string& path_;
+  const ImportOptions& options_;
+  const TakeTrace& take_;
+  std::vector<Found> found_;  ///< By file.
+  Notes notes_;
+  std::mutex mutex_;
+  std::vector<Taken> taken_;
+};
 
 }  // namespace
 
+ImportedFolder import_each(const std::string& path, const ImportOptions& options,
+                           const TakeTrace& take) {
+  return Reader(path, options, take).run();
+}
+
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options) {
-  ImportOptions whole = options;
-  whole.part = {};
-  whole.execution_trace.clear();
-  std::vector<Trace> traces = import_whole(path, whole);
-  if (!options.execution_trace.empty()) link_given_execution_trace(traces, options);
-  within(path, [&] {
-    for (Trace& trace : traces) keep_part(trace, options.part);
+  std::map<std::size_t, Trace> all;
+  std::mutex mutex;
+  const ImportedFolder folder = import_each(path, options, [&](std::size_t number, Trace trace) {
+    const std::lock_guard lock(mutex);
+    all.emplace(number, std::move(trace));
   });
+  std::vector<Trace> traces;
+  for (const std::size_t number : folder.order) traces.push_back(std::move(all.at(number)));
+  traces[0].notes.merge(folder.notes);
   return traces;
 }
 

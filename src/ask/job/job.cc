@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
+#include <mutex>
 #include <utility>
 
 #include "base/threads.h"
@@ -33,14 +33,15 @@ Rank described(const Trace& trace) {
           .refused = {}};
 }
 
-void infer_rank(Trace trace, const JobOptions& options, Rank& rank) {
+Rank inferred(Trace trace, bool keeps_trace) {
+  Rank rank = described(trace);
   try {
     rank.inference = infer(trace);
   } catch (const TraceError& error) {
-    if (!options.keep_refused) throw;
     rank.refused = error.what();
   }
-  if (options.keep_traces) rank.trace = std::move(trace);
+  if (keeps_trace) rank.trace = std::move(trace);
+  return rank;
 }
 
 std::vector<const Inference*> inferences_of(const Job& job) {
@@ -188,13 +189,21 @@ bool Job::has_snapshots() const {
 }
 
 Job read_job(const std::string& path, const JobOptions& options) {
-  std::vector<Trace> traces = import_all(path, options.reading);
+  std::map<std::size_t, Rank> ranks;
+  std::mutex mutex;
+  const ImportedFolder folder =
+      import_each(path, options.reading, [&](std::size_t number, Trace trace) {
+        Rank rank = inferred(std::move(trace), options.keep_traces);
+        const std::lock_guard lock(mutex);
+        ranks.emplace(number, std::move(rank));
+      });
   Job job{.path = path, .ranks = {}, .world = {}, .join = {}};
-  for (const Trace& trace : traces) job.ranks.push_back(described(trace));
-  on_all_cores(traces.size(), [&](std::size_t i) {
-    within(job.place(job.ranks[i]),
-           [&] { infer_rank(std::move(traces[i]), options, job.ranks[i]); });
-  });
+  for (const std::size_t number : folder.order) job.ranks.push_back(std::move(ranks.at(number)));
+  job.ranks.front().import_notes.merge(folder.notes);
+  for (const Rank& rank : job.ranks) {
+    if (!rank.refused.empty() && !options.keep_refused)
+      throw TraceError(job.place(rank) + ": " + rank.refused);
+  }
   list_world(job);
   if (options.joins_ranks) within(path, [&] { join(job, options); });
   return job;
