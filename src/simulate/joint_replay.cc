@@ -6,30 +6,11 @@
 
 #include "base/threads.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 #include "simulate/fold.h"
+#include "simulate/joint_rows.h"
+#include "simulate/meeting_time.h"
 
 namespace foretrace {
-namespace {
-
-/// The duration of a task of a meeting without the wait for others: what a transform did to the
-/// whole it did to both parts.
-Nanoseconds transfer_of(const MeetingMember& member, Nanoseconds duration) {
-  if (member.recorded <= 0ns || duration == member.recorded) return duration - member.skew;
-  const double part =
-      static_cast<double>(member.skew.count()) / static_cast<double>(member.recorded.count());
-  return duration - scaled(duration, part);
-}
-
-/// The overlap with a task that gets shorter stays as long as it was, or becomes all of it.
-Overlap shortened(const Overlap& overlap, Nanoseconds before, Nanoseconds after) {
-  Overlap found = overlap_of(overlap.tail.of(before), after);
-  found.lag += overlap.lag;
-  return found;
-}
-
-}  // namespace
-
 JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings)
     : ranks_(ranks.begin(), ranks.end()) {
   reserve(meetings);
@@ -106,14 +87,9 @@ TaskId JointGraph::add_enter(TaskId task) {
 
 void JointGraph::add(const Meeting& meeting) {
   std::vector<std::pair<const MeetingMember*, TaskId>> members;
-  std::size_t held = 0;
-  for (const MeetingMember& member : meeting.members) {
-    const TaskId task = this->task(member.rank, member.task);
-    if (graph_.removed(task)) continue;
-    members.emplace_back(&member, task);
-    held += member.left_early ? 0 : 1;
-  }
-  if (held == 0) return;
+  each_member(
+      meeting, [&](std::uint32_t rank) -> const Graph& { return *ranks_[rank].graph; },
+      [&](const MeetingMember& one) { members.emplace_back(&one, task(one.rank, one.task)); });
   std::vector<TaskId> enters;
   for (const auto& [member, task] : members) enters.push_back(add_enter(task));
   const Task marker{.name = graph_.names().intern("(all ranks have entered)"),
@@ -195,9 +171,20 @@ JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
   for (Meeting& meeting : folded) {
     for (MeetingMember& member : meeting.members) member.rank = place[member.rank];
   }
+  replay.timelines.resize(ranks.size());
+  if (!options.reasons) {
+    if (const auto rows = JointRows::of(graphs, folded)) {
+      std::vector<Timeline> timelines = rows->replay();
+      on_all_cores(kept.size(), [&](std::size_t i) {
+        Timeline& timeline = replay.timelines[kept[i]];
+        timeline = std::move(timelines[i]);
+        if (options.memory) timeline.memory = memory_curves(*graphs[i].graph, timeline);
+      });
+      return replay;
+    }
+  }
   const auto joint = std::make_shared<const JointGraph>(graphs, folded);
   replay.times = simulate(joint->graph(), {.reasons = options.reasons, .memory = false});
-  replay.timelines.resize(ranks.size());
   on_all_cores(kept.size(), [&](std::size_t i) {
     replay.timelines[kept[i]] = joint->of_rank(i, replay.times, options.memory);
   });

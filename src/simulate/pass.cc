@@ -6,15 +6,15 @@ namespace foretrace {
 namespace {
 
 template <bool with_lags>
-std::int64_t pass_over(const Rows& rows, std::int64_t* finish) {
+std::int64_t pass_over(const Rows& rows, std::int64_t* finish, std::size_t begin, std::size_t count,
+                       std::int64_t soonest) {
   const std::uint32_t* const first = rows.first.data();
   const std::uint32_t* const before = rows.before.data();
   const std::int64_t* const duration = rows.durations();
-  const std::size_t count = rows.task_count();
   std::int64_t greatest = 0;
-  std::uint32_t wait = 0;
-  for (std::size_t task = 0; task < count; ++task) {
-    std::int64_t start = 0;
+  std::uint32_t wait = first[begin];
+  for (std::size_t task = begin; task < count; ++task) {
+    std::int64_t start = soonest;
     for (const std::uint32_t end = first[task + 1]; wait < end; ++wait) {
       if constexpr (with_lags) {
         const std::uint32_t from = before[wait] & ~Rows::kFlags;
@@ -36,8 +36,13 @@ std::int64_t pass_over(const Rows& rows, std::int64_t* finish) {
 }  // namespace
 
 Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish) {
-  std::int64_t* const to = as_counts(finish);
-  return Nanoseconds(rows.lag.empty() ? pass_over<false>(rows, to) : pass_over<true>(rows, to));
+  return pass(rows, finish, 0, static_cast<std::uint32_t>(rows.task_count()), 0ns);
+}
+
+Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish, std::uint32_t begin,
+                 std::uint32_t end, Nanoseconds earliest) {
+  const auto pass_some = rows.lag.empty() ? pass_over<false> : pass_over<true>;
+  return Nanoseconds(pass_some(rows, as_counts(finish), begin, end, earliest.count()));
 }
 
 }  // namespace foretrace

@@ -14,6 +14,10 @@ namespace foretrace {
 /// returns the greatest.
 Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish);
 
+/// The same of the tasks from `begin` to before `end`, none of which starts before `earliest`.
+Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish, std::uint32_t begin,
+                 std::uint32_t end, Nanoseconds earliest);
+
 constexpr std::size_t kSetsAtOnce = 8;
 
 /// A task whose times are wanted.

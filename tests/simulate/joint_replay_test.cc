@@ -6,6 +6,7 @@
 #include <random>
 
 #include "simulate/fold.h"
+#include "simulate/joint_rows.h"
 #include "support/random_graph.h"
 #include "support/ranks.h"
 
@@ -109,7 +110,7 @@ struct RandomJob {
     for (std::uint32_t rank = 0; rank < count; ++rank) {
       for (unsigned i = 0; i < 3 * collectives; ++i)
         met[rank].push_back(graphs[rank].append(
-            LaneId{1},
+            LaneId{i % 2},
             {.duration = Nanoseconds(500 + 100 * (i % 3)), .kind = TaskKind::collective}));
     }
     const auto add = [&](const std::vector<std::uint32_t>& ranks, unsigned number) {
@@ -164,6 +165,38 @@ TEST(JointReplay, FoldedAndExactAreEqualToTheNanosecond) {
     }
   }
   EXPECT_GT(folded, 4'000U);
+}
+
+TEST(JointReplay, RowsAndGraphAreEqualToTheNanosecond) {
+  std::size_t in_rows = 0, jobs = 0;
+  for (unsigned seed = 0; seed < 2'000; ++seed) {
+    std::mt19937 random(seed);
+    RandomJob job(random);
+    std::vector<JoinedGraph> ranks = job.ranks();
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      ranks[i].begins = Nanoseconds(random() % 3 * 400);
+      for (std::uint32_t task = 12; task + 1 < job.graphs[i].task_count(); ++task) {
+        if (random() % 4 != 0) continue;
+        job.graphs[i].task(TaskId{task}).tail = Tail::of_share(0.25);
+        if (task + 2 >= job.graphs[i].task_count()) continue;
+        job.graphs[i].add({.before = TaskId{task},
+                           .after = TaskId{task + 2},
+                           .lag = Nanoseconds(random() % 50),
+                           .tail = Tail::of_share(0.5)});
+      }
+      if (random() % 4 == 0) job.graphs[i].remove(TaskId{12});
+    }
+    const JointReplay rows = simulate_jointly(ranks, job.meetings, {.memory = false});
+    const JointReplay graph =
+        simulate_jointly(ranks, job.meetings, {.reasons = true, .memory = false});
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      ASSERT_EQ(rows.of(i).start, graph.of(i).start) << "seed " << seed << ", rank " << i;
+      ASSERT_EQ(rows.of(i).finish, graph.of(i).finish) << "seed " << seed << ", rank " << i;
+    }
+    ++jobs;
+    in_rows += JointRows::of(ranks, job.meetings) ? 1 : 0;
+  }
+  EXPECT_GT(in_rows, jobs / 2);
 }
 
 }  // namespace

@@ -1,0 +1,148 @@
+#include "simulate/joint_rows.h"
+
+#include <algorithm>
+
+#include "base/threads.h"
+#include "simulate/meeting_time.h"
+#include "simulate/pass.h"
+#include "simulate/waits.h"
+
+namespace foretrace {
+namespace {
+
+/// What a rank waits for with a share of a task of a meeting, now that the task is only the
+/// transfer. `whole` has the durations with the wait for others, in order of rows.
+void shorten_overlaps(const std::vector<std::pair<std::uint32_t, Nanoseconds>>& whole, Rows& rows) {
+  if (rows.tail.empty()) return;
+  for (std::size_t i = 0; i < rows.before.size(); ++i) {
+    if ((rows.before[i] & Rows::kTail) == 0) continue;
+    const std::uint32_t row = rows.before[i] & ~Rows::kFlags;
+    const auto found = std::lower_bound(
+        whole.begin(), whole.end(), row,
+        [](const auto& entry, std::uint32_t wanted) { return entry.first < wanted; });
+    if (found == whole.end() || found->first != row) continue;
+    const Overlap before{Tail::of_share(rows.tail[i]), Nanoseconds(rows.lag[i])};
+    const Overlap after = shortened(before, found->second, rows.duration[row]);
+    rows.tail[i] = after.tail.share(), rows.lag[i] = after.lag.count();
+  }
+}
+
+}  // namespace
+
+std::optional<JointRows> JointRows::of(std::span<const JoinedGraph> ranks,
+                                       const std::vector<Meeting>& meetings) {
+  for (const JoinedGraph& rank : ranks) {
+    if (lane_not_in_line(*rank.graph) != kNoLane) return std::nullopt;
+  }
+  JointRows joint;
+  joint.ranks_.resize(ranks.size());
+  on_all_cores(ranks.size(), [&](std::size_t i) {
+    joint.ranks_[i].rows = make_rows(*ranks[i].graph);
+    joint.ranks_[i].begins = ranks[i].begins;
+  });
+  std::vector<std::vector<std::pair<std::uint32_t, Nanoseconds>>> whole(ranks.size());
+  for (const Meeting& meeting : meetings) {
+    const auto number = static_cast<std::uint32_t>(joint.members_.size());
+    joint.members_.push_back(0);
+    each_member(
+        meeting, [&](std::uint32_t rank) -> const Graph& { return *ranks[rank].graph; },
+        [&](const MeetingMember& one) {
+          ++joint.members_[number];
+          RankRows& rank = joint.ranks_[one.rank];
+          const std::uint32_t row = rank.rows.position[index(one.task)];
+          rank.stops.push_back({row, number, !one.left_early});
+          if (one.left_early) return;
+          Nanoseconds& duration = rank.rows.duration[row];
+          whole[one.rank].emplace_back(row, duration);
+          duration = transfer_of(one, duration);
+        });
+  }
+  on_all_cores(ranks.size(), [&](std::size_t i) {
+    std::sort(whole[i].begin(), whole[i].end());
+    std::sort(joint.ranks_[i].stops.begin(), joint.ranks_[i].stops.end(),
+              [](const Stop& a, const Stop& b) { return a.row < b.row; });
+    shorten_overlaps(whole[i], joint.ranks_[i].rows);
+  });
+  if (!joint.find_order()) return std::nullopt;
+  return joint;
+}
+
+bool JointRows::find_order() {
+  std::vector<std::uint32_t> left = members_, next(ranks_.size(), 0), ready;
+  std::vector<std::vector<std::uint32_t>> held(members_.size());  // By meeting.
+  std::size_t done = 0;
+  for (std::uint32_t i = 0; i < ranks_.size(); ++i) ready.push_back(i);
+  while (!ready.empty()) {
+    const std::uint32_t rank = ready.back();
+    ready.pop_back();
+    order_.push_back(rank);
+    if (next[rank] == ranks_[rank].stops.size()) {
+      ++done;
+      continue;
+    }
+    const Stop& stop = ranks_[rank].stops[next[rank]++];
+    std::vector<std::uint32_t>& waiting = held[stop.meeting];
+    (stop.waits ? waiting : ready).push_back(rank);
+    if (--left[stop.meeting] > 0) continue;
+    ready.insert(ready.end(), waiting.begin(), waiting.end());
+    waiting.clear();
+  }
+  return done == ranks_.size();
+}
+
+std::vector<Timeline> JointRows::replay() const {
+  struct Progress {
+    std::vector<Nanoseconds> finish;  ///< By row, on the common clock.
+    std::vector<Nanoseconds> enters;  ///< By stop, likewise.
+    std::uint32_t row = 0;
+  };
+  std::vector<Progress> all(ranks_.size());
+  for (std::size_t i = 0; i < ranks_.size(); ++i) all[i].finish.resize(ranks_[i].rows.task_count());
+  std::vector<Nanoseconds> last(members_.size(), 0ns);  // When the last has entered, by meeting.
+  for (const std::uint32_t number : order_) {
+    const RankRows& rank = ranks_[number];
+    const Rows& rows = rank.rows;
+    Progress& now = all[number];
+    if (!now.enters.empty()) {
+      const Stop& behind = rank.stops[now.enters.size() - 1];
+      const Nanoseconds start = behind.waits ? last[behind.meeting] : now.enters.back();
+      now.finish[now.row] = start + rows.duration[now.row];
+      ++now.row;
+    }
+    const bool is_end = now.enters.size() == rank.stops.size();
+    const std::uint32_t end = is_end ? static_cast<std::uint32_t>(rows.task_count())
+                                     : rank.stops[now.enters.size()].row + 1;
+    pass(rows, now.finish, now.row, end, rank.begins);
+    if (is_end) continue;
+    now.row = end - 1;
+    now.enters.push_back(now.finish[now.row] - rows.duration[now.row]);
+    Nanoseconds& latest = last[rank.stops[now.enters.size() - 1].meeting];
+    latest = std::max(latest, now.enters.back());
+  }
+  std::vector<Timeline> timelines(ranks_.size());
+  on_all_cores(ranks_.size(), [&](std::size_t number) {
+    const RankRows& rank = ranks_[number];
+    Progress& now = all[number];
+    Timeline& timeline = timelines[number];
+    for (Nanoseconds& finish : now.finish) {
+      finish -= rank.begins;
+      timeline.length = std::max(timeline.length, finish);
+    }
+    const std::size_t count = rank.rows.task_count();
+    timeline.start.resize(count), timeline.finish.resize(count);
+    std::vector<Nanoseconds> start(count);
+    for (std::size_t row = 0; row < count; ++row)
+      start[row] = now.finish[row] - rank.rows.duration[row];
+    for (std::size_t i = 0; i < rank.stops.size(); ++i)
+      start[rank.stops[i].row] = now.enters[i] - rank.begins;
+    for (std::size_t task = 0; task < count; ++task) {
+      const std::uint32_t row = rank.rows.position[task];
+      timeline.start[task] = start[row];
+      timeline.finish[task] = now.finish[row];
+    }
+    now = {};
+  });
+  return timelines;
+}
+
+}  // namespace foretrace
