@@ -83,7 +83,7 @@ Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanosecon
   found.finishes.resize(rounded * probes.size());
   for (std::size_t begin = 0; begin < sets.size(); begin += kSetsAtOnce) {
     const std::size_t count = std::min(kSetsAtOnce, sets.size() - begin);
-    const std::int64_t* durations[kSetsAtOnce];
+    EightDurations durations;
     for (std::size_t i = 0; i < kSetsAtOnce; ++i) {
       const std::span<const Nanoseconds> set =
           sets[begin + std::min(i, count - 1)];  // The last one fills up.
@@ -94,11 +94,12 @@ Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanosecon
       return std::span(as_counts(std::span(all)) + begin * probes.size(),
                        kSetsAtOnce * probes.size());
     };
-    std::int64_t greatest[kSetsAtOnce];
-    pass_eight(
-        impl_->rows, durations, greatest,
-        {.probes = sorted, .starts = times_of(found.starts), .finishes = times_of(found.finishes)});
-    for (std::size_t i = 0; i < count; ++i) found.lengths.emplace_back(greatest[i]);
+    const ProbeTimes wanted{
+        .probes = sorted, .starts = times_of(found.starts), .finishes = times_of(found.finishes)};
+    thread_local EightScratch scratch;
+    EightPass pass(impl_->rows, durations, wanted, 0ns, scratch);
+    pass.run(impl_->rows.task_count());
+    for (std::size_t i = 0; i < count; ++i) found.lengths.emplace_back(pass.greatest()[i]);
   }
   found.starts.resize(sets.size() * probes.size());
   found.finishes.resize(sets.size() * probes.size());

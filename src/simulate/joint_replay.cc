@@ -150,6 +150,21 @@ Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memor
   return timeline;
 }
 
+namespace {
+
+/// Where reasons are asked for, or lanes need a clock.
+void replay_graph(std::span<const JoinedGraph> graphs, const std::vector<Meeting>& meetings,
+                  const JointOptions& options, JointReplay& replay) {
+  const auto joint = std::make_shared<const JointGraph>(graphs, meetings);
+  Timeline times = simulate(joint->graph(), {.reasons = options.reasons, .memory = false});
+  on_all_cores(graphs.size(), [&](std::size_t i) {
+    replay.timelines[replay.kept[i]] = joint->of_rank(i, times, options.memory);
+  });
+  if (options.reasons) replay.joint = joint, replay.times = std::move(times);
+}
+
+}  // namespace
+
 JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
                              const std::vector<Meeting>& meetings, const JointOptions& options) {
   JointReplay replay;
@@ -159,7 +174,8 @@ JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
     replay.alike.resize(ranks.size());
     std::iota(replay.alike.begin(), replay.alike.end(), 0U);
   }
-  std::vector<std::uint32_t> kept, place(ranks.size());
+  std::vector<std::uint32_t> place(ranks.size());
+  std::vector<std::uint32_t>& kept = replay.kept;
   std::vector<JoinedGraph> graphs;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     if (replay.alike[rank] != rank) continue;
@@ -172,26 +188,18 @@ JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
     for (MeetingMember& member : meeting.members) member.rank = place[member.rank];
   }
   replay.timelines.resize(ranks.size());
-  if (!options.reasons) {
-    if (const auto rows = JointRows::of(graphs, folded)) {
-      std::vector<Timeline> timelines = rows->replay();
-      on_all_cores(kept.size(), [&](std::size_t i) {
-        Timeline& timeline = replay.timelines[kept[i]];
-        timeline = std::move(timelines[i]);
-        if (options.memory) timeline.memory = memory_curves(*graphs[i].graph, timeline);
-      });
-      return replay;
-    }
+  auto rows = options.keeps_rows || !options.reasons ? JointRows::of(graphs, folded) : std::nullopt;
+  if (options.reasons || !rows) {
+    replay_graph(graphs, folded, options, replay);
+  } else {
+    std::vector<Timeline> timelines = rows->replay();
+    on_all_cores(kept.size(), [&](std::size_t i) {
+      Timeline& timeline = replay.timelines[kept[i]];
+      timeline = std::move(timelines[i]);
+      if (options.memory) timeline.memory = memory_curves(*graphs[i].graph, timeline);
+    });
   }
-  const auto joint = std::make_shared<const JointGraph>(graphs, folded);
-  replay.times = simulate(joint->graph(), {.reasons = options.reasons, .memory = false});
-  on_all_cores(kept.size(), [&](std::size_t i) {
-    replay.timelines[kept[i]] = joint->of_rank(i, replay.times, options.memory);
-  });
-  if (options.reasons)
-    replay.joint = joint;
-  else
-    replay.times = {};
+  if (options.keeps_rows && rows) replay.rows = std::make_shared<const JointRows>(std::move(*rows));
   return replay;
 }
 

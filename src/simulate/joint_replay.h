@@ -30,6 +30,8 @@ struct JoinedGraph {
   Nanoseconds begins{0};  ///< Never negative.
 };
 
+class JointRows;
+
 class JointGraph {
  public:
   /// Members that a transform removed do not take part. Linear.
@@ -63,14 +65,19 @@ class JointGraph {
 struct JointOptions {
   bool reasons = false;
   bool memory = true;
-  bool folds = true;  ///< Ranks that are provably alike are replayed once; see fold.h.
+  bool keeps_rows = false;  ///< For more replays of the same structure.
+  bool folds = true;        ///< Ranks that are provably alike are replayed once; see fold.h.
 };
 
 struct JointReplay {
   /// By rank: the first rank that is alike, itself if there is none before it.
   std::vector<std::uint32_t> alike;
+  /// The ranks that were replayed: those that are like none before them.
+  std::vector<std::uint32_t> kept;
   /// By rank, on its own clock; empty for a rank that is like one before it.
   std::vector<Timeline> timelines;
+  /// The rows of the kept ranks, if asked for; nullptr where they cannot be replayed as rows.
+  std::shared_ptr<const JointRows> rows;
   /// All ranks that were replayed, as one graph with its times; only with reasons.
   std::shared_ptr<const JointGraph> joint;
   Timeline times;

@@ -30,14 +30,14 @@ void shorten_overlaps(const std::vector<std::pair<std::uint32_t, Nanoseconds>>& 
 }  // namespace
 
 std::optional<JointRows> JointRows::of(std::span<const JoinedGraph> ranks,
-                                       const std::vector<Meeting>& meetings) {
+                                       const std::vector<Meeting>& meetings, RowOrder order) {
   for (const JoinedGraph& rank : ranks) {
     if (lane_not_in_line(*rank.graph) != kNoLane) return std::nullopt;
   }
   JointRows joint;
   joint.ranks_.resize(ranks.size());
   on_all_cores(ranks.size(), [&](std::size_t i) {
-    joint.ranks_[i].rows = make_rows(*ranks[i].graph);
+    joint.ranks_[i].rows = make_rows(*ranks[i].graph, order);
     joint.ranks_[i].begins = ranks[i].begins;
   });
   std::vector<std::vector<std::pair<std::uint32_t, Nanoseconds>>> whole(ranks.size());
@@ -88,6 +88,50 @@ bool JointRows::find_order() {
     waiting.clear();
   }
   return done == ranks_.size();
+}
+
+std::size_t JointRows::task_count() const {
+  std::size_t count = 0;
+  for (const RankRows& rank : ranks_) count += rank.rows.task_count();
+  return count;
+}
+
+std::vector<EightTimes> JointRows::replay_eight(std::span<const RankSets> sets) const {
+  thread_local std::vector<EightScratch> scratch;
+  if (scratch.size() < ranks_.size()) scratch.resize(ranks_.size());
+  std::vector<EightPass> passes;
+  passes.reserve(ranks_.size());
+  for (std::size_t i = 0; i < ranks_.size(); ++i)
+    passes.emplace_back(ranks_[i].rows, sets[i].durations, sets[i].wanted, ranks_[i].begins,
+                        scratch[i]);
+  std::vector<EightTimes> last(members_.size(), EightTimes{}), enters(ranks_.size());
+  std::vector<std::uint32_t> next(ranks_.size(), 0);  // Stop, by rank.
+  for (const std::uint32_t number : order_) {
+    const RankRows& rank = ranks_[number];
+    EightPass& pass = passes[number];
+    if (next[number] > 0) {
+      const Stop& behind = rank.stops[next[number] - 1];
+      pass.leave_next(enters[number], behind.waits ? last[behind.meeting] : enters[number]);
+    }
+    if (next[number] == rank.stops.size()) {
+      pass.run(rank.rows.task_count());
+      continue;
+    }
+    const Stop& stop = rank.stops[next[number]++];
+    pass.run(stop.row);
+    enters[number] = pass.enter_next();
+    for (std::size_t set = 0; set < kSetsAtOnce; ++set)
+      last[stop.meeting][set] = std::max(last[stop.meeting][set], enters[number][set]);
+  }
+  std::vector<EightTimes> lengths;
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const std::int64_t begins = ranks_[i].begins.count();
+    for (std::int64_t& time : sets[i].wanted.starts) time -= begins;
+    for (std::int64_t& time : sets[i].wanted.finishes) time -= begins;
+    EightTimes& length = lengths.emplace_back(passes[i].greatest());
+    for (std::int64_t& time : length) time -= begins;
+  }
+  return lengths;
 }
 
 std::vector<Timeline> JointRows::replay() const {

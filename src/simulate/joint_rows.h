@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "simulate/joint_replay.h"
+#include "simulate/pass.h"
 #include "simulate/rows.h"
 
 namespace foretrace {
@@ -24,7 +25,27 @@ class JointRows {
   /// which the rows of ranks stand wait for each other. Throws Error if the graph of a rank has a
   /// cycle. Linear.
   static std::optional<JointRows> of(std::span<const JoinedGraph> ranks,
-                                     const std::vector<Meeting>& meetings);
+                                     const std::vector<Meeting>& meetings,
+                                     RowOrder order = RowOrder::kept);
+
+  std::size_t rank_count() const { return ranks_.size(); }
+  std::size_t task_count() const;
+  /// The row of each task of a rank.
+  std::span<const std::uint32_t> order(std::size_t rank) const {
+    return ranks_[rank].rows.position;
+  }
+  /// By row; that of a meeting is its transfer alone.
+  std::span<const Nanoseconds> durations(std::size_t rank) const {
+    return ranks_[rank].rows.duration;
+  }
+
+  /// One rank in eight replays: its durations by row, and where to write times of its probes.
+  struct RankSets {
+    EightDurations durations;
+    ProbeTimes wanted;
+  };
+  /// Eight replays at once, each rank on its own clock. Returns the greatest finish of each rank.
+  std::vector<EightTimes> replay_eight(std::span<const RankSets> sets) const;
 
   /// By rank, on its own clock, as JointGraph::of_rank() has it; without memory and reasons.
   std::vector<Timeline> replay() const;

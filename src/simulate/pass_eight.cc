@@ -33,10 +33,11 @@ struct Ring {
 template <bool with_lags>
 [[gnu::always_inline]] inline void pass_block(const Rows& rows, const Ring& ring,
                                               const Eight* durations, std::size_t begin,
-                                              std::size_t end, Eight& greatest) {
+                                              std::size_t end, std::int64_t earliest_of_all,
+                                              Eight& greatest) {
   const std::uint32_t* const before = rows.before.data();
   for (std::size_t task = begin; task < end; ++task) {
-    Eight start = {};
+    Eight start = Eight{} + earliest_of_all;
     for (std::uint32_t wait = rows.first[task]; wait < rows.first[task + 1]; ++wait) {
       Eight earliest = ring.finish[before[wait] & ring.mask];
       if constexpr (with_lags) {
@@ -55,73 +56,58 @@ template <bool with_lags>
   }
 }
 
-using Durations = const std::int64_t* const (&)[kSetsAtOnce];
-using Greatest = std::int64_t (&)[kSetsAtOnce];
-
-/// Reads the probes of tasks of the block that ends before `end`, from the probe `next` on. Returns
-/// the first probe behind the block.
-std::size_t read_probes(const Ring& ring, const ProbeTimes& wanted, std::size_t next,
-                        std::size_t end, Durations durations) {
-  const std::size_t count = wanted.probes.size();
-  for (; next < count && wanted.probes[next].task < end; ++next) {
-    const Probe& probe = wanted.probes[next];
-    const Eight finish = ring.finish[probe.task & ring.mask];
-    for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
-      wanted.finishes[set * count + probe.place] = finish[set];
-      wanted.starts[set * count + probe.place] = finish[set] - durations[set][probe.task];
-    }
-  }
-  return next;
-}
+/// A block of at most kBlock rows.
+struct Block {
+  std::size_t begin = 0, end = 0;
+  std::int64_t earliest = 0;
+};
 
 template <bool with_lags>
-[[gnu::always_inline]] inline void pass_all(const Rows& rows, const Ring& ring, Durations durations,
-                                            Greatest greatest, const ProbeTimes& wanted) {
+[[gnu::always_inline]] inline void gather_and_pass(const Rows& rows, const Ring& ring,
+                                                   const EightDurations& durations,
+                                                   const Block& block, Eight& greatest) {
   alignas(64) std::int64_t gathered[kBlock][kSetsAtOnce];
-  Eight best = {};
-  std::size_t probe = 0;
-  for (std::size_t begin = 0; begin < rows.task_count(); begin += kBlock) {
-    const std::size_t end = std::min(begin + kBlock, rows.task_count());
-    for (std::size_t task = begin; task < end; ++task) {
-      for (std::size_t set = 0; set < kSetsAtOnce; ++set)
-        gathered[task - begin][set] = durations[set][task];
-    }
-    pass_block<with_lags>(rows, ring, reinterpret_cast<const Eight*>(gathered), begin, end, best);
-    if (probe < wanted.probes.size() && wanted.probes[probe].task < end)
-      probe = read_probes(ring, wanted, probe, end, durations);
+  for (std::size_t task = block.begin; task < block.end; ++task) {
+    for (std::size_t set = 0; set < kSetsAtOnce; ++set)
+      gathered[task - block.begin][set] = durations[set][task];
   }
-  std::memcpy(greatest, &best, sizeof greatest);
+  pass_block<with_lags>(rows, ring, reinterpret_cast<const Eight*>(gathered), block.begin,
+                        block.end, block.earliest, greatest);
 }
 
 [[gnu::always_inline]] inline void pass_either(const Rows& rows, const Ring& ring,
-                                               Durations durations, Greatest greatest,
-                                               const ProbeTimes& wanted) {
-  if (rows.lag.empty()) {
-    pass_all<false>(rows, ring, durations, greatest, wanted);
-  } else {
-    pass_all<true>(rows, ring, durations, greatest, wanted);
+                                               const EightDurations& durations, const Block& part,
+                                               EightTimes& greatest) {
+  Eight best;
+  std::memcpy(&best, &greatest, sizeof best);
+  for (std::size_t begin = part.begin; begin < part.end; begin += kBlock) {
+    const Block block{begin, std::min(begin + kBlock, part.end), part.earliest};
+    if (rows.lag.empty())
+      gather_and_pass<false>(rows, ring, durations, block, best);
+    else
+      gather_and_pass<true>(rows, ring, durations, block, best);
   }
+  std::memcpy(&greatest, &best, sizeof best);
 }
 
-using Pass = void (*)(const Rows&, const Ring&, Durations, Greatest, const ProbeTimes&);
+using Pass = void (*)(const Rows&, const Ring&, const EightDurations&, const Block&, EightTimes&);
 
-void pass_plain(const Rows& rows, const Ring& ring, Durations durations, Greatest greatest,
-                const ProbeTimes& wanted) {
-  pass_either(rows, ring, durations, greatest, wanted);
+void pass_plain(const Rows& rows, const Ring& ring, const EightDurations& durations,
+                const Block& part, EightTimes& greatest) {
+  pass_either(rows, ring, durations, part, greatest);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void pass_avx2(const Rows& rows, const Ring& ring, Durations durations,
-                                       Greatest greatest, const ProbeTimes& wanted) {
-  pass_either(rows, ring, durations, greatest, wanted);
+[[gnu::target("avx2")]] void pass_avx2(const Rows& rows, const Ring& ring,
+                                       const EightDurations& durations, const Block& part,
+                                       EightTimes& greatest) {
+  pass_either(rows, ring, durations, part, greatest);
 }
 
-[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void pass_avx512(const Rows& rows,
-                                                                       const Ring& ring,
-                                                                       Durations durations,
-                                                                       Greatest greatest,
-                                                                       const ProbeTimes& wanted) {
-  pass_either(rows, ring, durations, greatest, wanted);
+[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void pass_avx512(
+    const Rows& rows, const Ring& ring, const EightDurations& durations, const Block& part,
+    EightTimes& greatest) {
+  pass_either(rows, ring, durations, part, greatest);
 }
 
 Pass best_pass() {
@@ -135,29 +121,91 @@ Pass best_pass() {
 Pass best_pass() { return pass_plain; }
 #endif
 
-/// Memory for rings, aligned for the vectors. Each thread keeps its own: to have some megabytes
-/// mapped and zeroed anew takes longer than to pass over them. Nothing in it is read before the
-/// pass at hand has written it.
-Eight* scratch_for(std::size_t count) {
-  thread_local std::unique_ptr<Eight[]> kept;
-  thread_local std::size_t size = 0;
-  if (size < count) {
-    kept = std::make_unique<Eight[]>(count);
-    size = count;
-  }
-  return kept.get();
-}
-
 }  // namespace
 
-void pass_eight(const Rows& rows, const std::int64_t* const (&durations)[kSetsAtOnce],
-                std::int64_t (&greatest)[kSetsAtOnce], const ProbeTimes& wanted) {
+/// Aligned for the vectors. Nothing in it is read before the pass at hand has written it.
+struct EightScratch::Memory {
+  std::unique_ptr<Eight[]> kept;
+  std::size_t size = 0;
+  Eight* finish = nullptr;
+  Eight* duration = nullptr;
+
+  void provide(std::size_t count, bool with_durations) {
+    const std::size_t wanted = with_durations ? 2 * count : count;
+    if (size < wanted) kept = std::make_unique<Eight[]>(wanted), size = wanted;
+    finish = kept.get();
+    duration = with_durations ? finish + count : nullptr;
+  }
+  Ring ring(std::uint32_t mask) const { return {finish, duration, mask}; }
+};
+
+EightScratch::EightScratch() : memory_(std::make_unique<Memory>()) {}
+EightScratch::EightScratch(EightScratch&&) noexcept = default;
+EightScratch::~EightScratch() = default;
+
+EightPass::EightPass(const Rows& rows, const EightDurations& durations, const ProbeTimes& wanted,
+                     Nanoseconds earliest, EightScratch& scratch)
+    : rows_(rows),
+      durations_(durations),
+      wanted_(wanted),
+      earliest_(earliest.count()),
+      scratch_(scratch) {
   // A whole block, so that probes can be read behind it.
-  const auto size = static_cast<std::uint32_t>(
-      std::bit_ceil(std::max<std::size_t>(std::size_t{rows.reach} + 1, kBlock)));
-  Eight* const scratch = scratch_for(rows.lag.empty() ? size : 2 * std::size_t{size});
-  const Ring ring{scratch, rows.lag.empty() ? nullptr : scratch + size, size - 1};
-  best_pass()(rows, ring, durations, greatest, wanted);
+  const std::size_t size =
+      std::bit_ceil(std::max<std::size_t>(std::size_t{rows.reach} + 1, kBlock));
+  mask_ = static_cast<std::uint32_t>(size - 1);
+  scratch.memory_->provide(size, !rows.lag.empty());
+}
+
+void EightPass::run(std::size_t end) {
+  const Ring ring = scratch_.memory_->ring(mask_);
+  static const Pass pass = best_pass();
+  const std::vector<Probe>::size_type count = wanted_.probes.size();
+  while (next_ < end) {
+    // Up to the next probe, whose time stays in the ring for one block at least.
+    const std::size_t until =
+        probe_ < count ? std::min<std::size_t>(end, wanted_.probes[probe_].task + kBlock) : end;
+    pass(rows_, ring, durations_, {next_, until, earliest_}, greatest_);
+    next_ = until;
+    read_probes(until, nullptr);
+  }
+}
+
+EightTimes EightPass::enter_next() {
+  const Ring ring = scratch_.memory_->ring(mask_);
+  EightTimes ignored{};
+  static const Pass pass = best_pass();
+  pass(rows_, ring, durations_, {next_, next_ + 1, earliest_}, ignored);
+  EightTimes enters;
+  for (std::size_t set = 0; set < kSetsAtOnce; ++set)
+    enters[set] = ring.finish[next_ & mask_][set] - durations_[set][next_];
+  return enters;
+}
+
+void EightPass::leave_next(const EightTimes& enters, const EightTimes& goes_on) {
+  const Ring ring = scratch_.memory_->ring(mask_);
+  Eight& finish = ring.finish[next_ & mask_];
+  for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
+    finish[set] = goes_on[set] + durations_[set][next_];
+    greatest_[set] = std::max<std::int64_t>(greatest_[set], finish[set]);
+  }
+  ++next_;
+  read_probes(next_, &enters);
+}
+
+/// Reads those in front of `end`; for the last row the time of entering is its start.
+void EightPass::read_probes(std::size_t end, const EightTimes* enters) {
+  const Ring ring = scratch_.memory_->ring(mask_);
+  const std::size_t count = wanted_.probes.size();
+  for (; probe_ < count && wanted_.probes[probe_].task < end; ++probe_) {
+    const Probe& probe = wanted_.probes[probe_];
+    const Eight finish = ring.finish[probe.task & mask_];
+    for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
+      wanted_.finishes[set * count + probe.place] = finish[set];
+      wanted_.starts[set * count + probe.place] =
+          enters != nullptr ? (*enters)[set] : finish[set] - durations_[set][probe.task];
+    }
+  }
 }
 
 }  // namespace foretrace

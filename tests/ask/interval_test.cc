@@ -7,11 +7,13 @@
 #include <numeric>
 
 #include "ask/interval/resample.h"
+#include "ask/interval/resampled_job.h"
 #include "ask/predict/baseline.h"
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
+#include "support/ranks.h"
 
 namespace foretrace {
 namespace {
@@ -73,6 +75,41 @@ TEST(Resample, EachStepIsDrawnByItself) {
     mixed += std::count(draw, draw + steps, 140us) % steps == 0 ? 0 : 1;
   // Four steps are of one kind with a probability of 0.4^4 + 0.6^4, more steps with a lower one.
   EXPECT_GT(mixed, 140U);
+}
+
+/// Six steps of a rank that computes for 100 and 140 us in turn, and then meets the other: the one
+/// that is there first waits for 40 us, and the transfer takes 20.
+std::string six_steps_with_a_meeting(bool begins_fast) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int i = 0; i < 6; ++i) {
+    const std::string number = std::to_string(i), step = " {step=" + number + "}";
+    const std::string comma = i == 0 ? "" : ", ";
+    const bool is_fast = (i % 2 == 0) == begins_fast;
+    text += "@step ProfilerStep#" + number + "\n";
+    cpu += comma + "l" + number + "=launch:launch 1" + step;
+    gpu += comma + "k" + number + "=gemm " + (is_fast ? "100" : "140") + step +
+           ", allreduce:" + "collective " + (is_fast ? "60" : "20") + step;
+    waits += "l" + number + " -> k" + number + " [measured launch]\n";
+  }
+  return text + cpu + "\n" + gpu + "\n" + waits;
+}
+
+TEST(Resample, AllRanksDrawTheSameStep) {
+  std::vector<Inference> ranks;
+  const std::string texts[] = {six_steps_with_a_meeting(true), six_steps_with_a_meeting(false)};
+  for (std::int32_t i = 0; i < 2; ++i) ranks.push_back(rank_of({.graph = texts[i], .number = i}));
+  const Job job = job_of(std::move(ranks));
+  ASSERT_EQ(job.join.meetings.size(), 6U);
+  const JointReplay replayed = replay(job, graphs_of(job), {.memory = false, .keeps_rows = true});
+  const ResampledJob resampled(job, replayed, 0, [&](std::size_t i) -> const Graph& {
+    return job.ranks[i].inference.graph;
+  });
+  ASSERT_NE(resampled.doubted(), nullptr);
+  const DoubtedRanks& doubted = *resampled.doubted();
+  const Resampled found = resample(doubted.all, doubted.shown, doubted.rows, {});
+  ASSERT_EQ(found.times.size(), 5 * 200U);
+  // Whichever step is drawn, one of them computes for 140 us.
+  EXPECT_EQ(std::count(found.times.begin(), found.times.end(), 160us), 5 * 200);
 }
 
 TEST(Resample, AStepThatIsLeftOutGivesNothing) {

@@ -28,18 +28,26 @@ void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
   inputs.seen = inputs.times.size();
 }
 
+void take_resampled(const Resampled& found, IntervalInputs& inputs) {
+  inputs.times = around(found, inputs.point);
+  inputs.seen = found.donors;
+  inputs.resamples = found.resamples;
+}
+
 void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
+  if (doubted.ranks != nullptr) {
+    const Resampled found = resample(doubted.ranks->all, doubted.ranks->shown, doubted.ranks->rows,
+                                     {.seed = kIntervalSeed});
+    if (!found.times.empty()) return take_resampled(found, inputs);
+  }
   if (doubted.variation != nullptr && doubted.variation->donors().size() < 2 &&
       doubted.variation->step_count() >= 3)
     inputs.why_not = "they are too different to exchange their work";
   if (doubted.variation != nullptr && doubted.variation->donors().size() >= 2) {
     if (all_in_line(doubted.changed)) {
-      const Resampled found = resample(*doubted.variation, doubted.inference.graph, doubted.changed,
-                                       {.seed = kIntervalSeed});
-      inputs.times = around(found, inputs.point);
-      inputs.seen = found.donors;
-      inputs.resamples = found.resamples;
-      return;
+      return take_resampled(resample(*doubted.variation, doubted.inference.graph, doubted.changed,
+                                     {.seed = kIntervalSeed}),
+                            inputs);
     }
     inputs.why_not = "not replayed: lanes that share or preempt their tasks take too long";
   }

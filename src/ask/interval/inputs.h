@@ -5,11 +5,19 @@
 #include <span>
 
 #include "ask/interval/interval.h"
+#include "ask/interval/resample.h"
 #include "ask/interval/step_variation.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/infer.h"
 
 namespace foretrace {
+
+/// The ranks that were replayed together with the one of the answer.
+struct DoubtedRanks {
+  std::span<const ResampledRank> all;
+  std::size_t shown = 0;  ///< The rank of the answer among them.
+  const JointRows& rows;
+};
 
 struct Doubted {
   const Inference& inference;
@@ -18,6 +26,8 @@ struct Doubted {
   /// nullptr: nothing is replayed again; the variation of steps is scaled from the recording.
   const StepVariation* variation = nullptr;
   std::span<const KnownOutcome> own = {};  ///< The user's ledger.
+  /// nullptr: the rank is replayed alone, and waits for others as long as in the answer.
+  const DoubtedRanks* ranks = nullptr;
 };
 
 IntervalInputs interval_inputs(const Doubted& doubted);

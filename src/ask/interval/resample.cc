@@ -2,93 +2,83 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "base/draws.h"
 #include "base/statistics.h"
 #include "base/threads.h"
-#include "foretrace/simulate.h"
+#include "foretrace/error.h"
+#include "simulate/pass.h"
 #include "timeline/step_probes.h"
 
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kSetsInPass = 8;
 /// Durations drawn in all; a large graph is replayed less often.
 constexpr std::size_t kMostDurations = 25'000'000;
-constexpr std::size_t kFewestResamples = 5 * kSetsInPass;
+constexpr std::size_t kFewestResamples = 5 * kSetsAtOnce;
 /// Threads that replay, and tasks of all graphs that they replay at the same time.
 constexpr std::size_t kMostShares = 4;
 constexpr std::size_t kMostAtOnce = 8'000'000;
 /// Work that grew more than this is a stall.
 constexpr float kStall = 2;
 
-using DrawnSets = std::array<std::vector<Nanoseconds>, kSetsInPass>;
+/// The durations of one rank in eight replays, by row.
+using DrawnSets = std::array<std::vector<Nanoseconds>, kSetsAtOnce>;
 
-class Resampler {
+/// The durations that a rank can have.
+class RankDraws {
  public:
-  Resampler(const StepVariation& variation, const Graph& recorded, const Graph& changed,
-            const ResampleSettings& settings)
-      : variation_(variation),
-        settings_(settings),
-        compiled_(changed),
-        probes_(changed),
-        work_(probes_.work(changed)) {
-    for (std::size_t i = 0; i < variation.donors().size(); ++i) {
-      if (variation.donors()[i] != settings.leave_out) columns_.push_back(i);
+  RankDraws(const ResampledRank& rank, const JointRows& rows, std::size_t number)
+      : rank_(rank), order_(rows.order(number)), durations_(rows.durations(number)) {}
+
+  /// The time of each task with the work of each of these donors, by row.
+  void tabulate(std::span<const std::size_t> donors) {
+    width_ = donors.size();
+    std::vector<std::size_t> columns;
+    for (const std::size_t donor : donors) columns.push_back(column_of(donor));
+    const std::size_t count = durations_.size();
+    table_.resize(count * width_);
+    step_of_.assign(count, 0);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::size_t at = order_[i];
+      Nanoseconds* const cells = table_.data() + at * width_;
+      const Nanoseconds now = durations_[at];
+      const StepVariation& variation = rank_.variation;
+      if (i >= variation.task_count() || variation.place(TaskId{i}).row == StepVariation::kNoRow) {
+        std::fill(cells, cells + width_, now);
+        continue;
+      }
+      const StepVariation::Place& place = variation.place(TaskId{i});
+      step_of_[at] = place.step;
+      const auto row = variation.row(place.row);
+      const Nanoseconds waited = rank_.waits.empty() ? 0ns : rank_.waits[i];
+      const Nanoseconds before = rank_.recorded.task(TaskId{i}).duration - waited;
+      for (std::size_t c = 0; c < width_; ++c)
+        cells[c] = varied(now, before, place.own, row[columns[c]]);
     }
-    if (columns_.size() < 2) return;
-    tabulate(recorded, changed);
   }
 
-  Resampled run() const {
-    Resampled found;
-    found.donors = columns_.size();
-    if (columns_.size() < 2) return found;
-    const std::size_t tasks = std::max<std::size_t>(compiled_.task_count(), 1);
-    const std::size_t most = std::max(kMostDurations / tasks, kFewestResamples);
-    const std::size_t passes =
-        std::max<std::size_t>(std::min(settings_.resamples, most) / kSetsInPass, 1);
-    std::vector<std::vector<Nanoseconds>> times(passes);
-    const std::size_t shares =
-        std::min(passes, std::clamp<std::size_t>(kMostAtOnce / tasks, 1, kMostShares));
-    on_all_cores(shares, [&](std::size_t share) {
-      DrawnSets sets;
-      for (auto& set : sets) set.resize(compiled_.task_count());
-      for (std::size_t pass = share; pass < passes; pass += shares) {
-        draw(pass, sets);
-        replay(sets, times[pass]);
-      }
-    });
-    for (const auto& some : times) found.times.insert(found.times.end(), some.begin(), some.end());
-    found.resamples = passes * kSetsInPass;
-    found.steps = found.times.size() / found.resamples;
-    return found;
+  bool has(std::size_t donor) const {
+    const auto donors = rank_.variation.donors();
+    return std::find(donors.begin(), donors.end(), donor) != donors.end();
+  }
+
+  /// `drawn` has a column for each step and replay.
+  void draw(std::span<const std::array<std::uint32_t, kSetsAtOnce>> drawn, DrawnSets& sets) const {
+    for (auto& set : sets) set.resize(step_of_.size());
+    for (std::size_t at = 0; at < step_of_.size(); ++at) {
+      const Nanoseconds* const cells = table_.data() + at * width_;
+      const auto& columns = drawn[step_of_[at]];
+      for (std::size_t set = 0; set < kSetsAtOnce; ++set) sets[set][at] = cells[columns[set]];
+    }
   }
 
  private:
-  /// The time of a task with the work of each donor, in compiled order.
-  void tabulate(const Graph& recorded, const Graph& changed) {
-    const std::size_t width = columns_.size();
-    table_.resize(changed.task_count() * width);
-    step_of_.assign(changed.task_count(), 0);
-    const auto order = compiled_.order();
-    const auto durations = compiled_.durations();
-    for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
-      const std::size_t at = order[i];
-      Nanoseconds* const cells = table_.data() + at * width;
-      const Nanoseconds now = durations[at];
-      if (i >= variation_.task_count() ||
-          variation_.place(TaskId{i}).row == StepVariation::kNoRow) {
-        std::fill(cells, cells + width, now);
-        continue;
-      }
-      const StepVariation::Place& place = variation_.place(TaskId{i});
-      step_of_[at] = place.step;
-      const auto row = variation_.row(place.row);
-      const Nanoseconds before = recorded.task(TaskId{i}).duration;
-      for (std::size_t c = 0; c < width; ++c)
-        cells[c] = varied(now, before, place.own, row[columns_[c]]);
-    }
+  std::size_t column_of(std::size_t donor) const {
+    const auto donors = rank_.variation.donors();
+    return static_cast<std::size_t>(std::find(donors.begin(), donors.end(), donor) -
+                                    donors.begin());
   }
 
   static Nanoseconds varied(Nanoseconds now, Nanoseconds before, float own, float other) {
@@ -108,32 +98,106 @@ class Resampler {
     return Nanoseconds(static_cast<std::int64_t>(product + 0.5));
   }
 
-  /// Every pass has a seed of its own, so that it does not matter which thread it falls to.
-  void draw(std::size_t pass, DrawnSets& sets) const {
-    Draws draws(settings_.seed + (pass << 32U));
-    std::vector<std::array<std::uint32_t, kSetsInPass>> drawn(variation_.step_count());
-    for (auto& of_step : drawn) {
-      for (std::uint32_t& column : of_step)
-        column = static_cast<std::uint32_t>(draws.below(columns_.size()));
+  const ResampledRank& rank_;
+  std::span<const std::uint32_t> order_;
+  std::span<const Nanoseconds> durations_;
+  std::size_t width_ = 0;
+  std::vector<Nanoseconds> table_;
+  std::vector<std::uint32_t> step_of_;  ///< By row.
+};
+
+/// The tasks of a graph whose times are wanted, by their rows.
+std::vector<Probe> probes_by_row(std::span<const TaskId> tasks,
+                                 std::span<const std::uint32_t> order) {
+  std::vector<Probe> sorted;
+  for (const TaskId task : tasks)
+    sorted.push_back({order[index(task)], static_cast<std::uint32_t>(sorted.size())});
+  std::sort(sorted.begin(), sorted.end(), [](const Probe& a, const Probe& b) {
+    return std::tie(a.task, a.place) < std::tie(b.task, b.place);
+  });
+  return sorted;
+}
+
+class Resampler {
+ public:
+  Resampler(std::span<const ResampledRank> ranks, std::size_t shown, const JointRows& rows,
+            const ResampleSettings& settings)
+      : settings_(settings),
+        rows_(rows),
+        shown_(shown),
+        steps_(ranks[shown].variation.step_count()),
+        probes_(ranks[shown].changed),
+        sorted_(probes_by_row(probes_.tasks(), rows.order(shown))),
+        work_(probes_.work(ranks[shown].changed)) {
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (ranks[i].variation.step_count() != steps_) return;
+      ranks_.emplace_back(ranks[i], rows, i);
     }
-    const std::size_t width = columns_.size();
-    for (std::size_t at = 0; at < step_of_.size(); ++at) {
-      const Nanoseconds* const cells = table_.data() + at * width;
-      const auto& columns = drawn[step_of_[at]];
-      for (std::size_t set = 0; set < kSetsInPass; ++set) sets[set][at] = cells[columns[set]];
+    for (const std::size_t donor : ranks[shown].variation.donors()) {
+      const auto has_it = [&](const RankDraws& rank) { return rank.has(donor); };
+      if (donor != settings.leave_out && std::all_of(ranks_.begin(), ranks_.end(), has_it))
+        donors_.push_back(donor);
     }
+    if (donors_.size() < 2) return;
+    on_all_cores(ranks_.size(), [&](std::size_t i) { ranks_[i].tabulate(donors_); });
   }
 
-  void replay(const DrawnSets& sets, std::vector<Nanoseconds>& times) const {
-    const std::vector<std::span<const Nanoseconds>> spans(sets.begin(), sets.end());
-    const Compiled::Replays replays = compiled_.replay_all(spans, probes_.tasks());
-    const std::size_t probes = probes_.tasks().size();
-    for (std::size_t set = 0; set < kSetsInPass; ++set) {
+  Resampled run() const {
+    Resampled found;
+    found.donors = donors_.size();
+    if (donors_.size() < 2) return found;
+    const std::size_t tasks = std::max<std::size_t>(rows_.task_count(), 1);
+    const std::size_t most = std::max(kMostDurations / tasks, kFewestResamples);
+    const std::size_t passes =
+        std::max<std::size_t>(std::min(settings_.resamples, most) / kSetsAtOnce, 1);
+    std::vector<std::vector<Nanoseconds>> times(passes);
+    const std::size_t shares =
+        std::min(passes, std::clamp<std::size_t>(kMostAtOnce / tasks, 1, kMostShares));
+    on_all_cores(shares, [&](std::size_t share) {
+      std::vector<DrawnSets> sets(ranks_.size());
+      for (std::size_t pass = share; pass < passes; pass += shares) {
+        draw(pass, sets);
+        replay(sets, times[pass]);
+      }
+    });
+    for (const auto& some : times) found.times.insert(found.times.end(), some.begin(), some.end());
+    found.resamples = passes * kSetsAtOnce;
+    found.steps = found.times.size() / found.resamples;
+    return found;
+  }
+
+ private:
+  /// Every pass has a seed of its own, so that it does not matter which thread it falls to.
+  void draw(std::size_t pass, std::vector<DrawnSets>& sets) const {
+    Draws draws(settings_.seed + (pass << 32U));
+    std::vector<std::array<std::uint32_t, kSetsAtOnce>> drawn(steps_);
+    for (auto& of_step : drawn) {
+      for (std::uint32_t& column : of_step)
+        column = static_cast<std::uint32_t>(draws.below(donors_.size()));
+    }
+    for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].draw(drawn, sets[i]);
+  }
+
+  void replay(const std::vector<DrawnSets>& sets, std::vector<Nanoseconds>& times) const {
+    const std::size_t probes = sorted_.size();
+    std::vector<Nanoseconds> starts(probes * kSetsAtOnce), finishes(probes * kSetsAtOnce);
+    std::vector<JointRows::RankSets> ranks;
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      JointRows::RankSets& rank = ranks.emplace_back();
+      for (std::size_t set = 0; set < kSetsAtOnce; ++set)
+        rank.durations[set] = as_counts(std::span<const Nanoseconds>(sets[i][set]));
+      if (i != shown_) continue;
+      rank.wanted = {.probes = sorted_,
+                     .starts = {as_counts(std::span(starts)), starts.size()},
+                     .finishes = {as_counts(std::span(finishes)), finishes.size()}};
+    }
+    const EightTimes lengths = rows_.replay_eight(ranks)[shown_];
+    for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
       const StepTimes found =
-          probes_.step_times({.starts = std::span(replays.starts).subspan(set * probes, probes),
-                              .finishes = std::span(replays.finishes).subspan(set * probes, probes),
+          probes_.step_times({.starts = std::span(starts).subspan(set * probes, probes),
+                              .finishes = std::span(finishes).subspan(set * probes, probes),
                               .work = work_,
-                              .length = replays.lengths[set]});
+                              .length = Nanoseconds(lengths[set])});
       if (!settings_.leave_out) {
         times.insert(times.end(), found.counted.begin(), found.counted.end());
         continue;
@@ -144,21 +208,31 @@ class Resampler {
     }
   }
 
-  const StepVariation& variation_;
   ResampleSettings settings_;
-  Compiled compiled_;
+  const JointRows& rows_;
+  std::size_t shown_;
+  std::size_t steps_;
   StepProbes probes_;
+  std::vector<Probe> sorted_;
   std::vector<Nanoseconds> work_;
-  std::vector<std::size_t> columns_;  ///< Columns of the donors that may be drawn.
-  std::vector<Nanoseconds> table_;
-  std::vector<std::uint32_t> step_of_;
+  std::vector<RankDraws> ranks_;
+  std::vector<std::size_t> donors_;  ///< Steps that every rank can draw.
 };
 
 }  // namespace
 
+Resampled resample(std::span<const ResampledRank> ranks, std::size_t shown, const JointRows& rows,
+                   const ResampleSettings& settings) {
+  return Resampler(ranks, shown, rows, settings).run();
+}
+
 Resampled resample(const StepVariation& variation, const Graph& recorded, const Graph& changed,
                    const ResampleSettings& settings) {
-  return Resampler(variation, recorded, changed, settings).run();
+  const JoinedGraph alone{&changed};
+  const std::optional<JointRows> rows = JointRows::of({&alone, 1}, {}, RowOrder::near);
+  CHECK(rows);
+  const ResampledRank rank{variation, recorded, changed};
+  return resample({&rank, 1}, 0, *rows, settings);
 }
 
 bool all_in_line(const Graph& graph) {

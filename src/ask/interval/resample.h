@@ -13,10 +13,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ask/interval/step_variation.h"
 #include "foretrace/graph.h"
+#include "simulate/joint_rows.h"
 
 namespace foretrace {
 
@@ -37,6 +39,22 @@ struct Resampled {
 
 /// Others cannot be replayed many times at once.
 bool all_in_line(const Graph& graph);
+
+/// A rank whose work is drawn.
+struct ResampledRank {
+  const StepVariation& variation;
+  /// The graph that the variation belongs to, and an edited clone of it: tasks have kept their ids.
+  const Graph& recorded;
+  const Graph& changed;
+  /// By task, the part of its recorded time that was waiting for other ranks; empty: none.
+  std::span<const Nanoseconds> waits = {};
+};
+
+/// Ranks that wait for each other: all draw the same step, and those that come late then are late
+/// for all. `rows` are those of the changed graphs, rank by rank; the times are those of the rank
+/// `shown`. `times` is empty if fewer than two steps are left that all ranks can draw.
+Resampled resample(std::span<const ResampledRank> ranks, std::size_t shown, const JointRows& rows,
+                   const ResampleSettings& settings);
 
 /// `recorded` is the graph that the variation belongs to, `changed` an edited clone of it: tasks
 /// have kept their ids. All lanes of it must run their tasks in order. `times` is empty if fewer

@@ -16,8 +16,9 @@ constexpr std::size_t kMostCells = 40'000'000;
 
 class VariationTable {
  public:
-  VariationTable(const Inference& inference, StepVariation& table)
-      : work_(inference, keys_), table_(table) {
+  VariationTable(const Inference& inference, std::span<const Nanoseconds> waits,
+                 StepVariation& table)
+      : work_(inference, keys_, waits), table_(table) {
     table_.places_.resize(inference.graph.task_count());
     table_.step_count_ = work_.count();
     if (work_.count() < 3) return;
@@ -95,7 +96,9 @@ class VariationTable {
   std::vector<std::vector<float>> columns_;  ///< Column of each donor.
 };
 
-StepVariation::StepVariation(const Inference& inference) { VariationTable(inference, *this); }
+StepVariation::StepVariation(const Inference& inference, std::span<const Nanoseconds> waits) {
+  VariationTable(inference, waits, *this);
+}
 
 std::optional<StepVariation> variation_of(const Inference& inference) {
   if (inference.graph.task_count() > kMostTasksVaried) return std::nullopt;

@@ -24,8 +24,9 @@ class StepVariation {
  public:
   static constexpr std::uint32_t kNoRow = 0xffffffff;
 
-  /// Linear in tasks x the steps that are taken (twelve at most).
-  explicit StepVariation(const Inference& inference);
+  /// Linear in tasks x the steps that are taken (twelve at most). `waits`, by task: the part of its
+  /// time that was waiting for other ranks, which is no work; empty: none.
+  explicit StepVariation(const Inference& inference, std::span<const Nanoseconds> waits = {});
 
   /// Numbers of the steps whose work can be drawn, the warm-up left out; among those that have
   /// tasks, as StepTimes::each counts. Fewer than two: nothing is known.

@@ -27,7 +27,8 @@ std::uint64_t KeyTable::key(TaskKind kind, std::string_view name) {
   return keys_.try_emplace(std::move(text), keys_.size()).first->second;
 }
 
-StepWork::StepWork(const Inference& inference, KeyTable& keys) : inference_(inference) {
+StepWork::StepWork(const Inference& inference, KeyTable& keys, std::span<const Nanoseconds> waits)
+    : inference_(inference) {
   const Graph& graph = inference.graph;
   const std::vector<LaneKey> lanes = lane_keys(graph);
   std::unordered_map<std::uint64_t, std::uint64_t> known;
@@ -49,7 +50,7 @@ StepWork::StepWork(const Inference& inference, KeyTable& keys) : inference_(infe
       StepLine& line = by_step[step][lanes[i]];
       line.tasks.push_back(id);
       line.keys.push_back(key_of(task));
-      line.durations.push_back(task.duration);
+      line.durations.push_back(task.duration - (waits.empty() ? 0ns : waits[index(id)]));
       line.launched.push_back(task.kind == TaskKind::launch || runs_on_device(task.kind));
       if (task.kind == TaskKind::launch)
         launch[step] = std::min(launch[step], inference.recorded.start[index(id)]);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -35,7 +36,8 @@ struct StepLine {
 
 class StepWork {
  public:
-  StepWork(const Inference& inference, KeyTable& keys);
+  /// `waits`, by task: the part of its time that is no work; empty: none.
+  StepWork(const Inference& inference, KeyTable& keys, std::span<const Nanoseconds> waits = {});
 
   /// Steps that have tasks, in order; they correspond to the marks behind StepTimes::each.
   std::size_t count() const { return lines_.size(); }

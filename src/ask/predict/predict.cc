@@ -10,6 +10,7 @@
 #include "ask/interval/interval.h"
 #include "ask/interval/ledger.h"
 #include "ask/interval/memory_interval.h"
+#include "ask/interval/resampled_job.h"
 #include "ask/job/apply.h"
 #include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
@@ -95,12 +96,14 @@ void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Predic
 
 /// `variation` is nullptr where only the point is worth the time.
 void set_interval(const Inference& inference, const Graph& changed, const StepVariation* variation,
-                  std::span<const KnownOutcome> own, Prediction& prediction) {
+                  std::span<const KnownOutcome> own, Prediction& prediction,
+                  const DoubtedRanks* ranks = nullptr) {
   const IntervalInputs inputs = interval_inputs({.inference = inference,
                                                  .changed = changed,
                                                  .prediction = prediction,
                                                  .variation = variation,
-                                                 .own = own});
+                                                 .own = own,
+                                                 .ranks = ranks});
   Interval interval = interval_of(inputs);
   prediction.lower = interval.lower;
   prediction.upper = interval.upper;
@@ -119,12 +122,13 @@ void judge(const Inference& inference, const Graph& changed, std::span<const Kno
 }
 
 /// The interval and the grade; by replays, where the trace has times.
-void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer) {
+void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer,
+                  const DoubtedRanks* ranks = nullptr) {
   Prediction& prediction = answer.prediction;
   const Graph& changed = prediction.steps.empty() ? inference.graph : answer.graph;
   std::optional<StepVariation> variation;
   if (prediction.has_times) variation = variation_of(inference);
-  set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction);
+  set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction, ranks);
   judge(inference, changed, own, prediction);
 }
 
@@ -273,12 +277,32 @@ Replays replays_of(const Job& job, const Scenario& scenario, const PredictOption
   on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
     if (side == 0)
       all.recorded = replay(job, graphs_of(job),
-                            {.reasons = options.explain && !is_edited, .folds = !options.exact});
+                            {.reasons = options.explain && !is_edited,
+                             .keeps_rows = !is_edited,
+                             .folds = !options.exact});
     else
-      all.edited =
-          edited_by(job, scenario, {.reasons = options.explain, .folds = !options.exact}, &donors);
+      all.edited = edited_by(
+          job, scenario, {.reasons = options.explain, .keeps_rows = true, .folds = !options.exact},
+          &donors);
   });
   return all;
+}
+
+/// By rank of the world; none for a rank like one before it. Moves graphs and times.
+std::vector<Answer> answers_of(const Job& job, const Scenario& scenario, Replays& replays,
+                               const PredictOptions& options) {
+  std::vector<Answer> answers(job.world.size());
+  on_all_cores(answers.size(), [&](std::size_t i) {
+    if (replays.asked().alike[i] != i) return;
+    const Rank& rank = job.ranks[job.world[i].recorded];
+    if (replays.edited)
+      answers[i] = answer(job, rank, scenario, replays.recorded.of(i),
+                          std::move(replays.edited->ranks[i]), options);
+    else
+      answers[i] =
+          answer(job, rank, scenario, std::move(replays.recorded.timelines[i]), {}, options);
+  });
+  return answers;
 }
 
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
@@ -288,7 +312,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   donors.read(scenario);
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   Replays replays = replays_of(job, scenario, options, donors);
-  Answer worst;
+  std::vector<Answer> answers = answers_of(job, scenario, replays, options);
   RecordedRun recorded;
   Slowest predicted_slowest, recorded_slowest;
   FullestPeaks fullest;
@@ -301,11 +325,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
       ++ranks[row[first]].alike;
       continue;
     }
-    std::optional<Edited> edited;
-    if (replays.edited) edited = std::move(replays.edited->ranks[i]);
-    Answer next = answer(job, job.ranks[job.world[i].recorded], scenario, replays.recorded.of(i),
-                         std::move(edited), options);
-    const Prediction& prediction = next.prediction;
+    const Prediction& prediction = answers[i].prediction;
     row[i] = ranks.size();
     ranks.push_back(rank_described(job, i, prediction));
     steps.push_back(prediction.steps);
@@ -314,11 +334,15 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
     all += to_text(prediction.predicted.step_time);
     if (recorded_slowest.consider(i, prediction.baseline.step_time)) recorded = prediction;
     fullest.consider(i, prediction);
-    if (predicted_slowest.consider(i, prediction.predicted.step_time)) worst = std::move(next);
+    predicted_slowest.consider(i, prediction.predicted.step_time);
   }
   const std::size_t shown = predicted_slowest.rank();
   const bool is_another = recorded_slowest.rank() != shown;
-  set_interval(job.ranks[job.world[shown].recorded].inference, own, worst);
+  Answer& worst = answers[shown];
+  const ResampledJob resampled(job, replays.asked(), shown, [&](std::size_t i) -> const Graph& {
+    return replays.edited ? answers[i].graph : job.ranks[job.world[i].recorded].inference.graph;
+  });
+  set_interval(job.ranks[job.world[shown].recorded].inference, own, worst, resampled.doubted());
   Prediction& prediction = worst.prediction;
   if (is_another) compare_with(recorded, prediction);
   take_peaks(std::move(fullest), job, prediction);
@@ -327,7 +351,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   if (const JointReplay& asked = replays.asked(); asked.joint)
     prediction.explained = explain(asked.joint->graph(), asked.times);
   prediction.rank = job.world[shown].number;
-  if (job.world.size() == 1) return worst;
+  if (job.world.size() == 1) return std::move(worst);
   prediction.ranks = std::move(ranks);
   for (std::size_t i = 0; i < steps.size(); ++i)
     tell_steps_of(prediction.ranks[i].number, steps[i], prediction.steps);
@@ -342,7 +366,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
             std::to_string(job.world[recorded_slowest.rank()].number) + " with " +
             to_text(recorded.baseline.step_time);
   prediction.notes.add(Severity::info, text, all);
-  return worst;
+  return std::move(worst);
 }
 
 void refuse_warnings(const Notes& notes) {

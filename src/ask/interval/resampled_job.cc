@@ -1,0 +1,41 @@
+#include "ask/interval/resampled_job.h"
+
+#include <algorithm>
+
+#include "base/threads.h"
+
+namespace foretrace {
+namespace {
+
+/// By recorded rank and task, how much of its time was waiting for others.
+std::vector<std::vector<Nanoseconds>> waits_of(const Job& job) {
+  std::vector<std::vector<Nanoseconds>> waits;
+  for (const Rank& rank : job.ranks) waits.emplace_back(rank.inference.graph.task_count(), 0ns);
+  for (const Meeting& meeting : job.join.meetings) {
+    for (const MeetingMember& one : meeting.members) {
+      if (one.rank < waits.size() && !one.left_early) waits[one.rank][index(one.task)] = one.skew;
+    }
+  }
+  return waits;
+}
+
+}  // namespace
+
+ResampledJob::ResampledJob(const Job& job, const JointReplay& replayed, std::size_t shown,
+                           const std::function<const Graph&(std::size_t)>& graph_of) {
+  if (!job.is_joined() || !replayed.rows || replayed.rows->task_count() > kMostTasksDrawn) return;
+  waits_ = waits_of(job);
+  variations_.resize(job.ranks.size());
+  on_all_cores(job.ranks.size(),
+               [&](std::size_t i) { variations_[i].emplace(job.ranks[i].inference, waits_[i]); });
+  for (const std::uint32_t rank : replayed.kept) {
+    const std::uint32_t recorded = job.world[rank].recorded;
+    ranks_.push_back({*variations_[recorded], job.ranks[recorded].inference.graph, graph_of(rank),
+                      waits_[recorded]});
+  }
+  const auto place = std::find(replayed.kept.begin(), replayed.kept.end(), shown);
+  doubted_.emplace(DoubtedRanks{ranks_, static_cast<std::size_t>(place - replayed.kept.begin()),
+                                *replayed.rows});
+}
+
+}  // namespace foretrace

@@ -1,0 +1,35 @@
+#pragma once
+
+// The ranks of a job whose steps are drawn together: see resample().
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "ask/interval/inputs.h"
+#include "ask/job/job.h"
+
+namespace foretrace {
+
+/// Replays of more tasks than this take too long: a rank of such a job is replayed alone.
+constexpr std::size_t kMostTasksDrawn = 3'000'000;
+
+class ResampledJob {
+ public:
+  /// `replayed` has the rows of the ranks that it kept; graph_of(rank) is what a scenario left of a
+  /// rank of the world. Both must outlive it.
+  ResampledJob(const Job& job, const JointReplay& replayed, std::size_t shown,
+               const std::function<const Graph&(std::size_t)>& graph_of);
+
+  /// nullptr where the ranks do not meet, or are too many.
+  const DoubtedRanks* doubted() const { return doubted_ ? &*doubted_ : nullptr; }
+
+ private:
+  std::vector<std::vector<Nanoseconds>> waits_;           ///< By recorded rank, then by task.
+  std::vector<std::optional<StepVariation>> variations_;  ///< By recorded rank.
+  std::vector<ResampledRank> ranks_;
+  std::optional<DoubtedRanks> doubted_;
+};
+
+}  // namespace foretrace
