@@ -60,8 +60,4 @@ inline constexpr std::string_view kCollectivesKeepTime =
 /// Throws TraceError for a trace with nothing that takes time.
 Inference infer(const Trace& trace);
 
-/// The recorded times of the steps that infer() finds; empty for a trace without times, or one that
-/// infer() refuses.
-std::optional<StepTimes> recorded_steps(const Trace& trace);
-
 }  // namespace foretrace

@@ -50,8 +50,10 @@ struct ReportEntry {
 const std::vector<ReportEntry>& reports();
 
 /// The contents of a trace. `steps`: as infer() finds them; nullptr if unknown.
-nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr);
-void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr);
+nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr,
+                              const RankFacts* among = nullptr);
+void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr,
+                const RankFacts* among = nullptr);
 
 /// "foretrace.doctor/1".
 nlohmann::json to_json(const std::vector<Diagnosis>& ranks);

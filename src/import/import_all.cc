@@ -12,6 +12,7 @@
 #include "foretrace/import.h"
 #include "import/execution_traces/link_execution_trace.h"
 #include "import/files/sniff.h"
+#include "import/files/sqlite_file.h"
 #include "import/import_one.h"
 
 namespace foretrace {
@@ -111,6 +112,8 @@ void complete_world_size(std::vector<Trace>& traces) {
 /// and Foretrace's own files may be of any kind.
 bool may_add_to_others(const std::string& path, const ImportOptions& options) try {
   const TraceFile file(path, options.max_unpacked);
+  if (is_sqlite(file.head()))
+    return false;  // A packed one would be unpacked to look at its tables.
   if (file.contents().is_archive) return true;
   const ImporterEntry* const importer = file.contents().importer;
   return importer != nullptr && (importer->name == "native" || importer->name == "chakra" ||

@@ -83,12 +83,4 @@ Inference infer(const Trace& trace) {
   return result;
 }
 
-std::optional<StepTimes> recorded_steps(const Trace& trace) try {
-  if (!trace.has_times || is_snapshot(trace)) return {};
-  const Inference inference = infer(trace);
-  return step_times(inference.graph, inference.recorded);
-} catch (const TraceError&) {
-  return {};
-}
-
 }  // namespace foretrace

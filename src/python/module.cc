@@ -136,9 +136,9 @@ std::string transforms_text() {
 
 std::string info_text(const std::string& path, const How& how) {
   Json all = Json::array();
-  for (const Trace& trace : import_all(path, how.reading())) {
-    const std::optional<StepTimes> steps = recorded_steps(trace);
-    all.push_back(describe_trace(trace, steps ? &*steps : nullptr));
+  for (const Recording& one : read_recordings(path, how.reading())) {
+    all.push_back(describe_trace(one.trace, one.steps ? &*one.steps : nullptr,
+                                 one.among ? &*one.among : nullptr));
   }
   return text_of(all);
 }

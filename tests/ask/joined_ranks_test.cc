@@ -9,6 +9,7 @@
 #include "ask/job/job.h"
 #include "ask/predict/baseline.h"
 #include "base/statistics.h"
+#include "foretrace/ask/diff.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/scaling.h"
@@ -37,7 +38,7 @@ std::string folder_of(const Folder& folder, const std::string& name, const std::
   return to.string();
 }
 
-Job joined_job(const std::string& path) { return read_job(path, {.joins_ranks = true}); }
+Job joined_job(const std::string& path) { return read_job(path, {.joining = Joining::required}); }
 
 Scenario with(const std::string& use) {
   Scenario scenario;
@@ -145,6 +146,57 @@ TEST(JoinedRanks, CorpusDoctorNamesTheRankThatTheOthersWaitFor) {
         [](const Finding& one) { return one.what.starts_with("the other ranks wait 3.03"); });
     EXPECT_EQ(is_late, rank.rank == 2) << rank.rank;
   }
+}
+
+TEST(JoinedRanks, CorpusInfoTellsWhatARankIsAmongTheOthers) {
+  const std::string path = corpus_path("torchrec-forward-straggler");
+  if (path.empty()) GTEST_SKIP() << kNoCorpus;
+  const std::vector<Recording> all = read_recordings(path);
+  ASSERT_EQ(all.size(), 4U);
+  for (const Recording& one : all) {
+    ASSERT_TRUE(one.among && one.steps);
+    EXPECT_EQ(one.among->number, one.trace.rank);
+    EXPECT_EQ(one.among->keeps_waiting > 3s, one.trace.rank == 2) << one.trace.rank;
+    EXPECT_EQ(one.among->waits > 3s, one.trace.rank != 2) << one.trace.rank;
+  }
+  const std::vector<Recording> alone = read_recordings(path + "/rank2.json.gz");
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_FALSE(alone.front().among);
+}
+
+TEST(JoinedRanks, CorpusDiffSaysWhomTheOthersWaitFor) {
+  if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
+  const Folder folder;
+  const DiffReport report = diff(folder_of(folder, "torchrec-straggler", "straggler"),
+                                 folder_of(folder, "torchrec-straggler", "nosleep"));
+  ASSERT_EQ(report.ranks.size(), 4U);
+  for (const Diff& rank : report.ranks) {
+    ASSERT_TRUE(rank.among_before && rank.among_after);
+    if (rank.rank == 2)
+      EXPECT_GT(rank.among_before->keeps_waiting, 5 * rank.among_after->keeps_waiting);
+    else
+      EXPECT_GT(rank.among_before->waits, 5 * rank.among_after->waits);
+  }
+  const std::vector<Note>& notes = report.notes.all();
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const Note& note) {
+    return note.text.starts_with("A: the other ranks wait ") &&
+           note.text.find(" for rank 2, which enters ") != std::string::npos;
+  }));
+}
+
+TEST(JoinedRanks, CorpusTimelinesOfAllRanksReadBackAsTheJob) {
+  const std::string path = corpus_path("torchrec-nostraggler-repeat");
+  if (path.empty()) GTEST_SKIP() << kNoCorpus;
+  const Folder folder;
+  PredictOptions options;
+  options.perfetto_path = folder.path() + "/ranks/";
+  const Prediction before = predict(path, with("scale:where.kind=kernel,factor=0.5"), options);
+  const Prediction again = predict(options.perfetto_path, {});
+  EXPECT_EQ(again.ranks.size(), before.ranks.size());
+  EXPECT_LT(std::abs(ratio(again.predicted.step_time - before.predicted.step_time,
+                           before.predicted.step_time)),
+            0.01);
+  EXPECT_THROW(predict(path, with("scale:where.kind=kernel,factor=0.5"), options), Error);
 }
 
 TEST(JoinedRanks, TwoCopiesOfOneRecordingAreOneClass) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
+
+#include "foretrace/error.h"
 #include "import/common/rank_name.h"
 #include "import/files.h"
 
@@ -99,6 +103,28 @@ TEST(Import, AFolderIsReadInTheOrderOfRanks) {
   EXPECT_EQ(traces[1].world_size, 12);
   EXPECT_EQ(traces[0].notes.count("files next to the traces that are not traces"), 1);
   EXPECT_EQ(traces[0].notes.count("traces that could not be read"), 1);
+}
+
+TEST(Import, TracesAreHandedOverByThemselves) {
+  const Folder folder;
+  folder.write("a.json", ranked(10));
+  folder.write("b.json", ranked(2));
+  folder.write("c.json", ranked(7));
+  folder.write("readme.txt", "no trace");
+  std::mutex mutex;
+  std::map<std::size_t, std::int32_t> ranks;
+  const ImportedFolder found =
+      import_each(folder.path(), {}, [&](std::size_t number, const Trace& trace) {
+        const std::lock_guard lock(mutex);
+        ranks.emplace(number, trace.rank);
+      });
+  ASSERT_EQ(found.order.size(), 3U);
+  EXPECT_EQ(ranks.at(found.order[0]), 2);
+  EXPECT_EQ(ranks.at(found.order[1]), 7);
+  EXPECT_EQ(ranks.at(found.order[2]), 10);
+  EXPECT_EQ(found.notes.count("files next to the traces that are not traces"), 1);
+  const auto fails = [](std::size_t, const Trace&) { throw TraceError("enough"); };
+  EXPECT_THROW(import_each(folder.path(), {}, fails), TraceError);
 }
 
 TEST(Import, RecordingsOfTwoRunsInAFolderAreNoted) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "foretrace/answer/prediction.h"
+#include "foretrace/answer/rank_facts.h"
 #include "foretrace/notes.h"
 #include "foretrace/timeline.h"
 
@@ -105,6 +106,8 @@ struct Diff {
   std::vector<PathShare> path;  ///< Critical path of the step that is compared.
   std::vector<PeakChange> peak;
   Trust trust;  ///< In both sides, and in how far they correspond.
+  /// What the rank did among the others, where there are others.
+  std::optional<RankFacts> among_before, among_after;
   Notes notes;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "foretrace/answer/figure.h"
+#include "foretrace/answer/rank_facts.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/graph.h"
 #include "foretrace/notes.h"
@@ -102,21 +103,12 @@ struct RecordedRun {
 };
 
 /// One of several ranks that wait for each other; of alike ranks the first.
-struct PredictedRank {
-  std::int32_t number = 0;
-  std::size_t alike = 0;    ///< Other ranks that are provably like it.
-  bool is_recorded = true;  ///< If not, it is taken to be like one that was.
-  Nanoseconds measured{0}, baseline{0}, predicted{0};  ///< Step times.
+struct PredictedRank : RankFacts {
+  std::size_t alike = 0;                  ///< Other ranks that are provably like it.
+  bool is_recorded = true;                ///< If not, it is taken to be like one that was.
+  Nanoseconds baseline{0}, predicted{0};  ///< Step times.
   std::vector<Nanoseconds> predicted_steps = {};
   Breakdown baseline_breakdown, predicted_breakdown;
-
-  // As recorded, over the whole recording:
-  std::size_t matched = 0, unmatched = 0;  ///< Collectives with and without those of other ranks.
-  Nanoseconds waits{0}, transfer{0};       ///< The two parts of those that are matched.
-  std::size_t times_last = 0;              ///< Collectives that it entered last.
-  Nanoseconds keeps_waiting{0};            ///< By how much it was behind the last but one then.
-  Nanoseconds clock_offset{0}, clock_residual{0};  ///< Its clock against that of the first rank.
-  double clock_drift = 0;
 };
 
 /// The answer of `predict`. Of the rank that was the slowest when recorded, and of the one that is

@@ -4,6 +4,7 @@
 // found. Each goes from the file to the answer; a folder or a report of several processes is the
 // ranks of one job.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "foretrace/answer/diagnosis.h"
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
+#include "foretrace/answer/rank_facts.h"
 #include "foretrace/answer/validation.h"
 #include "foretrace/ask/pairs.h"
 #include "foretrace/ask/predict.h"
@@ -18,6 +20,16 @@
 #include "foretrace/import.h"
 
 namespace foretrace {
+
+/// A trace as it was recorded, and what its graph says of it.
+struct Recording {
+  Trace trace;
+  std::optional<StepTimes>
+      steps;  ///< Nothing where no causes are found, or the trace has no times.
+  std::optional<RankFacts> among;  ///< Nothing where it meets no other rank.
+};
+/// All ranks, in their order.
+std::vector<Recording> read_recordings(const std::string& path, const ImportOptions& reading = {});
 
 struct InputQuestion {
   std::string synthetic;     ///< A trace of the same job with batches made up on the device.

@@ -255,8 +255,9 @@ Advice advise(const Inference& inference, const AdviceQuestion& question,
 Advice advise(const std::string& trace_path, const AdviceQuestion& question,
               const PredictOptions& options) {
   check_question(question);
-  Job job = read_job(trace_path,
-                     {.reading = options.reading, .joins_ranks = true, .keeps_waits_open = true});
+  Job job = read_job(
+      trace_path,
+      {.reading = options.reading, .joining = Joining::required, .keeps_waits_open = true});
   const std::vector<InputFile> inputs = job.inputs();
   leave_out_snapshots(job);
   Notes notes;

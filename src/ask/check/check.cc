@@ -154,9 +154,16 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
 }
 
 /// One recording, with the rank and the detail of the `first`.
+Job judged_recording(const std::string& path, const CheckOptions& options) {
+  return read_job(path, {.reading = options.reading,
+                         .keep_traces = true,
+                         .joining = Joining::if_one_job,
+                         .keeps_waits_open = true});
+}
+
 CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
                               const CheckOptions& options, const CheckBaseline* first) {
-  const Job job = read_job(path, {.reading = options.reading, .keep_traces = true});
+  const Job job = judged_recording(path, options);
   check_ranks(scenario, job);
   Donors donors(options.reading);
   donors.read(scenario);
@@ -247,7 +254,7 @@ CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario&
 CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options) {
   refuse_other_scenario(baseline, scenario);
-  const Job job = read_job(trace_path, {.reading = options.reading, .keep_traces = true});
+  const Job job = judged_recording(trace_path, options);
   check_ranks(scenario, job);
   Donors donors(options.reading);
   donors.read(scenario);

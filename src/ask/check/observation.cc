@@ -7,20 +7,29 @@
 #include "ask/job/apply.h"
 #include "ask/job/chosen_rank.h"
 #include "ask/job/memory_peaks.h"
+#include "ask/job/rank_facts.h"
+#include "ask/predict/baseline.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
 
-JudgedRank judged_rank(const Rank& source, const Scenario& scenario, Donors& donors) {
+/// The graphs that a scenario leaves of the recorded ranks, as they wait for each other; none if it
+/// edits nothing.
+std::vector<Graph> edited_graphs(const Job& job, const Scenario& scenario, Donors& donors) {
+  std::vector<Graph> graphs;
+  if (!edits(scenario)) return graphs;
+  EditedJob edited = edited_by(job, scenario, {.memory = false, .folds = false}, &donors);
+  for (Edited& rank : edited.ranks) graphs.push_back(std::move(rank.graph));
+  return graphs;
+}
+
+JudgedRank judged_rank(const Rank& source, const Scenario& scenario, Graph* edited) {
   JudgedRank rank;
   rank.source = &source;
-  rank.is_edited = edits(scenario);
-  if (rank.is_edited) {
-    rank.edited = source.inference.graph.clone();
-    apply(scenario, rank.edited, &donors);
-  }
+  rank.is_edited = edited != nullptr;
+  if (edited) rank.edited = std::move(*edited);
   rank.replayed = simulate(rank.graph(), {.reasons = true});
   rank.peaks = memory_peaks(rank.graph(), rank.replayed, allocator_of(scenario));
   if (rank.step_time() <= 0ns && !source.is_snapshot)
@@ -37,10 +46,12 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
   Fullest fullest;
   // Several runs of one rank may lie in a folder; then it is the slowest of them.
   RankWithMost<std::pair<bool, Nanoseconds>> shown;
+  std::vector<Graph> edited = edited_graphs(job, scenario, donors);
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const Rank& source = job.ranks[i];
-    JudgedRank rank =
-        within(job.place(source), [&] { return judged_rank(source, scenario, donors); });
+    JudgedRank rank = within(job.place(source), [&] {
+      return judged_rank(source, scenario, edited.empty() ? nullptr : &edited[i]);
+    });
     const Nanoseconds step = rank.step_time();
     if (fullest.consider(i, need_of(rank.peaks))) judged.fullest = rank.peaks;
     if (slowest.consider(i, step))
@@ -52,6 +63,7 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
   if (slowest_rank == shown_rank) judged.slowest_steps.reset();
   judged.notes.merge(judged.rank.source->import_notes);
   judged.notes.merge(judged.rank.inference().notes);
+  note_ranks(job, judged.notes);
   if (job.ranks.size() > 1)
     judged.notes.add(Severity::info,
                      "the step time is that of the slowest rank, " + std::to_string(slowest_rank) +

@@ -7,6 +7,7 @@
 #include "ask/compare/causes.h"
 #include "ask/compare/sides.h"
 #include "ask/job/job.h"
+#include "ask/job/rank_facts.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
 #include "foretrace/error.h"
@@ -367,6 +368,21 @@ Diff compared_ranks(const Rank& before, const Rank& after) {
   return one;
 }
 
+std::optional<RankFacts> facts_of(const Job& job, const Rank& rank) {
+  if (!job.is_joined()) return {};
+  return rank_facts(job, static_cast<std::size_t>(&rank - job.ranks.data()));
+}
+
+/// Whom the other ranks wait for, on each side.
+void note_both(const Job& before, const Job& after, Notes& notes) {
+  for (const Job* job : {&before, &after}) {
+    Notes own;
+    note_ranks(*job, own);
+    for (const Note& note : own.all())
+      notes.add(note.severity, (job == &before ? "A: " : "B: ") + note.text, note.example);
+  }
+}
+
 }  // namespace
 
 Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& options) {
@@ -378,7 +394,10 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
   Job before, after;
   on_all_cores(2, [&](std::size_t side) {
     (side == 0 ? before : after) =
-        read_job(side == 0 ? before_path : after_path, {.reading = how, .keep_traces = true});
+        read_job(side == 0 ? before_path : after_path, {.reading = how,
+                                                        .keep_traces = true,
+                                                        .joining = Joining::if_one_job,
+                                                        .keeps_waits_open = true});
   });
   check_comparable(before, after);
   DiffReport report;
@@ -387,13 +406,15 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
   std::size_t alone = 0;
   for (const Rank& rank : before.ranks) {
     if (const Rank* other = counterpart(rank, before, after)) {
-      report.ranks.push_back(compared_ranks(rank, *other));
+      Diff& one = report.ranks.emplace_back(compared_ranks(rank, *other));
+      one.among_before = facts_of(before, rank), one.among_after = facts_of(after, *other);
     } else {
       ++alone;
     }
   }
   if (report.ranks.empty())
     throw Error("must have a rank in common: " + before_path + " and " + after_path + " have none");
+  note_both(before, after, report.notes);
   alone += after.ranks.size() - report.ranks.size();
   if (alone > 0)
     report.notes.add(Severity::warning, "ranks that only one of the two recordings has", {},

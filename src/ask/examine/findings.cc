@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "ask/job/job.h"
+#include "ask/job/rank_facts.h"
 #include "base/statistics.h"
+#include "base/threads.h"
 #include "base/wording.h"
 #include "foretrace/answer/census.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
 #include "foretrace/scaling.h"
-#include "infer/ranks/join.h"
 
 namespace foretrace {
 namespace {
@@ -340,9 +342,6 @@ void add_open_time(Diagnosis& diagnosis) {
       "record host calls and synchronizations as well, with only one process on the device");
 }
 
-/// A rank that the others wait for so much of the recording is worth a word. Chosen.
-constexpr double kMuchWaiting = 0.02;
-
 void add_lateness(const RankMeetings& met, Nanoseconds window, Diagnosis& diagnosis) {
   if (ratio(met.keeps_waiting, window) < kMuchWaiting) return;
   diagnosis.findings.push_back(
@@ -355,41 +354,29 @@ void add_lateness(const RankMeetings& met, Nanoseconds window, Diagnosis& diagno
            std::to_string(diagnosis.rank) + ",remove=true"});
 }
 
-/// Adds what ranks tell about each other; `inferences` has nothing for a rank that cannot be
-/// used.
-void compare_ranks(const std::vector<std::optional<Inference>>& inferences,
-                   std::vector<Diagnosis>& all) {
-  std::vector<const Inference*> ranks;
-  std::vector<std::string> labels;
+/// Adds what ranks tell about each other.
+void compare_ranks(const Job& job, std::vector<Diagnosis>& all) {
   std::set<std::int32_t> numbers;
-  for (const std::optional<Inference>& inference : inferences) {
-    if (!inference || !numbers.insert(inference->rank.number).second) return;
-    ranks.push_back(&*inference);
-    labels.push_back("rank " + std::to_string(inference->rank.number));
-  }
-  if (ranks.size() < 2) return;
-  try {
-    const RankJoin join = join_ranks(ranks, labels);
-    for (std::size_t i = 0; i < ranks.size(); ++i)
-      add_lateness(join.ranks[i], ranks[i]->recorded.length, all[i]);
-  } catch (const TraceError& error) {
-    all.front().findings.insert(
-        all.front().findings.begin(),
-        {Severity::warning, std::string("the recordings are not of one job: ") + error.what(),
-         "what-ifs refuse the folder", "give the ranks of one run, or one file"});
-  }
+  for (const Rank& rank : job.ranks) numbers.insert(rank.number);
+  for (std::size_t i = 0; i < job.join.ranks.size(); ++i)
+    add_lateness(job.join.ranks[i], job.ranks[i].inference.recorded.length, all[i]);
+  if (job.apart.empty() || numbers.size() < job.ranks.size()) return;
+  std::vector<Finding>& findings = all.front().findings;
+  findings.insert(findings.begin(),
+                  {Severity::warning, "the recordings are not of one job: " + job.apart,
+                   "what-ifs refuse the folder", "give the ranks of one run, or one file"});
 }
 
-Diagnosis diagnosis_of(const Trace& trace, bool has_all_ranks,
-                       std::optional<Inference>& inference) {
+Diagnosis diagnosis_of(const Rank& rank, bool has_all_ranks) {
+  const Trace& trace = *rank.trace;
   Diagnosis diagnosis{.rank = trace.rank,
                       .world_size = trace.world_size,
                       .findings = examine(trace, has_all_ranks),
                       .replay = {},
-                      .unusable = {}};
+                      .unusable = rank.refused};
+  if (!rank.refused.empty()) return diagnosis;
   try {
-    inference = infer(trace);
-    diagnosis.replay = predict(*inference, Scenario{});
+    diagnosis.replay = predict(rank.inference, Scenario{});
     add_open_time(diagnosis);
   } catch (const Error& error) {
     diagnosis.unusable = error.what();
@@ -429,14 +416,16 @@ std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
 }
 
 std::vector<Diagnosis> diagnose(const std::string& path, const ImportOptions& reading) {
-  std::vector<Diagnosis> all;
-  const std::vector<Trace> traces = import_all(path, reading);
-  std::vector<std::optional<Inference>> inferences(traces.size());
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    const bool has_all_ranks = std::ssize(traces) >= traces[i].world_size;
-    all.push_back(diagnosis_of(traces[i], has_all_ranks, inferences[i]));
-  }
-  compare_ranks(inferences, all);
+  const Job job = read_job(path, {.reading = reading,
+                                  .keep_traces = true,
+                                  .keep_refused = true,
+                                  .joining = Joining::if_one_job});
+  std::vector<Diagnosis> all(job.ranks.size());
+  on_all_cores(all.size(), [&](std::size_t i) {
+    const Rank& rank = job.ranks[i];
+    all[i] = diagnosis_of(rank, std::ssize(job.ranks) >= rank.trace->world_size);
+  });
+  compare_ranks(job, all);
   return all;
 }
 

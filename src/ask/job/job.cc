@@ -166,6 +166,16 @@ void join(Job& job, const JobOptions& options) {
   if (options.world_size > 0) repeat(job, options.world_size);
 }
 
+void try_to_join(Job& job, const JobOptions& options) {
+  const auto is_refused = [](const Rank& rank) { return !rank.refused.empty(); };
+  if (std::any_of(job.ranks.begin(), job.ranks.end(), is_refused)) return;
+  try {
+    join(job, options);
+  } catch (const TraceError& error) {
+    job.apart = error.what();
+  }
+}
+
 }  // namespace
 
 std::string Job::place(const Rank& rank) const {
@@ -197,7 +207,7 @@ Job read_job(const std::string& path, const JobOptions& options) {
         const std::lock_guard lock(mutex);
         ranks.emplace(number, std::move(rank));
       });
-  Job job{.path = path, .ranks = {}, .world = {}, .join = {}};
+  Job job{.path = path, .ranks = {}, .world = {}, .join = {}, .apart = {}};
   for (const std::size_t number : folder.order) job.ranks.push_back(std::move(ranks.at(number)));
   job.ranks.front().import_notes.merge(folder.notes);
   for (const Rank& rank : job.ranks) {
@@ -205,7 +215,8 @@ Job read_job(const std::string& path, const JobOptions& options) {
       throw TraceError(job.place(rank) + ": " + rank.refused);
   }
   list_world(job);
-  if (options.joins_ranks) within(path, [&] { join(job, options); });
+  if (options.joining == Joining::required) within(path, [&] { join(job, options); });
+  if (options.joining == Joining::if_one_job) try_to_join(job, options);
   return job;
 }
 

@@ -52,6 +52,7 @@ struct Job {
   /// asked for.
   std::vector<WorldRank> world;
   RankJoin join;  ///< Its meetings are of `world`. Empty for a single rank, and if not asked for.
+  std::string apart;  ///< Why the recordings are not of one job; empty if they are.
 
   /// Stands in front of errors of a rank: "runs/7: rank 1", and the path alone for the only rank.
   std::string place(const Rank& rank) const;
@@ -63,14 +64,20 @@ struct Job {
   bool is_joined() const { return !join.meetings.empty(); }
 };
 
+/// Whether ranks wait for each other.
+enum class Joining : std::uint8_t {
+  none,
+  if_one_job,  ///< Job::apart says why recordings are not of one job.
+  required,    ///< Recordings that are not of one job are a TraceError.
+};
+
 struct JobOptions {
   ImportOptions reading = {};
   /// Ranks keep what was recorded. Otherwise each trace goes as soon as its graph is made.
   bool keep_traces = false;
   /// Ranks that infer() refuses are part of the job. Otherwise they are a TraceError.
   bool keep_refused = false;
-  /// Ranks wait for each other; recordings that are not of one job are a TraceError.
-  bool joins_ranks = false;
+  Joining joining = Joining::none;
   /// A rank of them will be looked at alone: its waits for others are open time.
   bool keeps_waits_open = false;
   /// Ranks of the whole job; 0: as many as were recorded. The recorded ones are repeated, with the

@@ -111,8 +111,8 @@ std::set<std::string> SweepQuestions::trace_paths() const {
 void SweepQuestions::read_traces() {
   for (const std::string& path : trace_paths()) {
     if (path.empty()) throw Error("sweep: which TRACE? Give it with --trace, or in the scenario");
-    const Job& job =
-        jobs_.emplace_back(read_job(path, {.reading = options.reading, .joins_ranks = true}));
+    const Job& job = jobs_.emplace_back(
+        read_job(path, {.reading = options.reading, .joining = Joining::required}));
     for (InputFile& input : job.inputs()) header.inputs.push_back(std::move(input));
     within(path, [&] { add_job(path, job); });
   }

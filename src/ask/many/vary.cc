@@ -212,7 +212,7 @@ Curve vary(std::vector<Inference> ranks, const Scenario& scenario, const Vary& q
 
 Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  const Job job = read_job(trace_path, {.reading = options.reading, .joins_ranks = true});
+  const Job job = read_job(trace_path, {.reading = options.reading, .joining = Joining::required});
   Curve curve = vary(job, scenario, question, options);
   curve.header.inputs = job.inputs();
   return curve;

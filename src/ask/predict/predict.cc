@@ -41,7 +41,11 @@ struct Answer {
   Timeline timeline;
   const Graph* recorded = nullptr;  ///< Belongs to the rank that the answer is about.
   const Trace* trace = nullptr;     ///< Belongs to the same rank, if it is known.
+  std::vector<Answer> others = {};  ///< Of the other ranks, if their timelines are wanted.
 };
+
+/// Whether a file for each rank is asked for.
+bool wants_folder(const PredictOptions& options) { return options.perfetto_path.ends_with('/'); }
 
 /// The order of tasks on a lane counts as one structural dependency for each task after another.
 void count_dependencies(const Graph& graph, Prediction& prediction) {
@@ -305,6 +309,17 @@ std::vector<Answer> answers_of(const Job& job, const Scenario& scenario, Replays
   return answers;
 }
 
+/// The recorded ranks but the one that is shown. Moves their answers.
+std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Answer>& answers) {
+  std::vector<Answer> others;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (i == shown || !answers[i].recorded || !job.world[i].is_recorded) continue;
+    answers[i].prediction.rank = job.world[i].number;
+    others.push_back(std::move(answers[i]));
+  }
+  return others;
+}
+
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
 Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& options) {
@@ -366,6 +381,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
             std::to_string(job.world[recorded_slowest.rank()].number) + " with " +
             to_text(recorded.baseline.step_time);
   prediction.notes.add(Severity::info, text, all);
+  if (wants_folder(options)) worst.others = others_of(job, shown, answers);
   return std::move(worst);
 }
 
@@ -386,6 +402,21 @@ void write_timeline(const Answer& answer, const std::string& path) {
   exporter->write(render(answer.graph, answer.timeline, answer.trace), path);
 }
 
+/// One file for each rank, so that the folder is read back as the job is.
+void write_timelines(const Answer& answer, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw Error(folder + ": cannot be made: " + error.message());
+  if (!fs::is_empty(folder, error))
+    throw Error(folder + ": must be a new or an empty folder, for a file of each rank");
+  const auto path_of = [&](std::int32_t rank) {
+    return folder + "rank" + std::to_string(rank) + ".json.gz";
+  };
+  write_timeline(answer, path_of(answer.prediction.rank));
+  for (const Answer& other : answer.others) write_timeline(other, path_of(other.prediction.rank));
+}
+
 void refuse_poor(const Trust& trust) {
   if (trust.grade() == Grade::poor)
     throw TraceError("refused because of --strict: trust is " + trust_warning(trust));
@@ -396,7 +427,10 @@ void finish(const Answer& answer, const PredictOptions& options) {
     refuse_warnings(answer.prediction.notes);
     refuse_poor(answer.prediction.trust);
   }
-  if (!options.perfetto_path.empty()) write_timeline(answer, options.perfetto_path);
+  if (wants_folder(options))
+    write_timelines(answer, options.perfetto_path);
+  else if (!options.perfetto_path.empty())
+    write_timeline(answer, options.perfetto_path);
   if (!options.html_path.empty()) {
     const bool is_what_if = !answer.prediction.steps.empty();
     write_prediction_html(*answer.recorded, is_what_if ? &answer.graph : nullptr, answer.prediction,
@@ -410,7 +444,7 @@ Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {
   const Job job = read_job(trace_path, {.reading = options.reading,
                                         .keep_traces = !options.perfetto_path.empty(),
-                                        .joins_ranks = true,
+                                        .joining = Joining::required,
                                         .world_size = options.world_size});
   check_ranks(scenario, job);
   Answer answer = slowest(job, scenario, options);

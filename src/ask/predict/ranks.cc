@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ask/job/apply.h"
+#include "ask/job/rank_facts.h"
 #include "foretrace/scaling.h"
 
 namespace foretrace {
@@ -87,21 +88,14 @@ std::optional<TrustReason> ranks_missing(const Job& job) {
 PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction) {
   const WorldRank& world = job.world[rank];
   PredictedRank found;
-  found.number = world.number, found.is_recorded = world.is_recorded;
+  static_cast<RankFacts&>(found) = rank_facts(job, rank);
+  found.is_recorded = world.is_recorded;
   found.measured = prediction.measured.step_time;
   found.baseline = prediction.baseline.step_time;
   found.predicted = prediction.predicted.step_time;
   found.predicted_steps = prediction.predicted.each;
   found.baseline_breakdown = prediction.baseline_breakdown;
   found.predicted_breakdown = prediction.predicted_breakdown;
-  if (job.join.ranks.empty()) return found;
-  const RankMeetings& met = job.join.ranks[world.recorded];
-  found.matched = met.matched, found.unmatched = met.unmatched;
-  found.waits = met.waits, found.transfer = met.transfer;
-  found.times_last = met.times_last, found.keeps_waiting = met.keeps_waiting;
-  const RankClock& clock = job.join.clocks[world.recorded];
-  found.clock_offset = clock.skew, found.clock_residual = clock.residual;
-  found.clock_drift = clock.drift;
   return found;
 }
 

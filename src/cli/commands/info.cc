@@ -3,7 +3,7 @@
 
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
-#include "foretrace/infer.h"
+#include "foretrace/ask/examine.h"
 #include "foretrace/report.h"
 
 namespace foretrace {
@@ -22,30 +22,30 @@ struct InfoCommand {
 
   void run(Session& session) const {
     options.format.check();
-    const std::vector<Trace> traces = [&] {
+    const std::vector<Recording> all = [&] {
       const Progress progress("reading " + trace, options.quiet);
-      return import_all(trace, options.reading.options());
+      return read_recordings(trace, options.reading.options());
     }();
     options.output.write(session, [&](std::ostream& out) {
-      if (options.format.chosen == "json") return print(traces, out);
-      for (std::size_t i = 0; i < traces.size(); ++i) {
+      if (options.format.chosen == "json") return print(all, out);
+      for (std::size_t i = 0; i < all.size(); ++i) {
         if (i > 0) out << '\n';
-        const std::optional<StepTimes> steps = recorded_steps(traces[i]);
-        write_info(traces[i], out, steps ? &*steps : nullptr);
+        write_info(all[i].trace, out, all[i].steps ? &*all[i].steps : nullptr,
+                   all[i].among ? &*all[i].among : nullptr);
       }
     });
   }
 
-  static nlohmann::json described(const Trace& trace) {
-    const std::optional<StepTimes> steps = recorded_steps(trace);
-    return describe_trace(trace, steps ? &*steps : nullptr);
+  static nlohmann::json described(const Recording& one) {
+    return describe_trace(one.trace, one.steps ? &*one.steps : nullptr,
+                          one.among ? &*one.among : nullptr);
   }
 
   /// One object for one trace, an array for several.
-  static void print(const std::vector<Trace>& traces, std::ostream& out) {
-    if (traces.size() == 1) return print_json(described(traces[0]), out);
+  static void print(const std::vector<Recording>& recordings, std::ostream& out) {
+    if (recordings.size() == 1) return print_json(described(recordings[0]), out);
     nlohmann::json all = nlohmann::json::array();
-    for (const Trace& trace : traces) all.push_back(described(trace));
+    for (const Recording& one : recordings) all.push_back(described(one));
     print_json(all, out);
   }
 };

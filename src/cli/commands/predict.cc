@@ -66,7 +66,7 @@ struct PredictCommand {
     format.add_to(command);
     perfetto.add_to(command, "--perfetto",
                     "Also write the predicted timeline: as .pftrace for ui.perfetto.dev, or as "
-                    "JSON (.gz compresses either)");
+                    "JSON (.gz compresses either); FOLDER/ gets a file for each rank");
     html.add_to(command, "--html",
                 "Also write the answer as one HTML page with timelines, the critical path and "
                 "memory, before and after");

@@ -85,6 +85,8 @@ nlohmann::json diff_json(const Diff& diff) {
             {"peak", Json::array()},
             {"trust", to_json(diff.trust)},
             {"notes", notes_json(diff.notes)}};
+  if (diff.among_before) json["before"]["ranks"] = rank_facts_json(*diff.among_before);
+  if (diff.among_after) json["after"]["ranks"] = rank_facts_json(*diff.among_after);
   for (const DiffCause& cause : diff.causes) json["causes"].push_back(diff_cause_json(diff, cause));
   for (const PathShare& share : diff.path) {
     json["critical_path"].push_back({{"name", share.name},

@@ -278,10 +278,21 @@ Table peak_table(const Diff& diff) {
 Table ranks_table(const DiffReport& report) {
   Table table{.heading = {"rank", "A", "B", "change"}, .rows = {}};
   if (report.ranks.size() < 2) return table;
-  for (const Diff& diff : report.ranks)
-    table.rows.push_back({std::to_string(diff.rank), to_text(diff.before.step_time),
-                          to_text(diff.after.step_time),
-                          change_text(diff.before.step_time, diff.after.step_time)});
+  const bool meet = std::all_of(report.ranks.begin(), report.ranks.end(), [](const Diff& diff) {
+    return diff.among_before && diff.among_after;
+  });
+  if (meet)
+    table.heading.insert(table.heading.end(),
+                         {"waits for others, A", "B", "keeps waiting, A", "B"});
+  for (const Diff& diff : report.ranks) {
+    std::vector<std::string>& row = table.rows.emplace_back(std::vector<std::string>{
+        std::to_string(diff.rank), to_text(diff.before.step_time), to_text(diff.after.step_time),
+        change_text(diff.before.step_time, diff.after.step_time)});
+    if (!meet) continue;
+    row.insert(row.end(), {to_text(diff.among_before->waits), to_text(diff.among_after->waits),
+                           to_text(diff.among_before->keeps_waiting),
+                           to_text(diff.among_after->keeps_waiting)});
+  }
   return table;
 }
 

@@ -3,6 +3,7 @@
 
 #include "foretrace/answer/interval_level.h"
 #include "foretrace/report.h"
+#include "foretrace/scaling.h"
 #include "foretrace/version.h"
 #include "report/prediction/registered.h"
 #include "report/words/json_text.h"
@@ -105,27 +106,31 @@ Json predicted_json(const Prediction& prediction) {
       {"assumptions", prediction.assumptions}};
 }
 
+/// The steps of a rank are as uncertain as the answer, in proportion.
+std::vector<Nanoseconds> in_proportion(const PredictedRank& rank, Nanoseconds end,
+                                       const Prediction& prediction) {
+  std::vector<Nanoseconds> ends;
+  for (const Nanoseconds step : rank.predicted_steps)
+    ends.push_back(scaled(step, ratio(end, prediction.predicted.step_time)));
+  return ends;
+}
+
 Json ranks_json(const Prediction& prediction) {
   Json all = Json::array();
   for (const PredictedRank& rank : prediction.ranks) {
-    all.push_back({{"rank", rank.number},
-                   {"alike", rank.alike},
-                   {"is_recorded", rank.is_recorded},
-                   {"measured_ns", rank.measured.count()},
-                   {"baseline_ns", rank.baseline.count()},
-                   {"predicted_ns", rank.predicted.count()},
-                   {"predicted_steps", nanoseconds(rank.predicted_steps)},
-                   {"baseline_breakdown_ns", breakdown_json(rank.baseline_breakdown)},
-                   {"predicted_breakdown_ns", breakdown_json(rank.predicted_breakdown)},
-                   {"matched_collectives", rank.matched},
-                   {"unmatched_collectives", rank.unmatched},
-                   {"skew_ns", rank.waits.count()},
-                   {"transfer_ns", rank.transfer.count()},
-                   {"times_last", rank.times_last},
-                   {"keeps_waiting_ns", rank.keeps_waiting.count()},
-                   {"clock_offset_ns", rank.clock_offset.count()},
-                   {"clock_residual_ns", rank.clock_residual.count()},
-                   {"clock_drift", rank.clock_drift}});
+    Json json{{"rank", rank.number},
+              {"alike", rank.alike},
+              {"is_recorded", rank.is_recorded},
+              {"measured_ns", rank.measured.count()},
+              {"baseline_ns", rank.baseline.count()},
+              {"predicted_ns", rank.predicted.count()},
+              {"predicted_steps", nanoseconds(rank.predicted_steps)},
+              {"lower_steps", nanoseconds(in_proportion(rank, prediction.lower, prediction))},
+              {"upper_steps", nanoseconds(in_proportion(rank, prediction.upper, prediction))},
+              {"baseline_breakdown_ns", breakdown_json(rank.baseline_breakdown)},
+              {"predicted_breakdown_ns", breakdown_json(rank.predicted_breakdown)}};
+    json.update(rank_facts_json(rank));
+    all.push_back(std::move(json));
   }
   return all;
 }
@@ -169,6 +174,18 @@ Json number_json(const std::optional<double>& number) {
 
 Json bytes_json(const std::optional<Bytes>& bytes) {
   return bytes ? Json(bytes->count) : Json(nullptr);
+}
+
+nlohmann::json rank_facts_json(const RankFacts& facts) {
+  return {{"matched_collectives", facts.matched},
+          {"unmatched_collectives", facts.unmatched},
+          {"skew_ns", facts.waits.count()},
+          {"transfer_ns", facts.transfer.count()},
+          {"times_last", facts.times_last},
+          {"keeps_waiting_ns", facts.keeps_waiting.count()},
+          {"clock_offset_ns", facts.clock_offset.count()},
+          {"clock_residual_ns", facts.clock_residual.count()},
+          {"clock_drift", facts.clock_drift}};
 }
 
 Json rates_json(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step_time) {

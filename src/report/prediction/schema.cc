@@ -72,6 +72,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"$.rank", "The one that the answer is about"},
     {"$.ranks", "Of a job of several; of ranks that are alike only the first"},
     {".alike", "Other ranks that are provably like it"},
+    {".lower_steps", "Lower ends of the intervals of its steps, in ns; the next: upper ends"},
     {".is_recorded", "If not, it is taken to be like one that was"},
     {".matched_collectives", "Of the recording, with those of other ranks; the next with none"},
     {".skew_ns", "Waits in its collectives for ranks that entered later, in the recording"},

@@ -30,6 +30,9 @@ nlohmann::json inputs_json(const std::vector<InputFile>& inputs);
 nlohmann::json rates_json(const StepRates& rates, const Breakdown& breakdown,
                           Nanoseconds step_time);
 
+/// What a rank did among the others.
+nlohmann::json rank_facts_json(const RankFacts& facts);
+
 /// An object with a number for each.
 nlohmann::json figures_json(const std::vector<Figure>& figures);
 

@@ -1,0 +1,25 @@
+#include "ask/job/job.h"
+#include "ask/job/rank_facts.h"
+#include "foretrace/ask/examine.h"
+
+namespace foretrace {
+
+std::vector<Recording> read_recordings(const std::string& path, const ImportOptions& reading) {
+  Job job = read_job(path, {.reading = reading,
+                            .keep_traces = true,
+                            .keep_refused = true,
+                            .joining = Joining::if_one_job});
+  std::vector<Recording> all;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    Rank& rank = job.ranks[i];
+    Recording& one = all.emplace_back();
+    if (rank.refused.empty() && !rank.is_snapshot && rank.trace->has_times)
+      one.steps = step_times(rank.inference.graph, rank.inference.recorded);
+    if (job.is_joined()) one.among = rank_facts(job, i);
+    one.trace = std::move(*rank.trace);
+  }
+  all.front().trace.notes = job.ranks.front().import_notes;
+  return all;
+}
+
+}  // namespace foretrace
