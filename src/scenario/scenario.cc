@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/json_file.h"
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
-#include "scenario/json_file.h"
 #include "scenario/plan.h"
 #include "scenario/scenario_file.h"
 #include "scenario/use_text.h"

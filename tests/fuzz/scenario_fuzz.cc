@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/files/json_file.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
-#include "scenario/json_file.h"
 #include "transform/synonyms.h"
 
 namespace {

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files/json_file.h"
 #include "foretrace/ask/sweep.h"
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
 #include "foretrace/simulate.h"
-#include "scenario/json_file.h"
 
 namespace {
 

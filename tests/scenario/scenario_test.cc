@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files/json_file.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
-#include "scenario/json_file.h"
 #include "scenario/plan.h"
 #include "scenario/scenario_file.h"
 #include "support/folder.h"

@@ -7,10 +7,10 @@
 #include <type_traits>
 
 #include "ask/check/job/figures.h"
+#include "base/files/json_file.h"
 #include "base/hash.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/error.h"
-#include "scenario/json_file.h"
 
 namespace foretrace {
 namespace {

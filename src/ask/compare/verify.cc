@@ -10,12 +10,12 @@
 #include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
 #include "ask/predict/trust.h"
+#include "base/files/json_file.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
-#include "scenario/json_file.h"
 
 namespace foretrace {
 namespace {

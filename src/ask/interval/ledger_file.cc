@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/files/json_file.h"
 #include "base/files/new_file.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
 #include "foretrace/transform.h"
-#include "scenario/json_file.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/files/json_file.h"
 #include "foretrace/ask/pairs.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
 #include "foretrace/transform.h"
-#include "scenario/json_file.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {

@@ -1,4 +1,4 @@
-#include "scenario/json_file.h"
+#include "base/files/json_file.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -67,18 +67,22 @@ Json parse_json_text(std::string_view text) {
   }
 }
 
+std::string read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error("cannot be read");
+  std::string text;
+  std::vector<char> block(1 << 16);
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kLongest) throw Error("must be at most 16 MB long");
+  }
+  if (file.bad() || (text.empty() && !file.eof())) throw Error("cannot be read");
+  return text;
+}
+
 Json read_json_file(const std::string& path) {
   return within(path, [&] {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw Error("cannot be read");
-    std::string text;
-    std::vector<char> block(1 << 16);
-    while (file.read(block.data(), static_cast<std::streamsize>(block.size())) ||
-           file.gcount() > 0) {
-      text.append(block.data(), static_cast<std::size_t>(file.gcount()));
-      if (text.size() > kLongest) throw Error("must be at most 16 MB long");
-    }
-    if (file.bad() || (text.empty() && !file.eof())) throw Error("cannot be read");
+    const std::string text = read_text_file(path);
     if (text.empty()) throw Error("must be JSON, but is empty");
     if (text.starts_with("\x1f\x8b")) throw Error("must be JSON, but is packed with gzip");
     return parse_json_text(text);
