@@ -1,5 +1,5 @@
 # Libraries of Debian that bring no CMake configuration. Also read by programs that use the installed library.
-foreach(library zstd archive re2 crypto xxhash)
+foreach(library zstd archive re2 crypto xxhash expat yaml)
   string(TOUPPER ${library} NAME)
   find_library(${NAME}_LIBRARY ${library} REQUIRED)
   mark_as_advanced(${NAME}_LIBRARY)

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/fields/assignments.h"
+#include "base/files/json_file.h"
+#include "foretrace/error.h"
+#include "machine/cluster/machine_file.h"
+#include "machine/cluster/read/readers.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Preset {
+  std::string_view name, file;
+};
+
+constexpr Preset kPresets[] = {
+#define PRESET(name, file) {name, file},
+#include "machine/cluster/presets.def"
+#undef PRESET
+};
+
+const Preset* preset_named(std::string_view name) {
+  for (const Preset& preset : kPresets) {
+    if (preset.name == name) return &preset;
+  }
+  return nullptr;
+}
+
+[[noreturn]] void refuse_name(std::string_view name) {
+  throw Error(
+      "must be a built-in machine, or a file with one (.json, NCCL's topology as .xml, "
+      "ASTRA-sim's network as .yml), got \"" +
+      std::string(name) + "\"" + did_you_mean(name, cluster_names()) +
+      "; `foretrace list machines` shows all");
+}
+
+/// A file may begin with a preset, and give what is different. Another kind of network has nothing
+/// in common with the one before.
+Json extended(Json file) {
+  if (!file.is_object() || !file.contains("extends")) return file;
+  const Json name = file["extends"];
+  file.erase("extends");
+  const Preset* base =
+      name.is_string() ? preset_named(name.get_ref<const std::string&>()) : nullptr;
+  if (!base) throw Error("extends: must be a built-in machine, got " + name.dump());
+  Json all = extended(Json::parse(base->file));
+  for (const char* key : {"network", "domain"}) {
+    if (file.contains(key) && file[key].is_object() && file[key].contains("use")) all.erase(key);
+  }
+  all.merge_patch(file);
+  return all;
+}
+
+MachineFile read_preset(const Preset& preset) {
+  Json json = extended(Json::parse(preset.file));
+  json["name"] = preset.name;
+  return machine_from_json(std::move(json));
+}
+
+/// A machine that is only what joins its devices, with one device a host.
+struct Generic final : Described {
+  explicit Generic(MachineFile& made) : machine(made) {}
+  void describe(Fields& fields) override {
+    fields.text("device", machine.device, "What the devices are");
+    fields.integer("hosts", machine.hosts, "Number of devices", 1, 1'000'000);
+    machine.network->describe(fields);
+  }
+  void check() const override { machine.network->check(); }
+  MachineFile& machine;
+};
+
+constexpr std::int64_t kGenericHosts = 8;
+
+MachineFile generic(const TopologyEntry& entry, std::string_view settings) {
+  MachineFile machine;
+  machine.name = machine.use = entry.name;
+  machine.source = "as given; what was not given is assumed";
+  machine.network = entry.make();
+  machine.hosts = kGenericHosts;
+  Generic all(machine);
+  if (!settings.empty()) read_assigned(settings, all);
+  if (machine.network->size() > 0) machine.hosts = machine.network->size();
+  return machine;
+}
+
+bool ends_in(std::string_view name, std::string_view ending) { return name.ends_with(ending); }
+
+bool names_file(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kEndings = {".json", ".xml", ".yml", ".yaml"};
+  return name.find('/') != name.npos ||
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return ends_in(name, ending); });
+}
+
+MachineFile read_file(const std::string& path) {
+  if (ends_in(path, ".xml")) return read_nccl_topology(read_text_file(path));
+  if (ends_in(path, ".yml") || ends_in(path, ".yaml"))
+    return read_astra_network(read_text_file(path));
+  return machine_from_json(extended(parse_json_text(read_text_file(path))));
+}
+
+/// "dgx-h100:hosts=4" or "a:b/c.json:hosts=4": settings hold a = and no file is named after them.
+std::size_t end_of_name(std::string_view text) {
+  const bool file = text.find('/') != text.npos || names_file(text.substr(0, text.find(':')));
+  const std::size_t equals = text.find('=');
+  if (!file) return std::min(text.find(':'), text.size());
+  const std::size_t colon = text.rfind(':', equals);
+  return equals == text.npos || colon == text.npos ? text.size() : colon;
+}
+
+/// Whole hosts until all ranks have a device, where nobody said how many there are.
+void grow(MachineFile& machine, const std::string& settings, std::int64_t ranks) {
+  const bool given = settings.find("hosts=") != settings.npos;
+  const std::int64_t size = machine.network ? machine.network->size() : 0;
+  if (given || ranks <= 0 || size > 0) return;
+  machine.hosts = 1;
+  const std::int64_t devices = laid_out(machine, 0).facts.devices_per_host;
+  machine.hosts = (ranks + devices - 1) / devices;
+}
+
+MachineFile read_machine(std::string_view name_or_path, std::int64_t ranks) {
+  const std::size_t end = end_of_name(name_or_path);
+  const std::string name(name_or_path.substr(0, end));
+  const std::string settings(name_or_path.substr(std::min(end + 1, name_or_path.size())));
+  return within(name, [&] {
+    if (names_file(name)) {
+      MachineFile machine = read_file(name);
+      if (!settings.empty()) read_assigned(settings, machine);
+      return machine;
+    }
+    MachineFile machine;
+    if (const Preset* preset = preset_named(name)) {
+      machine = read_preset(*preset);
+      if (!settings.empty()) read_assigned(settings, machine);
+    } else if (const TopologyEntry* entry = topology_named(name)) {
+      machine = generic(*entry, settings);
+    } else {
+      refuse_name(name);
+    }
+    grow(machine, settings, ranks);
+    return machine;
+  });
+}
+
+}  // namespace
+
+std::vector<std::string_view> cluster_names() {
+  std::vector<std::string_view> names;
+  for (const Preset& preset : kPresets) names.push_back(preset.name);
+  for (const TopologyEntry& entry : topologies()) names.push_back(entry.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Cluster find_cluster(std::string_view name_or_path, std::int64_t ranks) {
+  const MachineFile machine = read_machine(name_or_path, ranks);
+  return within(name_or_path, [&] { return laid_out(machine, ranks); });
+}
+
+Json cluster_json(std::string_view name_or_path, std::int64_t ranks) {
+  MachineFile machine = read_machine(name_or_path, ranks);
+  return machine_to_json(machine);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,70 @@
+#include "machine/cluster/name_range.h"
+
+#include <charconv>
+#include <cstdint>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kMostNames = 1'000'000;
+
+std::uint32_t number_in(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size()) return number;
+  throw Error("must have numbers between the brackets, as in gpu[0-7], got \"" + std::string(text) +
+              "\"");
+}
+
+/// "0,2,5-4"
+std::vector<std::uint32_t> numbers_in(std::string_view list) {
+  std::vector<std::uint32_t> numbers;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string_view part = list.substr(begin, end - begin);
+    const std::size_t dash = part.find('-');
+    const std::uint32_t first = number_in(part.substr(0, dash));
+    const std::uint32_t last = dash == part.npos ? first : number_in(part.substr(dash + 1));
+    if (std::max(first, last) - std::min(first, last) >= kMostNames)
+      throw Error("must be at most 1,000,000 names");
+    for (std::uint32_t number = first;; first < last ? ++number : --number) {
+      numbers.push_back(number);
+      if (number == last) break;
+    }
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+void add_names(std::string_view range, std::vector<std::string>& names) {
+  const std::size_t open = range.find('[');
+  if (open == range.npos) return names.emplace_back(range), void();
+  const std::size_t close = range.find(']', open);
+  if (close == range.npos)
+    throw Error("must close its bracket, as in gpu[0-7], got \"" + std::string(range) + "\"");
+  std::vector<std::string> rests;
+  add_names(range.substr(close + 1), rests);
+  for (const std::uint32_t number : numbers_in(range.substr(open + 1, close - open - 1))) {
+    const std::string begin = std::string(range.substr(0, open)) + std::to_string(number);
+    if (names.size() + rests.size() > kMostNames) throw Error("must be at most 1,000,000 names");
+    for (const std::string& rest : rests) names.push_back(begin + rest);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> names_in(std::string_view range) {
+  std::vector<std::string> names;
+  add_names(range, names);
+  return names;
+}
+
+std::vector<std::string> names_in(const std::vector<std::string>& ranges) {
+  std::vector<std::string> names;
+  for (const std::string& range : ranges) add_names(range, names);
+  return names;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,20 @@
+#pragma once
+
+// Many names in one text, as in the files of a machine:
+//
+//     gpu[0-3]            gpu0 gpu1 gpu2 gpu3
+//     gpu[0,2,5-4]        gpu0 gpu2 gpu5 gpu4
+//     node[0-1]/nic[0-1]  node0/nic0 node0/nic1 node1/nic0 node1/nic1
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace foretrace {
+
+/// In the order in which they are written, the last range changing fastest. Throws Error on a range
+/// that is not closed or not of numbers, and on more than a million names.
+std::vector<std::string> names_in(std::string_view range);
+std::vector<std::string> names_in(const std::vector<std::string>& ranges);
+
+}  // namespace foretrace

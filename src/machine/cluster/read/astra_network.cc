@@ -1,0 +1,150 @@
+// The input of ASTRA-sim's analytical network: parallel lists with an entry per dimension, the
+// innermost one first. Bandwidth is in GB/s of 10^9, of each link and way; latency in ns.
+//
+//     topology: [ Ring, Switch ]
+//     npus_count: [ 8, 4 ]
+//     bandwidth: [ 200.0, 50.0 ]
+//     latency: [ 50.0, 2000.0 ]
+//
+// It does not say what a host is: the first dimension is taken to be inside of one. What is sent to
+// an NPU that differs in several dimensions is passed on by others, as ASTRA-sim has it.
+
+#include <yaml.h>
+
+#include <charconv>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "machine/cluster/read/readers.h"
+
+namespace foretrace {
+namespace {
+
+using Lists = std::map<std::string, std::vector<std::string>>;
+
+/// A YAML document, freed at the end.
+class Document {
+ public:
+  explicit Document(std::string_view text) {
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser)) throw Error("no memory to read it");
+    const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> owner(&parser,
+                                                                              &yaml_parser_delete);
+    yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(text.data()),
+                                 text.size());
+    if (!yaml_parser_load(&parser, &document_)) {
+      throw Error("line " + std::to_string(parser.problem_mark.line + 1) + ": must be YAML, got " +
+                  (parser.problem ? parser.problem : "something else"));
+    }
+  }
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+  ~Document() { yaml_document_delete(&document_); }
+
+  /// Throws Error unless it is a mapping of names to lists.
+  Lists lists() {
+    const yaml_node_t* root = yaml_document_get_root_node(&document_);
+    if (!root || root->type != YAML_MAPPING_NODE)
+      throw Error("must have settings such as topology: [ Ring ]");
+    Lists all;
+    for (const yaml_node_pair_t* pair = root->data.mapping.pairs.start;
+         pair < root->data.mapping.pairs.top; ++pair) {
+      const std::string key = scalar(pair->key);
+      all[key] = within(key, [&] { return list(pair->value); });
+    }
+    return all;
+  }
+
+ private:
+  std::string scalar(int id) {
+    const yaml_node_t* node = yaml_document_get_node(&document_, id);
+    if (!node || node->type != YAML_SCALAR_NODE) throw Error("must be a list of plain values");
+    return {reinterpret_cast<const char*>(node->data.scalar.value), node->data.scalar.length};
+  }
+
+  std::vector<std::string> list(int id) {
+    const yaml_node_t* node = yaml_document_get_node(&document_, id);
+    if (!node || node->type != YAML_SEQUENCE_NODE) return {scalar(id)};
+    std::vector<std::string> values;
+    for (const int* item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+         ++item) {
+      values.push_back(scalar(*item));
+    }
+    return values;
+  }
+
+  yaml_document_t document_;
+};
+
+const std::vector<std::string>& entries(const Lists& lists, const std::string& key,
+                                        std::size_t dimensions) {
+  const auto found = lists.find(key);
+  if (found == lists.end()) throw Error(key + ": must be given, with a value per dimension");
+  if (dimensions > 0 && found->second.size() != dimensions) {
+    throw Error(key + ": must have " + std::to_string(dimensions) +
+                " values, as topology has, got " + std::to_string(found->second.size()));
+  }
+  return found->second;
+}
+
+double number(const std::string& text, const std::string& key, double least) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || !(value >= least) || value > 1e9)
+    throw Error(key + ": must be a number of at least " + to_text(least) + ", got \"" + text +
+                "\"");
+  return value;
+}
+
+std::string topology_of(const std::string& name) {
+  if (name == "Ring") return "ring";
+  if (name == "FullyConnected") return "fully_connected";
+  if (name == "Switch") return "switch";
+  throw Error("topology: must be Ring, FullyConnected or Switch, got \"" + name + "\"");
+}
+
+}  // namespace
+
+MachineFile read_astra_network(std::string_view yaml) {
+  const Lists lists = Document(yaml).lists();
+  for (const auto& [key, values] : lists) {
+    if (key != "topology" && key != "npus_count" && key != "bandwidth" && key != "latency") {
+      throw Error("there is no setting \"" + key +
+                  "\"; the settings are bandwidth, latency, npus_count, topology");
+    }
+  }
+  const auto& names = entries(lists, "topology", 0);
+  if (names.empty()) throw Error("topology: must have at least one dimension");
+  nlohmann::json levels = nlohmann::json::array();
+  std::int64_t all = 1, inner = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    constexpr std::int64_t kMost = 1'000'000;
+    const auto entry = [&](const char* key) { return entries(lists, key, names.size())[i]; };
+    const auto npus = static_cast<std::int64_t>(number(entry("npus_count"), "npus_count", 1));
+    if (npus > kMost / all) throw Error("npus_count: must be at most 1,000,000 in all");
+    all *= npus;
+    if (i == 0) inner = npus;
+    constexpr double kGiga = 1e9;
+    const Bandwidth bandwidth{number(entry("bandwidth"), "bandwidth", 0) * kGiga};
+    if (!(bandwidth.bytes_per_second > 0)) throw Error("bandwidth: must be above 0");
+    const Nanoseconds latency = scaled(1ns, number(entry("latency"), "latency", 0));
+    levels.push_back(std::to_string(npus) + "*" + topology_of(names[i]) + ":bandwidth=" +
+                     to_exact_text(bandwidth) + ",latency=" + to_exact_text(latency) +
+                     ",kind=" + (i == 0 ? "nvlink" : "network"));
+  }
+  nlohmann::json machine = {{"name", "astra-network"},
+                            {"source", "read from a network of ASTRA-sim"},
+                            {"hosts", all / inner},
+                            {"devices_relay", true},
+                            {"host", {{"devices", {"npu[0-" + std::to_string(inner - 1) + "]"}}}},
+                            {"network", {{"use", "hierarchical"}, {"levels", levels}}}};
+  MachineFile read = machine_from_json(std::move(machine));
+  read.notes.add(Severity::info,
+                 "the file does not say what a host is; the first dimension is taken for one");
+  return read;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,355 @@
+// NCCL's topology: CPUs, below them a tree of PCI devices that ends in GPUs and NICs, and NVLinks
+// from each GPU to others that are named by bus id. Bandwidths are those that NCCL 2.30.7 would
+// take (src/graph/topo.cc and topo.h): 3/4 of what the lanes of a PCI link carry, x16 of the third
+// generation where the file does not say; a constant per NVLink by architecture; one between CPUs
+// by vendor and model. The file has one host, no latencies, and says nothing about the network.
+
+#include <expat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "machine/cluster/read/readers.h"
+
+namespace foretrace {
+namespace {
+
+using Attributes = std::map<std::string, std::string, std::less<>>;
+
+constexpr double kGiga = 1e9;
+constexpr double kLocalBandwidth = 5000e9;  ///< NCCL's for what is not behind a PCI link.
+constexpr std::size_t kDeepest = 64;
+
+double number(const Attributes& attributes, std::string_view name, double otherwise) {
+  const auto found = attributes.find(name);
+  if (found == attributes.end() || found->second.empty()) return otherwise;
+  double value = 0;
+  const char* end = found->second.data() + found->second.size();
+  const auto parsed = std::from_chars(found->second.data(), end, value);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || !(value >= -1) || value > 1e15)
+    throw Error(std::string(name) + ": must be a number, got \"" + found->second + "\"");
+  return value;
+}
+
+std::string text(const Attributes& attributes, std::string_view name) {
+  const auto found = attributes.find(name);
+  return found == attributes.end() ? "" : found->second;
+}
+
+double pci_bandwidth(const Attributes& pci) {
+  // GB/s for eight lanes, times ten.
+  constexpr std::pair<std::string_view, double> kSpeeds[] = {
+      {"2.5 ", 15}, {"5 ", 30},     {"5.0 ", 30}, {"8 ", 60},     {"8.0 ", 60},
+      {"16 ", 120}, {"16.0 ", 120}, {"32 ", 240}, {"32.0 ", 240}, {"64.0 ", 480}};
+  constexpr double kUnknown = 60, kUnknownWidth = 16, kPerGigabyte = 80;
+  const std::string speed = text(pci, "link_speed");
+  const double width = number(pci, "link_width", 0);
+  double rate = kUnknown;
+  for (const auto& [begin, value] : kSpeeds) {
+    if (speed.starts_with(begin)) rate = value;
+  }
+  return (width > 0 ? width : kUnknownWidth) * rate / kPerGigabyte * kGiga;
+}
+
+/// Of one NVLink.
+double nvlink_bandwidth(std::int64_t architecture) {
+  constexpr std::pair<std::int64_t, double> kLinks[] = {{100, 40.1}, {90, 20.6}, {86, 12},
+                                                        {80, 20},    {70, 20},   {60, 18}};
+  for (const auto& [from, rate] : kLinks) {
+    if (architecture >= from) return rate * kGiga;
+  }
+  return kLinks[std::size(kLinks) - 1].second * kGiga;
+}
+
+double between_cpus(const std::string& vendor, double model) {
+  if (vendor == "amd") return 16 * kGiga;
+  if (vendor == "power") return 32 * kGiga;
+  if (vendor == "arm") return 6 * kGiga;
+  constexpr std::pair<double, double> kIntel[] = {
+      {0xCF, 40}, {0x8F, 22}, {0x55, 10}, {0, 6}};  // Emerald, Sapphire Rapids, Skylake, Broadwell
+  for (const auto& [from, rate] : kIntel) {
+    if (model >= from) return rate * kGiga;
+  }
+  return kIntel[3].second * kGiga;
+}
+
+std::string vendor_of(const Attributes& cpu) {
+  const std::string arch = text(cpu, "arch"), vendor = text(cpu, "vendor");
+  if (arch == "arm64") return "arm";
+  if (arch == "ppc64") return "power";
+  if (vendor == "AuthenticAMD") return "amd";
+  return vendor == "GenuineIntel" ? "intel" : "unknown";
+}
+
+/// Builds the machine while the elements begin and end.
+class Reader {
+ public:
+  void begin(const std::string& element, const Attributes& attributes) {
+    if (open_.size() >= kDeepest) throw Error("must be at most 64 elements deep");
+    Element now{element, {}, attributes};
+    if (!open_.empty()) now.node = open_.back().node;
+    if (open_.empty()) {
+      if (element != "system")
+        throw Error("must begin with <system>, as NCCL writes it, got <" + element + ">");
+    } else if (element == "cpu") {
+      add_cpu(attributes, now);
+    } else if (element == "gpu") {
+      add_gpu(attributes, now);
+    } else if (element == "nic") {
+      add_nic(now);
+    } else if (element == "net") {
+      add_net(attributes);
+    } else if (element == "nvlink") {
+      nvlinks_.push_back({open_.back().node, text(attributes, "target"), text(attributes, "tclass"),
+                          count_of(attributes)});
+    } else if (element == "c2c") {
+      add_c2c(attributes);
+    } else if (element == "pci") {
+      add_bridge_if_known(attributes, now);
+    }
+    open_.push_back(std::move(now));
+  }
+
+  void end() {
+    const Element& last = open_.back();
+    // A PCI device is a switch if neither a GPU nor a NIC turned up in it.
+    if (last.name == "nic") finish_nic(last);
+    open_.pop_back();
+  }
+
+  MachineFile finished() {
+    place_devices();
+    add_nvlinks();
+    for (std::size_t i = 0; i < cpus_.size(); ++i) {
+      for (std::size_t j = i + 1; j < cpus_.size(); ++j)
+        add_link(cpus_[i], cpus_[j], between_cpus(vendor_, model_), "cpu");
+    }
+    if (nic_speed_) join_by_switch();
+    machine_.name = "nccl-topology";
+    machine_.source = "read from a topology of NCCL; bandwidths: NCCL 2.30.7; latencies recalled";
+    machine_.notes.add(Severity::info, "links without a latency; what is usual for their kind");
+    return std::move(machine_);
+  }
+
+ private:
+  struct Element {
+    std::string name;
+    std::string node;  ///< In the machine: of the element, or of the one around it.
+    Attributes attributes;
+    std::string parent = {};  ///< Of a NIC: where it will be attached.
+    double link = kLocalBandwidth;
+  };
+  struct Nvlink {
+    std::string from, target, target_class;
+    std::int64_t count;
+  };
+  struct Gpu {
+    std::string name;
+    double rank;
+  };
+
+  static std::int64_t count_of(const Attributes& attributes) {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(number(attributes, "count", 1)));
+  }
+
+  LinkGroup& add_link(const std::string& from, const std::string& to, double bandwidth,
+                      const std::string& kind) {
+    LinkGroup& link = machine_.host.links.emplace_back();
+    link.from = from;
+    link.to = to;
+    link.kind = kind;
+    link.bandwidth = {bandwidth};
+    return link;
+  }
+
+  void add_cpu(const Attributes& attributes, Element& now) {
+    now.node = "cpu" + std::to_string(cpus_.size());
+    cpus_.push_back(now.node);
+    vendor_ = machine_.facts.cpu = vendor_of(attributes);
+    model_ = number(attributes, "modelid", 0);
+    if (cpus_.size() == 1) machine_.host.cpus.clear();
+    machine_.host.cpus.push_back(now.node);
+  }
+
+  /// Devices of class 0x03.. are GPUs and of class 0x02.. NICs: their element has what matters.
+  void add_bridge_if_known(const Attributes& attributes, Element& now) {
+    const std::string kind = text(attributes, "class");
+    now.parent = open_.back().node;
+    now.link = pci_bandwidth(attributes);
+    if (kind.starts_with("0x03") || kind.starts_with("0x02")) return;
+    now.node = "pci-" + text(attributes, "busid");
+    machine_.host.switches.push_back(now.node);
+    require_parent(now.parent);
+    add_link(now.node, now.parent, now.link, "pcie");
+  }
+
+  static void require_parent(const std::string& parent) {
+    if (parent.empty()) throw Error("PCI devices must be below a <cpu>");
+  }
+
+  void add_gpu(const Attributes& attributes, Element& now) {
+    const Element& pci = open_.back();
+    if (pci.name != "pci") throw Error("<gpu> must be in a <pci>, got it in <" + pci.name + ">");
+    require_parent(pci.parent);
+    const double dev = number(attributes, "dev", static_cast<double>(gpus_.size()));
+    now.node = "gpu" + std::to_string(static_cast<std::int64_t>(dev));
+    gpus_.push_back({now.node, number(attributes, "rank", dev)});
+    by_bus_[text(pci.attributes, "busid")] = now.node;
+    machine_.facts.architecture = static_cast<std::int64_t>(number(attributes, "sm", 0));
+    add_link(now.node, pci.parent, pci.link, "pcie");
+  }
+
+  void add_nic(Element& now) {
+    const Element& around = open_.back();
+    now.parent = around.name == "pci" ? around.parent : around.node;
+    now.link = around.name == "pci" ? around.link : kLocalBandwidth;
+    now.node.clear();
+    require_parent(now.parent);
+  }
+
+  /// A NIC is named after its first port, and as fast as all of them.
+  void add_net(const Attributes& attributes) {
+    Element& nic = open_.back();
+    if (nic.name != "nic") throw Error("<net> must be in a <nic>, got it in <" + nic.name + ">");
+    if (nic.node.empty()) nic.node = text(attributes, "name");
+    if (nic.node.empty()) throw Error("<net> must have a name");
+    constexpr double kBytesPerMegabit = 1e6 / 8;
+    speed_ += number(attributes, "speed", 0) * kBytesPerMegabit;
+  }
+
+  void finish_nic(const Element& nic) {
+    if (!nic.node.empty()) {
+      machine_.host.nics.push_back(nic.node);
+      add_link(nic.node, nic.parent, nic.link, "pcie");
+      if (nic_speed_ && *nic_speed_ != speed_)
+        machine_.notes.add(Severity::warning, "NICs of another speed, taken for the slowest",
+                           nic.node);
+      nic_speed_ = std::min(nic_speed_.value_or(speed_), speed_);
+    }
+    speed_ = 0;
+  }
+
+  void add_c2c(const Attributes& attributes) {
+    if (open_.back().name != "gpu" || cpus_.empty()) return;
+    constexpr double kMega = 1e6;
+    const double rate = number(attributes, "bw", 0) * kMega;
+    add_link(open_.back().node, cpus_.back(), rate, "cpu").count = count_of(attributes);
+  }
+
+  /// In the order of ranks, which may be all the same where one process wrote the file.
+  void place_devices() {
+    if (gpus_.empty()) throw Error("must have at least one <gpu>");
+    std::stable_sort(gpus_.begin(), gpus_.end(),
+                     [](const Gpu& a, const Gpu& b) { return a.rank < b.rank; });
+    machine_.host.devices.clear();
+    for (const Gpu& gpu : gpus_) machine_.host.devices.push_back(gpu.name);
+  }
+
+  void add_nvlinks() {
+    for (const Nvlink& link : nvlinks_) {
+      const double rate = nvlink_bandwidth(machine_.facts.architecture.value_or(0));
+      if (link.target_class.starts_with("0x0680")) {
+        const bool to_cpu = link.target_class == "0x068001";
+        if (to_cpu && cpus_.empty()) continue;
+        if (!to_cpu) add_nvswitch();
+        add_link(link.from, to_cpu ? cpus_.front() : "nvswitch", rate, "nvlink").count = link.count;
+        continue;
+      }
+      const auto target = by_bus_.find(link.target);
+      if (target == by_bus_.end()) {  // NCCL ignores those as well.
+        machine_.notes.add(Severity::warning,
+                           "NVLinks to devices that the file does not have, left out",
+                           link.from + " to " + link.target);
+        continue;
+      }
+      LinkGroup& added = add_link(link.from, target->second, rate, "nvlink");
+      added.count = link.count;
+      added.one_way = true;  // The other GPU lists the other way.
+    }
+  }
+
+  void add_nvswitch() {
+    auto& switches = machine_.host.switches;
+    if (std::find(switches.begin(), switches.end(), "nvswitch") == switches.end())
+      switches.emplace_back("nvswitch");
+  }
+
+  void join_by_switch() {
+    if (!(*nic_speed_ > 0)) throw Error("speed: must be above 0 for each <net>");
+    machine_.use = "switch";
+    machine_.network = make_topology(machine_.use);
+    nlohmann::json settings = {{"bandwidth", to_exact_text(Bandwidth{*nic_speed_})},
+                               {"latency", to_exact_text(usual_latency(LinkKind::network))}};
+    read_json(settings, *machine_.network);
+    machine_.notes.add(Severity::info,
+                       "network that the file does not describe; NICs meet at one ideal switch");
+  }
+
+  MachineFile machine_;
+  std::vector<Element> open_;
+  std::vector<std::string> cpus_;
+  std::vector<Gpu> gpus_;
+  std::vector<Nvlink> nvlinks_;
+  std::map<std::string, std::string> by_bus_;
+  std::string vendor_;
+  double model_ = 0, speed_ = 0;
+  std::optional<double> nic_speed_;
+};
+
+/// expat is C: an Error may not cross it.
+struct Parsing {
+  Reader reader;
+  XML_Parser parser;
+  std::optional<std::string> error;
+
+  template <class Action>
+  void guarded(Action&& action) {
+    if (error) return;
+    try {
+      action();
+    } catch (const std::exception& found) {
+      error = "line " + std::to_string(XML_GetCurrentLineNumber(parser)) + ": " + found.what();
+      XML_StopParser(parser, XML_FALSE);
+    }
+  }
+};
+
+void on_begin(void* user, const char* name, const char** attributes) {
+  auto& parsing = *static_cast<Parsing*>(user);
+  parsing.guarded([&] {
+    Attributes all;
+    for (; *attributes != nullptr; attributes += 2) all[attributes[0]] = attributes[1];
+    parsing.reader.begin(name, all);
+  });
+}
+
+void on_end(void* user, const char*) {
+  auto& parsing = *static_cast<Parsing*>(user);
+  parsing.guarded([&] { parsing.reader.end(); });
+}
+
+}  // namespace
+
+MachineFile read_nccl_topology(std::string_view xml) {
+  const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(
+      XML_ParserCreate(nullptr), &XML_ParserFree);
+  if (!parser) throw Error("no memory to read it");
+  Parsing parsing{.reader = {}, .parser = parser.get(), .error = {}};
+  XML_SetUserData(parser.get(), &parsing);
+  XML_SetElementHandler(parser.get(), on_begin, on_end);
+  const bool good =
+      XML_Parse(parser.get(), xml.data(), static_cast<int>(xml.size()), XML_TRUE) == XML_STATUS_OK;
+  if (parsing.error) throw Error(*parsing.error);
+  if (!good) {
+    throw Error("line " + std::to_string(XML_GetCurrentLineNumber(parser.get())) +
+                ": must be XML, got " + XML_ErrorString(XML_GetErrorCode(parser.get())));
+  }
+  return parsing.reader.finished();
+}
+
+}  // namespace foretrace

@@ -1,0 +1,59 @@
+#pragma once
+
+// A way to join ports with cables and switches. Each is a file of its own and a line of
+// topologies.def.
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/fields.h"
+#include "machine/cluster/wiring.h"
+
+namespace foretrace {
+
+class Topology : public Described {
+ public:
+  /// Throws Error if it cannot join this number of ports.
+  virtual void wire(Wiring& wiring) const = 0;
+
+  /// The number of ports, where the settings fix it; 0 for any.
+  virtual std::int64_t size() const { return 0; }
+
+  /// Whether traffic goes through ports that are neither its source nor its target.
+  virtual bool ports_relay() const { return false; }
+
+ protected:
+  /// The settings of the cable that every port has.
+  void describe_cable(Fields& fields);
+  Cable cable() const;
+
+ private:
+  Bandwidth bandwidth_ = Cable{}.bandwidth;
+  Nanoseconds latency_ = Cable{}.latency;
+  std::string kind_ = "network";
+};
+
+struct TopologyEntry {
+  std::string_view name, summary;
+  std::unique_ptr<Topology> (*make)();
+};
+
+/// Sorted by name.
+const std::vector<TopologyEntry>& topologies();
+
+/// nullptr if there is none of this name.
+const TopologyEntry* topology_named(std::string_view name);
+
+/// Throws Error with the nearest name.
+std::unique_ptr<Topology> make_topology(std::string_view name);
+
+/// The kinds of links by name, for settings.
+const std::vector<std::string_view>& link_kind_names();
+LinkKind link_kind_named(std::string_view name);
+
+#define TOPOLOGY(name, summary) std::unique_ptr<Topology> make_##name();
+#include "machine/cluster/topologies/topologies.def"
+#undef TOPOLOGY
+
+}  // namespace foretrace

@@ -1,0 +1,34 @@
+#include "machine/cluster/wiring.h"
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+std::uint32_t Wiring::add_switch(std::string_view name, std::size_t number) {
+  const auto host = [&](std::uint32_t port) { return cluster_.nodes[port].host; };
+  const bool one_host = std::all_of(ports_.begin(), ports_.end(), [&](std::uint32_t port) {
+    return host(port) == host(ports_.front());
+  });
+  cluster_.nodes.push_back({prefix_ + std::string(name) + std::to_string(number), NodeKind::switch_,
+                            one_host && !ports_.empty() ? host(ports_.front()) : -1});
+  return static_cast<std::uint32_t>(cluster_.nodes.size() - 1);
+}
+
+void Wiring::connect(std::uint32_t one, std::uint32_t other, const Cable& cable) {
+  add_link(cluster_, {one, other, cable.bandwidth, cable.latency, cable.kind, 1}, true);
+}
+
+void add_link(Cluster& cluster, ClusterLink link, bool both_ways) {
+  if (!(link.bandwidth.bytes_per_second > 0)) {
+    throw Error("bandwidth: must be above 0 for the link from " + cluster.nodes[link.from].name +
+                " to " + cluster.nodes[link.to].name);
+  }
+  cluster.links.push_back(link);
+  if (!both_ways) return;
+  std::swap(link.from, link.to);
+  cluster.links.push_back(link);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,51 @@
+#pragma once
+
+// What a topology is laid over: ports that are to be joined, which are the NICs of all hosts, or
+// the devices of hosts without NICs; and the cluster that gets the switches and cables.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/cluster.h"
+
+namespace foretrace {
+
+/// A kind of cable; both ways have the bandwidth each.
+struct Cable {
+  Bandwidth bandwidth{50e9};
+  Nanoseconds latency{1000};
+  LinkKind kind = LinkKind::network;
+};
+
+class Wiring {
+ public:
+  /// Ports in the order of hosts, `per_host` of each. The names of switches begin with `prefix`.
+  Wiring(Cluster& cluster, std::vector<std::uint32_t> ports, std::size_t per_host,
+         std::string prefix = {})
+      : cluster_(cluster), ports_(std::move(ports)), per_host_(per_host), prefix_(prefix) {}
+
+  const std::vector<std::uint32_t>& ports() const { return ports_; }
+  std::size_t per_host() const { return per_host_; }
+
+  /// Some of its ports, to be joined by themselves.
+  Wiring part(std::vector<std::uint32_t> ports, const std::string& prefix) const {
+    return {cluster_, std::move(ports), 1, prefix_ + prefix};
+  }
+
+  /// In no host, unless all ports are in one.
+  std::uint32_t add_switch(std::string_view name, std::size_t number);
+  void connect(std::uint32_t one, std::uint32_t other, const Cable& cable);
+
+ private:
+  Cluster& cluster_;
+  std::vector<std::uint32_t> ports_;
+  std::size_t per_host_;
+  std::string prefix_;
+};
+
+/// Appends a link for each way. Throws Error, naming both ends, on a bandwidth of 0.
+void add_link(Cluster& cluster, ClusterLink link, bool both_ways);
+
+}  // namespace foretrace

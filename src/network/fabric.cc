@@ -1,0 +1,133 @@
+#include "network/fabric.h"
+
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/dijkstra_shortest_paths_no_color_map.hpp>
+#include <boost/property_map/function_property_map.hpp>
+#include <unordered_map>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+struct Fabric::Backwards {
+  using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
+  Graph graph;
+};
+
+namespace {
+
+struct FarEnough {};  ///< Thrown by a search that has come as far as it was asked to.
+
+/// Boost calls it for each node in the order of costs, when the cost is final.
+template <class Reached>
+struct Visitor : boost::dijkstra_visitor<> {
+  explicit Visitor(const Reached& called) : reached(&called) {}
+  template <class Vertex, class Graph>
+  void examine_vertex(Vertex vertex, const Graph&) const {
+    (*reached)(static_cast<std::uint32_t>(vertex));
+  }
+  const Reached* reached;
+};
+
+template <class Graph, class Weight, class Reached>
+void search(const Graph& graph, std::uint32_t target, std::vector<PathCost>& costs,
+            const Weight& weight, const Reached& reached) {
+  using Edge = typename boost::graph_traits<Graph>::edge_descriptor;
+  const auto places = get(boost::vertex_index, graph);
+  const auto cost_of = boost::make_iterator_property_map(costs.begin(), places);
+  const auto weights = boost::make_function_property_map<Edge>(weight);
+  const boost::closed_plus<PathCost> plus(kNoPath);
+  try {
+    boost::dijkstra_shortest_paths_no_color_map(
+        graph, boost::vertex(target, graph), boost::dummy_property_map(), cost_of, weights, places,
+        std::less<PathCost>(), plus, kNoPath, PathCost{0}, Visitor<Reached>(reached));
+  } catch (const FarEnough&) {
+  }
+}
+
+}  // namespace
+
+Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
+               std::span<const LinkId> links)
+    : cluster_(&cluster), nodes_(std::move(nodes)), backwards_(std::make_unique<Backwards>()) {
+  std::unordered_map<std::uint32_t, std::uint32_t> places;
+  for (std::uint32_t place = 0; place < nodes_.size(); ++place) places[nodes_[place]] = place;
+  std::vector<std::pair<std::uint32_t, Step>> steps;
+  for (const LinkId link : links) {
+    const auto from = places.find(cluster.links[link].from);
+    const auto to = places.find(cluster.links[link].to);
+    if (from != places.end() && to != places.end())
+      steps.push_back({from->second, {to->second, link}});
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  backwards_->graph = Backwards::Graph(nodes_.size());
+  first_step_.assign(nodes_.size() + 1, 0);
+  for (const auto& [place, step] : steps) {
+    ++first_step_[place + 1];
+    steps_.push_back(step);
+    add_edge(step.next, place, backwards_->graph);
+  }
+  for (std::size_t i = 1; i < first_step_.size(); ++i) first_step_[i] += first_step_[i - 1];
+}
+
+Fabric::Fabric(Fabric&&) noexcept = default;
+Fabric::~Fabric() = default;
+
+PathCost Fabric::cost_into(std::uint32_t place, std::uint32_t target) const {
+  if (place == target) return kHop;
+  const NodeKind kind = cluster_->nodes[nodes_[place]].kind;
+  if (kind == NodeKind::device && !cluster_->devices_relay) return kNoPath;
+  return kind == NodeKind::host ? kHop + kThroughHost : kHop;
+}
+
+std::uint32_t Fabric::count_paths(std::span<const Ahead> ahead, std::uint32_t place,
+                                  std::uint32_t target) const {
+  std::uint64_t paths = 0;
+  for (const Step& step : steps(place)) {
+    const PathCost into = cost_into(step.next, target);
+    const bool on_the_way = into != kNoPath && ahead[step.next].paths > 0 &&
+                            ahead[step.next].cost + into == ahead[place].cost;
+    if (on_the_way) paths += ahead[step.next].paths;
+  }
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(paths, std::numeric_limits<std::uint32_t>::max()));
+}
+
+std::vector<Ahead> Fabric::towards(std::uint32_t target, std::optional<std::uint32_t> from) const {
+  std::vector<Ahead> ahead(nodes_.size());
+  std::vector<PathCost> costs(nodes_.size());
+  PathCost most = kNoPath;
+  const auto& graph = backwards_->graph;
+  const auto weight = [&](const auto& edge) {
+    return cost_into(static_cast<std::uint32_t>(boost::source(edge, graph)), target);
+  };
+  search(graph, target, costs, weight, [&](std::uint32_t place) {
+    if (costs[place] > most) throw FarEnough{};
+    if (place == from) most = costs[place];
+    ahead[place].cost = costs[place];
+    ahead[place].paths = place == target ? 1 : count_paths(ahead, place, target);
+  });
+  return ahead;
+}
+
+void Fabric::walk(std::span<const Ahead> ahead, std::uint32_t at, std::uint32_t target,
+                  std::uint64_t choice, std::vector<LinkId>& out) const {
+  while (at != target) {
+    const Step* taken = nullptr;
+    for (const Step& step : steps(at)) {
+      const PathCost into = cost_into(step.next, target);
+      const Ahead& next = ahead[step.next];
+      if (into == kNoPath || next.paths == 0 || next.cost + into != ahead[at].cost) continue;
+      taken = &step;
+      if (choice < next.paths) break;
+      choice -= next.paths;
+    }
+    CHECK(taken);
+    out.push_back(taken->link);
+    at = taken->next;
+  }
+}
+
+}  // namespace foretrace

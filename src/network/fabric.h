@@ -1,0 +1,71 @@
+#pragma once
+
+// Shortest paths among some nodes of a cluster: the switches between hosts, or what is in one host.
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "foretrace/cluster.h"
+#include "foretrace/network.h"
+
+namespace foretrace {
+
+/// What a path costs. A hop counts as 4, so that a choice between equal ones may count as 1.
+using PathCost = std::uint32_t;
+constexpr PathCost kHop = 4;
+/// A hop into a CPU on the way: only where nothing else leads there, however long.
+constexpr PathCost kThroughHost = 1024;
+constexpr PathCost kNoPath = std::numeric_limits<PathCost>::max();
+
+/// The shortest way on from a node.
+struct Ahead {
+  PathCost cost = kNoPath;
+  std::uint32_t paths = 0;  ///< Equal ones; at most 2^32 - 1.
+};
+
+class Fabric {
+ public:
+  /// Those of `links` that join two of `nodes`. Devices relay only where those of the cluster do.
+  /// REQUIRES: the cluster outlives it.
+  Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes, std::span<const LinkId> links);
+  Fabric(Fabric&&) noexcept;
+  ~Fabric();
+
+  const std::vector<std::uint32_t>& nodes() const { return nodes_; }
+
+  /// The way from each of its nodes, by its place, to the one at place `target`. With `from`, nodes
+  /// that are further away than that one are left without a way, which is faster.
+  std::vector<Ahead> towards(std::uint32_t target, std::optional<std::uint32_t> from = {}) const;
+
+  /// Appends the links of one of the paths from the node at place `at`, by the result of
+  /// towards(target). REQUIRES: choice < paths.
+  void walk(std::span<const Ahead> ahead, std::uint32_t at, std::uint32_t target,
+            std::uint64_t choice, std::vector<LinkId>& out) const;
+
+ private:
+  struct Step {
+    std::uint32_t next;  ///< Place of the node it leads to.
+    LinkId link;
+  };
+  /// kNoPath where nothing may pass through the node at this place.
+  PathCost cost_into(std::uint32_t place, std::uint32_t target) const;
+  std::span<const Step> steps(std::uint32_t place) const {
+    return std::span(steps_).subspan(first_step_[place],
+                                     first_step_[place + 1] - first_step_[place]);
+  }
+  std::uint32_t count_paths(std::span<const Ahead> ahead, std::uint32_t place,
+                            std::uint32_t target) const;
+
+  const Cluster* cluster_;
+  std::vector<std::uint32_t> nodes_;
+  std::vector<std::uint32_t> first_step_;  ///< Into steps_, by place; one more at the end.
+  std::vector<Step> steps_;
+  struct Backwards;  ///< A graph of Boost with all links turned around.
+  std::unique_ptr<Backwards> backwards_;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,191 @@
+#include "foretrace/network.h"
+
+#include <algorithm>
+
+#include "base/draws.h"
+#include "foretrace/error.h"
+#include "network/bisection.h"
+#include "network/fabric.h"
+#include "network/legs.h"
+#include "network/no_route.h"
+
+namespace foretrace {
+namespace {
+
+/// Hosts that are joined directly, as in a torus of devices, have to be searched as a whole.
+bool hosts_touch(const Cluster& cluster) {
+  return std::any_of(cluster.links.begin(), cluster.links.end(), [&](const ClusterLink& link) {
+    const std::int32_t from = cluster.nodes[link.from].host, to = cluster.nodes[link.to].host;
+    return from >= 0 && to >= 0 && from != to;
+  });
+}
+
+std::vector<LinkId> all_links(const Cluster& cluster) {
+  std::vector<LinkId> links(cluster.links.size());
+  for (LinkId link = 0; link < links.size(); ++link) links[link] = link;
+  return links;
+}
+
+std::vector<std::uint32_t> core_nodes(const Cluster& cluster, bool whole) {
+  std::vector<std::uint32_t> nodes;
+  for (std::uint32_t node = 0; node < cluster.nodes.size(); ++node) {
+    if (whole || cluster.nodes[node].host < 0) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+/// Each device is its own end, and where it arrives.
+Legs no_legs(const Cluster& cluster) {
+  Legs legs;
+  for (const std::uint32_t node : cluster.placement)
+    legs.ranks.push_back({.out = {Leg{.end = node}}, .in = {Leg{.end = node}}, .inside = {}});
+  return legs;
+}
+
+constexpr std::size_t kMostKept = std::size_t{256} << 20;  ///< Bytes of distances.
+
+}  // namespace
+
+struct Network::Impl {
+  explicit Impl(Cluster made)
+      : cluster(std::move(made)),
+        whole(hosts_touch(cluster)),
+        core(cluster, core_nodes(cluster, whole), all_links(cluster)),
+        legs(whole ? no_legs(cluster) : legs_of(cluster)),
+        place(cluster.nodes.size()),
+        kept(core.nodes().size()) {
+    for (std::uint32_t i = 0; i < core.nodes().size(); ++i) place[core.nodes()[i]] = i;
+  }
+
+  /// Distances to a node of the core, at least from `from`.
+  const std::vector<Ahead>& towards(std::uint32_t target, std::uint32_t from) {
+    std::vector<Ahead>& ahead = kept[target];
+    if (!ahead.empty() && (ahead[from].paths > 0 || !partial[target])) return ahead;
+    const bool first = ahead.empty() && whole;
+    if (ahead.empty()) bytes += core.nodes().size() * sizeof(Ahead);
+    if (bytes > kMostKept) {
+      for (std::vector<Ahead>& other : kept) std::vector<Ahead>().swap(other);
+      bytes = core.nodes().size() * sizeof(Ahead);
+    }
+    ahead = core.towards(target, first ? std::optional(from) : std::nullopt);
+    partial[target] = first;
+    return ahead;
+  }
+
+  /// Calls visit(cost, paths, first leg, last leg) for routes that may be the shortest; the last
+  /// leg is null for one inside a host. `best` is lowered by visit.
+  template <class Visit>
+  void each_route(std::uint32_t from, std::uint32_t to, const PathCost& best, const Visit& visit) {
+    for (const Leg& leg : legs.ranks[from].inside) {
+      if (leg.end == to) visit(leg.cost, 1U, leg, nullptr);
+    }
+    const std::vector<Leg>& arriving = legs.ranks[to].in;
+    if (arriving.empty()) return;
+    for (const Leg& out : legs.ranks[from].out) {
+      if (out.cost + arriving.front().cost > best) return;
+      for (const Leg& in : arriving) {
+        if (out.cost + in.cost > best) break;
+        const Ahead& between = towards(place[in.end], place[out.end])[place[out.end]];
+        if (between.paths > 0) visit(out.cost + in.cost + between.cost, between.paths, out, &in);
+      }
+    }
+  }
+
+  struct Best {
+    PathCost cost = kNoPath;
+    std::uint64_t paths = 0;
+  };
+
+  Best best_of(std::uint32_t from, std::uint32_t to) {
+    Best best;
+    each_route(from, to, best.cost,
+               [&](PathCost cost, std::uint32_t paths, const Leg&, const Leg*) {
+                 if (cost > best.cost) return;
+                 if (cost < best.cost) best = {cost, 0};
+                 best.paths += paths;
+               });
+    if (best.paths == 0) throw Error(no_route(cluster, from, to));
+    best.paths = std::min<std::uint64_t>(best.paths, UINT32_MAX);
+    return best;
+  }
+
+  void take(std::uint32_t from, std::uint32_t to, const Best& best, std::uint64_t choice,
+            std::vector<LinkId>& out) {
+    bool taken = false;
+    each_route(from, to, best.cost,
+               [&](PathCost cost, std::uint32_t paths, const Leg& first, const Leg* last) {
+                 if (cost != best.cost || taken) return;
+                 if (choice >= paths) return void(choice -= paths);
+                 taken = true;
+                 append(first, out);
+                 if (!last) return;
+                 const std::uint32_t target = place[last->end];
+                 core.walk(kept[target], place[first.end], target, choice, out);
+                 append(*last, out);
+               });
+    CHECK(taken);
+  }
+
+  void append(const Leg& leg, std::vector<LinkId>& out) const {
+    const auto links = legs.links_of(leg);
+    out.insert(out.end(), links.begin(), links.end());
+  }
+
+  Cluster cluster;
+  bool whole;  ///< The core has all nodes.
+  Fabric core;
+  Legs legs;
+  std::vector<std::uint32_t> place;      ///< In the core, by node.
+  std::vector<std::vector<Ahead>> kept;  ///< By place of the target; empty where not kept.
+  std::vector<bool> partial = std::vector<bool>(kept.size());
+  std::size_t bytes = 0;
+};
+
+Network::Network(Cluster cluster) {
+  if (cluster.placement.empty()) throw Error("machine: must have at least one device");
+  impl_ = std::make_unique<Impl>(std::move(cluster));
+}
+Network::Network(Network&&) noexcept = default;
+Network& Network::operator=(Network&&) noexcept = default;
+Network::~Network() = default;
+
+const Cluster& Network::cluster() const { return impl_->cluster; }
+std::uint32_t Network::ranks() const {
+  return static_cast<std::uint32_t>(impl_->cluster.placement.size());
+}
+std::span<const ClusterLink> Network::links() const { return impl_->cluster.links; }
+Network Network::clone() const { return Network(impl_->cluster); }
+Bandwidth Network::bisection() const { return least_cut(impl_->cluster); }
+
+std::int32_t Network::host_of(std::uint32_t rank) const {
+  return impl_->cluster.nodes[impl_->cluster.placement[rank]].host;
+}
+
+std::string Network::link_name(LinkId link) const {
+  const auto& nodes = impl_->cluster.nodes;
+  return nodes[links()[link].from].name + " -> " + nodes[links()[link].to].name;
+}
+
+std::uint32_t Network::paths(std::uint32_t from, std::uint32_t to) const {
+  return from == to ? 1 : static_cast<std::uint32_t>(impl_->best_of(from, to).paths);
+}
+
+void Network::route(std::uint32_t from, std::uint32_t to, std::uint64_t seed,
+                    std::vector<LinkId>& out) const {
+  out.clear();
+  if (from == to) return;
+  const Impl::Best best = impl_->best_of(from, to);
+  const std::uint64_t pair = (std::uint64_t{from} << 32U) | to;
+  impl_->take(from, to, best, Draws(Draws(pair).next() ^ seed).next() % best.paths, out);
+}
+
+void Network::path(std::uint32_t from, std::uint32_t to, std::uint32_t path,
+                   std::vector<LinkId>& out) const {
+  out.clear();
+  if (from == to) return;
+  const Impl::Best best = impl_->best_of(from, to);
+  if (path >= best.paths) throw Error("path: must be below " + std::to_string(best.paths));
+  impl_->take(from, to, best, path, out);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,55 @@
+#include "network/no_route.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/wording.h"
+
+namespace foretrace {
+namespace {
+
+/// All nodes that traffic from one gets to, itself included.
+std::vector<bool> reached_from(const Cluster& cluster, std::uint32_t start) {
+  std::vector<std::vector<std::uint32_t>> beside(cluster.nodes.size());
+  for (const ClusterLink& link : cluster.links) beside[link.from].push_back(link.to);
+  std::vector<bool> reached(cluster.nodes.size());
+  std::vector<std::uint32_t> found = {start};
+  reached[start] = true;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const bool device = cluster.nodes[found[i]].kind == NodeKind::device;
+    if (i > 0 && device && !cluster.devices_relay) continue;
+    for (const std::uint32_t next : beside[found[i]]) {
+      if (!reached[next]) found.push_back(next), reached[next] = true;
+    }
+  }
+  return reached;
+}
+
+std::string named(const Cluster& cluster, const std::vector<bool>& chosen) {
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<std::string> names;
+  std::size_t all = 0;
+  for (std::size_t node = 0; node < chosen.size(); ++node) {
+    if (!chosen[node]) continue;
+    if (++all <= kMostNamed) names.push_back(cluster.nodes[node].name);
+  }
+  return joined(names) +
+         (all > kMostNamed ? " and " + std::to_string(all - kMostNamed) + " more" : "");
+}
+
+}  // namespace
+
+std::string no_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to) {
+  const auto name = [&](std::uint32_t rank) {
+    return "rank " + std::to_string(rank) + " (" + cluster.nodes[cluster.placement[rank]].name +
+           ")";
+  };
+  std::vector<bool> reached = reached_from(cluster, cluster.placement[from]);
+  const std::string inside = named(cluster, reached);
+  reached.flip();
+  return cluster.name + ": no route from " + name(from) + " to " + name(to) +
+         ": no link leads from what the first reaches (" + inside + ") to the rest (" +
+         named(cluster, reached) + ")";
+}
+
+}  // namespace foretrace
