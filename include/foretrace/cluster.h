@@ -72,8 +72,12 @@ struct Cluster {
   Notes notes;  ///< What an importer left out or took for granted.
 };
 
-/// The presets and topologies that can be named, sorted.
-std::vector<std::string_view> cluster_names();
+/// A preset, or a topology that joins hosts of one device each.
+struct ClusterEntry {
+  std::string_view name, summary;
+};
+/// Sorted by name.
+const std::vector<ClusterEntry>& clusters();
 
 /// "dgx-h100", "dgx-h100:hosts=16", "torus:shape=4x4x4,bandwidth=50GB/s,latency=500ns"; or the path
 /// of our JSON, of NCCL's topology (.xml), or of ASTRA-sim's network (.yml, .yaml). With `ranks`, a

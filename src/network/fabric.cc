@@ -12,6 +12,7 @@ namespace foretrace {
 
 struct Fabric::Backwards {
   using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
+  explicit Backwards(std::size_t nodes) : graph(nodes) {}
   Graph graph;
 };
 
@@ -50,7 +51,9 @@ void search(const Graph& graph, std::uint32_t target, std::vector<PathCost>& cos
 
 Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
                std::span<const LinkId> links)
-    : cluster_(&cluster), nodes_(std::move(nodes)), backwards_(std::make_unique<Backwards>()) {
+    : cluster_(&cluster),
+      nodes_(std::move(nodes)),
+      backwards_(std::make_unique<Backwards>(nodes_.size())) {
   std::unordered_map<std::uint32_t, std::uint32_t> places;
   for (std::uint32_t place = 0; place < nodes_.size(); ++place) places[nodes_[place]] = place;
   std::vector<std::pair<std::uint32_t, Step>> steps;
@@ -62,7 +65,6 @@ Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
   }
   std::stable_sort(steps.begin(), steps.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  backwards_->graph = Backwards::Graph(nodes_.size());
   first_step_.assign(nodes_.size() + 1, 0);
   for (const auto& [place, step] : steps) {
     ++first_step_[place + 1];

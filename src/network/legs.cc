@@ -99,11 +99,11 @@ class Builder {
   static void prefer_own(std::vector<Leg>& list, std::size_t ordinal) {
     const auto by_cost = [](const Leg& a, const Leg& b) { return a.cost < b.cost; };
     std::stable_sort(list.begin(), list.end(), by_cost);
-    const auto equal = static_cast<std::size_t>(
-        std::upper_bound(list.begin(), list.end(), list.empty() ? Leg{} : list.front(), by_cost) -
-        list.begin());
-    for (std::size_t i = 0; i < equal; ++i) {
-      if (i != ordinal % equal) ++list[i].cost;
+    for (std::size_t first = 0; first < list.size();) {
+      std::size_t end = first + 1;
+      while (end < list.size() && list[end].cost == list[first].cost) ++end;
+      const std::size_t own = first + ordinal % (end - first);
+      for (; first < end; ++first) list[first].cost += first == own ? 0 : 1;
     }
     std::stable_sort(list.begin(), list.end(), by_cost);
   }

@@ -1,13 +1,16 @@
 #include <algorithm>
-#include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/wording.h"
 #include "cli/options/options.h"
+#include "foretrace/cluster.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
+#include "foretrace/network.h"
 #include "foretrace/report.h"
 #include "foretrace/transform.h"
+#include "report/machine/machine_text.h"
 #include "transform/synonyms.h"
 
 namespace foretrace {
@@ -59,6 +62,7 @@ constexpr List kLists[] = {
     {"devices", device_rows},
     {"exporters", [] { return rows_of(exporters()); }},
     {"importers", [] { return rows_of(importers()); }},
+    {"machines", [] { return rows_of(clusters()); }},
     {"reports", [] { return rows_of(reports()); }},
     {"synonyms", synonym_rows},
     {"transforms", [] { return rows_of(transforms()); }},
@@ -73,7 +77,7 @@ void print(const List& list, std::ostream& out) {
   }
 }
 
-void run(const std::string& what, Session& session) {
+void list(const std::string& what, Session& session) {
   std::vector<std::string_view> names;
   for (const List& list : kLists) {
     if (list.name == what) return print(list, session.out);
@@ -87,14 +91,41 @@ void run(const std::string& what, Session& session) {
               did_you_mean(what, names));
 }
 
+struct ListCommand {
+  std::string what, machine;
+  FormatOption format{{"text", "json"}, "text"};
+  std::int64_t ranks = 0;
+
+  void add_to(CLI::App& command) {
+    std::string all;
+    for (const List& list : kLists) all += (all.empty() ? "" : "|") + std::string(list.name);
+    command.add_option("WHAT", what, "What to list; everything by default")->type_name(all);
+    command
+        .add_option("MACHINE", machine,
+                    "With machines: one to show, by name and settings (dgx-h100:hosts=16) or as a "
+                    "file: our JSON, NCCL's topology (.xml), ASTRA-sim's network (.yml)")
+        ->type_name("NAME|FILE");
+    command.add_option("--ranks", ranks, "With a machine: as large as this many ranks need")
+        ->check(CLI::Range(1, 10'000'000));
+    format.add_to(command);
+  }
+
+  void run(Session& session) const {
+    format.check();
+    const bool json = format.chosen == "json";
+    if (machine.empty() && (json || ranks > 0))
+      throw Error("list: --format and --ranks need a machine, as in list machines dgx-h100");
+    if (machine.empty()) return list(what, session);
+    if (what != "machines")
+      throw Error("list: only machines can be shown one by one, got '" + what + " " + machine +
+                  "'");
+    if (json) return print_json(cluster_json(machine, ranks), session.out);
+    write_machine(Network(find_cluster(machine, ranks)), session.out);
+  }
+};
+
 }  // namespace
 
-void add_list(CLI::App& command, Session& session) {
-  const auto what = std::make_shared<std::string>();
-  std::string all;
-  for (const List& list : kLists) all += (all.empty() ? "" : "|") + std::string(list.name);
-  command.add_option("WHAT", *what, "What to list; everything by default")->type_name(all);
-  command.callback([what, &session] { run(*what, session); });
-}
+void add_list(CLI::App& command, Session& session) { add_command<ListCommand>(command, session); }
 
 }  // namespace foretrace

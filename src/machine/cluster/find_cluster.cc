@@ -4,6 +4,7 @@
 
 #include "base/fields/assignments.h"
 #include "base/files/json_file.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "machine/cluster/machine_file.h"
 #include "machine/cluster/read/readers.h"
@@ -14,11 +15,11 @@ namespace {
 using Json = nlohmann::json;
 
 struct Preset {
-  std::string_view name, file;
+  std::string_view name, summary, file;
 };
 
 constexpr Preset kPresets[] = {
-#define PRESET(name, file) {name, file},
+#define PRESET(name, summary, file) {name, summary, file},
 #include "machine/cluster/presets.def"
 #undef PRESET
 };
@@ -31,11 +32,10 @@ const Preset* preset_named(std::string_view name) {
 }
 
 [[noreturn]] void refuse_name(std::string_view name) {
-  throw Error(
-      "must be a built-in machine, or a file with one (.json, NCCL's topology as .xml, "
-      "ASTRA-sim's network as .yml), got \"" +
-      std::string(name) + "\"" + did_you_mean(name, cluster_names()) +
-      "; `foretrace list machines` shows all");
+  std::vector<std::string_view> names;
+  for (const ClusterEntry& entry : clusters()) names.push_back(entry.name);
+  throw Error("must be one of " + joined(names) + ", or a file (.json, .xml of NCCL, .yml of " +
+              "ASTRA-sim), got \"" + std::string(name) + "\"" + did_you_mean(name, names));
 }
 
 /// A file may begin with a preset, and give what is different. Another kind of network has nothing
@@ -114,7 +114,7 @@ std::size_t end_of_name(std::string_view text) {
 
 /// Whole hosts until all ranks have a device, where nobody said how many there are.
 void grow(MachineFile& machine, const std::string& settings, std::int64_t ranks) {
-  const bool given = settings.find("hosts=") != settings.npos;
+  const bool given = ("," + settings).find(",hosts=") != settings.npos;
   const std::int64_t size = machine.network ? machine.network->size() : 0;
   if (given || ranks <= 0 || size > 0) return;
   machine.hosts = 1;
@@ -148,12 +148,15 @@ MachineFile read_machine(std::string_view name_or_path, std::int64_t ranks) {
 
 }  // namespace
 
-std::vector<std::string_view> cluster_names() {
-  std::vector<std::string_view> names;
-  for (const Preset& preset : kPresets) names.push_back(preset.name);
-  for (const TopologyEntry& entry : topologies()) names.push_back(entry.name);
-  std::sort(names.begin(), names.end());
-  return names;
+const std::vector<ClusterEntry>& clusters() {
+  static const std::vector<ClusterEntry> sorted = [] {
+    std::vector<ClusterEntry> all;
+    for (const Preset& preset : kPresets) all.push_back({preset.name, preset.summary});
+    for (const TopologyEntry& entry : topologies()) all.push_back({entry.name, entry.summary});
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return all;
+  }();
+  return sorted;
 }
 
 Cluster find_cluster(std::string_view name_or_path, std::int64_t ranks) {

@@ -186,6 +186,8 @@ Json cluster_schema() {
   Json& properties = schema["properties"];
   properties["$schema"] = {{"type", "string"}};
   properties["$comment"] = Json::object();
+  properties["extends"] = {{"type", "string"},
+                           {"description", "A built-in machine; this file has what is different"}};
   properties["links"] = list_schema();
   properties["host"]["properties"]["links"] = list_schema();
   properties["network"] =

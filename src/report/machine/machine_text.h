@@ -1,0 +1,13 @@
+#pragma once
+
+#include <iosfwd>
+
+#include "foretrace/network.h"
+
+namespace foretrace {
+
+/// What a machine has: hosts and what is in them, its links by kind, how ranks reach each other,
+/// and where the figures are from.
+void write_machine(const Network& network, std::ostream& out);
+
+}  // namespace foretrace
