@@ -1,10 +1,11 @@
 #pragma once
 
 // The machine as traffic sees it: directed links, and the routes over them. A route has the fewest
-// hops, where a hop over a host's CPU counts as many, because everything else is faster (NCCL's
-// order of paths: NVLink, PCIe switch, CPU). Routes are worked out when asked for. What is kept is
-// the distance of switches from the switches at which traffic arrives, and that only up to a
-// bound, so that 16,384 devices fit.
+// hops, and of those the least latency. A hop over a host's CPU counts as a thousand, because
+// everything else is faster (NCCL's order of paths: NVLink, PCIe switch, CPU). Where hosts meet at
+// switches, a route passes through no third host. Routes are worked out when asked for. What is
+// kept is the distance of switches from the switches at which traffic arrives, and that only up to
+// a bound, so that 16,384 devices fit.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,7 @@ using LinkId = std::uint32_t;
 
 class Network {
  public:
-  /// About 1 us per device, once. Throws Error on a cluster without devices.
+  /// Takes about 10 us per device, once. Throws Error on a cluster without devices.
   explicit Network(Cluster cluster);
   Network(Network&&) noexcept;
   Network& operator=(Network&&) noexcept;

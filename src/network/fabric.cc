@@ -11,7 +11,8 @@
 namespace foretrace {
 
 struct Fabric::Backwards {
-  using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
+  using Graph =
+      boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, LinkId>;
   explicit Backwards(std::size_t nodes) : graph(nodes) {}
   Graph graph;
 };
@@ -69,7 +70,7 @@ Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
   for (const auto& [place, step] : steps) {
     ++first_step_[place + 1];
     steps_.push_back(step);
-    add_edge(step.next, place, backwards_->graph);
+    add_edge(step.next, place, step.link, backwards_->graph);
   }
   for (std::size_t i = 1; i < first_step_.size(); ++i) first_step_[i] += first_step_[i - 1];
 }
@@ -77,18 +78,28 @@ Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
 Fabric::Fabric(Fabric&&) noexcept = default;
 Fabric::~Fabric() = default;
 
-PathCost Fabric::cost_into(std::uint32_t place, std::uint32_t target) const {
-  if (place == target) return kHop;
-  const NodeKind kind = cluster_->nodes[nodes_[place]].kind;
-  if (kind == NodeKind::device && !cluster_->devices_relay) return kNoPath;
-  return kind == NodeKind::host ? kHop + kThroughHost : kHop;
+PathCost link_cost(const ClusterLink& link) {
+  return kHop + static_cast<PathCost>(link.latency.count());
+}
+
+PathCost passing_cost(const Cluster& cluster, std::uint32_t node) {
+  const NodeKind kind = cluster.nodes[node].kind;
+  if (kind == NodeKind::device && !cluster.devices_relay) return kNoPath;
+  return kind == NodeKind::host ? kThroughHost : 0;
+}
+
+PathCost Fabric::cost_of(std::uint32_t next, LinkId link, std::uint32_t target) const {
+  const PathCost cost = link_cost(cluster_->links[link]);
+  if (next == target) return cost;
+  const PathCost passing = passing_cost(*cluster_, nodes_[next]);
+  return passing == kNoPath ? kNoPath : cost + passing;
 }
 
 std::uint32_t Fabric::count_paths(std::span<const Ahead> ahead, std::uint32_t place,
                                   std::uint32_t target) const {
   std::uint64_t paths = 0;
   for (const Step& step : steps(place)) {
-    const PathCost into = cost_into(step.next, target);
+    const PathCost into = cost_of(step.next, step.link, target);
     const bool on_the_way = into != kNoPath && ahead[step.next].paths > 0 &&
                             ahead[step.next].cost + into == ahead[place].cost;
     if (on_the_way) paths += ahead[step.next].paths;
@@ -103,7 +114,7 @@ std::vector<Ahead> Fabric::towards(std::uint32_t target, std::optional<std::uint
   PathCost most = kNoPath;
   const auto& graph = backwards_->graph;
   const auto weight = [&](const auto& edge) {
-    return cost_into(static_cast<std::uint32_t>(boost::source(edge, graph)), target);
+    return cost_of(static_cast<std::uint32_t>(boost::source(edge, graph)), graph[edge], target);
   };
   search(graph, target, costs, weight, [&](std::uint32_t place) {
     if (costs[place] > most) throw FarEnough{};
@@ -119,7 +130,7 @@ void Fabric::walk(std::span<const Ahead> ahead, std::uint32_t at, std::uint32_t 
   while (at != target) {
     const Step* taken = nullptr;
     for (const Step& step : steps(at)) {
-      const PathCost into = cost_into(step.next, target);
+      const PathCost into = cost_of(step.next, step.link, target);
       const Ahead& next = ahead[step.next];
       if (into == kNoPath || next.paths == 0 || next.cost + into != ahead[at].cost) continue;
       taken = &step;

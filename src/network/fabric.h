@@ -14,12 +14,19 @@
 
 namespace foretrace {
 
-/// What a path costs. A hop counts as 4, so that a choice between equal ones may count as 1.
-using PathCost = std::uint32_t;
-constexpr PathCost kHop = 4;
-/// A hop into a CPU on the way: only where nothing else leads there, however long.
-constexpr PathCost kThroughHost = 1024;
+/// What a path costs: its latency in nanoseconds, and so much for each hop that latency decides
+/// only between paths of as many hops.
+using PathCost = std::uint64_t;
+constexpr PathCost kHop = 1'000'000'000;
+/// Added for a CPU on the way: only where nothing else leads there, however long.
+constexpr PathCost kThroughHost = 1'000 * kHop;
 constexpr PathCost kNoPath = std::numeric_limits<PathCost>::max();
+
+/// The cost of a link by itself.
+PathCost link_cost(const ClusterLink& link);
+
+/// What it costs besides to pass through a node; kNoPath where nothing may.
+PathCost passing_cost(const Cluster& cluster, std::uint32_t node);
 
 /// The shortest way on from a node.
 struct Ahead {
@@ -51,8 +58,8 @@ class Fabric {
     std::uint32_t next;  ///< Place of the node it leads to.
     LinkId link;
   };
-  /// kNoPath where nothing may pass through the node at this place.
-  PathCost cost_into(std::uint32_t place, std::uint32_t target) const;
+  /// Of a step; kNoPath where nothing may pass through the node that it leads to.
+  PathCost cost_of(std::uint32_t next, LinkId link, std::uint32_t target) const;
   std::span<const Step> steps(std::uint32_t place) const {
     return std::span(steps_).subspan(first_step_[place],
                                      first_step_[place + 1] - first_step_[place]);

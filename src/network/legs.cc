@@ -49,8 +49,10 @@ class Builder {
       const std::uint32_t gateway = places[cluster_.links[link].from];
       const std::vector<Ahead> ahead = fabric.towards(gateway);
       for (const std::uint32_t rank : host.ranks) {
-        if (ahead[place_of(rank)].paths == 0) continue;
-        Leg& leg = begin(legs_.ranks[rank].out, ahead[place_of(rank)].cost + kHop,
+        const PathCost passing = passing_gateway(cluster_.links[link].from, rank);
+        if (passing == kNoPath || ahead[place_of(rank)].paths == 0) continue;
+        Leg& leg = begin(legs_.ranks[rank].out,
+                         passing + ahead[place_of(rank)].cost + link_cost(cluster_.links[link]),
                          cluster_.links[link].to);
         fabric.walk(ahead, place_of(rank), gateway, 0, legs_.links);
         legs_.links.push_back(link);
@@ -75,8 +77,11 @@ class Builder {
     const std::vector<Ahead> ahead = fabric.towards(target);
     for (const LinkId link : host.entering) {
       const std::uint32_t gateway = places[cluster_.links[link].to];
-      if (ahead[gateway].paths == 0) continue;
-      Leg& leg = begin(legs_.ranks[rank].in, ahead[gateway].cost + kHop, cluster_.links[link].from);
+      const PathCost passing = passing_gateway(cluster_.links[link].to, rank);
+      if (passing == kNoPath || ahead[gateway].paths == 0) continue;
+      Leg& leg = begin(legs_.ranks[rank].in,
+                       passing + ahead[gateway].cost + link_cost(cluster_.links[link]),
+                       cluster_.links[link].from);
       legs_.links.push_back(link);
       fabric.walk(ahead, gateway, target, 0, legs_.links);
       finish(leg);
@@ -89,6 +94,11 @@ class Builder {
       fabric.walk(ahead, from, target, (other + ordinal) % ahead[from].paths, legs_.links);
       finish(leg);
     }
+  }
+
+  /// A device that is its own gateway does not pass through it.
+  PathCost passing_gateway(std::uint32_t gateway, std::uint32_t rank) const {
+    return gateway == cluster_.placement[rank] ? 0 : passing_cost(cluster_, gateway);
   }
 
   Leg& begin(std::vector<Leg>& list, PathCost cost, std::uint32_t end) {

@@ -104,7 +104,7 @@ struct Network::Impl {
                  if (cost < best.cost) best = {cost, 0};
                  best.paths += paths;
                });
-    if (best.paths == 0) throw Error(no_route(cluster, from, to));
+    if (best.paths == 0) throw Error(no_route(cluster, from, to, whole));
     best.paths = std::min<std::uint64_t>(best.paths, UINT32_MAX);
     return best;
   }

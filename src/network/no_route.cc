@@ -8,20 +8,29 @@
 namespace foretrace {
 namespace {
 
-/// All nodes that traffic from one gets to, itself included.
-std::vector<bool> reached_from(const Cluster& cluster, std::uint32_t start) {
+/// All nodes that traffic from one gets to, itself included. It leaves its own host and enters
+/// another one, and passes through no third one where hosts meet at switches only.
+std::vector<bool> reached_from(const Cluster& cluster, std::uint32_t start, bool hosts_touch) {
+  const auto host = [&](std::uint32_t node) { return cluster.nodes[node].host; };
   std::vector<std::vector<std::uint32_t>> beside(cluster.nodes.size());
   for (const ClusterLink& link : cluster.links) beside[link.from].push_back(link.to);
   std::vector<bool> reached(cluster.nodes.size());
   std::vector<std::uint32_t> found = {start};
   reached[start] = true;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const bool device = cluster.nodes[found[i]].kind == NodeKind::device;
-    if (i > 0 && device && !cluster.devices_relay) continue;
-    for (const std::uint32_t next : beside[found[i]]) {
-      if (!reached[next]) found.push_back(next), reached[next] = true;
+  const auto spread = [&](const auto& leads) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const bool device = cluster.nodes[found[i]].kind == NodeKind::device;
+      if (i > 0 && device && !cluster.devices_relay) continue;
+      for (const std::uint32_t next : beside[found[i]]) {
+        if (!reached[next] && leads(i, found[i], next)) found.push_back(next), reached[next] = true;
+      }
     }
-  }
+  };
+  spread([&](std::size_t, std::uint32_t from, std::uint32_t to) { return host(from) == host(to); });
+  const std::size_t own = found.size();
+  spread([&](std::size_t i, std::uint32_t from, std::uint32_t to) {
+    return hosts_touch || host(from) < 0 || host(from) == host(to) || (i < own && host(to) < 0);
+  });
   return reached;
 }
 
@@ -39,12 +48,13 @@ std::string named(const Cluster& cluster, const std::vector<bool>& chosen) {
 
 }  // namespace
 
-std::string no_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to) {
+std::string no_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
+                     bool hosts_touch) {
   const auto name = [&](std::uint32_t rank) {
     return "rank " + std::to_string(rank) + " (" + cluster.nodes[cluster.placement[rank]].name +
            ")";
   };
-  std::vector<bool> reached = reached_from(cluster, cluster.placement[from]);
+  std::vector<bool> reached = reached_from(cluster, cluster.placement[from], hosts_touch);
   const std::string inside = named(cluster, reached);
   reached.flip();
   return cluster.name + ": no route from " + name(from) + " to " + name(to) +

@@ -22,7 +22,8 @@ TEST(CommandLine, HelpAndVersionAreAnswers) {
   EXPECT_EQ(foretrace_run("--version").out, "foretrace 0.1.0\n");
   for (const char* arguments :
        {"--help", "help", "predict --help", "help predict", "help transform scale", "help scale",
-        "list", "list transforms", "list devices", "schema scenario", "schema prediction"}) {
+        "list", "list transforms", "list devices", "list machines", "list machines dgx-1v",
+        "schema machine", "schema scenario", "schema prediction"}) {
     const Outcome outcome = foretrace_run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << arguments;
     EXPECT_FALSE(outcome.out.empty()) << arguments;
@@ -52,8 +53,8 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "foretrace: there is no transform \"anp\" (did you mean \"amp\"?); `foretrace list "
        "transforms` shows all"},
       {"list transform",
-       "foretrace: list: must be one of commands, devices, exporters, importers, reports, "
-       "synonyms, transforms, got "
+       "foretrace: list: must be one of commands, devices, exporters, importers, machines, "
+       "reports, synonyms, transforms, got "
        "'transform' (did you mean "
        "\"transforms\"?)"},
       {"predict x --format jsn",
@@ -69,7 +70,8 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
       {"", "foretrace: which command? `foretrace --help` shows all"},
       {"schema", "foretrace: schema: WHAT is required; see `foretrace help schema`"},
       {"schema predictions",
-       "foretrace: schema: must be scenario or prediction, got 'predictions' (did you mean "
+       "foretrace: schema: must be machine, prediction or scenario, got 'predictions' (did you "
+       "mean "
        "\"prediction\"?)"},
   };
   for (const auto& [arguments, message] : cases) {

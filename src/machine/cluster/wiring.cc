@@ -8,8 +8,9 @@ namespace foretrace {
 
 std::uint32_t Wiring::add_switch(std::string_view name, std::size_t number) {
   const auto host = [&](std::uint32_t port) { return cluster_.nodes[port].host; };
+  // A NIC leads out of its host, even if there is no other.
   const bool one_host = std::all_of(ports_.begin(), ports_.end(), [&](std::uint32_t port) {
-    return host(port) == host(ports_.front());
+    return host(port) == host(ports_.front()) && cluster_.nodes[port].kind == NodeKind::device;
   });
   cluster_.nodes.push_back({prefix_ + std::string(name) + std::to_string(number), NodeKind::switch_,
                             one_host && !ports_.empty() ? host(ports_.front()) : -1});

@@ -34,7 +34,7 @@ class Wiring {
     return {cluster_, std::move(ports), 1, prefix_ + prefix};
   }
 
-  /// In no host, unless all ports are in one.
+  /// In no host, unless all ports are devices of one.
   std::uint32_t add_switch(std::string_view name, std::size_t number);
   void connect(std::uint32_t one, std::uint32_t other, const Cable& cable);
 
