@@ -152,6 +152,33 @@ TEST(Cluster, EveryNameIsReadAndWrittenAgain) {
   }
 }
 
+/// Names of settings that the schema does not know.
+std::string unknown_to(const nlohmann::json& schema, const nlohmann::json& value) {
+  std::string unknown;
+  for (const auto& [key, inner] : value.items()) {
+    if (!schema.at("properties").contains(key)) unknown += key + " ";
+  }
+  return unknown;
+}
+
+TEST(Cluster, TheSchemaKnowsWhatIsWritten) {
+  const nlohmann::json schema = cluster_schema();
+  const nlohmann::json& settings = schema["properties"];
+  for (const ClusterEntry& entry : clusters()) {
+    const nlohmann::json file = cluster_json(entry.name);
+    EXPECT_EQ(unknown_to(schema, file), "") << entry.name;
+    EXPECT_EQ(unknown_to(settings["host"], file["host"]), "") << entry.name;
+    const auto& kinds = settings["network"]["oneOf"];
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const nlohmann::json& one) {
+      return one["properties"]["use"]["const"] == file["network"]["use"];
+    });
+    ASSERT_NE(kind, kinds.end()) << entry.name;
+    EXPECT_EQ(unknown_to(*kind, file["network"]), "") << entry.name;
+    for (const auto& link : file["host"].value("links", nlohmann::json::array()))
+      EXPECT_EQ(unknown_to(settings["links"]["items"], link), "") << entry.name;
+  }
+}
+
 TEST(Cluster, FilesExtendPresets) {
   EXPECT_EQ(of_file(R"({"extends": "dgx-a100", "hosts": 3, "network": {"bandwidth": "12GB/s"}})"),
             text_of(find_cluster("dgx-a100:hosts=3,network.bandwidth=12GB/s")));

@@ -104,7 +104,7 @@ struct ListCommand {
         .add_option("MACHINE", machine,
                     "With machines: one to show, by name and settings (dgx-h100:hosts=16) or as a "
                     "file: our JSON, NCCL's topology (.xml), ASTRA-sim's network (.yml)")
-        ->type_name("NAME|FILE");
+        ->type_name("NAME");
     command.add_option("--ranks", ranks, "With a machine: as large as this many ranks need")
         ->check(CLI::Range(1, 10'000'000));
     format.add_to(command);

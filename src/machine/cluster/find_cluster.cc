@@ -7,7 +7,7 @@
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "machine/cluster/machine_file.h"
-#include "machine/cluster/read/readers.h"
+#include "machine/cluster/readers.h"
 
 namespace foretrace {
 namespace {

@@ -44,20 +44,21 @@ std::string end_name(const Cluster& cluster, std::uint32_t node) {
   return std::string(to_string(end.kind));
 }
 
-/// Alike links make one row.
+/// Alike links make one row, whichever way they lead.
 Table link_table(const Cluster& cluster) {
-  using Row = std::tuple<LinkKind, std::string, std::string, double, Nanoseconds, std::uint32_t>;
+  using Row = std::tuple<LinkKind, std::string, double, Nanoseconds, std::uint32_t>;
   std::map<Row, std::int64_t> rows;
   for (const ClusterLink& link : cluster.links) {
-    ++rows[{link.kind, end_name(cluster, link.from), end_name(cluster, link.to),
+    const std::string from = end_name(cluster, link.from), to = end_name(cluster, link.to);
+    ++rows[{link.kind, std::min(from, to) + " - " + std::max(from, to),
             link.bandwidth.bytes_per_second, link.latency, link.count}];
   }
-  Table table{.heading = {"links", "from", "to", "number", "bandwidth", "latency", "cables"},
+  Table table{.heading = {"links", "between", "one-way links", "bandwidth", "latency", "cables"},
               .rows = {},
-              .left = {0, 1, 2}};
+              .left = {0, 1}};
   for (const auto& [row, number] : rows) {
-    const auto& [kind, from, to, bandwidth, latency, cables] = row;
-    table.rows.push_back({std::string(to_string(kind)), from, to, grouped(number),
+    const auto& [kind, ends, bandwidth, latency, cables] = row;
+    table.rows.push_back({std::string(to_string(kind)), ends, grouped(number),
                           to_text(Bandwidth{bandwidth}), to_text(latency), grouped(cables)});
   }
   return table;
@@ -99,7 +100,7 @@ std::string facts_text(const HostFacts& facts) {
          ", CPU " + (facts.cpu.empty() ? "unknown" : facts.cpu) + ", NVLS " + known(facts.nvls) +
          ", SHARP " + known(facts.sharp) + ", " +
          counted(facts.devices_per_nvlink_domain, "device") +
-         " without a NIC between them, NICs of a host " +
+         " in an NVLink domain, NICs of a host " +
          (facts.nic_bandwidth ? to_text(*facts.nic_bandwidth) : std::string("unknown"));
 }
 

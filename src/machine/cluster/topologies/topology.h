@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "foretrace/fields.h"
-#include "machine/cluster/wiring.h"
+#include "machine/cluster/topologies/wiring.h"
 
 namespace foretrace {
 

@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
-#include "machine/cluster/read/readers.h"
+#include "machine/cluster/readers.h"
 
 namespace foretrace {
 namespace {

@@ -1,8 +1,6 @@
 // NCCL's topology: CPUs, below them a tree of PCI devices that ends in GPUs and NICs, and NVLinks
-// from each GPU to others that are named by bus id. Bandwidths are those that NCCL 2.30.7 would
-// take (src/graph/topo.cc and topo.h): 3/4 of what the lanes of a PCI link carry, x16 of the third
-// generation where the file does not say; a constant per NVLink by architecture; one between CPUs
-// by vendor and model. The file has one host, no latencies, and says nothing about the network.
+// from each GPU to others that are named by bus id. The file has one host and no latencies, and
+// says nothing about the network. Bandwidths are in nccl_links.h.
 
 #include <expat.h>
 
@@ -14,15 +12,14 @@
 #include <optional>
 
 #include "foretrace/error.h"
-#include "machine/cluster/read/readers.h"
+#include "machine/cluster/nccl_links.h"
+#include "machine/cluster/readers.h"
 
 namespace foretrace {
 namespace {
 
 using Attributes = std::map<std::string, std::string, std::less<>>;
 
-constexpr double kGiga = 1e9;
-constexpr double kLocalBandwidth = 5000e9;  ///< NCCL's for what is not behind a PCI link.
 constexpr std::size_t kDeepest = 64;
 
 double number(const Attributes& attributes, std::string_view name, double otherwise) {
@@ -39,43 +36,6 @@ double number(const Attributes& attributes, std::string_view name, double otherw
 std::string text(const Attributes& attributes, std::string_view name) {
   const auto found = attributes.find(name);
   return found == attributes.end() ? "" : found->second;
-}
-
-double pci_bandwidth(const Attributes& pci) {
-  // GB/s for eight lanes, times ten.
-  constexpr std::pair<std::string_view, double> kSpeeds[] = {
-      {"2.5 ", 15}, {"5 ", 30},     {"5.0 ", 30}, {"8 ", 60},     {"8.0 ", 60},
-      {"16 ", 120}, {"16.0 ", 120}, {"32 ", 240}, {"32.0 ", 240}, {"64.0 ", 480}};
-  constexpr double kUnknown = 60, kUnknownWidth = 16, kPerGigabyte = 80;
-  const std::string speed = text(pci, "link_speed");
-  const double width = number(pci, "link_width", 0);
-  double rate = kUnknown;
-  for (const auto& [begin, value] : kSpeeds) {
-    if (speed.starts_with(begin)) rate = value;
-  }
-  return (width > 0 ? width : kUnknownWidth) * rate / kPerGigabyte * kGiga;
-}
-
-/// Of one NVLink.
-double nvlink_bandwidth(std::int64_t architecture) {
-  constexpr std::pair<std::int64_t, double> kLinks[] = {{100, 40.1}, {90, 20.6}, {86, 12},
-                                                        {80, 20},    {70, 20},   {60, 18}};
-  for (const auto& [from, rate] : kLinks) {
-    if (architecture >= from) return rate * kGiga;
-  }
-  return kLinks[std::size(kLinks) - 1].second * kGiga;
-}
-
-double between_cpus(const std::string& vendor, double model) {
-  if (vendor == "amd") return 16 * kGiga;
-  if (vendor == "power") return 32 * kGiga;
-  if (vendor == "arm") return 6 * kGiga;
-  constexpr std::pair<double, double> kIntel[] = {
-      {0xCF, 40}, {0x8F, 22}, {0x55, 10}, {0, 6}};  // Emerald, Sapphire Rapids, Skylake, Broadwell
-  for (const auto& [from, rate] : kIntel) {
-    if (model >= from) return rate * kGiga;
-  }
-  return kIntel[3].second * kGiga;
 }
 
 std::string vendor_of(const Attributes& cpu) {
@@ -127,7 +87,7 @@ class Reader {
     add_nvlinks();
     for (std::size_t i = 0; i < cpus_.size(); ++i) {
       for (std::size_t j = i + 1; j < cpus_.size(); ++j)
-        add_link(cpus_[i], cpus_[j], between_cpus(vendor_, model_), "cpu");
+        add_link(cpus_[i], cpus_[j], bandwidth_between_cpus(vendor_, model_), "cpu");
     }
     if (nic_speed_) join_by_switch();
     machine_.name = "nccl-topology";
@@ -180,7 +140,7 @@ class Reader {
   void add_bridge_if_known(const Attributes& attributes, Element& now) {
     const std::string kind = text(attributes, "class");
     now.parent = open_.back().node;
-    now.link = pci_bandwidth(attributes);
+    now.link = pci_bandwidth(text(attributes, "link_speed"), number(attributes, "link_width", 0));
     if (kind.starts_with("0x03") || kind.starts_with("0x02")) return;
     now.node = "pci-" + text(attributes, "busid");
     machine_.host.switches.push_back(now.node);

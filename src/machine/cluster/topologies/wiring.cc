@@ -1,4 +1,4 @@
-#include "machine/cluster/wiring.h"
+#include "machine/cluster/topologies/wiring.h"
 
 #include <algorithm>
 
