@@ -184,5 +184,63 @@ TEST(AstraNetwork, SaysWhatIsWrong) {
   for (const auto& [text, message] : cases) EXPECT_EQ(complaint("n.yml", text), message);
 }
 
+// Whatever happens to a file, it is a machine or an Error, and neither takes long.
+TEST(MachineFiles, DamagedOnesAreMachinesOrErrors) {
+  const std::pair<const char*, std::string> files[] = {
+      {"m.xml", kXml},
+      {"m.yml",
+       "topology: [ Ring, Switch ]\nnpus_count: [ 2, 4 ]\nbandwidth: [ 50.0, 10 ]\nlatency: [ 5.0, "
+       "7 ]\n"},
+      {"m.json", cluster_json("gb200-nvl72").dump()},
+      {"m.json", cluster_json("alps:hosts=2").dump()}};
+  std::mt19937 random(3);
+  int machines = 0, errors = 0;
+  const Folder folder;
+  for (int run = 0; run < 1500; ++run) {
+    auto [name, text] = files[random() % 4];
+    for (std::size_t times = 1 + random() % 3; times > 0; --times) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text.erase(at, 1 + random() % 4);
+          break;
+        case 1:
+          text[at] = static_cast<char>('!' + random() % 90);
+          break;
+        case 2:
+          text.insert(at, text.substr(random() % text.size(), random() % 30));
+          break;
+        default:
+          text.insert(at, std::to_string(random() % 3 == 0 ? random() : random() % 9));
+          break;
+      }
+      if (text.empty()) text = " ";
+    }
+    try {
+      find_cluster(folder.write(name, text));
+      ++machines;
+    } catch (const Error& error) {
+      EXPECT_STRNE(error.what(), "");
+      ++errors;
+    }
+  }
+  EXPECT_GT(machines, 50);
+  EXPECT_GT(errors, 200);
+}
+
+TEST(MachineFiles, TooLargeOnesAreRefused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"host": {"devices": ["a[0-99999]"], "links": [{"from": "a[0-99999]", "pattern": "mesh", "bandwidth": "1B/s"}]}})",
+       "m.json: host: links[0]: must join at most 4,000,000 pairs of nodes"},
+      {R"({"hosts": 99999, "network": {"use": "fully_connected"}})",
+       "m.json: network: must have at most 8,000,000 links"},
+      {R"({"hosts": 99999, "network": {"use": "fat_tree", "ports": 1, "spines": 1000000, "leaves": 1}})",
+       "m.json: network: must have at most 4,000,000 nodes"},
+      {R"({"hosts": 99999, "host": {"devices": ["a[0-9999]"]}})",
+       "m.json: must have at most 4,000,000 nodes"},
+  };
+  for (const auto& [text, message] : cases) EXPECT_EQ(complaint("m.json", text), message);
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -31,8 +31,15 @@ std::vector<std::uint32_t> ids_of(const NodeIds& ids, const std::vector<std::str
 /// The pairs of nodes that a group of links joins.
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
+void check_size(std::size_t from, std::size_t to) {
+  constexpr std::size_t kMostPairs = 4'000'000;
+  if (from > kMostPairs / std::max<std::size_t>(to, 1))
+    throw Error("must join at most 4,000,000 pairs of nodes");
+}
+
 Pairs pairs_among(const std::vector<std::uint32_t>& nodes, bool mesh) {
   Pairs pairs;
+  if (mesh) check_size(nodes.size(), nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::size_t end = mesh ? nodes.size() : std::min(i + 2, nodes.size());
     for (std::size_t j = i + 1; j < end; ++j) pairs.emplace_back(nodes[i], nodes[j]);
@@ -46,6 +53,7 @@ Pairs pairs_between(const std::vector<std::uint32_t>& from, const std::vector<st
                     const std::string& pattern) {
   Pairs pairs;
   if (pattern == "all") {
+    check_size(from.size(), to.size());
     for (const std::uint32_t one : from) {
       for (const std::uint32_t other : to) pairs.emplace_back(one, other);
     }
@@ -125,7 +133,7 @@ void repeat(const Cluster& host, std::int64_t times, Cluster& cluster) {
     for (ClusterLink link : host.links) {
       link.from += first;
       link.to += first;
-      cluster.links.push_back(link);
+      add_link(cluster, link, false);
     }
   }
 }

@@ -6,12 +6,20 @@
 
 namespace foretrace {
 
+namespace {
+
+// More would not fit the memory of an ordinary host.
+constexpr std::size_t kMostNodes = 4'000'000, kMostLinks = 8'000'000;
+
+}  // namespace
+
 std::uint32_t Wiring::add_switch(std::string_view name, std::size_t number) {
   const auto host = [&](std::uint32_t port) { return cluster_.nodes[port].host; };
   // A NIC leads out of its host, even if there is no other.
   const bool one_host = std::all_of(ports_.begin(), ports_.end(), [&](std::uint32_t port) {
     return host(port) == host(ports_.front()) && cluster_.nodes[port].kind == NodeKind::device;
   });
+  if (cluster_.nodes.size() >= kMostNodes) throw Error("must have at most 4,000,000 nodes");
   cluster_.nodes.push_back({prefix_ + std::string(name) + std::to_string(number), NodeKind::switch_,
                             one_host && !ports_.empty() ? host(ports_.front()) : -1});
   return static_cast<std::uint32_t>(cluster_.nodes.size() - 1);
@@ -26,6 +34,7 @@ void add_link(Cluster& cluster, ClusterLink link, bool both_ways) {
     throw Error("bandwidth: must be above 0 for the link from " + cluster.nodes[link.from].name +
                 " to " + cluster.nodes[link.to].name);
   }
+  if (cluster.links.size() >= kMostLinks) throw Error("must have at most 8,000,000 links");
   cluster.links.push_back(link);
   if (!both_ways) return;
   std::swap(link.from, link.to);
