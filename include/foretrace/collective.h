@@ -1,0 +1,129 @@
+#pragma once
+
+// Collectives: what a group of ranks exchanges, by which algorithm, and how long that takes.
+//
+// An algorithm is two things that must agree: a closed form, and the sends behind it, which are a
+// pure function of rank and round, so that working them out takes no memory for each message.
+//
+//     ring all-reduce, 4 ranks          round 0   0 -> 1, 1 -> 2, 2 -> 3, 3 -> 0
+//     2 (p - 1) rounds of n / p bytes   round 1   the same, with what arrived in round 0
+//
+// Cost of a message (Hockney, gamma for the reduction): alpha + bytes beta [+ bytes gamma]. Both
+// ports of a rank are busy for that long, but not with the reduction. Bytes are those of
+// nccl-tests: the whole buffer, for all-gather and reduce-scatter that of all ranks together.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+enum class Operation : std::uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  reduce,
+  send_receive,  ///< Each rank sends to the next one.
+};
+
+std::string_view to_string(Operation operation);
+/// Also reads "allreduce", "AllReduce", "all-to-all", "sendrecv". Throws Error with the nearest.
+Operation read_operation(std::string_view name);
+const std::vector<std::string_view>& operation_names();
+
+/// busbw / algbw as nccl-tests defines them: 2 (n - 1) / n for an all-reduce, (n - 1) / n for
+/// all-gather, reduce-scatter and all-to-all, 1 for the others.
+double bus_factor(Operation operation, std::uint32_t ranks);
+
+struct Call {
+  Operation operation = Operation::all_reduce;
+  std::uint32_t ranks = 2;
+  Bytes bytes{};
+  /// Group sizes from the innermost level out, for algorithms with levels; their product is
+  /// `ranks`.
+  std::vector<std::uint32_t> levels{};
+  std::uint32_t servers = 0;  ///< Hosts that only serve, for a parameter server.
+  /// What each rank receives of an all-to-all, relative to the others; empty: alike.
+  std::vector<double> shares{};
+};
+
+/// What a message costs on one level of the machine.
+struct LinkCost {
+  Nanoseconds latency{0};         ///< alpha
+  Bandwidth bandwidth{};          ///< 1 / beta, of one direction of a rank's port. Above 0.
+  double reduce_ns_per_byte = 0;  ///< gamma
+};
+
+/// From the innermost level out; levels beyond the last cost the same as the last. Not empty.
+using LinkCosts = std::span<const LinkCost>;
+
+struct Message {
+  std::uint32_t to = 0;
+  Bytes bytes{};
+  std::uint8_t level = 0;
+  bool reduces = false;  ///< The receiver adds it to what it has before it goes on.
+  /// Follows others on its connection: only its bytes keep the ports busy, not its latency.
+  bool streams = false;
+};
+
+/// The shape of an expansion, the same for all ranks.
+struct Plan {
+  std::uint32_t endpoints = 0;  ///< Ranks, then servers and switches.
+  std::uint32_t rounds = 0;
+  std::uint32_t chunks = 1;  ///< Pieces that follow each other through a pipeline.
+  /// A send of round r waits for what arrived in rounds up to r - lag; 0: see `second_phase`.
+  std::uint32_t lag = 1;
+  /// With a lag of 0: sends from this round on wait for all that arrived in rounds before it, and
+  /// earlier ones for nothing.
+  std::uint32_t second_phase = ~std::uint32_t{0};
+  /// Endpoints from this one on are switches, with a port for each peer. Where there are any, only
+  /// they wait for what arrives.
+  std::uint32_t switches_from = ~std::uint32_t{0};
+};
+
+/// One algorithm; each is a file in src/network/collectives. Stateless.
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+
+  /// Why it cannot serve a call, as a sentence without its full stop; empty if it can.
+  virtual std::string refusal(const Call& call) const = 0;
+  /// The published closed form. REQUIRES for this and below: refusal() is empty.
+  virtual Nanoseconds closed(const Call& call, LinkCosts costs) const = 0;
+  /// `costs` only decides into how many pieces a pipeline cuts the data.
+  virtual Plan plan(const Call& call, LinkCosts costs) const = 0;
+  /// Appends to `out` what an endpoint sends in a round, in order.
+  virtual void sends(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t round,
+                     std::vector<Message>& out) const = 0;
+};
+
+struct AlgorithmEntry {
+  std::string_view name, summary;
+  std::unique_ptr<Algorithm> (*make)();
+};
+/// One per line of collectives.def, sorted.
+const std::vector<AlgorithmEntry>& algorithms();
+/// Throws Error with the list and the nearest.
+std::unique_ptr<Algorithm> find_algorithm(std::string_view name);
+/// Throws Error, naming the algorithm, where it cannot serve the call, or a bandwidth is 0.
+void check_call(std::string_view name, const Algorithm& algorithm, const Call& call,
+                LinkCosts costs);
+
+struct Expansion {
+  Nanoseconds time{0};  ///< When the last rank has all it needs.
+  std::uint64_t messages = 0;
+  Bytes moved{};  ///< Sum over all messages.
+  Bytes state{};  ///< Memory that the expansion held.
+};
+
+/// Works out every message on an idle uniform network. O(messages) time, O(endpoints) memory.
+Expansion expand(const Algorithm& algorithm, const Call& call, LinkCosts costs);
+
+}  // namespace foretrace

@@ -1,0 +1,121 @@
+// all-reduce    2 log2 p alpha + 2 n beta            for many chunks; Sanders, Speck, Traff 2009
+// Two binary trees, each for half of the data; who is inside one is a leaf of the other, so that
+// all ports are busy. A chunk climbs one level each `lag` rounds and descends likewise:
+//
+//     up      chunk c leaves depth d in round c + lag (height - d)
+//     down    chunk c leaves depth d in round c + lag (height + d)
+//
+// The trees are those of NCCL: rank 0 above the in-order binary tree, and the same mirrored
+// (shifted by one for an odd number of ranks). The expansion adds what filling the pipeline takes.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "network/collectives/registered.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kLeastChunk = 2048;  ///< Bytes; ours.
+constexpr std::int64_t kMostChunks = 512;   ///< For each half; ours.
+
+struct Place {
+  std::uint32_t depth = 0;
+  std::uint32_t parent = 0;
+  std::uint32_t children[2] = {0, 0};
+  std::uint32_t child_count = 0;
+};
+
+/// Of a rank other than 0, from the lowest bit that is set.
+std::uint32_t parent_of(std::uint32_t rank, std::uint32_t ranks) {
+  const std::uint32_t bit = rank & (~rank + 1);
+  const std::uint32_t up = (rank ^ bit) | (bit << 1);
+  return up >= ranks ? rank ^ bit : up;
+}
+
+Place place_in(std::uint32_t rank, std::uint32_t ranks) {
+  Place place;
+  for (std::uint32_t at = rank; at != 0; at = parent_of(at, ranks)) ++place.depth;
+  if (rank == 0) {
+    if (ranks > 1) place.children[place.child_count++] = std::bit_ceil(ranks) >> 1;
+    return place;
+  }
+  place.parent = parent_of(rank, ranks);
+  std::uint32_t low = (rank & (~rank + 1)) >> 1;
+  if (low == 0) return place;
+  place.children[place.child_count++] = rank - low;
+  while (low != 0 && rank + low >= ranks) low >>= 1;
+  if (low != 0) place.children[place.child_count++] = rank + low;
+  return place;
+}
+
+class DoubleTree final : public Algorithm {
+ public:
+  std::string refusal(const Call& call) const override {
+    return unless_served(call.operation, {Operation::all_reduce});
+  }
+
+  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+    if (call.ranks < 2) return Nanoseconds(0);
+    const double n = static_cast<double>(call.bytes.count);
+    return hockney(2 * ceil_log2(call.ranks), 2 * n, 0, cost_at(costs, 0));
+  }
+
+  Plan plan(const Call& call, LinkCosts costs) const override {
+    if (call.ranks < 2) return {.endpoints = call.ranks};
+    const LinkCost& cost = cost_at(costs, 0);
+    const std::int64_t chunks =
+        std::clamp(call.bytes.count / 2 / kLeastChunk, std::int64_t{1}, kMostChunks);
+    // Four chunks pass each port in a round; a level takes one of them and its latency.
+    const double chunk = static_cast<double>(call.bytes.count) / 2 / static_cast<double>(chunks) *
+                         1e9 / cost.bandwidth.bytes_per_second;
+    const double lag = 1 + static_cast<double>(cost.latency.count()) / std::max(4 * chunk, 1.0);
+    const auto levels = static_cast<std::uint32_t>(std::min(std::ceil(lag), 1024.0));
+    return {.endpoints = call.ranks,
+            .rounds = static_cast<std::uint32_t>(chunks) + 2 * levels * ceil_log2(call.ranks),
+            .chunks = static_cast<std::uint32_t>(chunks),
+            .lag = levels};
+  }
+
+  void sends(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t round,
+             std::vector<Message>& out) const override {
+    for (std::uint32_t tree = 0; tree < 2; ++tree) sends_in(call, plan, tree, rank, round, out);
+  }
+
+ private:
+  /// Number of a rank within a tree, and back: both ways undo themselves where the tree is
+  /// mirrored.
+  static std::uint32_t turned(std::uint32_t tree, std::uint32_t rank, std::uint32_t ranks,
+                              std::uint32_t shift) {
+    if (tree == 0) return rank;
+    return ranks % 2 == 0 ? ranks - 1 - rank : (rank + shift) % ranks;
+  }
+
+  static void sends_in(const Call& call, const Plan& plan, std::uint32_t tree, std::uint32_t rank,
+                       std::uint32_t round, std::vector<Message>& out) {
+    const std::uint32_t p = call.ranks, height = ceil_log2(p);
+    const Place place = place_in(turned(tree, rank, p, p - 1), p);
+    const auto add = [&](std::uint32_t to, std::uint32_t chunk, bool reduces) {
+      const Bytes half = part_of(call.bytes, 2, tree);
+      out.push_back({.to = turned(tree, to, p, 1),
+                     .bytes = part_of(half, plan.chunks, chunk),
+                     .reduces = reduces,
+                     .streams = true});
+    };
+    const std::uint32_t down = plan.lag * (height + place.depth);
+    if (round >= down && round - down < plan.chunks) {
+      for (std::uint32_t i = 0; i < place.child_count; ++i)
+        add(place.children[i], round - down, false);
+    }
+    const std::uint32_t up = plan.lag * (height - place.depth);
+    if (place.depth > 0 && round >= up && round - up < plan.chunks)
+      add(place.parent, round - up, true);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Algorithm> make_double_tree() { return std::make_unique<DoubleTree>(); }
+
+}  // namespace foretrace

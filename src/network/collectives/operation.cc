@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "base/wording.h"
+#include "foretrace/collective.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+/// Letters and digits, in lower case: "All-Reduce" and "all_reduce" are one.
+std::string plain(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') plain += static_cast<char>(c - 'A' + 'a');
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;
+  }
+  return plain;
+}
+
+constexpr std::pair<std::string_view, Operation> kOtherNames[] = {
+    {"a2a", Operation::all_to_all},       {"alltoallv", Operation::all_to_all},
+    {"bcast", Operation::broadcast},      {"p2p", Operation::send_receive},
+    {"send", Operation::send_receive},    {"sendrecv", Operation::send_receive},
+    {"hypercube", Operation::all_gather},
+};
+
+}  // namespace
+
+const std::vector<std::string_view>& operation_names() {
+  static const std::vector<std::string_view> names = {"all_reduce",  "all_gather", "reduce_scatter",
+                                                      "all_to_all",  "broadcast",  "reduce",
+                                                      "send_receive"};
+  return names;
+}
+
+std::string_view to_string(Operation operation) {
+  return operation_names()[static_cast<std::size_t>(operation)];
+}
+
+Operation read_operation(std::string_view name) {
+  const std::vector<std::string_view>& names = operation_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (plain(names[i]) == plain(name)) return static_cast<Operation>(i);
+  }
+  for (const auto& [other, operation] : kOtherNames) {
+    if (other == plain(name)) return operation;
+  }
+  throw Error("there is no collective '" + std::string(name) + "'" + did_you_mean(name, names) +
+              "; must be one of " + joined(names));
+}
+
+double bus_factor(Operation operation, std::uint32_t ranks) {
+  const double others = ranks == 0 ? 0 : static_cast<double>(ranks - 1) / ranks;
+  switch (operation) {
+    case Operation::all_reduce:
+      return 2 * others;
+    case Operation::all_gather:
+    case Operation::reduce_scatter:
+    case Operation::all_to_all:
+      return others;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace foretrace

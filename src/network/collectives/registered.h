@@ -1,0 +1,41 @@
+#pragma once
+
+// Declares make_<name>() for every line of collectives.def: -Wmissing-declarations then rejects an
+// algorithm without a line, and the linker a line without an algorithm. And what they share.
+
+#include "foretrace/collective.h"
+
+namespace foretrace {
+
+#define COLLECTIVE(name, summary) std::unique_ptr<Algorithm> make_##name();
+#include "network/collectives/collectives.def"
+#undef COLLECTIVE
+
+/// The least k with 2^k >= value. REQUIRES: value > 0.
+std::uint32_t ceil_log2(std::uint32_t value);
+bool is_power_of_two(std::uint32_t value);
+/// The greatest power of two that is not above `value`. REQUIRES: value > 0.
+std::uint32_t floor_power(std::uint32_t value);
+
+/// Bytes of part `i` when `whole` is cut into `parts` that differ by at most one byte.
+inline Bytes part_of(Bytes whole, std::uint32_t parts, std::uint32_t i) {
+  const std::int64_t size = whole.count / parts, rest = whole.count % parts;
+  return Bytes{size + (static_cast<std::int64_t>(i) < rest ? 1 : 0)};
+}
+/// Bytes of parts 0 to i - 1.
+inline Bytes parts_before(Bytes whole, std::uint32_t parts, std::uint32_t i) {
+  const std::int64_t size = whole.count / parts, rest = whole.count % parts;
+  return Bytes{size * i + (static_cast<std::int64_t>(i) < rest ? i : rest)};
+}
+
+const LinkCost& cost_at(LinkCosts costs, std::size_t level);
+
+/// messages alpha + bytes beta + reduced gamma, on one level. `bytes` need not be whole.
+Nanoseconds hockney(double messages, double bytes, double reduced, const LinkCost& cost);
+
+/// "serves all_reduce and all_gather, not broadcast"; empty if `operation` is among `served`.
+std::string unless_served(Operation operation, std::initializer_list<Operation> served);
+/// "needs a power of two of ranks, got 6"; empty if it is one.
+std::string unless_power(std::uint32_t ranks);
+
+}  // namespace foretrace
