@@ -1,0 +1,63 @@
+#pragma once
+
+// The tables of NCCL 2.30.7 (src/graph/tuning.cc): microseconds and GB/s. Rows of architectures are
+// Volta, Ampere, Hopper, Blackwell; columns of node counts are 1, 2, 4 and more; columns of
+// protocols are LL, LL128, Simple.
+
+#include <cstddef>
+
+namespace foretrace::nccl {
+
+inline constexpr double kBaseLatency[5][3] = {
+    {6.8, 14, 8.4},  // tree
+    {6.6, 14, 8.4},  // ring
+    {0, 0, 0},       // NVLS
+    {0, 0, 0},       // NVLS tree
+    {8, 8, 8},       // PAT
+};
+
+/// By link: NVLink, PCI, network. Then as above.
+inline constexpr double kHopLatency[3][5][3] = {
+    {{.6, 1.25, 4}, {.6, 1.9, 3.4}, {0, 0, 25}, {0, 0, 25}, {0, 0, 4}},
+    {{1, 1.9, 4}, {1, 2.5, 5.7}, {0, 0, 0}, {0, 0, 0}, {0, 0, 4}},
+    {{5, 8.5, 14}, {2.7, 4, 14}, {0, 0, 18}, {0, 0, 20.9}, {0, 0, 14}},
+};
+
+inline constexpr double kMostLl[4][3] = {
+    {39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}};
+/// GB/s of a channel.
+inline constexpr double kRingLl128[4][3] = {
+    {20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}};
+inline constexpr double kTreeLl128[4][3] = {
+    {20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}};
+inline constexpr double kTree[4][3] = {
+    {26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}};
+inline constexpr double kNvlsTree[4][3] = {
+    {26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}};
+inline constexpr double kNvlsEfficiency[4] = {0, 0, .85, .74};
+
+/// What a tree's bandwidth is multiplied with, by log2(bytes / 64).
+inline constexpr std::size_t kTreeSizes = 23;
+inline constexpr double kTreeCorrection[3][kTreeSizes] = {
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
+};
+
+/// Ring Simple across nodes has this much more latency from 64 bytes a channel and rank on.
+inline constexpr double kPlateau = 1.4, kPlateauBeforeAmpere = 1.9;
+inline constexpr double kPlateauBytes = 64;
+
+inline constexpr double kRingShare = .92;  ///< Of LL128 on rings, and of trees.
+inline constexpr double kPatShare = .75;
+inline constexpr double kTreeLlShare = 3.8;  ///< A tree with LL reaches the bandwidth over this.
+
+/// GB/s that one channel may be searched with.
+inline constexpr double kSpeeds[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
+inline constexpr double kSpeedsHopper[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
+/// Known are the first and the last; those between are recalled.
+inline constexpr double kSpeedsBlackwell[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18};
+inline constexpr double kMostChannels = 32;
+inline constexpr double kMostChannelsBeforeBlackwell = 24;  ///< Recalled, for NVSwitch.
+
+}  // namespace foretrace::nccl

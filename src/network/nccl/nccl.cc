@@ -1,0 +1,257 @@
+#include "network/nccl/nccl.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <span>
+
+#include "foretrace/error.h"
+#include "network/nccl/constants.h"
+
+namespace foretrace {
+namespace {
+
+using namespace nccl;
+
+constexpr std::size_t kLl = 0, kLl128 = 1, kSimple = 2;
+constexpr double kSteps128 = 120.0 / 128;  ///< Data in the lines of LL128.
+constexpr double kOneNodeTree128 = 7.0 / 9;
+/// Share of a ring's step that the copy within a rank's own memory takes; see expected_us().
+constexpr double kOwnCopy = .5;
+
+template <class Enum>
+constexpr std::size_t index(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+/// Works out latency and bandwidth of each path.
+class Tuner {
+ public:
+  Tuner(Operation operation, const NcclSystem& system)
+      : operation_(operation),
+        system_(system),
+        row_(row_of(system.architecture)),
+        column_(system.nodes == 1   ? 0
+                : system.nodes == 2 ? 1
+                                    : 2),
+        per_node_(system.ranks / std::max(1U, system.nodes)),
+        bus_(system.channels * (system.nodes <= 2 ? system.channel_intra : system.channel_inter)) {
+    if (system.nodes > 1) bus_ = std::min(bus_, system.channels * system.channel_inter);
+  }
+
+  std::vector<NcclPath> paths() const {
+    std::vector<NcclPath> paths;
+    for (std::size_t protocol = 0; protocol < 3; ++protocol) {
+      if (protocol == kLl128 && system_.intra != LinkKind::nvlink) continue;
+      for (const NcclAlgorithm algorithm :
+           {NcclAlgorithm::tree, NcclAlgorithm::ring, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree,
+            NcclAlgorithm::pat}) {
+        if (!serves(algorithm, protocol)) continue;
+        paths.push_back({algorithm, static_cast<NcclProtocol>(protocol),
+                         latency(algorithm, protocol), bandwidth(algorithm, protocol)});
+      }
+    }
+    return paths;
+  }
+
+  double steps() const {
+    const double others = system_.ranks - 1;
+    switch (operation_) {
+      case Operation::all_reduce:
+        return 2 * others;
+      case Operation::all_gather:
+      case Operation::reduce_scatter:
+        return others;
+      default:
+        return system_.ranks;
+    }
+  }
+
+ private:
+  static std::size_t row_of(std::int64_t architecture) {
+    return architecture >= 100 ? 3 : architecture >= 90 ? 2 : architecture >= 80 ? 1 : 0;
+  }
+
+  bool serves(NcclAlgorithm algorithm, std::size_t protocol) const {
+    const bool reduces = operation_ == Operation::all_reduce, one_node = system_.nodes == 1;
+    const bool nvls = system_.nvls_channels > 0 && reduces && protocol == kSimple;
+    switch (algorithm) {
+      case NcclAlgorithm::ring:
+        return true;
+      case NcclAlgorithm::tree:
+        return reduces;
+      case NcclAlgorithm::nvls:
+        return nvls && one_node && system_.ranks > 2;
+      case NcclAlgorithm::nvls_tree:
+        return nvls && !one_node && per_node_ > 2;
+      case NcclAlgorithm::pat:
+        return protocol == kSimple && !one_node && per_node_ == 1 && gathers();
+    }
+    return false;
+  }
+
+  bool gathers() const {
+    return operation_ == Operation::all_gather || operation_ == Operation::reduce_scatter;
+  }
+
+  double hop(std::size_t link, NcclAlgorithm algorithm, std::size_t protocol) const {
+    return kHopLatency[link][index(algorithm)][protocol];
+  }
+
+  double latency(NcclAlgorithm algorithm, std::size_t protocol) const {
+    const std::size_t within = system_.intra == LinkKind::nvlink ? 0 : 1;
+    const double nodes = system_.nodes, levels = std::log2(nodes);
+    // With one device per node a ring's hops are those of a tree, which NCCL measured there.
+    const NcclAlgorithm network =
+        algorithm == NcclAlgorithm::ring && per_node_ == 1 ? NcclAlgorithm::tree : algorithm;
+    const double intra = hop(within, algorithm, protocol);
+    const double inter =
+        hop(2, network, protocol) + system_.graph_latency_us * (protocol == kSimple ? 2 : 1);
+    const double base = kBaseLatency[index(algorithm)][protocol];
+    switch (algorithm) {
+      case NcclAlgorithm::tree:
+        return base + 2 * ((per_node_ - 1) * intra + levels * inter);
+      case NcclAlgorithm::ring:
+        return base + ring_hops(intra, inter, protocol);
+      case NcclAlgorithm::nvls:
+        return base + intra;
+      case NcclAlgorithm::nvls_tree:
+        return base + intra + 2 * levels * inter;
+      case NcclAlgorithm::pat:
+        return base + levels * inter / 3.5 + 2.8 * system_.ranks;
+    }
+    return base;
+  }
+
+  double ring_hops(double intra, double inter, std::size_t protocol) const {
+    const bool many = system_.nodes > 1;
+    // A broadcast and a reduce flow along the ring: recalled.
+    if (operation_ == Operation::broadcast || operation_ == Operation::reduce)
+      return intra + (many ? inter : 0);
+    const double laps = operation_ == Operation::all_reduce ? 2 : 1;
+    const double across = many ? laps * (system_.nodes - 1) : 0;
+    const double overhead = many ? (system_.is_amd ? 2.0 : 1.0) * (protocol == kSimple ? 3 : 1) : 0;
+    return (steps() - across) * std::max(intra, overhead) + across * inter;
+  }
+
+  double bandwidth(NcclAlgorithm algorithm, std::size_t protocol) const {
+    const double channels = system_.channels, ranks = system_.ranks;
+    switch (algorithm) {
+      case NcclAlgorithm::ring:
+        return ring_bus(protocol) * ranks / steps();
+      case NcclAlgorithm::tree:
+        return tree_bus(protocol) / 2;
+      case NcclAlgorithm::nvls:
+        // Each rank's port carries the data about once: checked against 275 GB/s on 8 H100.
+        return system_.nvls_channels * system_.nvls_channel * kNvlsEfficiency[row_] * (ranks - 1) /
+               ranks;
+      case NcclAlgorithm::nvls_tree:
+        return std::min(bus_, system_.nvls_channels * kNvlsTree[row_][column_]) / 2;
+      case NcclAlgorithm::pat:
+        return std::min(bus_ * kPatShare, channels * system_.channel_inter) * ranks / steps();
+    }
+    return bus_;
+  }
+
+  double most_ll() const {
+    const std::size_t row = column_ == 0 ? row_ : system_.is_amd ? 1 : 0;
+    return kMostLl[row][column_];
+  }
+
+  double ring_bus(std::size_t protocol) const {
+    if (protocol == kLl) return std::min(most_ll(), bus_ / 2);
+    if (protocol == kLl128)
+      return std::min(kRingShare * bus_, system_.channels * kRingLl128[row_][column_]);
+    return bus_;
+  }
+
+  double tree_bus(std::size_t protocol) const {
+    const double plain = std::min(kRingShare * bus_, system_.channels * kTree[row_][column_]);
+    if (protocol == kLl) return std::min(plain / kTreeLlShare, most_ll());
+    if (protocol == kSimple) return plain;
+    return std::min(plain * (column_ == 0 ? kOneNodeTree128 : kSteps128),
+                    system_.channels * kTreeLl128[row_][column_]);
+  }
+
+  Operation operation_;
+  const NcclSystem& system_;
+  std::size_t row_, column_;
+  std::uint32_t per_node_;
+  double bus_;
+};
+
+}  // namespace
+
+std::string_view to_string(NcclAlgorithm algorithm) {
+  static constexpr std::string_view kNames[] = {"Tree", "Ring", "NVLS", "NVLSTree", "PAT"};
+  return kNames[index(algorithm)];
+}
+
+std::string_view to_string(NcclProtocol protocol) {
+  static constexpr std::string_view kNames[] = {"LL", "LL128", "Simple"};
+  return kNames[index(protocol)];
+}
+
+std::vector<NcclPath> nccl_paths(Operation operation, const NcclSystem& system) {
+  if (operation == Operation::all_to_all || operation == Operation::send_receive) return {};
+  if (system.ranks < 2) return {};
+  return Tuner(operation, system).paths();
+}
+
+double estimate_us(const NcclPath& path, const NcclSystem& system, Operation operation,
+                   Bytes bytes) {
+  const auto count = static_cast<double>(bytes.count);
+  double bandwidth = path.bandwidth, latency = path.latency_us;
+  if (path.algorithm == NcclAlgorithm::tree && bytes.count >= 64) {
+    const auto size =
+        static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(bytes.count) / 64)) - 1;
+    if (size < kTreeSizes) bandwidth *= kTreeCorrection[index(path.protocol)][size];
+  }
+  const bool plateau = path.algorithm == NcclAlgorithm::ring &&
+                       path.protocol == NcclProtocol::simple && system.nodes > 1 &&
+                       operation == Operation::all_reduce &&
+                       count / (system.channels * system.ranks) >= kPlateauBytes;
+  if (plateau) latency *= system.architecture < 80 ? kPlateauBeforeAmpere : kPlateau;
+  return latency + count / (1e3 * bandwidth);
+}
+
+NcclPath choose_path(Operation operation, const NcclSystem& system, Bytes bytes) {
+  const std::vector<NcclPath> paths = nccl_paths(operation, system);
+  if (paths.empty())
+    throw Error("NCCL does not tune " + std::string(to_string(operation)) + " of " +
+                std::to_string(system.ranks) + " ranks");
+  return *std::min_element(paths.begin(), paths.end(), [&](const NcclPath& a, const NcclPath& b) {
+    return estimate_us(a, system, operation, bytes) < estimate_us(b, system, operation, bytes);
+  });
+}
+
+double expected_us(const NcclPath& path, const NcclSystem& system, Operation operation,
+                   Bytes bytes) {
+  const double estimate = estimate_us(path, system, operation, bytes);
+  const bool copies = path.algorithm == NcclAlgorithm::ring &&
+                      path.protocol == NcclProtocol::simple && operation != Operation::broadcast &&
+                      operation != Operation::reduce;
+  if (!copies) return estimate;
+  // The copy has the speed of the links between devices of one node, whatever the ring waits for.
+  const double bus = system.channels * std::max(system.channel_intra, system.channel_inter);
+  return estimate + kOwnCopy * static_cast<double>(bytes.count) / system.ranks / (1e3 * bus);
+}
+
+NcclChannels search_channels(double gigabytes, std::int64_t architecture, bool within_node) {
+  std::span<const double> speeds = kSpeeds;
+  if (within_node && architecture >= 90) speeds = kSpeedsHopper;
+  if (within_node && architecture >= 100) speeds = kSpeedsBlackwell;
+  const double limit = architecture >= 100 ? kMostChannels : kMostChannelsBeforeBlackwell;
+  NcclChannels best{1, gigabytes};
+  double most = 0;
+  for (const double speed : speeds) {
+    const double count = std::min(std::floor(gigabytes / speed), limit);
+    if (count * speed <= most) continue;
+    most = count * speed;
+    best = {static_cast<std::uint32_t>(count), speed};
+  }
+  while (best.count * 2 <= limit) best = {best.count * 2, best.each / 2};
+  return best;
+}
+
+}  // namespace foretrace

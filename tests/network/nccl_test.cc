@@ -1,0 +1,136 @@
+// NCCL's tuning model: latencies, times and choices, worked out from its sources (2.30.7).
+
+#include "network/nccl/nccl.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace foretrace {
+namespace {
+
+const NcclSystem kOneAmpere{.architecture = 80,
+                            .ranks = 8,
+                            .nodes = 1,
+                            .channels = 24,
+                            .channel_intra = 10,
+                            .channel_inter = 10};
+const NcclSystem kTwoAmpere{.architecture = 80,
+                            .is_amd = true,
+                            .ranks = 16,
+                            .nodes = 2,
+                            .channels = 16,
+                            .channel_intra = 6,
+                            .channel_inter = 6};
+const NcclSystem kEightHopper{.architecture = 90,
+                              .ranks = 64,
+                              .nodes = 8,
+                              .channels = 16,
+                              .channel_intra = 22,
+                              .channel_inter = 22};
+
+struct Fact {
+  const char* what;
+  const NcclSystem& system;
+  NcclAlgorithm algorithm;
+  NcclProtocol protocol;
+  double latency;
+  double us[6];  ///< 8 KiB, 64 KiB, 1 MiB, 16 MiB, 256 MiB, 1 GiB
+};
+
+constexpr std::int64_t kSizes[] = {8 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20, 1 << 30};
+
+using enum NcclAlgorithm;
+using enum NcclProtocol;
+
+const Fact kFacts[] = {
+    {"8 ring LL", kOneAmpere, ring, ll, 15.00, {15.2, 16.3, 35.9, 349.8, 5371.5, 21440.9}},
+    {"8 ring LL128", kOneAmpere, ring, ll128, 40.60, {40.7, 41.1, 48.9, 173.6, 2168.1, 8550.8}},
+    {"8 ring Simple", kOneAmpere, ring, simple, 56.00, {56.1, 56.5, 63.6, 178.3, 2013.3, 7885.4}},
+    {"8 tree Simple", kOneAmpere, tree, simple, 64.40, {64.5, 65.4, 83.4, 281.5, 2766.0, 9790.3}},
+    {"2x8 tree LL", kTwoAmpere, tree, ll, 25.20, {26.2, 34.9, 211.6, 1682.2, 23886, 95469}},
+    {"2x8 tree LL128", kTwoAmpere, tree, ll128, 48.50, {48.7, 51.1, 90.7, 498.8, 6532.4, 25984}},
+    {"2x8 ring LL128", kTwoAmpere, ring, ll128, 78.00, {78.2, 79.4, 100.3, 434.2, 5776.8, 22873}},
+    {"2x8 ring Simple",
+     kTwoAmpere,
+     ring,
+     simple,
+     204.4,
+     {204.6, 287.4, 306.6, 613.8, 5529.0, 21258}},
+    {"8x8 tree LL128", kEightHopper, tree, ll128, 82.50, {82.6, 83.2, 94.0, 205.3, 1850.8, 7155.9}},
+    {"8x8 tree Simple",
+     kEightHopper,
+     tree,
+     simple,
+     148.40,
+     {148.5, 149.1, 161.4, 296.4, 1990.4, 6779.7}},
+    {"8x8 ring LL128",
+     kEightHopper,
+     ring,
+     ll128,
+     282.80,
+     {282.8, 283.2, 289.2, 384.8, 1914.7, 6810.5}},
+};
+
+TEST(Nccl, TimesAreThoseOfItsTuningModel) {
+  for (const Fact& fact : kFacts) {
+    SCOPED_TRACE(fact.what);
+    const auto paths = nccl_paths(Operation::all_reduce, fact.system);
+    const auto path = std::find_if(paths.begin(), paths.end(), [&](const NcclPath& found) {
+      return found.algorithm == fact.algorithm && found.protocol == fact.protocol;
+    });
+    ASSERT_NE(path, paths.end());
+    EXPECT_NEAR(path->latency_us, fact.latency, .005);
+    for (std::size_t i = 0; i < 6; ++i) {
+      SCOPED_TRACE(kSizes[i]);
+      const double printed = fact.us[i] >= 6600 && fact.us[i] == static_cast<int>(fact.us[i]);
+      EXPECT_NEAR(estimate_us(*path, fact.system, Operation::all_reduce, Bytes{kSizes[i]}),
+                  fact.us[i], printed != 0 ? .51 : .051);
+    }
+  }
+}
+
+std::string choice(const NcclSystem& system, std::int64_t bytes) {
+  const NcclPath path = choose_path(Operation::all_reduce, system, Bytes{bytes});
+  return std::string(to_string(path.algorithm)) + " " + std::string(to_string(path.protocol));
+}
+
+TEST(Nccl, ChoosesByTheLeastEstimate) {
+  EXPECT_EQ(choice(kOneAmpere, 1 << 20), "Ring LL");
+  EXPECT_EQ(choice(kOneAmpere, 16 << 20), "Ring LL128");
+  EXPECT_EQ(choice(kOneAmpere, 256 << 20), "Ring Simple");
+  EXPECT_EQ(choice(kTwoAmpere, 64 << 10), "Tree LL");
+  EXPECT_EQ(choice(kTwoAmpere, 1 << 20), "Tree LL128");
+  EXPECT_EQ(choice(kTwoAmpere, 16 << 20), "Ring LL128");
+  EXPECT_EQ(choice(kTwoAmpere, 256 << 20), "Ring Simple");
+}
+
+TEST(Nccl, ChannelsFillTheLinks) {
+  const NcclChannels ampere = search_channels(240, 80, true);
+  EXPECT_EQ(ampere.count, 24U);
+  EXPECT_DOUBLE_EQ(ampere.each, 10);
+  const NcclChannels hopper = search_channels(18 * 20.6, 90, true);
+  EXPECT_DOUBLE_EQ(hopper.count * hopper.each, 360);
+  const NcclChannels blackwell = search_channels(18 * 40.1, 100, true);
+  EXPECT_DOUBLE_EQ(blackwell.count * blackwell.each, 720);
+  const NcclChannels slow = search_channels(1.5, 80, true);
+  EXPECT_DOUBLE_EQ(slow.count * slow.each, 1.5);
+}
+
+TEST(Nccl, LeavesAllToAllUntuned) {
+  EXPECT_TRUE(nccl_paths(Operation::all_to_all, kOneAmpere).empty());
+  EXPECT_TRUE(nccl_paths(Operation::all_reduce, {.ranks = 1}).empty());
+}
+
+TEST(Nccl, ExpectsTheCopyWithinARankOnlyOfRingsThatMoveData) {
+  const NcclPath path = choose_path(Operation::all_gather, kOneAmpere, Bytes{256 << 20});
+  const double more = expected_us(path, kOneAmpere, Operation::all_gather, Bytes{256 << 20}) -
+                      estimate_us(path, kOneAmpere, Operation::all_gather, Bytes{256 << 20});
+  EXPECT_NEAR(more, .5 * (256 << 20) / 8 / 240e3, 1e-6);
+  const NcclPath narrow{tree, ll, 1, 1};
+  EXPECT_DOUBLE_EQ(expected_us(narrow, kOneAmpere, Operation::all_reduce, Bytes{1 << 20}),
+                   estimate_us(narrow, kOneAmpere, Operation::all_reduce, Bytes{1 << 20}));
+}
+
+}  // namespace
+}  // namespace foretrace
