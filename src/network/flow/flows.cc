@@ -1,0 +1,219 @@
+#include "network/flow/flows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <unordered_map>
+
+#include "foretrace/error.h"
+#include "network/flow/fair_rates.h"
+
+namespace foretrace {
+namespace {
+
+/// Less than this much of a byte is lost to rounding.
+constexpr double kRounding = 1e-3;
+
+std::uint64_t hash_of(std::span<const std::uint32_t> route, std::uint32_t priority) {
+  std::uint64_t hash = 0x9E3779B97F4A7C15ULL + priority;
+  for (const std::uint32_t link : route) hash = (hash ^ link) * 0xFF51AFD7ED558CCDULL ^ hash >> 29;
+  return hash;
+}
+
+/// A flow within its entry: it ends when each flow of the entry has got `until` bytes.
+struct Ending {
+  double until = 0;
+  FlowId flow = 0;
+  bool operator>(const Ending& other) const {
+    return until != other.until ? until > other.until : flow > other.flow;
+  }
+};
+
+struct Served {
+  double passed = 0;  ///< Bytes that each flow of the entry got since the entry began.
+  Nanoseconds at{0};
+  std::uint32_t version = 0;
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
+};
+
+struct Event {
+  Nanoseconds at;
+  std::uint32_t entry, version;
+  bool operator>(const Event& other) const {
+    return at != other.at ? at > other.at : entry > other.entry;
+  }
+};
+
+}  // namespace
+
+struct Flows::Impl {
+  FairRates rates;
+  std::vector<Served> served;  ///< By entry.
+  std::vector<std::uint32_t> entry_of;
+  std::vector<FlowId> unused;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> entries;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
+  std::vector<std::uint32_t> changed;
+  std::vector<FlowId> ended;  ///< At once.
+  std::vector<double> carried;
+  Nanoseconds now{0};
+  std::size_t active = 0;
+
+  explicit Impl(std::vector<Bandwidth> capacities)
+      : rates(capacities), carried(capacities.size()) {}
+
+  FlowId new_flow() {
+    if (unused.empty()) {
+      entry_of.push_back(0);
+      return static_cast<FlowId>(entry_of.size() - 1);
+    }
+    const FlowId flow = unused.back();
+    unused.pop_back();
+    return flow;
+  }
+
+  std::uint32_t entry_for(std::span<const std::uint32_t> route, std::uint32_t priority) {
+    const std::uint64_t hash = hash_of(route, priority);
+    const auto [first, last] = entries.equal_range(hash);
+    for (auto i = first; i != last; ++i) {
+      if (rates.is(i->second, route, priority)) return i->second;
+    }
+    const std::uint32_t entry = rates.add(route, priority);
+    if (entry >= served.size()) served.resize(entry + 1);
+    served[entry].passed = 0;
+    served[entry].at = now;
+    entries.emplace(hash, entry);
+    return entry;
+  }
+
+  /// Brings what has passed up to `now`, at the old rate.
+  void advance(std::uint32_t entry) {
+    Served& one = served[entry];
+    const double bytes = rates.rate(entry) * static_cast<double>((now - one.at).count()) * 1e-9;
+    one.passed += bytes;
+    one.at = now;
+    if (bytes <= 0) return;
+    const double all = bytes * rates.count(entry);
+    for (const std::uint32_t link : rates.route(entry)) carried[link] += all;
+  }
+
+  /// New rates for all that the changes reach, and when the first flow of each ends.
+  void settle() {
+    rates.reached([&](std::uint32_t entry) { advance(entry); });
+    changed.clear();
+    rates.settle(changed);
+    for (const std::uint32_t entry : changed) schedule(entry);
+  }
+
+  void schedule(std::uint32_t entry) {
+    Served& one = served[entry];
+    ++one.version;
+    const double rate = rates.rate(entry);
+    if (one.endings.empty() || rate <= 0) return;
+    const double left = std::max(0.0, one.endings.top().until - one.passed - kRounding);
+    const double wait = std::ceil(left * 1e9 / rate);
+    if (wait > 9e18) return;
+    events.push({now + Nanoseconds(static_cast<std::int64_t>(wait)), entry, one.version});
+  }
+
+  void remove_entry(std::uint32_t entry) {
+    const std::uint64_t hash = hash_of(rates.route(entry), rates.priority(entry));
+    const auto [first, last] = entries.equal_range(hash);
+    entries.erase(std::find_if(first, last, [&](const auto& i) { return i.second == entry; }));
+    ++served[entry].version;
+    rates.remove(entry);
+  }
+
+  bool is_stale(const Event& event) const { return served[event.entry].version != event.version; }
+
+  void move_to(Nanoseconds time) {
+    if (time == now) return;
+    settle();
+    now = time;
+  }
+
+  void end_flows(std::uint32_t entry, std::vector<FlowId>& out) {
+    advance(entry);
+    Served& one = served[entry];
+    while (!one.endings.empty() && one.endings.top().until <= one.passed + 2 * kRounding) {
+      out.push_back(one.endings.top().flow);
+      one.endings.pop();
+      rates.change(entry, -1);
+      --active;
+    }
+    if (one.endings.empty())
+      remove_entry(entry);
+    else
+      schedule(entry);
+  }
+};
+
+Flows::Flows(std::vector<Bandwidth> capacities) {
+  for (const Bandwidth capacity : capacities) {
+    if (!(capacity.bytes_per_second > 0))
+      throw Error("bandwidth: must be greater than 0, got " + to_text(capacity));
+  }
+  impl_ = std::make_unique<Impl>(std::move(capacities));
+}
+Flows::Flows(Flows&&) noexcept = default;
+Flows::~Flows() = default;
+
+FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, std::uint32_t priority,
+                    Nanoseconds now) {
+  CHECK(now >= impl_->now);
+  impl_->move_to(now);
+  const FlowId flow = impl_->new_flow();
+  if (route.empty() || bytes.count <= 0) {
+    impl_->ended.push_back(flow);
+    return flow;
+  }
+  const std::uint32_t entry = impl_->entry_for(route, priority);
+  impl_->advance(entry);
+  impl_->entry_of[flow] = entry;
+  impl_->served[entry].endings.push(
+      {impl_->served[entry].passed + static_cast<double>(bytes.count), flow});
+  impl_->rates.change(entry, 1);
+  ++impl_->active;
+  return flow;
+}
+
+std::optional<Nanoseconds> Flows::next() {
+  if (!impl_->ended.empty()) return impl_->now;
+  impl_->settle();
+  auto& events = impl_->events;
+  while (!events.empty() && impl_->is_stale(events.top())) events.pop();
+  if (events.empty()) return std::nullopt;
+  return events.top().at;
+}
+
+void Flows::take_ended(Nanoseconds now, std::vector<FlowId>& out) {
+  impl_->move_to(now);
+  const std::size_t before = out.size();
+  out.insert(out.end(), impl_->ended.begin(), impl_->ended.end());
+  impl_->ended.clear();
+  auto& events = impl_->events;
+  while (!events.empty() && events.top().at <= now) {
+    const Event event = events.top();
+    events.pop();
+    if (!impl_->is_stale(event)) impl_->end_flows(event.entry, out);
+  }
+  std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
+  impl_->unused.insert(impl_->unused.end(), out.begin() + static_cast<std::ptrdiff_t>(before),
+                       out.end());
+}
+
+std::size_t Flows::active() const { return impl_->active; }
+
+double Flows::rate(FlowId flow) {
+  impl_->settle();
+  return impl_->rates.rate(impl_->entry_of[flow]);
+}
+
+std::vector<double> Flows::carried(Nanoseconds now) {
+  impl_->move_to(now);
+  impl_->rates.each([&](std::uint32_t entry) { impl_->advance(entry); });
+  return impl_->carried;
+}
+
+}  // namespace foretrace
