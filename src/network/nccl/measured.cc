@@ -1,0 +1,160 @@
+#include "network/nccl/measured.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "base/wording.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+std::vector<std::string> csv_cells(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      cells.emplace_back();
+    else if (c != '\r')
+      cells.back() += c;
+  }
+  return cells;
+}
+
+template <class Number>
+bool read_number(const std::string& text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+class CsvRows {
+ public:
+  CsvRows(const std::string& heading, const RowFilter& only) : heading_(csv_cells(heading)) {
+    collective_ = column("collective"), bytes_ = column("bytes"), time_ = column("time_us");
+    gpus_ = column("gpus"), nodes_ = column("nodes");
+    for (const std::string& one : only) {
+      const std::size_t equal = one.find('=');
+      if (equal == std::string::npos) throw Error("--only: must be COLUMN=TEXT, got '" + one + "'");
+      filters_.emplace_back(column(one.substr(0, equal)), one.substr(equal + 1));
+    }
+  }
+
+  void read(const std::string& line, std::vector<MeasuredCollective>& rows) const {
+    const std::vector<std::string> cells = csv_cells(line);
+    if (cells.size() != heading_.size())
+      throw Error("must have " + std::to_string(heading_.size()) + " cells, has " +
+                  std::to_string(cells.size()));
+    for (const auto& [place, text] : filters_) {
+      if (cells[place].find(text) == std::string::npos) return;
+    }
+    MeasuredCollective row;
+    row.operation = read_operation(cells[collective_]);
+    if (!read_number(cells[bytes_], row.bytes.count) || !read_number(cells[time_], row.us) ||
+        !read_number(cells[gpus_], row.ranks))
+      throw Error("bytes, time_us and gpus must be numbers");
+    // An empty cell: one host, or one NVLink domain.
+    if (!cells[nodes_].empty() && !read_number(cells[nodes_], row.nodes))
+      throw Error("nodes must be a number, got '" + cells[nodes_] + "'");
+    if (row.bytes.count > 0 && row.us > 0 && row.ranks > 0 && row.nodes > 0) rows.push_back(row);
+  }
+
+ private:
+  std::size_t column(const std::string& name) const {
+    const auto found = std::find(heading_.begin(), heading_.end(), name);
+    if (found == heading_.end())
+      throw Error("there is no column '" + name + "'" + did_you_mean(name, heading_) +
+                  "; the columns are " + joined(heading_));
+    return static_cast<std::size_t>(found - heading_.begin());
+  }
+
+  std::vector<std::string> heading_;
+  std::size_t collective_ = 0, bytes_ = 0, time_ = 0, gpus_ = 0, nodes_ = 0;
+  std::vector<std::pair<std::size_t, std::string>> filters_;
+};
+
+/// The text that nccl-tests prints: comments that list the ranks, then a line for each size.
+class PerfRows {
+ public:
+  explicit PerfRows(Operation operation) : operation_(operation) {}
+
+  void read(const std::string& line, std::vector<MeasuredCollective>& rows) {
+    std::istringstream words(line);
+    std::vector<std::string> cells;
+    for (std::string word; words >> word;) cells.push_back(word);
+    if (cells.empty()) return;
+    if (cells[0][0] == '#') return read_comment(cells);
+    // size count type [redop root] time algbw busbw ...: the time is in the first cell with a
+    // point.
+    const auto time = std::find_if(cells.begin(), cells.end(), [](const std::string& cell) {
+      return cell.find('.') != std::string::npos;
+    });
+    MeasuredCollective row{.operation = operation_};
+    if (time == cells.end() || !read_number(cells[0], row.bytes.count) ||
+        !read_number(*time, row.us))
+      return;
+    if (ranks_ == 0) throw Error("lists no ranks above its first size, as nccl-tests does");
+    row.ranks = ranks_;
+    row.nodes = static_cast<std::uint32_t>(std::max<std::size_t>(1, hosts_.size()));
+    if (row.bytes.count > 0 && row.us > 0) rows.push_back(row);
+  }
+
+ private:
+  void read_comment(const std::vector<std::string>& cells) {
+    const auto on = std::find(cells.begin(), cells.end(), "on");
+    if (cells.size() > 2 && cells[1] == "Rank" && on != cells.end() && on + 1 != cells.end()) {
+      ++ranks_;
+      hosts_.insert(*(on + 1));
+    }
+    if (cells.size() > 4 && cells[1] == "Collective" && cells[2] == "test") {
+      std::string name = cells[4];
+      if (name.ends_with("_perf")) name.resize(name.size() - 5);
+      operation_ = read_operation(name);
+    }
+  }
+
+  Operation operation_;
+  std::uint32_t ranks_ = 0;
+  std::set<std::string> hosts_;
+};
+
+}  // namespace
+
+std::vector<MeasuredCollective> read_measured(std::istream& in, Operation operation,
+                                              const RowFilter& only) {
+  std::vector<MeasuredCollective> rows;
+  std::string line;
+  std::int64_t number = 0;
+  std::unique_ptr<CsvRows> table;
+  PerfRows perf(operation);
+  while (std::getline(in, line)) {
+    ++number;
+    within("line " + std::to_string(number), [&] {
+      if (number == 1 && line.find(',') != std::string::npos && line[0] != '#')
+        table = std::make_unique<CsvRows>(line, only);
+      else if (table)
+        table->read(line, rows);
+      else
+        perf.read(line, rows);
+    });
+  }
+  if (rows.empty())
+    throw Error("has no measured collective" +
+                std::string(only.empty() ? "" : " that --only lets through"));
+  return rows;
+}
+
+std::vector<MeasuredCollective> read_measured_file(const std::string& path, Operation operation,
+                                                   const RowFilter& only) {
+  return within(path, [&] {
+    std::ifstream in(path);
+    if (!in) throw Error("cannot be read");
+    return read_measured(in, operation, only);
+  });
+}
+
+}  // namespace foretrace

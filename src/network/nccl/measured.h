@@ -1,0 +1,32 @@
+#pragma once
+
+// Measured collectives: the output of nccl-tests, or CSV with the columns collective, bytes, gpus,
+// nodes and time_us (others are for selecting rows). Times are out of place.
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "foretrace/collective.h"
+
+namespace foretrace {
+
+struct MeasuredCollective {
+  Operation operation = Operation::all_reduce;
+  std::uint32_t ranks = 1;
+  std::uint32_t nodes = 1;
+  Bytes bytes{};
+  double us = 0;
+};
+
+/// "column=text": rows of a CSV file whose cell holds the text.
+using RowFilter = std::vector<std::string>;
+
+/// `operation` is for nccl-tests output that does not name its own. Rows without bytes are left
+/// out. Throws Error, with the line, on what it cannot read, and if no row is left.
+std::vector<MeasuredCollective> read_measured(std::istream& in, Operation operation,
+                                              const RowFilter& only);
+std::vector<MeasuredCollective> read_measured_file(const std::string& path, Operation operation,
+                                                   const RowFilter& only);
+
+}  // namespace foretrace

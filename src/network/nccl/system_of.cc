@@ -1,0 +1,135 @@
+#include "network/nccl/system_of.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace foretrace {
+namespace {
+
+constexpr double kGiga = 1e9;
+/// NCCL's bandwidth over that of the data sheet: NVLink by architecture, PCIe, NICs.
+constexpr double kNvlink = 20.0 / 25, kNvlinkHopper = 20.6 / 25, kNvlinkBlackwell = 40.1 / 50;
+constexpr double kPcie = 12 / 15.75;
+constexpr double kNic = 12 / 12.5;
+constexpr std::int64_t kUnknownArchitecture = 80;
+constexpr std::uint32_t kNvlsChannels = 16, kNvlsChannelsBlackwell = 32;  ///< Recalled.
+
+double nvlink_share(std::int64_t architecture) {
+  return architecture >= 100 ? kNvlinkBlackwell : architecture >= 90 ? kNvlinkHopper : kNvlink;
+}
+
+/// The group of ranks that reach each other without a NIC: a host, or a rack of several.
+std::int32_t node_of(const Network& network, std::uint32_t rank) {
+  const HostFacts& facts = network.cluster().facts;
+  const std::int32_t host = network.host_of(rank);
+  if (facts.devices_per_host <= 0 || facts.devices_per_nvlink_domain <= facts.devices_per_host)
+    return host;
+  return host / (facts.devices_per_nvlink_domain / facts.devices_per_host);
+}
+
+/// All NVLinks that leave a rank's device.
+double nvlink_of(const Network& network, std::uint32_t rank) {
+  const std::uint32_t device = network.cluster().placement[rank];
+  double sum = 0;
+  for (const ClusterLink& link : network.links()) {
+    if (link.from == device && link.kind == LinkKind::nvlink)
+      sum += link.bandwidth.bytes_per_second;
+  }
+  return sum / kGiga;
+}
+
+/// What each flow of a ring through the ranks of the first node gets, and over which links.
+void measure_ring(const Network& network, const std::vector<std::uint32_t>& ring,
+                  RankPlaces& places) {
+  std::vector<LinkId> route;
+  std::map<LinkId, double> flows;
+  bool nvlink = true;
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    network.route(ring[i], ring[(i + 1) % ring.size()], 0, route);
+    for (const LinkId link : route) {
+      nvlink = nvlink && network.links()[link].kind == LinkKind::nvlink;
+      ++flows[link];
+    }
+  }
+  const std::int64_t architecture =
+      network.cluster().facts.architecture.value_or(kUnknownArchitecture);
+  places.kind = nvlink ? LinkKind::nvlink : LinkKind::pcie;
+  if (nvlink) {
+    // NCCL lays several rings over all links that a device has.
+    places.intra = nvlink_of(network, ring.front()) * nvlink_share(architecture);
+    return;
+  }
+  double least = 0;
+  for (const auto& [link, count] : flows) {
+    const double share = network.links()[link].bandwidth.bytes_per_second / count / kGiga;
+    if (least == 0 || share < least) least = share;
+  }
+  places.intra = least * kPcie;
+}
+
+double nics_of(const Network& network, const RankPlaces& places) {
+  const Cluster& cluster = network.cluster();
+  double nics = 0, sum = 0;
+  const std::int32_t host = network.host_of(0);
+  for (const ClusterLink& link : cluster.links) {
+    const ClusterNode& from = cluster.nodes[link.from];
+    if (from.kind != NodeKind::nic || from.host != host || link.kind != LinkKind::network) continue;
+    ++nics;
+    sum += link.bandwidth.bytes_per_second;
+  }
+  if (cluster.facts.nic_bandwidth) sum = cluster.facts.nic_bandwidth->bytes_per_second;
+  const double hosts_per_node =
+      std::max(1.0, static_cast<double>(cluster.facts.devices_per_nvlink_domain) /
+                        std::max(1, cluster.facts.devices_per_host));
+  nics *= hosts_per_node;
+  sum *= hosts_per_node;
+  const double used = nics > 0 ? std::min(1.0, places.per_node / nics) : 1;
+  return sum * used * kNic / kGiga;
+}
+
+}  // namespace
+
+RankPlaces places_of(const Network& network) {
+  RankPlaces places;
+  places.ranks = network.ranks();
+  std::map<std::int32_t, std::vector<std::uint32_t>> nodes;
+  for (std::uint32_t rank = 0; rank < places.ranks; ++rank)
+    nodes[node_of(network, rank)].push_back(rank);
+  places.nodes = static_cast<std::uint32_t>(nodes.size());
+  for (const auto& [node, ranks] : nodes)
+    places.per_node = std::max(places.per_node, static_cast<std::uint32_t>(ranks.size()));
+  if (places.per_node > 1) measure_ring(network, nodes.begin()->second, places);
+  if (places.nodes > 1) places.inter = nics_of(network, places);
+  return places;
+}
+
+NcclSystem system_of(const Network& network, const RankPlaces& places,
+                     std::vector<std::string>& assumed) {
+  const HostFacts& facts = network.cluster().facts;
+  NcclSystem system;
+  system.architecture = facts.architecture.value_or(kUnknownArchitecture);
+  if (!facts.architecture) assumed.push_back("the machine does not state its GPUs: as on Ampere");
+  system.is_amd = facts.cpu == "amd";
+  if (facts.cpu.empty()) assumed.push_back("the machine does not state its CPUs: as Intel's");
+  system.ranks = places.ranks;
+  system.nodes = places.nodes;
+  system.intra = places.kind;
+  const double narrow = places.nodes == 1 ? places.intra
+                        : places.per_node > 1 && places.intra > 0
+                            ? std::min(places.intra, places.inter)
+                            : places.inter;
+  const NcclChannels channels = search_channels(narrow, system.architecture, places.nodes == 1);
+  system.channels = channels.count;
+  system.channel_intra = system.channel_inter = channels.each;
+  const bool nvls = facts.nvls.value_or(false) && places.kind == LinkKind::nvlink;
+  if (!facts.nvls && system.architecture >= 90)
+    assumed.push_back("the machine does not state NVLink SHARP: without it");
+  if (nvls && places.per_node > 2) {
+    system.nvls_channels = system.architecture >= 100 ? kNvlsChannelsBlackwell : kNvlsChannels;
+    system.nvls_channel = (places.nodes == 1 ? places.intra : narrow) / system.nvls_channels;
+  }
+  return system;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "foretrace/network.h"
+#include "network/nccl/nccl.h"
+
+namespace foretrace {
+
+/// How the ranks of a network lie, in the terms of NCCL and of calibrations. Bandwidths are GB/s,
+/// as NCCL counts them: 20 of the 25 of an NVLink of Ampere, 12 of the 12.5 of a NIC of 100 Gb/s.
+struct RankPlaces {
+  std::uint32_t ranks = 1;
+  std::uint32_t nodes = 1;     ///< Groups that reach each other without a NIC.
+  std::uint32_t per_node = 1;  ///< Ranks in the largest of them.
+  double intra = 0;            ///< Of a rank within its node, with all ranks in a ring at once.
+  double inter = 0;            ///< Of all NICs that the ranks of a node use; 0 for one node.
+  LinkKind kind = LinkKind::nvlink;  ///< Within the node: NVLink, or PCIe.
+};
+
+RankPlaces places_of(const Network& network);
+
+/// Appends to `assumed` a sentence for each fact that the machine does not state.
+NcclSystem system_of(const Network& network, const RankPlaces& places,
+                     std::vector<std::string>& assumed);
+
+}  // namespace foretrace
