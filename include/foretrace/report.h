@@ -11,6 +11,7 @@
 
 #include "foretrace/answer/advice.h"
 #include "foretrace/answer/check.h"
+#include "foretrace/answer/collective.h"
 #include "foretrace/answer/diagnosis.h"
 #include "foretrace/answer/diff.h"
 #include "foretrace/answer/input.h"
@@ -105,6 +106,14 @@ void write_diff_csv(const DiffReport& report, std::ostream& out);
 nlohmann::json to_json(const Verification& verification);
 void write_verification_text(const Verification& verification, std::ostream& out);
 void write_verification_markdown(const Verification& verification, std::ostream& out);
+
+/// The object with schema "foretrace.collective/1".
+nlohmann::json to_json(const CollectiveReport& report);
+/// Columns as nccl-tests prints them.
+void write_collective_text(const CollectiveReport& report, std::ostream& out);
+void write_collective_csv(const CollectiveReport& report, std::ostream& out);
+/// With a plot of bandwidth over size.
+void write_collective_page(const CollectiveReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

@@ -29,7 +29,7 @@ const NcclSystem kEightHopper{.architecture = 90,
                               .channel_intra = 22,
                               .channel_inter = 22};
 
-struct Fact {
+struct Tuned {
   const char* what;
   const NcclSystem& system;
   NcclAlgorithm algorithm;
@@ -38,12 +38,12 @@ struct Fact {
   double us[6];  ///< 8 KiB, 64 KiB, 1 MiB, 16 MiB, 256 MiB, 1 GiB
 };
 
-constexpr std::int64_t kSizes[] = {8 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20, 1 << 30};
+constexpr std::int64_t kTunedSizes[] = {8 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20, 1 << 30};
 
 using enum NcclAlgorithm;
 using enum NcclProtocol;
 
-const Fact kFacts[] = {
+const Tuned kTunings[] = {
     {"8 ring LL", kOneAmpere, ring, ll, 15.00, {15.2, 16.3, 35.9, 349.8, 5371.5, 21440.9}},
     {"8 ring LL128", kOneAmpere, ring, ll128, 40.60, {40.7, 41.1, 48.9, 173.6, 2168.1, 8550.8}},
     {"8 ring Simple", kOneAmpere, ring, simple, 56.00, {56.1, 56.5, 63.6, 178.3, 2013.3, 7885.4}},
@@ -73,7 +73,7 @@ const Fact kFacts[] = {
 };
 
 TEST(Nccl, TimesAreThoseOfItsTuningModel) {
-  for (const Fact& fact : kFacts) {
+  for (const Tuned& fact : kTunings) {
     SCOPED_TRACE(fact.what);
     const auto paths = nccl_paths(Operation::all_reduce, fact.system);
     const auto path = std::find_if(paths.begin(), paths.end(), [&](const NcclPath& found) {
@@ -82,9 +82,9 @@ TEST(Nccl, TimesAreThoseOfItsTuningModel) {
     ASSERT_NE(path, paths.end());
     EXPECT_NEAR(path->latency_us, fact.latency, .005);
     for (std::size_t i = 0; i < 6; ++i) {
-      SCOPED_TRACE(kSizes[i]);
+      SCOPED_TRACE(kTunedSizes[i]);
       const double printed = fact.us[i] >= 6600 && fact.us[i] == static_cast<int>(fact.us[i]);
-      EXPECT_NEAR(estimate_us(*path, fact.system, Operation::all_reduce, Bytes{kSizes[i]}),
+      EXPECT_NEAR(estimate_us(*path, fact.system, Operation::all_reduce, Bytes{kTunedSizes[i]}),
                   fact.us[i], printed != 0 ? .51 : .051);
     }
   }

@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-constexpr LinkCost kUniform{5us, Bandwidth{12.5e9}, 0};
+constexpr LinkCost kIdle{5us, Bandwidth{12.5e9}, 0};
 
 TEST(Wires, FlowsOnAnIdleUniformNetworkTakeAsLongAsTheClosedForm) {
   int compared = 0;
@@ -33,14 +33,14 @@ TEST(Wires, FlowsOnAnIdleUniformNetworkTakeAsLongAsTheClosedForm) {
         if (folds && (ranks & (ranks - 1)) != 0) continue;
         SCOPED_TRACE(std::string(entry.name) + " " + std::string(operation) + " " +
                      std::to_string(ranks));
-        const Nanoseconds closed = algorithm->closed(call, {&kUniform, 1});
-        const Plan plan = algorithm->plan(call, {&kUniform, 1});
-        const Wires wires = uniform_wires(plan.endpoints, kUniform);
-        const Expansion flows = flow_on(wires, *algorithm, call, {&kUniform, 1});
+        const Nanoseconds closed = algorithm->closed(call, {&kIdle, 1});
+        const Plan plan = algorithm->plan(call, {&kIdle, 1});
+        const Wires wires = uniform_wires(plan.endpoints, kIdle);
+        const Expansion flows = flow_on(wires, *algorithm, call, {&kIdle, 1});
         EXPECT_LE(std::abs((flows.time - closed).count()), plan.rounds + 1);
-        EXPECT_LE(std::abs((closed_on(wires, *algorithm, call, {&kUniform, 1}) - closed).count()),
+        EXPECT_LE(std::abs((closed_on(wires, *algorithm, call, {&kIdle, 1}) - closed).count()),
                   plan.rounds + 1);
-        EXPECT_EQ(flows.moved, expand(*algorithm, call, {&kUniform, 1}).moved);
+        EXPECT_EQ(flows.moved, expand(*algorithm, call, {&kIdle, 1}).moved);
         ++compared;
       }
     }
@@ -53,10 +53,10 @@ TEST(Wires, PipelinesAndServersStayNearTheirClosedForms) {
     SCOPED_TRACE(name);
     const Call call{.ranks = 16, .bytes = {100'000'000}, .servers = 4};
     const auto algorithm = find_algorithm(name);
-    const Plan plan = algorithm->plan(call, {&kUniform, 1});
-    const Wires wires = uniform_wires(plan.endpoints, kUniform, plan.switches_from);
-    const auto closed = static_cast<double>(algorithm->closed(call, {&kUniform, 1}).count());
-    const Expansion flows = flow_on(wires, *algorithm, call, {&kUniform, 1});
+    const Plan plan = algorithm->plan(call, {&kIdle, 1});
+    const Wires wires = uniform_wires(plan.endpoints, kIdle, plan.switches_from);
+    const auto closed = static_cast<double>(algorithm->closed(call, {&kIdle, 1}).count());
+    const Expansion flows = flow_on(wires, *algorithm, call, {&kIdle, 1});
     EXPECT_NEAR(static_cast<double>(flows.time.count()) / closed, 1, .1);
   }
 }

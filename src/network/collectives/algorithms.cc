@@ -10,7 +10,7 @@ namespace foretrace {
 
 const std::vector<AlgorithmEntry>& algorithms() {
   static const std::vector<AlgorithmEntry> entries = {
-#define COLLECTIVE(name, summary) {#name, summary, make_##name},
+#define COLLECTIVE(name, summary) {#name, summary, make_##name##_algorithm},
 #include "network/collectives/collectives.def"
 #undef COLLECTIVE
   };

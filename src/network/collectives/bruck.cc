@@ -50,6 +50,6 @@ class Bruck final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_bruck() { return std::make_unique<Bruck>(); }
+std::unique_ptr<Algorithm> make_bruck_algorithm() { return std::make_unique<Bruck>(); }
 
 }  // namespace foretrace

@@ -116,6 +116,6 @@ class DoubleTree final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_double_tree() { return std::make_unique<DoubleTree>(); }
+std::unique_ptr<Algorithm> make_double_tree_algorithm() { return std::make_unique<DoubleTree>(); }
 
 }  // namespace foretrace

@@ -67,6 +67,8 @@ class HalvingDoubling final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_halving_doubling() { return std::make_unique<HalvingDoubling>(); }
+std::unique_ptr<Algorithm> make_halving_doubling_algorithm() {
+  return std::make_unique<HalvingDoubling>();
+}
 
 }  // namespace foretrace

@@ -70,6 +70,8 @@ class Hierarchical final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_hierarchical() { return std::make_unique<Hierarchical>(); }
+std::unique_ptr<Algorithm> make_hierarchical_algorithm() {
+  return std::make_unique<Hierarchical>();
+}
 
 }  // namespace foretrace

@@ -7,7 +7,8 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint32_t kChunks = 64;  ///< Ours; of the order of the chunks of NVLS for 64 MiB.
+constexpr std::uint32_t kSwitchChunks =
+    64;  ///< Ours; of the order of the chunks of NVLS for 64 MiB.
 
 class InNetwork final : public Algorithm {
  public:
@@ -18,13 +19,13 @@ class InNetwork final : public Algorithm {
   Nanoseconds closed(const Call& call, LinkCosts costs) const override {
     if (call.ranks < 2) return Nanoseconds(0);
     const double n = static_cast<double>(call.bytes.count);
-    return hockney(2, n * (1 + 1.0 / kChunks), 0, cost_at(costs, 0));
+    return hockney(2, n * (1 + 1.0 / kSwitchChunks), 0, cost_at(costs, 0));
   }
 
   Plan plan(const Call& call, LinkCosts) const override {
     return {.endpoints = call.ranks + 1,
-            .rounds = call.ranks < 2 ? 0 : kChunks + 1,
-            .chunks = kChunks,
+            .rounds = call.ranks < 2 ? 0 : kSwitchChunks + 1,
+            .chunks = kSwitchChunks,
             .switches_from = call.ranks};
   }
 
@@ -45,6 +46,6 @@ class InNetwork final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_in_network() { return std::make_unique<InNetwork>(); }
+std::unique_ptr<Algorithm> make_in_network_algorithm() { return std::make_unique<InNetwork>(); }
 
 }  // namespace foretrace

@@ -54,6 +54,6 @@ class Pairwise final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_pairwise() { return std::make_unique<Pairwise>(); }
+std::unique_ptr<Algorithm> make_pairwise_algorithm() { return std::make_unique<Pairwise>(); }
 
 }  // namespace foretrace

@@ -18,7 +18,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint32_t kChunks = 256;  ///< Pieces of a tensor in BytePS; ours.
+constexpr std::uint32_t kTensorPieces = 256;  ///< Pieces of a tensor in BytePS; ours.
 
 std::string refused(const Call& call) {
   const std::string served = unless_served(call.operation, {Operation::all_reduce});
@@ -105,8 +105,8 @@ class BytePs final : public Algorithm {
   Plan plan(const Call& call, LinkCosts) const override {
     const std::uint32_t others = call.ranks + call.servers - 1;
     return {.endpoints = others + 1,
-            .rounds = (kChunks + 2) * others,
-            .chunks = kChunks,
+            .rounds = (kTensorPieces + 2) * others,
+            .chunks = kTensorPieces,
             .lag = others};
   }
 
@@ -141,8 +141,10 @@ class BytePs final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_parameter_server() { return std::make_unique<SeparateServers>(); }
-std::unique_ptr<Algorithm> make_colocated() { return std::make_unique<Colocated>(); }
-std::unique_ptr<Algorithm> make_byteps() { return std::make_unique<BytePs>(); }
+std::unique_ptr<Algorithm> make_parameter_server_algorithm() {
+  return std::make_unique<SeparateServers>();
+}
+std::unique_ptr<Algorithm> make_colocated_algorithm() { return std::make_unique<Colocated>(); }
+std::unique_ptr<Algorithm> make_byteps_algorithm() { return std::make_unique<BytePs>(); }
 
 }  // namespace foretrace

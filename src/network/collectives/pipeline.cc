@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kMostChunks = 65536;  ///< Ours: more only cost time here.
+constexpr double kMostPieces = 65536;  ///< Ours: more only cost time here.
 
 class Pipeline final : public Algorithm {
  public:
@@ -31,7 +31,7 @@ class Pipeline final : public Algorithm {
         static_cast<double>(call.bytes.count) * 1e9 / cost.bandwidth.bytes_per_second;
     const double alpha = std::max(1.0, static_cast<double>(cost.latency.count()));
     const double best = std::sqrt((call.ranks - 2) * wire / alpha);
-    const auto chunks = static_cast<std::uint32_t>(std::clamp(std::round(best), 1.0, kMostChunks));
+    const auto chunks = static_cast<std::uint32_t>(std::clamp(std::round(best), 1.0, kMostPieces));
     return {.endpoints = call.ranks, .rounds = call.ranks - 2 + chunks, .chunks = chunks};
   }
 
@@ -46,6 +46,6 @@ class Pipeline final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_pipeline() { return std::make_unique<Pipeline>(); }
+std::unique_ptr<Algorithm> make_pipeline_algorithm() { return std::make_unique<Pipeline>(); }
 
 }  // namespace foretrace

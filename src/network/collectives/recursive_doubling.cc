@@ -60,7 +60,7 @@ class RecursiveDoubling final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_recursive_doubling() {
+std::unique_ptr<Algorithm> make_recursive_doubling_algorithm() {
   return std::make_unique<RecursiveDoubling>();
 }
 

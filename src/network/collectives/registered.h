@@ -1,13 +1,14 @@
 #pragma once
 
-// Declares make_<name>() for every line of collectives.def: -Wmissing-declarations then rejects an
-// algorithm without a line, and the linker a line without an algorithm. And what they share.
+// Declares make_<name>_algorithm() for every line of collectives.def: -Wmissing-declarations then
+// rejects an algorithm without a line, and the linker a line without an algorithm. And what they
+// share.
 
 #include "foretrace/collective.h"
 
 namespace foretrace {
 
-#define COLLECTIVE(name, summary) std::unique_ptr<Algorithm> make_##name();
+#define COLLECTIVE(name, summary) std::unique_ptr<Algorithm> make_##name##_algorithm();
 #include "network/collectives/collectives.def"
 #undef COLLECTIVE
 

@@ -41,6 +41,6 @@ class Ring final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_ring() { return std::make_unique<Ring>(); }
+std::unique_ptr<Algorithm> make_ring_algorithm() { return std::make_unique<Ring>(); }
 
 }  // namespace foretrace

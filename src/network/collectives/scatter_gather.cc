@@ -43,6 +43,8 @@ class ScatterGather final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_scatter_gather() { return std::make_unique<ScatterGather>(); }
+std::unique_ptr<Algorithm> make_scatter_gather_algorithm() {
+  return std::make_unique<ScatterGather>();
+}
 
 }  // namespace foretrace

@@ -28,6 +28,6 @@ class SendReceive final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_send_receive() { return std::make_unique<SendReceive>(); }
+std::unique_ptr<Algorithm> make_send_receive_algorithm() { return std::make_unique<SendReceive>(); }
 
 }  // namespace foretrace

@@ -47,6 +47,6 @@ class Tree final : public Algorithm {
 
 }  // namespace
 
-std::unique_ptr<Algorithm> make_tree() { return std::make_unique<Tree>(); }
+std::unique_ptr<Algorithm> make_tree_algorithm() { return std::make_unique<Tree>(); }
 
 }  // namespace foretrace

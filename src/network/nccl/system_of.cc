@@ -8,16 +8,8 @@ namespace foretrace {
 namespace {
 
 constexpr double kGiga = 1e9;
-/// NCCL's bandwidth over that of the data sheet: NVLink by architecture, PCIe, NICs.
-constexpr double kNvlink = 20.0 / 25, kNvlinkHopper = 20.6 / 25, kNvlinkBlackwell = 40.1 / 50;
-constexpr double kPcie = 12 / 15.75;
-constexpr double kNic = 12 / 12.5;
 constexpr std::int64_t kUnknownArchitecture = 80;
 constexpr std::uint32_t kNvlsChannels = 16, kNvlsChannelsBlackwell = 32;  ///< Recalled.
-
-double nvlink_share(std::int64_t architecture) {
-  return architecture >= 100 ? kNvlinkBlackwell : architecture >= 90 ? kNvlinkHopper : kNvlink;
-}
 
 /// The group of ranks that reach each other without a NIC: a host, or a rack of several.
 std::int32_t node_of(const Network& network, std::uint32_t rank) {
@@ -28,12 +20,16 @@ std::int32_t node_of(const Network& network, std::uint32_t rank) {
   return host / (facts.devices_per_nvlink_domain / facts.devices_per_host);
 }
 
-/// All NVLinks that leave a rank's device.
-double nvlink_of(const Network& network, std::uint32_t rank) {
-  const std::uint32_t device = network.cluster().placement[rank];
+/// All NVLinks of a rank's device that lead to a switch, or to another of `ring`.
+double nvlink_of(const Network& network, const std::vector<std::uint32_t>& ring) {
+  const Cluster& cluster = network.cluster();
+  std::set<std::uint32_t> devices;
+  for (const std::uint32_t rank : ring) devices.insert(cluster.placement[rank]);
+  const std::uint32_t device = cluster.placement[ring.front()];
   double sum = 0;
   for (const ClusterLink& link : network.links()) {
-    if (link.from == device && link.kind == LinkKind::nvlink)
+    const bool leads = link.from == device && link.kind == LinkKind::nvlink;
+    if (leads && (cluster.nodes[link.to].kind != NodeKind::device || devices.contains(link.to)))
       sum += link.bandwidth.bytes_per_second;
   }
   return sum / kGiga;
@@ -52,12 +48,10 @@ void measure_ring(const Network& network, const std::vector<std::uint32_t>& ring
       ++flows[link];
     }
   }
-  const std::int64_t architecture =
-      network.cluster().facts.architecture.value_or(kUnknownArchitecture);
   places.kind = nvlink ? LinkKind::nvlink : LinkKind::pcie;
   if (nvlink) {
     // NCCL lays several rings over all links that a device has.
-    places.intra = nvlink_of(network, ring.front()) * nvlink_share(architecture);
+    places.intra = nvlink_of(network, ring);
     return;
   }
   double least = 0;
@@ -65,7 +59,7 @@ void measure_ring(const Network& network, const std::vector<std::uint32_t>& ring
     const double share = network.links()[link].bandwidth.bytes_per_second / count / kGiga;
     if (least == 0 || share < least) least = share;
   }
-  places.intra = least * kPcie;
+  places.intra = least;
 }
 
 double nics_of(const Network& network, const RankPlaces& places) {
@@ -85,7 +79,7 @@ double nics_of(const Network& network, const RankPlaces& places) {
   nics *= hosts_per_node;
   sum *= hosts_per_node;
   const double used = nics > 0 ? std::min(1.0, places.per_node / nics) : 1;
-  return sum * used * kNic / kGiga;
+  return sum * used / kGiga;
 }
 
 }  // namespace

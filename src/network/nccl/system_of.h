@@ -8,8 +8,8 @@
 
 namespace foretrace {
 
-/// How the ranks of a network lie, in the terms of NCCL and of calibrations. Bandwidths are GB/s,
-/// as NCCL counts them: 20 of the 25 of an NVLink of Ampere, 12 of the 12.5 of a NIC of 100 Gb/s.
+/// How the ranks of a network lie, in the terms of NCCL and of calibrations. Bandwidths are GB/s as
+/// the machine states them; the built-in machines state those that NCCL takes links for.
 struct RankPlaces {
   std::uint32_t ranks = 1;
   std::uint32_t nodes = 1;     ///< Groups that reach each other without a NIC.

@@ -1,0 +1,48 @@
+#pragma once
+
+// The answer of `foretrace collective`: how long a collective takes, by size, and how far that is
+// from what was measured. Bandwidths as nccl-tests defines them: algbw = bytes / time, busbw =
+// algbw times what the operation moves over a rank's port for each byte.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+struct CollectiveRow {
+  std::string operation;
+  std::uint32_t ranks = 0, nodes = 1;
+  Bytes bytes{};
+  std::string algorithm;  ///< "ring", "Tree LL128": ours, or NCCL's with its protocol.
+  Nanoseconds time{0};
+  Nanoseconds lower{0}, upper{0};  ///< Equal to `time` where nothing else shares the links.
+  double algorithm_bandwidth = 0;  ///< Bytes per second.
+  double bus_bandwidth = 0;
+  std::string basis;  ///< "closed form", "flow", "NCCL's model", "calibrated", "extrapolated".
+  std::optional<Nanoseconds> measured;  ///< Median of the rows with the same shape and size.
+
+  /// (time - measured) / measured.
+  std::optional<double> error() const;
+};
+
+/// Errors against measured times, for one shape or all.
+struct CollectiveError {
+  std::string what;  ///< "all", "2 nodes x 4 ranks"
+  std::size_t rows = 0;
+  double median = 0, highest = 0;  ///< Of absolute relative errors.
+};
+
+struct CollectiveReport {
+  std::string machine;   ///< With where its figures are from; or "uniform network".
+  std::string fidelity;  ///< "closed" or "flow"
+  std::uint32_t groups = 1;
+  std::vector<CollectiveRow> rows;
+  std::vector<CollectiveError> errors;  ///< Empty without --against.
+  std::vector<std::string> assumptions;
+  std::string calibration;  ///< The file it is from; empty without one.
+};
+
+}  // namespace foretrace

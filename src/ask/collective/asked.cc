@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "ask/collective/pricing.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+bool is_algorithm(const std::string& name) {
+  return std::ranges::any_of(algorithms(),
+                             [&](const AlgorithmEntry& entry) { return entry.name == name; });
+}
+
+/// The first operation of the list that the algorithm serves with some number of ranks.
+Operation first_served(const std::string& name) {
+  const auto algorithm = find_algorithm(name);
+  for (std::size_t i = 0; i < operation_names().size(); ++i) {
+    const auto operation = static_cast<Operation>(i);
+    const Call call{.operation = operation, .ranks = 4, .levels = {4}, .servers = 1};
+    if (algorithm->refusal(call).empty()) return operation;
+  }
+  return Operation::all_reduce;
+}
+
+Operation named_operation(const std::string& name) {
+  try {
+    return read_operation(name);
+  } catch (const Error&) {
+    std::vector<std::string_view> names = operation_names();
+    for (const AlgorithmEntry& entry : algorithms()) names.push_back(entry.name);
+    throw Error("there is no collective or algorithm '" + name + "'" + did_you_mean(name, names) +
+                "; must be auto or one of " + joined(names));
+  }
+}
+
+}  // namespace
+
+AskedCollective asked_of(const CollectiveQuestion& question) {
+  AskedCollective asked{.operation = Operation::all_reduce, .algorithm = question.algorithm};
+  if (question.algorithm != "auto") find_algorithm(question.algorithm);
+  if (is_algorithm(question.name)) {
+    if (question.algorithm != "auto" && question.algorithm != question.name)
+      throw Error("two algorithms are named, " + question.name + " and " + question.algorithm);
+    asked.algorithm = question.name;
+    asked.operation = first_served(question.name);
+  } else if (question.name != "auto") {
+    asked.operation = named_operation(question.name);
+  }
+  if (!question.operation.empty()) asked.operation = read_operation(question.operation);
+  return asked;
+}
+
+}  // namespace foretrace

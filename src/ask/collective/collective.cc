@@ -1,0 +1,225 @@
+// Puts the question together: where ranks are, what was measured there, and a row for each size.
+
+#include "foretrace/ask/collective.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ask/collective/pricing.h"
+#include "base/files/new_file.h"
+#include "base/statistics.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+/// Measured rows of one operation, shape and size.
+using Key = std::tuple<Operation, std::uint32_t, std::uint32_t, std::int64_t>;
+using Measured = std::map<Key, std::vector<double>>;
+
+struct Judged {
+  Measured rows;
+  bool has(const Key& key) const { return rows.contains(key); }
+};
+
+Key key_of(const MeasuredCollective& row) {
+  return {row.operation, row.nodes, row.ranks, row.bytes.count};
+}
+
+bool calibrates(const CollectiveQuestion& question, const MeasuredCollective& row) {
+  const auto& nodes = question.calibrate_nodes;
+  return nodes.empty() || std::find(nodes.begin(), nodes.end(), row.nodes) != nodes.end();
+}
+
+RankPlaces places_for(const CollectiveQuestion& question,
+                      const std::vector<MeasuredCollective>& rows) {
+  const auto most = std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.nodes, a.ranks) < std::pair(b.nodes, b.ranks);
+  });
+  return MachinePricing(question, most->ranks, most->ranks / most->nodes, nullptr).places();
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw Error("cannot be read");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::optional<Calibration> calibration_of(const CollectiveQuestion& question, Operation operation) {
+  if (question.calibrate.empty()) return std::nullopt;
+  if (question.machine.empty()) throw Error("--calibrate needs --machine");
+  if (question.calibrate.ends_with(".json")) {
+    return within(question.calibrate, [&] {
+      const auto json = nlohmann::json::parse(text_of(question.calibrate), nullptr, false);
+      return std::optional(Calibration(json));
+    });
+  }
+  std::vector<MeasuredCollective> rows =
+      read_measured_file(question.calibrate, operation, question.only);
+  std::erase_if(rows, [&](const auto& row) { return !calibrates(question, row); });
+  if (rows.empty()) throw Error(question.calibrate + ": has no rows with these numbers of nodes");
+  return Calibration(rows, places_for(question, rows));
+}
+
+/// Rows to compare with: none that the calibration saw.
+Judged judged_by(const CollectiveQuestion& question, const AskedCollective& asked) {
+  Judged judged;
+  if (question.against.empty()) return judged;
+  const bool same = question.against == question.calibrate;
+  for (const MeasuredCollective& row :
+       read_measured_file(question.against, asked.operation, question.only)) {
+    if (row.operation != asked.operation || (same && calibrates(question, row))) continue;
+    judged.rows[key_of(row)].push_back(row.us);
+  }
+  if (judged.rows.empty())
+    throw Error(question.against + ": has no " + std::string(to_string(asked.operation)) +
+                (same ? " that the calibration did not see" : ""));
+  return judged;
+}
+
+/// Shapes to price: that of the question, or all that were measured.
+std::vector<std::pair<std::int64_t, std::int64_t>> shapes_of(const CollectiveQuestion& question,
+                                                             const Judged& judged) {
+  if (question.ranks > 0 || judged.rows.empty()) return {{question.ranks, question.ranks_per_node}};
+  std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
+  for (const auto& [key, times] : judged.rows) {
+    const auto [operation, nodes, ranks, bytes] = key;
+    const std::pair<std::int64_t, std::int64_t> shape{ranks, (ranks + nodes - 1) / nodes};
+    if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+std::vector<Bytes> sizes_of(const CollectiveQuestion& question, const CollectiveRow& shape,
+                            const Judged& judged, Operation operation) {
+  if (!question.sizes.empty()) return question.sizes;
+  std::vector<Bytes> sizes;
+  for (const auto& [key, times] : judged.rows) {
+    const auto [own, nodes, ranks, bytes] = key;
+    if (own == operation && nodes == shape.nodes && ranks == shape.ranks) sizes.push_back({bytes});
+  }
+  return sizes.empty() ? read_sizes("8..8GB/x2") : sizes;
+}
+
+void compare(CollectiveRow& row, Operation operation, const Judged& judged) {
+  const auto found = judged.rows.find({operation, row.nodes, row.ranks, row.bytes.count});
+  if (found == judged.rows.end()) return;
+  row.measured = Nanoseconds(static_cast<std::int64_t>(median(found->second) * 1e3));
+}
+
+CollectiveError error_of(const std::string& what, std::vector<double> errors) {
+  const double highest = *std::max_element(errors.begin(), errors.end());
+  return {what, errors.size(), median(errors), highest};
+}
+
+constexpr std::int64_t kLarge = 1 << 20;  ///< Bytes from which bandwidth counts more than latency.
+
+void add_errors(CollectiveReport& report) {
+  std::map<std::string, std::vector<double>> by_shape;
+  std::vector<double> all, large;
+  for (const CollectiveRow& row : report.rows) {
+    const std::optional<double> error = row.error();
+    if (!error) continue;
+    const double size = std::abs(*error);
+    all.push_back(size);
+    if (row.bytes.count >= kLarge) large.push_back(size);
+    by_shape[counted(row.nodes, "node") + ", " + counted(row.ranks, "rank")].push_back(size);
+  }
+  for (auto& [shape, errors] : by_shape)
+    report.errors.push_back(error_of(shape, std::move(errors)));
+  if (!large.empty()) report.errors.push_back(error_of("1 MiB and more", std::move(large)));
+  if (!all.empty()) report.errors.push_back(error_of("all", std::move(all)));
+}
+
+void check(const CollectiveQuestion& question) {
+  if (question.fidelity != "closed" && question.fidelity != "flow")
+    throw Error("--fidelity: must be closed or flow, got '" + question.fidelity + "'");
+  if (question.groups < 1 || (question.ranks > 0 && question.ranks % question.groups != 0))
+    throw Error("--groups: must divide the " + std::to_string(question.ranks) + " ranks, got " +
+                std::to_string(question.groups));
+  if (question.ranks < 0 || question.servers < 0 || question.ranks_per_node < 0)
+    throw Error("--ranks, --servers and --ranks-per-node must not be negative");
+  if (!question.machine.empty() && (question.latency || question.bandwidth))
+    throw Error("--latency and --bandwidth are for a uniform network, not for --machine");
+}
+
+void save(const CollectiveQuestion& question, const std::optional<Calibration>& calibration) {
+  if (question.save_calibration.empty()) return;
+  if (!calibration) throw Error("--save-calibration needs --calibrate");
+  write_new_file(question.save_calibration,
+                 [&](std::ostream& out) { out << calibration->json().dump(1) << '\n'; });
+}
+
+std::string source_of(const Cluster& cluster) {
+  return cluster.source.empty() ? cluster.name : cluster.name + " (" + cluster.source + ")";
+}
+
+void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
+               const std::optional<Calibration>& calibration) {
+  if (calibration) {
+    report.calibration = question.calibrate;
+    for (const std::string& line : calibration->summary())
+      report.assumptions.push_back("calibrated " + line);
+  }
+  if (report.groups > 1 && report.fidelity == "closed")
+    report.assumptions.push_back(
+        "closed forms do not see that " + std::to_string(report.groups) +
+        " groups share links: from alone to one after the other; --fidelity flow resolves it");
+  if (question.machine.empty()) return;
+  const bool nccl = std::any_of(report.rows.begin(), report.rows.end(),
+                                [](const auto& row) { return row.basis == "NCCL's model"; });
+  if (nccl)
+    report.assumptions.push_back(
+        "times are the estimates by which NCCL 2.30.7 chooses, with half a step of a ring more for "
+        "copies within a rank; --calibrate FILE uses measured times");
+}
+
+}  // namespace
+
+CollectiveReport price_collective(const CollectiveQuestion& question) {
+  check(question);
+  const AskedCollective asked = asked_of(question);
+  const std::optional<Calibration> calibration = calibration_of(question, asked.operation);
+  save(question, calibration);
+  const Judged judged = judged_by(question, asked);
+  CollectiveReport report;
+  report.fidelity = question.fidelity;
+  report.groups = static_cast<std::uint32_t>(question.groups);
+  const auto add = [&](const auto& pricing, const CollectiveRow& shape) {
+    for (const Bytes bytes : sizes_of(question, shape, judged, asked.operation)) {
+      report.rows.push_back(pricing.price(asked, bytes));
+      compare(report.rows.back(), asked.operation, judged);
+    }
+  };
+  if (question.machine.empty()) {
+    report.machine = "uniform network";
+    add(UniformPricing(question),
+        row_of(asked.operation, static_cast<std::uint32_t>(question.ranks), 1, {}));
+  } else {
+    for (const auto& [ranks, per_node] : shapes_of(question, judged)) {
+      const MachinePricing pricing(question, ranks, per_node,
+                                   calibration ? &*calibration : nullptr);
+      if (pricing.places().ranks % report.groups != 0)
+        throw Error("--groups: must divide the " + std::to_string(pricing.places().ranks) +
+                    " ranks, got " + std::to_string(report.groups));
+      report.machine = source_of(pricing.cluster());
+      for (const std::string& sentence : pricing.assumed()) {
+        if (std::find(report.assumptions.begin(), report.assumptions.end(), sentence) ==
+            report.assumptions.end())
+          report.assumptions.push_back(sentence);
+      }
+      add(pricing, row_of(asked.operation, pricing.places().ranks, pricing.places().nodes, {}));
+    }
+  }
+  say_basis(report, question, calibration);
+  add_errors(report);
+  return report;
+}
+
+}  // namespace foretrace

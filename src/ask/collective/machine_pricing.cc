@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ask/collective/pricing.h"
+#include "foretrace/error.h"
+#include "network/collectives/interleaved.h"
+
+namespace foretrace {
+namespace {
+
+/// Microseconds to launch and to connect: NCCL's base and hop of a ring with protocol Simple, and
+/// of the network. NCCL does not tune sends.
+constexpr double kBase = 8.4, kNvlinkHop = 3.4, kPcieHop = 5.7, kNetworkHop = 14;
+constexpr double kOwnCopy = .5;  ///< As in expected_us().
+
+std::string cut_name(const std::string& machine) { return machine.substr(0, machine.find(':')); }
+
+/// The first `per_node` devices of each host; all of them for 0.
+Cluster placed(const CollectiveQuestion& question, std::int64_t ranks, std::int64_t per_node) {
+  if (per_node <= 0) return find_cluster(question.machine, ranks);
+  Cluster cluster = find_cluster(question.machine, 1);
+  const std::int64_t devices = std::max(1, cluster.facts.devices_per_host);
+  if (per_node > devices)
+    throw Error("--ranks-per-node: " + question.machine + " has " + std::to_string(devices) +
+                " devices on a host, got " + std::to_string(per_node));
+  const std::int64_t hosts = (ranks + per_node - 1) / per_node;
+  cluster = find_cluster(question.machine, hosts * devices);
+  std::vector<std::uint32_t> chosen;
+  for (std::size_t i = 0; i < cluster.placement.size(); ++i) {
+    if (static_cast<std::int64_t>(i) % devices < per_node) chosen.push_back(cluster.placement[i]);
+  }
+  chosen.resize(std::min<std::size_t>(chosen.size(), static_cast<std::size_t>(ranks)));
+  cluster.placement = std::move(chosen);
+  return cluster;
+}
+
+/// Our algorithm that sends as NCCL's does.
+std::string like_nccl(Operation operation, const std::string& chosen) {
+  if (operation == Operation::all_to_all) return "pairwise";
+  if (operation == Operation::send_receive) return "send_receive";
+  if (operation == Operation::broadcast) return "pipeline";
+  if (operation == Operation::reduce) return "tree";
+  return chosen.starts_with("Tree") || chosen.starts_with("NVLSTree") ? "double_tree" : "ring";
+}
+
+}  // namespace
+
+MachinePricing::MachinePricing(const CollectiveQuestion& question, std::int64_t ranks,
+                               std::int64_t per_node, const Calibration* calibration)
+    : question_(question),
+      network_(std::make_unique<Network>(placed(question, ranks, per_node))),
+      calibration_(calibration) {
+  places_ = places_of(*network_);
+  system_ = system_of(*network_, places_, assumed_);
+}
+
+/// All-to-all and send/receive: what a rank's ports within and across nodes have to carry.
+double MachinePricing::exchange_us(Operation operation, Bytes bytes) const {
+  const double g = places_.per_node, p = places_.ranks, nodes = places_.nodes;
+  const double n = static_cast<double>(bytes.count) / 1e3;
+  const double hop = places_.kind == LinkKind::nvlink ? kNvlinkHop : kPcieHop;
+  double within = 0, across = 0, latency = kBase + (g > 1 ? hop : 0);
+  if (operation == Operation::all_to_all) {
+    if (places_.intra > 0) within = n / p * (g - 1 + kOwnCopy) / places_.intra;
+    if (nodes > 1) across = n * (nodes - 1) / nodes * g / places_.inter;
+  } else {
+    if (places_.intra > 0 && p > 1) within = n / places_.intra;
+    if (nodes > 1) across = n * g / places_.inter;
+  }
+  if (nodes > 1) latency += kNetworkHop;
+  return latency + std::max(within, across);
+}
+
+CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
+  CollectiveRow row = row_of(operation, places_.ranks, places_.nodes, bytes);
+  double us = 0;
+  if (operation == Operation::all_to_all || operation == Operation::send_receive) {
+    row.algorithm = "sends";
+    us = exchange_us(operation, bytes);
+  } else if (places_.ranks > 1) {
+    const NcclPath path = choose_path(operation, system_, bytes);
+    row.algorithm =
+        std::string(to_string(path.algorithm)) + " " + std::string(to_string(path.protocol));
+    us = expected_us(path, system_, operation, bytes);
+  }
+  row.basis = "NCCL's model";
+  if (calibration_ && calibration_->knows(operation)) {
+    const Calibrated known =
+        calibration_->time(operation, {places_.nodes, places_.per_node}, bytes);
+    us = known.us;
+    row.basis = known.is_covered ? "calibrated" : "extrapolated";
+  }
+  finish_row(row, operation, Nanoseconds(std::llround(us * 1e3)));
+  return row;
+}
+
+CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes) const {
+  const auto groups = static_cast<std::uint32_t>(question_.groups);
+  Call call{.operation = asked.operation,
+            .ranks = places_.ranks / groups,
+            .bytes = bytes,
+            .levels = question_.levels,
+            .servers = static_cast<std::uint32_t>(question_.servers)};
+  CollectiveRow row = row_of(asked.operation, call.ranks, places_.nodes, bytes);
+  row.algorithm = asked.algorithm;
+  if (asked.algorithm == "auto")
+    row.algorithm = like_nccl(asked.operation, by_nccl(asked.operation, bytes).algorithm);
+  if (row.algorithm == "hierarchical" && call.levels.empty())
+    call.levels = {places_.per_node, places_.nodes};
+  const auto algorithm = find_algorithm(row.algorithm);
+  // Only decides how pipelines cut the data.
+  const double rate = places_.nodes > 1 ? places_.inter / places_.per_node : places_.intra;
+  const LinkCost cost{Nanoseconds(static_cast<std::int64_t>(kNvlinkHop * 1e3)),
+                      Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
+  check_call(row.algorithm, *algorithm, call, {&cost, 1});
+  if (algorithm->plan(call, {&cost, 1}).endpoints > call.ranks)
+    throw Error(row.algorithm + " needs servers or switches of its own, which " +
+                cut_name(question_.machine) + " does not have; ask for a uniform network");
+  const Wires wires = wires_of(*network_, static_cast<std::uint64_t>(question_.seed));
+  const bool flows = question_.fidelity == "flow";
+  row.basis = flows ? "flow" : "closed form";
+  if (groups > 1 && flows) {
+    Call all = call;
+    all.ranks *= groups;
+    const Interleaved several(*algorithm, call, groups);
+    finish_row(row, asked.operation, flow_on(wires, several, all, {&cost, 1}).time);
+  } else {
+    finish_row(row, asked.operation,
+               flows ? flow_on(wires, *algorithm, call, {&cost, 1}).time
+                     : closed_on(wires, *algorithm, call, {&cost, 1}));
+  }
+  return row;
+}
+
+CollectiveRow MachinePricing::price(const AskedCollective& asked, Bytes bytes) const {
+  const bool flows = question_.fidelity == "flow";
+  CollectiveRow row = flows || asked.algorithm != "auto" || question_.groups > 1
+                          ? on_links(asked, bytes)
+                          : by_nccl(asked.operation, bytes);
+  // In closed form, groups do not see each other: alone, or one after the other.
+  if (question_.groups > 1 && !flows) row.upper = row.time * question_.groups;
+  return row;
+}
+
+}  // namespace foretrace

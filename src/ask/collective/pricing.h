@@ -1,0 +1,69 @@
+#pragma once
+
+// Prices of one collective on one network, by the ways there are; price_collective() chooses.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/ask/collective.h"
+#include "foretrace/collective.h"
+#include "foretrace/network.h"
+#include "network/flow/wires.h"
+#include "network/nccl/calibration.h"
+#include "network/nccl/system_of.h"
+
+namespace foretrace {
+
+/// An operation and an algorithm ("auto" is NCCL's choice, or the fastest) from the question's
+/// words.
+struct AskedCollective {
+  Operation operation = Operation::all_reduce;
+  std::string algorithm = "auto";
+};
+AskedCollective asked_of(const CollectiveQuestion& question);
+
+/// A uniform network: alpha and beta are given.
+class UniformPricing {
+ public:
+  /// Throws Error where latency, bandwidth or ranks are missing.
+  explicit UniformPricing(const CollectiveQuestion& question);
+  CollectiveRow price(const AskedCollective& asked, Bytes bytes) const;
+
+ private:
+  Nanoseconds time_of(const Algorithm& algorithm, const Call& call) const;
+  const CollectiveQuestion& question_;
+  LinkCost cost_;
+};
+
+/// The ranks of a machine, as many on each host.
+class MachinePricing {
+ public:
+  /// `per_node` 0: as many as a host has. Throws Error as find_cluster() does.
+  MachinePricing(const CollectiveQuestion& question, std::int64_t ranks, std::int64_t per_node,
+                 const Calibration* calibration);
+
+  CollectiveRow price(const AskedCollective& asked, Bytes bytes) const;
+  const RankPlaces& places() const { return places_; }
+  const Cluster& cluster() const { return network_->cluster(); }
+  const std::vector<std::string>& assumed() const { return assumed_; }
+
+ private:
+  CollectiveRow by_nccl(Operation operation, Bytes bytes) const;
+  CollectiveRow on_links(const AskedCollective& asked, Bytes bytes) const;
+  double exchange_us(Operation operation, Bytes bytes) const;
+
+  const CollectiveQuestion& question_;
+  std::unique_ptr<Network> network_;
+  RankPlaces places_;
+  NcclSystem system_;
+  const Calibration* calibration_;
+  std::vector<std::string> assumed_;
+};
+
+/// The row without a time: bandwidths follow from finish_row().
+CollectiveRow row_of(Operation operation, std::uint32_t ranks, std::uint32_t nodes, Bytes bytes);
+void finish_row(CollectiveRow& row, Operation operation, Nanoseconds time);
+
+}  // namespace foretrace

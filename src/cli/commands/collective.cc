@@ -1,0 +1,105 @@
+#include "foretrace/ask/collective.h"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/options/options.h"
+#include "foretrace/error.h"
+#include "foretrace/report.h"
+
+namespace foretrace {
+namespace {
+
+struct CollectiveCommand {
+  CollectiveQuestion question;
+  std::string latency, bandwidth, sizes;
+  FormatOption format{{"text", "json", "csv"}, "text"};
+  OutputOption output, page;
+
+  void add_to(CLI::App& command) {
+    command
+        .add_option("NAME", question.name,
+                    "An operation (all_reduce, all_to_all, ...), an algorithm (ring, tree, "
+                    "...), or auto for an all-reduce as NCCL would do it")
+        ->required();
+    add_network_to(command);
+    command.add_option("--bytes", sizes, "A size, or sizes as nccl-tests takes them: 8..8GB/x2")
+        ->type_name("SIZES");
+    command.add_option("--algorithm", question.algorithm,
+                       "Price this one instead of what NCCL would choose");
+    command.add_option("--operation", question.operation, "Where NAME is an algorithm");
+    command
+        .add_option("--fidelity", question.fidelity,
+                    "closed: formulas; flow: every message, with links shared max-min fairly")
+        ->type_name("closed|flow");
+    command.add_option("--groups", question.groups,
+                       "Communicators that run it at the same time, interleaved by rank");
+    command
+        .add_option("--levels", question.levels, "Group sizes of hierarchical, inner first: 8,4")
+        ->delimiter(',');
+    command.add_option("--servers", question.servers, "Hosts that only serve parameters");
+    command.add_option("--seed", question.seed, "Chooses among routes of equal cost");
+    add_measured_to(command);
+    format.add_to(command);
+    output.add_to(command);
+    page.add_to(command, "--html", "Also write a page with a plot over sizes");
+  }
+
+  void add_network_to(CLI::App& command) {
+    command.add_option("--machine", question.machine,
+                       "A built-in machine, or the path of one; `foretrace list machines`");
+    command.add_option("--ranks", question.ranks, "Number of ranks; all of the machine by default");
+    command.add_option("--ranks-per-node", question.ranks_per_node,
+                       "Devices of each host that are used; all by default");
+    command.add_option("--latency", latency, "Of a message on a uniform network")
+        ->type_name("TIME");
+    command.add_option("--bandwidth", bandwidth, "Of a rank on a uniform network, each way")
+        ->type_name("RATE");
+  }
+
+  void add_measured_to(CLI::App& command) {
+    command
+        .add_option("--against", question.against,
+                    "Compare with measured times: output of nccl-tests, or CSV with the columns "
+                    "collective, bytes, gpus, nodes and time_us")
+        ->type_name("FILE");
+    command.add_option("--only", question.only, "Rows of CSV files whose column holds a text")
+        ->type_name("COLUMN=TEXT");
+    command
+        .add_option("--calibrate", question.calibrate,
+                    "Take times from such a file, or from a saved calibration (.json)")
+        ->type_name("FILE");
+    command
+        .add_option("--calibrate-nodes", question.calibrate_nodes,
+                    "Calibrate on rows with these numbers of nodes only: 1,8,128")
+        ->delimiter(',');
+    command
+        .add_option("--save-calibration", question.save_calibration,
+                    "Keep the calibration in a file")
+        ->type_name("FILE");
+  }
+
+  void run(Session& session) {
+    format.check();
+    if (!latency.empty())
+      question.latency = within("--latency", [&] { return parse_time(latency); });
+    if (!bandwidth.empty())
+      question.bandwidth = within("--bandwidth", [&] { return parse_bandwidth(bandwidth); });
+    if (!sizes.empty()) question.sizes = within("--bytes", [&] { return read_sizes(sizes); });
+    const CollectiveReport report = price_collective(question);
+    if (!page.path.empty())
+      page.write(session, [&](std::ostream& out) { write_collective_page(report, out); });
+    output.write(session, [&](std::ostream& out) {
+      if (format.chosen == "json") return print_json(to_json(report), out);
+      if (format.chosen == "csv") return write_collective_csv(report, out);
+      write_collective_text(report, out);
+    });
+  }
+};
+
+}  // namespace
+
+void add_collective(CLI::App& command, Session& session) {
+  add_command<CollectiveCommand>(command, session);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "foretrace/collective.h"
+
+namespace foretrace {
+
+/// Several groups that run one algorithm at the same time: rank i is member i / groups of group
+/// i mod groups, as data-parallel groups beside tensor-parallel ones lie.
+class Interleaved final : public Algorithm {
+ public:
+  /// `one` is the call of each group. REQUIRES: `algorithm` outlives this, and groups > 0.
+  Interleaved(const Algorithm& algorithm, Call one, std::uint32_t groups)
+      : algorithm_(algorithm), one_(std::move(one)), groups_(groups) {}
+
+  std::string refusal(const Call&) const override { return algorithm_.refusal(one_); }
+  Nanoseconds closed(const Call&, LinkCosts costs) const override {
+    return algorithm_.closed(one_, costs);
+  }
+  Plan plan(const Call&, LinkCosts costs) const override;
+  void sends(const Call&, const Plan& plan, std::uint32_t rank, std::uint32_t round,
+             std::vector<Message>& out) const override;
+
+ private:
+  const Algorithm& algorithm_;
+  Call one_;
+  std::uint32_t groups_;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,148 @@
+// What a collective costs: text as nccl-tests prints it, CSV, JSON.
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "base/wording.h"
+#include "foretrace/report.h"
+#include "foretrace/version.h"
+#include "report/collective/collective_table.h"
+#include "report/words/csv_text.h"
+#include "report/words/wrapped.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+bool compares(const CollectiveReport& report) { return !report.errors.empty(); }
+
+bool has_interval(const CollectiveReport& report) {
+  for (const CollectiveRow& row : report.rows) {
+    if (row.lower != row.upper) return true;
+  }
+  return false;
+}
+
+std::string microseconds(Nanoseconds time) {
+  return to_fixed(static_cast<double>(time.count()) / 1e3, 2);
+}
+
+std::string gigabytes(double bandwidth) { return to_fixed(bandwidth / kGiga, 2); }
+
+nlohmann::json row_json(const CollectiveRow& row) {
+  nlohmann::json json = {{"operation", row.operation},
+                         {"ranks", row.ranks},
+                         {"nodes", row.nodes},
+                         {"bytes", row.bytes.count},
+                         {"algorithm", row.algorithm},
+                         {"time_ns", row.time.count()},
+                         {"lower_ns", row.lower.count()},
+                         {"upper_ns", row.upper.count()},
+                         {"algbw_bytes_per_second", row.algorithm_bandwidth},
+                         {"busbw_bytes_per_second", row.bus_bandwidth},
+                         {"basis", row.basis}};
+  json["measured_ns"] = row.measured ? nlohmann::json(row.measured->count()) : nlohmann::json();
+  const std::optional<double> error = row.error();
+  json["error"] = error ? nlohmann::json(*error) : nlohmann::json();
+  return json;
+}
+
+}  // namespace
+
+Table collective_table(const CollectiveReport& report) {
+  Table table{
+      .heading = {"ranks", "nodes", "size", "algorithm", "time us", "algbw GB/s", "busbw GB/s"},
+      .rows = {},
+      .left = {3}};
+  if (has_interval(report)) table.heading.insert(table.heading.end(), {"from us", "to us"});
+  if (compares(report)) table.heading.insert(table.heading.end(), {"measured us", "error"});
+  table.heading.push_back("basis");
+  table.left.push_back(table.heading.size() - 1);
+  for (const CollectiveRow& row : report.rows) {
+    std::vector<std::string> cells = {
+        std::to_string(row.ranks),       std::to_string(row.nodes),
+        std::to_string(row.bytes.count), row.algorithm,
+        microseconds(row.time),          gigabytes(row.algorithm_bandwidth),
+        gigabytes(row.bus_bandwidth)};
+    if (has_interval(report)) {
+      cells.push_back(microseconds(row.lower));
+      cells.push_back(microseconds(row.upper));
+    }
+    if (compares(report)) {
+      const std::optional<double> error = row.error();
+      cells.push_back(row.measured ? microseconds(*row.measured) : "-");
+      cells.push_back(error ? to_percent(*error) : "-");
+    }
+    cells.push_back(row.basis);
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+Table collective_error_table(const CollectiveReport& report) {
+  Table table{.heading = {"compared with measured times", "sizes", "median error", "worst"},
+              .rows = {},
+              .left = {0}};
+  for (const CollectiveError& error : report.errors) {
+    table.rows.push_back(
+        {error.what, std::to_string(error.rows), to_share(error.median), to_share(error.highest)});
+  }
+  return table;
+}
+
+std::string collective_heading(const CollectiveReport& report) {
+  const std::string operation = report.rows.empty() ? "collective" : report.rows.front().operation;
+  std::string text = operation;
+  if (report.groups > 1) text += " of " + counted(report.groups, "group") + " at once";
+  return text + " on " + report.machine;
+}
+
+void write_collective_text(const CollectiveReport& report, std::ostream& out) {
+  out << wrapped(collective_heading(report), 0) << "\n\n";
+  write_aligned(collective_table(report), out);
+  if (compares(report)) {
+    out << '\n';
+    write_aligned(collective_error_table(report), out);
+  }
+  if (!report.calibration.empty()) out << "\ncalibration from " << report.calibration << '\n';
+  if (!report.assumptions.empty()) out << "\nassumed:\n";
+  for (const std::string& assumption : report.assumptions)
+    out << "  - " << wrapped(assumption, 4) << '\n';
+}
+
+void write_collective_csv(const CollectiveReport& report, std::ostream& out) {
+  out << "collective,ranks,nodes,bytes,algorithm,time_ns,lower_ns,upper_ns,algbw_gbps,busbw_gbps,"
+         "basis,measured_ns,error\n";
+  for (const CollectiveRow& row : report.rows) {
+    const std::optional<double> error = row.error();
+    out << row.operation << ',' << row.ranks << ',' << row.nodes << ',' << row.bytes.count << ','
+        << csv_text(row.algorithm) << ',' << row.time.count() << ',' << row.lower.count() << ','
+        << row.upper.count() << ',' << to_text(row.algorithm_bandwidth / kGiga) << ','
+        << to_text(row.bus_bandwidth / kGiga) << ',' << csv_text(row.basis) << ','
+        << (row.measured ? std::to_string(row.measured->count()) : "") << ','
+        << (error ? to_text(*error) : "") << '\n';
+  }
+}
+
+nlohmann::json to_json(const CollectiveReport& report) {
+  nlohmann::json rows = nlohmann::json::array(), errors = nlohmann::json::array();
+  for (const CollectiveRow& row : report.rows) rows.push_back(row_json(row));
+  for (const CollectiveError& error : report.errors)
+    errors.push_back({{"what", error.what},
+                      {"rows", error.rows},
+                      {"median", error.median},
+                      {"highest", error.highest}});
+  return {{"schema", "foretrace.collective/1"},
+          {"tool", {{"version", kVersion}}},
+          {"machine", report.machine},
+          {"fidelity", report.fidelity},
+          {"groups", report.groups},
+          {"rows", rows},
+          {"errors", errors},
+          {"calibration",
+           report.calibration.empty() ? nlohmann::json() : nlohmann::json(report.calibration)},
+          {"assumptions", report.assumptions}};
+}
+
+}  // namespace foretrace

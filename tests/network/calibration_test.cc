@@ -1,0 +1,167 @@
+// Measured times are read in both forms, and calibrations find again what made them; on measured
+// data of others, they predict the node counts that they did not see.
+
+#include "network/nccl/calibration.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/statistics.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr const char* kPerf = R"(# Collective test starting: all_gather_perf
+# nThread 1 nGpus 1 minBytes 8 maxBytes 2048 step: 2(factor) warmup iters: 5
+#
+# Using devices
+#  Rank  0 Group  0 Pid   1001 on      node0 device  0 [0x1b] NVIDIA H100
+#  Rank  1 Group  0 Pid   1002 on      node0 device  1 [0x43] NVIDIA H100
+#  Rank  2 Group  0 Pid   1003 on      node1 device  0 [0x1b] NVIDIA H100
+#  Rank  3 Group  0 Pid   1004 on      node1 device  1 [0x43] NVIDIA H100
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+           0             0     float    none      -1     0.11    0.00    0.00      0     0.11    0.00    0.00      0
+        1024            64     float    none      -1    21.50    0.05    0.04      0    21.10    0.05    0.04      0
+        2048           128     float    none      -1    22.75    0.09    0.07      0    22.40    0.09    0.07      0
+# Out of bounds values : 0 OK
+)";
+
+std::vector<MeasuredCollective> read(const std::string& text, const RowFilter& only = {}) {
+  std::istringstream in(text);
+  return read_measured(in, Operation::all_reduce, only);
+}
+
+std::string reading_refused(const std::string& text, const RowFilter& only = {}) {
+  try {
+    read(text, only);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Measured, OutputOfNcclTests) {
+  const auto rows = read(kPerf);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1].operation, Operation::all_gather);
+  EXPECT_EQ(rows[1].ranks, 4U);
+  EXPECT_EQ(rows[1].nodes, 2U);
+  EXPECT_EQ(rows[1].bytes.count, 2048);
+  EXPECT_DOUBLE_EQ(rows[1].us, 22.75);
+}
+
+TEST(Measured, CsvWithOtherColumnsAndQuotes) {
+  const std::string csv =
+      "machine,gpus,nodes,collective,bytes,time_us\n"
+      "\"A, with comma\",8,2,alltoall,1024,20.5\n"
+      "B,8,,all_reduce,1024,10\n";
+  const auto rows = read(csv);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].operation, Operation::all_to_all);
+  EXPECT_EQ(rows[1].nodes, 1U);
+  EXPECT_EQ(read(csv, {"machine=B"}).size(), 1U);
+}
+
+TEST(Measured, SaysWhatItCannotRead) {
+  EXPECT_EQ(reading_refused("nothing here\n"), "has no measured collective");
+  EXPECT_EQ(reading_refused("gpus,nodes,collective,bytes,time\n").substr(0, 44),
+            "line 1: there is no column 'time_us' (did yo");
+  EXPECT_EQ(reading_refused("gpus,nodes,collective,bytes,time_us\n8,1,all_reduce,x,1\n"),
+            "line 2: bytes, time_us and gpus must be numbers");
+  EXPECT_EQ(reading_refused("gpus,nodes,collective,bytes,time_us\n8,1\n"),
+            "line 2: must have 5 cells, has 2");
+  EXPECT_EQ(reading_refused("        1024   64  float  sum  -1  21.50  0.05  0.04  0\n"),
+            "line 1: lists no ranks above its first size, as nccl-tests does");
+}
+
+/// Rows as a model makes them, for some numbers of nodes.
+std::vector<MeasuredCollective> made_by(const CollectiveModel& model,
+                                        std::initializer_list<std::uint32_t> nodes) {
+  std::vector<MeasuredCollective> rows;
+  for (const std::uint32_t count : nodes) {
+    for (std::int64_t bytes = 8; bytes <= 1'000'000'000; bytes *= 4)
+      rows.push_back({Operation::all_reduce,
+                      4 * count,
+                      count,
+                      {bytes},
+                      model.us(Operation::all_reduce, {count, 4}, {bytes})});
+  }
+  return rows;
+}
+
+TEST(Calibration, FindsTheModelThatMadeTheRowsAgain) {
+  const CollectiveModel truth{12, 1.5, 9, 230, 22, .5};
+  const Calibration found(made_by(truth, {1, 8, 64}), RankPlaces{});
+  for (const std::uint32_t nodes : {2U, 4U, 16U, 32U}) {
+    for (const std::int64_t bytes : {64, 65'536, 67'108'864}) {
+      const double expected = truth.us(Operation::all_reduce, {nodes, 4}, {bytes});
+      const Calibrated time = found.time(Operation::all_reduce, {nodes, 4}, {bytes});
+      EXPECT_NEAR(time.us / expected, 1, .05) << nodes << " nodes, " << bytes;
+    }
+  }
+}
+
+TEST(Calibration, GivesBackWhatItSawAndSaysWhereItEnds) {
+  const Calibration found(made_by({}, {1, 8, 64}), RankPlaces{});
+  const auto time = [&](std::uint32_t nodes, std::uint32_t per_node, std::int64_t bytes) {
+    return found.time(Operation::all_reduce, {nodes, per_node}, {bytes});
+  };
+  EXPECT_NEAR(time(8, 4, 8).us, CollectiveModel{}.us(Operation::all_reduce, {8, 4}, {8}), 1e-6);
+  EXPECT_TRUE(time(16, 4, 1 << 20).is_covered);
+  EXPECT_FALSE(time(128, 4, 1 << 20).is_covered);
+  EXPECT_FALSE(time(16, 8, 1 << 20).is_covered);
+  EXPECT_FALSE(time(16, 4, 4).is_covered);
+}
+
+TEST(Calibration, ReadsBackWhatItWrites) {
+  const Calibration found(made_by({}, {1, 8}), RankPlaces{});
+  const Calibration again(nlohmann::json::parse(found.json().dump()));
+  EXPECT_EQ(again.json(), found.json());
+  EXPECT_THROW(Calibration(nlohmann::json::array()), Error);
+  nlohmann::json broken = found.json();
+  broken["operations"]["all_reduce"]["base_us"] = 0;
+  EXPECT_THROW(Calibration{broken}, Error);
+}
+
+/// Median error of rows with numbers of nodes that were not calibrated on.
+double held_out(const std::string& machine, const std::vector<std::uint32_t>& calibrated,
+                Operation operation, std::int64_t least_bytes) {
+  const std::string path =
+      std::string(std::getenv("FORETRACE_CORPUS")) + "/../data/measured/nccl.csv";
+  std::vector<MeasuredCollective> seen, asked;
+  for (const MeasuredCollective& row :
+       read_measured_file(path, operation, {"machine=" + machine})) {
+    const bool is_seen =
+        std::find(calibrated.begin(), calibrated.end(), row.nodes) != calibrated.end();
+    if (is_seen)
+      seen.push_back(row);
+    else if (row.operation == operation && row.bytes.count >= least_bytes)
+      asked.push_back(row);
+  }
+  const Calibration calibration(seen, RankPlaces{});
+  std::vector<double> errors;
+  for (const MeasuredCollective& row : asked) {
+    const double us = calibration.time(operation, {row.nodes, row.ranks / row.nodes}, row.bytes).us;
+    errors.push_back(std::abs(us / row.us - 1));
+  }
+  return median(errors);
+}
+
+TEST(Calibration, PredictsNodeCountsOfMeasuredClusters) {
+  if (std::getenv("FORETRACE_CORPUS") == nullptr) GTEST_SKIP() << "needs FORETRACE_CORPUS";
+  EXPECT_LE(held_out("Alps", {1, 8, 128}, Operation::all_reduce, 0), .15);
+  EXPECT_LE(held_out("cluster01", {1, 2}, Operation::all_reduce, 1 << 20), .08);
+  EXPECT_LE(held_out("cluster01", {1, 2}, Operation::all_gather, 1 << 20), .08);
+  EXPECT_LE(held_out("cluster01", {1, 2}, Operation::reduce_scatter, 1 << 20), .08);
+}
+
+}  // namespace
+}  // namespace foretrace
