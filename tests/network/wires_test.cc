@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "network/collectives/on_rails.h"
+
 namespace foretrace {
 namespace {
 
@@ -86,6 +88,30 @@ TEST(Wires, ASharedUplinkSlowsWhatCrossesIt) {
   const Expansion fast = flow_on(two_hosts(1e12), *pairwise, call, {&cost, 1});
   EXPECT_NEAR(static_cast<double>(fast.time.count()), 3e6 / 10e9 * 1e9, 0.02e6);
   EXPECT_GT(closed_on(two_hosts(2e9), *pairwise, call, {&cost, 1}), fast.time);
+}
+
+TEST(Wires, ChannelsOnRailsUseTheNicOfEachRank) {
+  const LinkCost cost{1us, Bandwidth{100e9}};
+  // Four hosts of four ranks; a rank has a NIC of its own, ten times slower than the links within.
+  Wires wires = uniform_wires(16, cost);
+  for (int i = 0; i < 32; ++i) wires.capacities.push_back({10e9});
+  wires.route = [inner = wires.route](std::uint32_t from, std::uint32_t to,
+                                      std::vector<std::uint32_t>& route) {
+    const Nanoseconds latency = inner(from, to, route);
+    if (from / 4 == to / 4) return latency;
+    route.push_back(32 + from);
+    route.push_back(48 + to);
+    return latency;
+  };
+  const auto ring = find_algorithm("ring");
+  const Call call{.ranks = 16, .bytes = {160'000'000}};
+  const OnRails rails(*ring, 4);
+  const Expansion one = flow_on(wires, *ring, call, {&cost, 1});
+  const Expansion four = flow_on(wires, rails, call, {&cost, 1});
+  EXPECT_EQ(four.moved, one.moved);
+  const double faster =
+      static_cast<double>(one.time.count()) / static_cast<double>(four.time.count());
+  EXPECT_NEAR(faster, 4, .3);
 }
 
 }  // namespace

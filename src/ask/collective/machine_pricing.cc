@@ -4,6 +4,7 @@
 #include "ask/collective/pricing.h"
 #include "foretrace/error.h"
 #include "network/collectives/interleaved.h"
+#include "network/collectives/on_rails.h"
 
 namespace foretrace {
 namespace {
@@ -117,17 +118,23 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
     throw Error(row.algorithm + " needs servers or switches of its own, which " +
                 cut_name(question_.machine) + " does not have; ask for a uniform network");
   const Wires wires = wires_of(*network_, static_cast<std::uint64_t>(question_.seed));
-  const bool flows = question_.fidelity == "flow";
-  row.basis = flows ? "flow" : "closed form";
-  if (groups > 1 && flows) {
+  const auto time_of = [&](const Algorithm& one, const Call& whole) {
+    return question_.fidelity == "flow" ? flow_on(wires, one, whole, {&cost, 1}).time
+                                        : closed_on(wires, one, whole, {&cost, 1});
+  };
+  row.basis = question_.fidelity == "flow" ? "flow" : "closed form";
+  const bool uses_rails = (row.algorithm == "ring" || row.algorithm == "double_tree") &&
+                          groups == 1 && places_.nodes > 1 && places_.per_node > 1 &&
+                          places_.nodes * places_.per_node == places_.ranks;
+  if (groups > 1 && question_.fidelity == "flow") {
     Call all = call;
     all.ranks *= groups;
-    const Interleaved several(*algorithm, call, groups);
-    finish_row(row, asked.operation, flow_on(wires, several, all, {&cost, 1}).time);
+    finish_row(row, asked.operation, time_of(Interleaved(*algorithm, call, groups), all));
+  } else if (uses_rails) {
+    row.algorithm += " x " + std::to_string(places_.per_node);
+    finish_row(row, asked.operation, time_of(OnRails(*algorithm, places_.per_node), call));
   } else {
-    finish_row(row, asked.operation,
-               flows ? flow_on(wires, *algorithm, call, {&cost, 1}).time
-                     : closed_on(wires, *algorithm, call, {&cost, 1}));
+    finish_row(row, asked.operation, time_of(*algorithm, call));
   }
   return row;
 }

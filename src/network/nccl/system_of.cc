@@ -35,31 +35,23 @@ double nvlink_of(const Network& network, const std::vector<std::uint32_t>& ring)
   return sum / kGiga;
 }
 
-/// What each flow of a ring through the ranks of the first node gets, and over which links.
+/// Sets the kind of links within a node, and the bandwidth there with all ranks in a ring.
 void measure_ring(const Network& network, const std::vector<std::uint32_t>& ring,
                   RankPlaces& places) {
+  // NCCL lays several rings over all NVLinks that a device has, whatever else is as near.
+  places.intra = nvlink_of(network, ring);
+  places.kind = places.intra > 0 ? LinkKind::nvlink : LinkKind::pcie;
+  if (places.intra > 0) return;
   std::vector<LinkId> route;
   std::map<LinkId, double> flows;
-  bool nvlink = true;
   for (std::size_t i = 0; i < ring.size(); ++i) {
     network.route(ring[i], ring[(i + 1) % ring.size()], 0, route);
-    for (const LinkId link : route) {
-      nvlink = nvlink && network.links()[link].kind == LinkKind::nvlink;
-      ++flows[link];
-    }
+    for (const LinkId link : route) ++flows[link];
   }
-  places.kind = nvlink ? LinkKind::nvlink : LinkKind::pcie;
-  if (nvlink) {
-    // NCCL lays several rings over all links that a device has.
-    places.intra = nvlink_of(network, ring);
-    return;
-  }
-  double least = 0;
   for (const auto& [link, count] : flows) {
     const double share = network.links()[link].bandwidth.bytes_per_second / count / kGiga;
-    if (least == 0 || share < least) least = share;
+    if (places.intra == 0 || share < places.intra) places.intra = share;
   }
-  places.intra = least;
 }
 
 double nics_of(const Network& network, const RankPlaces& places) {
