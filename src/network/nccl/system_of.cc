@@ -35,25 +35,32 @@ double nvlink_of(const Network& network, const std::vector<std::uint32_t>& ring)
   return sum / kGiga;
 }
 
-/// Sets the kind of links within a node, and the bandwidth there with all ranks in a ring.
-void measure_ring(const Network& network, const std::vector<std::uint32_t>& ring,
-                  RankPlaces& places) {
-  // NCCL lays several rings over all NVLinks that a device has, whatever else is as near.
-  places.intra = nvlink_of(network, ring);
-  places.kind = places.intra > 0 ? LinkKind::nvlink : LinkKind::pcie;
-  if (places.intra > 0) return;
+/// What each flow of a ring gets, in GB/s: of the narrowest link, shared by all that cross it.
+double ring_share(const Network& network, const std::vector<std::uint32_t>& ring) {
   std::vector<LinkId> route;
   std::map<LinkId, double> flows;
   for (std::size_t i = 0; i < ring.size(); ++i) {
     network.route(ring[i], ring[(i + 1) % ring.size()], 0, route);
     for (const LinkId link : route) ++flows[link];
   }
+  double least = 0;
   for (const auto& [link, count] : flows) {
     const double share = network.links()[link].bandwidth.bytes_per_second / count / kGiga;
-    if (places.intra == 0 || share < places.intra) places.intra = share;
+    if (least == 0 || share < least) least = share;
   }
+  return least;
 }
 
+/// Sets the kind of links within a node, and the bandwidth there with all ranks in a ring.
+void measure_node(const Network& network, const std::vector<std::uint32_t>& ranks,
+                  RankPlaces& places) {
+  // NCCL lays several rings over all NVLinks that a device has, whatever else is as near.
+  places.intra = nvlink_of(network, ranks);
+  places.kind = places.intra > 0 ? LinkKind::nvlink : LinkKind::pcie;
+  if (places.intra <= 0) places.intra = ring_share(network, ranks);
+}
+
+/// GB/s of the NICs that the ranks of a node use; 0 where it has none.
 double nics_of(const Network& network, const RankPlaces& places) {
   const Cluster& cluster = network.cluster();
   double nics = 0, sum = 0;
@@ -64,13 +71,14 @@ double nics_of(const Network& network, const RankPlaces& places) {
     ++nics;
     sum += link.bandwidth.bytes_per_second;
   }
+  if (nics == 0) return 0;
   if (cluster.facts.nic_bandwidth) sum = cluster.facts.nic_bandwidth->bytes_per_second;
   const double hosts_per_node =
       std::max(1.0, static_cast<double>(cluster.facts.devices_per_nvlink_domain) /
                         std::max(1, cluster.facts.devices_per_host));
   nics *= hosts_per_node;
   sum *= hosts_per_node;
-  const double used = nics > 0 ? std::min(1.0, places.per_node / nics) : 1;
+  const double used = std::min(1.0, places.per_node / nics);
   return sum * used / kGiga;
 }
 
@@ -85,8 +93,13 @@ RankPlaces places_of(const Network& network) {
   places.nodes = static_cast<std::uint32_t>(nodes.size());
   for (const auto& [node, ranks] : nodes)
     places.per_node = std::max(places.per_node, static_cast<std::uint32_t>(ranks.size()));
-  if (places.per_node > 1) measure_ring(network, nodes.begin()->second, places);
-  if (places.nodes > 1) places.inter = nics_of(network, places);
+  if (places.per_node > 1) measure_node(network, nodes.begin()->second, places);
+  if (places.nodes == 1) return places;
+  std::vector<std::uint32_t> firsts;  // Also says where there is no route.
+  for (const auto& [node, ranks] : nodes) firsts.push_back(ranks.front());
+  const double share = ring_share(network, firsts);
+  places.inter = nics_of(network, places);
+  if (places.inter <= 0) places.inter = share * places.per_node;
   return places;
 }
 
