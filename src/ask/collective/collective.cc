@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ask/collective/pricing.h"
+#include "ask/collective/recorded_rows.h"
 #include "base/files/new_file.h"
 #include "base/statistics.h"
 #include "base/wording.h"
@@ -16,6 +17,16 @@
 
 namespace foretrace {
 namespace {
+
+/// Of a table, or of a recording: then with as many ranks on a node as the machine has.
+std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, const std::string& path,
+                                        Operation operation) {
+  if (!is_recording(path)) return read_measured_file(path, operation, question.only);
+  const Cluster cluster = find_cluster(question.machine, 1);
+  const std::int32_t per_node =
+      std::max(cluster.facts.devices_per_host, cluster.facts.devices_per_nvlink_domain);
+  return recorded_rows(path, static_cast<std::uint32_t>(std::max(1, per_node)));
+}
 
 /// Measured rows of one operation, shape and size.
 using Key = std::tuple<Operation, std::uint32_t, std::uint32_t, std::int64_t>;
@@ -60,8 +71,7 @@ std::optional<Calibration> calibration_of(const CollectiveQuestion& question, Op
       return std::optional(Calibration(json));
     });
   }
-  std::vector<MeasuredCollective> rows =
-      read_measured_file(question.calibrate, operation, question.only);
+  std::vector<MeasuredCollective> rows = rows_of(question, question.calibrate, operation);
   std::erase_if(rows, [&](const auto& row) { return !calibrates(question, row); });
   if (rows.empty()) throw Error(question.calibrate + ": has no rows with these numbers of nodes");
   return Calibration(rows, places_for(question, rows));
@@ -72,8 +82,9 @@ Judged judged_by(const CollectiveQuestion& question, const AskedCollective& aske
   Judged judged;
   if (question.against.empty()) return judged;
   const bool same = question.against == question.calibrate;
-  for (const MeasuredCollective& row :
-       read_measured_file(question.against, asked.operation, question.only)) {
+  if (question.machine.empty() && is_recording(question.against))
+    throw Error("--against: a recording needs --machine, for how many ranks are on a node");
+  for (const MeasuredCollective& row : rows_of(question, question.against, asked.operation)) {
     if (row.operation != asked.operation || (same && calibrates(question, row))) continue;
     judged.rows[key_of(row)].push_back(row.us);
   }

@@ -59,8 +59,8 @@ struct CollectiveCommand {
   void add_measured_to(CLI::App& command) {
     command
         .add_option("--against", question.against,
-                    "Compare with measured times: output of nccl-tests, or CSV with the columns "
-                    "collective, bytes, gpus, nodes and time_us")
+                    "Compare with measured times: output of nccl-tests, CSV with the columns "
+                    "collective, bytes, gpus, nodes and time_us, or a recording of all ranks")
         ->type_name("FILE");
     command.add_option("--only", question.only, "Rows of CSV files whose column holds a text")
         ->type_name("COLUMN=TEXT");
