@@ -41,7 +41,6 @@ void FairRates::remove(std::uint32_t id) {
     places.pop_back();
   }
   dirty_.insert(dirty_.end(), entry.route.begin(), entry.route.end());
-  is_reached_ = false;
   entry.route.clear();
   entry.count = 0;
   entry.rate = 0;
@@ -52,7 +51,6 @@ void FairRates::change(std::uint32_t id, std::int32_t by) {
   Entry& entry = entries_[id];
   entry.count = static_cast<std::uint32_t>(static_cast<std::int32_t>(entry.count) + by);
   dirty_.insert(dirty_.end(), entry.route.begin(), entry.route.end());
-  is_reached_ = false;
 }
 
 bool FairRates::is(std::uint32_t id, std::span<const std::uint32_t> route,
@@ -69,8 +67,6 @@ void FairRates::reach_link(std::uint32_t link) {
 
 /// The links and entries that are connected with what changed.
 void FairRates::reach() {
-  if (is_reached_) return;
-  is_reached_ = true;
   ++visit_;
   reached_.clear();
   in_reach_.clear();
@@ -86,18 +82,12 @@ void FairRates::reach() {
   }
 }
 
-void FairRates::reached(const std::function<void(std::uint32_t)>& visit) {
-  if (dirty_.empty()) return;
-  reach();
-  for (const std::uint32_t entry : reached_) visit(entry);
-}
-
-void FairRates::settle(std::vector<std::uint32_t>& changed) {
+void FairRates::settle(std::vector<Change>& changed) {
   if (dirty_.empty()) return;
   reach();
   dirty_.clear();
-  is_reached_ = true;
   for (const std::uint32_t link : in_reach_) links_[link].left = links_[link].capacity;
+  for (const std::uint32_t id : reached_) entries_[id].before = entries_[id].rate;
   std::sort(reached_.begin(), reached_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return entries_[a].priority < entries_[b].priority;
   });
@@ -108,7 +98,9 @@ void FairRates::settle(std::vector<std::uint32_t>& changed) {
     serve({reached_.data() + first, last - first});
     first = last;
   }
-  changed.insert(changed.end(), reached_.begin(), reached_.end());
+  for (const std::uint32_t id : reached_) {
+    if (entries_[id].rate != entries_[id].before) changed.push_back({id, entries_[id].before});
+  }
 }
 
 /// Progressive filling of what is left, for entries of one priority.

@@ -28,10 +28,12 @@ class FairRates {
   /// Bytes per second of each flow of the entry, since settle().
   double rate(std::uint32_t entry) const { return entries_[entry].rate; }
 
-  /// Calls `visit` for the entries whose rate the next settle() may change.
-  void reached(const std::function<void(std::uint32_t)>& visit);
-  /// Works out new rates; appends the entries that were reached.
-  void settle(std::vector<std::uint32_t>& changed);
+  struct Change {
+    std::uint32_t entry;
+    double before;  ///< Its rate until now.
+  };
+  /// Works out new rates of what the changes since reach; appends those that differ.
+  void settle(std::vector<Change>& changed);
   void each(const std::function<void(std::uint32_t)>& visit) const;
 
  private:
@@ -49,7 +51,7 @@ class FairRates {
     std::vector<std::uint32_t> route, place;  ///< `place`: where each link lists it.
     std::uint32_t priority = 0, count = 0, visit = 0;
     bool is_fixed = false;
-    double rate = 0;
+    double rate = 0, before = 0;
   };
   struct Candidate {
     double share;
@@ -69,7 +71,6 @@ class FairRates {
   std::vector<std::uint32_t> unused_;
   std::vector<std::uint32_t> dirty_;               ///< Links whose traffic changed.
   std::vector<std::uint32_t> reached_, in_reach_;  ///< Entries, links.
-  bool is_reached_ = true;
   std::uint32_t visit_ = 0;
   std::vector<Candidate> heap_;
   std::vector<std::uint32_t> touched_;

@@ -32,6 +32,7 @@ struct Ending {
 
 struct Served {
   double passed = 0;  ///< Bytes that each flow of the entry got since the entry began.
+  double all = 0;     ///< Bytes of all its flows, ended ones included.
   Nanoseconds at{0};
   std::uint32_t version = 0;
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
@@ -54,7 +55,7 @@ struct Flows::Impl {
   std::vector<FlowId> unused;
   std::unordered_multimap<std::uint64_t, std::uint32_t> entries;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
-  std::vector<std::uint32_t> changed;
+  std::vector<FairRates::Change> changed;
   std::vector<FlowId> ended;  ///< At once.
   std::vector<double> carried;
   Nanoseconds now{0};
@@ -87,23 +88,29 @@ struct Flows::Impl {
     return entry;
   }
 
-  /// Brings what has passed up to `now`, at the old rate.
-  void advance(std::uint32_t entry) {
+  /// Brings what has passed up to `now`.
+  void advance(std::uint32_t entry, double rate) {
     Served& one = served[entry];
-    const double bytes = rates.rate(entry) * static_cast<double>((now - one.at).count()) * 1e-9;
+    const double bytes = rate * static_cast<double>((now - one.at).count()) * 1e-9;
     one.passed += bytes;
+    one.all += bytes * rates.count(entry);
     one.at = now;
-    if (bytes <= 0) return;
-    const double all = bytes * rates.count(entry);
-    for (const std::uint32_t link : rates.route(entry)) carried[link] += all;
+  }
+  void advance(std::uint32_t entry) { advance(entry, rates.rate(entry)); }
+
+  void carry(std::uint32_t entry) {
+    for (const std::uint32_t link : rates.route(entry)) carried[link] += served[entry].all;
+    served[entry].all = 0;
   }
 
   /// New rates for all that the changes reach, and when the first flow of each ends.
   void settle() {
-    rates.reached([&](std::uint32_t entry) { advance(entry); });
     changed.clear();
     rates.settle(changed);
-    for (const std::uint32_t entry : changed) schedule(entry);
+    for (const auto& [entry, before] : changed) {
+      advance(entry, before);
+      schedule(entry);
+    }
   }
 
   void schedule(std::uint32_t entry) {
@@ -122,6 +129,7 @@ struct Flows::Impl {
     const auto [first, last] = entries.equal_range(hash);
     entries.erase(std::find_if(first, last, [&](const auto& i) { return i.second == entry; }));
     ++served[entry].version;
+    carry(entry);
     rates.remove(entry);
   }
 
@@ -174,6 +182,7 @@ FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, std::uint
   impl_->served[entry].endings.push(
       {impl_->served[entry].passed + static_cast<double>(bytes.count), flow});
   impl_->rates.change(entry, 1);
+  if (impl_->rates.rate(entry) > 0) impl_->schedule(entry);  // It may end before the others.
   ++impl_->active;
   return flow;
 }
@@ -212,7 +221,10 @@ double Flows::rate(FlowId flow) {
 
 std::vector<double> Flows::carried(Nanoseconds now) {
   impl_->move_to(now);
-  impl_->rates.each([&](std::uint32_t entry) { impl_->advance(entry); });
+  impl_->rates.each([&](std::uint32_t entry) {
+    impl_->advance(entry);
+    impl_->carry(entry);
+  });
   return impl_->carried;
 }
 
