@@ -72,6 +72,10 @@ ANSWERS = [
     Case("anonymize", "{a}", "{out}.anonymous.ftrace", "--list-kept", "--keep", "FORGED", "--keep", named(0)),
     *forms("validate", "{a}", names=("text", "json", "markdown")),
     *forms("validate", "--pairs", "{pairs}", names=("text", "json", "markdown")),
+    *forms("collective", "auto", "--machine", "dgx-h100", "--ranks", "8", "--bytes", "8..8GB/x64", "--calibrate", "{measured}", "--against", "{measured}",
+           "--calibrate-nodes", "2", names=("text", "json", "csv")),
+    Case("collective", "auto", "--machine", "dgx-h100", "--ranks", "8", "--calibrate", "{measured}", "--html", "{out}.collective.html",
+         files={"{out}.collective.html": "page"}),
     *(Case("completion", shell) for shell in ("bash", "zsh", "fish")),
     Case("help"), Case("help", "check"), Case("help", "--man"), Case("list"),
     Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"),
@@ -93,6 +97,8 @@ MISTAKES = [
     Case("convert", "{a}", "{out}.x" + hostile.file_name(named(3))), Case("anonymize", "{a}", "{out}.ftrace", "--to", named(3)),
     Case("memory", "{a}", "--conf", named(2)), Case("input", "{a}", "--cached", named(2).replace("\0", "")), Case("diff", "{a}", named(3)),
     Case("advise", "{a}", "--only", named(3)), Case("doctor", "{damaged}"),
+    Case("collective", named(3)), Case("collective", "auto", "--machine", named(3)), Case("collective", "auto", "--machine", "dgx-h100", "--against", "{broken}"),
+    Case("collective", "auto", "--machine", "dgx-h100", "--against", "{measured}", "--only", named(2)),
 ]
 
 
@@ -136,6 +142,8 @@ class Names(unittest.TestCase):
             "unknown": json.dumps({"version": 1, named(3): 1, "transforms": [{"use": named(3)}]}),
             "broken": '{"schema": "' + named(0) + '", "steps": [\n' + named(2) + "\n::error::FORGED",
             "damaged": '{"traceEvents": [{"name": "' + "\x1b[31m\n::error::FORGED" + '"]}',
+            "measured": "machine,gpus,nodes,collective,bytes,time_us\n" + "".join(
+                f'"{" ".join(named(i).replace(chr(34), "").split())}",{8 * nodes},{nodes},all_reduce,1048576,30\n' for i in range(4) for nodes in (1, 2)),
             "program": f"malloc ::add-mask::FORGED 1MiB\nmalloc ::error::FORGED 2MiB\nfree ::error::FORGED\n",
             "pairs": json.dumps({"schema": "foretrace.pairs/1", "pairs": [
                 {"name": named(i), "before": a, "after": a if i % 2 else named(i), "with": ["scale:factor=0.5"], "compare": "step_time",
