@@ -57,7 +57,7 @@ bool is_recording(const std::string& path) {
 }
 
 std::vector<MeasuredCollective> recorded_rows(const std::string& path, std::uint32_t per_node) {
-  const Job job = read_job(path, {.keep_traces = true, .joins_ranks = true});
+  const Job job = read_job(path, {.keep_traces = true, .joining = Joining::required});
   std::vector<MeasuredCollective> rows;
   for (const Meeting& meeting : job.join.meetings) {
     const std::optional<Operation> operation = operation_of(meeting.operation);

@@ -106,7 +106,8 @@ void write_collective_text(const CollectiveReport& report, std::ostream& out) {
     out << '\n';
     write_aligned(collective_error_table(report), out);
   }
-  if (!report.calibration.empty()) out << "\ncalibration from " << shown(report.calibration) << '\n';
+  if (!report.calibration.empty())
+    out << "\ncalibration from " << shown(report.calibration) << '\n';
   if (!report.assumptions.empty()) out << "\nassumed:\n";
   for (const std::string& assumption : report.assumptions)
     out << "  - " << wrapped(assumption, 4) << '\n';
