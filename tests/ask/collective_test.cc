@@ -80,8 +80,9 @@ TEST(Collective, RanksPerNodeSpreadOverHosts) {
 TEST(Collective, GroupsThatShareLinksAreBracketedAndFlowsResolveThem) {
   CollectiveQuestion question = machine("all_reduce", "dgx-h100:hosts=2", 16);
   question.algorithm = "ring";
-  question.groups = 8;  // One rank of each host: each has a NIC of its own.
+  question.groups = 8;  // One rank of each host: each has a NIC of its own, of 48 GB/s.
   const CollectiveReport closed = price_collective(question);
+  EXPECT_NEAR(closed.rows[0].bus_bandwidth, 47e9, 2e9);
   EXPECT_EQ(closed.rows[0].upper, closed.rows[0].time * 8);
   EXPECT_NE(closed.assumptions.front().find("--fidelity flow"), std::string::npos);
   question.fidelity = "flow";
@@ -89,6 +90,7 @@ TEST(Collective, GroupsThatShareLinksAreBracketedAndFlowsResolveThem) {
   EXPECT_EQ(flow.rows[0].lower, flow.rows[0].upper);
   EXPECT_GE(flow.rows[0].time, closed.rows[0].lower);
   EXPECT_LE(flow.rows[0].time, closed.rows[0].upper);
+  EXPECT_NEAR(flow.rows[0].bus_bandwidth, 47e9, 2e9);
 }
 
 TEST(Collective, SizesAsNcclTestsTakesThem) {

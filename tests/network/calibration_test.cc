@@ -116,6 +116,8 @@ TEST(Calibration, GivesBackWhatItSawAndSaysWhereItEnds) {
   };
   EXPECT_NEAR(time(8, 4, 8).us, CollectiveModel{}.us(Operation::all_reduce, {8, 4}, {8}), 1e-6);
   EXPECT_TRUE(time(16, 4, 1 << 20).is_covered);
+  EXPECT_LE(time(16, 4, 1 << 20).lower_us, time(16, 4, 1 << 20).us);
+  EXPECT_GE(time(16, 4, 1 << 20).upper_us, time(16, 4, 1 << 20).us);
   EXPECT_FALSE(time(128, 4, 1 << 20).is_covered);
   EXPECT_FALSE(time(16, 8, 1 << 20).is_covered);
   EXPECT_FALSE(time(16, 4, 4).is_covered);

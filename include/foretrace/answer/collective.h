@@ -18,7 +18,9 @@ struct CollectiveRow {
   Bytes bytes{};
   std::string algorithm;  ///< "ring", "Tree LL128": ours, or NCCL's with its protocol.
   Nanoseconds time{0};
-  Nanoseconds lower{0}, upper{0};  ///< Equal to `time` where nothing else shares the links.
+  /// Of groups that share links, alone to one after the other; of calibrated times, as the measured
+  /// shapes on either side behave. Otherwise equal to `time`.
+  Nanoseconds lower{0}, upper{0};
   double algorithm_bandwidth = 0;  ///< Bytes per second.
   double bus_bandwidth = 0;
   std::string basis;  ///< "closed form", "flow", "NCCL's model", "calibrated", "extrapolated".

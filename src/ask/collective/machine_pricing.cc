@@ -75,6 +75,7 @@ double MachinePricing::exchange_us(Operation operation, Bytes bytes) const {
 CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   CollectiveRow row = row_of(operation, places_.ranks, places_.nodes, bytes);
   double us = 0;
+  std::optional<Calibrated> known;
   if (operation == Operation::all_to_all || operation == Operation::send_receive) {
     row.algorithm = "sends";
     us = exchange_us(operation, bytes);
@@ -86,12 +87,13 @@ CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   }
   row.basis = "NCCL's model";
   if (calibration_ && calibration_->knows(operation)) {
-    const Calibrated known =
-        calibration_->time(operation, {places_.nodes, places_.per_node}, bytes);
-    us = known.us;
-    row.basis = known.is_covered ? "calibrated" : "extrapolated";
+    known = calibration_->time(operation, {places_.nodes, places_.per_node}, bytes);
+    us = known->us;
+    row.basis = known->is_covered ? "calibrated" : "extrapolated";
   }
-  finish_row(row, operation, Nanoseconds(std::llround(us * 1e3)));
+  const auto nanoseconds = [](double time) { return Nanoseconds(std::llround(time * 1e3)); };
+  finish_row(row, operation, nanoseconds(us));
+  if (known) row.lower = nanoseconds(known->lower_us), row.upper = nanoseconds(known->upper_us);
   return row;
 }
 
@@ -126,10 +128,11 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
   const bool uses_rails = (row.algorithm == "ring" || row.algorithm == "double_tree") &&
                           groups == 1 && places_.nodes > 1 && places_.per_node > 1 &&
                           places_.nodes * places_.per_node == places_.ranks;
-  if (groups > 1 && question_.fidelity == "flow") {
+  if (groups > 1) {
     Call all = call;
     all.ranks *= groups;
-    finish_row(row, asked.operation, time_of(Interleaved(*algorithm, call, groups), all));
+    const std::uint32_t active = question_.fidelity == "flow" ? groups : 1;
+    finish_row(row, asked.operation, time_of(Interleaved(*algorithm, call, groups, active), all));
   } else if (uses_rails) {
     row.algorithm += " x " + std::to_string(places_.per_node);
     finish_row(row, asked.operation, time_of(OnRails(*algorithm, places_.per_node), call));

@@ -11,6 +11,7 @@ Plan Interleaved::plan(const Call&, LinkCosts costs) const {
 
 void Interleaved::sends(const Call&, const Plan& plan, std::uint32_t rank, std::uint32_t round,
                         std::vector<Message>& out) const {
+  if (rank % groups_ >= active_) return;
   Plan own = plan;
   own.endpoints /= groups_;
   const std::size_t before = out.size();

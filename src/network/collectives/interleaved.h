@@ -8,9 +8,10 @@ namespace foretrace {
 /// i mod groups, as data-parallel groups beside tensor-parallel ones lie.
 class Interleaved final : public Algorithm {
  public:
-  /// `one` is the call of each group. REQUIRES: `algorithm` outlives this, and groups > 0.
-  Interleaved(const Algorithm& algorithm, Call one, std::uint32_t groups)
-      : algorithm_(algorithm), one_(std::move(one)), groups_(groups) {}
+  /// `one` is the call of each group, and the first `active` groups send. REQUIRES: `algorithm`
+  /// outlives this, and groups > 0.
+  Interleaved(const Algorithm& algorithm, Call one, std::uint32_t groups, std::uint32_t active)
+      : algorithm_(algorithm), one_(std::move(one)), groups_(groups), active_(active) {}
 
   std::string refusal(const Call&) const override { return algorithm_.refusal(one_); }
   Nanoseconds closed(const Call&, LinkCosts costs) const override {
@@ -23,7 +24,7 @@ class Interleaved final : public Algorithm {
  private:
   const Algorithm& algorithm_;
   Call one_;
-  std::uint32_t groups_;
+  std::uint32_t groups_, active_;
 };
 
 }  // namespace foretrace

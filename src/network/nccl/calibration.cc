@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kOutlier = .5;  ///< Of a logarithm: beyond it, errors count linearly.
 constexpr double kDrawn = .01;   ///< Weight of the square of ln (number / start), over one row's.
+constexpr std::size_t kInterval = 80;  ///< Percent of sizes that the model alone should hold.
 constexpr const char* kSchema = "foretrace.calibration/1";
 
 /// Bytes over a rank's port within a node, and over its NIC, as shares of the buffer; and hops.
@@ -134,13 +135,17 @@ Calibration::Calibration(const std::vector<MeasuredCollective>& rows, const Rank
     fit.rows = own.size();
     fit.model = fitted(own, start);
     std::map<std::pair<Shape, std::int64_t>, std::vector<double>> errors;
+    std::vector<double> sizes;
     for (const MeasuredCollective& row : own) {
       const double model = fit.model.us(operation, shape_of(row), row.bytes);
       errors[{shape_of(row), row.bytes.count}].push_back(std::log(row.us / model));
     }
-    for (const auto& [key, values] : errors)
+    for (const auto& [key, values] : errors) {
       fit.residuals[key.first].emplace_back(std::log2(static_cast<double>(key.second)),
                                             median(values));
+      sizes.push_back(std::abs(median(values)));
+    }
+    fit.spread = upper_quantile(sizes, kInterval);
   }
 }
 
@@ -163,11 +168,21 @@ Calibrated Calibration::time(Operation operation, Shape shape, Bytes bytes) cons
     by_nodes.emplace_back(std::log2(static_cast<double>(other.nodes)), interpolated(points, size));
     has_size = has_size && size >= points.front().first && size <= points.back().first;
   }
-  if (by_nodes.empty()) return {model, false};
+  if (by_nodes.empty()) return {model, model, model, false};
   std::sort(by_nodes.begin(), by_nodes.end());
   const double nodes = std::log2(static_cast<double>(shape.nodes));
   const bool inside = nodes >= by_nodes.front().first && nodes <= by_nodes.back().first;
-  return {model * std::exp(interpolated(by_nodes, nodes)), has_size && inside && nearest == 0};
+  const double at = interpolated(by_nodes, nodes);
+  double low = at, high = at;
+  for (std::size_t i = 0; i < by_nodes.size(); ++i) {
+    const bool passes_below = i + 1 < by_nodes.size() && by_nodes[i + 1].first <= nodes;
+    const bool passes_above = i > 0 && by_nodes[i - 1].first >= nodes;
+    if (inside && (passes_below || passes_above)) continue;
+    low = std::min(low, by_nodes[i].second), high = std::max(high, by_nodes[i].second);
+  }
+  if (!inside || nearest > 0) low -= fit.spread, high += fit.spread;
+  return {model * std::exp(at), model * std::exp(low), model * std::exp(high),
+          has_size && inside && nearest == 0};
 }
 
 std::vector<std::string> Calibration::summary() const {
@@ -197,6 +212,7 @@ nlohmann::json Calibration::json() const {
           {{"nodes", shape.nodes}, {"ranks_per_node", shape.per_node}, {"residuals", residuals}});
     }
     fits[std::string(to_string(operation))] = {{"rows", fit.rows},
+                                               {"spread", fit.spread},
                                                {"base_us", fit.model.base},
                                                {"within_hop_us", fit.model.within_hop},
                                                {"across_hop_us", fit.model.across_hop},
@@ -216,6 +232,7 @@ Calibration::Calibration(const nlohmann::json& json) {
     for (const auto& [name, one] : json.at("operations").items()) {
       Fit& fit = fits_[read_operation(name)];
       fit.rows = one.at("rows").get<std::size_t>();
+      fit.spread = one.at("spread").get<double>();
       CollectiveModel& model = fit.model;
       for (const auto& [key, value] : {std::pair{"base_us", &model.base},
                                        {"within_hop_us", &model.within_hop},

@@ -44,6 +44,9 @@ struct CollectiveModel {
 
 struct Calibrated {
   double us = 0;
+  /// With the residuals of the measured shapes on either side of it; outside of them with those of
+  /// all and how far the model alone was off.
+  double lower_us = 0, upper_us = 0;
   bool is_covered = false;  ///< Shape and size lie between measured ones.
 };
 
@@ -65,6 +68,7 @@ class Calibration {
   struct Fit {
     CollectiveModel model;
     std::size_t rows = 0;
+    double spread = 0;  ///< Of residuals: 80 % are not larger.
     /// By shape: log2 of the bytes, and the residual there, sorted.
     std::map<Shape, std::vector<std::pair<double, double>>> residuals;
   };
