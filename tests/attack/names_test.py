@@ -78,7 +78,8 @@ ANSWERS = [
          files={"{out}.collective.html": "page"}),
     *(Case("completion", shell) for shell in ("bash", "zsh", "fish")),
     Case("help"), Case("help", "check"), Case("help", "--man"), Case("list"),
-    Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"),
+    Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"), Case("schema", "machine", form="json"),
+    *forms("list", "machines", "{machine}", names=TEXT_JSON),
 ]
 
 # Texts of the command line and of files come back in what is said about them.
@@ -87,7 +88,7 @@ MISTAKES = [
     *(Case("predict", "{a}", "--with", text.replace("\0", "")) for text in hostile.TEXTS[:6]),
     Case("predict", "{a}", "--with", "scale:" + named(3)),
     Case("predict", "{a}", "--format", named(3)), Case("predict", "{a}", "--machine", named(3)), Case("predict", "{a}", "--" + named(3)),
-    Case("predict", "{a}", named(3)), Case(named(2)), Case("help", named(2)), Case("list", named(2)), Case("completion", named(2)),
+    Case("predict", "{a}", named(3)), Case(named(2)), Case("help", named(2)), Case("list", named(2)), Case("list", "machines", named(2).replace("\0", "")), Case("list", "machines", "{broken}"), Case("completion", named(2)),
     Case("schema", named(2)), Case("predict", "--scenario", "{broken}", "{a}"), Case("predict", "--scenario", "{unknown}", "{a}"),
     Case("info", "{damaged}"), Case("info", "{damaged_archive}"), Case("verify", "{broken}", "{b}"), Case("check", "{a}", "--baseline", "{broken}"),
     Case("check", "{a}", "--baseline", "{folder}/no" + hostile.file_name(named(3))), Case("check", "{a}", "--baseline", "{out}.json", "--max", named(3)),
@@ -145,6 +146,7 @@ class Names(unittest.TestCase):
             "measured": "machine,gpus,nodes,collective,bytes,time_us\n" + "".join(
                 f'"{" ".join(named(i).replace(chr(34), "").split())}",{8 * nodes},{nodes},all_reduce,1048576,30\n' for i in range(4) for nodes in (1, 2)),
             "program": f"malloc ::add-mask::FORGED 1MiB\nmalloc ::error::FORGED 2MiB\nfree ::error::FORGED\n",
+            "machine": json.dumps({"name": named(3), "source": named(2), "device": named(1), "hosts": 2}),
             "pairs": json.dumps({"schema": "foretrace.pairs/1", "pairs": [
                 {"name": named(i), "before": a, "after": a if i % 2 else named(i), "with": ["scale:factor=0.5"], "compare": "step_time",
                  "class": named(i + 1), "fitted": False} for i in range(len(hostile.TEXTS))]}),

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/fields/assignments.h"
@@ -103,8 +104,10 @@ MachineFile read_file(const std::string& path) {
   return machine_from_json(extended(parse_json_text(read_text_file(path))));
 }
 
-/// "dgx-h100:hosts=4" or "a:b/c.json:hosts=4": settings hold a = and no file is named after them.
+/// "dgx-h100:hosts=4" or "a:b/c.json:hosts=4": settings hold a = and are not the name of a file.
 std::size_t end_of_name(std::string_view text) {
+  std::error_code none;
+  if (std::filesystem::is_regular_file(text, none)) return text.size();
   const bool file = text.find('/') != text.npos || names_file(text.substr(0, text.find(':')));
   const std::size_t equals = text.find('=');
   if (!file) return std::min(text.find(':'), text.size());
