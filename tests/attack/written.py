@@ -58,6 +58,7 @@ def make_inputs(folder):
     (folder / "ledger.json").write_text('{"schema": "foretrace.ledger/1", "entries": []}\n')
     (folder / "machine.json").write_text("{}\n")
     (folder / "et.json").write_text("{}\n")
+    (folder / "measured.csv").write_text("gpus,nodes,collective,bytes,time_us\n8,1,all_reduce,1048576,30\n")
     (folder / "program.txt").write_text("malloc a 12MiB\nfree a\n")
     write_json(folder / "base.json", {"version": 1, "trace": "named.json"})
     write_json(folder / "scenario.json", {"version": 1, "extends": "base.json", "transforms": [{"use": "amp"}]})
@@ -85,6 +86,7 @@ INPUTS = {
     "anonymize": ANY,
     "check": {**ANY, "--baseline": "baseline.json", "--scenario": "scenario.json", "of --scenario": "base.json"},
     "collect": {"PROGRAM": "program.txt"},
+    "collective": {"NAME": "trace.json", "--machine": "machine.json", "--against": "other.json", "--calibrate": "named.json"},
     "convert": {**ANY, "--execution-trace": "et.json"},
     "diff": {"A": "trace.json", "B": "after.json"},
     "doctor": {**ANY, "--execution-trace": "et.json"},
@@ -135,6 +137,11 @@ class Writer:
 
 def writers():
     trace = "trace.json"
+    ring = ("ring", "--ranks", "4", "--latency", "5us", "--bandwidth", "1GB/s")
+    yield Writer("collective", "--output", "x.txt", *ring, "-o", OUT)
+    yield Writer("collective", "--html", "x.html", *ring, "--html", OUT)
+    yield Writer("collective", "--save-calibration", "x.json", "auto", "--machine", "dgx-h100", "--ranks", "8", "--calibrate", "measured.csv",
+                 "--save-calibration", OUT)
     yield from (Writer("convert", "OUT", f"x.{ending}", trace, OUT) for ending in (*FORMATS, "graph"))
     yield from (Writer("anonymize", "OUT", f"x.{ending}", trace, OUT, "--salt", "s", "--quiet") for ending in FORMATS)
     yield Writer("convert", "OUT", "rank0.json.gz", "ranks/rank0.json", OUT)

@@ -72,10 +72,8 @@ struct CollectiveCommand {
         .add_option("--calibrate-nodes", question.calibrate_nodes,
                     "Calibrate on rows with these numbers of nodes only: 1,8,128")
         ->delimiter(',');
-    command
-        .add_option("--save-calibration", question.save_calibration,
-                    "Keep the calibration in a file")
-        ->type_name("FILE");
+    names_output(command.add_option("--save-calibration", question.save_calibration,
+                                    "Keep the calibration in a file"));
   }
 
   void run(Session& session) {
