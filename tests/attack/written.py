@@ -131,7 +131,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("memory replay", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "memory replay", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
