@@ -79,7 +79,8 @@ Fabric::Fabric(Fabric&&) noexcept = default;
 Fabric::~Fabric() = default;
 
 PathCost link_cost(const ClusterLink& link) {
-  return kHop + static_cast<PathCost>(link.latency.count());
+  return kHop + (link.kind == LinkKind::pcie ? kPcie : 0) +
+         static_cast<PathCost>(link.latency.count());
 }
 
 PathCost passing_cost(const Cluster& cluster, std::uint32_t node) {

@@ -18,6 +18,8 @@ namespace foretrace {
 /// only between paths of as many hops.
 using PathCost = std::uint64_t;
 constexpr PathCost kHop = 1'000'000'000;
+/// Added for a PCIe link: among paths of as many hops NVLink's is taken, whatever the latency.
+constexpr PathCost kPcie = 10'000'000;
 /// Added for a CPU on the way: only where nothing else leads there, however long.
 constexpr PathCost kThroughHost = 1'000 * kHop;
 constexpr PathCost kNoPath = std::numeric_limits<PathCost>::max();

@@ -136,7 +136,7 @@ std::string transforms_text() {
 
 std::string info_text(const std::string& path, const How& how) {
   Json all = Json::array();
-  for (const Recording& one : read_recordings(path, how.reading())) {
+  for (const ExaminedTrace& one : examine_traces(path, how.reading())) {
     all.push_back(describe_trace(one.trace, one.steps ? &*one.steps : nullptr,
                                  one.among ? &*one.among : nullptr));
   }

@@ -151,15 +151,15 @@ TEST(JoinedRanks, CorpusDoctorNamesTheRankThatTheOthersWaitFor) {
 TEST(JoinedRanks, CorpusInfoTellsWhatARankIsAmongTheOthers) {
   const std::string path = corpus_path("torchrec-forward-straggler");
   if (path.empty()) GTEST_SKIP() << kNoCorpus;
-  const std::vector<Recording> all = read_recordings(path);
+  const std::vector<ExaminedTrace> all = examine_traces(path);
   ASSERT_EQ(all.size(), 4U);
-  for (const Recording& one : all) {
+  for (const ExaminedTrace& one : all) {
     ASSERT_TRUE(one.among && one.steps);
     EXPECT_EQ(one.among->number, one.trace.rank);
     EXPECT_EQ(one.among->keeps_waiting > 3s, one.trace.rank == 2) << one.trace.rank;
     EXPECT_EQ(one.among->waits > 3s, one.trace.rank != 2) << one.trace.rank;
   }
-  const std::vector<Recording> alone = read_recordings(path + "/rank2.json.gz");
+  const std::vector<ExaminedTrace> alone = examine_traces(path + "/rank2.json.gz");
   ASSERT_EQ(alone.size(), 1U);
   EXPECT_FALSE(alone.front().among);
 }

@@ -185,6 +185,20 @@ TEST(Routes, StayOnTheirRailAndInTheirHost) {
             "node0/gpu1 node0/pcie0 node0/nic1 leaf1 node1/nic1 node1/pcie0 node1/gpu1");
 }
 
+TEST(Routes, PreferNvlinkToAsManyHopsOverPcie) {
+  for (const char* name : {"dgx-a100", "aws-p4d", "dgx-h100"}) {
+    const Network network = network_of(name);
+    for (std::uint32_t from = 0; from < 8; ++from) {
+      for (std::uint32_t to = 0; to < 8; ++to) {
+        std::vector<LinkId> route;
+        if (from != to) network.route(from, to, 0, route);
+        for (const LinkId link : route)
+          EXPECT_EQ(network.links()[link].kind, LinkKind::nvlink) << name << from << " " << to;
+      }
+    }
+  }
+}
+
 TEST(Routes, RelayOverNvlinksOfADgx1) {
   const Network network = network_of("dgx-1v");
   EXPECT_EQ(route_text(network, 0, 3), "node0/gpu0 node0/gpu3");

@@ -22,14 +22,14 @@
 namespace foretrace {
 
 /// A trace as it was recorded, and what its graph says of it.
-struct Recording {
+struct ExaminedTrace {
   Trace trace;
-  std::optional<StepTimes>
-      steps;  ///< Nothing where no causes are found, or the trace has no times.
+  std::optional<StepTimes> steps;  ///< Nothing without causes or without times.
   std::optional<RankFacts> among;  ///< Nothing where it meets no other rank.
 };
 /// All ranks, in their order.
-std::vector<Recording> read_recordings(const std::string& path, const ImportOptions& reading = {});
+std::vector<ExaminedTrace> examine_traces(const std::string& path,
+                                          const ImportOptions& reading = {});
 
 struct InputQuestion {
   std::string synthetic;     ///< A trace of the same job with batches made up on the device.

@@ -22,9 +22,9 @@ struct InfoCommand {
 
   void run(Session& session) const {
     options.format.check();
-    const std::vector<Recording> all = [&] {
+    const std::vector<ExaminedTrace> all = [&] {
       const Progress progress("reading " + trace, options.quiet);
-      return read_recordings(trace, options.reading.options());
+      return examine_traces(trace, options.reading.options());
     }();
     options.output.write(session, [&](std::ostream& out) {
       if (options.format.chosen == "json") return print(all, out);
@@ -36,16 +36,16 @@ struct InfoCommand {
     });
   }
 
-  static nlohmann::json described(const Recording& one) {
+  static nlohmann::json described(const ExaminedTrace& one) {
     return describe_trace(one.trace, one.steps ? &*one.steps : nullptr,
                           one.among ? &*one.among : nullptr);
   }
 
   /// One object for one trace, an array for several.
-  static void print(const std::vector<Recording>& recordings, std::ostream& out) {
+  static void print(const std::vector<ExaminedTrace>& recordings, std::ostream& out) {
     if (recordings.size() == 1) return print_json(described(recordings[0]), out);
     nlohmann::json all = nlohmann::json::array();
-    for (const Recording& one : recordings) all.push_back(described(one));
+    for (const ExaminedTrace& one : recordings) all.push_back(described(one));
     print_json(all, out);
   }
 };

@@ -4,15 +4,15 @@
 
 namespace foretrace {
 
-std::vector<Recording> read_recordings(const std::string& path, const ImportOptions& reading) {
+std::vector<ExaminedTrace> examine_traces(const std::string& path, const ImportOptions& reading) {
   Job job = read_job(path, {.reading = reading,
                             .keep_traces = true,
                             .keep_refused = true,
                             .joining = Joining::if_one_job});
-  std::vector<Recording> all;
+  std::vector<ExaminedTrace> all;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     Rank& rank = job.ranks[i];
-    Recording& one = all.emplace_back();
+    ExaminedTrace& one = all.emplace_back();
     if (rank.refused.empty() && !rank.is_snapshot && rank.trace->has_times)
       one.steps = step_times(rank.inference.graph, rank.inference.recorded);
     if (job.is_joined()) one.among = rank_facts(job, i);
