@@ -21,34 +21,34 @@ std::uint64_t hash_of(std::span<const std::uint32_t> route, std::uint32_t priori
   return hash;
 }
 
-/// A flow within its entry: it ends when each flow of the entry has got `until` bytes.
-struct Ending {
-  double until = 0;
-  FlowId flow = 0;
-  bool operator>(const Ending& other) const {
-    return until != other.until ? until > other.until : flow > other.flow;
-  }
-};
-
-struct Served {
-  double passed = 0;  ///< Bytes that each flow of the entry got since the entry began.
-  double all = 0;     ///< Bytes of all its flows, ended ones included.
-  Nanoseconds at{0};
-  std::uint32_t version = 0;
-  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
-};
-
-struct Event {
-  Nanoseconds at;
-  std::uint32_t entry, version;
-  bool operator>(const Event& other) const {
-    return at != other.at ? at > other.at : entry > other.entry;
-  }
-};
-
 }  // namespace
 
 struct Flows::Impl {
+  /// A flow within its entry: it ends when each flow of the entry has got `until` bytes.
+  struct Ending {
+    double until = 0;
+    FlowId flow = 0;
+    bool operator>(const Ending& other) const {
+      return until != other.until ? until > other.until : flow > other.flow;
+    }
+  };
+
+  struct Served {
+    double passed = 0;  ///< Bytes that each flow of the entry got since the entry began.
+    double all = 0;     ///< Bytes of all its flows, ended ones included.
+    Nanoseconds at{0};
+    std::uint32_t version = 0;
+    std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
+  };
+
+  struct Event {
+    Nanoseconds at;
+    std::uint32_t entry, version;
+    bool operator>(const Event& other) const {
+      return at != other.at ? at > other.at : entry > other.entry;
+    }
+  };
+
   FairRates rates;
   std::vector<Served> served;  ///< By entry.
   std::vector<std::uint32_t> entry_of;
@@ -203,7 +203,7 @@ void Flows::take_ended(Nanoseconds now, std::vector<FlowId>& out) {
   impl_->ended.clear();
   auto& events = impl_->events;
   while (!events.empty() && events.top().at <= now) {
-    const Event event = events.top();
+    const Impl::Event event = events.top();
     events.pop();
     if (!impl_->is_stale(event)) impl_->end_flows(event.entry, out);
   }
