@@ -312,7 +312,7 @@ class Graph {
   void remove(TaskId task);
   bool removed(TaskId task) const;
 
-  /// Circles are allowed here and reported by simulate(), as a transform may pass through one.
+  /// Cycles are allowed here and reported by simulate(), as a transform may pass through one.
   void add(const Dependency& dependency);
   /// Deletes every dependency for which `condition` holds; returns their number. Linear in all
   /// dependencies.
@@ -406,10 +406,10 @@ Nanoseconds tail_in_front(const Graph& graph, TaskId task);
 /// each other. Linear.
 std::vector<TaskId> in_order_of_waits(const Graph& graph);
 
-/// A shortest circle of tasks that all wait for each other, as its waits in order ("in line" for
+/// A shortest cycle of tasks that all wait for each other, as its waits in order ("in line" for
 /// the task in front on a FIFO lane); empty if there is none. Which one of several is always the
-/// same. In a very large tangle the search gives up early, and the circle is a short one.
-std::vector<Dependency> shortest_circle(const Graph& graph);
+/// same. In a very large tangle the search gives up early, and the cycle is a short one.
+std::vector<Dependency> shortest_cycle(const Graph& graph);
 
 /// Reads the notation used in tests and bug reports, one tick being 1us:
 ///

@@ -28,7 +28,7 @@ struct OpenTime {
 struct RecordedCollective {
   TaskId task = kNoTask;
   NameId operation{};         ///< "allreduce", or the name of its kernel without arguments.
-  NameId type{};              ///< Of its elements.
+  NameId type{};              ///< The type of its elements.
   NameId group{}, members{};  ///< The process group, and its ranks as "[0, 1]".
   std::int64_t elements =
       -1;  ///< That go in; ranks may differ in it for an exchange of all with all.

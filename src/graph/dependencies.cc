@@ -8,8 +8,8 @@ namespace foretrace {
 namespace {
 
 /// Visits one list, which is a ring known by its last element.
-void each_of_circle(const std::vector<Linked>& all, std::uint32_t last, std::uint32_t Linked::*next,
-                    const std::function<void(const Dependency&)>& visit) {
+void each_of_ring(const std::vector<Linked>& all, std::uint32_t last, std::uint32_t Linked::*next,
+                  const std::function<void(const Dependency&)>& visit) {
   if (last == kNothing) return;
   std::uint32_t at = last;
   do {
@@ -79,12 +79,12 @@ void Graph::change_dependencies(const std::function<void(Dependency&)>& change) 
 }
 
 void Graph::each_dependent(TaskId task, const std::function<void(const Dependency&)>& visit) const {
-  each_of_circle(impl_->dependencies, impl_->place(task).last_dependent, &Linked::next_dependent,
-                 visit);
+  each_of_ring(impl_->dependencies, impl_->place(task).last_dependent, &Linked::next_dependent,
+               visit);
 }
 
 void Graph::each_wait(TaskId task, const std::function<void(const Dependency&)>& visit) const {
-  each_of_circle(impl_->dependencies, impl_->place(task).last_wait, &Linked::next_wait, visit);
+  each_of_ring(impl_->dependencies, impl_->place(task).last_wait, &Linked::next_wait, visit);
 }
 
 }  // namespace foretrace

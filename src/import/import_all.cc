@@ -188,12 +188,15 @@ class Reader {
 
   /// The number of ranks is still open where a recording does not tell its own.
   void hand_over(std::size_t file) {
+    std::vector<Trace> held;
     std::vector<Trace>& traces = found_[file].traces;
     for (std::size_t i = 0; i < traces.size(); ++i) {
-      if (traces[i].rank_is_known && !is_snapshot(traces[i])) take(std::move(traces[i]), file, i);
+      if (traces[i].rank_is_known && !is_snapshot(traces[i]))
+        take(std::move(traces[i]), file, i);
+      else
+        held.push_back(std::move(traces[i]));
     }
-    std::erase_if(traces,
-                  [](const Trace& trace) { return trace.rank_is_known && !is_snapshot(trace); });
+    traces = std::move(held);
   }
 
   void take(Trace trace, std::size_t file, std::size_t place) {

@@ -73,7 +73,7 @@ Inference infer(const Trace& trace) {
   graph.unexplained().window = result.recorded.length;
   connect_hosts(records, threads, result);
   connect_devices(records, typical, std::move(waits), result);
-  break_circles(result);
+  break_cycles(result);
   settle_step_time(steps.source, result);
   measure_arrival_skew(records, result);
   list_collectives(records, result);

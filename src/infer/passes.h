@@ -76,8 +76,8 @@ void connect_hosts(const Records& records, const Threads& threads, Inference& re
 /// devices.cc: why each device task started when it did.
 void connect_devices(const Records& records, const Typical& typical, EventWaits waits,
                      Inference& result);
-/// circles.cc: drops inferred waits that contradict each other.
-void break_circles(Inference& result);
+/// cycles.cc: drops inferred waits that contradict each other.
+void break_cycles(Inference& result);
 /// steps.cc: which steps count towards the step time, and whether they suffice.
 void settle_step_time(StepSource source, Inference& result);
 /// collectives.cc: how much of the collectives' time only other ranks explain.

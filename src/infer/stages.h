@@ -142,7 +142,7 @@ struct Context {
 /// How each thread spent its time.
 struct HostTime {
   const Trace& trace;
-  std::vector<std::vector<Segment>> segments{};  ///< Of each thread, in order, without holes.
+  std::vector<std::vector<Segment>> segments{};  ///< By thread, in order, without holes.
   std::vector<Context> contexts{};
 
   std::string_view name(const HostRecord& record) const { return trace.names[record.name]; }

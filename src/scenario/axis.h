@@ -52,7 +52,7 @@ class SweepAxis {
   std::string name_;
   std::optional<SettingPath> setting_;
   std::vector<SweepValue> listed_;
-  Values range_;  ///< Of values that were given as a text.
+  Values range_;  ///< Values that were given as a text.
   bool log_ = false;
 };
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "foretrace/error.h"
-#include "simulate/circle.h"
+#include "simulate/cycle.h"
 #include "simulate/event_lane.h"
 #include "simulate/waits.h"
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <tuple>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -66,15 +65,7 @@ std::span<const Nanoseconds> Compiled::finish() const { return impl_->finish; }
 
 Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanoseconds>> sets,
                                        std::span<const TaskId> probes) const {
-  std::vector<Probe> sorted;
-  for (const TaskId task : probes) {
-    CHECK(index(task) < task_count());
-    sorted.push_back(
-        {impl_->rows.position[index(task)], static_cast<std::uint32_t>(sorted.size())});
-  }
-  std::sort(sorted.begin(), sorted.end(), [](const Probe& a, const Probe& b) {
-    return std::tie(a.task, a.place) < std::tie(b.task, b.place);
-  });
+  const std::vector<Probe> sorted = probes_by_row(probes, impl_->rows.position);
   Replays found;
   found.lengths.reserve(sets.size());
   // Room for the sets that fill up the last eight.

@@ -188,7 +188,10 @@ JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
     for (MeetingMember& member : meeting.members) member.rank = place[member.rank];
   }
   replay.timelines.resize(ranks.size());
-  auto rows = options.keeps_rows || !options.reasons ? JointRows::of(graphs, folded) : std::nullopt;
+  std::size_t tasks = 0;
+  for (const JoinedGraph& rank : graphs) tasks += rank.graph->task_count();
+  const bool keeps_rows = tasks <= options.most_rows_kept;
+  auto rows = keeps_rows || !options.reasons ? JointRows::of(graphs, folded) : std::nullopt;
   if (options.reasons || !rows) {
     replay_graph(graphs, folded, options, replay);
   } else {
@@ -199,7 +202,7 @@ JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
       if (options.memory) timeline.memory = memory_curves(*graphs[i].graph, timeline);
     });
   }
-  if (options.keeps_rows && rows) replay.rows = std::make_shared<const JointRows>(std::move(*rows));
+  if (keeps_rows && rows) replay.rows = std::make_shared<const JointRows>(std::move(*rows));
   return replay;
 }
 

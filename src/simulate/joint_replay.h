@@ -10,6 +10,7 @@
 // can take it: an "enter" in front of each task, one marker behind all of them, and the tasks
 // themselves, with the duration of the transfer alone.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -65,8 +66,9 @@ class JointGraph {
 struct JointOptions {
   bool reasons = false;
   bool memory = true;
-  bool keeps_rows = false;  ///< For more replays of the same structure.
-  bool folds = true;        ///< Ranks that are provably alike are replayed once; see fold.h.
+  /// Rows are kept for more replays of the same structure, up to this many tasks; 0: never.
+  std::size_t most_rows_kept = 0;
+  bool folds = true;  ///< Ranks that are provably alike are replayed once; see fold.h.
 };
 
 struct JointReplay {

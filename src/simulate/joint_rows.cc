@@ -10,8 +10,8 @@
 namespace foretrace {
 namespace {
 
-/// What a rank waits for with a share of a task of a meeting, now that the task is only the
-/// transfer. `whole` has the durations with the wait for others, in order of rows.
+/// Mends waits for a share of a task of a meeting, now that the task is only the transfer. `whole`
+/// has the durations with the wait for others, in order of rows.
 void shorten_overlaps(const std::vector<std::pair<std::uint32_t, Nanoseconds>>& whole, Rows& rows) {
   if (rows.tail.empty()) return;
   for (std::size_t i = 0; i < rows.before.size(); ++i) {
@@ -134,12 +134,14 @@ std::vector<EightTimes> JointRows::replay_eight(std::span<const RankSets> sets) 
   return lengths;
 }
 
+/// How far a rank has come.
+struct JointRows::Progress {
+  std::vector<Nanoseconds> finish;  ///< By row, on the common clock.
+  std::vector<Nanoseconds> enters;  ///< By stop, likewise.
+  std::uint32_t row = 0;
+};
+
 std::vector<Timeline> JointRows::replay() const {
-  struct Progress {
-    std::vector<Nanoseconds> finish;  ///< By row, on the common clock.
-    std::vector<Nanoseconds> enters;  ///< By stop, likewise.
-    std::uint32_t row = 0;
-  };
   std::vector<Progress> all(ranks_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) all[i].finish.resize(ranks_[i].rows.task_count());
   std::vector<Nanoseconds> last(members_.size(), 0ns);  // When the last has entered, by meeting.
@@ -164,29 +166,32 @@ std::vector<Timeline> JointRows::replay() const {
     latest = std::max(latest, now.enters.back());
   }
   std::vector<Timeline> timelines(ranks_.size());
-  on_all_cores(ranks_.size(), [&](std::size_t number) {
-    const RankRows& rank = ranks_[number];
-    Progress& now = all[number];
-    Timeline& timeline = timelines[number];
-    for (Nanoseconds& finish : now.finish) {
-      finish -= rank.begins;
-      timeline.length = std::max(timeline.length, finish);
-    }
-    const std::size_t count = rank.rows.task_count();
-    timeline.start.resize(count), timeline.finish.resize(count);
-    std::vector<Nanoseconds> start(count);
-    for (std::size_t row = 0; row < count; ++row)
-      start[row] = now.finish[row] - rank.rows.duration[row];
-    for (std::size_t i = 0; i < rank.stops.size(); ++i)
-      start[rank.stops[i].row] = now.enters[i] - rank.begins;
-    for (std::size_t task = 0; task < count; ++task) {
-      const std::uint32_t row = rank.rows.position[task];
-      timeline.start[task] = start[row];
-      timeline.finish[task] = now.finish[row];
-    }
-    now = {};
+  on_all_cores(ranks_.size(), [&](std::size_t i) {
+    timelines[i] = timeline_of(ranks_[i], all[i]);
+    all[i] = {};
   });
   return timelines;
+}
+
+Timeline JointRows::timeline_of(const RankRows& rank, Progress& done) {
+  Timeline timeline;
+  for (Nanoseconds& finish : done.finish) {
+    finish -= rank.begins;
+    timeline.length = std::max(timeline.length, finish);
+  }
+  const std::size_t count = rank.rows.task_count();
+  timeline.start.resize(count), timeline.finish.resize(count);
+  std::vector<Nanoseconds> start(count);
+  for (std::size_t row = 0; row < count; ++row)
+    start[row] = done.finish[row] - rank.rows.duration[row];
+  for (std::size_t i = 0; i < rank.stops.size(); ++i)
+    start[rank.stops[i].row] = done.enters[i] - rank.begins;
+  for (std::size_t task = 0; task < count; ++task) {
+    const std::uint32_t row = rank.rows.position[task];
+    timeline.start[task] = start[row];
+    timeline.finish[task] = done.finish[row];
+  }
+  return timeline;
 }
 
 }  // namespace foretrace

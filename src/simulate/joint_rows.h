@@ -63,7 +63,11 @@ class JointRows {
     Nanoseconds begins{0};    ///< On the common clock.
   };
 
+  struct Progress;
+
   bool find_order();
+  /// Turns the times of `done` into those of the rank's own clock.
+  static Timeline timeline_of(const RankRows& rank, Progress& done);
 
   std::vector<RankRows> ranks_;
   std::vector<std::uint32_t> members_;  ///< By meeting.

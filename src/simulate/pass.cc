@@ -1,6 +1,9 @@
 #include "simulate/pass.h"
 
 #include <algorithm>
+#include <tuple>
+
+#include "foretrace/error.h"
 
 namespace foretrace {
 namespace {
@@ -43,6 +46,19 @@ Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish, std::uint32_t 
                  std::uint32_t end, Nanoseconds earliest) {
   const auto pass_some = rows.lag.empty() ? pass_over<false> : pass_over<true>;
   return Nanoseconds(pass_some(rows, as_counts(finish), begin, end, earliest.count()));
+}
+
+std::vector<Probe> probes_by_row(std::span<const TaskId> tasks,
+                                 std::span<const std::uint32_t> row_of) {
+  std::vector<Probe> sorted;
+  for (const TaskId task : tasks) {
+    CHECK(index(task) < row_of.size());
+    sorted.push_back({row_of[index(task)], static_cast<std::uint32_t>(sorted.size())});
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const Probe& a, const Probe& b) {
+    return std::tie(a.task, a.place) < std::tie(b.task, b.place);
+  });
+  return sorted;
 }
 
 }  // namespace foretrace

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "simulate/rows.h"
 
@@ -27,6 +28,10 @@ struct Probe {
   std::uint32_t task = 0;   ///< Its row.
   std::uint32_t place = 0;  ///< Locates its times among those of a set.
 };
+
+/// The probes of tasks, in order of their rows; `row_of` has the row of each task.
+std::vector<Probe> probes_by_row(std::span<const TaskId> tasks,
+                                 std::span<const std::uint32_t> row_of);
 
 /// Times of the probes in each of eight replays: those of the first, those of the second ...
 struct ProbeTimes {

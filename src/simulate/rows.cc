@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "foretrace/error.h"
-#include "simulate/circle.h"
+#include "simulate/cycle.h"
 #include "simulate/waits.h"
 
 namespace foretrace {

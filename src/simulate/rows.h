@@ -53,7 +53,7 @@ struct Rows {
 /// look far back, beyond what a cache holds of eight replays; making the rows then takes longer.
 enum class RowOrder : std::uint8_t { kept, near };
 
-/// For a graph whose tasks all stand on FIFO lanes. Throws Error if it has a circle.
+/// For a graph whose tasks all stand on FIFO lanes. Throws Error if it has a cycle.
 Rows make_rows(const Graph& graph, RowOrder order = RowOrder::kept);
 
 }  // namespace foretrace

@@ -8,7 +8,7 @@ namespace foretrace {
 namespace {
 
 struct Moved {
-  std::string summary;  ///< Of the last step.
+  std::string summary;  ///< The summary of the last step.
   Nanoseconds duration{0};
 };
 

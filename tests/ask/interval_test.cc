@@ -100,7 +100,8 @@ TEST(Resample, AllRanksDrawTheSameStep) {
   for (std::int32_t i = 0; i < 2; ++i) ranks.push_back(rank_of({.graph = texts[i], .number = i}));
   const Job job = job_of(std::move(ranks));
   ASSERT_EQ(job.join.meetings.size(), 6U);
-  const JointReplay replayed = replay(job, graphs_of(job), {.memory = false, .keeps_rows = true});
+  const JointReplay replayed =
+      replay(job, graphs_of(job), {.memory = false, .most_rows_kept = 1'000'000});
   const ResampledJob resampled(job, replayed, 0, [&](std::size_t i) -> const Graph& {
     return job.ranks[i].inference.graph;
   });

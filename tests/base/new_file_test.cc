@@ -137,7 +137,7 @@ TEST_F(NewFileTest, ALinkToNothingYetStays) {
   EXPECT_EQ(contents_of(in("later")), "new");
 }
 
-TEST_F(NewFileTest, ACircleOfLinksIsAnError) {
+TEST_F(NewFileTest, ACycleOfLinksIsAnError) {
   fs::create_symlink("b", in("a"));
   fs::create_symlink("a", in("b"));
   EXPECT_EQ(message([&] { write_new_file(in("a"), "new"); }),

@@ -150,11 +150,11 @@ TEST_F(BadInput, ScenariosThatAreWrong) {
 }
 
 // A copy that its caller waits for would have to wait for what that caller launches later.
-TEST_F(BadInput, DependenciesInACircle) {
+TEST_F(BadInput, DependenciesInACycle) {
   expect_wrong_scenario(
       R"({"transforms": [{"use": "add_dependency", "match": "step",
                           "from": {"kind": "launch"}, "to": {"kind": "copy_in"}}]})",
-      "circle");
+      "cycle");
 }
 
 }  // namespace

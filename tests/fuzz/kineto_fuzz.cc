@@ -20,6 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   foretrace::validate(
-      *trace);  // What is read refers to nothing that is not there: throwing is a bug.
+      *trace);  // A trace that was read refers to nothing that is not there: throwing is a bug.
   return 0;
 }

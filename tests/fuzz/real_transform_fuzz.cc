@@ -49,7 +49,7 @@ bool leaves_work_alone(std::string_view transform) {
 
 /// True where the user says who waits for whom, or in which order tasks run, and may contradict
 /// what waits there already.
-bool may_make_a_circle(std::string_view transform) {
+bool may_make_a_cycle(std::string_view transform) {
   static const std::set<std::string_view> all = {"add_dependency", "move", "reorder", "replace"};
   return all.contains(transform);
 }
@@ -178,12 +178,12 @@ void check_memory(const Graph& graph, const Timeline& timeline, bool replayed) {
     require(run.peaks.reserved >= run.peaks.active, "more is in use than reserved");
 }
 
-void check(const Graph& graph, bool circles, bool replayed) {
+void check(const Graph& graph, bool cycles, bool replayed) {
   Timeline timeline;
   try {
     timeline = simulate(graph);
   } catch (const Error& error) {
-    require(circles, error.what());
+    require(cycles, error.what());
     return;
   }
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) check_line(graph, timeline, LaneId{i});
@@ -205,7 +205,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool replayed = supply.below(4) == 0;
   asked.clear();
   Graph graph = recording.graph.clone();
-  bool circles = false;
+  bool cycles = false;
   for (std::uint32_t i = 1 + supply.below(4); i > 0 && graph.task_count() < kMostTasks; --i) {
     std::optional<DrawnTransform> drawn;
     try {
@@ -214,9 +214,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;
     }
     const Graph& donor = all[supply.next() % all.size()].graph;
-    circles = circles || may_make_a_circle(drawn->name);
+    cycles = cycles || may_make_a_cycle(drawn->name);
     if (!apply_one(std::move(*drawn), donor, graph)) return 0;
   }
-  check(graph, circles, replayed);
+  check(graph, cycles, replayed);
   return 0;
 }

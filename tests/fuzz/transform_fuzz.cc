@@ -43,7 +43,7 @@ constexpr const char* kKernels[] = {"gemm",
 constexpr const char* kOps[] = {"aten::conv2d", "aten::relu",    "aten::batch_norm",
                                 "aten::linear", "aten::softmax", ""};
 
-/// A program in the order in which it runs: no task waits for a later one, so there is no circle.
+/// A program in the order in which it runs: no task waits for a later one, so there is no cycle.
 class Program {
  public:
   explicit Program(Supply& supply) : supply_(supply) {}

@@ -132,7 +132,7 @@ TEST(Graph, ACloneIsIndependent) {
   EXPECT_EQ(to_text(copy), "x: B 2\n@alloc 1kB device=0: .. B\n");
 }
 
-TEST(Graph, AShortestCircleIsFound) {
+TEST(Graph, AShortestCycleIsFound) {
   const Graph graph = parse_graph(R"(
     x: A 1, B 1, C 1, D 1
     y: E 1
@@ -141,11 +141,11 @@ TEST(Graph, AShortestCircleIsFound) {
     D -> E
   )");
   std::string text;
-  for (const Dependency& wait : shortest_circle(graph))
+  for (const Dependency& wait : shortest_cycle(graph))
     text += std::string(graph.name(wait.before)) + " ";
   EXPECT_EQ(text, "C D E ");
-  EXPECT_TRUE(shortest_circle(parse_graph("x: A 1, B 1\nA -> B")).empty());
-  EXPECT_EQ(shortest_circle(parse_graph("x: A 1\nA -> A")).size(), 1U);
+  EXPECT_TRUE(shortest_cycle(parse_graph("x: A 1, B 1\nA -> B")).empty());
+  EXPECT_EQ(shortest_cycle(parse_graph("x: A 1\nA -> A")).size(), 1U);
 }
 
 }  // namespace

@@ -232,7 +232,7 @@ TEST_F(Chakra, ReadsArgumentsAsPythonPrintsThem) {
   EXPECT_EQ(trace.streams[trace.devices[0].stream].device, 1);
 }
 
-TEST_F(Chakra, StartsCirclesAnyway) {
+TEST_F(Chakra, StartsCyclesAnyway) {
   const Trace trace = read(file({
       node({.id = 1, .name = "a", .rest = took(1) + is_cpu(true), .data = {2}}),
       node({.id = 2, .name = "b", .rest = took(1) + is_cpu(true), .data = {1, 2, 99}}),

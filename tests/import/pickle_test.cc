@@ -146,7 +146,7 @@ TEST(Pickle, RefusesWhatDoesNotFitTogether) {
     EXPECT_TRUE(shown(bad).starts_with("the pickle ")) << shown(bad);
 }
 
-TEST(Pickle, SurvivesDeepNestingAndCircles) {
+TEST(Pickle, SurvivesDeepNestingAndCycles) {
   std::string deep = "\x80\x04" + std::string(1'000'000, ']') + std::string(999'999, 'a') + ".";
   EXPECT_NO_THROW(read_pickle(deep));
   EXPECT_EQ(shown(deep), "");  // Deeper than anybody writes.

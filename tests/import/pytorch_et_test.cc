@@ -146,7 +146,7 @@ TEST_F(PytorchEt, LeavesOutTensorsOfImpossibleSizes) {
   EXPECT_EQ(trace.notes.count("tensors of an impossible size, left out"), 4);
 }
 
-TEST_F(PytorchEt, TakesNoCircleOfParents) {
+TEST_F(PytorchEt, TakesNoCycleOfParents) {
   EXPECT_EQ(
       order_of(read(document(node(3, 4, "a") + "," + node(4, 3, "b") + "," + node(5, 5, "c")))),
       "a 0-3, b 1-2, c 4-5");

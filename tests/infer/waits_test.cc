@@ -223,7 +223,7 @@ TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
   });
   ASSERT_NE(note, notes.end());
   EXPECT_EQ(note->count, 1);
-  EXPECT_TRUE(shortest_circle(inference.graph).empty());
+  EXPECT_TRUE(shortest_cycle(inference.graph).empty());
   // The guess goes, and not what the profiler recorded.
   const std::string text = waits(inference.graph);
   EXPECT_EQ(text.find("A -> cudaStreamSynchronize"), std::string::npos);

@@ -115,7 +115,7 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(violations({f"src/graph/many/{i}.cc": "" for i in range(31)}),
                          ["src/graph/many: 31 files, where 30 are allowed"])
 
-    def test_there_is_no_circle(self):
+    def test_there_is_no_cycle(self):
         self.assertEqual(violations({"src/LAYERS": LAYERS.replace("units.h          <-", "units.h <- graph")}),
                          ["src/LAYERS:3: graph is not listed above base"])
 

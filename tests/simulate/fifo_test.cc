@@ -79,24 +79,24 @@ w |......F.|
 )");
 }
 
-TEST(Simulate, AHugeCircleIsCutShort) {
+TEST(Simulate, AHugeCycleIsCutShort) {
   Graph graph = parse_graph("x:");
   for (int i = 0; i < 100'000; ++i) graph.append(LaneId{0}, {.name = graph.names().intern("t")});
   graph.add({.before = graph.last(LaneId{0}), .after = graph.first(LaneId{0})});
   const std::string text = picture(graph);
-  EXPECT_TRUE(text.starts_with("tasks wait for each other in a circle of 100000: \"t\" on x -> "))
+  EXPECT_TRUE(text.starts_with("tasks wait for each other in a cycle of 100000: \"t\" on x -> "))
       << text;
   EXPECT_LT(text.size(), 1000U);
 }
 
-TEST(Simulate, SaysWhoWaitsInACircle) {
+TEST(Simulate, SaysWhoWaitsInACycle) {
   EXPECT_EQ(picture(R"(
     cpu:    L:launch 3, S:sync 5
     stream: A 4
     S -> A [inferred "event wait"]
     A -> L [measured]
 )"),
-            "tasks wait for each other in a circle of 3: \"L\" on cpu -> \"S\" on cpu (structural, "
+            "tasks wait for each other in a cycle of 3: \"L\" on cpu -> \"S\" on cpu (structural, "
             "in line) -> "
             "\"A\" on stream (inferred, event wait) -> \"L\" on cpu (measured)");
 }

@@ -21,7 +21,7 @@ struct Chains {
   Nanoseconds length{0};
 };
 
-/// For graphs with FIFO lanes and without circles. Linear.
+/// For graphs with FIFO lanes and without cycles. Linear.
 inline Chains longest_chains(const Graph& graph) {
   using Length = boost::property<boost::edge_weight_t, std::int64_t>;
   using Ways =

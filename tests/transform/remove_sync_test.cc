@@ -47,7 +47,7 @@ stream |.aaaaabbbcc|
 }
 
 // a is behind b on the stream although it was launched first, so M cannot wait for it.
-TEST(RemoveSync, ThreadsThatShareAStreamDoNotWaitInACircle) {
+TEST(RemoveSync, ThreadsThatShareAStreamDoNotWaitInACycle) {
   EXPECT_EQ(simulated(R"(
     one:    L:launch 1, s:sync 1
     two:    h 2, M:launch 1

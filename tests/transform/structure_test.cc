@@ -60,7 +60,7 @@ b |XXX...Y|
 )");
 }
 
-TEST(Replace, APathThroughAnotherTaskIsACircle) {
+TEST(Replace, APathThroughAnotherTaskIsACycle) {
   EXPECT_NE(simulated(R"(
       a: A 1, B 1
       b: X 1
@@ -68,7 +68,7 @@ TEST(Replace, APathThroughAnotherTaskIsACircle) {
       X -> B
   )",
                       R"({"use": "replace", "where": {"name": "/[AB]/"}})")
-                .find("circle"),
+                .find("cycle"),
             std::string::npos);
 }
 

@@ -106,7 +106,7 @@ struct Diff {
   std::vector<PathShare> path;  ///< Critical path of the step that is compared.
   std::vector<PeakChange> peak;
   Trust trust;  ///< In both sides, and in how far they correspond.
-  /// What the rank did among the others, where there are others.
+  /// The part of the rank in the meetings of all, where there are others.
   std::optional<RankFacts> among_before, among_after;
   Notes notes;
 };

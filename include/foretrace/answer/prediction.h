@@ -104,9 +104,9 @@ struct RecordedRun {
 
 /// One of several ranks that wait for each other; of alike ranks the first.
 struct PredictedRank : RankFacts {
-  std::size_t alike = 0;                  ///< Other ranks that are provably like it.
-  bool is_recorded = true;                ///< If not, it is taken to be like one that was.
-  Nanoseconds baseline{0}, predicted{0};  ///< Step times.
+  std::size_t alike = 0;    ///< Other ranks that are provably like it.
+  bool is_recorded = true;  ///< If not, it is taken to be like one that was.
+  Nanoseconds measured{0}, baseline{0}, predicted{0};  ///< Step times.
   std::vector<Nanoseconds> predicted_steps = {};
   Breakdown baseline_breakdown, predicted_breakdown;
 };

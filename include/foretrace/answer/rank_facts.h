@@ -11,7 +11,6 @@ namespace foretrace {
 
 struct RankFacts {
   std::int32_t number = 0;
-  Nanoseconds measured{0};  ///< Step time.
 
   // Over the whole recording:
   std::size_t matched = 0, unmatched = 0;  ///< Collectives with and without those of other ranks.

@@ -153,7 +153,7 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
                   std::to_string(now.rank));
 }
 
-/// One recording, with the rank and the detail of the `first`.
+/// All ranks of a recording, replayed together where they are of one job.
 Job judged_recording(const std::string& path, const CheckOptions& options) {
   return read_job(path, {.reading = options.reading,
                          .keep_traces = true,
@@ -161,6 +161,7 @@ Job judged_recording(const std::string& path, const CheckOptions& options) {
                          .keeps_waits_open = true});
 }
 
+/// One recording, with the rank and the detail of the `first`.
 CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
                               const CheckOptions& options, const CheckBaseline* first) {
   const Job job = judged_recording(path, options);

@@ -1,7 +1,6 @@
 #include "ask/check/observation.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "ask/check/job/figures.h"
 #include "ask/job/apply.h"

@@ -49,11 +49,11 @@ class Waterfall {
     std::reverse(order.begin(), order.end());
     const std::vector<Nanoseconds> back = changes(order);
     for (std::size_t i = 0; i < groups_; ++i) twice[i] += back[i];
-    if (circles_ > 0) {
+    if (cycles_ > 0) {
       notes.add(Severity::info,
                 "groups of differences that cannot be switched one by one; their effects count "
                 "with the next group",
-                {}, circles_);
+                {}, cycles_);
     }
     // Halves of a nanosecond are carried over to the next, so that the sum stays the same.
     std::vector<Nanoseconds> effects(groups_);
@@ -80,7 +80,7 @@ class Waterfall {
     for (const std::size_t group : order) {
       as_after[group] = 1;
       if (!replay_.run(as_after)) {
-        ++circles_;
+        ++cycles_;
         continue;
       }
       const Nanoseconds next = replay_.measure(as_after[0] != 0 ? after_ : before_);
@@ -93,7 +93,7 @@ class Waterfall {
   UnionReplay& replay_;
   StepSpan before_, after_;
   std::size_t groups_;
-  std::int64_t circles_ = 0;
+  std::int64_t cycles_ = 0;
 };
 
 /// The critical path of a side, in the replay that is that side.

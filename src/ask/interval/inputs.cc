@@ -36,9 +36,9 @@ void take_resampled(const Resampled& found, IntervalInputs& inputs) {
 
 void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
   if (doubted.ranks != nullptr) {
-    const Resampled found = resample(doubted.ranks->all, doubted.ranks->shown, doubted.ranks->rows,
-                                     {.seed = kIntervalSeed});
-    if (!found.times.empty()) return take_resampled(found, inputs);
+    return take_resampled(resample(doubted.ranks->all, doubted.ranks->shown, doubted.ranks->rows,
+                                   {.seed = kIntervalSeed}),
+                          inputs);
   }
   if (doubted.variation != nullptr && doubted.variation->donors().size() < 2 &&
       doubted.variation->step_count() >= 3)
@@ -90,7 +90,9 @@ Nanoseconds without_open_waits(const Graph& graph) {
 /// If the inferred waits are not there, the recorded time has other causes, but the change is the
 /// one that comes out without them.
 void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
-  if (doubted.variation == nullptr || !has_open_waits(doubted.inference.graph)) return;
+  if ((doubted.variation == nullptr && doubted.ranks == nullptr) ||
+      !has_open_waits(doubted.inference.graph))
+    return;
   Nanoseconds before{0}, after{0};
   on_all_cores(2, [&](std::size_t side) {
     (side == 0 ? before : after) =

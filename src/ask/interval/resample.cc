@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 #include "base/draws.h"
 #include "base/statistics.h"
@@ -59,11 +58,6 @@ class RankDraws {
     }
   }
 
-  bool has(std::size_t donor) const {
-    const auto donors = rank_.variation.donors();
-    return std::find(donors.begin(), donors.end(), donor) != donors.end();
-  }
-
   /// `drawn` has a column for each step and replay.
   void draw(std::span<const std::array<std::uint32_t, kSetsAtOnce>> drawn, DrawnSets& sets) const {
     for (auto& set : sets) set.resize(step_of_.size());
@@ -106,16 +100,8 @@ class RankDraws {
   std::vector<std::uint32_t> step_of_;  ///< By row.
 };
 
-/// The tasks of a graph whose times are wanted, by their rows.
-std::vector<Probe> probes_by_row(std::span<const TaskId> tasks,
-                                 std::span<const std::uint32_t> order) {
-  std::vector<Probe> sorted;
-  for (const TaskId task : tasks)
-    sorted.push_back({order[index(task)], static_cast<std::uint32_t>(sorted.size())});
-  std::sort(sorted.begin(), sorted.end(), [](const Probe& a, const Probe& b) {
-    return std::tie(a.task, a.place) < std::tie(b.task, b.place);
-  });
-  return sorted;
+bool can_draw(const ResampledRank& rank, std::size_t donor) {
+  return std::ranges::binary_search(rank.variation.donors(), donor);
 }
 
 class Resampler {
@@ -129,16 +115,10 @@ class Resampler {
         probes_(ranks[shown].changed),
         sorted_(probes_by_row(probes_.tasks(), rows.order(shown))),
         work_(probes_.work(ranks[shown].changed)) {
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (ranks[i].variation.step_count() != steps_) return;
-      ranks_.emplace_back(ranks[i], rows, i);
-    }
-    for (const std::size_t donor : ranks[shown].variation.donors()) {
-      const auto has_it = [&](const RankDraws& rank) { return rank.has(donor); };
-      if (donor != settings.leave_out && std::all_of(ranks_.begin(), ranks_.end(), has_it))
-        donors_.push_back(donor);
-    }
+    donors_ = common_donors(ranks, shown);
+    if (settings.leave_out) std::erase(donors_, *settings.leave_out);
     if (donors_.size() < 2) return;
+    for (std::size_t i = 0; i < ranks.size(); ++i) ranks_.emplace_back(ranks[i], rows, i);
     on_all_cores(ranks_.size(), [&](std::size_t i) { ranks_[i].tabulate(donors_); });
   }
 
@@ -220,6 +200,20 @@ class Resampler {
 };
 
 }  // namespace
+
+std::vector<std::size_t> common_donors(std::span<const ResampledRank> ranks, std::size_t shown) {
+  const StepVariation& own = ranks[shown].variation;
+  for (const ResampledRank& rank : ranks) {
+    if (rank.variation.step_count() != own.step_count()) return {};
+  }
+  std::vector<std::size_t> common;
+  for (const std::size_t donor : own.donors()) {
+    if (std::ranges::all_of(ranks,
+                            [&](const ResampledRank& rank) { return can_draw(rank, donor); }))
+      common.push_back(donor);
+  }
+  return common;
+}
 
 Resampled resample(std::span<const ResampledRank> ranks, std::size_t shown, const JointRows& rows,
                    const ResampleSettings& settings) {

@@ -11,6 +11,7 @@
 // recorded, because a stalled thread is stalled as long whatever it does. Tasks that the what-if
 // added do not vary.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -49,6 +50,10 @@ struct ResampledRank {
   /// By task, the part of its recorded time that was waiting for other ranks; empty: none.
   std::span<const Nanoseconds> waits = {};
 };
+
+/// The steps that every rank can draw, in order; none where the ranks have different numbers of
+/// steps.
+std::vector<std::size_t> common_donors(std::span<const ResampledRank> ranks, std::size_t shown);
 
 /// Ranks that wait for each other: all draw the same step, and those that come late then are late
 /// for all. `rows` are those of the changed graphs, rank by rank; the times are those of the rank

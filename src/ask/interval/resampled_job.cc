@@ -13,7 +13,7 @@ std::vector<std::vector<Nanoseconds>> waits_of(const Job& job) {
   for (const Rank& rank : job.ranks) waits.emplace_back(rank.inference.graph.task_count(), 0ns);
   for (const Meeting& meeting : job.join.meetings) {
     for (const MeetingMember& one : meeting.members) {
-      if (one.rank < waits.size() && !one.left_early) waits[one.rank][index(one.task)] = one.skew;
+      if (one.rank < waits.size()) waits[one.rank][index(one.task)] = one.skew;
     }
   }
   return waits;
@@ -26,16 +26,22 @@ ResampledJob::ResampledJob(const Job& job, const JointReplay& replayed, std::siz
   if (!job.is_joined() || !replayed.rows || replayed.rows->task_count() > kMostTasksDrawn) return;
   waits_ = waits_of(job);
   variations_.resize(job.ranks.size());
-  on_all_cores(job.ranks.size(),
-               [&](std::size_t i) { variations_[i].emplace(job.ranks[i].inference, waits_[i]); });
+  const auto vary = [&](std::size_t i) {
+    if (!variations_[i]) variations_[i].emplace(job.ranks[i].inference, waits_[i]);
+  };
+  const std::size_t first = job.world[shown].recorded;
+  vary(first);
+  if (variations_[first]->donors().size() < 2) return;
+  on_all_cores(job.ranks.size(), vary);
   for (const std::uint32_t rank : replayed.kept) {
     const std::uint32_t recorded = job.world[rank].recorded;
     ranks_.push_back({*variations_[recorded], job.ranks[recorded].inference.graph, graph_of(rank),
                       waits_[recorded]});
   }
   const auto place = std::find(replayed.kept.begin(), replayed.kept.end(), shown);
-  doubted_.emplace(DoubtedRanks{ranks_, static_cast<std::size_t>(place - replayed.kept.begin()),
-                                *replayed.rows});
+  const auto number = static_cast<std::size_t>(place - replayed.kept.begin());
+  if (common_donors(ranks_, number).size() < 2) return;
+  doubted_.emplace(DoubtedRanks{ranks_, number, *replayed.rows});
 }
 
 }  // namespace foretrace

@@ -22,7 +22,7 @@ class ResampledJob {
   ResampledJob(const Job& job, const JointReplay& replayed, std::size_t shown,
                const std::function<const Graph&(std::size_t)>& graph_of);
 
-  /// nullptr where the ranks do not meet, or are too many.
+  /// nullptr where the ranks do not meet, are too many, or have no two steps that all can draw.
   const DoubtedRanks* doubted() const { return doubted_ ? &*doubted_ : nullptr; }
 
  private:

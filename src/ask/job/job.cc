@@ -135,8 +135,8 @@ void list_world(Job& job) {
     job.world.push_back({job.ranks[i].number, i, true});
 }
 
-/// Recorded waits go forward in time, and so in no circle, unless clocks are off.
-bool has_circle(const Job& job) {
+/// Recorded waits go forward in time, and so in no cycle, unless clocks are off.
+bool has_cycle(const Job& job) {
   if (job.join.crossed == 0) return false;
   try {
     replay(job, graphs_of(job), {.memory = false});
@@ -150,11 +150,11 @@ void join(Job& job, const JobOptions& options) {
   if (job.has_snapshots()) return;
   if (job.ranks.size() > 1) {
     job.join = join_ranks(inferences_of(job), labels_of(job));
-    if (has_circle(job)) {
+    if (has_cycle(job)) {
       job.join.meetings.clear();
       for (RankMeetings& rank : job.join.ranks) rank = {};
       job.join.notes.add(Severity::warning,
-                         "the collectives of the ranks wait for each other in a circle, as their "
+                         "the collectives of the ranks wait for each other in a cycle, as their "
                          "clocks are too far apart; each rank is replayed alone");
     }
     for (Rank& rank : job.ranks) rank.inference.notes.merge(job.join.notes);

@@ -47,7 +47,7 @@ struct WorldRank {
 
 struct Job {
   std::string path;         ///< As given.
-  std::vector<Rank> ranks;  ///< Those that were recorded, in order of their numbers. At least one.
+  std::vector<Rank> ranks;  ///< Recorded ranks in order of their numbers. At least one.
   /// All that are replayed: the recorded ones, and others in order of their numbers where more are
   /// asked for.
   std::vector<WorldRank> world;

@@ -78,7 +78,7 @@ class SweepQuestions {
   void add_job(const std::string& path, const Job& job);
   void describe_recorded();
 
-  std::deque<Job> jobs_;  ///< Those that were read or taken. `known` refers to them.
+  std::deque<Job> jobs_;  ///< Jobs that were read or taken. `known` refers to them.
 };
 
 }  // namespace foretrace

@@ -48,7 +48,7 @@ class SweepFile {
 
 /// Where answers are kept while they are found, and which part of them is asked for.
 struct SweepOutput {
-  std::string path = {};  ///< Of the whole sweep; empty: answers are only returned.
+  std::string path = {};  ///< The file of the whole sweep; empty: answers are only returned.
   SweepForm form = SweepForm::jsonl;
   Shard shard = {};
   bool fresh = false;  ///< Answers that the file has are deleted.

@@ -1,238 +1,27 @@
 #include "foretrace/ask/predict.h"
 
-#include <cmath>
-#include <filesystem>
 #include <optional>
-#include <span>
 #include <utility>
 
-#include "ask/interval/inputs.h"
-#include "ask/interval/interval.h"
-#include "ask/interval/ledger.h"
 #include "ask/interval/memory_interval.h"
 #include "ask/interval/resampled_job.h"
 #include "ask/job/apply.h"
 #include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
-#include "ask/job/lane_work.h"
 #include "ask/job/memory_peaks.h"
+#include "ask/predict/answer.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
-#include "ask/predict/prediction_html.h"
+#include "ask/predict/finish.h"
 #include "ask/predict/ranks.h"
-#include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
-#include "foretrace/export.h"
-#include "foretrace/import.h"
-#include "foretrace/render.h"
-#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
-
-/// An answer and its sources, so that the predicted timeline can be written.
-struct Answer {
-  Prediction prediction;
-  Graph graph;  ///< Empty for the job as recorded, unless it is to be written.
-  Timeline timeline;
-  const Graph* recorded = nullptr;  ///< Belongs to the rank that the answer is about.
-  const Trace* trace = nullptr;     ///< Belongs to the same rank, if it is known.
-  std::vector<Answer> others = {};  ///< Of the other ranks, if their timelines are wanted.
-};
-
-/// Whether a file for each rank is asked for.
-bool wants_folder(const PredictOptions& options) { return options.perfetto_path.ends_with('/'); }
-
-/// The order of tasks on a lane counts as one structural dependency for each task after another.
-void count_dependencies(const Graph& graph, Prediction& prediction) {
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    if (graph.previous(TaskId{i}) == kNoTask) continue;
-    ++prediction.dependencies[static_cast<int>(Provenance::structural)];
-  }
-  graph.each_dependency([&](const Dependency& wait) {
-    ++prediction.dependencies[static_cast<int>(wait.provenance)];
-  });
-}
-
-void describe_baseline(const Inference& inference, const Timeline& replayed,
-                       Prediction& prediction) {
-  const Graph& graph = inference.graph;
-  prediction.measured = step_times(graph, inference.recorded);
-  prediction.baseline = step_times(graph, replayed);
-  prediction.has_steps = !graph.steps().empty();
-  prediction.unexplained = graph.unexplained();
-  prediction.window = graph.unexplained().window;
-  prediction.tasks = graph.task_count();
-  prediction.baseline_breakdown = breakdown(graph, replayed);
-  prediction.baseline_memory = memory_peaks(graph, replayed, {});
-  count_dependencies(graph, prediction);
-  const Nanoseconds measured = prediction.measured.step_time;
-  if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
-  prediction.replay_error = std::abs(ratio(prediction.baseline.step_time - measured, measured));
-  prediction.baseline_open = open_step_time(inference, graph, prediction.baseline.step_time);
-  if (prediction.replay_error > 0.01) {
-    prediction.notes.add(
-        Severity::warning,
-        "the unmodified replay does not reproduce the recording; do not trust what-ifs on it",
-        to_percent(prediction.replay_error, 2) + " off");
-  }
-}
-
-/// Fills in everything that follows from an edited graph and its timeline; `memory`: the peaks as
-/// well.
-void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Prediction& prediction) {
-  prediction.steps = std::move(edited.applied.steps);
-  for (std::string& assumption : edited.applied.assumptions)
-    prediction.assumptions.push_back(std::move(assumption));
-  prediction.notes.merge(edited.applied.notes);
-  prediction.predicted = edited.times;
-  if (memory)
-    prediction.predicted_memory =
-        memory_peaks(edited.graph, edited.timeline, allocator_of(scenario));
-  if (prediction.predicted.step_time <= 0ns)
-    throw Error("nothing to simulate: the scenario leaves no work in a step");
-  prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
-}
-
-/// `variation` is nullptr where only the point is worth the time.
-void set_interval(const Inference& inference, const Graph& changed, const StepVariation* variation,
-                  std::span<const KnownOutcome> own, Prediction& prediction,
-                  const DoubtedRanks* ranks = nullptr) {
-  const IntervalInputs inputs = interval_inputs({.inference = inference,
-                                                 .changed = changed,
-                                                 .prediction = prediction,
-                                                 .variation = variation,
-                                                 .own = own,
-                                                 .ranks = ranks});
-  Interval interval = interval_of(inputs);
-  prediction.lower = interval.lower;
-  prediction.upper = interval.upper;
-  prediction.interval_source = std::move(interval.source);
-  prediction.interval_parts = std::move(interval.parts);
-  prediction.resamples = static_cast<std::int64_t>(inputs.resamples);
-  set_memory_interval(prediction);
-}
-
-/// The grade, of a prediction with everything else filled in.
-void judge(const Inference& inference, const Graph& changed, std::span<const KnownOutcome> own,
-           Prediction& prediction) {
-  if (!prediction.steps.empty())
-    prediction.predicted_open = open_step_time(inference, changed, prediction.predicted.step_time);
-  prediction.trust = trust_of(prediction, own);
-}
-
-/// The interval and the grade; by replays, where the trace has times.
-void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer,
-                  const DoubtedRanks* ranks = nullptr) {
-  Prediction& prediction = answer.prediction;
-  const Graph& changed = prediction.steps.empty() ? inference.graph : answer.graph;
-  std::optional<StepVariation> variation;
-  if (prediction.has_times) variation = variation_of(inference);
-  set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction, ranks);
-  judge(inference, changed, own, prediction);
-}
-
-/// For a question about memory, this is the most important message.
-void note_refusals(Prediction& prediction) {
-  for (const MemoryPeak& peak : prediction.predicted_memory) {
-    if (!peak.out_of_memory) continue;
-    prediction.notes.add(Severity::info, "out of memory on device " + std::to_string(peak.device) +
-                                             "; times are those of a device with enough memory");
-  }
-}
-
-/// The part that is common to all what-ifs.
-Prediction described_baseline(const Inference& inference, const Timeline& replayed) {
-  Prediction prediction;
-  prediction.notes = inference.notes;
-  prediction.assumptions = inference.assumptions;
-  describe_baseline(inference, replayed, prediction);
-  return prediction;
-}
-
-void note_edit(const Edited& edited, Prediction& prediction) {
-  note_refusals(prediction);
-  note_overfull_lanes(edited.graph, edited.timeline, prediction.notes);
-  if (prediction.has_times && prediction.predicted.step_time == prediction.baseline.step_time) {
-    prediction.notes.add(Severity::info,
-                         "the step time does not change: steps do not wait for what the scenario "
-                         "speeds up or slows down");
-  }
-}
-
-/// `prediction` describes the baseline, and becomes the answer.
-Answer what_if(Edited edited, Prediction prediction, const Scenario& scenario,
-               const PredictOptions& options) {
-  describe_edit(scenario, edited, true, prediction);
-  prediction.predicted_breakdown = breakdown(edited.graph, edited.timeline);
-  note_edit(edited, prediction);
-  if (options.explain) prediction.explained = explain(edited.graph, edited.timeline);
-  Answer answer;
-  answer.prediction = std::move(prediction);
-  answer.graph = std::move(edited.graph);
-  answer.timeline = std::move(edited.timeline);
-  return answer;
-}
-
-Answer as_recorded(const Inference& inference, Timeline replayed, Prediction prediction,
-                   const Scenario& scenario, const PredictOptions& options) {
-  prediction.predicted = prediction.baseline;
-  prediction.predicted_open = prediction.baseline_open;
-  prediction.predicted_breakdown = prediction.baseline_breakdown;
-  prediction.predicted_memory = memory_peaks(inference.graph, replayed, allocator_of(scenario));
-  note_refusals(prediction);
-  if (options.explain) prediction.explained = explain(inference.graph, replayed);
-  Answer answer;
-  answer.prediction = std::move(prediction), answer.timeline = std::move(replayed);
-  if (!options.perfetto_path.empty()) answer.graph = inference.graph.clone();
-  return answer;
-}
-
-void note_question(const Scenario& scenario, Prediction& prediction) {
-  prediction.scenario_json = to_text(scenario);
-  prediction.memory_limit = allocator_of(scenario).limit;
-}
-
-/// `edited` is empty where the scenario edits nothing.
-Answer answer(const Inference& inference, const Scenario& scenario, Timeline replayed,
-              std::optional<Edited> edited, const PredictOptions& options, bool has_times = true) {
-  Prediction prediction = described_baseline(inference, replayed);
-  prediction.has_times = has_times;
-  prediction.baseline_rates = rates_of(inference.graph, replayed, scenario);
-  prediction.predicted_rates = changed_rates(prediction.baseline_rates, scenario);
-  note_question(scenario, prediction);
-  if (edited) return what_if(std::move(*edited), std::move(prediction), scenario, options);
-  return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
-}
-
-void add_recorded_reserved(const Rank& rank, std::vector<MemoryPeak>& peaks) {
-  for (MemoryPeak& peak : peaks) {
-    const auto found = rank.recorded_reserved.find(peak.device);
-    if (found != rank.recorded_reserved.end() && found->second > Bytes{})
-      peak.recorded_reserved = found->second;
-  }
-}
-
-/// Errors of the trace say which; those of the scenario are about all ranks.
-Answer answer(const Job& job, const Rank& rank, const Scenario& scenario, Timeline replayed,
-              std::optional<Edited> edited, const PredictOptions& options) try {
-  Answer result = answer(rank.inference, scenario, std::move(replayed), std::move(edited), options,
-                         !rank.is_snapshot);
-  result.recorded = &rank.inference.graph;
-  if (rank.trace) result.trace = &*rank.trace;
-  Notes notes;
-  notes.merge(rank.import_notes);
-  notes.merge(result.prediction.notes);
-  result.prediction.notes = std::move(notes);
-  add_recorded_reserved(rank, result.prediction.baseline_memory);
-  return result;
-} catch (const TraceError& error) {
-  throw TraceError(job.place(rank) + ": " + error.what());
-}
 
 /// The peaks of the rank that decides whether the job fits.
 struct FullestPeaks {
@@ -282,11 +71,12 @@ Replays replays_of(const Job& job, const Scenario& scenario, const PredictOption
     if (side == 0)
       all.recorded = replay(job, graphs_of(job),
                             {.reasons = options.explain && !is_edited,
-                             .keeps_rows = !is_edited,
+                             .most_rows_kept = is_edited ? 0 : kMostTasksDrawn,
                              .folds = !options.exact});
     else
       all.edited = edited_by(
-          job, scenario, {.reasons = options.explain, .keeps_rows = true, .folds = !options.exact},
+          job, scenario,
+          {.reasons = options.explain, .most_rows_kept = kMostTasksDrawn, .folds = !options.exact},
           &donors);
   });
   return all;
@@ -381,61 +171,8 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
             std::to_string(job.world[recorded_slowest.rank()].number) + " with " +
             to_text(recorded.baseline.step_time);
   prediction.notes.add(Severity::info, text, all);
-  if (wants_folder(options)) worst.others = others_of(job, shown, answers);
+  if (wants_file_for_each_rank(options)) worst.others = others_of(job, shown, answers);
   return std::move(worst);
-}
-
-void refuse_warnings(const Notes& notes) {
-  for (const Note& note : notes.all()) {
-    if (note.severity != Severity::warning) continue;
-    std::string detail = note.count > 1 ? std::to_string(note.count) + " times" : "";
-    if (!note.example.empty()) detail += (detail.empty() ? "" : ", first: ") + note.example;
-    throw TraceError("refused because of --strict: " + note.text +
-                     (detail.empty() ? "" : " (" + detail + ")"));
-  }
-}
-
-/// In the format that the ending of the path names; PyTorch's profiler's for any other.
-void write_timeline(const Answer& answer, const std::string& path) {
-  const ExporterEntry* exporter = exporter_for(path);
-  if (exporter == nullptr) exporter = exporter_for(".json");
-  exporter->write(render(answer.graph, answer.timeline, answer.trace), path);
-}
-
-/// One file for each rank, so that the folder is read back as the job is.
-void write_timelines(const Answer& answer, const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw Error(folder + ": cannot be made: " + error.message());
-  if (!fs::is_empty(folder, error))
-    throw Error(folder + ": must be a new or an empty folder, for a file of each rank");
-  const auto path_of = [&](std::int32_t rank) {
-    return folder + "rank" + std::to_string(rank) + ".json.gz";
-  };
-  write_timeline(answer, path_of(answer.prediction.rank));
-  for (const Answer& other : answer.others) write_timeline(other, path_of(other.prediction.rank));
-}
-
-void refuse_poor(const Trust& trust) {
-  if (trust.grade() == Grade::poor)
-    throw TraceError("refused because of --strict: trust is " + trust_warning(trust));
-}
-
-void finish(const Answer& answer, const PredictOptions& options) {
-  if (options.strict) {
-    refuse_warnings(answer.prediction.notes);
-    refuse_poor(answer.prediction.trust);
-  }
-  if (wants_folder(options))
-    write_timelines(answer, options.perfetto_path);
-  else if (!options.perfetto_path.empty())
-    write_timeline(answer, options.perfetto_path);
-  if (!options.html_path.empty()) {
-    const bool is_what_if = !answer.prediction.steps.empty();
-    write_prediction_html(*answer.recorded, is_what_if ? &answer.graph : nullptr, answer.prediction,
-                          options.html_path);
-  }
 }
 
 }  // namespace
@@ -468,70 +205,6 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
   set_interval(inference, own, result);
   finish(result, options);
   return std::move(result.prediction);
-}
-
-Baseline baseline_of(const Inference& inference, bool reasons) {
-  Timeline replayed = simulate(inference.graph, {.reasons = reasons});
-  Prediction prediction = described_baseline(inference, replayed);
-  return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
-}
-
-Prediction predict_edited(const Baseline& baseline, const Inference& inference,
-                          const Scenario& scenario, Edited& edited, const Wanted& wanted) {
-  Prediction prediction = baseline.prediction;
-  note_question(scenario, prediction);
-  describe_edit(scenario, edited, wanted.memory, prediction);
-  note_edit(edited, prediction);
-  const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
-  set_interval(inference, edited.graph, variation, baseline.own, prediction);
-  if (wanted.trust) judge(inference, edited.graph, baseline.own, prediction);
-  return prediction;
-}
-
-Prediction predict_on(const Baseline& baseline, const Inference& inference,
-                      const Scenario& scenario, Donors* donors) {
-  if (edits(scenario)) {
-    Edited edited = edited_by(inference.graph, scenario, {}, donors);
-    return predict_edited(baseline, inference, scenario, edited,
-                          {.trust = baseline.weighs_changes});
-  }
-  Prediction prediction = baseline.prediction;
-  note_question(scenario, prediction);
-  prediction =
-      as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {}).prediction;
-  const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
-  set_interval(inference, inference.graph, variation, baseline.own, prediction);
-  if (baseline.weighs_changes) judge(inference, inference.graph, baseline.own, prediction);
-  return prediction;
-}
-
-Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
-                           const Scenario& scenario, Donors* donors) {
-  check_ranks(scenario, job);
-  std::optional<EditedJob> edited;
-  if (job.world.size() > 1 && edits(scenario)) edited = edited_by(job, scenario, {}, donors);
-  Prediction worst;
-  std::vector<MemoryPeak> peaks;
-  Slowest slowest;
-  Fullest fullest;
-  for (std::size_t i = 0; i < job.world.size(); ++i) {
-    const std::uint32_t recorded = job.world[i].recorded;
-    const Baseline& baseline = baselines[recorded];
-    const Inference& inference = job.ranks[recorded].inference;
-    if (edited ? edited->replay.alike[i] != i : !job.world[i].is_recorded) continue;
-    Prediction next = edited ? predict_edited(baseline, inference, scenario, edited->ranks[i],
-                                              {.trust = baseline.weighs_changes})
-                             : predict_on(baseline, inference, scenario, donors);
-    if (fullest.consider(i, need_of(next.predicted_memory))) peaks = next.predicted_memory;
-    if (slowest.consider(i, next.predicted.step_time)) worst = std::move(next);
-  }
-  worst.predicted_memory = std::move(peaks);
-  return worst;
-}
-
-void compare_with(const RecordedRun& recorded, Prediction& prediction) {
-  static_cast<RecordedRun&>(prediction) = recorded;
-  prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
 }
 
 }  // namespace foretrace

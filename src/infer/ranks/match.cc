@@ -94,7 +94,7 @@ class Matcher {
   std::span<const Inference* const> ranks_;
   std::span<const std::string> labels_;
   Notes& notes_;
-  std::map<std::int64_t, std::vector<Match::Member>> by_place_;  ///< Of the group at hand.
+  std::map<std::int64_t, std::vector<Match::Member>> by_place_;  ///< Members of the group at hand.
   std::vector<Match> all_;
 };
 

@@ -11,7 +11,7 @@
   let by_change = m.crowded, spots = [];
   const changes = [...new Set([0, end].concat(...[m.level, m.reserved, m.needed, m.rest].map(curve => curve.map(point => point[0])),
     m.blocks.map(b => b[0]), m.blocks.map(b => b[0] + b[1])))].filter(t => t >= 0 && t <= end).sort((a, b) => a - b);
-  const number_at = t => {  // Of the last change not behind t.
+  const number_at = t => {  // The value after the last change up to t.
     let low = 1, high = changes.length - 1;
     while (low < high) { const mid = (low + high) >> 1; if (changes[mid] > t) high = mid; else low = mid + 1; }
     return low - 1;

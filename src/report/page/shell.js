@@ -1,11 +1,11 @@
 'use strict';
-// What the scripts of all pages share. They find everything under `page`.
+// Functions that the scripts of all pages share. They find everything under `page`.
 const page = (() => {
   const root = document.documentElement;
 
   // The text of a script element, parsed only when somebody asks for it.
   const data = id => JSON.parse(document.getElementById(id).textContent);
-  // What packed_numbers.h packs.
+  // Unpacks numbers that packed_numbers.h packed.
   const unpacked = text => {
     const raw = atob(text), bytes = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; ++i) bytes[i] = raw.charCodeAt(i);

@@ -114,7 +114,7 @@
     for (const i of chosen) if (front.has(i)) dot(i, 4);
   });
 
-  // What is left.
+  // The points that are left, as a table.
   const table = document.getElementById('kept'), told = document.getElementById('told'), most = 200;
   const fill_table = page.later(() => {
     const cell = (tag, text, left) => page.element(tag, {textContent: text, className: left ? 'left' : ''});

@@ -373,7 +373,7 @@ page.timeline = (() => {
     performance.mark('timeline drawn');
     canvas.dataset.ready = 'yes';
   };
-  // What can be read without it is on the screen first.
+  // Everything that can be read without it is on the screen first.
   requestAnimationFrame(() => setTimeout(begin));
   // Calls watch(from, to, shift of each run) whenever another stretch is looked at.
   return {watch: watch => watchers.push(watch)};

@@ -6,7 +6,7 @@ page.read_timelines = () => {
     let sum = 0;
     return deltas.map(delta => sum += delta);
   };
-  // What few ask for is unpacked when they do.
+  // Columns that few readers ask for are unpacked when they do.
   const lazy = make => {
     let made = null;
     return () => made ??= make();

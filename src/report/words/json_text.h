@@ -30,7 +30,7 @@ nlohmann::json inputs_json(const std::vector<InputFile>& inputs);
 nlohmann::json rates_json(const StepRates& rates, const Breakdown& breakdown,
                           Nanoseconds step_time);
 
-/// What a rank did among the others.
+/// The part of a rank in the meetings of all.
 nlohmann::json rank_facts_json(const RankFacts& facts);
 
 /// An object with a number for each.

@@ -103,7 +103,7 @@ class AddDependency final : public Transform {
 TransformEntry add_dependency_entry() {
   return {.make = made<AddDependency>,
           .assumes =
-              "\"Before\" is meant in the order in which the graph runs its tasks. A circle that "
+              "\"Before\" is meant in the order in which the graph runs its tasks. A cycle that "
               "comes about is reported by the replay.",
           .worth = {.why_not = "an edit: which waits to add is your choice"}};
 }

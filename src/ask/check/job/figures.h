@@ -45,8 +45,8 @@ struct CountedTask {
   const ObservedJob& job;
   TaskId id;
   const Task& task;
-  bool is_step_work = false;  ///< Of the host: its thread works for the step.
-  bool begins_call = false;   ///< Of the host: not a further piece of a call that is cut.
+  bool is_step_work = false;  ///< On the host: its thread works for the step.
+  bool begins_call = false;   ///< On the host: not a further piece of a call that is cut.
 };
 
 struct MeasuredJob {

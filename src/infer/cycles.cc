@@ -29,10 +29,10 @@ bool same(const Dependency& a, const Dependency& b) {
   return std::tie(a.before, a.after, a.why) == std::tie(b.before, b.after, b.why);
 }
 
-/// An inferred wait, else a measured one; nullptr if the circle is made of lanes.
-const Dependency* weakest(const std::vector<Dependency>& circle) {
+/// An inferred wait, else a measured one; nullptr if the cycle is made of lanes.
+const Dependency* weakest(const std::vector<Dependency>& cycle) {
   const Dependency* found = nullptr;
-  for (const Dependency& wait : circle) {
+  for (const Dependency& wait : cycle) {
     if (wait.why == Rule::in_line && wait.provenance == Provenance::structural) continue;
     if (!found ||
         (found->provenance == Provenance::measured && wait.provenance != Provenance::measured)) {
@@ -44,15 +44,15 @@ const Dependency* weakest(const std::vector<Dependency>& circle) {
 
 }  // namespace
 
-void break_circles(Inference& result) {
+void break_cycles(Inference& result) {
   if (goes_forward(result)) return;
   std::int64_t dropped = 0;
   std::string example;
   for (int round = 0; round < kMostRounds; ++round) {
-    const std::vector<Dependency> circle = shortest_circle(result.graph);
-    if (circle.empty()) break;
-    const Dependency* wrong = weakest(circle);
-    if (!wrong) return;  // Lanes alone make no circle.
+    const std::vector<Dependency> cycle = shortest_cycle(result.graph);
+    if (cycle.empty()) break;
+    const Dependency* wrong = weakest(cycle);
+    if (!wrong) return;  // Lanes alone make no cycle.
     if (example.empty()) {
       example = std::string(result.graph.name(wrong->before)) + " -> " +
                 std::string(result.graph.name(wrong->after));

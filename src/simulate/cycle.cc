@@ -1,4 +1,4 @@
-#include "simulate/circle.h"
+#include "simulate/cycle.h"
 
 #include <algorithm>
 
@@ -26,16 +26,16 @@ std::string described(const Graph& graph, const Dependency& wait) {
 }  // namespace
 
 void throw_stuck(const Graph& graph) {
-  const std::vector<Dependency> circle = shortest_circle(graph);
-  if (circle.empty()) {
+  const std::vector<Dependency> cycle = shortest_cycle(graph);
+  if (cycle.empty()) {
     throw Error(
         "some tasks never finish: the capacity of a shared lane must be more than 0, and enough");
   }
-  std::string text = "tasks wait for each other in a circle of " + std::to_string(circle.size()) +
-                     ": " + described(graph, circle.front().before);
-  for (std::size_t i = 0; i < std::min(circle.size(), kMostShown); ++i)
-    text += described(graph, circle[i]);
-  if (circle.size() > kMostShown) text += " -> ...";
+  std::string text = "tasks wait for each other in a cycle of " + std::to_string(cycle.size()) +
+                     ": " + described(graph, cycle.front().before);
+  for (std::size_t i = 0; i < std::min(cycle.size(), kMostShown); ++i)
+    text += described(graph, cycle[i]);
+  if (cycle.size() > kMostShown) text += " -> ...";
   throw Error(text);
 }
 

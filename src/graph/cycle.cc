@@ -24,9 +24,9 @@ std::vector<std::uint32_t> tangles_of(const WaitGraph& waits, std::size_t task_c
 }
 
 /// Looks for the shortest way from a task back to itself. It cannot leave the task's tangle.
-class CircleSearch {
+class CycleSearch {
  public:
-  explicit CircleSearch(const Graph& graph)
+  explicit CycleSearch(const Graph& graph)
       : waits_(graph),
         tangle_(tangles_of(waits_, graph.task_count())),
         seen_(graph.task_count(), 0),
@@ -79,14 +79,14 @@ class CircleSearch {
   }
 
   std::vector<Edge> way_back(std::uint32_t start) const {
-    std::vector<Edge> circle;
+    std::vector<Edge> cycle;
     std::uint32_t at = start;
     do {
-      circle.push_back(reached_by_[at]);
-      at = circle.back().before;
+      cycle.push_back(reached_by_[at]);
+      at = cycle.back().before;
     } while (at != start);
-    std::reverse(circle.begin(), circle.end());
-    return circle;
+    std::reverse(cycle.begin(), cycle.end());
+    return cycle;
   }
 
   WaitGraph waits_;
@@ -108,14 +108,14 @@ std::vector<TaskId> in_order_of_waits(const Graph& graph) try {
   boost::topological_sort(waits, boost::make_function_output_iterator(put));
   return order;
 } catch (const boost::not_a_dag&) {
-  throw Error("tasks wait for each other in a circle");
+  throw Error("tasks wait for each other in a cycle");
 }
 
-std::vector<Dependency> shortest_circle(const Graph& graph) {
+std::vector<Dependency> shortest_cycle(const Graph& graph) {
   const WaitGraph waits(graph);
-  std::vector<Dependency> circle;
-  for (const Edge& edge : CircleSearch(graph).shortest()) circle.push_back(waits.dependency(edge));
-  return circle;
+  std::vector<Dependency> cycle;
+  for (const Edge& edge : CycleSearch(graph).shortest()) cycle.push_back(waits.dependency(edge));
+  return cycle;
 }
 
 }  // namespace foretrace

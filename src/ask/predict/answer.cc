@@ -1,0 +1,202 @@
+#include "ask/predict/answer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "ask/interval/inputs.h"
+#include "ask/interval/interval.h"
+#include "ask/interval/memory_interval.h"
+#include "ask/job/lane_work.h"
+#include "ask/job/memory_peaks.h"
+#include "ask/predict/explain.h"
+#include "ask/predict/rates.h"
+#include "ask/predict/trust.h"
+#include "foretrace/error.h"
+#include "foretrace/scaling.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+/// The order of tasks on a lane counts as one structural dependency for each task after another.
+void count_dependencies(const Graph& graph, Prediction& prediction) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.previous(TaskId{i}) == kNoTask) continue;
+    ++prediction.dependencies[static_cast<int>(Provenance::structural)];
+  }
+  graph.each_dependency([&](const Dependency& wait) {
+    ++prediction.dependencies[static_cast<int>(wait.provenance)];
+  });
+}
+
+void describe_baseline(const Inference& inference, const Timeline& replayed,
+                       Prediction& prediction) {
+  const Graph& graph = inference.graph;
+  prediction.measured = step_times(graph, inference.recorded);
+  prediction.baseline = step_times(graph, replayed);
+  prediction.has_steps = !graph.steps().empty();
+  prediction.unexplained = graph.unexplained();
+  prediction.window = graph.unexplained().window;
+  prediction.tasks = graph.task_count();
+  prediction.baseline_breakdown = breakdown(graph, replayed);
+  prediction.baseline_memory = memory_peaks(graph, replayed, {});
+  count_dependencies(graph, prediction);
+  const Nanoseconds measured = prediction.measured.step_time;
+  if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
+  prediction.replay_error = std::abs(ratio(prediction.baseline.step_time - measured, measured));
+  prediction.baseline_open = open_step_time(inference, graph, prediction.baseline.step_time);
+  if (prediction.replay_error > 0.01) {
+    prediction.notes.add(
+        Severity::warning,
+        "the unmodified replay does not reproduce the recording; do not trust what-ifs on it",
+        to_percent(prediction.replay_error, 2) + " off");
+  }
+}
+
+/// For a question about memory, this is the most important message.
+void note_refusals(Prediction& prediction) {
+  for (const MemoryPeak& peak : prediction.predicted_memory) {
+    if (!peak.out_of_memory) continue;
+    prediction.notes.add(Severity::info, "out of memory on device " + std::to_string(peak.device) +
+                                             "; times are those of a device with enough memory");
+  }
+}
+
+/// `prediction` describes the baseline, and becomes the answer.
+Answer what_if(Edited edited, Prediction prediction, const Scenario& scenario,
+               const PredictOptions& options) {
+  describe_edit(scenario, edited, true, prediction);
+  prediction.predicted_breakdown = breakdown(edited.graph, edited.timeline);
+  note_edit(edited, prediction);
+  if (options.explain) prediction.explained = explain(edited.graph, edited.timeline);
+  Answer answer;
+  answer.prediction = std::move(prediction);
+  answer.graph = std::move(edited.graph);
+  answer.timeline = std::move(edited.timeline);
+  return answer;
+}
+
+void add_recorded_reserved(const Rank& rank, std::vector<MemoryPeak>& peaks) {
+  for (MemoryPeak& peak : peaks) {
+    const auto found = rank.recorded_reserved.find(peak.device);
+    if (found != rank.recorded_reserved.end() && found->second > Bytes{})
+      peak.recorded_reserved = found->second;
+  }
+}
+
+}  // namespace
+
+Prediction described_baseline(const Inference& inference, const Timeline& replayed) {
+  Prediction prediction;
+  prediction.notes = inference.notes;
+  prediction.assumptions = inference.assumptions;
+  describe_baseline(inference, replayed, prediction);
+  return prediction;
+}
+
+void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Prediction& prediction) {
+  prediction.steps = std::move(edited.applied.steps);
+  for (std::string& assumption : edited.applied.assumptions)
+    prediction.assumptions.push_back(std::move(assumption));
+  prediction.notes.merge(edited.applied.notes);
+  prediction.predicted = edited.times;
+  if (memory)
+    prediction.predicted_memory =
+        memory_peaks(edited.graph, edited.timeline, allocator_of(scenario));
+  if (prediction.predicted.step_time <= 0ns)
+    throw Error("nothing to simulate: the scenario leaves no work in a step");
+  prediction.speedup = ratio(prediction.baseline.step_time, prediction.predicted.step_time);
+}
+
+void note_edit(const Edited& edited, Prediction& prediction) {
+  note_refusals(prediction);
+  note_overfull_lanes(edited.graph, edited.timeline, prediction.notes);
+  if (prediction.has_times && prediction.predicted.step_time == prediction.baseline.step_time) {
+    prediction.notes.add(Severity::info,
+                         "the step time does not change: steps do not wait for what the scenario "
+                         "speeds up or slows down");
+  }
+}
+
+void note_question(const Scenario& scenario, Prediction& prediction) {
+  prediction.scenario_json = to_text(scenario);
+  prediction.memory_limit = allocator_of(scenario).limit;
+}
+
+Answer as_recorded(const Inference& inference, Timeline replayed, Prediction prediction,
+                   const Scenario& scenario, const PredictOptions& options) {
+  prediction.predicted = prediction.baseline;
+  prediction.predicted_open = prediction.baseline_open;
+  prediction.predicted_breakdown = prediction.baseline_breakdown;
+  prediction.predicted_memory = memory_peaks(inference.graph, replayed, allocator_of(scenario));
+  note_refusals(prediction);
+  if (options.explain) prediction.explained = explain(inference.graph, replayed);
+  Answer answer;
+  answer.prediction = std::move(prediction), answer.timeline = std::move(replayed);
+  if (!options.perfetto_path.empty()) answer.graph = inference.graph.clone();
+  return answer;
+}
+
+void set_interval(const Inference& inference, const Graph& changed, const StepVariation* variation,
+                  std::span<const KnownOutcome> own, Prediction& prediction,
+                  const DoubtedRanks* ranks) {
+  const IntervalInputs inputs = interval_inputs({.inference = inference,
+                                                 .changed = changed,
+                                                 .prediction = prediction,
+                                                 .variation = variation,
+                                                 .own = own,
+                                                 .ranks = ranks});
+  Interval interval = interval_of(inputs);
+  prediction.lower = interval.lower;
+  prediction.upper = interval.upper;
+  prediction.interval_source = std::move(interval.source);
+  prediction.interval_parts = std::move(interval.parts);
+  prediction.resamples = static_cast<std::int64_t>(inputs.resamples);
+  set_memory_interval(prediction);
+}
+
+void judge(const Inference& inference, const Graph& changed, std::span<const KnownOutcome> own,
+           Prediction& prediction) {
+  if (!prediction.steps.empty())
+    prediction.predicted_open = open_step_time(inference, changed, prediction.predicted.step_time);
+  prediction.trust = trust_of(prediction, own);
+}
+
+void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer,
+                  const DoubtedRanks* ranks) {
+  Prediction& prediction = answer.prediction;
+  const Graph& changed = prediction.steps.empty() ? inference.graph : answer.graph;
+  std::optional<StepVariation> variation;
+  if (prediction.has_times && ranks == nullptr) variation = variation_of(inference);
+  set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction, ranks);
+  judge(inference, changed, own, prediction);
+}
+
+Answer answer(const Inference& inference, const Scenario& scenario, Timeline replayed,
+              std::optional<Edited> edited, const PredictOptions& options, bool has_times) {
+  Prediction prediction = described_baseline(inference, replayed);
+  prediction.has_times = has_times;
+  prediction.baseline_rates = rates_of(inference.graph, replayed, scenario);
+  prediction.predicted_rates = changed_rates(prediction.baseline_rates, scenario);
+  note_question(scenario, prediction);
+  if (edited) return what_if(std::move(*edited), std::move(prediction), scenario, options);
+  return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
+}
+
+Answer answer(const Job& job, const Rank& rank, const Scenario& scenario, Timeline replayed,
+              std::optional<Edited> edited, const PredictOptions& options) try {
+  Answer result = answer(rank.inference, scenario, std::move(replayed), std::move(edited), options,
+                         !rank.is_snapshot);
+  result.recorded = &rank.inference.graph;
+  if (rank.trace) result.trace = &*rank.trace;
+  Notes notes;
+  notes.merge(rank.import_notes);
+  notes.merge(result.prediction.notes);
+  result.prediction.notes = std::move(notes);
+  add_recorded_reserved(rank, result.prediction.baseline_memory);
+  return result;
+} catch (const TraceError& error) {
+  throw TraceError(job.place(rank) + ": " + error.what());
+}
+
+}  // namespace foretrace
