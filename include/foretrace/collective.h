@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ std::string_view to_string(Operation operation);
 /// Also reads "allreduce", "AllReduce", "all-to-all", "sendrecv". Throws Error with the nearest.
 Operation read_operation(std::string_view name);
 const std::vector<std::string_view>& operation_names();
+/// As c10d and NCCL name them within longer words: "_allgather_base",
+/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL". Nothing for other names.
+std::optional<Operation> operation_recorded_as(std::string_view name);
 
 /// busbw / algbw as nccl-tests defines them: 2 (n - 1) / n for an all-reduce, (n - 1) / n for
 /// all-gather, reduce-scatter and all-to-all, 1 for the others.

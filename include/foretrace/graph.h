@@ -195,6 +195,20 @@ inline Nanoseconds released_at(const Task& task, Nanoseconds start, Nanoseconds 
   return finish - task.tail.of(finish - start) + task.gap;
 }
 
+/// A collective, or a message between ranks, as one rank recorded it. Texts are names of the graph;
+/// what the recording does not say is empty, 0 or -1.
+struct RecordedCollective {
+  TaskId task = kNoTask;
+  NameId operation{};         ///< "allreduce", or the name of its kernel without arguments.
+  NameId type{};              ///< The type of its elements.
+  NameId group{}, members{};  ///< The process group, and its ranks as "[0, 1]".
+  std::int64_t elements =
+      -1;  ///< That go in; ranks may differ in it for an exchange of all with all.
+  std::int64_t sequence = -1;  ///< Number within its group.
+  std::int32_t group_size = 0;
+  Bytes bytes{};  ///< The whole buffer, as nccl-tests counts it; 0 if unknown.
+};
+
 /// The use of an allocation. workspace: made and freed inside one op. temporary: neither kept for
 /// the backward pass nor for the next step. activation: made in the forward pass and kept for the
 /// backward pass.
@@ -339,6 +353,10 @@ class Graph {
   TaskId next(TaskId task) const;
   /// For a removed task, the lane it was on last.
   LaneId lane_of(TaskId task) const;
+
+  /// In order of their recorded starts; none that a transform added.
+  std::vector<RecordedCollective>& collectives();
+  const std::vector<RecordedCollective>& collectives() const;
 
   std::vector<Allocation>& allocations();
   const std::vector<Allocation>& allocations() const;

@@ -23,19 +23,6 @@ struct OpenTime {
   bool of_peers = false;
 };
 
-/// A collective, or a message between ranks, as one rank recorded it. Texts are names of the graph;
-/// what the recording does not say is empty, 0 or -1.
-struct RecordedCollective {
-  TaskId task = kNoTask;
-  NameId operation{};         ///< "allreduce", or the name of its kernel without arguments.
-  NameId type{};              ///< The type of its elements.
-  NameId group{}, members{};  ///< The process group, and its ranks as "[0, 1]".
-  std::int64_t elements =
-      -1;  ///< That go in; ranks may differ in it for an exchange of all with all.
-  std::int64_t sequence = -1;  ///< Number within its group.
-  std::int32_t group_size = 0;
-};
-
 /// Whose recording it is, and where its time 0 lies on the clock of the recording.
 struct RecordedRank {
   std::int32_t number = 0, world_size = 1;
@@ -48,8 +35,7 @@ struct Inference {
   Notes notes;
   std::vector<std::string>
       assumptions;  ///< Assumptions of the graph beyond the records, one sentence each.
-  std::vector<OpenTime> open = {};                   ///< Task by task.
-  std::vector<RecordedCollective> collectives = {};  ///< In order of their recorded starts.
+  std::vector<OpenTime> open = {};  ///< Task by task.
   RecordedRank rank = {};
 };
 

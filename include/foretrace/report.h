@@ -19,6 +19,7 @@
 #include "foretrace/answer/pairs.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
+#include "foretrace/answer/scale.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/answer/validation.h"
@@ -114,6 +115,14 @@ void write_collective_text(const CollectiveReport& report, std::ostream& out);
 void write_collective_csv(const CollectiveReport& report, std::ostream& out);
 /// With a plot of bandwidth over size.
 void write_collective_page(const CollectiveReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.scale/1".
+nlohmann::json to_json(const ScaleReport& report);
+void write_scale_text(const ScaleReport& report, std::ostream& out);
+/// One row for each scheme and count.
+void write_scale_csv(const ScaleReport& report, std::ostream& out);
+/// With a plot of throughput over GPUs.
+void write_scale_page(const ScaleReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What-ifs: a transform edits a graph the way an optimization would have changed the program. One
+// A what-if: a transform edits a graph the way an optimization would have changed the program. One
 // file per transform in src/transform; the list is transforms.def.
 
 #include <cstdint>
@@ -62,11 +62,12 @@ class Retimes {
                       std::span<Nanoseconds> after) const = 0;
 };
 
-/// How a transform changes the whole job: samples and tokens in a step afterwards, for each one
-/// before, and the device (a name or a file; empty: the same one).
+/// How a transform changes the whole job: samples, tokens and ranks in a step afterwards, for each
+/// one before, and the device (a name or a file; empty: the same one).
 struct JobChange {
   double samples = 1, tokens = 1;
-  std::string device;
+  std::string device = {};
+  std::int64_t ranks = 1;
 };
 
 class Transform : public Described {

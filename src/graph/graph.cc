@@ -19,6 +19,7 @@ Graph Graph::clone() const {
   to.tasks = impl_->tasks;
   to.places = impl_->places;
   to.dependencies = impl_->dependencies;
+  to.collectives = impl_->collectives;
   to.allocations = impl_->allocations;
   to.accesses = impl_->accesses;
   to.initial_memory = impl_->initial_memory;
@@ -53,6 +54,8 @@ Task& Graph::task(TaskId id) { return impl_->tasks[index(id)]; }
 const Task& Graph::task(TaskId id) const { return impl_->tasks[index(id)]; }
 std::size_t Graph::task_count() const { return impl_->tasks.size(); }
 
+std::vector<RecordedCollective>& Graph::collectives() { return impl_->collectives; }
+const std::vector<RecordedCollective>& Graph::collectives() const { return impl_->collectives; }
 std::vector<Allocation>& Graph::allocations() { return impl_->allocations; }
 const std::vector<Allocation>& Graph::allocations() const { return impl_->allocations; }
 std::vector<Access>& Graph::accesses() { return impl_->accesses; }

@@ -55,6 +55,7 @@ struct Graph::Impl {
   std::vector<Task> tasks;
   std::vector<Place> places;
   std::vector<Linked> dependencies;
+  std::vector<RecordedCollective> collectives;
   std::vector<Allocation> allocations;
   std::vector<Access> accesses;
   std::vector<Bytes> initial_memory;

@@ -101,9 +101,9 @@ TEST(Ranks, RecordedGroupsAndNumbersDecide) {
     Inference& rank = all.back();
     const std::string pair = number < 2 ? "[0, 1]" : "[2, 3]";
     const std::string across = number % 2 == 0 ? "[0, 2]" : "[1, 3]";
-    rank.collectives[0].members = rank.graph.names().intern(pair);
-    rank.collectives[1].members = rank.graph.names().intern(across);
-    for (RecordedCollective& one : rank.collectives) one.sequence = 17, one.group_size = 2;
+    rank.graph.collectives()[0].members = rank.graph.names().intern(pair);
+    rank.graph.collectives()[1].members = rank.graph.names().intern(across);
+    for (RecordedCollective& one : rank.graph.collectives()) one.sequence = 17, one.group_size = 2;
   }
   const RankJoin join = joined(all);
   ASSERT_EQ(join.meetings.size(), 4U);
@@ -145,8 +145,8 @@ TEST(Ranks, WhatCannotBeOneJobIsRefused) {
 TEST(Ranks, MembersMustAgreeOnTheSizeOfTheirGroup) {
   std::vector<Inference> all = ranks({{"gpu: c:collective 8", 0}, {"gpu: c:collective 8", 1}});
   for (Inference& rank : all) {
-    rank.collectives[0].group = rank.graph.names().intern("7");
-    rank.collectives[0].group_size = rank.rank.number + 2;
+    rank.graph.collectives()[0].group = rank.graph.names().intern("7");
+    rank.graph.collectives()[0].group_size = rank.rank.number + 2;
   }
   EXPECT_EQ(
       error_of(all),

@@ -41,9 +41,9 @@ inline Inference rank_of(const RankText& text) {
     if (task.kind != TaskKind::collective) continue;
     RecordedCollective one;
     one.task = TaskId{i}, one.operation = task.name;
-    rank.collectives.push_back(one);
+    rank.graph.collectives().push_back(one);
   }
-  std::sort(rank.collectives.begin(), rank.collectives.end(),
+  std::sort(rank.graph.collectives().begin(), rank.graph.collectives().end(),
             [&](const RecordedCollective& a, const RecordedCollective& b) {
               return rank.recorded.start[index(a.task)] < rank.recorded.start[index(b.task)];
             });

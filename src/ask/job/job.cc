@@ -231,7 +231,7 @@ Job job_of(std::vector<Inference> ranks) {
     job.ranks.push_back(std::move(rank));
   }
   list_world(job);
-  const auto meets = [](const Rank& rank) { return !rank.inference.collectives.empty(); };
+  const auto meets = [](const Rank& rank) { return !rank.inference.graph.collectives().empty(); };
   if (std::any_of(job.ranks.begin(), job.ranks.end(), meets)) join(job, {});
   return job;
 }
@@ -288,7 +288,6 @@ Inference clone(const Inference& inference) {
           .notes = inference.notes,
           .assumptions = inference.assumptions,
           .open = inference.open,
-          .collectives = inference.collectives,
           .rank = inference.rank};
 }
 

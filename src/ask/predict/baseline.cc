@@ -8,6 +8,7 @@
 #include "ask/job/chosen_rank.h"
 #include "ask/job/memory_peaks.h"
 #include "ask/predict/answer.h"
+#include "ask/predict/ranks.h"
 #include "foretrace/scaling.h"
 
 namespace foretrace {
@@ -26,6 +27,7 @@ Prediction predict_edited(const Baseline& baseline, const Inference& inference,
   note_edit(edited, prediction);
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
   set_interval(inference, edited.graph, variation, baseline.own, prediction);
+  widen_for_added_ranks(scenario, prediction);
   if (wanted.trust) judge(inference, edited.graph, baseline.own, prediction);
   return prediction;
 }

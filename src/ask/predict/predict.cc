@@ -153,6 +153,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   take_peaks(std::move(fullest), job, prediction);
   set_memory_interval(prediction);
   widen_for_missing_ranks(job, prediction);
+  widen_for_added_ranks(scenario, prediction);
   if (const JointReplay& asked = replays.asked(); asked.joint)
     prediction.explained = explain(asked.joint->graph(), asked.times);
   prediction.rank = job.world[shown].number;
@@ -203,6 +204,7 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
   Answer result = answer(inference, scenario, std::move(replayed), std::move(edited), options);
   result.recorded = &inference.graph;
   set_interval(inference, own, result);
+  widen_for_added_ranks(scenario, result.prediction);
   finish(result, options);
   return std::move(result.prediction);
 }

@@ -54,7 +54,22 @@ double deviation_of_steps(const StepTimes& times) {
 
 /// The greatest of so many normal numbers, in deviations above their mean (its leading term; H.
 /// Cramer, Mathematical Methods of Statistics, 1946, 28.6).
-double greatest_of(std::int32_t count) { return std::sqrt(2 * std::log(count)); }
+double greatest_of(std::int64_t count) {
+  return std::sqrt(2 * std::log(static_cast<double>(count)));
+}
+
+/// `which` begins the sentence: "56 ranks were not recorded".
+void widen(std::int64_t recorded, std::int64_t size, const std::string& which,
+           Prediction& prediction) {
+  const double later =
+      (greatest_of(size) - greatest_of(recorded)) * deviation_of_steps(prediction.measured);
+  const Nanoseconds point = prediction.predicted.step_time, by = scaled(point, later);
+  const std::string text = which + ": the last of them may come up to " + to_share(later) +
+                           " of a step later than the recorded ones";
+  prediction.upper += by;
+  prediction.interval_parts.push_back({"missing_ranks", point, point + by, text});
+  prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;
+}
 
 }  // namespace
 
@@ -62,15 +77,14 @@ void widen_for_missing_ranks(const Job& job, Prediction& prediction) {
   const auto recorded = static_cast<std::int32_t>(job.ranks.size());
   const std::int32_t size = whole_size(job);
   if (recorded >= size || recorded == 1 || !job.is_joined()) return;
-  const double later =
-      (greatest_of(size) - greatest_of(recorded)) * deviation_of_steps(prediction.measured);
-  const Nanoseconds point = prediction.predicted.step_time, by = scaled(point, later);
-  const std::string text = std::to_string(size - recorded) +
-                           " ranks were not recorded: the last of them may come up to " +
-                           to_share(later) + " of a step later than the recorded ones";
-  prediction.upper += by;
-  prediction.interval_parts.push_back({"missing_ranks", point, point + by, text});
-  prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;
+  widen(recorded, size, std::to_string(size - recorded) + " ranks were not recorded", prediction);
+}
+
+void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {
+  std::int64_t ranks = 1;
+  for (const auto& transform : scenario.transforms) ranks *= transform->job_change().ranks;
+  if (ranks > 1 && prediction.has_times)
+    widen(1, ranks, "only one of " + std::to_string(ranks) + " workers was recorded", prediction);
 }
 
 std::optional<TrustReason> ranks_missing(const Job& job) {

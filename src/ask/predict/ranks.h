@@ -9,6 +9,7 @@
 
 #include "ask/job/job.h"
 #include "foretrace/answer/prediction.h"
+#include "foretrace/scenario.h"
 
 namespace foretrace {
 
@@ -20,6 +21,8 @@ std::optional<TrustReason> ranks_missing(const Job& job);
 /// Raises the upper end of the interval for ranks that were not recorded: the last of many comes
 /// later than the last of few. Changes nothing if all were.
 void widen_for_missing_ranks(const Job& job, Prediction& prediction);
+/// The same for ranks that a scenario adds to one that was recorded alone.
+void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction);
 
 /// One rank of the world, as a prediction of it tells; it is like no other yet.
 PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction);

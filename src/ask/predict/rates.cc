@@ -57,7 +57,9 @@ StepRates changed_rates(StepRates rates, const Scenario& scenario) {
     const JobChange change = transform->job_change();
     rates.samples *= change.samples;
     rates.tokens *= change.tokens;
-    rates.flops *= change.tokens == change.samples ? change.samples : 0;
+    // The flops of one rank, against the peak of its device.
+    rates.flops *=
+        change.tokens == change.samples ? change.samples / static_cast<double>(change.ranks) : 0;
     if (!change.device.empty()) set_peak(find_device(change.device), rates);
   }
   return rates;

@@ -63,6 +63,31 @@ void measure_arrival_skew(const Records& records, Inference& result) {
   }
 }
 
+namespace {
+
+/// Bytes of an element by c10d's name of its type; 0 if that is unknown.
+std::int64_t element_bytes(std::string_view type) {
+  static constexpr std::pair<std::string_view, std::int64_t> kTypes[] = {
+      {"Double", 8}, {"Long", 8}, {"Float", 4}, {"Int", 4},  {"BFloat16", 2},
+      {"Half", 2},   {"Byte", 1}, {"Char", 1},  {"Bool", 1}, {"ComplexFloat", 8},
+  };
+  for (const auto& [name, bytes] : kTypes) {
+    if (name == type) return bytes;
+  }
+  return type.starts_with("Float8") ? 1 : 0;
+}
+
+/// The whole buffer, as nccl-tests counts: the larger of what goes in and what comes out; 0 where
+/// the recording says more than any device holds.
+Bytes bytes_of(const CollectiveDetails& details, std::string_view type) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
+  const std::int64_t elements = std::max(details.in_elements, details.out_elements);
+  if (elements < 0 || elements > kMostElements) return {};
+  return {elements * element_bytes(type)};
+}
+
+}  // namespace
+
 void list_collectives(const Records& records, Inference& result) {
   const Trace& trace = records.trace;
   Names& names = result.graph.names();
@@ -70,7 +95,7 @@ void list_collectives(const Records& records, Inference& result) {
     if (event.kind != TaskKind::collective || event.task == kNoTask) continue;
     const DeviceRecord& record = trace.devices[event.record];
     const std::string_view kernel = trace.names[record.name];
-    RecordedCollective& one = result.collectives.emplace_back();
+    RecordedCollective& one = result.graph.collectives().emplace_back();
     one.task = event.task;
     if (record.details != kNone) {
       const CollectiveDetails& details = trace.collectives[record.details];
@@ -78,6 +103,7 @@ void list_collectives(const Records& records, Inference& result) {
       one.group = details.group, one.members = details.ranks;
       one.elements = details.in_elements, one.sequence = details.sequence;
       one.group_size = details.group_size;
+      one.bytes = bytes_of(details, trace.names[details.dtype]);
     }
     if (one.operation == NameId{})
       one.operation = names.intern(kernel.substr(0, kernel.find_first_of("(<")));
@@ -85,7 +111,8 @@ void list_collectives(const Records& records, Inference& result) {
   const auto start = [&](const RecordedCollective& one) {
     return std::pair(result.recorded.start[index(one.task)], one.task);
   };
-  std::sort(result.collectives.begin(), result.collectives.end(),
+  std::vector<RecordedCollective>& all = result.graph.collectives();
+  std::sort(all.begin(), all.end(),
             [&](const auto& a, const auto& b) { return start(a) < start(b); });
 }
 

@@ -79,8 +79,8 @@ class Grouping {
     const Inference& from = *ranks_[rank];
     const Names& names = from.graph.names();
     std::map<LaneId, GroupLine> unnamed;
-    for (std::uint32_t i = 0; i < from.collectives.size(); ++i) {
-      const RecordedCollective& one = from.collectives[i];
+    for (std::uint32_t i = 0; i < from.graph.collectives().size(); ++i) {
+      const RecordedCollective& one = from.graph.collectives()[i];
       if (one.group_size == 1) continue;  // It waits for nobody.
       const Occurrence found = occurrence(from, i);
       const std::vector<std::int32_t> members = members_in(names[one.members]);
@@ -101,7 +101,7 @@ class Grouping {
   }
 
   static Occurrence occurrence(const Inference& from, std::uint32_t number) {
-    const RecordedCollective& one = from.collectives[number];
+    const RecordedCollective& one = from.graph.collectives()[number];
     const Names& names = from.graph.names();
     const std::string operation = common_operation(names[one.operation]);
     Occurrence found{.number = number};
@@ -201,7 +201,7 @@ std::vector<RankGroup> groups_of(std::span<const Inference* const> ranks,
 }
 
 std::string described(const Inference& rank, const Occurrence& one) {
-  const RecordedCollective& recorded = rank.collectives[one.number];
+  const RecordedCollective& recorded = rank.graph.collectives()[one.number];
   const Names& names = rank.graph.names();
   std::string text(names[recorded.operation]);
   if (recorded.elements < 0) return text;

@@ -39,7 +39,7 @@ void check_numbers(std::span<const Inference* const> ranks, std::span<const std:
   }
 }
 
-bool has_collectives(const Inference* rank) { return !rank->collectives.empty(); }
+bool has_collectives(const Inference* rank) { return !rank->graph.collectives().empty(); }
 
 /// At least two ranks must meet.
 void check_shared(std::span<const Inference* const> ranks, std::span<const std::string> labels,
@@ -85,7 +85,7 @@ class Splitter {
 
  private:
   TaskId task_of(const Match::Member& one) const {
-    return ranks_[one.rank]->collectives[one.what.number].task;
+    return ranks_[one.rank]->graph.collectives()[one.what.number].task;
   }
 
   Nanoseconds common(const Match::Member& one, std::vector<Nanoseconds> Timeline::*side) const {
@@ -157,7 +157,7 @@ RankJoin join_ranks(std::span<const Inference* const> ranks, std::span<const std
   for (const Match& match : matches) splitter.add(match);
   splitter.finish();
   for (std::size_t i = 0; i < ranks.size(); ++i)
-    join.ranks[i].unmatched = ranks[i]->collectives.size() - join.ranks[i].matched;
+    join.ranks[i].unmatched = ranks[i]->graph.collectives().size() - join.ranks[i].matched;
   return join;
 }
 

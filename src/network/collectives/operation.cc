@@ -49,6 +49,24 @@ Operation read_operation(std::string_view name) {
               "; must be one of " + joined(names));
 }
 
+std::optional<Operation> operation_recorded_as(std::string_view name) {
+  static constexpr std::pair<std::string_view, Operation> kParts[] = {
+      {"allreduce", Operation::all_reduce},
+      {"allgather", Operation::all_gather},
+      {"reducescatter", Operation::reduce_scatter},
+      {"alltoall", Operation::all_to_all},
+      {"broadcast", Operation::broadcast},
+      {"send", Operation::send_receive},
+      {"recv", Operation::send_receive},
+      {"reduce", Operation::reduce},
+  };
+  const std::string recorded = plain(name);
+  for (const auto& [part, operation] : kParts) {
+    if (recorded.find(part) != std::string::npos) return operation;
+  }
+  return std::nullopt;
+}
+
 double bus_factor(Operation operation, std::uint32_t ranks) {
   const double others = ranks == 0 ? 0 : static_cast<double>(ranks - 1) / ranks;
   switch (operation) {

@@ -1,0 +1,43 @@
+#pragma once
+
+// The answer of `foretrace scale`: what a job on one GPU would do on more of them, count by count.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foretrace/answer/prediction.h"
+#include "foretrace/answer/trust.h"
+#include "foretrace/notes.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+struct ScalePoint {
+  std::string scheme;  ///< A step with its settings: "data_parallel:bucket=50MB".
+  std::int64_t gpus = 1;
+  Nanoseconds step_time{0}, lower{0}, upper{0};
+  double throughput = 1;       ///< Against one GPU.
+  double efficiency = 1;       ///< Of each GPU: throughput / gpus.
+  Nanoseconds transfer{0};     ///< Communication of a step, overlapped or not.
+  Nanoseconds exposed{0};      ///< Time of a step in which only communication runs.
+  std::optional<Bytes> peak;   ///< Allocated, on the fullest device; nothing if memory is unknown.
+  std::optional<double> rate;  ///< Samples a second, where the samples of a step are known.
+  Grade trust = Grade::good;
+  std::string refused;  ///< Why there is no answer; the other facts are empty then.
+};
+
+struct ScaleReport {
+  std::vector<InputFile> inputs;
+  std::string machine;
+  std::vector<std::string> changes;  ///< Steps before the job is scaled.
+  Nanoseconds recorded{0};           ///< Step time on one GPU, after these changes.
+  std::vector<ScalePoint> points;    ///< By scheme, then by count.
+  std::vector<std::string> limits;   ///< For each scheme a sentence: what stops the scaling.
+  std::vector<std::string> assumptions;
+  Trust trust;  ///< That of the least reliable point.
+  Notes notes;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,31 @@
+#pragma once
+
+// `foretrace scale`: from the trace of a job on one GPU to many, scheme by scheme and count by
+// count. Each point is a prediction with the scheme behind all other changes.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "foretrace/answer/scale.h"
+#include "foretrace/ask/predict.h"
+
+namespace foretrace {
+
+struct ScaleQuestion {
+  std::string trace;
+  Scenario scenario = {};            ///< Changes before the job is scaled.
+  std::string machine;               ///< For find_cluster(); empty: the schemes name a network.
+  std::vector<std::int64_t> gpus;    ///< Ascending.
+  std::vector<std::string> schemes;  ///< Steps that take `gpus`; empty: data_parallel.
+  PredictOptions options = {};
+};
+
+/// "1..1024" (doubled from one to the next), "8..64/8" (8 more from one to the next), "1,8,16".
+/// Throws Error.
+std::vector<std::int64_t> read_counts(const std::string& text);
+
+/// Throws Error where no point has an answer; a single one that has none says why.
+ScaleReport scale(const ScaleQuestion& question);
+
+}  // namespace foretrace

@@ -1,0 +1,211 @@
+#include "foretrace/ask/scale.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "ask/job/job.h"
+#include "base/threads.h"
+#include "foretrace/error.h"
+#include "foretrace/scaling.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kMostGpus = 1'000'000;
+constexpr std::size_t kMostPoints = 1000;
+
+/// From here on nobody would say that it scales. Chosen.
+constexpr double kPoorEfficiency = 0.9;
+
+std::int64_t count_in(std::string_view text) {
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostGpus)
+    throw Error("must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to " +
+                std::to_string(kMostGpus) + ", got \"" + std::string(text) + "\"");
+  return count;
+}
+
+std::vector<std::int64_t> range_in(std::string_view text, std::size_t dots) {
+  const std::size_t slash = text.find('/', dots);
+  const std::int64_t first = count_in(text.substr(0, dots));
+  const std::int64_t last =
+      count_in(text.substr(dots + 2, slash == std::string_view::npos ? slash : slash - dots - 2));
+  const std::int64_t more = slash == std::string_view::npos ? 0 : count_in(text.substr(slash + 1));
+  if (first > last) throw Error("must go up, got \"" + std::string(text) + "\"");
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = first; count <= last; count = more > 0 ? count + more : 2 * count) {
+    counts.push_back(count);
+    if (counts.size() > kMostPoints)
+      throw Error("must be at most " + std::to_string(kMostPoints) + " counts");
+  }
+  return counts;
+}
+
+/// The scheme as a step, with count and machine; a network that it names stays.
+std::string step_of(const std::string& scheme, std::int64_t gpus, const std::string& machine) {
+  std::string text = scheme;
+  const auto set = [&](const std::string& setting) {
+    text += (text.find(':') == std::string::npos ? ":" : ",") + setting;
+  };
+  set("gpus=" + std::to_string(gpus));
+  const bool has_network = scheme.find("machine=") != std::string::npos ||
+                           scheme.find("bandwidth=") != std::string::npos;
+  if (!machine.empty() && !has_network) set("machine=\"" + machine + "\"");
+  return text;
+}
+
+Nanoseconds figure_of(const Prediction& prediction, std::string_view name) {
+  for (const AppliedStep& step : prediction.steps) {
+    for (const Figure& figure : step.figures) {
+      if (figure.name != name) continue;
+      if (const auto* const time = std::get_if<Nanoseconds>(&figure.value)) return *time;
+    }
+  }
+  return 0ns;
+}
+
+/// One question: a scheme and a count.
+struct ScaleCase {
+  ScalePoint point;
+  std::optional<Prediction> prediction;
+};
+
+class Scaler {
+ public:
+  explicit Scaler(const ScaleQuestion& question)
+      : question_(question), job_(read_job(question.trace, {.reading = question.options.reading})) {
+    if (job_.ranks.size() > 1)
+      throw Error(question.trace + ": must be the trace of a job on one GPU, got " +
+                  std::to_string(job_.ranks.size()) +
+                  " ranks; ask predict what their communication would take elsewhere");
+  }
+
+  ScaleReport run() {
+    ScaleReport report;
+    report.inputs = job_.inputs();
+    report.machine = question_.machine;
+    for (const auto& use : question_.scenario.uses) report.changes.push_back(use);
+    const Prediction alone = predict(inference(), question_.scenario, question_.options);
+    report.recorded = alone.predicted.step_time;
+    std::vector<ScaleCase> cases = listed();
+    on_all_cores(cases.size(), [&](std::size_t i) { answer(alone, cases[i]); });
+    collect(cases, report);
+    return report;
+  }
+
+ private:
+  const Inference& inference() const { return job_.ranks.front().inference; }
+
+  std::vector<ScaleCase> listed() const {
+    std::vector<std::string> schemes = question_.schemes;
+    if (schemes.empty()) schemes.emplace_back("data_parallel");
+    std::vector<ScaleCase> cases;
+    for (const std::string& scheme : schemes) {
+      for (const std::int64_t gpus : question_.gpus)
+        cases.push_back({.point = {.scheme = scheme, .gpus = gpus}, .prediction = {}});
+    }
+    return cases;
+  }
+
+  void answer(const Prediction& alone, ScaleCase& asked) const {
+    ScalePoint& point = asked.point;
+    try {
+      Scenario scenario = parse_scenario(write_scenario(question_.scenario));
+      add_steps(step_of(point.scheme, point.gpus, question_.machine), scenario);
+      Prediction found = predict(inference(), scenario, question_.options);
+      point.step_time = found.predicted.step_time;
+      point.lower = found.lower, point.upper = found.upper;
+      point.throughput =
+          ratio(alone.predicted.step_time, point.step_time) * static_cast<double>(point.gpus);
+      point.efficiency = point.throughput / static_cast<double>(point.gpus);
+      point.transfer = figure_of(found, "transfer_per_step");
+      point.exposed = scaled(point.step_time,
+                             exposed_communication(found.predicted_breakdown, point.step_time));
+      for (const MemoryPeak& peak : found.predicted_memory)
+        point.peak = std::max(point.peak.value_or(Bytes{}), peak.peak_allocated);
+      if (found.predicted_rates.samples > 0)
+        point.rate =
+            found.predicted_rates.samples * 1e9 / static_cast<double>(point.step_time.count());
+      point.trust = found.trust.grade();
+      asked.prediction = std::move(found);
+    } catch (const Error& error) {
+      point.refused = error.what();
+    }
+  }
+
+  static void collect(std::vector<ScaleCase>& cases, ScaleReport& report) {
+    const ScaleCase* last = nullptr;
+    for (ScaleCase& asked : cases) {
+      if (last != nullptr && last->point.scheme != asked.point.scheme)
+        report.limits.push_back(limit_of(report.points, last->point.scheme));
+      report.points.push_back(asked.point);
+      last = &asked;
+      if (!asked.prediction) continue;
+      const Prediction& found = *asked.prediction;
+      if (report.trust.reasons.empty() || found.trust.grade() > report.trust.grade())
+        report.trust = found.trust;
+      for (const std::string& one : found.assumptions) {
+        if (std::ranges::find(report.assumptions, one) == report.assumptions.end())
+          report.assumptions.push_back(one);
+      }
+    }
+    if (last != nullptr) report.limits.push_back(limit_of(report.points, last->point.scheme));
+    const auto is_refused = [](const ScalePoint& point) { return !point.refused.empty(); };
+    if (std::ranges::all_of(report.points, is_refused)) throw Error(report.points.front().refused);
+  }
+
+  /// What stops the scaling of a scheme, in a sentence.
+  static std::string limit_of(const std::vector<ScalePoint>& points, const std::string& scheme) {
+    const ScalePoint* shown = nullptr;  // The first with poor efficiency, otherwise the last.
+    for (const ScalePoint& point : points) {
+      if (point.scheme != scheme || !point.refused.empty()) continue;
+      shown = &point;
+      if (point.efficiency < kPoorEfficiency) break;
+    }
+    if (shown == nullptr) return scheme + " has no answer";
+    const std::string gpus = std::to_string(shown->gpus) + (shown->gpus == 1 ? " GPU" : " GPUs");
+    if (shown->efficiency >= kPoorEfficiency)
+      return scheme + ": nothing stops it up to " + gpus + ", where each GPU still reaches " +
+             to_share(shown->efficiency) + " of one alone";
+    const Nanoseconds lost = scaled(shown->step_time, 1 - shown->efficiency);
+    if (2 * shown->exposed >= lost)
+      return scheme + ": from " + gpus + " on communication stops it: it takes " +
+             to_text(shown->transfer) + " of a step, of which computation hides only " +
+             to_text(std::max(0ns, shown->transfer - shown->exposed));
+    return scheme + ": from " + gpus +
+           " on kernels stop it that run beside communication, and copies into buckets: " +
+           to_text(lost - shown->exposed) + " of a step";
+  }
+
+  const ScaleQuestion& question_;
+  Job job_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> read_counts(const std::string& text) {
+  std::vector<std::int64_t> counts;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    if (const std::size_t dots = part.find(".."); dots != std::string_view::npos) {
+      const std::vector<std::int64_t> range = range_in(part, dots);
+      counts.insert(counts.end(), range.begin(), range.end());
+    } else {
+      counts.push_back(count_in(part));
+    }
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  std::ranges::sort(counts);
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+ScaleReport scale(const ScaleQuestion& question) { return Scaler(question).run(); }
+
+}  // namespace foretrace

@@ -1,0 +1,81 @@
+#include "report/page/line_plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/wording.h"
+#include "foretrace/units.h"
+#include "report/page/page_shell.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kWidth = 760, kHeight = 320, kLeft = 70, kRight = 10, kBottom = 40;  // Pixels.
+
+/// From data to pixels.
+struct Frame {
+  double left = 1e300, right = 0, low = 1e300, high = 0;
+
+  explicit Frame(const std::vector<PlotLine>& lines) {
+    for (const PlotLine& line : lines) {
+      for (const auto& [x, y] : line.points) {
+        left = std::min(left, x), right = std::max(right, x);
+        low = std::min(low, std::pow(10, std::floor(std::log10(y))));
+        high = std::max(high, std::pow(10, std::ceil(std::log10(y))));
+      }
+    }
+  }
+
+  static double part(double value, double from, double to) {
+    return std::log(value / from) / std::max(std::log(to / from), 1e-9);
+  }
+  double x(double value) const {
+    return kLeft + part(value, left, right) * (kWidth - kLeft - kRight);
+  }
+  double y(double value) const {
+    return kHeight - kBottom - part(value, low, high) * (kHeight - kBottom - kRight);
+  }
+};
+
+std::string label(double x, double y, const std::string& anchor, const std::string& text) {
+  return "<text x=\"" + to_fixed(x, 1) + "\" y=\"" + to_fixed(y, 1) + "\" text-anchor=\"" + anchor +
+         "\" fill=\"currentColor\" font-size=\"12\">" + html_text(text) + "</text>\n";
+}
+
+std::string grid(const Frame& frame, const PlotAxes& axes) {
+  constexpr double kSlack = 1.001;  // Powers are not exact.
+  std::string svg;
+  for (double value = frame.low; value <= frame.high * kSlack; value *= 10) {
+    const std::string y = to_fixed(frame.y(value), 1);
+    svg += "<line x1=\"" + to_fixed(kLeft, 0) + "\" x2=\"" + to_fixed(kWidth - kRight, 0) +
+           "\" y1=\"" + y + "\" y2=\"" + y +
+           "\" stroke=\"currentColor\" stroke-opacity=\"0.2\"/>\n";
+    svg += label(kLeft - 6, frame.y(value) + 4, "end", axes.y_label(value));
+  }
+  for (double value = frame.left; value <= frame.right * kSlack; value *= axes.x_step)
+    svg += label(frame.x(value), kHeight - kBottom + 18, "middle", axes.x_label(value));
+  return svg;
+}
+
+}  // namespace
+
+std::string line_plot(const std::vector<PlotLine>& lines, const PlotAxes& axes) {
+  static constexpr const char* kColours[] = {"#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed"};
+  const Frame frame(lines);
+  if (frame.right <= 0) return {};
+  std::string svg = "<svg viewBox=\"0 0 " + to_fixed(kWidth, 0) + " " + to_fixed(kHeight, 0) +
+                    "\" role=\"img\" aria-label=\"" + html_text(axes.described) +
+                    "\" width=\"100%\">\n" + grid(frame, axes);
+  for (const PlotLine& line : lines) {
+    std::string points;
+    for (const auto& [x, y] : line.points)
+      points += to_fixed(frame.x(x), 1) + "," + to_fixed(frame.y(y), 1) + " ";
+    svg += "<polyline fill=\"none\" stroke=\"" +
+           std::string(kColours[line.colour % std::size(kColours)]) + "\" stroke-width=\"2\"" +
+           (line.is_dashed ? " stroke-dasharray=\"4 4\"" : "") + " points=\"" + points +
+           "\"><title>" + html_text(line.name) + "</title></polyline>\n";
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace foretrace

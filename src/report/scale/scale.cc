@@ -1,0 +1,184 @@
+// A job on more and more GPUs: text, JSON, CSV, and a page with a plot.
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "base/shown.h"
+#include "base/wording.h"
+#include "foretrace/report.h"
+#include "foretrace/version.h"
+#include "report/page/line_plot.h"
+#include "report/page/page_shell.h"
+#include "report/words/csv_text.h"
+#include "report/words/json_text.h"
+#include "report/words/table.h"
+#include "report/words/wrapped.h"
+
+namespace foretrace {
+namespace {
+
+bool has_several_schemes(const ScaleReport& report) {
+  for (const ScalePoint& point : report.points) {
+    if (point.scheme != report.points.front().scheme) return true;
+  }
+  return false;
+}
+
+bool has_rate(const ScaleReport& report) {
+  for (const ScalePoint& point : report.points) {
+    if (point.rate) return true;
+  }
+  return false;
+}
+
+std::string heading(const ScaleReport& report) {
+  std::string text = to_text(report.recorded) + " a step on one GPU";
+  for (const std::string& change : report.changes) text += ", " + change;
+  if (!report.machine.empty()) text += "; on more of " + report.machine;
+  return text;
+}
+
+Table table_of(const ScaleReport& report) {
+  const bool several = has_several_schemes(report), rates = has_rate(report);
+  Table table{.heading = {"GPUs", "step", "from", "to", "throughput", "efficiency", "communication",
+                          "exposed", "memory"},
+              .rows = {},
+              .left = {}};
+  if (rates) table.heading.emplace_back("samples/s");
+  if (several) table.heading.emplace_back("scheme"), table.left = {table.heading.size() - 1};
+  for (const ScalePoint& point : report.points) {
+    std::vector<std::string> cells = {std::to_string(point.gpus)};
+    if (point.refused.empty()) {
+      cells.insert(cells.end(), {to_text(point.step_time), to_text(point.lower),
+                                 to_text(point.upper), to_fixed(point.throughput, 2) + "x",
+                                 to_share(point.efficiency), to_text(point.transfer),
+                                 to_text(point.exposed), point.peak ? to_text(*point.peak) : "-"});
+      if (rates) cells.push_back(point.rate ? to_fixed(*point.rate, 1) : "-");
+    } else {
+      cells.resize(rates ? 10 : 9, "-");
+    }
+    if (several) cells.push_back(point.scheme);
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+/// What was refused, each reason once.
+std::vector<std::string> refusals_of(const ScaleReport& report) {
+  std::map<std::string, std::string> counts;
+  for (const ScalePoint& point : report.points) {
+    if (point.refused.empty()) continue;
+    std::string& text = counts[point.refused];
+    text += (text.empty() ? "" : ", ") + std::to_string(point.gpus);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [why, gpus] : counts) lines.push_back(gpus + " GPUs: " + why);
+  return lines;
+}
+
+void write_list(std::string_view title, const std::vector<std::string>& lines, std::ostream& out) {
+  if (lines.empty()) return;
+  out << '\n' << title << ":\n";
+  for (const std::string& line : lines) out << "  - " << wrapped(shown(line), 4) << '\n';
+}
+
+std::string plot(const ScaleReport& report) {
+  std::vector<PlotLine> lines;
+  for (const ScalePoint& point : report.points) {
+    if (lines.empty() || lines.back().name != point.scheme)
+      lines.push_back({.name = point.scheme, .colour = lines.size()});
+    if (point.refused.empty())
+      lines.back().points.emplace_back(static_cast<double>(point.gpus), point.throughput);
+  }
+  PlotLine ideal{.name = "each GPU as one alone", .colour = lines.size(), .is_dashed = true};
+  for (const ScalePoint& point : report.points) {
+    const auto gpus = static_cast<double>(point.gpus);
+    if (point.scheme == report.points.front().scheme) ideal.points.emplace_back(gpus, gpus);
+  }
+  lines.push_back(std::move(ideal));
+  return line_plot(lines, {.x_step = 2,
+                           .x_label = [](double gpus) { return to_fixed(gpus, 0); },
+                           .y_label = [](double times) { return to_fixed(times, 0) + "x"; },
+                           .described = "Throughput over GPUs; the table has the same numbers"});
+}
+
+}  // namespace
+
+void write_scale_text(const ScaleReport& report, std::ostream& out) {
+  out << wrapped(shown(heading(report)), 0) << "\n\n";
+  write_aligned(table_of(report), out);
+  out << '\n';
+  for (const std::string& limit : report.limits) out << wrapped(shown(limit), 0) << '\n';
+  write_list("refused", refusals_of(report), out);
+  write_list("assumed", report.assumptions, out);
+  out << "\ntrust: " << to_string(report.trust.grade()) << '\n';
+}
+
+void write_scale_csv(const ScaleReport& report, std::ostream& out) {
+  out << "scheme,gpus,step_time_ns,lower_ns,upper_ns,throughput,efficiency,transfer_ns,exposed_ns,"
+         "peak_allocated_bytes,samples_per_second,trust,refused\n";
+  for (const ScalePoint& point : report.points) {
+    out << csv_text(point.scheme) << ',' << point.gpus << ',';
+    if (point.refused.empty())
+      out << point.step_time.count() << ',' << point.lower.count() << ',' << point.upper.count()
+          << ',' << to_text(point.throughput) << ',' << to_text(point.efficiency) << ','
+          << point.transfer.count() << ',' << point.exposed.count() << ','
+          << (point.peak ? std::to_string(point.peak->count) : "") << ','
+          << (point.rate ? to_text(*point.rate) : "") << ',' << to_string(point.trust) << ",\n";
+    else
+      out << ",,,,,,,,,," << csv_text(point.refused) << '\n';
+  }
+}
+
+nlohmann::json to_json(const ScaleReport& report) {
+  nlohmann::json points = nlohmann::json::array();
+  for (const ScalePoint& point : report.points) {
+    nlohmann::json json = {{"scheme", point.scheme}, {"gpus", point.gpus}};
+    if (point.refused.empty()) {
+      json.update({{"step_time_ns", point.step_time.count()},
+                   {"lower_ns", point.lower.count()},
+                   {"upper_ns", point.upper.count()},
+                   {"throughput", point.throughput},
+                   {"efficiency", point.efficiency},
+                   {"transfer_ns", point.transfer.count()},
+                   {"exposed_ns", point.exposed.count()},
+                   {"trust", to_string(point.trust)}});
+      json["peak_allocated_bytes"] =
+          point.peak ? nlohmann::json(point.peak->count) : nlohmann::json();
+      json["samples_per_second"] = point.rate ? nlohmann::json(*point.rate) : nlohmann::json();
+    } else {
+      json["refused"] = point.refused;
+    }
+    points.push_back(std::move(json));
+  }
+  nlohmann::json inputs = nlohmann::json::array();
+  for (const InputFile& file : report.inputs)
+    inputs.push_back({{"path", file.path}, {"format", file.format}, {"sha256", file.sha256}});
+  return {{"schema", "foretrace.scale/1"},
+          {"tool", {{"version", kVersion}}},
+          {"inputs", inputs},
+          {"machine", report.machine},
+          {"changes", report.changes},
+          {"recorded_step_time_ns", report.recorded.count()},
+          {"points", points},
+          {"limits", report.limits},
+          {"assumptions", report.assumptions},
+          {"trust", to_json(report.trust)}};
+}
+
+void write_scale_page(const ScaleReport& report, std::ostream& out) {
+  Page page;
+  page.title = "Scaling";
+  page.heading = heading(report);
+  page.lead = html_items(report.limits);
+  page.sections.push_back({"throughput", "Throughput over GPUs",
+                           plot(report) + "<p>Against one GPU; dashed: as many times.</p>\n"});
+  page.sections.push_back({"counts", "Counts", html_table("Counts", table_of(report))});
+  if (const auto refused = refusals_of(report); !refused.empty())
+    page.sections.push_back({"refused", "Refused", html_items(refused)});
+  page.sections.push_back({"assumed", "Assumed", html_items(report.assumptions)});
+  write_page(page, out);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,62 @@
+#pragma once
+
+// The network between workers that a what-if adds: settings that several transforms share, and what
+// collectives cost on it.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "foretrace/collective.h"
+#include "foretrace/fields.h"
+#include "foretrace/network.h"
+#include "network/nccl/system_of.h"
+
+namespace foretrace {
+
+/// The settings. A machine, or else the latency and bandwidth of a uniform network.
+struct NetworkSettings {
+  std::string machine, algorithm = "auto";
+  Bandwidth bandwidth{};  ///< 0: not given.
+  std::optional<Nanoseconds> latency;
+  std::int64_t servers = 0;
+
+  void describe(Fields& fields);
+};
+
+/// Prices of collectives among so many workers, one on each device. Not for several threads at
+/// once.
+class Communicator {
+ public:
+  /// Throws Error where the settings name no network, one without so many devices, or an algorithm
+  /// that cannot serve them.
+  Communicator(const NetworkSettings& settings, std::int64_t workers);
+
+  /// Bytes as nccl-tests counts them: the whole buffer. 0 for a single worker.
+  Nanoseconds time(Operation operation, Bytes bytes);
+
+  /// "8 GPUs of dgx-a100", "16 GPUs over 12.5 GB/s".
+  const std::string& described() const { return described_; }
+  /// A sentence for each fact about the machine that it does not state.
+  const std::vector<std::string>& assumed() const { return assumed_; }
+
+ private:
+  Nanoseconds priced(Operation operation, Bytes bytes) const;
+  Nanoseconds on_links(Operation operation, Bytes bytes) const;
+  Nanoseconds on_uniform(Operation operation, Bytes bytes) const;
+
+  NetworkSettings settings_;
+  std::uint32_t workers_;
+  std::unique_ptr<Network> network_;
+  RankPlaces places_;
+  NcclSystem system_;
+  std::string described_;
+  std::vector<std::string> assumed_;
+  std::map<std::pair<Operation, std::int64_t>, Nanoseconds> known_;
+};
+
+}  // namespace foretrace

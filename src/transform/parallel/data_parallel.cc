@@ -1,0 +1,240 @@
+// One GPU's job on many: each trains on batches of its own, and gradients are summed in buckets
+// while the backward pass goes on (S. Li et al., PyTorch Distributed, VLDB 2020).
+//
+//     stream   |FFFF|B4 B3 c B2 B1 c|CU|       c: gradients into a bucket, C: out of all of them
+//     network            |RRRR|  |RR|          R: all-reduce of a bucket, once its last gradient
+//                                                 is ready; the update waits for the last one
+//
+// A bucket takes gradients in the order in which they are ready, until it holds `bucket` bytes; the
+// first one only `first_bucket`. The all-reduce takes what the network's model says. Copies into
+// and out of buckets read and write each gradient once.
+//
+// Kernels and collectives beside each other take longer: see contention.cc.
+//
+// Ignored: that the slowest of many workers is slower than a typical one (the interval has it), and
+// the host's work for buckets.
+
+#include <algorithm>
+#include <vector>
+
+#include "foretrace/error.h"
+#include "foretrace/simulate.h"
+#include "transform/edit/block_size.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/parallel/communicator.h"
+#include "transform/parallel/contention.h"
+#include "transform/parallel/gradients.h"
+
+namespace foretrace {
+namespace {
+
+/// Least size of an element: a gradient in fp8.
+constexpr Bytes kLeastBucket{1};
+
+class DataParallel final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.integer("gpus", gpus_, "Workers in all, each on a GPU of its own", 1, 1'000'000);
+    network_.describe(fields);
+    fields.bytes("bucket", bucket_, "Gradients of so many bytes are sent together", kLeastBucket);
+    fields.bytes("first_bucket", first_bucket_,
+                 "The same for the bucket that is ready first; at most `bucket`", kLeastBucket);
+    fields.flag("overlap", overlap_,
+                "Buckets are sent while the backward pass goes on, not after it");
+    fields.flag("copies", copies_,
+                "Gradients are copied into buckets and back, as DistributedDataParallel does "
+                "without gradient_as_bucket_view");
+    fields.number("kernel_contention", contention_.kernels,
+                  "Kernels take this share longer while gradients are sent; see `contention`", 0,
+                  100);
+    fields.number("collective_contention", contention_.collectives,
+                  "Collectives take this share longer while kernels run; see `contention`", 0, 100);
+    fields.bytes("gradient_bytes", gradient_bytes_,
+                 "All gradients of a step; 0B: from the trace, which must show memory");
+  }
+
+  Effect apply(Graph& graph, const Context& context) const override {
+    refuse_data_parallel(graph);
+    if (gpus_ == 1) return nobody();
+    const Timeline timeline = simulate(graph, {.memory = false});
+    const Gradients found = find_gradients(graph, timeline, gradient_bytes_);
+    Communicator communicator(network_, gpus_);
+    Effect effect;
+    Totals totals;
+    const Bandwidth memory = copies_ ? memory_bandwidth(graph, context) : Bandwidth{};
+    for (const BackwardPass& pass : found.passes)
+      send(pass, memory, communicator, graph, totals, effect);
+    hold_buckets(graph, totals.largest);
+    effect.changed += contend(graph, totals.sent, contention_).changed;
+    describe_effect(found, totals, communicator, effect);
+    return effect;
+  }
+
+  JobChange job_change() const override {
+    return {.samples = static_cast<double>(gpus_),
+            .tokens = static_cast<double>(gpus_),
+            .ranks = gpus_};
+  }
+
+ private:
+  struct Bucket {
+    Bytes bytes{};
+    TaskId ready = kNoTask;
+  };
+
+  struct Totals {
+    std::size_t buckets = 0;
+    Nanoseconds transfer{0}, copies{0};
+    Bytes bytes{}, largest{};  ///< Over all steps, and of one step.
+    std::vector<TaskId> sent = {};
+  };
+
+  static Effect nobody() {
+    Effect effect;
+    effect.summary = "one GPU has nobody to exchange gradients with";
+    return effect;
+  }
+
+  static void refuse_data_parallel(const Graph& graph) {
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const TaskId id{i};
+      if (graph.removed(id) || graph.task(id).kind != TaskKind::collective) continue;
+      throw Error("the recorded job has communicated already (" + std::string(graph.name(id)) +
+                  "); give the trace of a job on one GPU, or remove its communication first: "
+                  "remove:where.kind=collective");
+    }
+  }
+
+  std::vector<Bucket> buckets_of(const BackwardPass& pass) const {
+    std::vector<Bucket> buckets;
+    Bucket open;
+    for (const Gradient& one : pass.gradients) {
+      open.bytes += one.bytes, open.ready = one.ready;
+      if (open.bytes < (buckets.empty() ? std::min(first_bucket_, bucket_) : bucket_)) continue;
+      buckets.push_back(open);
+      open = {};
+    }
+    if (open.bytes > Bytes{}) buckets.push_back(open);
+    return buckets;
+  }
+
+  Bandwidth memory_bandwidth(const Graph& graph, const Context& context) const {
+    if (context.machine != nullptr) return context.machine->memory_bandwidth;
+    for (const std::string& name : graph.device_names()) {
+      if (const DeviceModel* const device = device_recorded_as(name))
+        return device->memory_bandwidth;
+    }
+    throw Error(
+        "copies: the trace does not say which device it was recorded on; give --machine, "
+        "or copies=false");
+  }
+
+  static Nanoseconds copy_time(Bytes bytes, Bandwidth memory) {
+    return memory.bytes_per_second > 0 ? time_for({2 * bytes.count}, memory) : 0ns;
+  }
+
+  void send(const BackwardPass& pass, Bandwidth memory, Communicator& communicator, Graph& graph,
+            Totals& totals, Effect& effect) const {
+    const LaneId lane = lane_named(graph, "data parallel", graph.lane_of(pass.last));
+    TaskId sent = kNoTask;
+    for (const Bucket& bucket : buckets_of(pass)) {
+      TaskId ready = overlap_ ? bucket.ready : pass.last;
+      Task task{.bytes = bucket.bytes, .step = pass.step, .phase = Phase::backward};
+      if (const Nanoseconds time = copy_time(bucket.bytes, memory); time > 0ns) {
+        task.kind = TaskKind::copy_on_device, task.duration = time;
+        task.name = graph.names().intern("gradients into a bucket");
+        ready = graph.insert_behind(bucket.ready, task);
+        totals.copies += time;
+        ++effect.changed;
+      }
+      task.kind = TaskKind::collective;
+      task.name = graph.names().intern("all_reduce of a bucket");
+      task.duration = communicator.time(Operation::all_reduce, bucket.bytes);
+      sent = graph.append(lane, task);
+      graph.add({.before = ready,
+                 .after = sent,
+                 .provenance = Provenance::assumed,
+                 .why = Rule::collective_input});
+      if (!overlap_ && ready != pass.last)
+        graph.add({.before = pass.last,
+                   .after = sent,
+                   .provenance = Provenance::assumed,
+                   .why = Rule::collective_input});
+      totals.sent.push_back(sent);
+      totals.transfer += task.duration, totals.bytes += bucket.bytes;
+      ++totals.buckets, ++effect.changed;
+    }
+    const Bytes bytes = total_bytes(pass);
+    totals.largest = std::max(totals.largest, bytes);
+    for (std::size_t i = 0; i < pass.readers.size() && sent != kNoTask; ++i) {
+      TaskId reader = pass.readers[i];
+      if (const Nanoseconds time = copy_time(bytes, memory); time > 0ns && i == 0) {
+        Task copy{.duration = time, .bytes = bytes, .step = pass.step, .phase = Phase::update};
+        copy.kind = TaskKind::copy_on_device;
+        copy.name = graph.names().intern("gradients out of buckets");
+        reader = graph.insert_before(reader, copy);
+        totals.copies += time;
+        ++effect.changed;
+      }
+      graph.add({.before = sent,
+                 .after = reader,
+                 .provenance = Provenance::assumed,
+                 .why = Rule::update_after_collectives});
+    }
+  }
+
+  /// Buckets that gradients are copied into take as much again, from the first step on.
+  void hold_buckets(Graph& graph, Bytes bytes) const {
+    if (!copies_ || bytes == Bytes{} || graph.allocations().empty()) return;
+    Allocation buckets{.device = 0, .use = MemoryUse::gradient};
+    graph.allocations().push_back(buckets);
+    buckets.bytes = bytes;
+    replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), buckets);
+  }
+
+  void describe_effect(const Gradients& found, const Totals& totals,
+                       const Communicator& communicator, Effect& effect) const {
+    const auto steps = static_cast<std::int64_t>(found.passes.size());
+    effect.summary = to_text(totals.largest) + " of gradients a step in " +
+                     std::to_string(totals.buckets / found.passes.size()) + " buckets among " +
+                     communicator.described();
+    effect.figures = {{"gradient_bytes", totals.largest},
+                      {"transfer_per_step", totals.transfer / steps},
+                      {"copies_per_step", totals.copies / steps},
+                      {"buckets_per_step", static_cast<double>(totals.buckets) /
+                                               static_cast<double>(found.passes.size())}};
+    effect.assumptions = communicator.assumed();
+    if (!found.are_recorded)
+      effect.assumptions.emplace_back(
+          "gradients become ready evenly over the time of the backward pass, as the trace does not "
+          "show which kernel makes which");
+    effect.assumptions.emplace_back(
+        "every worker takes as long for its own batch as the recorded one; kernels and collectives "
+        "that overlap slow each other down by fixed shares");
+  }
+
+  std::int64_t gpus_ = 8;
+  NetworkSettings network_;
+  Bytes bucket_{25 << 20}, first_bucket_{1 << 20}, gradient_bytes_{};
+  bool overlap_ = true, copies_ = true;
+  ContentionShares contention_;
+};
+
+}  // namespace
+
+TransformEntry data_parallel_entry() {
+  return {.make = made<DataParallel>,
+          .assumes =
+              "Each worker trains as the recorded one on a batch of its own. Gradients, as the "
+              "trace shows them or as many bytes as given, fill buckets in the order in which they "
+              "are ready; a bucket is summed over all workers by an all-reduce as soon as its last "
+              "gradient is ready, one after the other, and the update waits for the last. An "
+              "all-reduce takes what NCCL's own model says of the machine, or what a uniform "
+              "network takes. Copies into and out of buckets run on the stream of the backward "
+              "pass. Buckets of DistributedDataParallel: 25 MiB, the first 1 MiB.",
+          .worth = {.why_not = "how many GPUs on which network is your question: "
+                               "data_parallel:gpus=8,machine=dgx-a100"}};
+}
+
+}  // namespace foretrace

@@ -1,0 +1,187 @@
+#include "transform/parallel/gradients.h"
+
+#include <algorithm>
+#include <map>
+
+#include "foretrace/error.h"
+#include "foretrace/scaling.h"
+
+namespace foretrace {
+namespace {
+
+/// Forward work of a micro-batch, at least, as a share of that of its step. Chosen; DDP jobs
+/// rarely accumulate more than 16.
+constexpr double kLeastMicroBatch = 0.03;
+
+class GradientFinder {
+ public:
+  GradientFinder(const Graph& graph, const Timeline& timeline)
+      : graph_(graph), timeline_(timeline) {}
+
+  Gradients find(Bytes given) {
+    find_passes();
+    Gradients found;
+    for (auto& [step, pass] : passes_) found.passes.push_back(std::move(pass));
+    if (found.passes.empty())
+      throw Error(
+          "no backward pass: the trace does not say which work is of it (record with "
+          "record_function ranges or with shapes and modules)");
+    if (given == Bytes{}) found.are_recorded = add_recorded(found.passes);
+    if (!found.are_recorded) {
+      if (given == Bytes{})
+        throw Error(
+            "gradient_bytes: must be given (the parameters times the bytes of each gradient), "
+            "because this trace does not show gradients; record with profile_memory=True to see "
+            "them");
+      for (BackwardPass& pass : found.passes) spread(given, pass);
+    }
+    std::sort(found.passes.begin(), found.passes.end(),
+              [&](const BackwardPass& a, const BackwardPass& b) {
+                return finish(a.last) < finish(b.last);
+              });
+    return found;
+  }
+
+ private:
+  Nanoseconds start(TaskId task) const { return timeline_.start[index(task)]; }
+  Nanoseconds finish(TaskId task) const { return timeline_.finish[index(task)]; }
+
+  void find_passes() {
+    each_device_task([&](TaskId id, const Task& task) {
+      if (task.phase == Phase::forward || task.phase == Phase::backward)
+        work_[task.step].push_back(id);
+      if (task.phase != Phase::backward) return;
+      BackwardPass& pass = passes_[task.step];
+      pass.step = task.step;
+      if (pass.last == kNoTask || finish(id) > finish(pass.last)) pass.last = id;
+    });
+    // Work behind the pass on its own stream reads what it made; on others only updates do.
+    for (auto& [step, pass] : passes_) {
+      if (const TaskId next = next_work(pass.last); next != kNoTask) pass.readers.push_back(next);
+    }
+    std::map<std::pair<std::int32_t, LaneId>, char> seen;
+    each_device_task([&](TaskId id, const Task& task) {
+      const auto pass = passes_.find(task.step);
+      if (task.phase != Phase::update || pass == passes_.end()) return;
+      const LaneId lane = graph_.lane_of(id);
+      if (lane == graph_.lane_of(pass->second.last) || start(id) < finish(pass->second.last) ||
+          !seen.try_emplace({task.step, lane}).second)
+        return;
+      pass->second.readers.push_back(id);
+    });
+  }
+
+  template <class Visit>
+  void each_device_task(const Visit& visit) const {
+    for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
+      for (TaskId id = graph_.first(LaneId{i}); id != kNoTask; id = graph_.next(id)) {
+        const Task& task = graph_.task(id);
+        if (runs_on_device(task.kind) && !is_between_peers(task.kind)) visit(id, task);
+      }
+    }
+  }
+
+  TaskId next_work(TaskId task) const {
+    do task = graph_.next(task);
+    while (task != kNoTask && !runs_on_device(graph_.task(task).kind));
+    return task;
+  }
+
+  /// Whether every pass has gradients of its own in the trace.
+  bool add_recorded(std::vector<BackwardPass>& passes) const {
+    std::map<std::pair<std::int32_t, std::uint32_t>, TaskId> writers;  // By step and block.
+    const auto written = [&](std::uint32_t block, TaskId by) {
+      if (by == kNoTask || graph_.removed(by)) return;
+      const Task& task = graph_.task(by);
+      if (task.phase != Phase::backward || !runs_on_device(task.kind)) return;
+      TaskId& last = writers.try_emplace({task.step, block}, by).first->second;
+      if (finish(by) > finish(last)) last = by;
+    };
+    const std::vector<Allocation>& blocks = graph_.allocations();
+    for (const Access& access : graph_.accesses()) {
+      const Allocation& block = blocks[access.allocation];
+      if (access.writes && block.use == MemoryUse::gradient && block.bytes > Bytes{})
+        written(access.allocation, access.task);
+    }
+    std::map<std::int32_t, BackwardPass*> of_step;
+    for (BackwardPass& pass : passes) of_step[pass.step] = &pass;
+    for (const auto& [key, task] : writers) {
+      const Allocation& block = blocks[key.second];
+      of_step.at(key.first)->gradients.push_back(
+          {block.requested > Bytes{} ? block.requested : block.bytes, task});
+    }
+    bool all = true;
+    for (BackwardPass& pass : passes) {
+      all = all && !pass.gradients.empty();
+      std::stable_sort(
+          pass.gradients.begin(), pass.gradients.end(), [&](const Gradient& a, const Gradient& b) {
+            return std::pair(finish(a.ready), a.ready) < std::pair(finish(b.ready), b.ready);
+          });
+    }
+    return all;
+  }
+
+  /// The backward work of a step, in order; of several micro-batches that of the last, in which
+  /// gradients are complete.
+  std::vector<TaskId> last_backward(std::int32_t step) {
+    std::vector<TaskId>& work = work_[step];
+    std::sort(work.begin(), work.end(),
+              [&](TaskId a, TaskId b) { return std::pair(start(a), a) < std::pair(start(b), b); });
+    Nanoseconds forward{0}, since{0};
+    for (const TaskId id : work)
+      forward += graph_.task(id).phase == Phase::forward ? graph_.task(id).duration : 0ns;
+    std::vector<TaskId> backward;
+    for (const TaskId id : work) {
+      const Task& task = graph_.task(id);
+      if (task.phase == Phase::forward) {
+        since += task.duration;
+        continue;
+      }
+      // Less is no micro-batch, but a metric or a piece that the trace puts there.
+      if (ratio(since, forward) > kLeastMicroBatch) backward.clear();
+      since = 0ns;
+      backward.push_back(id);
+    }
+    return backward;
+  }
+
+  void spread(Bytes bytes, BackwardPass& pass) {
+    std::vector<TaskId> work = last_backward(pass.step);
+    std::sort(work.begin(), work.end(), [&](TaskId a, TaskId b) {
+      return std::pair(finish(a), a) < std::pair(finish(b), b);
+    });
+    Nanoseconds total{0}, done{0};
+    for (const TaskId id : work) total += graph_.task(id).duration;
+    pass.gradients.clear();
+    Bytes given{};
+    for (const TaskId id : work) {
+      done += graph_.task(id).duration;
+      const double part = total > 0ns ? ratio(done, total) : 1;
+      const Bytes until =
+          id == work.back()
+              ? bytes
+              : Bytes{static_cast<std::int64_t>(static_cast<double>(bytes.count) * part)};
+      if (until > given) pass.gradients.push_back({until - given, id});
+      given = std::max(given, until);
+    }
+  }
+
+  const Graph& graph_;
+  const Timeline& timeline_;
+  std::map<std::int32_t, BackwardPass> passes_;       ///< By step.
+  std::map<std::int32_t, std::vector<TaskId>> work_;  ///< Both passes, by step.
+};
+
+}  // namespace
+
+Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes given) {
+  return GradientFinder(graph, timeline).find(given);
+}
+
+Bytes total_bytes(const BackwardPass& pass) {
+  Bytes sum{};
+  for (const Gradient& one : pass.gradients) sum += one.bytes;
+  return sum;
+}
+
+}  // namespace foretrace

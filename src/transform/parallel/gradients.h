@@ -1,0 +1,41 @@
+#pragma once
+
+// The gradients that a backward pass makes: how large each is, when it is ready, and who reads them
+// all.
+//
+//     stream   |FFFF|B3 B2 B1|U        gradient 3 is ready first; U, the update, reads all
+
+#include <vector>
+
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+
+namespace foretrace {
+
+struct Gradient {
+  Bytes bytes{};
+  TaskId ready = kNoTask;  ///< The last device task of the pass that writes it.
+};
+
+/// The backward pass of one step; with several micro-batches the last of them.
+struct BackwardPass {
+  std::int32_t step = -1;
+  TaskId last = kNoTask;            ///< The device task of it that ends last.
+  std::vector<TaskId> readers;      ///< The first device tasks behind it that may read gradients.
+  std::vector<Gradient> gradients;  ///< In the order in which they are ready.
+};
+
+struct Gradients {
+  std::vector<BackwardPass> passes;  ///< In order of time.
+  /// The sizes and writers are those of the trace. Otherwise the bytes are spread over the kernels
+  /// of the pass in proportion to their time.
+  bool are_recorded = false;
+};
+
+/// `given` is the size of all gradients together, 0 to take it from the trace. Throws Error where
+/// the trace tells no backward pass, or no sizes and none is given. Linear, apart from sorting.
+Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes given);
+
+Bytes total_bytes(const BackwardPass& pass);
+
+}  // namespace foretrace

@@ -1,0 +1,110 @@
+// The same communication on another network. A recorded collective is scaled by
+//
+//     model(network after) / model(network before)
+//
+// so that an error that the model makes on both cancels. Both take the collective's own operation,
+// bytes and number of ranks, as the trace has them or as given.
+//
+// Ignored: collectives of which the trace does not tell the size (counted), and that ranks which
+// arrive late keep others waiting as long as before: with one rank alone the wait is scaled too.
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "foretrace/error.h"
+#include "foretrace/scaling.h"
+#include "foretrace/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/parallel/communicator.h"
+
+namespace foretrace {
+namespace {
+
+class NetworkStep final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    to_.describe(fields);
+    fields.object("from", from_, "The network of the recording, in the same words");
+    fields.integer("ranks", ranks_,
+                   "Ranks of a collective that does not tell how many it has; 0: it is left alone",
+                   0, 1'000'000);
+    fields.object("where", where_, "The collectives to change; all by default");
+  }
+
+  Effect apply(Graph& graph, const Context&) const override {
+    Effect effect;
+    std::map<std::int32_t, Pair> networks;
+    std::vector<char> chosen(graph.task_count(), 0);
+    for (const TaskId id : where_.select_some(graph)) chosen[index(id)] = 1;
+    std::size_t unknown = 0;
+    Nanoseconds before{0}, after{0};
+    for (const RecordedCollective& one : graph.collectives()) {
+      if (chosen[index(one.task)] == 0 || graph.removed(one.task)) continue;
+      const std::int32_t ranks =
+          one.group_size > 0 ? one.group_size : static_cast<std::int32_t>(ranks_);
+      const auto operation = operation_recorded_as(graph.names()[one.operation]);
+      if (!operation || ranks == 0 || one.bytes <= Bytes{}) {
+        ++unknown;
+        continue;
+      }
+      if (ranks == 1) continue;
+      Pair& pair = networks.try_emplace(ranks, from_.settings, to_, ranks).first->second;
+      const double factor =
+          ratio(pair.after.time(*operation, one.bytes), pair.before.time(*operation, one.bytes));
+      Nanoseconds& duration = graph.task(one.task).duration;
+      before += duration;
+      duration = scaled(duration, factor);
+      after += duration;
+      ++effect.changed;
+    }
+    if (effect.changed == 0)
+      throw Error(unknown > 0 ? "no collective of the trace tells its operation, size and number "
+                                "of ranks; record with record_shapes=True"
+                              : "nothing in the trace crosses a network: it has no collectives");
+    note_count(effect, Severity::warning,
+               "collectives whose operation, size or number of ranks is unknown keep their time",
+               unknown);
+    effect.summary = counted(effect.changed, "collective") + " take " + to_text(after) +
+                     " instead of " + to_text(before) + " in all, on " +
+                     networks.begin()->second.after.described();
+    effect.figures = {{"before", before}, {"after", after}};
+    effect.assumptions = networks.begin()->second.after.assumed();
+    effect.assumptions.emplace_back(
+        "collectives change as the model's time for their size does from the recorded network to "
+        "the other; with a single rank, so does the time that it waited for others");
+    return effect;
+  }
+
+ private:
+  /// The settings as an object of their own.
+  struct From final : Described {
+    NetworkSettings settings;
+    void describe(Fields& fields) override { settings.describe(fields); }
+  };
+  struct Pair {
+    Communicator before, after;
+    Pair(const NetworkSettings& from, const NetworkSettings& to, std::int32_t ranks)
+        : before(within("from", [&] { return Communicator(from, ranks); })), after(to, ranks) {}
+  };
+  NetworkSettings to_;
+  From from_;
+  std::int64_t ranks_ = 0;
+  Selector where_{"collective"};
+};
+
+}  // namespace
+
+TransformEntry network_entry() {
+  return {.make = made<NetworkStep>,
+          .assumes =
+              "Every recorded collective is scaled by the time that the model (NCCL's own on a "
+              "machine, closed forms on a uniform network) gives for its operation, size and ranks "
+              "on the new network, divided by the time on the recorded one. The kernels stay. "
+              "Settings under \"from\" describe the network of the recording.",
+          .worth = {.why_not = "which network is your question: "
+                               "network:from.machine=dgx-a100,machine=dgx-h100"}};
+}
+
+}  // namespace foretrace

@@ -1,0 +1,104 @@
+#include "foretrace/ask/scale.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "foretrace/error.h"
+#include "foretrace/report.h"
+
+namespace foretrace {
+namespace {
+
+std::string counts(const std::string& text) {
+  std::string all;
+  try {
+    for (const std::int64_t count : read_counts(text)) all += std::to_string(count) + " ";
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return all;
+}
+
+TEST(Scale, CountsAreDoubledSteppedOrListed) {
+  EXPECT_EQ(counts("1..16"), "1 2 4 8 16 ");
+  EXPECT_EQ(counts("3..20"), "3 6 12 ");
+  EXPECT_EQ(counts("8..32/8"), "8 16 24 32 ");
+  EXPECT_EQ(counts("8,1,8,2..4"), "1 2 4 8 ");
+  EXPECT_EQ(counts("0"),
+            "must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to 1000000, got \"0\"");
+  EXPECT_EQ(counts("8..4"), "must go up, got \"8..4\"");
+  EXPECT_NE(counts("1..1000000/1").find("at most 1000"), std::string::npos);
+  EXPECT_NE(counts("4x").find("got \"4x\""), std::string::npos);
+}
+
+ScaleQuestion question(const std::string& scheme) {
+  ScaleQuestion question;
+  question.trace = FORETRACE_SOURCE_DIR "/traces/gpt-a100-gpu-bound.pt.trace.json.gz";
+  question.gpus = {1, 8, 64};
+  question.schemes = {scheme};
+  return question;
+}
+
+TEST(Scale, EachCountIsThePredictionOfItsScheme) {
+  ScaleQuestion asked = question("data_parallel:gradient_bytes=500MB");
+  asked.machine = "dgx-a100";
+  asked.scenario.samples_per_step = 16;
+  const ScaleReport report = scale(asked);
+  ASSERT_EQ(report.points.size(), 3U);
+  EXPECT_EQ(report.points[0].step_time, report.recorded);
+  EXPECT_DOUBLE_EQ(report.points[0].efficiency, 1);
+  Scenario scenario;
+  add_steps("data_parallel:gradient_bytes=500MB,gpus=64,machine=dgx-a100", scenario);
+  const Prediction alone = predict(asked.trace, scenario);
+  EXPECT_EQ(report.points[2].step_time, alone.predicted.step_time);
+  EXPECT_EQ(report.points[2].upper, alone.upper);
+  EXPECT_NEAR(report.points[2].throughput, 64 * report.points[2].efficiency, 1e-9);
+  EXPECT_NEAR(*report.points[2].rate,
+              64 * 16 * 1e9 / static_cast<double>(report.points[2].step_time.count()), 1e-6);
+  ASSERT_EQ(report.limits.size(), 1U);
+  EXPECT_NE(report.limits.front().find("nothing stops it up to 64 GPUs"), std::string::npos);
+}
+
+TEST(Scale, ASlowNetworkIsSaidToStopIt) {
+  const ScaleReport report =
+      scale(question("data_parallel:gradient_bytes=2GB,bandwidth=1GB/s,latency=10us"));
+  EXPECT_NE(report.limits.front().find("from 8 GPUs on communication stops it"), std::string::npos)
+      << report.limits.front();
+  EXPECT_GT(report.points[1].exposed, 2s);
+  EXPECT_LT(report.points[2].efficiency, report.points[1].efficiency);
+}
+
+TEST(Scale, WhatCannotBeAskedIsSaidOnce) {
+  ScaleQuestion asked = question("data_parallel");
+  asked.machine = "dgx-a100";
+  asked.gpus = {8};
+  EXPECT_THROW(scale(asked), Error);
+  asked.schemes = {"data_parallel:gradient_bytes=500MB"};
+  asked.machine = "dgx-a100:hosts=2";
+  asked.gpus = {8, 64};
+  const ScaleReport report = scale(asked);
+  EXPECT_EQ(report.points[0].refused, "");
+  EXPECT_NE(report.points[1].refused.find("16"), std::string::npos) << report.points[1].refused;
+}
+
+TEST(Scale, AllFormsHaveAllPoints) {
+  ScaleQuestion asked = question("data_parallel:gradient_bytes=500MB");
+  asked.machine = "dgx-a100";
+  const ScaleReport report = scale(asked);
+  const nlohmann::json json = to_json(report);
+  EXPECT_EQ(json["schema"], "foretrace.scale/1");
+  EXPECT_EQ(json["points"][2]["step_time_ns"], report.points[2].step_time.count());
+  std::ostringstream csv, page, text;
+  write_scale_csv(report, csv);
+  write_scale_page(report, page);
+  write_scale_text(report, text);
+  EXPECT_NE(csv.str().find("\n\"data_parallel:gradient_bytes=500MB\",64,"), std::string::npos)
+      << csv.str();
+  EXPECT_NE(page.str().find("<polyline"), std::string::npos);
+  EXPECT_NE(text.str().find("trust: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace foretrace
