@@ -17,6 +17,7 @@
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/answer/pairs.h"
+#include "foretrace/answer/pipeline.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/answer/sweep.h"
@@ -114,6 +115,13 @@ void write_collective_text(const CollectiveReport& report, std::ostream& out);
 void write_collective_csv(const CollectiveReport& report, std::ostream& out);
 /// With a plot of bandwidth over size.
 void write_collective_page(const CollectiveReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.pipeline/1".
+nlohmann::json to_json(const PipelineReport& report);
+/// With a line for each rank, to scale.
+void write_pipeline_text(const PipelineReport& report, std::ostream& out);
+/// With the passes of each rank as bars.
+void write_pipeline_page(const PipelineReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);
