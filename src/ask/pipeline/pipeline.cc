@@ -97,11 +97,12 @@ std::vector<PipelineAction> actions_of(const Schedule& schedule, std::size_t ran
 PipelineReport show_pipeline(const PipelineQuestion& question) {
   const Plan plan = plan_of(question);
   const Schedule& schedule = plan.schedule;
-  PipelineReport report{.schedule = schedule.name,
-                        .settings_json = write_json(*plan.settings).dump(),
-                        .stages = schedule.stages,
-                        .chunks = schedule.chunks,
-                        .micro_batches = schedule.micro_batches};
+  PipelineReport report;
+  report.schedule = schedule.name;
+  report.settings_json = write_json(*plan.settings).dump();
+  report.stages = schedule.stages;
+  report.chunks = schedule.chunks;
+  report.micro_batches = schedule.micro_batches;
   const PipelineCosts costs = within(
       schedule.name, [&] { return plan.settings->times.costs_for(schedule, report.assumptions); });
   const PipelineRun run = run_pipeline(schedule, costs);

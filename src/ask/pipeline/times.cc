@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <sstream>
 
 #include "foretrace/error.h"
 
@@ -12,12 +13,18 @@ Bytes share_of(Bytes bytes, double share) {
   return {std::llround(static_cast<double>(bytes.count) * share)};
 }
 
-std::int64_t read_layers(const std::string& text) {
-  const bool plain =
-      !text.empty() && text.size() < 7 && text.find_first_not_of("0123456789") == std::string::npos;
-  const std::int64_t layers = plain ? std::stoll(text) : 0;
-  if (layers < 1)
-    throw Error("layers_per_stage: must be whole numbers of at least 1, got '" + text + "'");
+/// The numbers of "7+7+6+6".
+std::vector<double> read_layers(const std::string& text) {
+  std::vector<double> layers;
+  std::istringstream numbers(text);
+  for (std::string number; std::getline(numbers, number, '+');) {
+    const bool plain = !number.empty() && number.size() < 7 &&
+                       number.find_first_not_of("0123456789") == std::string::npos;
+    layers.push_back(plain ? std::stod(number) : 0);
+    if (layers.back() < 1)
+      throw Error("layers_per_stage: must be whole numbers of at least 1, as in 7+7+6+6, got '" +
+                  text + "'");
+  }
   return layers;
 }
 
@@ -45,8 +52,8 @@ void PipelineTimes::describe(Fields& fields) {
   fields.bytes("parameters", parameters_, "One version of the weights of a rank");
   fields.optional_integer("layers", layers_,
                           "Layers of the model, to check that all stages get as many", 1);
-  fields.texts("layers_per_stage", layers_of_stages_,
-               "Layers of each stage, where stages are uneven: [7,7,6,6]");
+  fields.text("layers_per_stage", layers_of_stages_,
+              "Layers of each stage, where stages are uneven: 7+7+6+6");
 }
 
 std::vector<double> PipelineTimes::shares(const Schedule& schedule) const {
@@ -55,15 +62,13 @@ std::vector<double> PipelineTimes::shares(const Schedule& schedule) const {
     if (layers_ && *layers_ % schedule.stages != 0)
       throw Error("layers: must be a multiple of the " + std::to_string(schedule.stages) +
                   " stages of the model, got " + std::to_string(*layers_) +
-                  "; layers_per_stage=[...] makes uneven stages");
+                  "; layers_per_stage=7+7+6+6 makes uneven stages");
     return std::vector<double>(stages, 1);
   }
-  if (layers_of_stages_.size() != stages)
+  std::vector<double> shares = read_layers(layers_of_stages_);
+  if (shares.size() != stages)
     throw Error("layers_per_stage: must have " + std::to_string(stages) + " numbers, got " +
-                std::to_string(layers_of_stages_.size()));
-  std::vector<double> shares;
-  for (const std::string& text : layers_of_stages_)
-    shares.push_back(static_cast<double>(read_layers(text)));
+                std::to_string(shares.size()));
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   if (layers_ && static_cast<double>(*layers_) != sum)
     throw Error("layers_per_stage: must have " + std::to_string(*layers_) + " layers in all, got " +

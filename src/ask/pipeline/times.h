@@ -31,7 +31,7 @@ class PipelineTimes : public Described {
   double overlap_ = 0;
   Bytes activations_{}, activations_for_weight_{}, parameters_{};
   std::optional<std::int64_t> layers_;
-  std::vector<std::string> layers_of_stages_;
+  std::string layers_of_stages_;
 };
 
 }  // namespace foretrace
