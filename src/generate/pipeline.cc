@@ -122,7 +122,9 @@ PipelineRun PipelineReplay::run(const PipelineCosts& costs) {
   const std::span<Nanoseconds> durations = impl.compiled.durations();
   for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = table[impl.times[i]];
   const std::span<std::int64_t> lags = impl.compiled.lags();
-  for (const auto& [place, time] : impl.lags) lags[place] = table[time].count();
+  if (!lags.empty()) {  // Empty where no two ranks send to each other.
+    for (const auto& [place, time] : impl.lags) lags[place] = table[time].count();
+  }
   PipelineRun run;
   run.makespan = impl.compiled.replay();
   const std::span<const Nanoseconds> finish = impl.compiled.finish();

@@ -50,7 +50,8 @@ class Inspection {
         known_(made_.size(), Known::to_none) {}
 
   std::optional<ScheduleFault> run() {
-    if (!find_makers() || !find_missing() || !check_versions() || !run_orders() || !check_limits())
+    if (!find_makers() || !find_missing() || !check_versions() || !run_orders() ||
+        !run_reductions() || !check_limits())
       return fault_;
     return std::nullopt;
   }
@@ -246,6 +247,55 @@ class Inspection {
     const auto at = [&] { return order(rank)[static_cast<std::size_t>(site.slot)]; };
     if (!missing(at(), rank)) ++site.slot;  // The second of a pair.
     return {site, *missing(at(), rank)};
+  }
+
+  /// All ranks with a copy of a stage reduce its gradients together, each rank in its own order.
+  bool run_reductions() {
+    std::vector<std::vector<Site>> queues(schedule_.orders.size());
+    std::vector<std::size_t> members(
+        static_cast<std::size_t>(schedule_.stages));  // Ranks by stage.
+    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+      std::vector<bool> seen(members.size(), false);
+      for (std::size_t slot = 0; slot < order(rank).size(); ++slot) {
+        const Action& action = order(rank)[slot];
+        if (action.kind != ActionKind::reduce) continue;
+        const auto stage = static_cast<std::size_t>(action.stage);
+        queues[static_cast<std::size_t>(rank)].push_back({rank, static_cast<std::int32_t>(slot)});
+        if (!seen[stage]) ++members[stage];
+        seen[stage] = true;
+      }
+    }
+    return run_queues(queues, members);
+  }
+
+  bool run_queues(const std::vector<std::vector<Site>>& queues,
+                  const std::vector<std::size_t>& members) {
+    std::vector<std::size_t> next(queues.size(), 0);
+    std::vector<std::vector<std::size_t>> ready(
+        members.size());             // Ranks whose next it is, by stage.
+    std::vector<std::size_t> whole;  // Stages for which all are ready.
+    const auto come = [&](std::size_t rank) {
+      if (next[rank] == queues[rank].size()) return;
+      const Site site = queues[rank][next[rank]];
+      const auto stage =
+          static_cast<std::size_t>(order(site.rank)[static_cast<std::size_t>(site.slot)].stage);
+      ready[stage].push_back(rank);
+      if (ready[stage].size() == members[stage]) whole.push_back(stage);
+    };
+    for (std::size_t rank = 0; rank < queues.size(); ++rank) come(rank);
+    while (!whole.empty()) {
+      const std::vector<std::size_t> done = std::move(ready[whole.back()]);
+      ready[whole.back()].clear();
+      whole.pop_back();
+      for (const std::size_t rank : done) ++next[rank], come(rank);
+    }
+    for (std::size_t rank = 0; rank < queues.size(); ++rank) {
+      if (next[rank] == queues[rank].size()) continue;
+      const Site site = queues[rank][next[rank]];
+      return fail(site, name_of(site) +
+                            " waits for other ranks with this stage, which reduce another first");
+    }
+    return true;
   }
 
   bool check_limits() {

@@ -95,6 +95,17 @@ TEST(Legal, VersionsAreMadeBeforeTheyAreUsed) {
       "rank 1, slot 9: 1B2 must use version 2 of the weights, as its forward pass does, not 0");
 }
 
+TEST(Legal, RanksReduceTheirStagesInOneOrder) {
+  Schedule schedule = schedule_of("chimera", "stages=2,micro_batches=2");
+  auto& order = schedule.orders[1];
+  const auto reduces = [](const Action& action) { return action.kind == ActionKind::reduce; };
+  const auto first = std::find_if(order.begin(), order.end(), reduces);
+  std::swap(*first, *std::find_if(first + 1, order.end(), reduces));
+  EXPECT_EQ(find_fault(schedule)->text,
+            "rank 0, slot 4: 1REDUCE_GRAD waits for other ranks with this stage, which reduce "
+            "another first");
+}
+
 TEST(Legal, MorePassesInFlightThanPromisedAreAFault) {
   Schedule schedule = schedule_of("gpipe", "stages=2,micro_batches=4");
   schedule.in_flight_limits = {2, 2};
