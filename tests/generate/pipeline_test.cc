@@ -91,7 +91,7 @@ TEST(Pipeline, GpipeAndOneFOneBTakeTheSameTimeForAnyTimes) {
   RandomPlans random(3);
   for (int run = 0; run < 100; ++run) {
     const std::int64_t stages = random.draw(1, 12), micro_batches = random.draw(1, 40);
-    const Times times{random.time(50), random.time(50), random.time(50)};
+    const RankTimes times{random.time(50), random.time(50), random.time(50)};
     const Nanoseconds expected =
         (stages + micro_batches - 1) * (times.forward + times.input + times.weight);
     const std::string settings = shape(stages, micro_batches);
@@ -105,7 +105,7 @@ TEST(Pipeline, InterleavedDividesTheBubbleForAnyTimes) {
   for (int run = 0; run < 60; ++run) {
     const std::int64_t stages = random.draw(2, 8), groups = random.draw(1, 5),
                        chunks = random.draw(1, 4);
-    const Times times{random.draw(1, 40) * 12us, random.draw(1, 40) * 12us};
+    const RankTimes times{random.draw(1, 40) * 12us, random.draw(1, 40) * 12us};
     const auto run_time =
         run_of("interleaved", shape(stages, stages * groups) + ",chunks=" + std::to_string(chunks),
                times)

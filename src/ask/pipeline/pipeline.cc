@@ -15,7 +15,7 @@ namespace foretrace {
 namespace {
 
 /// More than a page or terminal shows, and some hundred MB of tasks.
-constexpr std::int64_t kMostPasses = 2'000'000;
+constexpr std::int64_t kMostPasses = 500'000;
 
 /// The settings of a rule, then those of times.
 class PlanSettings : public Described {
@@ -80,14 +80,17 @@ std::vector<PipelineAction> actions_of(const Schedule& schedule, std::size_t ran
   for (std::size_t slot = 0; slot < tasks.size(); ++slot) {
     const Action& action = schedule.orders[rank][slot];
     if (tasks[slot] == kNoTask || action.kind == ActionKind::reduce) continue;
+    const Nanoseconds start = timeline.start[index(tasks[slot])];
+    const Nanoseconds finish = timeline.finish[index(tasks[slot])];
+    if (action.kind == ActionKind::update && start == finish) continue;
     shown.push_back({.name = to_string(action),
                      .letter = letter_of(action.kind),
                      .second = (action.pipeline + action.stage / schedule.ranks) % 2 == 1,
                      .stage = action.stage,
                      .micro_batch = action.micro_batch,
                      .version = action.version,
-                     .start = timeline.start[index(tasks[slot])],
-                     .finish = timeline.finish[index(tasks[slot])]});
+                     .start = start,
+                     .finish = finish});
   }
   return shown;
 }

@@ -50,12 +50,12 @@ std::string draw_rank(const PipelineRank& rank, const Scale& scale, std::size_t 
     const std::size_t from = scale.column(action.start), to = scale.column(action.finish);
     if (to <= from) continue;
     const std::string label = label_of(action);
-    // A cell ends in a blank, so that neighbours stay apart.
+    // A cell ends in a blank where there is room, so that neighbours stay apart.
     std::string cell(to - from, label.front());
-    if (label.size() < cell.size()) {
+    if (label.size() <= cell.size()) {
       std::fill(cell.begin(), cell.end(), '-');
+      if (label.size() < cell.size()) cell.back() = ' ';
       std::copy(label.begin(), label.end(), cell.begin());
-      cell.back() = ' ';
     }
     line.replace(from, cell.size(), cell);
   }
