@@ -17,6 +17,7 @@
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/answer/pairs.h"
+#include "foretrace/answer/pipeline.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/answer/scale.h"
@@ -123,6 +124,13 @@ void write_scale_text(const ScaleReport& report, std::ostream& out);
 void write_scale_csv(const ScaleReport& report, std::ostream& out);
 /// With a plot of throughput over GPUs.
 void write_scale_page(const ScaleReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.pipeline/1".
+nlohmann::json to_json(const PipelineReport& report);
+/// With a line for each rank, to scale.
+void write_pipeline_text(const PipelineReport& report, std::ostream& out);
+/// With the passes of each rank as bars.
+void write_pipeline_page(const PipelineReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

@@ -9,6 +9,7 @@
 #include "foretrace/machine.h"
 #include "foretrace/network.h"
 #include "foretrace/report.h"
+#include "foretrace/schedule.h"
 #include "foretrace/transform.h"
 #include "report/machine/machine_text.h"
 #include "transform/synonyms.h"
@@ -64,6 +65,7 @@ constexpr List kLists[] = {
     {"importers", [] { return rows_of(importers()); }},
     {"machines", [] { return rows_of(clusters()); }},
     {"reports", [] { return rows_of(reports()); }},
+    {"schedules", [] { return rows_of(schedules()); }},
     {"synonyms", synonym_rows},
     {"transforms", [] { return rows_of(transforms()); }},
 };

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "foretrace/answer/pipeline.h"
+#include "report/words/table.h"
+
+namespace foretrace {
+
+/// A line for each rank: passes in cells as wide as they are long.
+std::string draw_pipeline(const PipelineReport& report);
+Table pipeline_table(const PipelineReport& report);
+/// "1f1b: 4 stages, 8 micro-batches"
+std::string pipeline_heading(const PipelineReport& report);
+/// What the letters of a drawing mean.
+std::string pipeline_legend(const PipelineReport& report);
+
+}  // namespace foretrace
