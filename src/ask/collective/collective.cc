@@ -51,7 +51,10 @@ RankPlaces places_for(const CollectiveQuestion& question,
   const auto most = std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::pair(a.nodes, a.ranks) < std::pair(b.nodes, b.ranks);
   });
-  return MachinePricing(question, most->ranks, most->ranks / most->nodes, nullptr).places();
+  // With a second node even where none was measured: the machine states its network.
+  const std::uint32_t per_node = std::max(1U, most->ranks / most->nodes);
+  return MachinePricing(question, std::max(2U, most->nodes) * per_node, per_node, nullptr)
+      .places();
 }
 
 std::string text_of(const std::string& path) {

@@ -5,14 +5,13 @@
 #include "foretrace/error.h"
 #include "network/collectives/interleaved.h"
 #include "network/collectives/on_rails.h"
+#include "network/nccl/sends.h"
 
 namespace foretrace {
 namespace {
 
-/// Microseconds to launch and to connect: NCCL's base and hop of a ring with protocol Simple, and
-/// of the network. NCCL does not tune sends.
-constexpr double kBase = 8.4, kNvlinkHop = 3.4, kPcieHop = 5.7, kNetworkHop = 14;
-constexpr double kOwnCopy = .5;  ///< As in expected_us().
+/// NCCL's hop over NVLink with protocol Simple; here it only decides how pipelines cut the data.
+constexpr Nanoseconds kHopTime{3400};
 
 std::string cut_name(const std::string& machine) { return machine.substr(0, machine.find(':')); }
 
@@ -55,30 +54,13 @@ MachinePricing::MachinePricing(const CollectiveQuestion& question, std::int64_t 
   system_ = system_of(*network_, places_, assumed_);
 }
 
-/// All-to-all and send/receive: what a rank's ports within and across nodes have to carry.
-double MachinePricing::exchange_us(Operation operation, Bytes bytes) const {
-  const double g = places_.per_node, p = places_.ranks, nodes = places_.nodes;
-  const double n = static_cast<double>(bytes.count) / 1e3;
-  const double hop = places_.kind == LinkKind::nvlink ? kNvlinkHop : kPcieHop;
-  double within = 0, across = 0, latency = kBase + (g > 1 ? hop : 0);
-  if (operation == Operation::all_to_all) {
-    if (places_.intra > 0) within = n / p * (g - 1 + kOwnCopy) / places_.intra;
-    if (nodes > 1) across = n * (nodes - 1) / nodes * g / places_.inter;
-  } else {
-    if (places_.intra > 0 && p > 1) within = n / places_.intra;
-    if (nodes > 1) across = n * g / places_.inter;
-  }
-  if (nodes > 1) latency += kNetworkHop;
-  return latency + std::max(within, across);
-}
-
 CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   CollectiveRow row = row_of(operation, places_.ranks, places_.nodes, bytes);
   double us = 0;
   std::optional<Calibrated> known;
   if (operation == Operation::all_to_all || operation == Operation::send_receive) {
     row.algorithm = "sends";
-    us = exchange_us(operation, bytes);
+    us = sends_us(operation, places_, bytes);
   } else if (places_.ranks > 1) {
     const NcclPath path = choose_path(operation, system_, bytes);
     row.algorithm =
@@ -111,10 +93,8 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
   if (row.algorithm == "hierarchical" && call.levels.empty())
     call.levels = {places_.per_node, places_.nodes};
   const auto algorithm = find_algorithm(row.algorithm);
-  // Only decides how pipelines cut the data.
   const double rate = places_.nodes > 1 ? places_.inter / places_.per_node : places_.intra;
-  const LinkCost cost{Nanoseconds(static_cast<std::int64_t>(kNvlinkHop * 1e3)),
-                      Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
+  const LinkCost cost{kHopTime, Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
   check_call(row.algorithm, *algorithm, call, {&cost, 1});
   if (algorithm->plan(call, {&cost, 1}).endpoints > call.ranks)
     throw Error(row.algorithm + " needs servers or switches of its own, which " +

@@ -52,7 +52,6 @@ class MachinePricing {
  private:
   CollectiveRow by_nccl(Operation operation, Bytes bytes) const;
   CollectiveRow on_links(const AskedCollective& asked, Bytes bytes) const;
-  double exchange_us(Operation operation, Bytes bytes) const;
 
   const CollectiveQuestion& question_;
   std::unique_ptr<Network> network_;

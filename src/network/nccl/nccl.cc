@@ -16,8 +16,6 @@ using namespace nccl;
 constexpr std::size_t kLl = 0, kLl128 = 1, kSimple = 2;
 constexpr double kSteps128 = 120.0 / 128;  ///< Data in the lines of LL128.
 constexpr double kOneNodeTree128 = 7.0 / 9;
-/// Share of a ring's step that the copy within a rank's own memory takes; see expected_us().
-constexpr double kOwnCopy = .5;
 
 template <class Enum>
 constexpr std::size_t index(Enum value) {

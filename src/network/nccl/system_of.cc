@@ -60,8 +60,9 @@ void measure_node(const Network& network, const std::vector<std::uint32_t>& rank
   if (places.intra <= 0) places.intra = ring_share(network, ranks);
 }
 
-/// GB/s of the NICs that the ranks of a node use; 0 where it has none.
-double nics_of(const Network& network, const RankPlaces& places) {
+/// Sets the NICs that the ranks of a node use, and their bandwidth; where it has none, as if each
+/// rank had one that gets `share`.
+void measure_nics(const Network& network, double share, RankPlaces& places) {
   const Cluster& cluster = network.cluster();
   double nics = 0, sum = 0;
   const std::int32_t host = network.host_of(0);
@@ -71,15 +72,18 @@ double nics_of(const Network& network, const RankPlaces& places) {
     ++nics;
     sum += link.bandwidth.bytes_per_second;
   }
-  if (nics == 0) return 0;
+  places.nics = places.per_node;
+  places.inter = share * places.per_node;
+  if (nics == 0) return;
   if (cluster.facts.nic_bandwidth) sum = cluster.facts.nic_bandwidth->bytes_per_second;
   const double hosts_per_node =
       std::max(1.0, static_cast<double>(cluster.facts.devices_per_nvlink_domain) /
                         std::max(1, cluster.facts.devices_per_host));
   nics *= hosts_per_node;
   sum *= hosts_per_node;
-  const double used = std::min(1.0, places.per_node / nics);
-  return sum * used / kGiga;
+  const double used = std::min(nics, static_cast<double>(places.per_node));
+  places.nics = static_cast<std::uint32_t>(used);
+  places.inter = sum * used / nics / kGiga;
 }
 
 }  // namespace
@@ -97,9 +101,7 @@ RankPlaces places_of(const Network& network) {
   if (places.nodes == 1) return places;
   std::vector<std::uint32_t> firsts;  // Also says where there is no route.
   for (const auto& [node, ranks] : nodes) firsts.push_back(ranks.front());
-  const double share = ring_share(network, firsts);
-  places.inter = nics_of(network, places);
-  if (places.inter <= 0) places.inter = share * places.per_node;
+  measure_nics(network, ring_share(network, firsts), places);
   return places;
 }
 
