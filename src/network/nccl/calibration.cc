@@ -169,8 +169,8 @@ struct HeldOut {
     const auto of = [](std::vector<double> errors, double otherwise) {
       return errors.empty() ? otherwise : upper_quantile(errors, kInterval);
     };
-    const double far = of(kinds, kUnknown), near = of(shapes, std::min(far, kUnknown));
-    return {of(sizes, near), near, far};
+    const double near = of(shapes, kUnknown);
+    return {of(sizes, near), near, std::max(near, of(kinds, kUnknown))};
   }
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "network/nccl/constants.h"
 #include "network/nccl/sends.h"
 #include "network/nccl/simplex.h"
 
@@ -18,31 +19,41 @@ constexpr double kNoLimit = 1e30;
 struct Traffic {
   double within = 1, across = 0;
   double within_hops = 1, across_hops = 0;
+  double own = 0;               ///< Share of the buffer that a rank copies in its own memory.
+  double most_own = kNoLimit;   ///< GB/s at which; no more than within.
   double most_within = kNoLimit, most_across = kNoLimit;  ///< GB/s that channels of a peer have.
 };
 
-/// Sends to a neighbor. Each rank is taken to have a NIC whose channels NCCL doubles.
+/// Each rank is taken to have a NIC whose channels NCCL doubles.
+std::uint32_t peer_channels(Shape shape) {
+  return channels_per_peer(shape.nodes * shape.per_node, shape.per_node, kNoLimit);
+}
+
 Traffic to_neighbor(Shape shape, double bytes) {
   const bool many = shape.nodes > 1;
   const std::uint32_t ranks = shape.nodes * shape.per_node;
-  Traffic way{ranks > 1 ? 1.0 : 0.0, many ? 1.0 : 0.0, 1, many ? 1.0 : 0.0};
+  Traffic way{.within = ranks > 1 ? 1.0 : 0.0,
+              .across = many ? 1.0 : 0.0,
+              .across_hops = many ? 1.0 : 0.0};
   if (!many) way.most_within = local_peer_rate(ranks, bytes);
-  if (many) way.most_across = peer_rate(channels_per_peer(ranks, shape.per_node, kNoLimit));
+  if (many) way.most_across = peer_rate(peer_channels(shape));
   return way;
 }
 
 Traffic traffic(Operation operation, Shape shape, double bytes) {
   const double nodes = shape.nodes, g = shape.per_node, p = nodes * g;
   const double others = (nodes - 1) / nodes;  // Of the buffer, what crosses the edge of a node.
+  const double own = nccl::kOwnCopy / p;
   const bool many = shape.nodes > 1;
   switch (operation) {
     case Operation::all_reduce:
-      return {2 * (p - 1) / p, 2 * others / g, 2 * (g - 1), many ? 2 * std::log2(nodes) : 0};
+      return {2 * (p - 1) / p, 2 * others / g, 2 * (g - 1), many ? 2 * std::log2(nodes) : 0, own};
     case Operation::all_gather:
     case Operation::reduce_scatter:
-      return {(p - 1) / p, others / g, g - 1, nodes - 1};
+      return {(p - 1) / p, others / g, g - 1, nodes - 1, own};
     case Operation::all_to_all:
-      return {(g - 1) / p, others, 1, (nodes - 1) * g};
+      return {(g - 1) / p, others, 1, (nodes - 1) * g, many ? 1 / p : own,
+              many ? own_copy_rate(peer_channels(shape)) : kNoLimit};
     case Operation::send_receive:
       return to_neighbor(shape, bytes);
     default:
@@ -77,8 +88,9 @@ double CollectiveModel::us(Operation operation, Shape shape, Bytes bytes) const 
   const Traffic way = traffic(operation, shape, static_cast<double>(bytes.count));
   const auto n = static_cast<double>(bytes.count) / 1e3;
   const double latency = base + way.within_hops * within_hop + way.across_hops * across_hop;
-  const double wire = n * std::max(way.within / std::min(within, way.most_within),
-                                   way.across / std::min(across, way.most_across));
+  const double wire = n * (std::max(way.within / std::min(within, way.most_within),
+                                    way.across / std::min(across, way.most_across)) +
+                           way.own / std::min(within, way.most_own));
   return latency + wire + mixed * std::sqrt(latency * wire);
 }
 

@@ -4,7 +4,7 @@
 //
 //     t = l + w + m sqrt(l w)
 //     l = base + a_within h_within + a_across h_across       hops and their latencies
-//     w = max(bytes_within / B_within, bytes_across / B_across)
+//     w = max(bytes_within / B_within, bytes_across / B_across) + bytes_copied / B_within
 //
 // The numbers are fitted by least squares of logarithms (Huber's loss beyond 0.5, Nelder and Mead's
 // search), drawn weakly to where the search starts, so that numbers on which no row depends stay

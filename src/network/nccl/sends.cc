@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kRing = 1;           ///< Row of nccl::kBaseLatency: sends start like a ring.
 constexpr double kLeastLlBytes = 16 << 10;  ///< NCCL_P2P_LL_THRESHOLD: larger messages use Simple.
-constexpr double kChannelRate = 25;         ///< GB/s; see peer_rate().
+constexpr double kPeerRate = 25, kPeerRateOfTwo = 44;  ///< GB/s; see peer_rate().
+constexpr double kOwnCopyRate = 100;        ///< GB/s of a channel; see own_copy_rate().
 constexpr double kLocalChannelRate = 20;    ///< GB/s; see local_peer_rate().
 constexpr std::uint32_t kLocalChannels = 32;          ///< Over NVLink.
 constexpr double kMostOfChannel = 32 * (512 << 10);  ///< Bytes, beyond which there are more.
@@ -44,7 +45,9 @@ std::uint32_t channels_per_peer(std::uint32_t ranks, std::uint32_t nics, double 
   return 2 * ranks > 4 * channels ? 1 : 2;
 }
 
-double peer_rate(std::uint32_t channels) { return kChannelRate * channels; }
+double peer_rate(std::uint32_t channels) { return channels == 1 ? kPeerRate : kPeerRateOfTwo; }
+
+double own_copy_rate(std::uint32_t channels) { return kOwnCopyRate * channels; }
 
 double local_peer_rate(std::uint32_t ranks, double message) {
   std::uint32_t channels = kLocalChannels;
@@ -69,12 +72,14 @@ double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
     latency += hop(places.kind == LinkKind::nvlink ? 0 : 1);
   }
   if (places.nodes == 1) return latency + within + kMixed * std::sqrt(latency * within);
-  const double nics = std::max(1U, places.nics);
-  double rate = places.inter / places.per_node;
-  if (operation == Operation::send_receive)
-    rate = std::min(places.inter / nics,
-                    peer_rate(channels_per_peer(places.ranks, places.nics, places.inter / nics)));
-  across = slower * load.across / rate;
+  const double nic = places.inter / std::max(1U, places.nics);
+  const std::uint32_t channels = channels_per_peer(places.ranks, places.nics, nic);
+  if (operation == Operation::send_receive) {
+    across = slower * load.across / std::min(nic, peer_rate(channels));
+  } else {
+    across = slower * load.across / (places.inter / places.per_node) +
+             load.message / own_copy_rate(channels);
+  }
   return latency + hop(2) + (load.peers - 1) * kPeer + std::max(within, across);
 }
 

@@ -19,9 +19,13 @@ namespace foretrace {
 /// many for up to four NICs of at least 25 GB/s, which it doubles.
 std::uint32_t channels_per_peer(std::uint32_t ranks, std::uint32_t nics, double nic_gigabytes);
 
-/// GB/s that one channel carries to another node: `channels` of them limit what one peer gets. The
-/// rate is measured: 24.9 and 26.2 GB/s on H100 nodes with 400 Gb/s NICs, one channel a peer.
+/// GB/s that one or two channels carry to another node, which is the most that one peer gets.
+/// Measured on H100 nodes with 400 Gb/s NICs: one has 24.9 to 26.2, two have 39.4 to 44.8.
 double peer_rate(std::uint32_t channels);
+
+/// GB/s at which a rank copies its own part of an all-to-all across nodes: NCCL gives it as many
+/// channels as another peer, and other peers wait. Measured: 182 to 206 GB/s with two of them.
+double own_copy_rate(std::uint32_t channels);
 
 /// GB/s to one peer on the same node. All channels are divided among the ranks, and a message gets
 /// more of them beyond 16 MiB for each. One has 20 GB/s, measured on H100.
