@@ -16,9 +16,6 @@ constexpr double kLocalChannelRate = 20;    ///< GB/s; see local_peer_rate().
 constexpr std::uint32_t kLocalChannels = 32;          ///< Over NVLink.
 constexpr double kMostOfChannel = 32 * (512 << 10);  ///< Bytes, beyond which there are more.
 constexpr double kDoubledNic = 25;          ///< GB/s from which NCCL doubles channels.
-/// Loss of a pipeline whose parts are not much longer than its latency. Ours: with it the rows from
-/// 1 MiB on of all-to-all on 2 to 8 A100, H100 and GB200 are off by 9 to 15 %, without by 10 to 28.
-constexpr double kMixed = .5;
 /// Microseconds for each further peer on another node. Ours: 10 H100 nodes have 9 to 12 with one
 /// GPU a node, and 9 with four.
 constexpr double kPeer = 9;
@@ -71,7 +68,7 @@ double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
     within = slower * load.within / rate;
     latency += hop(places.kind == LinkKind::nvlink ? 0 : 1);
   }
-  if (places.nodes == 1) return latency + within + kMixed * std::sqrt(latency * within);
+  if (places.nodes == 1) return latency + within + nccl::kMixedSends * std::sqrt(latency * within);
   const double nic = places.inter / std::max(1U, places.nics);
   const std::uint32_t channels = channels_per_peer(places.ranks, places.nics, nic);
   if (operation == Operation::send_receive) {
