@@ -114,8 +114,12 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
     const std::uint32_t active = question_.fidelity == "flow" ? groups : 1;
     finish_row(row, asked.operation, time_of(Interleaved(*algorithm, call, groups, active), all));
   } else if (uses_rails) {
+    const bool tree = row.algorithm == "double_tree";
     row.algorithm += " x " + std::to_string(places_.per_node);
-    finish_row(row, asked.operation, time_of(OnRails(*algorithm, places_.per_node), call));
+    if (tree) call.levels = {places_.per_node, places_.nodes};
+    const OnRails rails(*algorithm, places_.per_node,
+                        tree ? OnRails::Order::tree : OnRails::Order::ring);
+    finish_row(row, asked.operation, time_of(rails, call));
   } else {
     finish_row(row, asked.operation, time_of(*algorithm, call));
   }

@@ -14,8 +14,10 @@ void OnRails::sends(const Call& call, const Plan& plan, std::uint32_t rank, std:
                     std::vector<Message>& out) const {
   const std::uint32_t g = per_node_, node = rank / g;
   for (std::uint32_t channel = 0; channel < g; ++channel) {
-    // Host h begins with its device (channel - h) mod g.
-    const auto first = [&](std::uint32_t host) { return (channel + g - host % g) % g; };
+    // In a ring, host h begins with its device (channel - h) mod g.
+    const auto first = [&](std::uint32_t host) {
+      return order_ == Order::tree ? channel : (channel + g - host % g) % g;
+    };
     const std::uint32_t place = node * g + (rank % g + g - first(node)) % g;
     const std::size_t before = out.size();
     algorithm_.sends(part(call, channel), plan, place, round, out);

@@ -10,11 +10,14 @@ namespace foretrace {
 ///
 ///     channel 0   host 0: 0 1 2 3    host 1: 3 0 1 2    host 2: 2 3 0 1
 ///     channel 1   host 0: 1 2 3 0    host 1: 0 1 2 3    ...
+///
+/// A tree begins with the same device on each host, as only the first of a chain leaves it.
 class OnRails final : public Algorithm {
  public:
+  enum class Order { ring, tree };
   /// REQUIRES: `algorithm` outlives this, and its call's ranks are a multiple of `per_node`.
-  OnRails(const Algorithm& algorithm, std::uint32_t per_node)
-      : algorithm_(algorithm), per_node_(per_node) {}
+  OnRails(const Algorithm& algorithm, std::uint32_t per_node, Order order = Order::ring)
+      : algorithm_(algorithm), per_node_(per_node), order_(order) {}
 
   std::string refusal(const Call& call) const override { return algorithm_.refusal(call); }
   Nanoseconds closed(const Call& call, LinkCosts costs) const override {
@@ -31,6 +34,7 @@ class OnRails final : public Algorithm {
 
   const Algorithm& algorithm_;
   std::uint32_t per_node_;
+  Order order_;
 };
 
 }  // namespace foretrace
