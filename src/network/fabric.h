@@ -39,7 +39,6 @@ struct Ahead {
 class Fabric {
  public:
   /// Those of `links` that join two of `nodes`. Devices relay only where those of the cluster do.
-  /// REQUIRES: the cluster outlives it.
   Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes, std::span<const LinkId> links);
   Fabric(Fabric&&) noexcept;
   ~Fabric();
@@ -59,9 +58,9 @@ class Fabric {
   struct Step {
     std::uint32_t next;  ///< Place of the node it leads to.
     LinkId link;
+    PathCost to = 0, through = 0;  ///< That node; kNoPath where nothing may pass through it.
+    PathCost cost(std::uint32_t target) const { return next == target ? to : through; }
   };
-  /// Of a step; kNoPath where nothing may pass through the node that it leads to.
-  PathCost cost_of(std::uint32_t next, LinkId link, std::uint32_t target) const;
   std::span<const Step> steps(std::uint32_t place) const {
     return std::span(steps_).subspan(first_step_[place],
                                      first_step_[place + 1] - first_step_[place]);
@@ -69,7 +68,6 @@ class Fabric {
   std::uint32_t count_paths(std::span<const Ahead> ahead, std::uint32_t place,
                             std::uint32_t target) const;
 
-  const Cluster* cluster_;
   std::vector<std::uint32_t> nodes_;
   std::vector<std::uint32_t> first_step_;  ///< Into steps_, by place; one more at the end.
   std::vector<Step> steps_;
