@@ -86,6 +86,21 @@ void measure_nics(const Network& network, double share, RankPlaces& places) {
   places.inter = sum * used / nics / kGiga;
 }
 
+/// Whether the first two ranks of a node reach each other over its CPU.
+bool meet_at_cpu(const Network& network) {
+  std::vector<LinkId> route;
+  network.route(0, 1, 0, route);
+  return std::ranges::any_of(route, [&](LinkId link) {
+    return network.cluster().nodes[network.links()[link].to].kind == NodeKind::host;
+  });
+}
+
+/// NCCL lets devices write into each other's memory across a CPU only for a pair on AMD's.
+bool copies_through_host(const Network& network, const RankPlaces& places) {
+  const bool pair = network.cluster().facts.cpu == "amd" && places.per_node <= 2;
+  return places.kind == LinkKind::pcie && places.per_node > 1 && !pair && meet_at_cpu(network);
+}
+
 }  // namespace
 
 RankPlaces places_of(const Network& network) {
@@ -113,6 +128,11 @@ NcclSystem system_of(const Network& network, const RankPlaces& places,
   if (!facts.architecture) assumed.push_back("the machine does not state its GPUs: as on Ampere");
   system.is_amd = facts.cpu == "amd";
   if (facts.cpu.empty()) assumed.push_back("the machine does not state its CPUs: as Intel's");
+  if (copies_through_host(network, places))
+    assumed.push_back(
+        "devices meet at a CPU, where NCCL copies through host memory: the links of the machine "
+        "are an upper limit, of which measured boxes with 4 and 8 such cards reach a quarter and a "
+        "tenth; no figure of the machine says why, so use --calibrate");
   system.ranks = places.ranks;
   system.nodes = places.nodes;
   system.intra = places.kind;
