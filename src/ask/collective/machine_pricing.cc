@@ -43,6 +43,18 @@ std::string like_nccl(Operation operation, const std::string& chosen) {
   return chosen.starts_with("Tree") || chosen.starts_with("NVLSTree") ? "double_tree" : "ring";
 }
 
+/// GB/s of the narrowest link between neighbors of an order.
+double narrowest(const Network& network, const RingOrder& order) {
+  double least = 1e300;
+  std::vector<LinkId> route;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    network.route(order[i], order[(i + 1) % order.size()], 0, route);
+    for (const LinkId link : route)
+      least = std::min(least, network.links()[link].bandwidth.bytes_per_second / 1e9);
+  }
+  return least;
+}
+
 }  // namespace
 
 MachinePricing::MachinePricing(const CollectiveQuestion& question, std::int64_t ranks,
@@ -79,6 +91,19 @@ CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   return row;
 }
 
+/// The orders in which channels take the devices of a node; none where there is only one way.
+std::vector<RingOrder> MachinePricing::orders_of(const std::string& algorithm) const {
+  const bool ring = algorithm == "ring", tree = algorithm == "double_tree";
+  const bool even = places_.nodes * places_.per_node == places_.ranks && places_.per_node > 1;
+  if (!even || (!ring && (!tree || places_.nodes == 1))) return {};
+  std::vector<RingOrder> orders = nvlink_rings(*network_, places_.per_node);
+  // One order does for what NICs bring, unless its NVLinks are narrower.
+  const double g = places_.per_node;
+  const double most = narrowest(*network_, orders.front()) * g / (g - 1);
+  if (tree || (places_.nodes > 1 && most >= places_.inter)) orders.resize(1);
+  return orders;
+}
+
 CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes) const {
   const auto groups = static_cast<std::uint32_t>(question_.groups);
   Call call{.operation = asked.operation,
@@ -105,20 +130,17 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
                                         : closed_on(wires, one, whole, {&cost, 1});
   };
   row.basis = question_.fidelity == "flow" ? "flow" : "closed form";
-  const bool uses_rails = (row.algorithm == "ring" || row.algorithm == "double_tree") &&
-                          groups == 1 && places_.nodes > 1 && places_.per_node > 1 &&
-                          places_.nodes * places_.per_node == places_.ranks;
   if (groups > 1) {
     Call all = call;
     all.ranks *= groups;
     const std::uint32_t active = question_.fidelity == "flow" ? groups : 1;
     finish_row(row, asked.operation, time_of(Interleaved(*algorithm, call, groups, active), all));
-  } else if (uses_rails) {
+  } else if (const std::vector<RingOrder> orders = orders_of(row.algorithm); !orders.empty()) {
     const bool tree = row.algorithm == "double_tree";
-    row.algorithm += " x " + std::to_string(places_.per_node);
+    const std::size_t channels = orders.size() * (places_.nodes > 1 ? places_.per_node : 1);
+    if (channels > 1) row.algorithm += " x " + std::to_string(channels);
     if (tree) call.levels = {places_.per_node, places_.nodes};
-    const OnRails rails(*algorithm, places_.per_node,
-                        tree ? OnRails::Order::tree : OnRails::Order::ring);
+    const OnRails rails(*algorithm, orders, tree ? OnRails::Kind::tree : OnRails::Kind::ring);
     finish_row(row, asked.operation, time_of(rails, call));
   } else {
     finish_row(row, asked.operation, time_of(*algorithm, call));

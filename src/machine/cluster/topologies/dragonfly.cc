@@ -13,8 +13,8 @@ constexpr std::int64_t kMostParts = 1'000'000;
 ///
 /// Real switches also detour through others of the group when a cable is busy (UGAL), packet by
 /// packet. With `adaptive`, all cables of a switch work together: a node stands for what joins the
-/// group, and each switch has one link to it with the bandwidth of its local cables. What detours
-/// load elsewhere is not modelled, nor are those through a third group.
+/// group, and each switch has one link to it with the bandwidth of its cables. What detours load
+/// elsewhere is not modelled, nor are those through a third group.
 ///
 ///     minimal    router0 --- router1         adaptive    router0 === group0 === router1
 class Dragonfly final : public Topology {
@@ -55,10 +55,13 @@ class Dragonfly final : public Topology {
     std::vector<std::uint32_t> groups;
     for (std::size_t i = 0; i < groups_of(all.size()); ++i)
       groups.push_back(wiring.add_switch("group", i));
-    // A way through the group has half of a local cable on either side.
     Cable up = local_, across = global_;
-    up.bandwidth.bytes_per_second *= static_cast<double>(std::max<std::int64_t>(1, switches_ - 1));
-    up.latency /= 2;
+    const double cables = static_cast<double>(std::max<std::int64_t>(1, switches_ - 1));
+    const double own_global = static_cast<double>(global_cables_) / static_cast<double>(switches_) *
+                              static_cast<double>(groups.size() - 1);
+    up.bandwidth.bytes_per_second =
+        cables * up.bandwidth.bytes_per_second + own_global * across.bandwidth.bytes_per_second;
+    up.latency /= 2;  // A way through the group has half of a local cable on either side.
     for (std::size_t i = 0; i < all.size(); ++i)
       wiring.connect(all[i], groups[i / static_cast<std::size_t>(switches_)], up);
     across.bandwidth.bytes_per_second *= static_cast<double>(global_cables_);
