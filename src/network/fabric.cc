@@ -53,8 +53,7 @@ void search(const Graph& graph, std::uint32_t target, std::vector<PathCost>& cos
 
 Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
                std::span<const LinkId> links)
-    : nodes_(std::move(nodes)),
-      backwards_(std::make_unique<Backwards>(nodes_.size())) {
+    : nodes_(std::move(nodes)), backwards_(std::make_unique<Backwards>(nodes_.size())) {
   std::unordered_map<std::uint32_t, std::uint32_t> places;
   for (std::uint32_t place = 0; place < nodes_.size(); ++place) places[nodes_[place]] = place;
   const auto step_to = [&](std::uint32_t next, LinkId link) {
@@ -112,9 +111,7 @@ std::vector<Ahead> Fabric::towards(std::uint32_t target, std::optional<std::uint
   std::vector<PathCost> costs(nodes_.size());
   PathCost most = kNoPath;
   const auto& graph = backwards_->graph;
-  const auto weight = [&](const auto& edge) {
-    return steps_[graph[edge]].cost(target);
-  };
+  const auto weight = [&](const auto& edge) { return steps_[graph[edge]].cost(target); };
   search(graph, target, costs, weight, [&](std::uint32_t place) {
     if (costs[place] > most) throw FarEnough{};
     if (place == from) most = costs[place];

@@ -96,8 +96,11 @@ TEST(Collective, GroupsThatShareLinksAreBracketedAndFlowsResolveThem) {
 }
 
 TEST(Collective, FlowsUseTheRailsAndNvlinksThatNcclWould) {
-  for (const auto& [on, ranks] : {std::pair{"alps", 32}, {"perlmutter", 4}, {"dgx-1v", 8},
-                                  {"dgx-a100", 16}, {"dgx-h100", 32}}) {
+  for (const auto& [on, ranks] : {std::pair{"alps", 32},
+                                  {"perlmutter", 4},
+                                  {"dgx-1v", 8},
+                                  {"dgx-a100", 16},
+                                  {"dgx-h100", 32}}) {
     SCOPED_TRACE(on);
     CollectiveQuestion question = machine("all_reduce", on, ranks);
     question.sizes = {Bytes{1 << 30}};

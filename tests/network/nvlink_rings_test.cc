@@ -29,8 +29,8 @@ void expect_all_cables(const std::string& machine, std::uint32_t ranks, double t
   for (const ClusterLink& link : cluster.links) {
     if (link.kind != LinkKind::nvlink || cluster.nodes[link.from].host != 0) continue;
     const auto rank = [&](std::uint32_t node) {
-      return static_cast<std::uint32_t>(
-          std::ranges::find(cluster.placement, node) - cluster.placement.begin());
+      return static_cast<std::uint32_t>(std::ranges::find(cluster.placement, node) -
+                                        cluster.placement.begin());
     };
     ++pairs;
     EXPECT_DOUBLE_EQ(used.at({rank(link.from), rank(link.to)}), times * link.count);

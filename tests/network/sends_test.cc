@@ -42,7 +42,8 @@ TEST(Sends, SmallMessagesUseLl) {
 }
 
 TEST(Sends, ANodeMoreAddsThePeersOnIt) {
-  const RankPlaces two{.ranks = 8, .nodes = 2, .per_node = 4, .intra = 370, .inter = 192, .nics = 4};
+  const RankPlaces two{
+      .ranks = 8, .nodes = 2, .per_node = 4, .intra = 370, .inter = 192, .nics = 4};
   RankPlaces three = two;
   three.ranks = 12, three.nodes = 3;
   const double more = sends_us(Operation::all_to_all, three, Bytes{12 << 20}) -
@@ -56,8 +57,7 @@ double off(const std::string& machine, const std::string& rows, Operation operat
   const std::string path =
       std::string(std::getenv("FORETRACE_CORPUS")) + "/../data/measured/nccl.csv";
   std::vector<double> errors;
-  for (const MeasuredCollective& row :
-       read_measured_file(path, operation, {"machine=" + rows})) {
+  for (const MeasuredCollective& row : read_measured_file(path, operation, {"machine=" + rows})) {
     if (row.operation != operation || row.bytes.count < (1 << 20)) continue;
     Cluster cluster = find_cluster(machine, row.nodes * 8);
     const auto devices = static_cast<std::size_t>(cluster.facts.devices_per_host);

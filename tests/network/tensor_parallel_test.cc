@@ -53,12 +53,11 @@ Layer three_dimensions(std::uint32_t q, double bandwidth) {
 }
 
 const std::vector<Layer>& layers() {
-  static const std::vector<Layer> all = {
-      one_dimension(8, 1.75),         one_dimension(64, 1.96875),
-      two_dimensions(2, 1, 3),        two_dimensions(4, 1, 4.5),
-      two_dimensions(8, 1, 5.25),     two_dimensions(2, 2, 2.25),
-      two_dimensions(4, 2, 3.375),    two_dimensions(4, 4, 2.8125),
-      three_dimensions(2, .75),       three_dimensions(4, .28125)};
+  static const std::vector<Layer> all = {one_dimension(8, 1.75),      one_dimension(64, 1.96875),
+                                         two_dimensions(2, 1, 3),     two_dimensions(4, 1, 4.5),
+                                         two_dimensions(8, 1, 5.25),  two_dimensions(2, 2, 2.25),
+                                         two_dimensions(4, 2, 3.375), two_dimensions(4, 4, 2.8125),
+                                         three_dimensions(2, .75),    three_dimensions(4, .28125)};
   return all;
 }
 

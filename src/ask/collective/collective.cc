@@ -53,8 +53,7 @@ RankPlaces places_for(const CollectiveQuestion& question,
   });
   // With a second node even where none was measured: the machine states its network.
   const std::uint32_t per_node = std::max(1U, most->ranks / most->nodes);
-  return MachinePricing(question, std::max(2U, most->nodes) * per_node, per_node, nullptr)
-      .places();
+  return MachinePricing(question, std::max(2U, most->nodes) * per_node, per_node, nullptr).places();
 }
 
 std::string text_of(const std::string& path) {

@@ -19,7 +19,8 @@ class Cables {
     for (const ClusterLink& link : network.links()) {
       if (link.kind != LinkKind::nvlink) continue;
       const auto from = rank_of.find(link.from), to = rank_of.find(link.to);
-      if (from != rank_of.end() && to != rank_of.end()) left(from->second, to->second) += link.count;
+      if (from != rank_of.end() && to != rank_of.end())
+        left(from->second, to->second) += link.count;
     }
   }
 
@@ -45,9 +46,8 @@ class Cables {
     for (std::uint32_t rank = 1; rank < ranks_; ++rank) {
       if (left(end, rank) > 0 && std::ranges::count(ring, rank) == 0) next.push_back(rank);
     }
-    std::ranges::stable_sort(next, [&](std::uint32_t a, std::uint32_t b) {
-      return left(end, a) > left(end, b);
-    });
+    std::ranges::stable_sort(
+        next, [&](std::uint32_t a, std::uint32_t b) { return left(end, a) > left(end, b); });
     for (const std::uint32_t rank : next) {
       if (++tried > kMostTried) return false;
       ring.push_back(rank);
@@ -83,8 +83,7 @@ std::vector<RingOrder> nvlink_rings(const Network& network, std::uint32_t per_no
   for (const auto& [ring, count] : times) {
     RingOrder back = ring;
     std::reverse(back.begin() + 1, back.end());
-    for (std::uint32_t i = 0; i < count / common; ++i)
-      rings.push_back(ring), rings.push_back(back);
+    for (std::uint32_t i = 0; i < count / common; ++i) rings.push_back(ring), rings.push_back(back);
   }
   return rings;
 }

@@ -38,11 +38,8 @@ Rows medians(const Rows& rows) {
   Rows merged;
   for (const auto& [key, us] : times) {
     const auto& [shape, bytes] = key;
-    merged.push_back({rows.front().operation,
-                      shape.nodes * shape.per_node,
-                      shape.nodes,
-                      {bytes},
-                      median(us)});
+    merged.push_back(
+        {rows.front().operation, shape.nodes * shape.per_node, shape.nodes, {bytes}, median(us)});
   }
   return merged;
 }

@@ -19,8 +19,8 @@ constexpr double kNoLimit = 1e30;
 struct Traffic {
   double within = 1, across = 0;
   double within_hops = 1, across_hops = 0;
-  double own = 0;               ///< Share of the buffer that a rank copies in its own memory.
-  double most_own = kNoLimit;   ///< GB/s at which; no more than within.
+  double own = 0;              ///< Share of the buffer that a rank copies in its own memory.
+  double most_own = kNoLimit;  ///< GB/s at which; no more than within.
   double most_within = kNoLimit, most_across = kNoLimit;  ///< GB/s that channels of a peer have.
 };
 
@@ -32,9 +32,8 @@ std::uint32_t peer_channels(Shape shape) {
 Traffic to_neighbor(Shape shape, double bytes) {
   const bool many = shape.nodes > 1;
   const std::uint32_t ranks = shape.nodes * shape.per_node;
-  Traffic way{.within = ranks > 1 ? 1.0 : 0.0,
-              .across = many ? 1.0 : 0.0,
-              .across_hops = many ? 1.0 : 0.0};
+  Traffic way{
+      .within = ranks > 1 ? 1.0 : 0.0, .across = many ? 1.0 : 0.0, .across_hops = many ? 1.0 : 0.0};
   if (!many) way.most_within = local_peer_rate(ranks, bytes);
   if (many) way.most_across = peer_rate(peer_channels(shape));
   return way;
@@ -52,7 +51,11 @@ Traffic traffic(Operation operation, Shape shape, double bytes) {
     case Operation::reduce_scatter:
       return {(p - 1) / p, others / g, g - 1, nodes - 1, own};
     case Operation::all_to_all:
-      return {(g - 1) / p, others, 1, (nodes - 1) * g, many ? 1 / p : own,
+      return {(g - 1) / p,
+              others,
+              1,
+              (nodes - 1) * g,
+              many ? 1 / p : own,
               many ? own_copy_rate(peer_channels(shape)) : kNoLimit};
     case Operation::send_receive:
       return to_neighbor(shape, bytes);

@@ -235,7 +235,8 @@ double expected_us(const NcclPath& path, const NcclSystem& system, Operation ope
   const double bus = system.channels * std::max(system.channel_intra, system.channel_inter);
   const double copy = kOwnCopy * kilobytes / system.ranks / bus;
   if (system.nodes > 1) return estimate + copy;
-  return estimate + copy + kMixed * std::sqrt(path.latency_us * (kilobytes / path.bandwidth + copy));
+  return estimate + copy +
+         kMixed * std::sqrt(path.latency_us * (kilobytes / path.bandwidth + copy));
 }
 
 NcclChannels search_channels(double gigabytes, std::int64_t architecture, bool within_node) {

@@ -8,14 +8,14 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kRing = 1;           ///< Row of nccl::kBaseLatency: sends start like a ring.
+constexpr std::size_t kRing = 1;            ///< Row of nccl::kBaseLatency: sends start like a ring.
 constexpr double kLeastLlBytes = 16 << 10;  ///< NCCL_P2P_LL_THRESHOLD: larger messages use Simple.
 constexpr double kPeerRate = 25, kPeerRateOfTwo = 44;  ///< GB/s; see peer_rate().
-constexpr double kOwnCopyRate = 100;        ///< GB/s of a channel; see own_copy_rate().
-constexpr double kLocalChannelRate = 20;    ///< GB/s; see local_peer_rate().
-constexpr std::uint32_t kLocalChannels = 32;          ///< Over NVLink.
-constexpr double kMostOfChannel = 32 * (512 << 10);  ///< Bytes, beyond which there are more.
-constexpr double kDoubledNic = 25;          ///< GB/s from which NCCL doubles channels.
+constexpr double kOwnCopyRate = 100;                   ///< GB/s of a channel; see own_copy_rate().
+constexpr double kLocalChannelRate = 20;               ///< GB/s; see local_peer_rate().
+constexpr std::uint32_t kLocalChannels = 32;           ///< Over NVLink.
+constexpr double kMostOfChannel = 32 * (512 << 10);    ///< Bytes, beyond which there are more.
+constexpr double kDoubledNic = 25;                     ///< GB/s from which NCCL doubles channels.
 /// Microseconds for each further peer on another node. Ours: 10 H100 nodes have 9 to 12 with one
 /// GPU a node, and 9 with four.
 constexpr double kPeer = 9;
