@@ -14,7 +14,7 @@
 
 namespace foretrace {
 
-/// What a path costs: its latency in nanoseconds, and so much for each hop that latency decides
+/// The cost of a path: its latency in nanoseconds, and so much for each hop that latency decides
 /// only between paths of as many hops.
 using PathCost = std::uint64_t;
 constexpr PathCost kHop = 1'000'000'000;
@@ -27,7 +27,7 @@ constexpr PathCost kNoPath = std::numeric_limits<PathCost>::max();
 /// The cost of a link by itself.
 PathCost link_cost(const ClusterLink& link);
 
-/// What it costs besides to pass through a node; kNoPath where nothing may.
+/// The cost of passing through a node, besides; kNoPath where nothing may.
 PathCost passing_cost(const Cluster& cluster, std::uint32_t node);
 
 /// The shortest way on from a node.
@@ -38,7 +38,7 @@ struct Ahead {
 
 class Fabric {
  public:
-  /// Those of `links` that join two of `nodes`. Devices relay only where those of the cluster do.
+  /// Takes the `links` that join two of `nodes`. Devices relay only where those of the cluster do.
   Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes, std::span<const LinkId> links);
   Fabric(Fabric&&) noexcept;
   ~Fabric();

@@ -154,7 +154,6 @@ std::uint32_t Network::ranks() const {
   return static_cast<std::uint32_t>(impl_->cluster.placement.size());
 }
 std::span<const ClusterLink> Network::links() const { return impl_->cluster.links; }
-Network Network::clone() const { return Network(impl_->cluster); }
 Bandwidth Network::bisection() const { return least_cut(impl_->cluster); }
 
 std::int32_t Network::host_of(std::uint32_t rank) const {

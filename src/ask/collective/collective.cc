@@ -18,7 +18,7 @@
 namespace foretrace {
 namespace {
 
-/// Of a table, or of a recording: then with as many ranks on a node as the machine has.
+/// The rows of a table, or of a recording: then with as many ranks on a node as the machine has.
 std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, const std::string& path,
                                         Operation operation) {
   if (!is_recording(path)) return read_measured_file(path, operation, question.only);
@@ -189,8 +189,8 @@ void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
                                 [](const auto& row) { return row.basis == "NCCL's model"; });
   if (nccl)
     report.assumptions.push_back(
-        "times are the estimates by which NCCL 2.30.7 chooses, with half a step of a ring more for "
-        "copies within a rank; --calibrate FILE uses measured times");
+        "times are the estimates by which NCCL 2.30.7 chooses, with what copies and short pipelines "
+        "of rings add; --calibrate FILE uses measured times");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct Place {
   std::uint32_t child_count = 0;
 };
 
-/// Of a rank other than 0, from the lowest bit that is set.
+/// The parent of a rank other than 0 follows from its lowest bit that is set.
 std::uint32_t parent_of(std::uint32_t rank, std::uint32_t ranks) {
   const std::uint32_t bit = rank & (~rank + 1);
   const std::uint32_t up = (rank ^ bit) | (bit << 1);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a collective takes on some nodes, by six numbers that are the same at each size and shape:
+// The time of a collective by six numbers that are the same at each size and number of nodes:
 //
 //     t = l + w + m sqrt(l w)
 //     l = base + a_within h_within + a_across h_across       hops and their latencies

@@ -35,7 +35,7 @@ double nvlink_of(const Network& network, const std::vector<std::uint32_t>& ring)
   return sum / kGiga;
 }
 
-/// What each flow of a ring gets, in GB/s: of the narrowest link, shared by all that cross it.
+/// GB/s of each flow of a ring: all that cross the narrowest link share it.
 double ring_share(const Network& network, const std::vector<std::uint32_t>& ring) {
   std::vector<LinkId> route;
   std::map<LinkId, double> flows;
