@@ -1,7 +1,7 @@
 #pragma once
 
-// What a job with many devices runs on: hosts with their devices and NICs, switches, and the links
-// between all of them.
+// The machine that a job with many devices runs on: hosts with their devices and NICs, switches,
+// and the links between all of them.
 //
 //     host node0                     host node1           a device reaches a device of another host
 //     gpu0 -- pcie0 -- nic0 ---+--- nic0 -- ...           through the NIC that is nearest to it;
@@ -46,7 +46,7 @@ struct ClusterLink {
   std::uint32_t count = 1;  ///< Parallel cables that are used as one.
 };
 
-/// What NCCL asks a host before it chooses an algorithm. What is unknown is not set.
+/// Facts that NCCL asks of a host before it chooses an algorithm. Unknown ones are not set.
 struct HostFacts {
   std::optional<std::int64_t> architecture;  ///< 70 is Volta, 80 Ampere, 90 Hopper, 100 Blackwell.
   std::string cpu;                           ///< "intel", "amd", "arm", "power"; "" is unknown.

@@ -54,11 +54,11 @@ struct Call {
   /// `ranks`.
   std::vector<std::uint32_t> levels{};
   std::uint32_t servers = 0;  ///< Hosts that only serve, for a parameter server.
-  /// What each rank receives of an all-to-all, relative to the others; empty: alike.
+  /// The share of each rank in an all-to-all, relative to the others; empty: alike.
   std::vector<double> shares{};
 };
 
-/// What a message costs on one level of the machine.
+/// The cost of a message on one level of the machine.
 struct LinkCost {
   Nanoseconds latency{0};         ///< alpha
   Bandwidth bandwidth{};          ///< 1 / beta, of one direction of a rank's port. Above 0.

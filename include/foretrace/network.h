@@ -40,7 +40,7 @@ class Network {
 
   /// The links from one rank to another, in order, by one of the equal routes: number
   /// hash(from, to, seed) mod paths. `out` is overwritten. Throws Error where there is none, with
-  /// what each of both can reach. Not for several threads at once: each has its own copy (clone).
+  /// what each of both can reach. Not for several threads at once: each has a Network of its own.
   void route(std::uint32_t from, std::uint32_t to, std::uint64_t seed,
              std::vector<LinkId>& out) const;
 
@@ -48,10 +48,7 @@ class Network {
   void path(std::uint32_t from, std::uint32_t to, std::uint32_t path,
             std::vector<LinkId>& out) const;
 
-  /// Shares nothing that changes.
-  Network clone() const;
-
-  /// What the first half of the ranks can send to the second at once: the least cut between them.
+  /// The most that the first half of the ranks can send to the second at once: the least cut.
   /// Takes seconds for thousands of ranks. 0 with fewer than two ranks.
   Bandwidth bisection() const;
 

@@ -4,8 +4,8 @@
 
 namespace foretrace {
 
-/// What the first half of the ranks can send to the second half at once, the first having the odd
-/// one: the maximum flow, which is the least cut (Boykov and Kolmogorov, PAMI 2004).
+/// The most that the first half of the ranks can send to the second at once, the first having the
+/// odd one: the maximum flow, which is the least cut (Boykov and Kolmogorov, PAMI 2004).
 Bandwidth least_cut(const Cluster& cluster);
 
 }  // namespace foretrace

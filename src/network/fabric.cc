@@ -12,7 +12,8 @@ namespace foretrace {
 
 struct Fabric::Backwards {
   using Graph =
-      boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, LinkId>;
+      boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
+                            std::uint32_t>;  ///< Of an edge: its step.
   explicit Backwards(std::size_t nodes) : graph(nodes) {}
   Graph graph;
 };
@@ -52,25 +53,28 @@ void search(const Graph& graph, std::uint32_t target, std::vector<PathCost>& cos
 
 Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
                std::span<const LinkId> links)
-    : cluster_(&cluster),
-      nodes_(std::move(nodes)),
-      backwards_(std::make_unique<Backwards>(nodes_.size())) {
+    : nodes_(std::move(nodes)), backwards_(std::make_unique<Backwards>(nodes_.size())) {
   std::unordered_map<std::uint32_t, std::uint32_t> places;
   for (std::uint32_t place = 0; place < nodes_.size(); ++place) places[nodes_[place]] = place;
+  const auto step_to = [&](std::uint32_t next, LinkId link) {
+    const PathCost cost = link_cost(cluster.links[link]);
+    const PathCost passing = passing_cost(cluster, nodes_[next]);
+    return Step{next, link, cost, passing == kNoPath ? kNoPath : cost + passing};
+  };
   std::vector<std::pair<std::uint32_t, Step>> steps;
   for (const LinkId link : links) {
     const auto from = places.find(cluster.links[link].from);
     const auto to = places.find(cluster.links[link].to);
     if (from != places.end() && to != places.end())
-      steps.push_back({from->second, {to->second, link}});
+      steps.emplace_back(from->second, step_to(to->second, link));
   }
   std::stable_sort(steps.begin(), steps.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   first_step_.assign(nodes_.size() + 1, 0);
   for (const auto& [place, step] : steps) {
     ++first_step_[place + 1];
+    add_edge(step.next, place, static_cast<std::uint32_t>(steps_.size()), backwards_->graph);
     steps_.push_back(step);
-    add_edge(step.next, place, step.link, backwards_->graph);
   }
   for (std::size_t i = 1; i < first_step_.size(); ++i) first_step_[i] += first_step_[i - 1];
 }
@@ -89,18 +93,11 @@ PathCost passing_cost(const Cluster& cluster, std::uint32_t node) {
   return kind == NodeKind::host ? kThroughHost : 0;
 }
 
-PathCost Fabric::cost_of(std::uint32_t next, LinkId link, std::uint32_t target) const {
-  const PathCost cost = link_cost(cluster_->links[link]);
-  if (next == target) return cost;
-  const PathCost passing = passing_cost(*cluster_, nodes_[next]);
-  return passing == kNoPath ? kNoPath : cost + passing;
-}
-
 std::uint32_t Fabric::count_paths(std::span<const Ahead> ahead, std::uint32_t place,
                                   std::uint32_t target) const {
   std::uint64_t paths = 0;
   for (const Step& step : steps(place)) {
-    const PathCost into = cost_of(step.next, step.link, target);
+    const PathCost into = step.cost(target);
     const bool on_the_way = into != kNoPath && ahead[step.next].paths > 0 &&
                             ahead[step.next].cost + into == ahead[place].cost;
     if (on_the_way) paths += ahead[step.next].paths;
@@ -114,9 +111,7 @@ std::vector<Ahead> Fabric::towards(std::uint32_t target, std::optional<std::uint
   std::vector<PathCost> costs(nodes_.size());
   PathCost most = kNoPath;
   const auto& graph = backwards_->graph;
-  const auto weight = [&](const auto& edge) {
-    return cost_of(static_cast<std::uint32_t>(boost::source(edge, graph)), graph[edge], target);
-  };
+  const auto weight = [&](const auto& edge) { return steps_[graph[edge]].cost(target); };
   search(graph, target, costs, weight, [&](std::uint32_t place) {
     if (costs[place] > most) throw FarEnough{};
     if (place == from) most = costs[place];
@@ -131,7 +126,7 @@ void Fabric::walk(std::span<const Ahead> ahead, std::uint32_t at, std::uint32_t 
   while (at != target) {
     const Step* taken = nullptr;
     for (const Step& step : steps(at)) {
-      const PathCost into = cost_of(step.next, step.link, target);
+      const PathCost into = step.cost(target);
       const Ahead& next = ahead[step.next];
       if (into == kNoPath || next.paths == 0 || next.cost + into != ahead[at].cost) continue;
       taken = &step;

@@ -14,7 +14,7 @@
 
 namespace foretrace {
 
-/// What a path costs: its latency in nanoseconds, and so much for each hop that latency decides
+/// The cost of a path: its latency in nanoseconds, and so much for each hop that latency decides
 /// only between paths of as many hops.
 using PathCost = std::uint64_t;
 constexpr PathCost kHop = 1'000'000'000;
@@ -27,7 +27,7 @@ constexpr PathCost kNoPath = std::numeric_limits<PathCost>::max();
 /// The cost of a link by itself.
 PathCost link_cost(const ClusterLink& link);
 
-/// What it costs besides to pass through a node; kNoPath where nothing may.
+/// The cost of passing through a node, besides; kNoPath where nothing may.
 PathCost passing_cost(const Cluster& cluster, std::uint32_t node);
 
 /// The shortest way on from a node.
@@ -38,8 +38,7 @@ struct Ahead {
 
 class Fabric {
  public:
-  /// Those of `links` that join two of `nodes`. Devices relay only where those of the cluster do.
-  /// REQUIRES: the cluster outlives it.
+  /// Takes the `links` that join two of `nodes`. Devices relay only where those of the cluster do.
   Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes, std::span<const LinkId> links);
   Fabric(Fabric&&) noexcept;
   ~Fabric();
@@ -59,9 +58,9 @@ class Fabric {
   struct Step {
     std::uint32_t next;  ///< Place of the node it leads to.
     LinkId link;
+    PathCost to = 0, through = 0;  ///< That node; kNoPath where nothing may pass through it.
+    PathCost cost(std::uint32_t target) const { return next == target ? to : through; }
   };
-  /// Of a step; kNoPath where nothing may pass through the node that it leads to.
-  PathCost cost_of(std::uint32_t next, LinkId link, std::uint32_t target) const;
   std::span<const Step> steps(std::uint32_t place) const {
     return std::span(steps_).subspan(first_step_[place],
                                      first_step_[place + 1] - first_step_[place]);
@@ -69,7 +68,6 @@ class Fabric {
   std::uint32_t count_paths(std::span<const Ahead> ahead, std::uint32_t place,
                             std::uint32_t target) const;
 
-  const Cluster* cluster_;
   std::vector<std::uint32_t> nodes_;
   std::vector<std::uint32_t> first_step_;  ///< Into steps_, by place; one more at the end.
   std::vector<Step> steps_;

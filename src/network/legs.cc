@@ -70,7 +70,7 @@ class Builder {
   Legs finished() { return std::move(legs_); }
 
  private:
-  /// What leads to a rank: from outside, and from the other ranks of its host.
+  /// Adds the ways to a rank: from outside, and from the other ranks of its host.
   void add_arriving(const Fabric& fabric, const Host& host, std::uint32_t rank, std::size_t ordinal,
                     std::unordered_map<std::uint32_t, std::uint32_t>& places) {
     const std::uint32_t target = places[cluster_.placement[rank]];

@@ -91,39 +91,38 @@ struct Network::Impl {
     }
   }
 
-  struct Best {
-    PathCost cost = kNoPath;
-    std::uint64_t paths = 0;
+  /// One way out of a host and into another; `last` is null for one inside a host.
+  struct Way {
+    const Leg* first;
+    const Leg* last;
+    std::uint32_t paths;
   };
 
-  Best best_of(std::uint32_t from, std::uint32_t to) {
-    Best best;
-    each_route(from, to, best.cost,
-               [&](PathCost cost, std::uint32_t paths, const Leg&, const Leg*) {
-                 if (cost > best.cost) return;
-                 if (cost < best.cost) best = {cost, 0};
-                 best.paths += paths;
+  /// Leaves the ways of the least cost in `ways`, and counts their paths.
+  std::uint32_t find_ways(std::uint32_t from, std::uint32_t to) {
+    PathCost least = kNoPath;
+    std::uint64_t paths = 0;
+    ways.clear();
+    each_route(from, to, least,
+               [&](PathCost cost, std::uint32_t more, const Leg& first, const Leg* last) {
+                 if (cost > least) return;
+                 if (cost < least) least = cost, paths = 0, ways.clear();
+                 ways.push_back({&first, last, more});
+                 paths += more;
                });
-    if (best.paths == 0) throw Error(no_route(cluster, from, to, whole));
-    best.paths = std::min<std::uint64_t>(best.paths, UINT32_MAX);
-    return best;
+    if (paths == 0) throw Error(no_route(cluster, from, to, whole));
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(paths, UINT32_MAX));
   }
 
-  void take(std::uint32_t from, std::uint32_t to, const Best& best, std::uint64_t choice,
-            std::vector<LinkId>& out) {
-    bool taken = false;
-    each_route(from, to, best.cost,
-               [&](PathCost cost, std::uint32_t paths, const Leg& first, const Leg* last) {
-                 if (cost != best.cost || taken) return;
-                 if (choice >= paths) return void(choice -= paths);
-                 taken = true;
-                 append(first, out);
-                 if (!last) return;
-                 const std::uint32_t target = place[last->end];
-                 core.walk(kept[target], place[first.end], target, choice, out);
-                 append(*last, out);
-               });
-    CHECK(taken);
+  /// The path of this number among those of `ways`.
+  void take(std::uint64_t choice, std::vector<LinkId>& out) {
+    auto way = ways.begin();
+    while (choice >= way->paths) choice -= way++->paths;
+    append(*way->first, out);
+    if (!way->last) return;
+    const std::uint32_t target = place[way->last->end];
+    core.walk(towards(target, place[way->first->end]), place[way->first->end], target, choice, out);
+    append(*way->last, out);
   }
 
   void append(const Leg& leg, std::vector<LinkId>& out) const {
@@ -139,6 +138,7 @@ struct Network::Impl {
   std::vector<std::vector<Ahead>> kept;  ///< By place of the target; empty where not kept.
   std::vector<bool> partial = std::vector<bool>(kept.size());
   std::size_t bytes = 0;
+  std::vector<Way> ways;
 };
 
 Network::Network(Cluster cluster) {
@@ -154,7 +154,6 @@ std::uint32_t Network::ranks() const {
   return static_cast<std::uint32_t>(impl_->cluster.placement.size());
 }
 std::span<const ClusterLink> Network::links() const { return impl_->cluster.links; }
-Network Network::clone() const { return Network(impl_->cluster); }
 Bandwidth Network::bisection() const { return least_cut(impl_->cluster); }
 
 std::int32_t Network::host_of(std::uint32_t rank) const {
@@ -167,25 +166,25 @@ std::string Network::link_name(LinkId link) const {
 }
 
 std::uint32_t Network::paths(std::uint32_t from, std::uint32_t to) const {
-  return from == to ? 1 : static_cast<std::uint32_t>(impl_->best_of(from, to).paths);
+  return from == to ? 1 : impl_->find_ways(from, to);
 }
 
 void Network::route(std::uint32_t from, std::uint32_t to, std::uint64_t seed,
                     std::vector<LinkId>& out) const {
   out.clear();
   if (from == to) return;
-  const Impl::Best best = impl_->best_of(from, to);
+  const std::uint32_t paths = impl_->find_ways(from, to);
   const std::uint64_t pair = (std::uint64_t{from} << 32U) | to;
-  impl_->take(from, to, best, Draws(Draws(pair).next() ^ seed).next() % best.paths, out);
+  impl_->take(Draws(Draws(pair).next() ^ seed).next() % paths, out);
 }
 
 void Network::path(std::uint32_t from, std::uint32_t to, std::uint32_t path,
                    std::vector<LinkId>& out) const {
   out.clear();
   if (from == to) return;
-  const Impl::Best best = impl_->best_of(from, to);
-  if (path >= best.paths) throw Error("path: must be below " + std::to_string(best.paths));
-  impl_->take(from, to, best, path, out);
+  const std::uint32_t paths = impl_->find_ways(from, to);
+  if (path >= paths) throw Error("path: must be below " + std::to_string(paths));
+  impl_->take(path, out);
 }
 
 }  // namespace foretrace

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -66,7 +68,7 @@ TEST(Collective, AMachineIsPricedAsNcclWouldChoose) {
   EXPECT_EQ(report.rows[0].algorithm, "Ring Simple");
   EXPECT_EQ(report.rows[0].basis, "NCCL's model");
   EXPECT_EQ(report.rows[0].nodes, 1U);
-  EXPECT_NEAR(report.rows[0].bus_bandwidth, 208e9, 10e9);
+  EXPECT_NEAR(report.rows[0].bus_bandwidth, 195e9, 10e9);
 }
 
 TEST(Collective, RanksPerNodeSpreadOverHosts) {
@@ -91,6 +93,39 @@ TEST(Collective, GroupsThatShareLinksAreBracketedAndFlowsResolveThem) {
   EXPECT_GE(flow.rows[0].time, closed.rows[0].lower);
   EXPECT_LE(flow.rows[0].time, closed.rows[0].upper);
   EXPECT_NEAR(flow.rows[0].bus_bandwidth, 47e9, 2e9);
+}
+
+TEST(Collective, FlowsUseTheRailsAndNvlinksThatNcclWould) {
+  for (const auto& [on, ranks] : {std::pair{"alps", 32},
+                                  {"perlmutter", 4},
+                                  {"dgx-1v", 8},
+                                  {"dgx-a100", 16},
+                                  {"dgx-h100", 32}}) {
+    SCOPED_TRACE(on);
+    CollectiveQuestion question = machine("all_reduce", on, ranks);
+    question.sizes = {Bytes{1 << 30}};
+    const auto nccl = static_cast<double>(price_collective(question).rows[0].time.count());
+    question.fidelity = "flow";
+    const auto flow = static_cast<double>(price_collective(question).rows[0].time.count());
+    EXPECT_NEAR(flow / nccl, 1, .12);
+  }
+}
+
+TEST(Collective, SendReceiveIsTheOperationAndNotOurAlgorithm) {
+  const CollectiveReport report = price_collective(machine("send_receive", "dgx-h100", 8));
+  EXPECT_EQ(report.rows[0].basis, "NCCL's model");
+  EXPECT_EQ(report.rows[0].algorithm, "sends");
+}
+
+TEST(Collective, CardsThatMeetAtACpuAreAnUpperLimit) {
+  const auto says = [](std::int64_t ranks) {
+    const auto assumed = price_collective(machine("all_reduce", "pcie-box", ranks)).assumptions;
+    return std::ranges::any_of(assumed, [](const std::string& sentence) {
+      return sentence.find("copies through host memory") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(says(8));
+  EXPECT_FALSE(says(2));
 }
 
 TEST(Collective, SizesAsNcclTestsTakesThem) {

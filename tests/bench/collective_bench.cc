@@ -17,10 +17,11 @@ struct Case {
   Operation operation;
   std::uint32_t scale;  ///< Ranks over those asked for.
   std::int64_t bytes;
-  const char* how;
+  const char* how;  ///< Flows on a uniform network, or on a machine.
 };
 
 constexpr Case kCases[] = {
+    {"pairwise", Operation::all_to_all, 1, 4 << 20, "dgx-h100"},
     {"ring", Operation::all_reduce, 1, 64 << 20, "messages"},
     {"recursive_doubling", Operation::all_reduce, 64, 4096, "messages"},
     {"pairwise", Operation::all_to_all, 1, 4 << 20, "closed"},
@@ -32,6 +33,10 @@ Expansion run_case(const Case& one, const Call& call, LinkCosts costs) {
   const auto algorithm = find_algorithm(one.algorithm);
   const std::string how = one.how;
   if (how == "messages") return expand(*algorithm, call, costs);
+  if (how == "dgx-h100") {
+    const Network network(find_cluster("dgx-h100", call.ranks));
+    return flow_on(wires_of(network, 0), *algorithm, call, costs);
+  }
   const Wires wires = uniform_wires(call.ranks, costs[0]);
   if (how == "flow") return flow_on(wires, *algorithm, call, costs);
   return {.time = closed_on(wires, *algorithm, call, costs)};

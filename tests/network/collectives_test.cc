@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "foretrace/collective.h"
 #include "foretrace/error.h"
@@ -186,7 +187,32 @@ TEST(Collectives, MoveAtLeastTheBytesTheyMustAndOnlyToEndpoints) {
   }
 }
 
-/// A set of parts per rank, moved as the sends say: whether all ranks end with all parts.
+TEST(Collectives, ChainsBelowATreeGiveEachRankTheWholeResult) {
+  for (const std::vector<std::uint32_t>& levels :
+       {std::vector<std::uint32_t>{4, 6}, {8, 3}, {1, 8}, {5, 1}}) {
+    SCOPED_TRACE(levels[0]);
+    const Call call{.ranks = levels[0] * levels[1], .bytes = {10'000'000}, .levels = levels};
+    const auto tree = find_algorithm("double_tree");
+    const Plan plan = tree->plan(call, {&kUniform, 1});
+    std::vector<std::int64_t> up(call.ranks), down(call.ranks);
+    std::vector<Message> messages;
+    for (std::uint32_t round = 0; round < plan.rounds; ++round) {
+      for (std::uint32_t rank = 0; rank < call.ranks; ++rank) {
+        messages.clear();
+        tree->sends(call, plan, rank, round, messages);
+        for (const Message& message : messages) {
+          if (message.reduces) up[rank] += message.bytes.count;
+          if (!message.reduces) down[message.to] += message.bytes.count;
+        }
+      }
+    }
+    // All but the root of each tree give their half to one rank, and get it back from that.
+    EXPECT_EQ(up, down);
+    EXPECT_EQ(std::accumulate(up.begin(), up.end(), std::int64_t{0}),
+              (call.ranks - 1) * call.bytes.count);
+  }
+}
+
 TEST(Collectives, ARingPassesOnOnlyWhatArrivedTheRoundBefore) {
   const Call call{.operation = Operation::all_gather, .ranks = 7, .bytes = {7 * 128}};
   const auto ring = find_algorithm("ring");

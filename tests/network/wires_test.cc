@@ -105,7 +105,7 @@ TEST(Wires, ChannelsOnRailsUseTheNicOfEachRank) {
   };
   const auto ring = find_algorithm("ring");
   const Call call{.ranks = 16, .bytes = {160'000'000}};
-  const OnRails rails(*ring, 4);
+  const OnRails rails(*ring, {{0, 1, 2, 3}});
   const Expansion one = flow_on(wires, *ring, call, {&cost, 1});
   const Expansion four = flow_on(wires, rails, call, {&cost, 1});
   EXPECT_EQ(four.moved, one.moved);

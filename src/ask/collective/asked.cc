@@ -7,9 +7,10 @@
 namespace foretrace {
 namespace {
 
+/// send_receive, which is both, is taken for the operation.
 bool is_algorithm(const std::string& name) {
-  return std::ranges::any_of(algorithms(),
-                             [&](const AlgorithmEntry& entry) { return entry.name == name; });
+  return std::ranges::count(operation_names(), name) == 0 &&
+         std::ranges::count(algorithms(), name, &AlgorithmEntry::name) > 0;
 }
 
 /// The first operation of the list that the algorithm serves with some number of ranks.

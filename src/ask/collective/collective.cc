@@ -18,7 +18,7 @@
 namespace foretrace {
 namespace {
 
-/// Of a table, or of a recording: then with as many ranks on a node as the machine has.
+/// The rows of a table, or of a recording: then with as many ranks on a node as the machine has.
 std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, const std::string& path,
                                         Operation operation) {
   if (!is_recording(path)) return read_measured_file(path, operation, question.only);
@@ -51,7 +51,9 @@ RankPlaces places_for(const CollectiveQuestion& question,
   const auto most = std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::pair(a.nodes, a.ranks) < std::pair(b.nodes, b.ranks);
   });
-  return MachinePricing(question, most->ranks, most->ranks / most->nodes, nullptr).places();
+  // With a second node even where none was measured: the machine states its network.
+  const std::uint32_t per_node = std::max(1U, most->ranks / most->nodes);
+  return MachinePricing(question, std::max(2U, most->nodes) * per_node, per_node, nullptr).places();
 }
 
 std::string text_of(const std::string& path) {
@@ -187,8 +189,8 @@ void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
                                 [](const auto& row) { return row.basis == "NCCL's model"; });
   if (nccl)
     report.assumptions.push_back(
-        "times are the estimates by which NCCL 2.30.7 chooses, with half a step of a ring more for "
-        "copies within a rank; --calibrate FILE uses measured times");
+        "times are the estimates by which NCCL 2.30.7 chooses, with what copies and short pipelines "
+        "of rings add; --calibrate FILE uses measured times");
 }
 
 }  // namespace

@@ -5,14 +5,13 @@
 #include "foretrace/error.h"
 #include "network/collectives/interleaved.h"
 #include "network/collectives/on_rails.h"
+#include "network/nccl/sends.h"
 
 namespace foretrace {
 namespace {
 
-/// Microseconds to launch and to connect: NCCL's base and hop of a ring with protocol Simple, and
-/// of the network. NCCL does not tune sends.
-constexpr double kBase = 8.4, kNvlinkHop = 3.4, kPcieHop = 5.7, kNetworkHop = 14;
-constexpr double kOwnCopy = .5;  ///< As in expected_us().
+/// NCCL's hop over NVLink with protocol Simple; here it only decides how pipelines cut the data.
+constexpr Nanoseconds kHopTime{3400};
 
 std::string cut_name(const std::string& machine) { return machine.substr(0, machine.find(':')); }
 
@@ -44,6 +43,18 @@ std::string like_nccl(Operation operation, const std::string& chosen) {
   return chosen.starts_with("Tree") || chosen.starts_with("NVLSTree") ? "double_tree" : "ring";
 }
 
+/// GB/s of the narrowest link between neighbors of an order.
+double narrowest(const Network& network, const RingOrder& order) {
+  double least = 1e300;
+  std::vector<LinkId> route;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    network.route(order[i], order[(i + 1) % order.size()], 0, route);
+    for (const LinkId link : route)
+      least = std::min(least, network.links()[link].bandwidth.bytes_per_second / 1e9);
+  }
+  return least;
+}
+
 }  // namespace
 
 MachinePricing::MachinePricing(const CollectiveQuestion& question, std::int64_t ranks,
@@ -55,30 +66,13 @@ MachinePricing::MachinePricing(const CollectiveQuestion& question, std::int64_t 
   system_ = system_of(*network_, places_, assumed_);
 }
 
-/// All-to-all and send/receive: what a rank's ports within and across nodes have to carry.
-double MachinePricing::exchange_us(Operation operation, Bytes bytes) const {
-  const double g = places_.per_node, p = places_.ranks, nodes = places_.nodes;
-  const double n = static_cast<double>(bytes.count) / 1e3;
-  const double hop = places_.kind == LinkKind::nvlink ? kNvlinkHop : kPcieHop;
-  double within = 0, across = 0, latency = kBase + (g > 1 ? hop : 0);
-  if (operation == Operation::all_to_all) {
-    if (places_.intra > 0) within = n / p * (g - 1 + kOwnCopy) / places_.intra;
-    if (nodes > 1) across = n * (nodes - 1) / nodes * g / places_.inter;
-  } else {
-    if (places_.intra > 0 && p > 1) within = n / places_.intra;
-    if (nodes > 1) across = n * g / places_.inter;
-  }
-  if (nodes > 1) latency += kNetworkHop;
-  return latency + std::max(within, across);
-}
-
 CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   CollectiveRow row = row_of(operation, places_.ranks, places_.nodes, bytes);
   double us = 0;
   std::optional<Calibrated> known;
   if (operation == Operation::all_to_all || operation == Operation::send_receive) {
     row.algorithm = "sends";
-    us = exchange_us(operation, bytes);
+    us = sends_us(operation, places_, bytes);
   } else if (places_.ranks > 1) {
     const NcclPath path = choose_path(operation, system_, bytes);
     row.algorithm =
@@ -97,6 +91,19 @@ CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   return row;
 }
 
+/// The orders in which channels take the devices of a node; none where there is only one way.
+std::vector<RingOrder> MachinePricing::orders_of(const std::string& algorithm) const {
+  const bool ring = algorithm == "ring", tree = algorithm == "double_tree";
+  const bool even = places_.nodes * places_.per_node == places_.ranks && places_.per_node > 1;
+  if (!even || (!ring && (!tree || places_.nodes == 1))) return {};
+  std::vector<RingOrder> orders = nvlink_rings(*network_, places_.per_node);
+  // One order does for what NICs bring, unless its NVLinks are narrower.
+  const double g = places_.per_node;
+  const double most = narrowest(*network_, orders.front()) * g / (g - 1);
+  if (tree || (places_.nodes > 1 && most >= places_.inter)) orders.resize(1);
+  return orders;
+}
+
 CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes) const {
   const auto groups = static_cast<std::uint32_t>(question_.groups);
   Call call{.operation = asked.operation,
@@ -111,10 +118,8 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
   if (row.algorithm == "hierarchical" && call.levels.empty())
     call.levels = {places_.per_node, places_.nodes};
   const auto algorithm = find_algorithm(row.algorithm);
-  // Only decides how pipelines cut the data.
   const double rate = places_.nodes > 1 ? places_.inter / places_.per_node : places_.intra;
-  const LinkCost cost{Nanoseconds(static_cast<std::int64_t>(kNvlinkHop * 1e3)),
-                      Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
+  const LinkCost cost{kHopTime, Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
   check_call(row.algorithm, *algorithm, call, {&cost, 1});
   if (algorithm->plan(call, {&cost, 1}).endpoints > call.ranks)
     throw Error(row.algorithm + " needs servers or switches of its own, which " +
@@ -125,17 +130,18 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
                                         : closed_on(wires, one, whole, {&cost, 1});
   };
   row.basis = question_.fidelity == "flow" ? "flow" : "closed form";
-  const bool uses_rails = (row.algorithm == "ring" || row.algorithm == "double_tree") &&
-                          groups == 1 && places_.nodes > 1 && places_.per_node > 1 &&
-                          places_.nodes * places_.per_node == places_.ranks;
   if (groups > 1) {
     Call all = call;
     all.ranks *= groups;
     const std::uint32_t active = question_.fidelity == "flow" ? groups : 1;
     finish_row(row, asked.operation, time_of(Interleaved(*algorithm, call, groups, active), all));
-  } else if (uses_rails) {
-    row.algorithm += " x " + std::to_string(places_.per_node);
-    finish_row(row, asked.operation, time_of(OnRails(*algorithm, places_.per_node), call));
+  } else if (const std::vector<RingOrder> orders = orders_of(row.algorithm); !orders.empty()) {
+    const bool tree = row.algorithm == "double_tree";
+    const std::size_t channels = orders.size() * (places_.nodes > 1 ? places_.per_node : 1);
+    if (channels > 1) row.algorithm += " x " + std::to_string(channels);
+    if (tree) call.levels = {places_.per_node, places_.nodes};
+    const OnRails rails(*algorithm, orders, tree ? OnRails::Kind::tree : OnRails::Kind::ring);
+    finish_row(row, asked.operation, time_of(rails, call));
   } else {
     finish_row(row, asked.operation, time_of(*algorithm, call));
   }

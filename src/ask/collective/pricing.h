@@ -10,6 +10,7 @@
 #include "foretrace/ask/collective.h"
 #include "foretrace/collective.h"
 #include "foretrace/network.h"
+#include "network/collectives/nvlink_rings.h"
 #include "network/flow/wires.h"
 #include "network/nccl/calibration.h"
 #include "network/nccl/system_of.h"
@@ -51,8 +52,8 @@ class MachinePricing {
 
  private:
   CollectiveRow by_nccl(Operation operation, Bytes bytes) const;
+  std::vector<RingOrder> orders_of(const std::string& algorithm) const;
   CollectiveRow on_links(const AskedCollective& asked, Bytes bytes) const;
-  double exchange_us(Operation operation, Bytes bytes) const;
 
   const CollectiveQuestion& question_;
   std::unique_ptr<Network> network_;

@@ -69,7 +69,7 @@ nlohmann::json machine_to_json(MachineFile& machine);
 /// Throws Error.
 Cluster laid_out(const MachineFile& machine, std::int64_t ranks);
 
-/// What a link takes where nobody says so: recalled, from the end of one wire to the end of the
+/// The latency of a link where nobody says so: recalled, from the end of one wire to the end of the
 /// other, with what is passed on the way.
 Nanoseconds usual_latency(LinkKind kind);
 

@@ -43,10 +43,6 @@ std::uint32_t ceil_log2(std::uint32_t value) {
   return static_cast<std::uint32_t>(std::bit_width(value - 1));
 }
 
-bool is_power_of_two(std::uint32_t value) { return std::has_single_bit(value); }
-
-std::uint32_t floor_power(std::uint32_t value) { return std::bit_floor(value); }
-
 const LinkCost& cost_at(LinkCosts costs, std::size_t level) {
   return costs[std::min(level, costs.size() - 1)];
 }
@@ -68,7 +64,7 @@ std::string unless_served(Operation operation, std::initializer_list<Operation> 
 }
 
 std::string unless_power(std::uint32_t ranks) {
-  if (is_power_of_two(ranks)) return {};
+  if (std::has_single_bit(ranks)) return {};
   return "needs a power of two of ranks, got " + std::to_string(ranks);
 }
 

@@ -42,7 +42,7 @@ class Bruck final : public Algorithm {
   static std::uint32_t blocks_of(const Call& call, std::uint32_t round) {
     const std::uint32_t bit = 1U << round;
     if (call.operation == Operation::all_gather) return std::min(bit, call.ranks - bit);
-    // Of the distances 1 to p - 1, those with the bit.
+    // Counts the distances from 1 to p - 1 that have the bit.
     const std::uint32_t whole = call.ranks / (2 * bit) * bit, rest = call.ranks % (2 * bit);
     return whole + (rest > bit ? rest - bit : 0);
   }

@@ -6,7 +6,12 @@
 //     down    chunk c leaves depth d in round c + lag (height + d)
 //
 // The trees are those of NCCL: rank 0 above the in-order binary tree, and the same mirrored
-// (shifted by one for an odd number of ranks). The expansion adds what filling the pipeline takes.
+// (shifted by one for an odd number of ranks). With two levels, as on nodes with several devices,
+// the first ranks of the groups make the trees, and the others of a group a chain below:
+//
+//     levels 2,4     0 over 4, 4 over 2 and 6; and 1, 3, 5, 7 each below the one before
+//
+// The expansion adds what filling the pipeline takes.
 
 #include <algorithm>
 #include <bit>
@@ -23,11 +28,11 @@ constexpr std::int64_t kMostChunks = 512;   ///< For each half; ours.
 struct Place {
   std::uint32_t depth = 0;
   std::uint32_t parent = 0;
-  std::uint32_t children[2] = {0, 0};
+  std::uint32_t children[3] = {0, 0, 0};
   std::uint32_t child_count = 0;
 };
 
-/// Of a rank other than 0, from the lowest bit that is set.
+/// The parent of a rank other than 0 follows from its lowest bit that is set.
 std::uint32_t parent_of(std::uint32_t rank, std::uint32_t ranks) {
   const std::uint32_t bit = rank & (~rank + 1);
   const std::uint32_t up = (rank ^ bit) | (bit << 1);
@@ -50,16 +55,47 @@ Place place_in(std::uint32_t rank, std::uint32_t ranks) {
   return place;
 }
 
+/// Ranks of a chain, and how many chains the trees have.
+struct Levels {
+  std::uint32_t chain = 1, heads = 1;
+  std::uint32_t height() const { return ceil_log2(heads) + chain - 1; }
+};
+
+Levels levels_of(const Call& call) {
+  if (call.levels.size() != 2) return {1, call.ranks};
+  return {call.levels[0], call.levels[1]};
+}
+
+/// The tree of heads, with the chain that each of them begins.
+Place place_with_chain(std::uint32_t head, std::uint32_t along, const Levels& levels) {
+  Place place = place_in(head, levels.heads);
+  const std::uint32_t g = levels.chain;
+  place.depth += along;
+  if (along > 0) {
+    place.parent = head * g + along - 1;
+    place.child_count = 0;
+  } else {
+    place.parent *= g;
+    for (std::uint32_t i = 0; i < place.child_count; ++i) place.children[i] *= g;
+  }
+  if (along + 1 < g) place.children[place.child_count++] = head * g + along + 1;
+  return place;
+}
+
 class DoubleTree final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    return unless_served(call.operation, {Operation::all_reduce});
+    const std::string served = unless_served(call.operation, {Operation::all_reduce});
+    const bool divides =
+        call.levels.size() != 2 || std::uint64_t{call.levels[0]} * call.levels[1] == call.ranks;
+    if (!served.empty() || divides) return served;
+    return "takes two levels whose product is " + std::to_string(call.ranks);
   }
 
   Nanoseconds closed(const Call& call, LinkCosts costs) const override {
     if (call.ranks < 2) return Nanoseconds(0);
     const double n = static_cast<double>(call.bytes.count);
-    return hockney(2 * ceil_log2(call.ranks), 2 * n, 0, cost_at(costs, 0));
+    return hockney(2 * levels_of(call).height(), 2 * n, 0, cost_at(costs, 0));
   }
 
   Plan plan(const Call& call, LinkCosts costs) const override {
@@ -73,7 +109,7 @@ class DoubleTree final : public Algorithm {
     const double lag = 1 + static_cast<double>(cost.latency.count()) / std::max(4 * chunk, 1.0);
     const auto levels = static_cast<std::uint32_t>(std::min(std::ceil(lag), 1024.0));
     return {.endpoints = call.ranks,
-            .rounds = static_cast<std::uint32_t>(chunks) + 2 * levels * ceil_log2(call.ranks),
+            .rounds = static_cast<std::uint32_t>(chunks) + 2 * levels * levels_of(call).height(),
             .chunks = static_cast<std::uint32_t>(chunks),
             .lag = levels};
   }
@@ -94,11 +130,12 @@ class DoubleTree final : public Algorithm {
 
   static void sends_in(const Call& call, const Plan& plan, std::uint32_t tree, std::uint32_t rank,
                        std::uint32_t round, std::vector<Message>& out) {
-    const std::uint32_t p = call.ranks, height = ceil_log2(p);
-    const Place place = place_in(turned(tree, rank, p, p - 1), p);
+    const Levels levels = levels_of(call);
+    const std::uint32_t g = levels.chain, p = levels.heads, height = levels.height();
+    const Place place = place_with_chain(turned(tree, rank / g, p, p - 1), rank % g, levels);
     const auto add = [&](std::uint32_t to, std::uint32_t chunk, bool reduces) {
       const Bytes half = part_of(call.bytes, 2, tree);
-      out.push_back({.to = turned(tree, to, p, 1),
+      out.push_back({.to = turned(tree, to / g, p, 1) * g + to % g,
                      .bytes = part_of(half, plan.chunks, chunk),
                      .reduces = reduces,
                      .streams = true});

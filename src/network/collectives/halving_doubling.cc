@@ -5,6 +5,8 @@
 // Halving: the partner is half of the group away and gets half of what a rank has. Doubling goes
 // back the same way.
 
+#include <bit>
+
 #include "network/collectives/registered.h"
 
 namespace foretrace {
@@ -20,7 +22,7 @@ class HalvingDoubling final : public Algorithm {
   }
 
   Nanoseconds closed(const Call& call, LinkCosts costs) const override {
-    const std::uint32_t power = floor_power(call.ranks);
+    const std::uint32_t power = std::bit_floor(call.ranks);
     const double n = static_cast<double>(call.bytes.count), part = n * (power - 1) / power;
     const double laps = call.operation == Operation::all_reduce ? 2 : 1;
     const double folded = power == call.ranks ? 0 : 1;
@@ -30,7 +32,7 @@ class HalvingDoubling final : public Algorithm {
   }
 
   Plan plan(const Call& call, LinkCosts) const override {
-    const std::uint32_t power = floor_power(call.ranks);
+    const std::uint32_t power = std::bit_floor(call.ranks);
     const std::uint32_t laps = call.operation == Operation::all_reduce ? 2 : 1;
     return {.endpoints = call.ranks,
             .rounds = laps * ceil_log2(power) + (power == call.ranks ? 0 : 2)};
@@ -38,7 +40,7 @@ class HalvingDoubling final : public Algorithm {
 
   void sends(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t round,
              std::vector<Message>& out) const override {
-    const std::uint32_t power = floor_power(call.ranks);
+    const std::uint32_t power = std::bit_floor(call.ranks);
     const bool folds = power != call.ranks;
     if (folds && round == 0) {
       if (rank >= power) out.push_back({.to = rank - power, .bytes = call.bytes, .reduces = true});

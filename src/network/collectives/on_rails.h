@@ -1,6 +1,7 @@
 #pragma once
 
 #include "foretrace/collective.h"
+#include "network/collectives/nvlink_rings.h"
 
 namespace foretrace {
 
@@ -10,11 +11,15 @@ namespace foretrace {
 ///
 ///     channel 0   host 0: 0 1 2 3    host 1: 3 0 1 2    host 2: 2 3 0 1
 ///     channel 1   host 0: 1 2 3 0    host 1: 0 1 2 3    ...
+///
+/// These for each of several orders of the devices, where one does not use all NVLinks. A tree
+/// begins with the same device on each host, as only the first of a chain leaves it.
 class OnRails final : public Algorithm {
  public:
-  /// REQUIRES: `algorithm` outlives this, and its call's ranks are a multiple of `per_node`.
-  OnRails(const Algorithm& algorithm, std::uint32_t per_node)
-      : algorithm_(algorithm), per_node_(per_node) {}
+  enum class Kind { ring, tree };
+  /// REQUIRES: `algorithm` outlives this, `orders` has permutations of the ranks of a host, and the
+  /// ranks of its call are a multiple of that.
+  OnRails(const Algorithm& algorithm, std::vector<RingOrder> orders, Kind kind = Kind::ring);
 
   std::string refusal(const Call& call) const override { return algorithm_.refusal(call); }
   Nanoseconds closed(const Call& call, LinkCosts costs) const override {
@@ -27,10 +32,14 @@ class OnRails final : public Algorithm {
              std::vector<Message>& out) const override;
 
  private:
+  std::uint32_t channels(const Call& call) const;
   Call part(const Call& call, std::uint32_t channel) const;
 
   const Algorithm& algorithm_;
+  std::vector<RingOrder> orders_;
+  std::vector<RingOrder> place_in_order_;  ///< By device, for each order.
   std::uint32_t per_node_;
+  Kind kind_;
 };
 
 }  // namespace foretrace

@@ -4,6 +4,8 @@
 // Thakur, Rabenseifner, Gropp 2005. Of ranks that are too many for a power of two, each gives its
 // data to a partner first, and gets the result at the end.
 
+#include <bit>
+
 #include "network/collectives/registered.h"
 
 namespace foretrace {
@@ -19,7 +21,7 @@ class RecursiveDoubling final : public Algorithm {
   }
 
   Nanoseconds closed(const Call& call, LinkCosts costs) const override {
-    const std::uint32_t power = floor_power(call.ranks);
+    const std::uint32_t power = std::bit_floor(call.ranks);
     const double rounds = ceil_log2(power), n = static_cast<double>(call.bytes.count);
     if (call.operation == Operation::all_gather)
       return hockney(rounds, n * (call.ranks - 1) / call.ranks, 0, cost_at(costs, 0));
@@ -29,13 +31,13 @@ class RecursiveDoubling final : public Algorithm {
   }
 
   Plan plan(const Call& call, LinkCosts) const override {
-    const std::uint32_t power = floor_power(call.ranks);
+    const std::uint32_t power = std::bit_floor(call.ranks);
     return {.endpoints = call.ranks, .rounds = ceil_log2(power) + (power == call.ranks ? 0 : 2)};
   }
 
   void sends(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t round,
              std::vector<Message>& out) const override {
-    const std::uint32_t power = floor_power(call.ranks);
+    const std::uint32_t power = std::bit_floor(call.ranks);
     const bool folds = power != call.ranks, gathers = call.operation == Operation::all_gather;
     if (folds && round == 0) {
       if (rank >= power) out.push_back({.to = rank - power, .bytes = call.bytes, .reduces = true});

@@ -14,9 +14,6 @@ namespace foretrace {
 
 /// The least k with 2^k >= value. REQUIRES: value > 0.
 std::uint32_t ceil_log2(std::uint32_t value);
-bool is_power_of_two(std::uint32_t value);
-/// The greatest power of two that is not above `value`. REQUIRES: value > 0.
-std::uint32_t floor_power(std::uint32_t value);
 
 /// Bytes of part `i` when `whole` is cut into `parts` that differ by at most one byte.
 inline Bytes part_of(Bytes whole, std::uint32_t parts, std::uint32_t i) {

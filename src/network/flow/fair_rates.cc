@@ -53,10 +53,17 @@ void FairRates::change(std::uint32_t id, std::int32_t by) {
   dirty_.insert(dirty_.end(), entry.route.begin(), entry.route.end());
 }
 
-bool FairRates::is(std::uint32_t id, std::span<const std::uint32_t> route,
-                   std::uint32_t priority) const {
-  const Entry& entry = entries_[id];
-  return entry.priority == priority && std::ranges::equal(entry.route, route);
+std::optional<std::uint32_t> FairRates::find(std::span<const std::uint32_t> route,
+                                             std::uint32_t priority) const {
+  const std::vector<Place>* fewest = &links_[route.front()].places;
+  for (const std::uint32_t link : route) {
+    if (links_[link].places.size() < fewest->size()) fewest = &links_[link].places;
+  }
+  for (const Place& place : *fewest) {
+    const Entry& entry = entries_[place.entry];
+    if (entry.priority == priority && std::ranges::equal(entry.route, route)) return place.entry;
+  }
+  return std::nullopt;
 }
 
 void FairRates::reach_link(std::uint32_t link) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,9 +22,10 @@ class FairRates {
   /// Adds to the number of flows of an entry.
   void change(std::uint32_t entry, std::int32_t by);
 
-  bool is(std::uint32_t entry, std::span<const std::uint32_t> route, std::uint32_t priority) const;
+  /// The entry with this route and priority, found on the link of the route with fewest entries.
+  std::optional<std::uint32_t> find(std::span<const std::uint32_t> route,
+                                    std::uint32_t priority) const;
   std::span<const std::uint32_t> route(std::uint32_t entry) const { return entries_[entry].route; }
-  std::uint32_t priority(std::uint32_t entry) const { return entries_[entry].priority; }
   std::uint32_t count(std::uint32_t entry) const { return entries_[entry].count; }
   /// Bytes per second of each flow of the entry, since settle().
   double rate(std::uint32_t entry) const { return entries_[entry].rate; }

@@ -145,7 +145,7 @@ class FlowRun {
     return arrival.round < plan_.second_phase ? received_[arrival.to] : later_;
   }
 
-  /// What each endpoint gets before the second phase.
+  /// Counts what each endpoint gets before the second phase.
   void count_first_phase() {
     received_.assign(plan_.endpoints, 0);
     expected_.assign(plan_.endpoints, 0);

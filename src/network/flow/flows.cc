@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <queue>
-#include <unordered_map>
 
 #include "foretrace/error.h"
 #include "network/flow/fair_rates.h"
@@ -14,12 +13,6 @@ namespace {
 
 /// Less than this much of a byte is lost to rounding.
 constexpr double kRounding = 1e-3;
-
-std::uint64_t hash_of(std::span<const std::uint32_t> route, std::uint32_t priority) {
-  std::uint64_t hash = 0x9E3779B97F4A7C15ULL + priority;
-  for (const std::uint32_t link : route) hash = (hash ^ link) * 0xFF51AFD7ED558CCDULL ^ hash >> 29;
-  return hash;
-}
 
 }  // namespace
 
@@ -53,7 +46,6 @@ struct Flows::Impl {
   std::vector<Served> served;  ///< By entry.
   std::vector<std::uint32_t> entry_of;
   std::vector<FlowId> unused;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> entries;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   std::vector<FairRates::Change> changed;
   std::vector<FlowId> ended;  ///< At once.
@@ -75,16 +67,11 @@ struct Flows::Impl {
   }
 
   std::uint32_t entry_for(std::span<const std::uint32_t> route, std::uint32_t priority) {
-    const std::uint64_t hash = hash_of(route, priority);
-    const auto [first, last] = entries.equal_range(hash);
-    for (auto i = first; i != last; ++i) {
-      if (rates.is(i->second, route, priority)) return i->second;
-    }
+    if (const auto found = rates.find(route, priority)) return *found;
     const std::uint32_t entry = rates.add(route, priority);
     if (entry >= served.size()) served.resize(entry + 1);
     served[entry].passed = 0;
     served[entry].at = now;
-    entries.emplace(hash, entry);
     return entry;
   }
 
@@ -125,9 +112,6 @@ struct Flows::Impl {
   }
 
   void remove_entry(std::uint32_t entry) {
-    const std::uint64_t hash = hash_of(rates.route(entry), rates.priority(entry));
-    const auto [first, last] = entries.equal_range(hash);
-    entries.erase(std::find_if(first, last, [&](const auto& i) { return i.second == entry; }));
     ++served[entry].version;
     carry(entry);
     rates.remove(entry);

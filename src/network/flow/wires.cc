@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kMostMessages = 1 << 15;
 constexpr std::uint32_t kLeastSamples = 4;
 
-/// What one round puts on each link.
+/// Adds up the bytes that one round puts on each link.
 class RoundLoad {
  public:
   RoundLoad(const Wires& wires, const Algorithm& algorithm, const Call& call, const Plan& plan)

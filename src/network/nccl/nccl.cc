@@ -16,8 +16,6 @@ using namespace nccl;
 constexpr std::size_t kLl = 0, kLl128 = 1, kSimple = 2;
 constexpr double kSteps128 = 120.0 / 128;  ///< Data in the lines of LL128.
 constexpr double kOneNodeTree128 = 7.0 / 9;
-/// Share of a ring's step that the copy within a rank's own memory takes; see expected_us().
-constexpr double kOwnCopy = .5;
 
 template <class Enum>
 constexpr std::size_t index(Enum value) {
@@ -232,9 +230,13 @@ double expected_us(const NcclPath& path, const NcclSystem& system, Operation ope
                       path.protocol == NcclProtocol::simple && operation != Operation::broadcast &&
                       operation != Operation::reduce;
   if (!copies) return estimate;
+  const double kilobytes = static_cast<double>(bytes.count) / 1e3;
   // The copy has the speed of the links between devices of one node, whatever the ring waits for.
   const double bus = system.channels * std::max(system.channel_intra, system.channel_inter);
-  return estimate + kOwnCopy * static_cast<double>(bytes.count) / system.ranks / (1e3 * bus);
+  const double copy = kOwnCopy * kilobytes / system.ranks / bus;
+  if (system.nodes > 1) return estimate + copy;
+  return estimate + copy +
+         kMixed * std::sqrt(path.latency_us * (kilobytes / path.bandwidth + copy));
 }
 
 NcclChannels search_channels(double gigabytes, std::int64_t architecture, bool within_node) {

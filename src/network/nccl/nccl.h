@@ -57,8 +57,8 @@ double estimate_us(const NcclPath& path, const NcclSystem& system, Operation ope
 NcclPath choose_path(Operation operation, const NcclSystem& system, Bytes bytes);
 
 /// The estimate, and in a ring with protocol Simple also half a step for the part that a rank
-/// copies from its own buffer to its own. Half is ours: the rows of 512 MiB and more of one H100
-/// node with 4 GPUs have 0.2 to 0.5 of a step, those of 8 GPUs as much.
+/// copies from its own buffer to its own, and within a node what a pipeline loses between latency
+/// and bandwidth: kOwnCopy and kMixed of constants.h, which are ours.
 double expected_us(const NcclPath& path, const NcclSystem& system, Operation operation,
                    Bytes bytes);
 

@@ -13,6 +13,7 @@ std::array<double, kSize> least(const std::function<double(const std::array<doub
   using Point = std::array<double, kSize>;
   constexpr double kEdge = .3;  // Of the first simplex.
   constexpr int kSteps = 1500;
+  constexpr double kFlat = 1e-9;  // Of the cost: corners that differ by less have met.
   struct Corner {
     double cost;
     Point at;
@@ -26,6 +27,7 @@ std::array<double, kSize> least(const std::function<double(const std::array<doub
   for (int step = 0; step < kSteps; ++step) {
     std::stable_sort(corners.begin(), corners.end(),
                      [](const Corner& a, const Corner& b) { return a.cost < b.cost; });
+    if (corners[kSize].cost - corners[0].cost <= kFlat * corners[0].cost) break;
     Point center{};
     for (std::size_t i = 0; i < kSize; ++i) {
       for (std::size_t k = 0; k < kSize; ++k) center[k] += corners[i].at[k] / kSize;

@@ -35,7 +35,7 @@ double nvlink_of(const Network& network, const std::vector<std::uint32_t>& ring)
   return sum / kGiga;
 }
 
-/// What each flow of a ring gets, in GB/s: of the narrowest link, shared by all that cross it.
+/// GB/s of each flow of a ring: all that cross the narrowest link share it.
 double ring_share(const Network& network, const std::vector<std::uint32_t>& ring) {
   std::vector<LinkId> route;
   std::map<LinkId, double> flows;
@@ -60,8 +60,9 @@ void measure_node(const Network& network, const std::vector<std::uint32_t>& rank
   if (places.intra <= 0) places.intra = ring_share(network, ranks);
 }
 
-/// GB/s of the NICs that the ranks of a node use; 0 where it has none.
-double nics_of(const Network& network, const RankPlaces& places) {
+/// Sets the NICs that the ranks of a node use, and their bandwidth; where it has none, as if each
+/// rank had one that gets `share`.
+void measure_nics(const Network& network, double share, RankPlaces& places) {
   const Cluster& cluster = network.cluster();
   double nics = 0, sum = 0;
   const std::int32_t host = network.host_of(0);
@@ -71,15 +72,33 @@ double nics_of(const Network& network, const RankPlaces& places) {
     ++nics;
     sum += link.bandwidth.bytes_per_second;
   }
-  if (nics == 0) return 0;
+  places.nics = places.per_node;
+  places.inter = share * places.per_node;
+  if (nics == 0) return;
   if (cluster.facts.nic_bandwidth) sum = cluster.facts.nic_bandwidth->bytes_per_second;
   const double hosts_per_node =
       std::max(1.0, static_cast<double>(cluster.facts.devices_per_nvlink_domain) /
                         std::max(1, cluster.facts.devices_per_host));
   nics *= hosts_per_node;
   sum *= hosts_per_node;
-  const double used = std::min(1.0, places.per_node / nics);
-  return sum * used / kGiga;
+  const double used = std::min(nics, static_cast<double>(places.per_node));
+  places.nics = static_cast<std::uint32_t>(used);
+  places.inter = sum * used / nics / kGiga;
+}
+
+/// Whether the first two ranks of a node reach each other over its CPU.
+bool meet_at_cpu(const Network& network) {
+  std::vector<LinkId> route;
+  network.route(0, 1, 0, route);
+  return std::ranges::any_of(route, [&](LinkId link) {
+    return network.cluster().nodes[network.links()[link].to].kind == NodeKind::host;
+  });
+}
+
+/// NCCL lets devices write into each other's memory across a CPU only for a pair on AMD's.
+bool copies_through_host(const Network& network, const RankPlaces& places) {
+  const bool pair = network.cluster().facts.cpu == "amd" && places.per_node <= 2;
+  return places.kind == LinkKind::pcie && places.per_node > 1 && !pair && meet_at_cpu(network);
 }
 
 }  // namespace
@@ -97,9 +116,7 @@ RankPlaces places_of(const Network& network) {
   if (places.nodes == 1) return places;
   std::vector<std::uint32_t> firsts;  // Also says where there is no route.
   for (const auto& [node, ranks] : nodes) firsts.push_back(ranks.front());
-  const double share = ring_share(network, firsts);
-  places.inter = nics_of(network, places);
-  if (places.inter <= 0) places.inter = share * places.per_node;
+  measure_nics(network, ring_share(network, firsts), places);
   return places;
 }
 
@@ -111,6 +128,11 @@ NcclSystem system_of(const Network& network, const RankPlaces& places,
   if (!facts.architecture) assumed.push_back("the machine does not state its GPUs: as on Ampere");
   system.is_amd = facts.cpu == "amd";
   if (facts.cpu.empty()) assumed.push_back("the machine does not state its CPUs: as Intel's");
+  if (copies_through_host(network, places))
+    assumed.push_back(
+        "devices meet at a CPU, where NCCL copies through host memory: the links of the machine "
+        "are an upper limit, of which measured boxes with 4 and 8 such cards reach a quarter and a "
+        "tenth; no figure of the machine says why, so use --calibrate");
   system.ranks = places.ranks;
   system.nodes = places.nodes;
   system.intra = places.kind;

@@ -1,4 +1,4 @@
-// What a collective costs: text as nccl-tests prints it, CSV, JSON.
+// The cost of a collective: text as nccl-tests prints it, CSV, JSON.
 
 #include <nlohmann/json.hpp>
 #include <ostream>

@@ -6,7 +6,7 @@
 
 namespace foretrace {
 
-/// What a machine has: hosts and what is in them, its links by kind, how ranks reach each other,
+/// Describes a machine: hosts and what is in them, its links by kind, how ranks reach each other,
 /// and where the figures are from.
 void write_machine(const Network& network, std::ostream& out);
 

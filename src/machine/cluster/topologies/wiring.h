@@ -1,7 +1,7 @@
 #pragma once
 
-// What a topology is laid over: ports that are to be joined, which are the NICs of all hosts, or
-// the devices of hosts without NICs; and the cluster that gets the switches and cables.
+// The ground that a topology is laid over: ports that are to be joined, which are the NICs of all
+// hosts, or the devices of hosts without NICs; and the cluster that gets the switches and cables.
 
 #include <cstdint>
 #include <string>

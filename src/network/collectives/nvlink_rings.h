@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "foretrace/network.h"
+
+namespace foretrace {
+
+using RingOrder = std::vector<std::uint32_t>;
+
+/// Orders of the first `per_node` ranks, which share a node, such that each has an NVLink to the
+/// next one and the last to the first. Together they use the cables between devices as evenly as a
+/// greedy search finds; each order is there in both directions. On the meshes of DGX-1V and GH200
+/// they use all cables. One order, 0 1 2 ..., where devices meet at a switch or on PCIe.
+std::vector<RingOrder> nvlink_rings(const Network& network, std::uint32_t per_node);
+
+}  // namespace foretrace

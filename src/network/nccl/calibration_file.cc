@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "network/nccl/calibration.h"
+
+namespace foretrace {
+namespace {
+
+constexpr const char* kSchema = "foretrace.calibration/2";
+
+/// A number of the file by its name, and where it belongs.
+using Named = std::pair<const char*, double*>;
+
+void read_numbers(const nlohmann::json& json, std::initializer_list<Named> numbers) {
+  for (const auto& [name, value] : numbers) {
+    const auto found = json.find(name);
+    if (found == json.end() || !found->is_number() || !(found->get<double>() > 0))
+      throw Error(std::string(name) + ": must be a number greater than 0");
+    *value = found->get<double>();
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> Calibration::summary() const {
+  std::vector<std::string> lines;
+  for (const auto& [operation, fit] : fits_) {
+    const CollectiveModel& model = fit.model;
+    const auto one = [](double value) { return to_fixed(value, value < 10 ? 2 : 1); };
+    lines.push_back(std::string(to_string(operation)) + ": 6 numbers and " +
+                    counted(static_cast<std::int64_t>(fit.residuals.size()), "shape") + " from " +
+                    counted(static_cast<std::int64_t>(fit.rows), "row") + ": base " +
+                    one(model.base) + " us, hop " + one(model.within_hop) + " us within and " +
+                    one(model.across_hop) + " us across nodes, " + one(model.within) +
+                    " GB/s within and " + one(model.across) + " GB/s a NIC, mixed " +
+                    one(model.mixed));
+  }
+  return lines;
+}
+
+nlohmann::json Calibration::json() const {
+  nlohmann::json fits = nlohmann::json::object();
+  for (const auto& [operation, fit] : fits_) {
+    nlohmann::json shapes = nlohmann::json::array();
+    for (const auto& [shape, points] : fit.residuals) {
+      nlohmann::json residuals = nlohmann::json::array();
+      for (const auto& [size, error] : points) residuals.push_back({size, error});
+      shapes.push_back(
+          {{"nodes", shape.nodes}, {"ranks_per_node", shape.per_node}, {"residuals", residuals}});
+    }
+    fits[std::string(to_string(operation))] = {{"rows", fit.rows},
+                                               {"base_us", fit.model.base},
+                                               {"within_hop_us", fit.model.within_hop},
+                                               {"across_hop_us", fit.model.across_hop},
+                                               {"within_gbps", fit.model.within},
+                                               {"across_gbps", fit.model.across},
+                                               {"mixed", fit.model.mixed},
+                                               {"shapes", shapes}};
+  }
+  return {{"schema", kSchema},
+          {"rows", rows_},
+          {"spread_of_sizes", spreads_.sizes},
+          {"spread_of_shapes", spreads_.shapes},
+          {"spread_of_kinds", spreads_.kinds},
+          {"operations", fits}};
+}
+
+Calibration::Calibration(const nlohmann::json& json) {
+  if (!json.is_object() || json.value("schema", "") != kSchema)
+    throw Error("must be a calibration (schema \"" + std::string(kSchema) + "\")");
+  try {
+    rows_ = json.at("rows").get<std::size_t>();
+    read_numbers(json, {{"spread_of_sizes", &spreads_.sizes},
+                        {"spread_of_shapes", &spreads_.shapes},
+                        {"spread_of_kinds", &spreads_.kinds}});
+    for (const auto& [name, one] : json.at("operations").items()) {
+      Fit& fit = fits_[read_operation(name)];
+      fit.rows = one.at("rows").get<std::size_t>();
+      CollectiveModel& model = fit.model;
+      within(name, [&] {
+        read_numbers(one, {{"base_us", &model.base},
+                           {"within_hop_us", &model.within_hop},
+                           {"across_hop_us", &model.across_hop},
+                           {"within_gbps", &model.within},
+                           {"across_gbps", &model.across},
+                           {"mixed", &model.mixed}});
+      });
+      for (const nlohmann::json& shape : one.at("shapes")) {
+        auto& points = fit.residuals[{shape.at("nodes").get<std::uint32_t>(),
+                                      shape.at("ranks_per_node").get<std::uint32_t>()}];
+        for (const nlohmann::json& point : shape.at("residuals"))
+          points.emplace_back(point.at(0).get<double>(), point.at(1).get<double>());
+        if (points.empty()) throw Error(name + ": a shape must have residuals");
+        std::sort(points.begin(), points.end());
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(std::string("must be a calibration: ") + error.what());
+  }
+}
+
+}  // namespace foretrace

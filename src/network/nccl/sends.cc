@@ -1,0 +1,83 @@
+#include "network/nccl/sends.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "network/nccl/constants.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kRing = 1;            ///< Row of nccl::kBaseLatency: sends start like a ring.
+constexpr double kLeastLlBytes = 16 << 10;  ///< NCCL_P2P_LL_THRESHOLD: larger messages use Simple.
+constexpr double kPeerRate = 25, kPeerRateOfTwo = 44;  ///< GB/s; see peer_rate().
+constexpr double kOwnCopyRate = 100;                   ///< GB/s of a channel; see own_copy_rate().
+constexpr double kLocalChannelRate = 20;               ///< GB/s; see local_peer_rate().
+constexpr std::uint32_t kLocalChannels = 32;           ///< Over NVLink.
+constexpr double kMostOfChannel = 32 * (512 << 10);    ///< Bytes, beyond which there are more.
+constexpr double kDoubledNic = 25;                     ///< GB/s from which NCCL doubles channels.
+/// Microseconds for each further peer on another node. Ours: 10 H100 nodes have 9 to 12 with one
+/// GPU a node, and 9 with four.
+constexpr double kPeer = 9;
+
+/// Bytes in thousands, so that GB/s give microseconds.
+struct Load {
+  double within = 0, across = 0, message = 0;
+  double peers = 0;  ///< On other nodes.
+};
+
+Load load_of(Operation operation, const RankPlaces& places, double n) {
+  const double g = places.per_node, p = places.ranks, nodes = places.nodes;
+  const bool many = places.nodes > 1;
+  if (operation == Operation::all_to_all)
+    return {n / p * (g - 1 + nccl::kOwnCopy), n * (nodes - 1) / nodes, n / p, (nodes - 1) * g};
+  return {p > 1 ? n : 0, many ? n : 0, n, many ? 1.0 : 0.0};
+}
+
+}  // namespace
+
+std::uint32_t channels_per_peer(std::uint32_t ranks, std::uint32_t nics, double nic_gigabytes) {
+  const bool doubled = nics <= 4 && nic_gigabytes >= kDoubledNic;
+  const std::uint32_t channels = (doubled ? 4 : 2) * std::max(1U, nics);
+  return 2 * ranks > 4 * channels ? 1 : 2;
+}
+
+double peer_rate(std::uint32_t channels) { return channels == 1 ? kPeerRate : kPeerRateOfTwo; }
+
+double own_copy_rate(std::uint32_t channels) { return kOwnCopyRate * channels; }
+
+double local_peer_rate(std::uint32_t ranks, double message) {
+  std::uint32_t channels = kLocalChannels;
+  while (channels > 1 && channels * ranks > kLocalChannels) channels /= 2;
+  while (channels < kLocalChannels && message / channels > kMostOfChannel) channels *= 2;
+  return kLocalChannelRate * channels;
+}
+
+double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
+  const Load load = load_of(operation, places, static_cast<double>(bytes.count) / 1e3);
+  const std::size_t protocol = load.message * 1e3 <= kLeastLlBytes ? 0 : 2;
+  const auto hop = [&](std::size_t link) { return nccl::kHopLatency[link][kRing][protocol]; };
+  const double slower = protocol == 0 ? 2 : 1;  // LL sends a flag with each four bytes.
+  double latency = nccl::kBaseLatency[kRing][protocol];
+  double within = 0, across = 0;
+  if (places.intra > 0) {
+    double rate = places.intra;
+    if (operation == Operation::send_receive && places.nodes == 1 &&
+        places.kind == LinkKind::nvlink)
+      rate = std::min(rate, local_peer_rate(places.ranks, load.message * 1e3));
+    within = slower * load.within / rate;
+    latency += hop(places.kind == LinkKind::nvlink ? 0 : 1);
+  }
+  if (places.nodes == 1) return latency + within + nccl::kMixedSends * std::sqrt(latency * within);
+  const double nic = places.inter / std::max(1U, places.nics);
+  const std::uint32_t channels = channels_per_peer(places.ranks, places.nics, nic);
+  if (operation == Operation::send_receive) {
+    across = slower * load.across / std::min(nic, peer_rate(channels));
+  } else {
+    across = slower * load.across / (places.inter / places.per_node) +
+             load.message / own_copy_rate(channels);
+  }
+  return latency + hop(2) + (load.peers - 1) * kPeer + std::max(within, across);
+}
+
+}  // namespace foretrace
