@@ -189,7 +189,8 @@ void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
                                 [](const auto& row) { return row.basis == "NCCL's model"; });
   if (nccl)
     report.assumptions.push_back(
-        "times are the estimates by which NCCL 2.30.7 chooses, with what copies and short pipelines "
+        "times are the estimates by which NCCL 2.30.7 chooses, with what copies and short "
+        "pipelines "
         "of rings add; --calibrate FILE uses measured times");
 }
 

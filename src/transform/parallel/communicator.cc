@@ -5,6 +5,7 @@
 #include "foretrace/error.h"
 #include "network/flow/wires.h"
 #include "network/nccl/nccl.h"
+#include "network/nccl/sends.h"
 
 namespace foretrace {
 namespace {
@@ -63,8 +64,10 @@ Nanoseconds Communicator::time(Operation operation, Bytes bytes) {
 Nanoseconds Communicator::priced(Operation operation, Bytes bytes) const {
   if (!network_) return on_uniform(operation, bytes);
   if (settings_.algorithm != "auto") return on_links(operation, bytes);
-  const NcclPath path = choose_path(operation, system_, bytes);
-  const double us = expected_us(path, system_, operation, bytes);
+  const bool is_sent = operation == Operation::send_receive || operation == Operation::all_to_all;
+  const double us =
+      is_sent ? sends_us(operation, places_, bytes)
+              : expected_us(choose_path(operation, system_, bytes), system_, operation, bytes);
   return Nanoseconds(std::llround(us * 1e3));
 }
 
@@ -83,7 +86,9 @@ Nanoseconds Communicator::on_links(Operation operation, Bytes bytes) const {
 }
 
 Nanoseconds Communicator::on_uniform(Operation operation, Bytes bytes) const {
-  const std::string name = settings_.algorithm == "auto" ? kUniform : settings_.algorithm;
+  std::string name = settings_.algorithm;
+  if (name == "auto") name = kUniform;
+  if (operation == Operation::send_receive) name = "send_receive";
   const auto algorithm = find_algorithm(name);
   const Call call{.operation = operation,
                   .ranks = workers_,

@@ -1,0 +1,279 @@
+// A job of one GPU as a pipeline over several: each stage has some of the layers, and micro-batches
+// pass through them in the order of a schedule (see schedule.h).
+//
+//     recorded   |FFFF|BBBBBBBB|U|            two stages, two micro-batches, 1F1B
+//     rank 0     |FF|FF|....|BBBB|BBBB|U|
+//     rank 1     ...|FF|BBBB|FF|BBBB|U|
+//
+// The work of a stage is that of its layers as recorded, pauses between kernels included, for a
+// whole micro-batch. All recorded work is replaced, that of the host too: it is taken to keep
+// ahead, and input to be there in time.
+//
+// Ignored: that a smaller batch would not take in proportion less (the recorded batch is a
+// micro-batch), and kernels beside sends.
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "foretrace/error.h"
+#include "foretrace/generate.h"
+#include "foretrace/scaling.h"
+#include "foretrace/schedule.h"
+#include "foretrace/simulate.h"
+#include "transform/edit/block_size.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/parallel/communicator.h"
+#include "transform/parallel/stage_work.h"
+
+namespace foretrace {
+namespace {
+
+class Pipeline final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.integer("stages", stages_, "GPUs of the pipeline", 2, 4096);
+    fields.integer("micro_batches", micro_batches_,
+                   "Micro-batches of a step, each as large as the recorded batch", 1, 65'536);
+    fields.text("schedule", schedule_,
+                "Order of the passes: 1f1b, gpipe, interleaved:chunks=2, zb_h1 ... (`foretrace "
+                "plan show` draws them)");
+    fields.text("cuts", cuts_,
+                "Layers at which stages behind the first begin, such as 6,12,18; by default the "
+                "slowest stage is as fast as can be");
+    fields.integer("replicas", replicas_, "Copies of the pipeline, which sum their gradients", 1,
+                   1'000'000);
+    network_.describe(fields);
+    fields.bytes("output_bytes", output_,
+                 "What a stage passes on for a micro-batch (batch x sequence x hidden x bytes of "
+                 "an element); 0B: sends take no time");
+    fields.bytes("gradient_bytes", gradients_,
+                 "With replicas: all gradients of a step; 0B: from the trace");
+    fields.flag("recompute", recompute_,
+                "Activations are dropped, and each forward pass is run again before the backward "
+                "pass");
+  }
+
+  Effect apply(Graph& graph, const Context&) const override {
+    const Timeline timeline = simulate(graph, {.memory = false});
+    const RecordedLayers recorded = recorded_layers(graph, timeline);
+    const auto rule = make_rule();
+    const Schedule schedule = within("schedule", [&] { return rule->make(); });
+    const std::vector<std::size_t> begins =
+        stage_begins(recorded, static_cast<std::size_t>(schedule.stages), cuts_);
+    std::vector<PipelineCosts> costs;
+    for (const StepLayers& step : recorded.steps) costs.push_back(costs_of(step, begins));
+    const Memory memory = memory_of(graph);
+    Effect effect;
+    const PipelineRun run = run_pipeline(schedule, costs.back());
+    replace_all(graph, schedule, recorded, costs);
+    hold_memory(graph, schedule, costs.back(), memory, run);
+    describe_effect(graph, recorded, schedule, run, effect);
+    return effect;
+  }
+
+  JobChange job_change() const override {
+    return {.samples = static_cast<double>(micro_batches_ * replicas_),
+            .tokens = static_cast<double>(micro_batches_ * replicas_),
+            .ranks = stages_ * replicas_};
+  }
+
+ private:
+  /// Memory of the recorded device that is shared by stages, and what each needs anyway.
+  struct Memory {
+    Bytes initial{}, activations{}, rest{};
+  };
+
+  std::unique_ptr<ScheduleRule> make_rule() const {
+    const std::size_t colon = schedule_.find(':');
+    auto rule = within("schedule", [&] { return find_schedule(schedule_.substr(0, colon)); });
+    within("schedule", [&] {
+      if (colon != std::string::npos)
+        read_json(read_assignments(schedule_.substr(colon + 1), *rule), *rule);
+    });
+    rule->stages = stages_, rule->micro_batches = micro_batches_;
+    return rule;
+  }
+
+  PipelineCosts costs_of(const StepLayers& step, const std::vector<std::size_t>& begins) const {
+    const std::vector<LayerWork> stages = stages_of(step, begins);
+    Nanoseconds work{0};
+    Bytes shown{};
+    for (const LayerWork& stage : stages)
+      work += stage.forward + stage.backward, shown += stage.gradients;
+    if (replicas_ > 1 && gradients_ == Bytes{} && shown == Bytes{})
+      throw Error(
+          "gradient_bytes: must be given with replicas, because this trace does not show "
+          "the gradients of layers");
+    const bool has_network = !network_.machine.empty() || network_.latency.has_value();
+    PipelineCosts costs;
+    std::optional<Communicator> neighbours, copies;
+    if (output_ > Bytes{} && (has_network || network_.bandwidth.bytes_per_second > 0))
+      neighbours.emplace(network_, stages_);
+    if (output_ > Bytes{} && !neighbours)
+      throw Error("output_bytes: needs a machine, or latency and bandwidth");
+    if (replicas_ > 1) copies.emplace(network_, replicas_);
+    for (const LayerWork& stage : stages) {
+      StageCosts& cost = costs.stages.emplace_back();
+      cost.forward = stage.forward, cost.recompute = recompute_ ? stage.forward : 0ns;
+      // Half of a backward pass makes the gradients of the weights: as many products as the rest.
+      cost.weight_gradient = stage.backward / 2;
+      cost.input_gradient = stage.backward - cost.weight_gradient;
+      const double part = ratio(stage.forward + stage.backward, work);
+      cost.update = scaled(step.update, part);
+      if (neighbours)
+        cost.send_forward = cost.send_backward = neighbours->time(Operation::send_receive, output_);
+      const Bytes gradients = gradients_ > Bytes{} ? share(gradients_, part) : stage.gradients;
+      if (copies) cost.all_reduce = copies->time(Operation::all_reduce, gradients);
+      cost.activations = recompute_ ? output_ : stage.activations;
+    }
+    return costs;
+  }
+
+  static Bytes share(Bytes bytes, double part) {
+    return {static_cast<std::int64_t>(static_cast<double>(bytes.count) * part)};
+  }
+
+  static Memory memory_of(const Graph& graph) {
+    Memory memory;
+    if (graph.allocations().empty()) return memory;
+    for (const Bytes level : graph.initial_memory())
+      memory.initial = std::max(memory.initial, level);
+    std::map<std::int32_t, Bytes> of_step;
+    for (const Allocation& block : graph.allocations()) {
+      if (block.use == MemoryUse::activation && block.made_by != kNoTask)
+        of_step[graph.task(block.made_by).step] += block.bytes;
+    }
+    for (const auto& [step, bytes] : of_step)
+      memory.activations = std::max(memory.activations, bytes);
+    const Bytes peak = peak_memory(graph);
+    memory.rest = std::max(Bytes{}, peak - memory.initial - memory.activations);
+    return memory;
+  }
+
+  /// Removes what was recorded, and appends the pipeline of each step to its lanes.
+  static void replace_all(Graph& graph, const Schedule& schedule, const RecordedLayers& recorded,
+                          const std::vector<PipelineCosts>& costs) {
+    std::vector<TaskId> old;
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      if (!graph.removed(TaskId{i})) old.push_back(TaskId{i});
+    }
+    graph.accesses().clear();
+    graph.allocations().clear();
+    for (const TaskId id : old) graph.remove(id);
+    drop_dependencies_of(graph, old);
+    std::map<std::string, LaneId> lanes;
+    for (std::size_t i = 0; i < costs.size(); ++i)
+      append(build_pipeline(schedule, costs[i]).graph, recorded.steps[i].step, lanes, graph);
+  }
+
+  static void append(const Graph& from, std::int32_t step, std::map<std::string, LaneId>& lanes,
+                     Graph& graph) {
+    std::vector<TaskId> here(from.task_count(), kNoTask);
+    for (std::uint32_t i = 0; i < from.lane_count(); ++i) {
+      const Lane& lane = from.lane(LaneId{i});
+      const auto [found, is_new] = lanes.try_emplace(lane.name, LaneId{});
+      if (is_new) found->second = graph.add_lane(lane);
+      for (TaskId id = from.first(LaneId{i}); id != kNoTask; id = from.next(id)) {
+        Task task = from.task(id);
+        task.name = graph.names().intern(from.name(id));
+        task.module = {}, task.step = step;
+        here[index(id)] = graph.append(found->second, task);
+      }
+    }
+    from.each_dependency([&](Dependency wait) {
+      wait.before = here[index(wait.before)], wait.after = here[index(wait.after)];
+      wait.why = why_named(graph.names(), to_string(wait.why, from.names()));
+      wait.provenance = Provenance::assumed;
+      graph.add(wait);
+    });
+  }
+
+  /// A level for each GPU, in order of its ranks: weights and their like in proportion to the work,
+  /// activations of the passes in flight.
+  static void hold_memory(Graph& graph, const Schedule& schedule, const PipelineCosts& costs,
+                          const Memory& memory, const PipelineRun& run) {
+    if (memory.initial == Bytes{} && memory.activations == Bytes{}) return;
+    Nanoseconds work{0};
+    for (const StageCosts& stage : costs.stages)
+      work += stage.forward + stage.input_gradient + stage.weight_gradient;
+    std::vector<Bytes>& levels = graph.initial_memory();
+    levels.assign(run.ranks.size(), Bytes{});
+    graph.device_names().resize(run.ranks.size(), graph.device_names().empty()
+                                                      ? std::string()
+                                                      : graph.device_names().front());
+    for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
+      std::vector<char> is_counted(costs.stages.size(), 0);
+      for (const Action& action : schedule.orders[rank]) {
+        const auto stage = static_cast<std::size_t>(action.stage);
+        if (is_counted[stage] != 0) continue;
+        is_counted[stage] = 1;
+        const StageCosts& cost = costs.stages[stage];
+        levels[rank] += share(
+            memory.initial, ratio(cost.forward + cost.input_gradient + cost.weight_gradient, work));
+      }
+      Allocation held{.device = static_cast<std::int32_t>(rank), .use = MemoryUse::activation};
+      graph.allocations().push_back(held);
+      held.bytes = run.ranks[rank].peak_activations + memory.rest;
+      replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), held);
+    }
+  }
+
+  void describe_effect(const Graph& graph, const RecordedLayers& recorded, const Schedule& schedule,
+                       const PipelineRun& run, Effect& effect) const {
+    effect.changed = graph.task_count();
+    effect.summary = schedule.name + " of " + std::to_string(stages_) + " stages and " +
+                     std::to_string(micro_batches_) + " micro-batches: bubbles are " +
+                     to_share(run.bubble_rate()) + " of the passes' time";
+    if (replicas_ > 1) effect.summary += "; " + std::to_string(replicas_) + " replicas";
+    Bytes most{};
+    Nanoseconds slowest{0};
+    std::int32_t in_flight = 0;
+    for (const RankRun& rank : run.ranks) {
+      most = std::max(most, rank.peak_activations), slowest = std::max(slowest, rank.busy);
+      in_flight = std::max(in_flight, rank.peak_in_flight);
+    }
+    effect.figures = {{"makespan", run.makespan},
+                      {"bubble_rate", run.bubble_rate()},
+                      {"slowest_stage", slowest},
+                      {"peak_in_flight", static_cast<double>(in_flight)},
+                      {"peak_activations", most}};
+    effect.assumptions = {
+        "each micro-batch is as large as the recorded batch, and takes a stage as long as its "
+        "layers took",
+        "the host keeps ahead of all GPUs, and input is there in time"};
+    if (!recorded.are_recorded)
+      effect.assumptions.emplace_back(
+          "stages can begin anywhere in the passes, as the trace does not tell layers");
+    if (schedule.splits_backward)
+      effect.assumptions.emplace_back("half of each backward pass makes the gradients of weights");
+    if (output_ == Bytes{})
+      effect.assumptions.emplace_back(
+          "sends between stages take no time, as output_bytes is not given");
+  }
+
+  std::int64_t stages_ = 4, micro_batches_ = 8, replicas_ = 1;
+  std::string schedule_ = "1f1b", cuts_;
+  NetworkSettings network_;
+  Bytes output_{}, gradients_{};
+  bool recompute_ = false;
+};
+
+}  // namespace
+
+TransformEntry pipeline_entry() {
+  return {.make = made<Pipeline>,
+          .assumes =
+              "The layers of the recorded job become stages on GPUs of their own, as evenly as "
+              "they can be cut, and micro-batches of the recorded size pass through them in the "
+              "order of a schedule. A stage takes as long as its layers took, pauses between "
+              "kernels included; updates are divided in proportion. Sends between stages and "
+              "all-reduces among replicas take what the network's model says. The host and the "
+              "input are taken to keep ahead. Memory: weights and their like in proportion to the "
+              "work of a stage, activations of the micro-batches in flight.",
+          .worth = {.why_not = "how many stages, and which schedule, is your question: "
+                               "pipeline:stages=4,micro_batches=16"}};
+}
+
+}  // namespace foretrace
