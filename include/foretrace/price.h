@@ -9,11 +9,8 @@
 // The constants are fitted to measured steps (calibration.h below); a Gaussian process over the
 // shapes of those steps carries what the constants leave over to shapes near them.
 
-#include <array>
 #include <cstdint>
-#include <map>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,8 +108,21 @@ struct StepPrice {
   StepMemory memory;
 };
 
-/// Throws Error where the layout does not fit the model or the platform.
-StepPrice price_step(const Workload& workload, const Layout& layout, const Platform& platform,
-                     const Constants& constants);
+/// Prices steps. Keeps the pipelines that it compiled: one object is for one thread.
+class StepPricer {
+ public:
+  StepPricer();
+  StepPricer(StepPricer&&) noexcept;
+  StepPricer& operator=(StepPricer&&) noexcept;
+  ~StepPricer();
+
+  /// Throws Error where the layout does not fit the model or the platform.
+  StepPrice price(const Workload& workload, const Layout& layout, const Platform& platform,
+                  const Constants& constants);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace foretrace

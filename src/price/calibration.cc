@@ -64,7 +64,7 @@ StepCalibration::StepCalibration(const std::vector<MeasuredStep>& steps) {
   fit_constants(steps);
   std::vector<double> residuals;
   for (const MeasuredStep& step : steps) {
-    const StepPrice price = price_step(*step.workload, step.layout, step.platform, constants_);
+    const StepPrice price = pricer_.price(*step.workload, step.layout, step.platform, constants_);
     residuals.push_back(std::log(step.us / price.step));
   }
   fit_residuals(residuals);
@@ -75,7 +75,7 @@ void StepCalibration::fit_constants(const std::vector<MeasuredStep>& steps) {
     const Constants tried = moved_by(logs);
     double sum = 0;
     for (const MeasuredStep& step : steps) {
-      const double us = price_step(*step.workload, step.layout, step.platform, tried).step;
+      const double us = pricer_.price(*step.workload, step.layout, step.platform, tried).step;
       sum += huber(std::log(us / step.us)) / (kResidual * kResidual);
     }
     for (std::size_t i = 0; i < logs.size(); ++i) {
@@ -100,9 +100,9 @@ void StepCalibration::fit_residuals(const std::vector<double>& residuals) {
   weights_ = solved_backward(triangle_, solved_forward(triangle_, residuals));
 }
 
-CalibratedPrice StepCalibration::price(const MeasuredStep& step) const {
+CalibratedPrice StepCalibration::price(const MeasuredStep& step) {
   CalibratedPrice answer{.price =
-                             price_step(*step.workload, step.layout, step.platform, constants_)};
+                             pricer_.price(*step.workload, step.layout, step.platform, constants_)};
   const std::vector<double> shape = shape_of(step);
   double residual = 0;
   std::vector<double> like;

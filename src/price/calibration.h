@@ -49,7 +49,7 @@ class StepCalibration {
   /// Throws Error where a step cannot be priced.
   explicit StepCalibration(const std::vector<MeasuredStep>& steps);
 
-  CalibratedPrice price(const MeasuredStep& step) const;
+  CalibratedPrice price(const MeasuredStep& step);
   const Constants& fitted() const { return constants_; }
   std::size_t rows() const { return shapes_.size(); }
 
@@ -57,6 +57,7 @@ class StepCalibration {
   void fit_constants(const std::vector<MeasuredStep>& steps);
   void fit_residuals(const std::vector<double>& residuals);
 
+  StepPricer pricer_;
   Constants constants_;
   std::vector<std::vector<double>> shapes_, triangle_;
   std::vector<double> weights_;

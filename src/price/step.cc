@@ -27,19 +27,20 @@ constexpr double kWeightBytes = 2;
 /// The last bucket of gradients has nothing to hide behind.
 constexpr double kLastBucket = .05;
 
-class Step {
+class TrainingStep {
  public:
-  Step(const Workload& workload, const Layout& layout, const Platform& platform,
-       const Constants& constants)
+  TrainingStep(const Workload& workload, const Layout& layout, const Platform& platform,
+       const Constants& constants, Pipelines& pipelines)
       : workload_(workload),
         layout_(layout),
         platform_(platform),
         constants_(constants),
+        pipelines_(pipelines),
         rates_(platform, layout, constants),
         recompute_(recompute_of(layout)),
         table_(workload.layers(slice_of(layout))) {}
 
-  StepPrice price() const {
+  StepPrice price() {
     const std::vector<StageRows> stages = split_stages(table_, layout_);
     StepPrice price;
     std::vector<StageCost> costs;
@@ -123,10 +124,10 @@ class Step {
         std::max(cost.backward + cost.recompute, 2 * gather) - cost.recompute + gather / layers;
   }
 
-  void add_pipeline(const std::vector<StageCost>& costs, StepPrice& price) const {
+  void add_pipeline(const std::vector<StageCost>& costs, StepPrice& price) {
     const auto m = static_cast<double>(layout_.micro_batches());
     const auto stages = static_cast<double>(layout_.pipeline);
-    price.step = pipeline_us(costs, layout_);
+    price.step = pipelines_.us(costs, layout_);
     for (const StageCost& cost : costs) {
       price.compute += m / stages * (cost.forward + cost.backward + cost.recompute);
       price.tensor += m / stages * cost.tensor_part;
@@ -177,6 +178,7 @@ class Step {
   const Layout& layout_;
   const Platform& platform_;
   const Constants& constants_;
+  Pipelines& pipelines_;
   Rates rates_;
   Recompute recompute_;
   LayerTable table_;
@@ -184,10 +186,19 @@ class Step {
 
 }  // namespace
 
-StepPrice price_step(const Workload& workload, const Layout& layout, const Platform& platform,
-                     const Constants& constants) {
+struct StepPricer::Impl {
+  Pipelines pipelines;
+};
+
+StepPricer::StepPricer() : impl_(std::make_unique<Impl>()) {}
+StepPricer::StepPricer(StepPricer&&) noexcept = default;
+StepPricer& StepPricer::operator=(StepPricer&&) noexcept = default;
+StepPricer::~StepPricer() = default;
+
+StepPrice StepPricer::price(const Workload& workload, const Layout& layout,
+                            const Platform& platform, const Constants& constants) {
   layout.check();
-  return Step(workload, layout, platform, constants).price();
+  return TrainingStep(workload, layout, platform, constants, impl_->pipelines).price();
 }
 
 }  // namespace foretrace

@@ -273,7 +273,7 @@ class Reader {
     }
     if (const auto memory = row.number("memory")) read.memory_bytes = *memory * kGibi;
     // What does not divide is refused here.
-    price_step(*read.step.workload, layout, read.step.platform, Constants{});
+    StepPricer().price(*read.step.workload, layout, read.step.platform, Constants{});
     return read;
   }
 

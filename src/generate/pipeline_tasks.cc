@@ -1,0 +1,345 @@
+#include "generate/pipeline_tasks.h"
+
+#include <algorithm>
+#include <map>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+TimeRow row_of(const Action& action, bool in_pair) {
+  switch (action.kind) {
+    case ActionKind::forward:
+      return in_pair ? TimeRow::forward_in_pair : TimeRow::forward;
+    case ActionKind::backward:
+      if (action.half > 0) return action.half == 1 ? TimeRow::first_half : TimeRow::second_half;
+      return in_pair ? TimeRow::backward_in_pair : TimeRow::backward;
+    case ActionKind::input_gradient:
+      return TimeRow::input_gradient;
+    case ActionKind::weight_gradient:
+      return TimeRow::weight_gradient;
+    case ActionKind::reduce:
+      return TimeRow::all_reduce;
+    case ActionKind::update:
+      break;
+  }
+  return TimeRow::update;
+}
+
+TimeRow send_row(const Action& action) {
+  if (action.kind == ActionKind::forward) return TimeRow::send_forward;
+  if (action.half == 0) return TimeRow::send_backward;
+  return action.half == 1 ? TimeRow::send_first_half : TimeRow::send_second_half;
+}
+
+bool is_backward(const Action& action) {
+  return action.kind == ActionKind::backward || action.kind == ActionKind::input_gradient;
+}
+
+Phase phase_of(ActionKind kind) {
+  if (kind == ActionKind::forward) return Phase::forward;
+  return kind == ActionKind::update ? Phase::update : Phase::backward;
+}
+
+class Builder {
+ public:
+  Builder(const Schedule& schedule, const PipelineKind& kind, const std::vector<Nanoseconds>& table,
+          bool named)
+      : schedule_(schedule), kind_(kind), table_(table), named_(named) {}
+
+  PipelineTasks build() {
+    std::size_t actions = 0;
+    for (const auto& order : schedule_.orders) actions += order.size();
+    const std::size_t tasks = kind_.sends == Sends::queued ? 2 * actions : actions;
+    built_.graph.reserve(tasks, tasks);
+    built_.times.reserve(tasks);
+    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) add_passes(rank);
+    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) add_sends(rank);
+    if (kind_.updates) add_reductions();
+    return std::move(built_);
+  }
+
+ private:
+  struct Site {
+    std::int32_t rank = -1, slot = -1;
+  };
+
+  const std::vector<Action>& order(std::int32_t rank) const {
+    return schedule_.orders[static_cast<std::size_t>(rank)];
+  }
+  TaskId& task_at(Site site) {
+    return built_.tasks[static_cast<std::size_t>(site.rank)][static_cast<std::size_t>(site.slot)];
+  }
+  /// Who consumes what: forward passes, then backward passes by half.
+  Site& consumer(std::size_t what, std::int32_t stage, std::int32_t micro_batch) {
+    const auto stages = static_cast<std::size_t>(schedule_.stages);
+    const auto micro_batches = static_cast<std::size_t>(schedule_.micro_batches);
+    if (consumers_.empty()) consumers_.resize(3 * stages * micro_batches);
+    return consumers_[(what * stages + static_cast<std::size_t>(stage)) * micro_batches +
+                      static_cast<std::size_t>(micro_batch)];
+  }
+
+  TaskId append(LaneId lane, TimeRow row, std::int32_t stage, Task task) {
+    const std::uint32_t time = time_index(row, stage, schedule_.stages);
+    task.duration = table_[time];
+    task.layer = stage;
+    built_.times.push_back(time);
+    return built_.graph.append(lane, task);
+  }
+  void wait(TaskId before, TaskId after, TimeRow row = TimeRow::none, std::int32_t stage = 0) {
+    const std::uint32_t time = time_index(row, stage, schedule_.stages);
+    built_.lags.push_back(time);
+    // A lag of 0 would let the compiled form leave out the place for it.
+    const Nanoseconds lag = row == TimeRow::none ? 0ns : std::max(1ns, table_[time]);
+    built_.graph.add({.before = before,
+                      .after = after,
+                      .lag = named_ ? table_[time] : lag,
+                      .provenance = Provenance::assumed});
+  }
+  NameId name(const std::string& text) {
+    return named_ ? built_.graph.names().intern(text) : NameId{};
+  }
+
+  void add_passes(std::int32_t rank) {
+    const LaneId lane =
+        built_.graph.add_lane({.name = "rank " + std::to_string(rank), .device = 0, .rank = rank});
+    auto& tasks = built_.tasks.emplace_back(order(rank).size(), kNoTask);
+    for (std::size_t slot = 0; slot < tasks.size(); ++slot) {
+      const Action& action = order(rank)[slot];
+      if (action.kind == ActionKind::reduce) continue;
+      if (action.kind == ActionKind::update && !kind_.updates) continue;
+      const bool in_pair =
+          action.overlaps_next || (slot > 0 && order(rank)[slot - 1].overlaps_next);
+      tasks[slot] = append(lane, row_of(action, in_pair), action.stage,
+                           {.name = name(to_string(action)), .phase = phase_of(action.kind)});
+      note_consumer(action, {rank, static_cast<std::int32_t>(slot)});
+    }
+  }
+
+  void note_consumer(const Action& action, Site site) {
+    const auto note = [&](std::size_t what) {
+      consumer(what, action.stage, action.micro_batch) = site;
+    };
+    if (action.kind == ActionKind::forward) note(0);
+    if (is_backward(action) && action.half != 2) note(1);
+    if (is_backward(action) && action.half != 1) note(2);
+  }
+
+  void add_sends(std::int32_t rank) {
+    for (std::int32_t slot = 0; slot < static_cast<std::int32_t>(order(rank).size()); ++slot) {
+      const Action& action = order(rank)[static_cast<std::size_t>(slot)];
+      if (action.kind == ActionKind::forward && action.stage + 1 < schedule_.stages)
+        send({rank, slot}, consumer(0, action.stage + 1, action.micro_batch));
+      if (is_backward(action) && action.stage > 0)
+        send({rank, slot},
+             consumer(action.half == 2 ? 2 : 1, action.stage - 1, action.micro_batch));
+    }
+  }
+
+  void send(Site from, Site to) {
+    if (from.rank == to.rank) return;  // Its place in line is enough.
+    const Action& action = order(from.rank)[static_cast<std::size_t>(from.slot)];
+    const TaskId released = task_at({from.rank, from.slot + (action.held ? 1 : 0)});
+    // A pair begins when both have what they wait for.
+    if (to.slot > 0 && order(to.rank)[static_cast<std::size_t>(to.slot) - 1].overlaps_next)
+      --to.slot;
+    const TaskId user = task_at(to);
+    if (kind_.sends == Sends::instant) return wait(released, user);
+    const TimeRow row = send_row(action);
+    if (kind_.sends == Sends::overlapping) return wait(released, user, row, action.stage);
+    Task task{.name = name(to_string(action) + " to rank " + std::to_string(to.rank)),
+              .kind = TaskKind::copy_peer,
+              .phase = phase_of(action.kind)};
+    const TaskId sent = append(link(from.rank, to.rank), row, action.stage, task);
+    wait(released, sent);
+    wait(sent, user);
+  }
+
+  LaneId link(std::int32_t from, std::int32_t to) {
+    const auto [at, added] = links_.try_emplace({from, to});
+    if (added)
+      at->second = built_.graph.add_lane(
+          {.name = "rank " + std::to_string(from) + " to " + std::to_string(to),
+           .kind = LaneKind::link,
+           .device = 0,
+           .rank = from});
+    return at->second;
+  }
+
+  /// The all-reduce of a stage that all ranks with a copy of it have started.
+  struct Reduction {
+    std::vector<Site> members;
+  };
+
+  void add_reductions() {
+    std::map<std::pair<std::int32_t, std::int32_t>, Reduction> reductions;  // By number, stage.
+    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+      std::map<std::int32_t, std::int32_t> numbers;
+      for (std::size_t slot = 0; slot < order(rank).size(); ++slot) {
+        const Action& action = order(rank)[slot];
+        if (action.kind != ActionKind::reduce) continue;
+        reductions[{numbers[action.stage]++, action.stage}].members.push_back(
+            {rank, static_cast<std::int32_t>(slot)});
+      }
+      reducing_.push_back(kNoLane);
+    }
+    // Members enter in the order of their rank, so each rank's lane is filled in its own order.
+    std::vector<std::vector<TaskId>> entered(schedule_.orders.size()), left(entered);
+    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) add_markers(rank, reductions);
+    for (const auto& [key, reduction] : reductions) transfer(key.second, reduction);
+  }
+
+  template <class Reductions>
+  void add_markers(std::int32_t rank, const Reductions& reductions) {
+    std::map<std::int32_t, std::int32_t> numbers;
+    for (std::size_t slot = 0; slot < order(rank).size(); ++slot) {
+      const Action& action = order(rank)[slot];
+      if (action.kind != ActionKind::reduce) continue;
+      const Site site{rank, static_cast<std::int32_t>(slot)};
+      const auto& members = reductions.at({numbers[action.stage]++, action.stage}).members;
+      const LaneId lane = reduction_lane(rank);
+      const TaskId enters = append(lane, members.size() > 1 ? TimeRow::none : TimeRow::all_reduce,
+                                   action.stage, reduction_task(action, members.size() == 1));
+      const TaskId in_front = task_before(site);
+      if (in_front != kNoTask) wait(in_front, enters);
+      task_at(site) = enters;
+      if (members.size() > 1)
+        leaves_[{rank, site.slot}] =
+            append(lane, TimeRow::none, action.stage, reduction_task(action, false));
+      wait_for_reduction(site, action);
+    }
+  }
+
+  Task reduction_task(const Action& action, bool transfers) {
+    return {.name = name(to_string(action)),
+            .kind = transfers ? TaskKind::collective : TaskKind::marker,
+            .phase = Phase::backward};
+  }
+
+  LaneId reduction_lane(std::int32_t rank) {
+    LaneId& lane = reducing_[static_cast<std::size_t>(rank)];
+    if (lane == kNoLane)
+      lane = built_.graph.add_lane(
+          {.name = "rank " + std::to_string(rank) + " gradients", .device = 0, .rank = rank});
+    return lane;
+  }
+
+  TaskId task_before(Site site) {
+    while (--site.slot >= 0) {
+      const auto kind = order(site.rank)[static_cast<std::size_t>(site.slot)].kind;
+      if (kind != ActionKind::reduce && task_at(site) != kNoTask) return task_at(site);
+    }
+    return kNoTask;
+  }
+
+  /// The next update of the stage waits for it.
+  void wait_for_reduction(Site site, const Action& action) {
+    const auto& own = order(site.rank);
+    const auto left = leaves_.find({site.rank, site.slot});
+    const TaskId ends = left == leaves_.end() ? task_at(site) : left->second;
+    for (std::size_t slot = static_cast<std::size_t>(site.slot); slot < own.size(); ++slot) {
+      if (own[slot].kind != ActionKind::update || own[slot].stage != action.stage) continue;
+      wait(ends, task_at({site.rank, static_cast<std::int32_t>(slot)}));
+      return;
+    }
+  }
+
+  void transfer(std::int32_t stage, const Reduction& reduction) {
+    if (reduction.members.size() < 2) return;
+    const auto [at, added] = transfers_.try_emplace(stage);
+    if (added)
+      at->second = built_.graph.add_lane({.name = "gradients of stage " + std::to_string(stage),
+                                          .kind = LaneKind::link,
+                                          .device = 0,
+                                          .rank = reduction.members.front().rank});
+    const Action action{.kind = ActionKind::reduce, .stage = stage};
+    const TaskId moves =
+        append(at->second, TimeRow::all_reduce, stage, reduction_task(action, true));
+    for (const Site member : reduction.members) {
+      wait(task_at(member), moves);
+      wait(moves, leaves_.at({member.rank, member.slot}));
+    }
+  }
+
+  const Schedule& schedule_;
+  const PipelineKind& kind_;
+  const std::vector<Nanoseconds>& table_;
+  bool named_;
+  PipelineTasks built_;
+  std::vector<Site> consumers_;
+  std::map<std::pair<std::int32_t, std::int32_t>, LaneId> links_;
+  std::vector<LaneId> reducing_;                                    ///< By rank.
+  std::map<std::int32_t, LaneId> transfers_;                        ///< By stage.
+  std::map<std::pair<std::int32_t, std::int32_t>, TaskId> leaves_;  ///< By rank and slot.
+};
+
+}  // namespace
+
+PipelineKind kind_of(const Schedule& schedule, const PipelineCosts& costs) {
+  PipelineKind kind;
+  bool sends = false;
+  for (const StageCosts& stage : costs.stages) {
+    kind.updates |= stage.all_reduce > 0ns || stage.update > 0ns;
+    sends |= stage.send_forward > 0ns || stage.send_backward > 0ns;
+  }
+  if (sends) kind.sends = sends_queue(schedule, costs) ? Sends::queued : Sends::overlapping;
+  return kind;
+}
+
+bool sends_queue(const Schedule& schedule, const PipelineCosts& costs) {
+  // Two sends of a rank begin at least as far apart as the pass between them takes, unless one is
+  // held back.
+  Nanoseconds longest{0}, shortest = Nanoseconds::max();
+  for (const StageCosts& stage : costs.stages) {
+    longest = std::max({longest, stage.send_forward, stage.send_backward});
+    shortest = std::min({shortest, stage.forward, stage.input_gradient + stage.recompute});
+  }
+  if (longest == 0ns) return false;
+  for (const auto& order : schedule.orders) {
+    for (const Action& action : order) {
+      if (action.held || action.half > 0) return true;
+    }
+  }
+  return longest > scaled(shortest, 1 - costs.overlap);
+}
+
+std::vector<Nanoseconds> time_table(const Schedule& schedule, const PipelineCosts& costs) {
+  if (costs.stages.size() != static_cast<std::size_t>(schedule.stages))
+    throw Error("stages: must have costs for each of the " + std::to_string(schedule.stages) +
+                " stages, got " + std::to_string(costs.stages.size()));
+  if (!(costs.overlap >= 0 && costs.overlap < 1))
+    throw Error("overlap: must be at least 0 and less than 1, got " + to_text(costs.overlap));
+  std::vector<Nanoseconds> table(kTimeRows * costs.stages.size());
+  for (std::int32_t i = 0; i < schedule.stages; ++i) {
+    const StageCosts& stage = costs.stages[static_cast<std::size_t>(i)];
+    const auto set = [&](TimeRow row, Nanoseconds time) {
+      if (time < 0ns) throw Error("costs: must be at least 0, got " + to_text(time));
+      table[time_index(row, i, schedule.stages)] = time;
+    };
+    const Nanoseconds input = stage.recompute + stage.input_gradient;
+    const Nanoseconds backward = input + stage.weight_gradient;
+    set(TimeRow::forward, stage.forward);
+    set(TimeRow::backward, backward);
+    set(TimeRow::first_half, backward / 2);
+    set(TimeRow::second_half, backward - backward / 2);
+    set(TimeRow::input_gradient, input);
+    set(TimeRow::weight_gradient, stage.weight_gradient);
+    set(TimeRow::forward_in_pair, scaled(stage.forward, 1 - costs.overlap));
+    set(TimeRow::backward_in_pair, scaled(backward, 1 - costs.overlap));
+    set(TimeRow::send_forward, stage.send_forward);
+    set(TimeRow::send_backward, stage.send_backward);
+    set(TimeRow::send_first_half, stage.send_backward / 2);
+    set(TimeRow::send_second_half, stage.send_backward - stage.send_backward / 2);
+    set(TimeRow::all_reduce, stage.all_reduce);
+    set(TimeRow::update, stage.update);
+  }
+  return table;
+}
+
+PipelineTasks pipeline_tasks(const Schedule& schedule, const PipelineKind& kind,
+                             const std::vector<Nanoseconds>& table, bool named) {
+  return Builder(schedule, kind, table, named).build();
+}
+
+}  // namespace foretrace

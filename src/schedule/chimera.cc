@@ -1,0 +1,156 @@
+// Pipelines in both directions over the same D workers (Li, Hoefler 2021, arXiv 2107.06925). A unit
+// is D micro-batches, shared by f pipelines down and f up; pipeline i starts at worker i D/f. Where
+// every pass takes one slot, stage s of a pipeline runs its micro-batch m of the unit
+//
+//     forward in slot s + 2m,  backward in slot 2D - 1 - s + 2m,
+//
+// and no two passes of a worker collide, nor do those of the next unit, 2D slots behind (direct
+// concatenation). Other times keep this order: D=4, f=1, the passes of worker 0 (a, b: down and up)
+//
+//     aF0 . aF1 bF0 . bF1 . bB0 aB0 bB1 aB1     up goes from the last worker to the first
+//
+// doubling: a forward slot holds two micro-batches, as a backward pass takes about twice as long; a
+// unit is 2D micro-batches and 3D slots. halving: a backward slot holds half a micro-batch instead.
+// With more than two pipelines slots then collide, and are taken one after the other.
+//
+// A worker starts the all-reduce of its late stages before its last backward passes, which hide it,
+// and that of the others at its end (eager-sync-opt in the authors' program).
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "schedule/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// A pass in its slot.
+struct Slot {
+  std::int64_t slot = 0;
+  Action action;
+};
+
+/// A unit: its micro-batches, those before it, and the slots before it.
+struct Unit {
+  std::int64_t micro_batches = 0, first = 0, begin = 0;
+  bool uneven = false;  ///< With doubling or halving.
+};
+
+class Chimera final : public ScheduleRule {
+ public:
+  Schedule make() const override {
+    check_settings();
+    Schedule schedule = empty_schedule("chimera", *this);
+    std::vector<std::vector<Slot>> slots(schedule.orders.size());
+    for (const Unit& unit : units()) {
+      for (std::int64_t i = 0; i < unit.micro_batches; ++i) place(unit, i, slots);
+    }
+    for (std::size_t rank = 0; rank < slots.size(); ++rank) {
+      std::stable_sort(slots[rank].begin(), slots[rank].end(),
+                       [](const Slot& a, const Slot& b) { return a.slot < b.slot; });
+      for (const Slot& slot : slots[rank]) schedule.orders[rank].push_back(slot.action);
+      schedule.in_flight_limits.push_back(limit(static_cast<std::int64_t>(rank)));
+    }
+    add_eager_updates(schedule);
+    return schedule;
+  }
+
+ protected:
+  void describe_more(Fields& fields) override {
+    fields.integer("pairs", pairs_, "Pipelines in each direction; must divide half the stages", 1);
+    static const std::vector<std::string_view> kUnits = {"direct", "doubling", "halving"};
+    fields.choice("units", units_, kUnits,
+                  "How more micro-batches than stages follow each other: direct; doubling of "
+                  "forward passes; halving of backward passes");
+  }
+
+ private:
+  void check_settings() const {
+    if (stages % 2 != 0)
+      throw Error(
+          "stages: must be even for chimera, as half of the pipelines go the other way, got " +
+          std::to_string(stages));
+    if (stages / 2 % pairs_ != 0)
+      throw Error("pairs: must divide half the stages, " + std::to_string(stages / 2) + ", got " +
+                  std::to_string(pairs_));
+  }
+
+  /// As many large units as there are, then a direct one with what is left.
+  std::vector<Unit> units() const {
+    const bool doubles = units_ == "doubling";
+    const std::int64_t size = doubles ? 2 * stages : stages;
+    std::vector<Unit> all;
+    std::int64_t first = 0, begin = 0;
+    while (first < micro_batches) {
+      Unit unit{std::min(size, micro_batches - first), first, begin, units_ != "direct"};
+      if (doubles && unit.micro_batches < size) {
+        unit.micro_batches = std::min(stages, unit.micro_batches);
+        unit.uneven = false;
+      }
+      all.push_back(unit);
+      first += unit.micro_batches;
+      begin += unit.uneven ? 3 * stages : 2 * stages;
+    }
+    return all;
+  }
+
+  /// Puts the passes of micro-batch `i` of a unit into their slots.
+  void place(const Unit& unit, std::int64_t i, std::vector<std::vector<Slot>>& slots) const {
+    const std::int64_t pipelines = 2 * pairs_, pipeline = i % pipelines, turn = i / pipelines;
+    const bool halves = unit.uneven && units_ == "halving";
+    const std::int64_t forward_turn = unit.uneven && !halves ? turn / 2 : turn;
+    for (std::int64_t stage = 0; stage < stages; ++stage) {
+      auto& worker = slots[static_cast<std::size_t>(worker_of(pipeline, stage))];
+      const auto add = [&](ActionKind kind, std::int64_t slot, std::uint8_t half) {
+        worker.push_back({unit.begin + slot, pass(kind, stage, unit.first + i, pipeline)});
+        worker.back().action.half = half;
+      };
+      add(ActionKind::forward, stage + 2 * forward_turn, 0);
+      const std::int64_t backward = 2 * stages - 1 - stage;
+      if (!halves) {
+        add(ActionKind::backward, backward + 2 * turn, 0);
+      } else {
+        add(ActionKind::backward, backward + 4 * turn, 1);
+        add(ActionKind::backward, backward + 4 * turn + 2, 2);
+      }
+    }
+  }
+
+  std::int64_t worker_of(std::int64_t pipeline, std::int64_t stage) const {
+    const std::int64_t down = (pipeline / 2 * (stages / pairs_) + stage) % stages;
+    return pipeline % 2 == 0 ? down : stages - 1 - down;
+  }
+
+  std::int32_t limit(std::int64_t rank) const {
+    const std::int64_t apart = stages / pairs_, at = rank % apart;
+    const std::int64_t least = stages - apart / 2 + 1 + std::min(at, apart - 1 - at);
+    const std::int64_t doubled = units_ == "direct" ? 0 : stages;
+    // With more than two pipelines, passes of doubled units that collide may all come first.
+    const std::int64_t most = doubled > 0 && pairs_ > 1 ? 2 * stages : least + doubled;
+    return static_cast<std::int32_t>(std::min(most, micro_batches));
+  }
+
+  void add_eager_updates(Schedule& schedule) const {
+    add_updates(schedule);
+    for (Order& order : schedule.orders) {
+      // Behind all passes: where the stage is an early one, or the middle one.
+      const auto is_late = [&](const Action& action) {
+        return action.kind == ActionKind::reduce && action.stage <= stages / 2;
+      };
+      std::stable_partition(order.begin(), order.end(), [&](const Action& action) {
+        return action.kind != ActionKind::update && !is_late(action);
+      });
+      std::stable_sort(std::find_if(order.begin(), order.end(), is_late), order.end(),
+                       [](const Action& a, const Action& b) { return a.kind < b.kind; });
+    }
+  }
+
+  std::int64_t pairs_ = 1;
+  std::string units_ = "direct";
+};
+
+}  // namespace
+
+std::unique_ptr<ScheduleRule> make_chimera_schedule() { return std::make_unique<Chimera>(); }
+
+}  // namespace foretrace

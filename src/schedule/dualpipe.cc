@@ -1,0 +1,159 @@
+// DualPipe and DualPipeV (DeepSeek-AI 2025, github.com/deepseek-ai/DualPipe). Each rank has two
+// parts of the model: the same stage of both directions, or of DualPipeV two chunks in a V. Forward
+// passes of one and backward passes of the other run in overlapped pairs. The eight steps of rank
+// r, with H the ranks of one side (p/2; p in a V), n the micro-batches of one side, and 0 the part
+// that is ahead:
+//
+//     1  2(H-r-1) F0      3  H-r-1 (I1 W F1)              5  H-r-1 (B1 F1+B0)      7  H-r-1 (W I0)
+//     2  r+1 (F0 F1)      4  n-2H+r+1 (F0+B1 F1+B0)       6  r+1 (B1 B0)           8  r+1 W
+//
+// The second half of step 6 splits its backward passes. Results are sent when the next
+// communication begins: those of a forward pass in a pair, and some in step 2, are held back by the
+// pass behind. Bubble: (p/2 - 1)(F&B + B - 3W), with F&B the time of a pair and B a whole backward
+// pass.
+
+#include <algorithm>
+#include <array>
+#include <deque>
+
+#include "foretrace/error.h"
+#include "schedule/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Where a rank finds itself: its distance from the outer end, and the stage and pipeline of its
+/// two parts.
+struct Seat {
+  std::int64_t depth = 0;   ///< 0 at the ends.
+  std::int64_t side = 0;    ///< Ranks of one side.
+  std::int64_t passes = 0;  ///< Micro-batches of one side.
+  bool in_v = false;
+  std::array<std::int64_t, 2> stage{}, pipeline{}, first{};
+  std::int64_t stride = 1;  ///< From one micro-batch of a pipeline to its next.
+};
+
+class DualOrder {
+ public:
+  DualOrder(const Seat& seat, Order& order) : seat_(seat), order_(order) {}
+
+  void fill() {
+    const std::int64_t outer = seat_.side - seat_.depth - 1, inner = seat_.depth + 1;
+    const bool middle = outer == 0;
+    for (std::int64_t i = 0; i < 2 * outer; ++i) forward(0);
+    for (std::int64_t i = 0; i < inner; ++i) {
+      forward(0, seat_.in_v || !middle);
+      forward(1, middle && i + 1 == inner);
+    }
+    for (std::int64_t i = 0; i < outer; ++i) split(1), weight(), forward(1);
+    for (std::int64_t i = 0; i < seat_.passes - 2 * seat_.side + inner; ++i) {
+      if (i == 0 && middle) {
+        forward(0, true), backward(1);
+      } else {
+        pair(0, 1);
+      }
+      pair(1, 0);
+    }
+    for (std::int64_t i = 0; i < outer; ++i) backward(1), pair(1, 0);
+    for (std::int64_t i = 0; i < 2 * inner; ++i) {
+      const std::size_t part = i % 2 == 0 ? 1 : 0;
+      if (i < inner) {
+        backward(part);
+      } else {
+        split(part);
+      }
+    }
+    for (std::int64_t i = 0; i < outer; ++i) weight(), split(0);
+    for (std::int64_t i = 0; i < inner; ++i) weight();
+  }
+
+ private:
+  void add(ActionKind kind, std::size_t part, std::int64_t turn) {
+    order_.push_back(pass(kind, seat_.stage[part], seat_.first[part] + turn * seat_.stride,
+                          seat_.pipeline[part]));
+  }
+  void forward(std::size_t part, bool held = false) {
+    add(ActionKind::forward, part, forward_[part]++);
+    order_.back().held = held;
+  }
+  void backward(std::size_t part) { add(ActionKind::backward, part, backward_[part]++); }
+  void split(std::size_t part) {
+    add(ActionKind::input_gradient, part, backward_[part]++);
+    left_.push_back(order_.back());
+    left_.back().kind = ActionKind::weight_gradient;
+  }
+  void weight() {
+    order_.push_back(left_.front());
+    left_.pop_front();
+  }
+  void pair(std::size_t ahead, std::size_t behind) {
+    forward(ahead, true);
+    order_.back().overlaps_next = true;
+    backward(behind);
+  }
+
+  const Seat& seat_;
+  Order& order_;
+  std::array<std::int64_t, 2> forward_{}, backward_{};
+  std::deque<Action> left_;  ///< Weight gradients to come.
+};
+
+class DualPipe final : public ScheduleRule {
+ public:
+  Schedule make() const override {
+    if (stages % 2 != 0)
+      throw Error(
+          "stages: must be even for dualpipe, as each rank has a partner in the other half, "
+          "got " +
+          std::to_string(stages));
+    if (micro_batches % 2 != 0 || micro_batches < 2 * stages)
+      throw Error("micro_batches: must be even and at least twice the stages for dualpipe, got " +
+                  std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
+    Schedule schedule = empty_schedule("dualpipe", *this);
+    schedule.splits_backward = true;
+    for (std::int64_t rank = 0; rank < stages; ++rank) {
+      const std::int64_t mirrored = stages - 1 - rank, up = rank < mirrored ? 0 : 1;
+      // Pipeline 0 goes down and takes the even micro-batches.
+      const Seat seat{.depth = std::min(rank, mirrored),
+                      .side = stages / 2,
+                      .passes = micro_batches / 2,
+                      .stage = {up == 0 ? rank : mirrored, up == 0 ? mirrored : rank},
+                      .pipeline = {up, 1 - up},
+                      .first = {up, 1 - up},
+                      .stride = 2};
+      DualOrder(seat, schedule.orders[static_cast<std::size_t>(rank)]).fill();
+      schedule.in_flight_limits.push_back(static_cast<std::int32_t>(stages + 1));
+    }
+    add_updates(schedule);
+    return schedule;
+  }
+};
+
+class DualPipeV final : public ScheduleRule {
+ public:
+  Schedule make() const override {
+    if (micro_batches < 2 * stages)
+      throw Error("micro_batches: must be at least twice the stages for dualpipe_v, got " +
+                  std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
+    Schedule schedule = empty_schedule("dualpipe_v", *this, 2);
+    schedule.splits_backward = true;
+    for (std::int64_t rank = 0; rank < stages; ++rank) {
+      const Seat seat{.depth = rank,
+                      .side = stages,
+                      .passes = micro_batches,
+                      .in_v = true,
+                      .stage = {rank, stage_in_v(rank, 1, stages)}};
+      DualOrder(seat, schedule.orders[static_cast<std::size_t>(rank)]).fill();
+      schedule.in_flight_limits.push_back(static_cast<std::int32_t>(2 * stages + 1));
+    }
+    add_updates(schedule);
+    return schedule;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ScheduleRule> make_dualpipe_schedule() { return std::make_unique<DualPipe>(); }
+std::unique_ptr<ScheduleRule> make_dualpipe_v_schedule() { return std::make_unique<DualPipeV>(); }
+
+}  // namespace foretrace

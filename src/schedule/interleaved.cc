@@ -1,0 +1,95 @@
+// 1F1B with v chunks on each rank: chunk c of rank r is stage c p + r (Narayanan et al. 2021, arXiv
+// 2104.04473). Micro-batches go through the chunks in groups, of p or more:
+//
+//     p = 2, v = 2, group 3, 5 micro-batches:    micro-batches 0120123434    chunks 0001110011
+//
+// A rank runs 2(p - 1 - r) + (v - 1) group passes ahead: m(F + B) + (p - 1)(F + B)/v for whole
+// groups of p, where F and B are of all chunks of a rank.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "schedule/registered.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kMostChunks = 1000;
+
+class Interleaved1F1B final : public ScheduleRule {
+ public:
+  Schedule make() const override {
+    const std::int64_t group = group_ == 0 ? stages : group_;
+    check_groups(group);
+    Schedule schedule = empty_schedule("interleaved", *this, chunks_);
+    const std::vector<Place> places = forward_places(group);
+    const auto all = static_cast<std::int64_t>(places.size());
+    for (std::int64_t rank = 0; rank < stages; ++rank) {
+      const std::int64_t ahead = std::min(2 * (stages - 1 - rank) + (chunks_ - 1) * group, all);
+      Order& order = schedule.orders[static_cast<std::size_t>(rank)];
+      for (std::int64_t i = 0; i < all + ahead; ++i) {
+        if (i < all) {
+          const Place& place = places[static_cast<std::size_t>(i)];
+          order.push_back(
+              pass(ActionKind::forward, place.chunk * stages + rank, place.micro_batch));
+        }
+        if (i >= ahead) {
+          const Place& place = places[static_cast<std::size_t>(i - ahead)];
+          const std::int64_t chunk = chunks_ - 1 - place.chunk;
+          order.push_back(pass(ActionKind::backward, chunk * stages + rank, place.micro_batch));
+        }
+      }
+      schedule.in_flight_limits.push_back(static_cast<std::int32_t>(std::min(ahead + 1, all)));
+    }
+    add_updates(schedule);
+    return schedule;
+  }
+
+ protected:
+  void describe_more(Fields& fields) override {
+    fields.integer("chunks", chunks_, "Stages of the model on each rank", 1, kMostChunks);
+    fields.integer("group", group_,
+                   "Micro-batches that pass through a chunk before the next one; 0: as many as "
+                   "there are stages",
+                   0);
+  }
+
+ private:
+  struct Place {
+    std::int64_t micro_batch, chunk;
+  };
+
+  void check_groups(std::int64_t group) const {
+    if (group < stages)
+      throw Error("group: must be at least the number of stages, " + std::to_string(stages) +
+                  ", got " + std::to_string(group));
+    const std::int64_t rest = micro_batches % group;
+    if (chunks_ == 1 || rest == 0 || rest >= stages) return;
+    throw Error("micro_batches: must be a multiple of " + std::to_string(group) +
+                ", or leave a rest of at least as many as the stages, as ranks wait for each other "
+                "forever otherwise, got " +
+                std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
+  }
+
+  std::vector<Place> forward_places(std::int64_t group) const {
+    std::vector<Place> places;
+    for (std::int64_t first = 0; first < micro_batches; first += group) {
+      const std::int64_t end = std::min(first + group, micro_batches);
+      for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
+        for (std::int64_t i = first; i < end; ++i) places.push_back({i, chunk});
+      }
+    }
+    return places;
+  }
+
+  std::int64_t chunks_ = 2;
+  std::int64_t group_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ScheduleRule> make_interleaved_schedule() {
+  return std::make_unique<Interleaved1F1B>();
+}
+
+}  // namespace foretrace

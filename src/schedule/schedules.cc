@@ -1,0 +1,120 @@
+#include <algorithm>
+
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "schedule/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Other names of schedules, each with the one that it has here.
+constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
+    {"2bw", "pipedream_2bw"},
+    {"dapple", "1f1b"},
+    {"interleaved_1f1b", "interleaved"},
+    {"interleaved1f1b", "interleaved"},
+    {"dualpipev", "dualpipe_v"},
+    {"one_f_one_b", "1f1b"},
+    {"pipedream_flush", "1f1b"},
+    {"v_zb", "zb_v"},
+    {"zb1p", "zb_h1"},
+    {"zb2p", "zb_h2"},
+    {"zbv", "zb_v"},
+};
+
+/// 100,000 ranks, 1 M micro-batches: more than anyone has, and sums still fit.
+constexpr std::int64_t kMostStages = 100'000, kMostMicroBatches = 1'000'000;
+
+/// "ZB-H1" is zb_h1.
+std::string plain(std::string_view name) {
+  std::string text = lower_case(name);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+}  // namespace
+
+void ScheduleRule::describe(Fields& fields) {
+  fields.integer("stages", stages, "Ranks of the pipeline", 1, kMostStages);
+  fields.integer("micro_batches", micro_batches, "Micro-batches of a batch", 1, kMostMicroBatches);
+  describe_more(fields);
+}
+
+const std::vector<ScheduleEntry>& schedules() {
+  static const std::vector<ScheduleEntry> entries = {
+#define SCHEDULE(function, name, summary) {name, summary, make_##function##_schedule},
+#include "schedule/schedules.def"
+#undef SCHEDULE
+  };
+  return entries;
+}
+
+std::unique_ptr<ScheduleRule> find_schedule(std::string_view name) {
+  std::string wanted = plain(name);
+  for (const auto& [synonym, meant] : kSynonyms) {
+    if (synonym == wanted) wanted = meant;
+  }
+  std::vector<std::string_view> names;
+  for (const ScheduleEntry& entry : schedules()) {
+    if (entry.name == wanted) return entry.make();
+    names.push_back(entry.name);
+  }
+  throw Error("there is no schedule '" + std::string(name) + "'" + did_you_mean(wanted, names) +
+              "; must be one of " + joined(names));
+}
+
+Schedule empty_schedule(std::string_view name, const ScheduleRule& rule, std::int64_t chunks) {
+  Schedule schedule;
+  schedule.name = name;
+  schedule.ranks = static_cast<std::int32_t>(rule.stages);
+  schedule.stages = static_cast<std::int32_t>(rule.stages * chunks);
+  schedule.chunks = static_cast<std::int32_t>(chunks);
+  schedule.micro_batches = static_cast<std::int32_t>(rule.micro_batches);
+  schedule.orders.resize(static_cast<std::size_t>(rule.stages));
+  return schedule;
+}
+
+Order one_f_one_b_order(std::int64_t stage, std::int64_t ahead, std::int64_t micro_batches) {
+  Order order;
+  order.reserve(static_cast<std::size_t>(2 * micro_batches + 2));
+  for (std::int64_t i = 0; i < micro_batches + ahead; ++i) {
+    if (i < micro_batches) order.push_back(pass(ActionKind::forward, stage, i));
+    if (i >= ahead) order.push_back(pass(ActionKind::backward, stage, i - ahead));
+  }
+  return order;
+}
+
+void add_updates(Schedule& schedule, bool early) {
+  for (Order& order : schedule.orders) {
+    Order whole;
+    whole.reserve(order.size() + 4);
+    // Read backwards: the last gradient of a stage comes first.
+    std::vector<std::int32_t> done;
+    for (auto at = order.rbegin(); at != order.rend(); ++at) {
+      const bool gradient =
+          at->kind == ActionKind::backward || at->kind == ActionKind::weight_gradient;
+      if (gradient && std::find(done.begin(), done.end(), at->stage) == done.end()) {
+        done.push_back(at->stage);
+        if (early) whole.push_back(pass(ActionKind::reduce, at->stage, 0, at->pipeline));
+      }
+      whole.push_back(*at);
+    }
+    std::reverse(whole.begin(), whole.end());
+    std::sort(done.rbegin(), done.rend());
+    if (!early) {
+      for (const std::int32_t stage : done) whole.push_back(pass(ActionKind::reduce, stage, 0));
+    }
+    for (const std::int32_t stage : done) {
+      whole.push_back(pass(ActionKind::update, stage, 0));
+      whole.back().version = 1;
+    }
+    order = std::move(whole);
+  }
+}
+
+void drop_micro_batches(Schedule& schedule, std::int64_t from) {
+  for (Order& order : schedule.orders)
+    std::erase_if(order, [&](const Action& action) { return action.micro_batch >= from; });
+}
+
+}  // namespace foretrace
