@@ -14,6 +14,7 @@
 #include "foretrace/answer/collective.h"
 #include "foretrace/answer/diagnosis.h"
 #include "foretrace/answer/diff.h"
+#include "foretrace/answer/generation.h"
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/answer/pairs.h"
@@ -114,6 +115,12 @@ void write_collective_text(const CollectiveReport& report, std::ostream& out);
 void write_collective_csv(const CollectiveReport& report, std::ostream& out);
 /// With a plot of bandwidth over size.
 void write_collective_page(const CollectiveReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.generation/1".
+nlohmann::json to_json(const GenerationReport& report);
+void write_generation_text(const GenerationReport& report, std::ostream& out);
+/// One line for each measured row, or for the step.
+void write_generation_csv(const GenerationReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

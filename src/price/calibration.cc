@@ -17,6 +17,9 @@ constexpr double kResidual = .1;
 constexpr double kEighty = 1.2816;  ///< Standard deviations to either side that hold 80 %.
 /// A large matrix product is not faster than the device.
 constexpr double kGreatestShare = 1;
+/// Standard deviations of logarithms that residuals and repeated steps usually have, and how many
+/// residuals' worth that is taken to be known.
+constexpr double kUsualSignal = .15, kUsualNoise = .05, kPull = 2;
 constexpr int kSteps = 1200;
 /// What a shape's variance falls to, of the whole, where it counts as covered.
 constexpr double kCovered = .5;
@@ -53,7 +56,7 @@ double unlikeliness(const std::vector<std::vector<double>>& shapes,
     const double away = std::log(value / usual);
     return 2 * away * away;
   };
-  return sum + pull(signal, .15) + pull(noise, .03);
+  return sum + kPull * (pull(signal, kUsualSignal) + pull(noise, kUsualNoise));
 }
 
 }  // namespace

@@ -21,11 +21,15 @@ namespace foretrace {
 
 struct MeasuredStep {
   std::string name;
-  std::shared_ptr<const Workload> workload;
-  Layout layout;
-  Platform platform;
+  std::shared_ptr<const Workload> workload{};
+  Layout layout{};
+  Platform platform{};
   double us = 0;
 };
+
+/// As a step lays a model out.
+LayerSlice slice_of(const Layout& layout);
+Recompute recompute_of(const Layout& layout);
 
 /// Where a step lies among others: logarithms of sizes, in units over which prices change together.
 std::vector<double> shape_of(const MeasuredStep& step);

@@ -16,6 +16,8 @@ namespace foretrace {
 namespace {
 
 constexpr double kOptimizerBytes = 12;
+/// A gradient is made in 2 bytes and added to one of 4 (SimuMax's rows of LLaMA 3 70 B and 405 B).
+constexpr double kMadeBytes = 6;
 /// What the allocator loses to fragmentation: recalled from runs of Megatron-LM.
 constexpr double kFragmentation = .05;
 /// CUDA context, cuBLAS workspace and NCCL's buffers: 1.6 GB of an A100 are in use before a model
@@ -45,13 +47,17 @@ Bytes kept_of(const LayerRow& row, const Layout& layout) {
 
 StepMemory of_device(const LayerTable& table, const std::vector<StageRows>& stages,
                      const Layout& layout, std::int64_t device) {
-  double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0;
+  double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0, largest = 0;
   for (std::size_t i = static_cast<std::size_t>(device); i < stages.size();
        i += static_cast<std::size_t>(layout.pipeline)) {
     parameters += parameters_of(table, stages[i]) - experts_of(table, stages[i]);
     experts += experts_of(table, stages[i]);
     for (const auto& [row, count] : stages[i]) {
       const double bytes = static_cast<double>(kept_of(table[row], layout).count);
+      for (const Gemm& gemm : table[row].gemms) {
+        if (gemm.has_weights && gemm.count == 1 && row + 1 < table.size())
+          largest = std::max(largest, gemm.columns * gemm.inner);
+      }
       if (row + 1 == table.size())
         logits = bytes + static_cast<double>(table[row].working.count);
       else
@@ -80,7 +86,8 @@ StepMemory of_device(const LayerTable& table, const std::vector<StageRows>& stag
   add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
   add("activations", kept * micro_batches_in_flight(layout, device));
   add("logits", logits);
-  add("layer at work", logits > working ? 0 : working);
+  add("layer at work", std::max(0., working - logits));
+  add("gradient of the largest matrix", largest * kMadeBytes);
   std::ranges::stable_sort(need.parts,
                            [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const auto& [name, bytes] : need.parts) need.allocated += bytes;

@@ -36,8 +36,7 @@ PipelineCosts costs_of(const std::vector<StageCost>& stages, const Layout& layou
                    .input_gradient = nanoseconds(half + (blocks ? backward : 0)),
                    .weight_gradient = nanoseconds(half),
                    .recompute = nanoseconds(stage.recompute)};
-    if (!blocks)
-      one.send_forward = nanoseconds(forward), one.send_backward = nanoseconds(backward);
+    if (!blocks) one.send_forward = nanoseconds(forward), one.send_backward = nanoseconds(backward);
     costs.stages.push_back(one);
   }
   return costs;
@@ -61,8 +60,8 @@ double Pipelines::us(const std::vector<StageCost>& costs, const Layout& layout) 
 
 double Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
                            std::int64_t micro_batches) {
-  const auto key = std::make_tuple(schedule_of(layout), layout.pipeline, layout.virtual_stages,
-                                   micro_batches);
+  const auto key =
+      std::make_tuple(schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches);
   auto found = kept_.find(key);
   if (found == kept_.end()) {
     auto rule = find_schedule(std::get<0>(key));

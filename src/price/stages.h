@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "foretrace/price.h"
+#include "price/calibration.h"
 
 namespace foretrace {
 
@@ -20,9 +21,6 @@ std::vector<StageRows> split_stages(const LayerTable& table, const Layout& layou
 double parameters_of(const LayerTable& table, const StageRows& stage);
 double experts_of(const LayerTable& table, const StageRows& stage);
 double layers_of(const StageRows& stage);
-
-LayerSlice slice_of(const Layout& layout);
-Recompute recompute_of(const Layout& layout);
 
 /// Of a gradient that ranks sum: 2 in fp16, as Megatron-LM and DeepSpeed do; 4 otherwise, as
 /// Megatron's main gradients are.

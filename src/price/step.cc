@@ -30,7 +30,7 @@ constexpr double kLastBucket = .05;
 class TrainingStep {
  public:
   TrainingStep(const Workload& workload, const Layout& layout, const Platform& platform,
-       const Constants& constants, Pipelines& pipelines)
+               const Constants& constants, Pipelines& pipelines)
       : workload_(workload),
         layout_(layout),
         platform_(platform),

@@ -166,7 +166,7 @@ class Transformer final : public Workload {
     row.parameters = norm() + v * h;  // A copy where it is tied and on another stage.
     row.kept = row.kept_selective = row.kept_full =
         bytes(n * (h * whole(slice) * 2 * static_cast<double>(slice.element_bytes) + 4 * v));
-    row.working = bytes(n * v * static_cast<double>(4 + slice.element_bytes));
+    row.working = bytes(n * v * static_cast<double>(slice.element_bytes));
     row.output = Bytes{};
     if (slice.tensor > 1) row.exchanges = 1, row.exchanged = bytes(n * h * 2);
     return row;

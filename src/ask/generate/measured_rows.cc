@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/wording.h"
@@ -153,15 +154,28 @@ std::string inferred_shape(double parameters, const Layout& layout) {
          ",heads=" + to_text(hidden / kAspect);
 }
 
-/// What the stated parameters leave for the table of tokens, where that is a plausible one.
+/// The usual vocabulary that is nearest to what the stated parameters leave for its table: GPT-2's,
+/// padded, or BLOOM's.
 void add_vocabulary(const Row& row, std::string& settings) {
-  constexpr double kLeast = 20'000, kMost = 400'000, kStep = 128;
+  constexpr double kUsual[] = {51'200, 250'880};
+  constexpr double kBillions = 1e6;  // Smaller numbers of parameters are in 10^9.
   const double layers = *row.number("layers"), hidden = *row.number("hidden");
   const double blocks = layers * (12 * hidden * hidden + 13 * hidden);
   const double stated = *row.number("parameters");
-  const double vocabulary =
-      std::round(((stated < kMost ? stated * kGiga : stated) - blocks) / hidden / kStep) * kStep;
-  if (vocabulary >= kLeast && vocabulary <= kMost) settings += ",vocabulary=" + to_text(vocabulary);
+  const double left = ((stated < kBillions ? stated * kGiga : stated) - blocks) / hidden;
+  const double nearest =
+      std::abs(left - kUsual[0]) < std::abs(left - kUsual[1]) ? kUsual[0] : kUsual[1];
+  settings += ",vocabulary=" + to_text(nearest);
+}
+
+/// A model that was cut to fewer layers keeps the share of those without experts, and one of them.
+void add_dense_layers(const std::string& preset, const Row& row, std::string& settings) {
+  const auto whole = find_workload(preset);
+  const nlohmann::json described = write_json(*whole);
+  const double dense = described.value("dense_layers", 0.);
+  if (dense <= 1) return;
+  const double share = dense / static_cast<double>(whole->layer_count());
+  settings += ",dense_layers=" + to_text(std::max(1., std::round(share * *row.number("layers"))));
 }
 
 std::string workload_text(const Row& row, const RowDefaults& defaults, const Layout& layout) {
@@ -194,6 +208,7 @@ std::string workload_text(const Row& row, const RowDefaults& defaults, const Lay
       length && (text.starts_with("mpt") || preset.empty()))
     settings += ",positions=" + to_text(*length);
   if (has_shape && row.has("parameters")) add_vocabulary(row, settings);
+  if (!preset.empty() && !has_shape && row.has("layers")) add_dense_layers(text, row, settings);
   if (settings.empty()) return text;
   return text + (text.find(':') == std::string::npos ? ":" : ",") + settings;
 }

@@ -21,9 +21,9 @@ struct MeasuredRow {
 };
 
 struct RowDefaults {
-  Layout layout;
-  std::string workload, machine;  ///< Empty: a row must state them.
-  std::vector<std::string> only;  ///< "column=text": rows whose column holds a text.
+  Layout layout{};
+  std::string workload, machine;    ///< Empty: a row must state them.
+  std::vector<std::string> only{};  ///< "column=text": rows whose column holds a text.
 };
 
 /// Rows that cannot be priced (a model without a shape, a layout that does not divide) are noted

@@ -10,6 +10,7 @@
 #include "foretrace/network.h"
 #include "foretrace/report.h"
 #include "foretrace/transform.h"
+#include "foretrace/workload.h"
 #include "report/machine/machine_text.h"
 #include "transform/synonyms.h"
 
@@ -63,6 +64,7 @@ constexpr List kLists[] = {
     {"exporters", [] { return rows_of(exporters()); }},
     {"importers", [] { return rows_of(importers()); }},
     {"machines", [] { return rows_of(clusters()); }},
+    {"models", [] { return rows_of(workloads()); }},
     {"reports", [] { return rows_of(reports()); }},
     {"synonyms", synonym_rows},
     {"transforms", [] { return rows_of(transforms()); }},
