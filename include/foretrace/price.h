@@ -36,6 +36,7 @@ struct Layout final : Described {
   std::string precision = "bf16";  ///< Of matrix products.
   std::int64_t zero = 0;  ///< 1: optimizer state is sharded, 2: gradients too, 3: weights too.
   bool sequence_parallel = false;
+  bool lora = false;  ///< Weights are frozen; what adapters cost is left out.
   bool fused_attention = true;
   bool overlaps_gradients = true;   ///< Their sums run beside the backward pass.
   bool embedding_is_layer = false;  ///< Stages count embedding and head as a block each.

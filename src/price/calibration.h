@@ -25,6 +25,7 @@ struct MeasuredStep {
   Layout layout{};
   Platform platform{};
   double us = 0;
+  double release = 0;  ///< Of the software, in months; 0 is unknown.
 };
 
 /// As a step lays a model out.
@@ -35,7 +36,8 @@ Recompute recompute_of(const Layout& layout);
 std::vector<double> shape_of(const MeasuredStep& step);
 
 /// Which of `shapes` to measure, so that as much as possible is known of all: each is the one that
-/// leaves least uncertainty. Times have no part in it.
+/// leaves least uncertainty; a sixth lie beside others, which shows how much equal steps differ.
+/// Times have no part in it.
 std::vector<std::size_t> chosen_shapes(const std::vector<std::vector<double>>& shapes,
                                        std::size_t count);
 

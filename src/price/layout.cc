@@ -24,6 +24,7 @@ void Layout::describe(Fields& fields) {
   fields.flag("sequence_parallel", sequence_parallel,
               "Norms and dropout are split over tensor parallel ranks");
   fields.flag("fused_attention", fused_attention, "Scores never reach memory (FlashAttention)");
+  fields.flag("lora", lora, "Weights are frozen; only adapters of low rank learn");
   fields.flag("overlap", overlaps_gradients, "Gradients are summed beside the backward pass");
   fields.flag("embedding_is_layer", embedding_is_layer,
               "Stages count embedding and head as a block each");

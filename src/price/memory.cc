@@ -82,8 +82,10 @@ StepMemory of_device(const LayerTable& table, const std::vector<StageRows>& stag
     if (bytes > 0) need.parts.emplace_back(std::move(name), Bytes{std::llround(bytes)});
   };
   add("weights", sharded(single ? 4 : 2, 3));
-  add("gradients", sharded(single ? 4 : gradient_bytes(layout), 2));
-  add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
+  if (!layout.lora) {
+    add("gradients", sharded(single ? 4 : gradient_bytes(layout), 2));
+    add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
+  }
   add("activations", kept * micro_batches_in_flight(layout, device));
   add("logits", logits);
   add("layer at work", std::max(0., working - logits));

@@ -9,7 +9,7 @@
 
 namespace foretrace {
 
-inline constexpr std::size_t kMachineSizes = 3;
+inline constexpr std::size_t kMachineSizes = 4;
 
 /// 1 for equal shapes.
 double likeness(const std::vector<double>& a, const std::vector<double>& b);

@@ -24,16 +24,15 @@ constexpr double kLoad = 8, kLine = 64;
 /// A doubling of the ranks of a collective makes its start longer by this share.
 constexpr double kStartPerDoubling = .25;
 
-/// Matrix products of 8 and 4 bits are twice and four times as fast as those of 16, where a device
-/// has tensor cores for them.
+/// Matrix products of 8 and 4 bits are twice and four times as fast as those of 16.
 double peak_of(const DeviceModel& device, const std::string& precision) {
   double peak = 0;
   if (precision == "fp32") peak = device.fp32.flops_per_second;
   if (precision == "tf32") peak = device.tf32.flops_per_second;
   if (precision == "fp16") peak = device.fp16.flops_per_second;
   if (precision == "bf16") peak = device.bf16.flops_per_second;
-  if (precision == "fp8") peak = device.int8.flops_per_second;
-  if (precision == "fp4") peak = 2 * device.int8.flops_per_second;
+  if (precision == "fp8") peak = 2 * device.fp16.flops_per_second;
+  if (precision == "fp4") peak = 4 * device.fp16.flops_per_second;
   if (peak <= 0)
     throw Error("precision: must be one that " + device.name + " can, got " + precision);
   return peak;
@@ -46,7 +45,7 @@ bool divides(double step, double columns, double inner) {
 }  // namespace
 
 Rates::Rates(const Platform& platform, const Layout& layout, const Constants& constants)
-    : platform_(platform), constants_(constants) {
+    : platform_(platform), constants_(constants), lora_(layout.lora) {
   narrow_peak_ = peak_of(platform.device, layout.precision) * kMicro;
   const bool is_narrow = layout.precision == "fp8" || layout.precision == "fp4";
   peak_ = is_narrow ? peak_of(platform.device, "bf16") * kMicro : narrow_peak_;
@@ -79,8 +78,9 @@ double Rates::forward(const Gemm& gemm) const {
 }
 
 double Rates::backward(const Gemm& gemm) const {
-  return product(gemm.rows, gemm.inner, gemm.columns, gemm.count, gemm.has_weights) +
-         product(gemm.inner, gemm.columns, gemm.rows, gemm.count, gemm.has_weights);
+  const double inputs = product(gemm.rows, gemm.inner, gemm.columns, gemm.count, gemm.has_weights);
+  if (lora_ && gemm.has_weights) return inputs;
+  return inputs + product(gemm.inner, gemm.columns, gemm.rows, gemm.count, gemm.has_weights);
 }
 
 double Rates::attention(double operations) const {

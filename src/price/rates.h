@@ -34,6 +34,7 @@ class Rates {
 
   const Platform& platform_;
   const Constants& constants_;
+  bool lora_;                  ///< Weights have no gradients.
   double peak_, narrow_peak_;  ///< Operations in a microsecond: of activations, of weights.
   double memory_;              ///< Bytes in a microsecond.
 };

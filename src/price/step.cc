@@ -140,6 +140,7 @@ class TrainingStep {
   /// Sums of gradients and the optimizer, of the stage that takes longest.
   void add_update(const std::vector<StageRows>& stages, const std::vector<StageCost>& costs,
                   StepPrice& price) const {
+    if (layout_.lora) return;
     const auto devices = static_cast<std::size_t>(layout_.pipeline);
     for (std::size_t device = 0; device < devices; ++device) {
       double parameters = 0, experts = 0, backward = 0;

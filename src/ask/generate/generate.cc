@@ -115,7 +115,11 @@ RowDefaults defaults_of(const GenerateQuestion& question) {
 }
 
 /// The rows to fit to, by what is known least about; none that ran out of memory.
-std::vector<MeasuredRow> fitted_rows(const std::vector<MeasuredRow>& rows, std::int64_t wanted) {
+std::vector<MeasuredRow> fitted_rows(const GenerateQuestion& question) {
+  Notes notes;
+  const std::vector<MeasuredRow> rows =
+      read_measured_rows(question.calibrate, defaults_of(question), notes);
+  const std::int64_t wanted = question.calibrate_rows;
   std::vector<MeasuredRow> timed;
   std::vector<std::vector<double>> shapes;
   for (const MeasuredRow& row : rows) {
@@ -124,8 +128,8 @@ std::vector<MeasuredRow> fitted_rows(const std::vector<MeasuredRow>& rows, std::
     shapes.push_back(shape_of(row.step));
   }
   if (wanted == 0) return timed;
-  const auto share =
-      static_cast<std::size_t>(std::floor(static_cast<double>(rows.size()) * kFittedShare));
+  const std::size_t all = rows.size() + static_cast<std::size_t>(notes.count(kLeftOut));
+  const auto share = static_cast<std::size_t>(static_cast<double>(all) * kFittedShare);
   const std::size_t count =
       wanted < 0 ? std::max(kLeastFitted, share) : static_cast<std::size_t>(wanted);
   std::vector<MeasuredRow> chosen;
@@ -186,9 +190,7 @@ GenerationReport generate_step(const GenerateQuestion& question) {
   StepCalibration calibration;
   std::set<std::size_t> fitted;
   if (!question.calibrate.empty()) {
-    const std::vector<MeasuredRow> rows =
-        fitted_rows(read_measured_rows(question.calibrate, defaults_of(question), report.notes),
-                    question.calibrate_rows);
+    const std::vector<MeasuredRow> rows = fitted_rows(question);
     std::vector<MeasuredStep> steps;
     for (const MeasuredRow& row : rows) steps.push_back(row.step), fitted.insert(row.number);
     calibration = StepCalibration(steps);

@@ -129,6 +129,28 @@ void read_recompute(const Row& row, Layout& layout) {
   if (text.find("sequence parallel") != std::string::npos) layout.sequence_parallel = true;
 }
 
+/// "ZeRO" in the name of a variant that has no column for it: all is sharded, as DeepSpeed's third
+/// stage does.
+void read_variant(const Row& row, Layout& layout) {
+  const std::string variant = row.lower("variant"), model = row.lower("model");
+  if (!row.has("zero") && variant.find(" zero") != std::string::npos) layout.zero = 3;
+  layout.lora = variant.find("lora") != std::string::npos || model.ends_with("lora");
+}
+
+/// "26.08 NeMo Container": the months of the first such release in a variant; 0 without one.
+double release_of(const std::string& variant) {
+  constexpr double kMonths = 12;
+  const auto digit = [&](std::size_t i) {
+    return std::isdigit(static_cast<unsigned char>(variant[i])) != 0;
+  };
+  for (std::size_t i = 0; i + 5 <= variant.size(); ++i) {
+    if (!digit(i) || !digit(i + 1) || variant[i + 2] != '.' || !digit(i + 3) || !digit(i + 4))
+      continue;
+    return kMonths * std::stod(variant.substr(i, 2)) + std::stod(variant.substr(i + 3, 2));
+  }
+  return 0;
+}
+
 void read_zero(const Row& row, Layout& layout) {
   const std::string text = row.lower("zero");
   if (text.empty()) return;
@@ -213,6 +235,18 @@ std::string workload_text(const Row& row, const RowDefaults& defaults, const Lay
   return text + (text.find(':') == std::string::npos ? ":" : ",") + settings;
 }
 
+/// A table that states neither replicas nor micro-batches, but how many micro-batches are
+/// accumulated: one sample each, and devices beyond those of the replicas share sequences.
+void share_devices(const Row& row, std::int64_t gpus, std::int64_t accumulation, Layout& layout) {
+  if (row.has("dp") || row.has("micro_batch") || row.has("cp") || !row.has("accumulation")) return;
+  std::int64_t batch = 0;
+  row.read("global_batch", batch);
+  const std::int64_t replicas = batch / std::max<std::int64_t>(1, accumulation);
+  const std::int64_t model = layout.tensor * layout.pipeline;
+  if (replicas < 1 || replicas >= gpus || gpus % (replicas * model) != 0) return;
+  layout.data = replicas, layout.context = gpus / (replicas * model);
+}
+
 void read_layout(const Row& row, Layout& layout) {
   row.read("tp", layout.tensor), row.read("pp", layout.pipeline);
   row.read("cp", layout.context), row.read("ep", layout.expert);
@@ -231,6 +265,7 @@ void read_layout(const Row& row, Layout& layout) {
     layout.pipeline = gpus / (layout.tensor * layout.data);
   std::int64_t accumulation = 1;
   row.read("accumulation", accumulation);
+  share_devices(row, gpus, accumulation, layout);
   layout.global_batch = layout.data * layout.micro_batch * std::max<std::int64_t>(1, accumulation);
   row.read("global_batch", layout.global_batch);
   if (!row.has("global_batch") && !row.has("accumulation"))
@@ -245,6 +280,7 @@ void read_layout(const Row& row, Layout& layout) {
     layout.virtual_stages = 1;
   layout.precision = precision_of(row, layout.precision);
   read_recompute(row, layout);
+  read_variant(row, layout);
   read_zero(row, layout);
 }
 
@@ -278,6 +314,7 @@ class Reader {
     const std::int64_t layers = read.step.workload->layer_count();
     if (layers % layout.pipeline != 0 && (layers + 2) % layout.pipeline == 0)
       layout.embedding_is_layer = true;
+    read.step.release = release_of(row.text("variant"));
     read.step.name = name_of(text, layout);
     read.group = text + " on " + row.text("gpu") + " x " + std::to_string(layout.devices());
     read.out_of_memory = row.lower("time").find(kOutOfMemory) != std::string::npos;
@@ -360,7 +397,7 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
         rows.push_back(reader.read(std::move(cells)));
         rows.back().number = number;
       } catch (const Error& error) {
-        notes.add(Severity::warning, "rows of measured steps were left out",
+        notes.add(Severity::warning, kLeftOut,
                   "row " + std::to_string(number) + ": " + error.what());
       }
     }

@@ -5,6 +5,7 @@
 // and machine that were asked for.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foretrace/notes.h"
@@ -25,6 +26,9 @@ struct RowDefaults {
   std::string workload, machine;    ///< Empty: a row must state them.
   std::vector<std::string> only{};  ///< "column=text": rows whose column holds a text.
 };
+
+/// The note under which rows that were left out are counted.
+inline constexpr std::string_view kLeftOut = "rows of measured steps were left out";
 
 /// Rows that cannot be priced (a model without a shape, a layout that does not divide) are noted
 /// and left out. Throws Error on a file that cannot be read or has no such rows.
